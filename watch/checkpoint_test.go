@@ -85,6 +85,11 @@ func TestCheckpoint(t *testing.T) {
 			var a, b Snapshot
 			j.Stats(&a)
 			next.Stats(&b)
+			for _, shards := range [][]ShardCounts{a.Shards, b.Shards} {
+				for i := range shards {
+					shards[i].Busy = 0 // in this run
+				}
+			}
 			if fmt.Sprint(a) != fmt.Sprint(b) {
 				t.Fatalf("seed %d: %+v\nrestored: %+v", seed, a, b)
 			}

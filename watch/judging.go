@@ -135,8 +135,12 @@ func (w *watcher) emit(ctx context.Context) error {
 		return w.out.add(f)
 	})
 	if s, is := w.judge.(suspecting); is && err == nil {
-		told := s.SuspectsTold()
-		for i := 0; i < len(told) && w.fresh && w.cfg.Suspect != nil; i++ {
+		wanted := w.fresh && w.cfg.Suspect != nil
+		told, err := s.SuspectsTold(wanted)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(told) && wanted; i++ {
 			line, err := json.Marshal(&told[i])
 			if err != nil {
 				return err

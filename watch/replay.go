@@ -421,6 +421,9 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
 			"shortened", j.shortened},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", x.Confirmed},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+			x.Withdrawn},
 		{"remembered", "gauge", "Transactions of the order that are remembered.", "remembered", int64(x.Window)},
 	}
 	s.More = append(s.More, j.g.counts()...)

@@ -32,8 +32,8 @@ type suspecting interface {
 	// Suspects lists those that there are, the first ones.
 	Suspects(most int) []Suspect
 	// SuspectsTold hands over those that wait for a late writer now, and those that are settled, since it was last
-	// called.
-	SuspectsTold() []Suspect
+	// called; where they are not wanted it need not make them.
+	SuspectsTold(wanted bool) ([]Suspect, error)
 }
 
 // suspected tells a violation that may not be one.
@@ -41,10 +41,10 @@ func suspected(v *Violation, settled string) Suspect {
 	return Suspect{true, settled, v.Axiom, v.Why, v.Txn, v.Other, v.Key, v.Op}
 }
 
-func (j *aion) SuspectsTold() []Suspect {
+func (j *aion) SuspectsTold(bool) ([]Suspect, error) {
 	out := j.told
 	j.told = nil
-	return out
+	return out, nil
 }
 
 func (j *aion) Suspects(most int) (out []Suspect) {

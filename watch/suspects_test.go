@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check"
 	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
 )
 
 // permuted are the lines of a history in an order of arrival in which each is within the lateness of 400, but for a
@@ -60,7 +64,11 @@ func TestSuspects(t *testing.T) {
 		judge.Clock(1e18) // as the log has it before the first line
 		open, settled := map[string]bool{}, map[string]string{}
 		take := func() {
-			for _, s := range judge.(suspecting).SuspectsTold() {
+			told, err := judge.(suspecting).SuspectsTold(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range told {
 				name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
 				switch {
 				case !s.Suspect || s.Axiom != "EXT":
@@ -114,6 +122,110 @@ func TestSuspects(t *testing.T) {
 		}
 	}
 	if suspects < 50 || cleared < 20 || convicted < 3 {
+		t.Errorf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+	}
+	t.Logf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+}
+
+// TestSuspectsReplay is the same of replay, at all its levels: each read that was told to wait for a writer that comes
+// late is confirmed, with a violation, or withdrawn; withdrawn are all of a history that is right.
+func TestSuspectsReplay(t *testing.T) {
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suspects, cleared, convicted := 0, 0, 0
+	randtest.Seeds(t, randtest.Long[uint64](12, 2000), func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0x0a15))
+		h := random.Medium(seed, random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0})
+		lines, lateness := arriving(t, h, rng)
+		for i := range lines { // some come late
+			if to := i + rng.IntN(60); i > 1 && to < len(lines) && rng.IntN(8) == 0 {
+				line := lines[i]
+				copy(lines[i:to], lines[i+1:to+1])
+				lines[to] = line
+			}
+		}
+		lateness /= 4
+		for _, l := range ReplayLevels() {
+			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := NewReplay(ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := made.(*replayJudge)
+			j.Clock(1)
+			j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+			wrong, open := map[string]bool{}, map[string]bool{}
+			var settled []string
+			take := func() {
+				told, err := j.SuspectsTold(true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range told {
+					name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
+					switch {
+					case s.Settled == "" && !open[name]:
+						open[name] = true
+						suspects++
+						continue
+					case s.Settled == confirmed && open[name]:
+						settled = append(settled, name)
+						convicted++
+					case s.Settled == withdrawn && open[name]:
+						cleared++
+					default:
+						t.Fatalf("seed %d, %s: %s: %q, out of turn", seed, l, name, s.Settled)
+					}
+					delete(open, name)
+				}
+				if err := j.Findings(func(f *Finding) error {
+					text, err := f.Line(1)
+					if err != nil {
+						return err
+					}
+					var v ReplayViolation
+					if f.Class == violated {
+						if err := json.Unmarshal(text, &v); err != nil {
+							return err
+						}
+						wrong[fmt.Sprint(v.Txn, " ", string(v.Key), " ", *v.Op)] = true
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if listed := j.Suspects(1 << 20); len(listed) < len(open) {
+					t.Fatalf("seed %d, %s: %d wait, and %d are listed", seed, l, len(open), len(listed))
+				}
+			}
+			for at := 0; at < len(lines); at += 7 {
+				err := j.Take(NewBatch(int64(at), lines[at:min(at+7, len(lines))]), func(_ int64, err error) {
+					t.Fatal(err)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				take()
+			}
+			j.End()
+			take()
+			for _, name := range settled {
+				if !wrong[name] {
+					t.Errorf("seed %d, %s: %s is confirmed, and no violation", seed, l, name)
+				}
+			}
+			if len(open) > 0 || want.Verdict == evidence.Holds && len(wrong)+len(settled) > 0 {
+				t.Errorf("seed %d, %s: check says %s; %v wrong, %v confirmed, %v left open", seed, l, want.Verdict,
+					wrong, settled, open)
+			}
+		}
+	})
+	if randtest.Whole() && (suspects < 50 || cleared < 20 || convicted < 3) {
 		t.Errorf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
 	}
 	t.Logf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)

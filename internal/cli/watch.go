@@ -375,20 +375,21 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	defer table.close()
 	var bad atomic.Int64
 	var broken error // of standard output
+	suspect := func(line []byte) {
+		if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
+			broken = err
+		}
+	}
+	if !f.incidents.early {
+		suspect = nil
+	}
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
 		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Log: log,
 		Incidents: &incidents, Grouped: !f.incidents.every && f.division.shard == "", ViolationsMax: f.incidents.max,
 		Evidence: f.incidents.kept,
-		Suspect: func(line []byte) {
-			if !f.incidents.early {
-				return
-			}
-			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
-				broken = err
-			}
-		},
+		Suspect:  suspect,
 		Violation: func(line []byte) {
 			if hook != nil {
 				hook.Add(line)

@@ -29,7 +29,7 @@ func (f *incidentFlags) add(fl *pflag.FlagSet) {
 		"many there are")
 	fl.Var(sizeValue{&f.max}, "violations-max", "how many `BYTES` the files of violations may take: they are rotated, "+
 		"compressed, and the oldest deleted")
-	fl.BoolVar(&f.early, "suspects", false, "aion: print reads that wait for a late writer, and what becomes of them")
+	fl.BoolVar(&f.early, "suspects", false, "print reads that wait for a late writer, and what becomes of them")
 	fl.IntVar(&f.kept, "evidence", 100, "how many small histories of violations, with certificates, are kept in "+
 		"FOLDER/evidence; 0: none")
 }

@@ -98,9 +98,10 @@ func (p *proof) judged(e *Engine) *proof {
 	return p
 }
 
-// cannot reports whether nobody can have written a version who may have committed.
+// cannot reports whether nobody can have written a version who may have committed. Who wrote it may still come, at the
+// levels with real time only late.
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
 	return !e.exists(k) && !e.cells[k.key].open &&
-		(e.o.Level.RealTime() || e.final || g != nil && g.kind != overwritten)
+		(e.o.Level.RealTime() && !e.patient() || e.final || g != nil && g.kind != overwritten)
 }

@@ -92,7 +92,9 @@ type Engine struct {
 	graves  []grave
 	stamp   uint32
 	found   []Finding
-	misfits []misfit `freeze:"-"`
+	told    map[ReadAt]bool // see doubts.go
+	doubts  []Doubt         `freeze:"-"`
+	misfits []misfit        `freeze:"-"`
 	later   []postponed
 	news    []uint32 // of the pool, which have come into the order
 	final   bool     // who has not come does not come any more
@@ -112,6 +114,7 @@ type Stats struct {
 	Misfits, Windows     int64
 	Largest              int
 	Undecided, Skipped   int64
+	Confirmed, Withdrawn int64 // doubts
 	Window, Keys         int
 	Pending, Suspects    int
 	Unknown              int

@@ -1,6 +1,10 @@
 package online
 
-import "isovet/history"
+import (
+	"math"
+
+	"isovet/history"
+)
 
 // waiting is a read of what nobody has written who stands in the order, or may count.
 type waiting struct {
@@ -69,12 +73,16 @@ func (e *Engine) doubt(ms []misfit) {
 	}
 }
 
+// patient reports whether what comes late is waited for.
+func (e *Engine) patient() bool { return e.patience > 0 && e.clock != 0 }
+
 // suspect has a read wait for a writer that comes late.
 func (e *Engine) suspect(w *waiting) {
-	if e.patience <= 0 || e.clock == 0 {
+	if !e.patient() {
 		e.convictOf(w)
 		return
 	}
+	e.tell(ReadAt{w.line, w.at})
 	e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
 	if e.suspects.len() > maxSuspects {
 		e.convictFirst()
@@ -118,15 +126,28 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 			continue
 		}
 		e.over(w)
+		found, by, at := len(e.found), e.lineOf(writer), ReadAt{w.line, w.at}
 		if w.slot == noSlot {
 			e.orphan(w, writer)
+			e.settle(at, found, by)
 			continue
 		}
 		e.slots[w.slot].reads[w.i].state = counts
 		if m := (misfit{w.slot, w.i}); !e.sees(m) {
 			e.resolve([]misfit{m})
 		}
+		if s := e.stateOf(w.slot, w.i, w.line); s == counts || s == excused {
+			e.settle(at, found, by)
+		}
 	}
+}
+
+// stateOf is the state of a read of a line; of one that is forgotten, that it is no constraint any more.
+func (e *Engine) stateOf(t uint32, i int, line int64) readState {
+	if x := &e.slots[t]; x.line == line && i < len(x.reads) {
+		return x.reads[i].state
+	}
+	return excused
 }
 
 // orphan is a read that is forgotten, of what somebody wrote who is placed only now.
@@ -261,6 +282,8 @@ func (e *Engine) convictOf(w *waiting) {
 // leaveOpen says that a read is undecided.
 func (e *Engine) leaveOpen(w *waiting) {
 	e.over(w)
+	found := len(e.found)
+	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot != noSlot {
 		e.undecided([]misfit{{w.slot, w.i}})
 		return
@@ -272,6 +295,8 @@ func (e *Engine) leaveOpen(w *waiting) {
 // which others did not.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.over(w)
+	found := len(e.found)
+	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot != noSlot {
 		e.slots[w.slot].reads[w.i].state = excused
 	}
@@ -295,6 +320,8 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 // stale is a read of a version that was overwritten before what is remembered.
 func (e *Engine) stale(w *waiting) {
 	e.over(w)
+	found := len(e.found)
+	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot == noSlot {
 		e.found = append(e.found, Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine})
 		return
@@ -327,16 +354,19 @@ func (e *Engine) Ripen() { e.ripenAll() }
 type postponed struct {
 	misfit
 	line  int64
+	read  ReadAt
 	until int64 // the end of the last of those
 }
 
 func (e *Engine) postpone(ms []misfit) {
 	for _, m := range ms {
 		x := &e.slots[m.slot]
+		at := ReadAt{x.line, math.MaxUint32}
 		if m.i >= 0 {
 			x.reads[m.i].state = put
+			at.Op = x.reads[m.i].at
 		}
-		e.later = append(e.later, postponed{m, x.line, e.others})
+		e.later = append(e.later, postponed{m, x.line, at, e.others})
 	}
 }
 
@@ -355,6 +385,7 @@ func (e *Engine) revisit(end int64) {
 	for _, p := range due {
 		x := &e.slots[p.slot]
 		if x.line != p.line {
+			e.settle(p.read, len(e.found), noLine)
 			continue
 		}
 		if p.i < 0 {
@@ -366,8 +397,12 @@ func (e *Engine) revisit(end int64) {
 			}
 			continue
 		}
+		found := len(e.found)
 		if x.reads[p.i].state = counts; !e.sees(p.misfit) {
 			e.resolve([]misfit{p.misfit})
+		}
+		if s := e.stateOf(p.slot, p.i, p.line); s == counts || s == excused {
+			e.settle(p.read, found, noLine)
 		}
 	}
 }
