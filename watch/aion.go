@@ -442,6 +442,8 @@ func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
 	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
 	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
+	s.Rectified = Rectified{}
+	j.p.turned.add(&s.Rectified)
 	if j.team != nil {
 		keys, spilled = j.team.stats(s, &a)
 		s.Part, s.Parts = j.o.part()

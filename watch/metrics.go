@@ -33,6 +33,7 @@ type Snapshot struct {
 	More        []Count
 	Shards      []ShardCounts // where the work on keys is divided
 	Part, Parts int           // which of several processes' parts of the stream is judged here, from 1; 0 of 0: all
+	Rectified   Rectified     // of this run
 	LastArrival time.Time     // of this run; zero: nothing has come
 	// WatermarkAt is the watermark as a time; zero where it does not tell time.
 	WatermarkAt time.Time

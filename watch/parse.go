@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
@@ -39,7 +40,8 @@ type parser struct {
 	share timestamp.Share `freeze:"-"`
 	part  portion         `freeze:"-"`
 	// later, if set, notes what a line may have written that is not understood, instead of doubtAll.
-	later func(ops []byte) `freeze:"-"`
+	later  func(ops []byte) `freeze:"-"`
+	turned *rectified       `freeze:"-"`
 	// the session of the transaction read last, by its hash; false: it has none
 	who    uint64 `freeze:"-"`
 	hasWho bool   `freeze:"-"`
@@ -56,8 +58,10 @@ const (
 
 // newParser returns a parser; store may be nil.
 func newParser(a *timestamp.Aion, store *keystore.Store) *parser {
-	return &parser{aion: a, keys: keystore.NewTable(store, keyKind), sessions: keystore.NewTable(store, sessionKind),
-		lost: map[version]struct{}{}, lostLists: map[uint64]struct{}{}}
+	p := &parser{aion: a, keys: keystore.NewTable(store, keyKind), sessions: keystore.NewTable(store, sessionKind),
+		lost: map[version]struct{}{}, lostLists: map[uint64]struct{}{}, turned: &rectified{now: time.Now}}
+	a.Follow(p.turned.follow)
+	return p
 }
 
 // value names a value.

@@ -398,6 +398,7 @@ func (t *team) stats(to *Snapshot, a *timestamp.AionStats) (keys, spilled int64)
 		keys += c.Keys
 		spilled += c.Spilled
 		to.Shards = append(to.Shards, c)
+		s.p.turned.add(&to.Rectified)
 	}
 	return keys, spilled
 }

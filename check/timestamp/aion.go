@@ -103,7 +103,8 @@ type Aion struct {
 	attached          // see Attach
 	out      []Final
 	stats    AionStats
-	lists    int64 // bytes of the keys' versions and readers
+	follow   func(n int64, op uint32, ok bool) `freeze:"-"` // see Follow
+	lists    int64                             // bytes of the keys' versions and readers
 	stamp    uint32
 	wrote    []pendingWrite
 }

@@ -126,6 +126,9 @@ func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	if !r.ok {
 		s.bad++
 		a.stats.Wrong++
+		if a.follow != nil {
+			a.follow(r.n, r.op, false)
+		}
 	}
 	s.n++
 	a.reads = append(a.reads, key)
@@ -168,8 +171,15 @@ func (a *Aion) judge(r *onlineReader, val uint64, by int64) {
 		}
 		s.flips++
 		a.stats.Flips++
+		if a.follow != nil {
+			a.follow(r.n, r.op, ok)
+		}
 	}
 }
+
+// Follow has f called with each read that is wrong by what has arrived, and with each that is right after all, while it
+// is not final: the number of its transaction's arrival, and its place there.
+func (a *Aion) Follow(f func(n int64, op uint32, ok bool)) { a.follow = f }
 
 // rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all
 // later states change, all behind it.

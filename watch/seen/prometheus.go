@@ -126,6 +126,8 @@ const (
 	violationsTotal = Prefix + "violations_total"
 	kindsTotal      = Prefix + "violations_by_kind_total"
 	buildInfo       = Prefix + "build_info"
+	// aion
+	rectifiedSeconds = Prefix + "rectified_seconds"
 )
 
 func one(is bool) float64 {
@@ -186,6 +188,15 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		for _, m := range ofShards {
 			send(Prefix+m.name, m.help, m.kind, m.what(&s.Shards[i]), "shard", strconv.Itoa(i+1))
 		}
+	}
+	if s.Rectified.Counts != nil {
+		buckets := map[float64]uint64{}
+		for i, at := range watch.RectifiedBounds {
+			buckets[at.Seconds()] = uint64(s.Rectified.Counts[i])
+		}
+		out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(rectifiedSeconds, "For how long verdicts of reads "+
+			"were wrong that what arrived later put right, in this run.", nil, nil), uint64(s.Rectified.All),
+			s.Rectified.Sum.Seconds(), buckets)
 	}
 	for class, n := range s.Violations {
 		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)

@@ -1,0 +1,79 @@
+package watch
+
+import (
+	"slices"
+	"time"
+)
+
+// rectified measures for how long verdicts of reads were wrong that what arrived later put right (AION, Figure 13b), by
+// the process's clock. It is of this run alone, and no part of the state: nothing is judged by it.
+type rectified struct {
+	wrong map[followedRead]time.Time
+	n     [len(RectifiedBounds) + 1]int64
+	sum   time.Duration
+	now   func() time.Time
+}
+
+type followedRead struct {
+	n  int64 // of the arrival
+	op uint32
+}
+
+// RectifiedBounds are the upper bounds of Rectified.Counts.
+var RectifiedBounds = [...]time.Duration{time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
+	500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, time.Minute}
+
+// Rectified says for how long verdicts were wrong that what arrived later put right.
+type Rectified struct {
+	Counts []int64 // up to each of RectifiedBounds, those of smaller ones among them
+	All    int64
+	Sum    time.Duration
+}
+
+const (
+	// followAll is how many wrong reads are followed, each of them, at a time; where there are more, those of one
+	// transaction in eight, so that a stream out of order costs no more for it.
+	followAll = 1024
+	// followMost bounds them; where so many are wrong they stay wrong.
+	followMost = 1 << 16
+)
+
+// follow is called with reads that are wrong, and with those that are right after all.
+func (r *rectified) follow(n int64, op uint32, ok bool) {
+	x := followedRead{n, op}
+	if !ok {
+		if len(r.wrong) >= followAll && n%8 != 0 {
+			return
+		}
+		if r.wrong == nil || len(r.wrong) >= followMost {
+			r.wrong = map[followedRead]time.Time{}
+		}
+		r.wrong[x] = r.now()
+		return
+	}
+	since, is := r.wrong[x]
+	if !is {
+		return
+	}
+	delete(r.wrong, x)
+	d := max(r.now().Sub(since), 0)
+	i, _ := slices.BinarySearch(RectifiedBounds[:], d)
+	r.n[i]++
+	r.sum += d
+}
+
+// add adds what was measured to s.
+func (r *rectified) add(s *Rectified) {
+	if s.Counts == nil {
+		s.Counts = make([]int64, len(RectifiedBounds))
+	}
+	upTo := int64(0)
+	for i, n := range r.n {
+		if upTo += n; i < len(s.Counts) {
+			s.Counts[i] += upTo
+		}
+	}
+	s.All += upTo
+	s.Sum += r.sum
+}
