@@ -12,7 +12,8 @@ import (
 // writes it anew.
 func TestOnlineClaims(t *testing.T) {
 	for name, claims := range map[string]func(r *Report){"online-rate": rateClaims, "online-flips": flipClaims,
-		"online-memory": memoryClaims} {
+		"online-memory": memoryClaims, "online-datasets": datasetClaims, "online-rectified": rectifiedClaims,
+		"overhead": overheadClaims} {
 		path := filepath.Join("results", "aion", name+".json")
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,10 +18,12 @@ type poster struct {
 	client   *http.Client
 	patience time.Duration
 	from     int64 // number of the next line
+	most     int   // bytes at once
 }
 
-// maxPost is how many bytes are posted at once; a watch takes 64 MiB.
-const maxPost = 32 << 20
+// maxPost is how many bytes are posted at once; a watch takes 16 MiB unless it is told otherwise (--max-body). One that
+// takes less says so, and gets half as much.
+const maxPost = 8 << 20
 
 // newPoster asks the watch where it is.
 func newPoster(to string, o *Options) (*poster, error) {
@@ -35,10 +38,18 @@ func newPoster(to string, o *Options) (*poster, error) {
 	if p.patience <= 0 {
 		p.patience = 30 * time.Second
 	}
-	if p.from, err = p.position(); err != nil {
-		return nil, fmt.Errorf("record: asking %s for its position: %w", to, err)
+	p.most = maxPost
+	deadline := time.Now().Add(p.patience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if p.from, err = p.position(); err == nil {
+			return p, nil
+		}
+		var is *notReady // it has begun, and reads its log
+		if !errors.As(err, &is) || time.Now().After(deadline) {
+			return nil, fmt.Errorf("record: asking %s for its position: %w", to, err)
+		}
+		time.Sleep(pause)
 	}
-	return p, nil
 }
 
 func (p *poster) position() (int64, error) {
@@ -52,6 +63,14 @@ func (p *poster) position() (int64, error) {
 // refused is an answer that sending again does not change.
 type refused struct{ error }
 
+// notReady is an answer that another one follows, 503.
+type notReady struct{ text string }
+
+func (e *notReady) Error() string { return e.text }
+
+// tooLong is an answer to more than a watch takes at once, 413.
+type tooLong struct{ error }
+
 // answer reads a number.
 func answer(r *http.Response) (int64, error) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<12))
@@ -59,7 +78,12 @@ func answer(r *http.Response) (int64, error) {
 	text := strings.TrimSpace(string(b))
 	if err == nil && r.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", r.Status, text)
-		if r.StatusCode >= 400 && r.StatusCode < 500 {
+		switch {
+		case r.StatusCode == http.StatusRequestEntityTooLarge:
+			err = tooLong{err}
+		case r.StatusCode == http.StatusServiceUnavailable:
+			err = &notReady{err.Error()}
+		case r.StatusCode >= 400 && r.StatusCode < 500:
 			err = refused{err}
 		}
 	}
@@ -79,15 +103,20 @@ func (p *poster) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {
 		part := b
-		if len(part) > maxPost {
-			part = part[:maxPost]
+		if len(part) > p.most {
+			part = part[:p.most]
 			if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
 				part = part[:end]
 			} else {
 				part = b[:bytes.IndexByte(b, '\n')+1]
 			}
 		}
-		if err := p.post(part); err != nil {
+		err := p.post(part)
+		if _, is := errors.AsType[tooLong](err); is && bytes.IndexByte(part, '\n') < len(part)-1 {
+			p.most = max(len(part)/2, 1)
+			continue
+		}
+		if err != nil {
 			return n - len(b), err
 		}
 		b = b[len(part):]
@@ -104,7 +133,8 @@ func (p *poster) post(part []byte) error {
 			p.from += lines
 			return nil
 		}
-		if _, is := err.(refused); is || time.Now().After(deadline) {
+		_, long := err.(tooLong)
+		if _, is := err.(refused); is || long || time.Now().After(deadline) {
 			return fmt.Errorf("record: posting lines %d to %d to %s: %w", p.from, p.from+lines-1, p.url, err)
 		}
 		time.Sleep(pause)
