@@ -19,6 +19,7 @@ type poster struct {
 	patience time.Duration
 	from     int64 // number of the next line
 	most     int   // bytes at once
+	token    string
 }
 
 // maxPost is how many bytes are posted at once; a watch takes 16 MiB unless it is told otherwise (--max-body). One that
@@ -31,7 +32,8 @@ func newPoster(to string, o *Options) (*poster, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("record: %q; expected the address of an isovet watch, as in http://localhost:9090", to)
 	}
-	p := &poster{url: strings.TrimSuffix(to, "/"), client: o.Client, patience: o.Patience}
+	p := &poster{url: strings.TrimSuffix(to, "/"), client: o.Client, patience: o.Patience,
+		token: o.Token}
 	if p.client == nil {
 		p.client = &http.Client{Timeout: time.Minute}
 	}
@@ -53,7 +55,18 @@ func newPoster(to string, o *Options) (*poster, error) {
 }
 
 func (p *poster) position() (int64, error) {
-	r, err := p.client.Get(p.url + "/position")
+	q, err := http.NewRequest(http.MethodGet, p.url+"/position", nil)
+	if err != nil {
+		return 0, refused{err}
+	}
+	return p.ask(q)
+}
+
+func (p *poster) ask(q *http.Request) (int64, error) {
+	if p.token != "" {
+		q.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	r, err := p.client.Do(q)
 	if err != nil {
 		return 0, err
 	}
@@ -147,10 +160,6 @@ func (p *poster) once(part []byte) error {
 		return refused{err}
 	}
 	q.Header.Set("Isovet-From", strconv.FormatInt(p.from, 10))
-	r, err := p.client.Do(q)
-	if err != nil {
-		return err
-	}
-	_, err = answer(r)
+	_, err = p.ask(q)
 	return err
 }

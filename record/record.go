@@ -37,6 +37,8 @@ type Options struct {
 	Clock func() int64
 	// Client is Send's; nil: http.DefaultClient.
 	Client *http.Client
+	// Token is what Send shows a watch that has --token-file; "": none.
+	Token string
 	// Patience is how long Send tries to reach the watch again; 0: 30 s.
 	Patience time.Duration
 }

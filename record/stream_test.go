@@ -274,3 +274,59 @@ func TestSendRefused(t *testing.T) {
 		t.Errorf("%v, %d calls", err, calls.Load())
 	}
 }
+
+// TestSendWaits: a watch that reads its log is waited for, one that takes little at once gets little, and one that wants
+// a token is shown it.
+func TestSendWaits(t *testing.T) {
+	const most = 2000
+	var got bytes.Buffer
+	var asked, refused atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		b, err := io.ReadAll(q.Body)
+		switch {
+		case err != nil || q.Header.Get("Authorization") != "Bearer secret":
+			http.Error(w, "no token", http.StatusUnauthorized)
+		case asked.Add(1) < 3:
+			http.Error(w, "resuming: the log is being read", http.StatusServiceUnavailable)
+		case len(b) > most:
+			refused.Add(1)
+			http.Error(w, "too long", http.StatusRequestEntityTooLarge)
+		default:
+			got.Write(b)
+			fmt.Fprint(w, bytes.Count(got.Bytes(), []byte("\n")))
+		}
+	}))
+	defer server.Close()
+	rec, err := record.Send(server.URL, record.Options{Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rec.Session()
+	for i := range 500 {
+		x := s.Begin("w")
+		if err := errors.Join(x.Write(i%7, i), x.Commit(ok)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := jsonl.Read(got.Bytes(), "got"); err != nil || h.NumTxns() != 500 || refused.Load() == 0 {
+		t.Errorf("%v, refused %d times", err, refused.Load())
+	}
+	if _, err := record.Send(server.URL, record.Options{}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a token: %v", err)
+	}
+	// A line that is too long by itself is an error, not a loop.
+	rec, err = record.Send(server.URL, record.Options{Token: "secret", MaxValue: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := rec.Session().Begin("w")
+	if err := errors.Join(x.Write("k", strings.Repeat("v", 5000)), x.Commit(ok)); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "413") {
+		t.Errorf("a line that is too long: %v", err)
+	}
+}
