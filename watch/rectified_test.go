@@ -46,7 +46,7 @@ func TestRectified(t *testing.T) {
 			t.Errorf("%d shards: %+v", shards, r)
 		}
 		cp := t.TempDir()
-		if err := j.Checkpoint(cp); err != nil {
+		if err := checkpointTo(j, cp); err != nil {
 			t.Fatal(err)
 		}
 		j = aionWith(t, o)
