@@ -403,11 +403,11 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 				return
 			}
 			if f.logFormat == "json" {
-				log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place", place,
-					"error", err)
+				log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place",
+					f.source.place(place), "error", err)
 				return
 			}
-			fmt.Fprintf(e.stderr, "isovet: %s: at %d: %v\n", f.source.said(), place, err)
+			fmt.Fprintf(e.stderr, "isovet: %s: %s: %v\n", f.source.said(), f.source.place(place), err)
 		},
 	})
 	switch {

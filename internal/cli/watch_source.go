@@ -61,6 +61,19 @@ func (f *sourceFlags) said() string {
 	return scheme + "://" + user + ":xxxxx@" + where[at+1:] + "/" + name
 }
 
+// place is a line's place in the source, in words.
+func (f *sourceFlags) place(at int64) string {
+	switch scheme, _, is := strings.Cut(f.url, "://"); {
+	case is && (scheme == "nats" || scheme == "tls"):
+		return fmt.Sprintf("message %d", at)
+	case is && scheme == "kafka":
+		return fmt.Sprintf("offset %d", at)
+	case f.url == "-" || is:
+		return fmt.Sprintf("line %d", at+1)
+	}
+	return fmt.Sprintf("the line up to byte %d", at)
+}
+
 // opening is a source that is to be opened.
 type opening struct {
 	prepare func() error
