@@ -69,8 +69,8 @@ func aionDatasets(ctx context.Context, lab *Lab, r *Report) error {
 	datasetClaims(r)
 	r.Note("isovet watch in a process of its own, by JSON lines through a pipe, as fast as they are taken, in batches "+
 		"of %d with delays of N(100, 10²) ms; 24 sessions; --lateness %v by the clock; the log is written and synced. "+
-		"The histories are this project's forms of RUBiS (200 users to begin with) and of a small Twitter (500 users), "+
-		"serializable, not Dgraph's. Cobra is left out.", batched, lab.patience())
+		"The histories are this project's forms of RUBiS (200 users to begin with) and of a small Twitter (500 "+
+		"users), serializable, not Dgraph's. Cobra is left out.", batched, lab.patience())
 	return nil
 }
 
@@ -95,11 +95,12 @@ func datasetClaims(r *Report) {
 		}
 	}
 	r.Claim("similar results for both: 18 K transactions a second without garbage collection, 12 K with it, 3 K where "+
-		"no memory is free (SER)", fmt.Sprintf("never below %.1f K, %.1f K and %.1f K with --memory %s, %s and %s, the "+
-		"process's start and end included", slowest[plenty]/1000, slowest[some]/1000, slowest[little]/1000, plenty, some,
-		little), slowest[plenty] > 18_000 && slowest[some] > 12_000 && slowest[little] > 3000)
+		"no memory is free (SER)", fmt.Sprintf("never below %.1f K, %.1f K and %.1f K with --memory %s, %s and %s, "+
+		"the process's start and end included", slowest[plenty]/1000, slowest[some]/1000, slowest[little]/1000, plenty,
+		some, little), slowest[plenty] > 18_000 && slowest[some] > 12_000 && slowest[little] > 3000)
 	a, b := whole["Twitter, "+plenty], whole["RUBiS, "+plenty]
-	r.Claim("less on Twitter than on RUBiS, for it has more keys", fmt.Sprintf("%.1f K and %.1f K, of %.0f and %.0f keys",
+	r.Claim("less on Twitter than on RUBiS, for it has more keys", fmt.Sprintf("%.1f K and %.1f K, of %.0f and %.0f "+
+		"keys",
 		a/1000, b/1000, keys["Twitter"], keys["RUBiS"]), a < b)
 	r.Claim("what is right is found to be", fmt.Sprintf("%.0f violations; %.0f transactions are late, where memory is "+
 		"too short for 5 s of the stream", wrong, late), wrong == 0)
@@ -148,11 +149,11 @@ func aionRectified(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(decided("wrong", "all", name, runs[i].last["violations_total"]))
 	}
 	rectifiedClaims(r)
-	r.Note("%d transactions, of which %d commit a second, sent in batches of %d with delays of N(100, 10²) ms; verdicts "+
-		"are final %v later, by the clock. The paper does not say whether a transaction comes after its delay or with "+
-		"its batch, whose transactions are in the order of their delays: both are measured. A verdict is wrong from the "+
-		"arrival of the read, or of a version that it has not seen, until the version comes that it has.", txns,
-		paperRate, batch, lab.patience())
+	r.Note("%d transactions, of which %d commit a second, sent in batches of %d with delays of N(100, 10²) ms; "+
+		"verdicts are final %v later, by the clock. The paper does not say whether a transaction comes after its "+
+		"delay or with its batch, whose transactions are in the order of their delays: both are measured. A verdict "+
+		"is wrong from the arrival of the read, or of a version that it has not seen, until the version comes that "+
+		"it has.", txns, paperRate, batch, lab.patience())
 	return nil
 }
 
@@ -171,8 +172,8 @@ func rectifiedClaims(r *Report) {
 		return 0
 	}
 	a, b := value("rectified", "0.01", eachDelayed), value("rectified", "0.01", wholeBatches)
-	r.Claim("over 95 % of what is wrong is right within 10 ms", fmt.Sprintf("%.1f %% where each comes after its delay, "+
-		"%.1f %% where a batch comes at once", a, b), max(a, b) > 95)
+	r.Claim("over 95 % of what is wrong is right within 10 ms", fmt.Sprintf("%.1f %% where each comes after its "+
+		"delay, %.1f %% where a batch comes at once", a, b), max(a, b) > 95)
 	a = value("rectified", "2", eachDelayed) - value("rectified", "0.5", eachDelayed)
 	b = value("rectified", "2", wholeBatches) - value("rectified", "0.5", wholeBatches)
 	r.Claim("about 3 % take about 1.5 s, probably the next batch", fmt.Sprintf("%.1f %% and %.1f %% take 0.5 to 2 s", a,
@@ -259,8 +260,9 @@ func overheadClaims(r *Report) {
 	}
 	sent := mean("PostgreSQL", toWatch)
 	r.Claim("collecting (and transmitting) the history costs roughly 5 % of the transactions a second", fmt.Sprintf(
-		"in the mean PostgreSQL loses %.1f %% to isovet watch and %.1f %% to a file, SQLite, in the program itself, %.1f %% "+
-			"and %.1f %%", sent, mean("PostgreSQL", toFile), mean("SQLite", toWatch), mean("SQLite", toFile)), sent < 10)
+		"in the mean PostgreSQL loses %.1f %% to isovet watch and %.1f %% to a file, SQLite, in the program itself, "+
+			"%.1f %% and %.1f %%", sent, mean("PostgreSQL", toFile), mean("SQLite", toWatch), mean("SQLite", toFile)),
+		sent < 10)
 }
 
 // collecting runs a load, and says how many transactions a second commit.
@@ -415,8 +417,8 @@ func (l *Lab) listening(ctx context.Context) (url string, end func() error, err 
 		return "", nil, err
 	}
 	dir := filepath.Join(l.dir, fmt.Sprintf("collect-%d", time.Now().UnixNano()))
-	cmd := exec.CommandContext(ctx, l.self[0], append(slices.Clone(l.self[1:]), "watch", "--checker", "replay", "--level",
-		"snapshot-isolation", "--state", dir, "--source", url, "--quiet", "--keep", "64MiB")...)
+	cmd := exec.CommandContext(ctx, l.self[0], append(slices.Clone(l.self[1:]), "watch", "--checker", "replay",
+		"--level", "snapshot-isolation", "--state", dir, "--source", url, "--quiet", "--keep", "64MiB")...)
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}

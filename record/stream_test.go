@@ -275,8 +275,8 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
-// TestSendWaits: a watch that reads its log is waited for, one that takes little at once gets little, and one that wants
-// a token is shown it.
+// TestSendWaits: a watch that reads its log is waited for, one that takes little at once gets little, and one that
+// wants a token is shown it.
 func TestSendWaits(t *testing.T) {
 	const most = 2000
 	var got bytes.Buffer
