@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -31,6 +30,9 @@ const (
 	letterWidth = 5.2 // points, of the font's average letter at 10 points
 	titleCut    = 78  // characters a line
 	labelGap    = 11  // points between two names at the right
+	rowLabel    = 34  // characters of a row's name for which a chart is wide enough; longer ones widen it
+	rowLabelCut = 60
+	linearBelow = 20 // times the least value: bars whose greatest is below that have a linear axis
 )
 
 // palette can be told apart by who is blind for a colour (Okabe and Ito 2008), and on white.
@@ -83,7 +85,7 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	} else {
 		c.bars()
 	}
-	canvas := vgsvg.New(chartWidth, c.height)
+	canvas := vgsvg.New(chartWidth+vg.Points(letterWidth*float64(max(0, c.widest-rowLabel))), c.height)
 	whole := draw.New(canvas)
 	part := draw.Crop(whole, 0, -c.margin(), 0, 0)
 	p.Draw(part)
@@ -142,6 +144,8 @@ type chart struct {
 	colors map[string]color.Color
 	height vg.Length
 	ends   []name // of lines: what stands where they end
+	widest int    // characters of a row's name
+	alone  bool   // there is one group: each series has a row
 	pale   bool   // there are bars that end at the time-out
 	hollow bool   // there are points of the paper's
 }
@@ -193,12 +197,15 @@ func (c *chart) valueAxis(a *plot.Axis) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	a.Label.Text = c.m.Label + ", " + c.m.Unit
-	if c.r.fig.Linear {
-		a.Min, a.Max = 0, high*1.08
+	a.Label.Text = c.m.Label
+	if !slices.Contains(strings.Fields(c.m.Label), c.m.Unit) { // "keys on disk" are keys
+		a.Label.Text += ", " + c.m.Unit
+	}
+	if c.r.fig.Linear || !c.r.fig.Numeric && high < linearBelow*low { // lengths of bars can be compared from zero on
+		a.Min, a.Max, a.Tick.Marker = 0, high*1.08, shortTicks{plot.DefaultTicks{}}
 		return
 	}
-	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, shortTicks{plot.LogTicks{Prec: -1}}
 	a.Min, a.Max = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))
 	if a.Max <= a.Min {
 		a.Max = a.Min * 10
@@ -210,6 +217,7 @@ func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
 	p.X.Label.Text = c.r.fig.Axis
+	var lastX []float64 // of the ends
 	for i, s := range c.series {
 		var xy, paper plotter.XYs
 		for k := range c.r.Points {
@@ -241,6 +249,7 @@ func (c *chart) lines() error {
 			dots.Color, dots.Shape, dots.Radius = c.colors[s], shape, vg.Points(2)
 			p.Add(line, dots)
 			c.ends = append(c.ends, name{s, xy[len(xy)-1].Y, c.colors[s]})
+			lastX = append(lastX, xy[len(xy)-1].X)
 		}
 		if len(paper) > 0 {
 			marks, err := plotter.NewScatter(paper)
@@ -252,25 +261,52 @@ func (c *chart) lines() error {
 			c.hollow = true
 		}
 	}
+	for i, x := range lastX { // a name beside the plot does not say where its line stops
+		if x < slices.Max(lastX) {
+			c.ends[i].text += ", up to " + strconv.FormatFloat(x, 'f', -1, 64)
+		}
+	}
 	// The last tick's number must not be cut.
 	p.X.Max += (p.X.Max - p.X.Min) * 0.02
 	return nil
 }
+
+// shortTicks write large numbers in thousands and millions, and none with zeros behind the point.
+type shortTicks struct{ plot.Ticker }
+
+func (s shortTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := s.Ticker.Ticks(low, high)
+	for i := range ticks {
+		if t := &ticks[i]; t.Label != "" {
+			switch v := t.Value; {
+			case v >= 1e6:
+				t.Label = strconv.FormatFloat(v/1e6, 'g', 6, 64) + "M"
+			case v >= 1e4:
+				t.Label = strconv.FormatFloat(v/1e3, 'g', 6, 64) + "k"
+			default:
+				t.Label = strconv.FormatFloat(v, 'g', 6, 64)
+			}
+		}
+	}
+	return ticks
+}
+
+// numbered is the number at the begin or the end of a group's name, its parameter's value.
+var numbered = regexp.MustCompile(`^[0-9.,]+[KkM]?\b|\b[0-9.,]+[KkM]?$`)
 
 // rows are the groups' places: a group's bars stand together, and between two parameters there is room.
 func (c *chart) rows() (at map[string]float64, ticks []plot.Tick, n float64) {
 	at = make(map[string]float64)
 	last := ""
 	for _, g := range c.r.Groups(c.m.Key) {
-		parameter := strings.TrimSpace(strings.TrimFunc(g, func(x rune) bool {
-			return unicode.IsDigit(x) || x == '.' || x == ',' || x == 'K' || x == 'k' || x == 'M'
-		}))
+		parameter := strings.TrimSpace(numbered.ReplaceAllString(g, ""))
 		if n > 0 && parameter != last && parameter != g {
 			n += 0.6
 		}
 		last = parameter
 		at[g] = n
-		ticks = append(ticks, plot.Tick{Value: -n, Label: clipped(g, 34)})
+		ticks = append(ticks, plot.Tick{Value: -n, Label: clipped(g, rowLabelCut)})
+		c.widest = max(c.widest, utf8.RuneCountInString(clipped(g, rowLabelCut)))
 		n += 1.2
 	}
 	return at, ticks, n
@@ -289,6 +325,13 @@ func (c *chart) bars() {
 	c.valueAxis(&p.X)
 	at, ticks, n := c.rows()
 	width := 1 / float64(len(c.series))
+	if c.alone = len(ticks) == 1 && len(c.series) > 1; c.alone {
+		ticks, n, width = nil, 1.2*float64(len(c.series)), 1
+		for j, s := range c.series {
+			ticks = append(ticks, plot.Tick{Value: -1.2 * float64(j), Label: clipped(s, rowLabelCut)})
+			c.widest = max(c.widest, utf8.RuneCountInString(s))
+		}
+	}
 	for j, s := range c.series {
 		b := &bars{width: width, color: c.colors[s]}
 		for k := range c.r.Points {
@@ -297,10 +340,13 @@ func (c *chart) bars() {
 				continue
 			}
 			y := -(at[pt.Group] - 0.5 + width*float64(j))
+			if c.alone {
+				y = -(1.2*float64(j) - 0.5)
+			}
 			v, ok := c.r.height(pt, c.m)
 			paper, has := paperValue(pt.Paper, c.m.Unit)
-			if ok || has {
-				b.at = append(b.at, bar{y: y, value: v, drawn: ok, pale: !pt.Decided(), paper: paper})
+			if zero := pt.Decided() && pt.Value == 0; ok || has || zero {
+				b.at = append(b.at, bar{y: y, value: v, drawn: ok, zero: zero, pale: !pt.Decided(), paper: paper})
 			}
 			c.pale, c.hollow = c.pale || ok && !pt.Decided(), c.hollow || has
 		}
@@ -309,7 +355,17 @@ func (c *chart) bars() {
 	p.Y.Min, p.Y.Max = -n+0.55, 0.65
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Length, p.Y.Label.Text = 0, ""
-	c.height = max(5*vg.Centimeter, 3*vg.Centimeter+vg.Length(n*max(1, float64(len(c.series))*0.75))*barHeight*1.3)
+	if !c.alone && !slices.ContainsFunc(ticks, func(t plot.Tick) bool {
+		_, err := strconv.ParseFloat(t.Label, 64)
+		return err != nil
+	}) {
+		p.Y.Label.Text = c.r.fig.Axis // which the numbers alone do not say
+	}
+	perRow := max(1, float64(len(c.series))*0.75)
+	if c.alone {
+		perRow = 1
+	}
+	c.height = max(5*vg.Centimeter, 3*vg.Centimeter+vg.Length(n*perRow)*barHeight*1.3)
 }
 
 // margin is the room at the right-hand side.
@@ -324,7 +380,7 @@ func (c *chart) margin() vg.Length {
 // legend lists what stands at the right-hand side.
 func (c *chart) legend() []name {
 	out := slices.Clone(c.ends)
-	if !c.r.fig.Numeric && len(c.series) > 1 {
+	if !c.r.fig.Numeric && len(c.series) > 1 && !c.alone {
 		for _, s := range c.series {
 			out = append(out, name{text: s, color: c.colors[s]})
 		}
@@ -394,6 +450,7 @@ type bars struct {
 type bar struct {
 	y, value    float64
 	drawn, pale bool
+	zero        bool    // which a logarithmic axis has not
 	paper       float64 // 0: it says nothing
 }
 
@@ -411,6 +468,10 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			box := []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}}
 			c.FillPolygon(fill, c.ClipPolygonXY(box))
+		}
+		if at.zero && !at.drawn {
+			c.FillText(text.Style{Font: font.From(plot.DefaultFont, 9), Handler: plot.DefaultTextHandler,
+				Color: b.color, YAlign: draw.YCenter}, vg.Point{X: left + vg.Points(3), Y: (top + bottom) / 2}, "0")
 		}
 		if at.paper > 0 {
 			c.DrawGlyph(draw.GlyphStyle{Color: color.Black, Radius: vg.Points(3), Shape: draw.RingGlyph{}},
