@@ -17,19 +17,18 @@ type curve struct{ x1, y1, cx1, cx2, x2, y2 float64 }
 
 // newCurve is an edge's line between two bars, given by where they begin and end. The page's script has the same.
 func newCurve(a, b [2]float64, y1, y2 float64) curve {
-	var x1, x2, d1, d2 float64
 	const reach = 36
 	switch {
 	case b[0] >= a[1]: // to the right
-		x1, x2, d1, d2 = a[1], b[0], 1, -1
+		return curve{x1: a[1], y1: y1, cx1: a[1] + reach, cx2: b[0] - reach, x2: b[0] - 1, y2: y2}
 	case b[1] <= a[0]: // to the left
-		x1, x2, d1, d2 = a[0], b[1], -1, 1
-	case y1 <= y2: // they overlap: round the right-hand side downwards, round the left-hand side upwards
-		x1, x2, d1, d2 = a[1], b[1], 1, 1
-	default:
-		x1, x2, d1, d2 = a[0], b[0], -1, -1
+		return curve{x1: a[0], y1: y1, cx1: a[0] - reach, cx2: b[1] + reach, x2: b[1] + 1, y2: y2}
+	case y1 <= y2: // they overlap: round the right-hand side of both downwards, round their left-hand side upwards
+		far := max(a[1], b[1]) + reach
+		return curve{x1: a[1], y1: y1, cx1: far, cx2: far, x2: b[1] + 1, y2: y2}
 	}
-	return curve{x1: x1, y1: y1, cx1: x1 + d1*reach, cx2: x2 + d2*reach, x2: x2 + d2, y2: y2}
+	far := min(a[0], b[0]) - reach
+	return curve{x1: a[0], y1: y1, cx1: far, cx2: far, x2: b[0] - 1, y2: y2}
 }
 
 // at is the point of a curve at t from 0 to 1.

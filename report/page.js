@@ -15,12 +15,12 @@
 
   // The same curve as report/labels.go draws: its begin, its two middle points and its end.
   function curve(a, b, y1, y2) {
-    var x1, x2, d1, d2, reach = 36;
-    if (b[0] >= a[1]) { x1 = a[1]; x2 = b[0]; d1 = 1; d2 = -1; }
-    else if (b[1] <= a[0]) { x1 = a[0]; x2 = b[1]; d1 = -1; d2 = 1; }
-    else if (y1 <= y2) { x1 = a[1]; x2 = b[1]; d1 = d2 = 1; }
-    else { x1 = a[0]; x2 = b[0]; d1 = d2 = -1; }
-    return [x1, y1, x1 + d1 * reach, x2 + d2 * reach, x2 + d2, y2];
+    var reach = 36, far;
+    if (b[0] >= a[1]) return [a[1], y1, a[1] + reach, b[0] - reach, b[0] - 1, y2];
+    if (b[1] <= a[0]) return [a[0], y1, a[0] - reach, b[1] + reach, b[1] + 1, y2];
+    if (y1 <= y2) { far = Math.max(a[1], b[1]) + reach; return [a[1], y1, far, far, b[1] + 1, y2]; }
+    far = Math.min(a[0], b[0]) - reach;
+    return [a[0], y1, far, far, b[0] - 1, y2];
   }
   function along(c, t) {
     var u = 1 - t, b0 = u * u * u, b1 = 3 * u * u * t, b2 = 3 * u * t * t, b3 = t * t * t;
