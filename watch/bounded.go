@@ -156,9 +156,16 @@ func (j *aion) evict() error {
 // leopardKeys numbers the keys of a leopard.
 type leopardKeys struct{ j *leopard }
 
-func (k leopardKeys) Number(text []byte) (uint32, bool) { return k.j.keys.Number(text) }
-func (k leopardKeys) Name(n uint32) string              { return k.j.keys.Name(n) }
-func (k leopardKeys) Known() int64                      { return k.j.keys.Known() }
+func (k leopardKeys) Number(text []byte) (uint32, bool) {
+	n, made := k.j.keys.Number(text)
+	if made && k.j.divided() {
+		k.j.online.Place(n, k.j.keys.Sum(n))
+	}
+	return n, made
+}
+
+func (k leopardKeys) Name(n uint32) string { return k.j.keys.Name(n) }
+func (k leopardKeys) Known() int64         { return k.j.keys.Known() }
 
 func (k leopardKeys) Fetch() {
 	err := k.j.keys.Fetch(func(n uint32, state []byte) error { return k.j.online.LoadKey(k.j.stream, n, state) })

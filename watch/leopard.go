@@ -31,6 +31,9 @@ type LeopardOptions struct {
 	Attach   Attach
 	Gate     GateOptions
 	Bounds
+	// Shards is how many goroutines know the keys, beside the one that takes lines and the one that does what spans
+	// keys; 0 is 1, and with 1 there are no others. NewLive is not divided.
+	Shards int
 }
 
 // leopard judges by the mechanisms of the database, over client times.
@@ -46,13 +49,15 @@ type leopard struct {
 	attach bool  // keys hold what nobody knows, unless an initial transaction comes
 	g      gate
 	front  frontier  // ends
-	past   []waiting // how many reads had ever waited for a writer, by the clock
+	past   []waiting // where reads had got that wait for a writer, by the clock
 	buf    []mechanism.Trace
 	found  []finding
 	keys   *keystore.Table
 	store  *keystore.Store `freeze:"-"`
 	err    error           `freeze:"-"` // of the store
 	pinned []uint64        `freeze:"-"` // see evict
+	cut    int             `freeze:"-"` // cuts since join
+	joined int             `freeze:"-"` // of found, those that are in order
 	// for tests: keys go whenever they can
 	everything bool `freeze:"-"`
 	// Times that transactions were made final before their time, for memory
@@ -68,6 +73,7 @@ type finding struct {
 	read  *mechanism.Unjudged
 	txn   int64
 	ahead *Violation
+	cut   int // where the work is divided: it comes before what is found at that cut
 }
 
 type waiting struct {
@@ -85,6 +91,9 @@ func ended(h *history.TxnHead) (int64, bool) {
 func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
+	}
+	if d := (Division{Shards: o.Shards}); d.check() != nil {
+		return nil, d.check()
 	}
 	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()
@@ -111,7 +120,8 @@ func (j *leopard) Settings() []Setting {
 	}
 	s := []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
 		j.o.Skew)}, {"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
-	return append(s, j.o.Gate.settings()...)
+	d := Division{Shards: j.o.Shards}
+	return append(append(s, j.o.Gate.settings()...), d.settings()...)
 }
 
 // begun is what must be known before the rest of the state can be read.
@@ -124,7 +134,7 @@ func (j *leopard) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
 		return nil, err
 	}
-	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
+	if err := freeze.Save(filepath.Join(dir, stateFile), j.state()...); err != nil {
 		return nil, err
 	}
 	return keysCheckpoint(j.store, dir), nil
@@ -147,7 +157,7 @@ func (j *leopard) Restore(dir string) error {
 			return err
 		}
 	}
-	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
+	if err := freeze.Load(filepath.Join(dir, stateFile), j.state()...); err != nil {
 		return err
 	}
 	return j.o.restore(dir, j.store)
@@ -178,6 +188,12 @@ func (j *leopard) start(h *history.History) error {
 	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
 	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
+	if j.o.Shards > 1 {
+		j.online.Divide(j.o.Shards)
+		for n := range uint32(j.keys.Numbers()) {
+			j.online.Place(n, j.keys.Sum(n))
+		}
+	}
 	return nil
 }
 
@@ -203,6 +219,10 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 		return err
 	}
 	j.stream.Piece(b.H)
+	if j.divided() {
+		j.online.Open(len(b.Heads))
+		defer j.join()
+	}
 	for i := range b.Lines {
 		if err := j.look(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
@@ -211,16 +231,19 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 			}
 		}
 		for _, v := range j.g.take() {
-			j.found = append(j.found, finding{ahead: &v})
+			j.found = append(j.found, finding{ahead: &v, cut: j.cut})
 		}
 		if out := j.g.released(); out != nil {
+			j.join()
 			j.stream.Piece(out.H)
 			for k := range out.Lines {
 				if err := j.txn(out, k); err != nil {
 					bad(out.Lines[k].Place, err)
 				}
 			}
+			j.join()
 			j.stream.Piece(b.H)
+			j.online.Open(len(b.Heads))
 		}
 	}
 	return j.err
@@ -245,52 +268,6 @@ func (j *leopard) look(b *Batch, i int) error {
 	return j.txn(b, i)
 }
 
-// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
-func (j *leopard) foreign(b *Batch, i int) {
-	var t struct {
-		Ops []json.RawMessage `json:"ops"`
-	}
-	if json.Unmarshal(b.Text(i), &t) != nil {
-		return
-	}
-	var lines [][]byte
-	for _, op := range t.Ops {
-		lines = append(lines, append(append([]byte(`{"start":0,"status":"unknown","ops":[`), op...), "]}"...))
-	}
-	ops := NewBatch(1, lines)
-	j.stream.Piece(ops.H)
-	for t := range ops.Heads {
-		var err error
-		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint64(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
-			j.online.Foreign(j.buf)
-		}
-	}
-	j.collect()
-	j.stream.Piece(b.H)
-}
-
-// understood is what of a line that is not understood is: those of its operations that are.
-func understood(line []byte) []byte {
-	var t struct {
-		Ops []json.RawMessage `json:"ops"`
-	}
-	out := []byte(`{"start":0,"status":"unknown","ops":[`)
-	if json.Unmarshal(line, &t) == nil {
-		n := 0
-		for _, op := range t.Ops {
-			one := append(append([]byte(`{"ops":[`), op...), "]}"...)
-			if _, err := jsonl.ReadPiece(one); err != nil {
-				continue
-			}
-			if n++; n > 1 {
-				out = append(out, ',')
-			}
-			out = append(out, op...)
-		}
-	}
-	return append(out, "]}"...)
-}
-
 // id is a transaction's id, or, of a line without, its number.
 func (j *leopard) id(hasID bool, id, n int64) int64 {
 	if hasID {
@@ -307,7 +284,9 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 		if j.taken {
 			return errors.New("the initial transaction comes after others; expected it first")
 		}
+		j.join()
 		j.stream.Init(t)
+		j.online.Open(len(b.Heads))
 		j.attach = j.o.Attach == AttachAlways
 		return nil
 	}
@@ -325,7 +304,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 		at = end.Bef
 	}
 	if j.online.Add(j.buf) {
-		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n)})
+		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n), cut: j.cut})
 	} else {
 		j.front.add(j.g.who(head, n), at)
 	}
@@ -354,6 +333,7 @@ func (j *leopard) Clock(now int64) {
 		j.online.Convict(j.past[n-1].reads)
 		j.past = j.past[:copy(j.past, j.past[n:])]
 		j.collect()
+		j.join()
 	}
 }
 
@@ -361,7 +341,15 @@ func (j *leopard) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gat
 
 // collect keeps what has been found.
 func (j *leopard) collect() {
+	if j.divided() {
+		j.cut = j.online.Cut() + 1
+		return
+	}
 	vs, us := j.online.Take()
+	j.add(vs, us)
+}
+
+func (j *leopard) add(vs []mechanism.Violation, us []mechanism.Unjudged) {
 	for i := range us {
 		j.found = append(j.found, finding{read: &us[i]})
 	}
@@ -382,9 +370,11 @@ func (j *leopard) Advance(mark int64) {
 	if j.online != nil {
 		j.online.Advance(mark)
 		if j.o.Gate.Patience > 0 {
+			j.join()
 			j.online.Convict(j.online.Suspects())
 		}
 		j.collect()
+		j.join()
 	}
 }
 
@@ -392,6 +382,7 @@ func (j *leopard) End() {
 	if j.online != nil {
 		j.online.Settle()
 		j.collect()
+		j.join()
 	}
 }
 
@@ -417,7 +408,7 @@ func (j *leopard) Findings(each func(f *Finding) error) error {
 			return err
 		}
 	}
-	j.found = j.found[:0]
+	j.found, j.joined = j.found[:0], 0
 	return nil
 }
 

@@ -86,6 +86,10 @@ func TestRate(t *testing.T) {
 				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g})
 				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
 			})
+			t.Run(fmt.Sprintf("leopard/%s/%v/2 shards", profile, times), func(t *testing.T) {
+				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g, Shards: 2})
+				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
+			})
 		}
 	}
 }
@@ -110,7 +114,7 @@ func rate(t *testing.T, judge Judge, stream func(w io.Writer, txns int) error) {
 		w.Close()
 	}()
 	var m Metrics
-	begin := processSeconds()
+	begin, clock := processSeconds(), time.Now()
 	err = Run(t.Context(), Config{Dir: t.TempDir(), Judge: judge, Metrics: &m,
 		Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
 	s := m.Get()
@@ -118,5 +122,6 @@ func rate(t *testing.T, judge Judge, stream func(w io.Writer, txns int) error) {
 		t.Fatalf("%v, %+v", err, s)
 	}
 	took := (processSeconds() - begin - 2*made) * 1e6 / float64(txns)
-	t.Logf("%d transactions: %.1f µs of processor each, %.0f a second and core", txns, took, 1e6/took)
+	t.Logf("%d transactions: %.1f µs of processor each, %.0f a second and core; %.1f s", txns, took, 1e6/took,
+		time.Since(clock).Seconds())
 }

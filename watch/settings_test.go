@@ -41,6 +41,9 @@ func TestSettings(t *testing.T) {
 			Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
 		judges = append(judges, leopardOf(t, o))
 	}
+	for _, shards := range []int{2, 3} {
+		judges = append(judges, leopardOf(t, LeopardOptions{Lateness: 10, Shards: shards}))
+	}
 	for _, d := range []Division{{Shards: 2}, {Shards: 3}, {Shard: 0, Of: 2}, {Shard: 1, Of: 2}} {
 		judges = append(judges, aionWith(t, AionOptions{Options: si, Lateness: 10, Division: d}))
 	}

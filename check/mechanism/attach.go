@@ -47,7 +47,12 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 }
 
 // Attach says that the traces begin in the midst (Options.Attach). It comes before them.
-func (x *Online) Attach() { x.o.Attach, x.v.o.Attach = true, true }
+func (x *Online) Attach() {
+	if !x.o.Attach {
+		x.o.Attach = true
+		x.tell(command{what: sayAttach})
+	}
+}
 
 // Foreign takes a transaction of which nobody can say when it was: what it wrote can be read at any time, and nothing
 // is deduced from it. It may change the traces.
@@ -60,11 +65,11 @@ func (x *Online) Foreign(traces []Trace) {
 	if end.Kind != Abort {
 		end.Kind = Unknown
 	}
-	x.v.Late(traces)
+	x.tell(command{what: sayLate, traces: traces})
 }
 
-// Suspects counts the reads that have ever waited for a writer.
-func (x *Online) Suspects() int { return x.v.suspects.made }
+// Suspects is where reads have got that wait for a writer, for Convict.
+func (x *Online) Suspects() int { return int(x.v.stage + 1) }
 
-// Convict ends the waiting of those reads among the first n that still wait: nobody wrote what they read.
-func (x *Online) Convict(n int) { x.v.convictFirst(n) }
+// Convict ends the waiting of those reads that still wait and did when Suspects said so: nobody wrote what they read.
+func (x *Online) Convict(since int) { x.tell(command{what: sayConvict, at: int64(since)}) }

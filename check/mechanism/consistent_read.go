@@ -17,6 +17,9 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	for i := range reads {
 		r := &reads[i]
 		v.places = append(v.places, -1)
+		if v.part != nil {
+			v.part.at = r.at
+		}
 		if !whole && (i == 0 || reads[i-1].Op != r.Op) {
 			joint = v.moment(r.Bef, r.Aft)
 		}
@@ -34,6 +37,9 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 			if v.p.Reads != NoReads && !locked {
 				v.unseen(p, r, k, b)
 				joint.broken = true
+				if v.part != nil {
+					v.part.unseen(v.stage, r)
+				}
 				continue
 			}
 			// No consistent read is promised; who wrote what was read is a dependency all the same.
@@ -47,13 +53,17 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 		if v.p.Reads != NoReads && !locked {
 			v.places[i] = int32(at)
 			w := &k.vers[at]
+			d, next := k.until(at)
+			if v.part != nil {
+				v.part.read(v.stage, r, k, at, d, next)
+			}
 			if w.c > joint.lo {
 				joint.lo, joint.low = w.c, narrowing{r, w.id}
 			}
-			if d, next := k.until(at); d < joint.hi {
+			if d < joint.hi {
 				joint.hi, joint.high = d, narrowing{r, k.vers[next].id}
 			}
-			if joint.lo > joint.hi && !joint.broken {
+			if joint.lo > joint.hi && !joint.broken && v.part == nil {
 				joint.broken = true
 				v.noSnapshot(p, &joint)
 			}
@@ -62,6 +72,8 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 	switch {
 	case v.p.Reads == NoReads:
+	case v.part != nil:
+		v.tellNext(p, reads)
 	case whole:
 		v.whole(p, reads, v.places, before, p.a)
 	default:
@@ -148,14 +160,11 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 				if t.txn != w.txn {
 					continue
 				}
-				r := &reads[i]
-				if t.read < 0 {
-					v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{t.id, p.id},
-						Ops: []uint32{t.by.op, t.by.mine, r.Op}, Key: t.by.key})
-				} else {
-					v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint64{p.id, t.id},
-						Ops: []uint32{reads[t.read].Op, r.Op}, Key: r.Key, Val: r.Val})
+				saw := &reads[i]
+				if t.read >= 0 {
+					saw = &reads[t.read]
 				}
+				v.torn(p, &t, saw, &reads[i])
 				return
 			}
 		}
@@ -182,7 +191,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	case w.succ == p.serial:
 	case w.succ != none:
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
-	case v.o.Late && !v.g.on && !v.o.KeepEdges: // nobody asks
+	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // nobody asks
 	default:
 		// The next version is not known, or not there yet; one that is surely later is as good for the order.
 		w.readers = v.newReader(reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers})
@@ -195,6 +204,10 @@ func (v *Verifier) antidepend(key uint32, w *version, txn, id uint64, aft int64,
 		return
 	}
 	succID, overlap := none, false
+	if v.part != nil {
+		v.depend(txn, w.succ, key, id, none, 2, ByChain, false)
+		return
+	}
 	if n := v.g.node(w.succ); n != nil {
 		succID, overlap = n.id, n.c <= aft
 	} else {
@@ -254,7 +267,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			return
 		}
 		if v.o.Late {
-			v.suspect(x)
+			v.suspect(x, r.at)
 			return
 		}
 	case g.overID == none && g.overOp == vain:

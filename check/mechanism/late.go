@@ -14,11 +14,8 @@ import (
 
 // suspects are violations that wait for a writer.
 type suspects struct {
-	of   map[wanted][]suspect
-	n    int
-	made int
-	// of the first so many none waits
-	convicted int
+	of map[wanted][]suspect
+	n  int
 	// Unjudged are reads of what late transactions wrote, since Take was last called.
 	unjudged []Unjudged
 }
@@ -29,8 +26,9 @@ type wanted struct {
 }
 
 type suspect struct {
-	number int
-	x      Violation
+	stage uint64
+	at    uint32
+	x     Violation
 }
 
 // maxSuspects bounds the reads that wait; more are not judged.
@@ -43,19 +41,26 @@ type Unjudged struct {
 	None           bool // no writer is known: too many reads were waiting
 }
 
-func (v *Verifier) suspect(x Violation) {
+func (v *Verifier) suspect(x Violation, at uint32) {
 	s := &v.suspects
 	if s.n >= maxSuspects {
-		s.unjudged = append(s.unjudged, Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
+		v.unjudge(Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
 		return
 	}
 	if s.of == nil {
 		s.of = map[wanted][]suspect{}
 	}
 	w := wanted{x.Val, x.Key}
-	s.of[w] = append(s.of[w], suspect{s.made, x})
+	s.of[w] = append(s.of[w], suspect{v.stage, at, x})
 	s.n++
-	s.made++
+}
+
+func (v *Verifier) unjudge(u Unjudged) {
+	if v.part != nil {
+		v.part.unjudge(v.stage, u)
+		return
+	}
+	v.suspects.unjudged = append(v.suspects.unjudged, u)
 }
 
 // appeared settles what waited for a value that a transaction has written in time.
@@ -80,19 +85,19 @@ func (v *Verifier) settled(key uint32, val uint64) []suspect {
 }
 
 // convict ends the waiting: nobody wrote what was read.
-func (v *Verifier) convict() { v.convictFirst(v.suspects.made) }
+func (v *Verifier) convict() { v.convictFirst(v.stage + 1) }
 
-// convictFirst is convict for those among the first n that have ever waited.
-func (v *Verifier) convictFirst(n int) {
-	if v.suspects.n == 0 || n <= v.suspects.convicted {
+// convictFirst is convict for those that have waited since before a stage.
+func (v *Verifier) convictFirst(n uint64) {
+	v.step()
+	if v.suspects.n == 0 {
 		return
 	}
-	v.suspects.convicted = n
 	var all []suspect
 	for w, ss := range v.suspects.of {
 		left := ss[:0:0]
 		for _, s := range ss {
-			if s.number < n {
+			if s.stage < n {
 				all = append(all, s)
 			} else {
 				left = append(left, s)
@@ -106,9 +111,17 @@ func (v *Verifier) convictFirst(n int) {
 		}
 	}
 	v.suspects.n -= len(all)
-	sorts.Func(all, func(a, b suspect) int { return cmp.Compare(a.number, b.number) })
+	sorts.Func(all, func(a, b suspect) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at))
+	})
 	for _, s := range all {
+		if v.part != nil {
+			v.part.order, v.part.at = s.stage, s.at
+		}
 		v.violation(s.x)
+	}
+	if v.part != nil {
+		v.part.order = 0
 	}
 }
 
@@ -118,21 +131,22 @@ func (v *Verifier) Late(traces []Trace) {
 	v.number++
 	end := &traces[len(traces)-1]
 	traces = traces[1 : len(traces)-1]
+	v.step()
 	for i := range traces {
 		op := &traces[i]
-		if op.Kind != Write {
+		if op.Kind != Write || !v.has(op.Key, i) {
 			continue
 		}
 		k := v.key(op.Key)
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
-			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(),
-				Key: op.Key, Op: s.x.Ops[0]})
+			v.unjudge(Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}
+	v.step()
 	for i := range traces {
 		op := &traces[i]
-		if op.Kind != Write {
+		if op.Kind != Write || !v.has(op.Key, i) {
 			continue
 		}
 		k := v.key(op.Key)

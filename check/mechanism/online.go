@@ -32,6 +32,10 @@ type Online struct {
 	mark   int64
 	max    int64
 	stats  OnlineStats
+	team   *team `freeze:"-"` // nil: v does it all
+	places []place
+	slots  []uint32   // how many a part has
+	free   [][]uint32 // of them, those that no key has
 }
 
 // waiting is an arrived transaction whose end the watermark has not passed.
@@ -73,11 +77,11 @@ func (x *Online) Add(traces []Trace) (late bool) {
 		latest = end.Bef
 	}
 	if x.o.Attach && begin >= x.mark {
-		x.v.attached.arrived(latest)
+		x.tell(command{what: sayArrived, at: latest})
 	}
 	if begin < x.mark {
 		x.stats.Late++
-		x.v.Late(append([]Trace(nil), traces...))
+		x.tell(command{what: sayLate, traces: append([]Trace(nil), traces...)})
 		return true
 	}
 	w := waiting{end: end.Bef}
@@ -92,7 +96,7 @@ func (x *Online) Add(traces []Trace) (late bool) {
 	}
 	w.traces = append(w.traces[:0], traces[1:]...)
 	x.traces += len(w.traces)
-	x.v.Dispatch(int(w.lane), traces[:1])
+	x.tell(command{what: sayBegin, lane: w.lane, at: begin})
 	x.push(w)
 	x.begun, x.max = true, max(x.max, latest)
 	if x.o.Lateness < Forever {
@@ -109,12 +113,37 @@ func (x *Online) Advance(t int64) {
 	x.mark = t
 	for len(x.wait) > 0 && x.wait[0].end < t {
 		w := x.pop()
-		x.traces -= len(w.traces)
-		x.v.Dispatch(int(w.lane), w.traces)
+		x.dispatch(&w)
 		x.idle = append(x.idle, w.lane)
-		x.pool = append(x.pool, w.traces)
 	}
-	x.v.Advance(t)
+	x.tell(command{what: sayAdvance, at: t})
+}
+
+// dispatch hands on a transaction whose begin has been told.
+func (x *Online) dispatch(w *waiting) {
+	x.traces -= len(w.traces)
+	if x.team == nil {
+		x.v.Dispatch(int(w.lane), w.traces)
+		x.pool = append(x.pool, w.traces)
+		return
+	}
+	if s := x.o.Skew; s != 0 { // once, not by each part
+		for i := range w.traces[:len(w.traces)-1] {
+			op := &w.traces[i]
+			op.Bef, op.Aft = earlier(op.Bef, s), later(op.Aft, s)
+		}
+	}
+	x.say(command{what: sayDispatch, lane: w.lane, traces: w.traces})
+	x.team.used = append(x.team.used, w.traces)
+}
+
+// tell has something be done.
+func (x *Online) tell(c command) {
+	if x.team == nil {
+		x.v.do(&c)
+		return
+	}
+	x.say(c)
 }
 
 // Quiet returns a watermark that makes everything final that has arrived.
@@ -125,17 +154,15 @@ func (x *Online) Settle() {
 	if x.begun {
 		x.Advance(x.Quiet())
 	}
-	x.v.verify(Forever)
-	x.v.convict()
+	x.tell(command{what: saySettle})
 }
 
-// Close ends the stream.
+// Close ends the stream of one that is not divided.
 func (x *Online) Close() *Report {
 	x.Advance(Forever)
 	for len(x.wait) > 0 { // those of clients that never got an answer, at the end of time
 		w := x.pop()
-		x.traces -= len(w.traces)
-		x.v.Dispatch(int(w.lane), w.traces)
+		x.dispatch(&w)
 	}
 	return x.v.Close()
 }
@@ -146,8 +173,12 @@ func (x *Online) Take() ([]Violation, []Unjudged) { return x.v.Take() }
 // Stats returns the counts.
 func (x *Online) Stats() OnlineStats {
 	s := x.stats
-	s.Waiting, s.Suspects, s.Watermark, s.Latest, s.Begun = len(x.wait), x.v.suspects.n, x.mark, x.max, x.begun
-	s.Versions, s.Locks = x.v.versions, x.v.locks
+	s.Waiting, s.Watermark, s.Latest, s.Begun = len(x.wait), x.mark, x.max, x.begun
+	for v := range x.all {
+		s.Suspects += v.suspects.n
+		s.Versions += v.versions
+		s.Locks += v.locks
+	}
 	return s
 }
 

@@ -35,10 +35,13 @@ const (
 
 // Bytes is what keys and transactions take in memory, about.
 func (x *Online) Bytes() int64 {
-	v := x.v
-	return int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes + int64(v.locks)*lockBytes +
-		int64(cap(v.readers))*readerBytes + int64(x.traces+cap(v.reads))*traceBytes +
-		int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
+	n := int64(x.traces) * traceBytes
+	for v := range x.all {
+		n += int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes + int64(v.locks)*lockBytes +
+			int64(cap(v.readers))*readerBytes + int64(cap(v.reads))*traceBytes +
+			int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
+	}
+	return n
 }
 
 // Shorten has fewer transactions wait for those that began before, those that end first: as many as leave no more than
@@ -66,17 +69,19 @@ func (x *Online) Pins(pin func(key uint32)) {
 	for i := range x.wait {
 		trace(x.wait[i].traces)
 	}
+	for v := range x.all {
+		for i := range v.clients {
+			trace(v.clients[i].ops)
+		}
+		trace(v.reads[v.readHead:])
+		for _, p := range v.before[v.beforeHead:] {
+			pin(p.key)
+		}
+		for w := range v.suspects.of {
+			pin(w.key)
+		}
+	}
 	v := x.v
-	for i := range v.clients {
-		trace(v.clients[i].ops)
-	}
-	trace(v.reads[v.readHead:])
-	for _, p := range v.before[v.beforeHead:] {
-		pin(p.key)
-	}
-	for w := range v.suspects.of {
-		pin(w.key)
-	}
 	if !v.g.on {
 		return
 	}
@@ -94,7 +99,7 @@ const fewReaders = 1 << 14
 
 // dropDead forgets readers that wait for the version after theirs and are themselves forgotten: nothing follows any
 // more from their anti-dependencies.
-func (v *Verifier) dropDead() {
+func (v *Verifier) dropDead(g *certifier) {
 	if !v.o.Late || len(v.readers) < max(fewReaders, v.readersMost) || v.freeRead >= 0 {
 		return
 	}
@@ -102,19 +107,19 @@ func (v *Verifier) dropDead() {
 	for i := range v.keys {
 		k := &v.keys[i]
 		for j := range k.vers {
-			left += v.liveReaders(&k.vers[j])
+			left += v.liveReaders(&k.vers[j], g)
 		}
 	}
 	v.readersMost = 2 * left
 }
 
 // liveReaders keeps the readers of a version that are not forgotten, and counts them.
-func (v *Verifier) liveReaders(w *version) (n int) {
+func (v *Verifier) liveReaders(w *version, g *certifier) (n int) {
 	at := &w.readers
 	for i := *at; i >= 0; {
 		r := &v.readers[i]
 		next := r.next
-		if v.g.node(r.txn) == nil {
+		if g.node(r.txn) == nil {
 			r.next = v.freeRead
 			v.freeRead = i
 			*at = next
@@ -148,7 +153,7 @@ const (
 // SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
 // is not in use.
 func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
-	v, first := x.v, s.initial[key] == s.first
+	v, first := x.of(key), s.initial[key] == s.first
 	what, b := byte(0), append(buf, 0) // there to be filled in
 	if first {
 		what = stateFirst
@@ -156,8 +161,8 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		b = binary.LittleEndian.AppendUint64(b, s.initial[key])
 	}
 	var k *keyState
-	if int(key) < len(v.keys) && v.keys[key].vers != nil {
-		k = &v.keys[key]
+	if at := int(v.slot(key)); at < len(v.keys) && v.keys[at].vers != nil {
+		k = &v.keys[at]
 	}
 	if k == nil {
 		if first {
@@ -182,7 +187,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		what |= stateLocks
 	}
 	for i := range k.vers {
-		v.liveReaders(&k.vers[i])
+		v.liveReaders(&k.vers[i], &x.v.g)
 	}
 	if w := &k.vers[0]; what&^stateBuried == stateUsed|stateFirst && k.buried <= v.graves.made-v.graves.most &&
 		len(k.vers) == 1 && w.isInitial() && w.val == s.first && w.succ == none && w.readers < 0 {
@@ -269,11 +274,13 @@ func addLock(b []byte, l *lock) []byte {
 
 // DropKey forgets a key.
 func (x *Online) DropKey(key uint32) {
-	v := x.v
-	if int(key) >= len(v.keys) {
+	v := x.of(key)
+	at := v.slot(key)
+	x.leave(key)
+	if int(at) >= len(v.keys) {
 		return
 	}
-	k := &v.keys[key]
+	k := &v.keys[at]
 	for i := range k.vers {
 		v.dropReaders(&k.vers[i])
 	}
@@ -296,7 +303,7 @@ func (s *Stream) InitialOf(state []byte) uint64 {
 
 // LoadKey puts back what SaveKey has said of a key. Errors: ErrState.
 func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
-	v := x.v
+	v := x.of(key)
 	d := saved.Reader{B: state}
 	what := d.Byte()
 	if s.initial[key] = s.first; what&stateFirst == 0 {
@@ -308,10 +315,11 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 		}
 		return nil
 	}
-	if int(key) >= len(v.keys) {
-		v.keys = append(v.keys, make([]keyState, int(key)+1-len(v.keys))...)
+	at := int(v.slot(key))
+	if at >= len(v.keys) {
+		v.keys = append(v.keys, make([]keyState, at+1-len(v.keys))...)
 	}
-	k := &v.keys[key]
+	k := &v.keys[at]
 	*k = keyState{isHeld: what&stateHeld != 0}
 	if k.isHeld {
 		k.held = d.Word()

@@ -30,6 +30,7 @@ type Trace struct {
 	Key  uint32 // dense
 	Op   uint32 // for reports; rows of one statement have the same
 	Kind Kind
+	at   uint32 // its place among the transaction's, once it waits to be verified
 }
 
 // Txn is the transaction of a begin or an end.

@@ -64,6 +64,9 @@ type Verifier struct {
 	suspects    suspects
 	attached    attached
 	async       pruning `freeze:"-"`
+	stage       uint64  // steps taken, see step
+	part        *part   `freeze:"-"` // not nil: it has some of the keys (parts.go)
+	rest        *rest   `freeze:"-"` // not nil: it has none, and does what spans keys
 }
 
 // client is a transaction being put together.
@@ -146,7 +149,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 				n++
 			}
 			ops := traces[i:n]
-			if s := v.o.Skew; s != 0 {
+			if s := v.o.Skew; s != 0 && v.part == nil && v.rest == nil {
 				for j := range ops {
 					ops[j].Bef, ops[j].Aft = earlier(ops[j].Bef, s), later(ops[j].Aft, s)
 				}
@@ -202,7 +205,8 @@ func (v *Verifier) Close() *Report {
 // Report returns what has been found so far; it goes on changing.
 func (v *Verifier) Report() *Report { return v.r }
 
-func (v *Verifier) key(k uint32) *keyState {
+func (v *Verifier) key(key uint32) *keyState {
+	k := v.slot(key)
 	if int(k) >= len(v.keys) {
 		v.keys = append(v.keys, make([]keyState, int(k)+1-len(v.keys))...)
 	}
@@ -210,7 +214,7 @@ func (v *Verifier) key(k uint32) *keyState {
 	if s.vers == nil {
 		val := uint64(0)
 		if v.o.Initial != nil {
-			val = v.o.Initial(k)
+			val = v.o.Initial(key)
 		}
 		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever,
 			acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
@@ -242,9 +246,19 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	before := len(v.before)
 	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
 		ready: b}
+	v.step()
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind == Statement {
+			continue
+		}
+		if op.Kind != Write {
+			p.least = min(p.least, op.Bef)
+			if v.p.Reads == StatementReads {
+				p.ready = max(p.ready, op.Aft)
+			}
+		}
+		if !v.has(op.Key, i) {
 			continue
 		}
 		k := v.key(op.Key)
@@ -258,10 +272,6 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 				k.wrote, k.wroteAt = v.number, int32(i)
 			}
 			continue
-		}
-		p.least = min(p.least, op.Bef)
-		if v.p.Reads == StatementReads {
-			p.ready = max(p.ready, op.Aft)
 		}
 		if k.wrote == v.number {
 			if w := &ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
@@ -277,13 +287,18 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 			}
 		}
 		v.reads = append(v.reads, *op)
+		v.reads[len(v.reads)-1].at = uint32(i)
 	}
+	v.step()
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind != Write || v.keys[op.Key].wroteAt != int32(i) || v.keys[op.Key].wrote != v.number {
+		if op.Kind != Write || !v.has(op.Key, i) {
 			continue
 		}
-		k := &v.keys[op.Key]
+		k := &v.keys[v.slot(op.Key)]
+		if k.wroteAt != int32(i) || k.wrote != v.number {
+			continue
+		}
 		w := version{c: cBef, d: cAft, acqBef: op.Bef, acqAft: op.Aft, snapBef: a, snapAft: b, val: op.Val, txn: me,
 			succ: none, id: t.Txn(), op: op.Op, readers: -1}
 		if k.read == v.number {
@@ -318,9 +333,10 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		}
 		rel = ops[i].Bef
 	}
+	v.step()
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind == Statement {
+		if op.Kind == Statement || !v.has(op.Key, i) {
 			continue
 		}
 		if op.Kind != Write {
@@ -350,9 +366,10 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	if t.Kind != Unknown {
 		return
 	}
+	v.step()
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind != Write {
+		if op.Kind != Write || !v.has(op.Key, i) {
 			continue
 		}
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
@@ -400,7 +417,10 @@ func (v *Verifier) verify(now int64) {
 		at := v.readHead + p.from - v.numRead
 		reads := v.reads[at : at+p.to-p.from]
 		before := v.before[v.beforeHead : v.beforeHead+p.before]
-		if len(reads) > 0 {
+		v.stage++
+		if v.rest != nil {
+			v.consistentHeard(&p, before)
+		} else if len(reads) > 0 {
 			v.consistent(&p, reads, before)
 		}
 		v.head++
@@ -425,6 +445,10 @@ func (v *Verifier) verify(now int64) {
 }
 
 func (v *Verifier) violation(x Violation) {
+	if v.part != nil {
+		v.part.violation(v.stage, x)
+		return
+	}
 	v.r.Found[x.Mechanism]++
 	if len(v.r.Violations) < v.o.MaxViolations {
 		v.r.Violations = append(v.r.Violations, x)
@@ -435,6 +459,10 @@ var depOf = [3]evidence.Dep{evidence.WR, evidence.WW, evidence.RW}
 
 // depend takes a dependency between two committed transactions.
 func (v *Verifier) depend(from, to uint64, key uint32, fromID, toID uint64, kind int, why Reason, overlap bool) {
+	if v.part != nil {
+		v.part.edge(v.stage, edgeFact{from, to, key, uint8(kind), why})
+		return
+	}
 	v.r.Deps[kind][why]++
 	if overlap {
 		v.r.Overlaps[kind]++

@@ -19,7 +19,9 @@ func (v *Verifier) prune() {
 	for i := v.head; i < len(v.queue); i++ {
 		floor = min(floor, v.queue[i].least)
 	}
-	v.dropDead()
+	if v.part == nil {
+		v.dropDead(&v.g)
+	}
 	was := v.floor
 	v.floor = floor
 	if v.o.AsyncPrune {
@@ -69,7 +71,12 @@ func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads && !v.o
 // may be enough of them: since it was last done, as many have come as it left. It changes nothing that is found, but
 // that a read of a version that was overwritten long ago may be said to be of none.
 func (x *Online) Trim() {
-	v := x.v
+	for v := range x.all {
+		v.trim()
+	}
+}
+
+func (v *Verifier) trim() {
 	if !v.trims() || v.versions < 2*v.trimmed {
 		return
 	}

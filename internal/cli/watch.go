@@ -87,8 +87,8 @@ the clock, is not judged, and a JUMP line says so; once as many sessions are the
 line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
 what the first read of them shows (--attach).
 
-The work on keys can be divided (aion): among goroutines (--shards), and among processes that read one stream, each with
-a folder of its own (--shard 2/4); isovet watch merge says what all of them have found. It is the same.
+The work on keys can be divided: among goroutines (--shards; aion, leopard), and among processes that read one stream,
+each with a folder of its own (--shard 2/4; aion); isovet watch merge says what all of them have found. It is the same.
 
 Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
 
@@ -196,6 +196,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 			return nil, err
 		}
 		o.Lateness, o.Attach, o.Gate, o.Bounds = wait.Nanoseconds(), attach, gate, f.bounds()
+		o.Shards = division.Shards
 		if f.given("level") {
 			o.Level = &f.level
 		}
@@ -331,7 +332,8 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.memory > 0 && f.memory < minWatchMemory {
 		return usagef("--memory %v; expected %d at least", sizeValue{&f.memory}, minWatchMemory)
 	}
-	if least := int64(f.division.shards+1) * minShardMemory; f.memory > 0 && f.division.shards > 1 && f.memory < least {
+	if least := int64(f.division.shards+1) * minShardMemory; f.memory > 0 && f.division.shards > 1 &&
+		f.memory < least && f.checker == "aion" {
 		return usagef("--memory %v with --shards %d; expected %d at least", sizeValue{&f.memory}, f.division.shards,
 			least)
 	}

@@ -24,7 +24,8 @@ type divisionFlags struct {
 const minShardMemory = 4 << 20
 
 func (f *divisionFlags) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.shards, "shards", 1, "aion: among how many goroutines the keys are divided; a folder keeps to it")
+	fl.IntVar(&f.shards, "shards", 1, "aion, leopard: among how many goroutines the keys are divided; a folder "+
+		"keeps to it")
 	fl.StringVar(&f.shard, "shard", "", "aion: judge one part of the keys and sessions, `I/N`, such as 2/4; N processes "+
 		"that read one stream, each with a folder of its own, judge all of them")
 }
@@ -44,9 +45,13 @@ func (f *divisionFlags) options(checker string) (d watch.Division, err error) {
 		}
 		d.Shard--
 	}
-	if checker != "aion" && (d.Shards > 1 || d.Of > 1) {
-		return d, usagef("--shards and --shard are the checker aion's; %s looks at what a transaction has read "+
-			"together, whatever the keys, and is not divided", checker)
+	switch {
+	case checker == "replay" && (d.Shards > 1 || d.Of > 1):
+		return d, usagef("--shards and --shard are aion's and leopard's; replay looks for one order of all " +
+			"transactions, whatever the keys, and is not divided")
+	case checker == "leopard" && d.Of > 1:
+		return d, usagef("--shard is the checker aion's; leopard's reads of one snapshot, and cycles, span keys, so " +
+			"that one process must hear of all keys; --shards N divides its work among goroutines")
 	}
 	return d, nil
 }

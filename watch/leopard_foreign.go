@@ -1,0 +1,56 @@
+package watch
+
+import (
+	"encoding/json"
+
+	"isovet/history/format/jsonl"
+)
+
+// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
+func (j *leopard) foreign(b *Batch, i int) {
+	var t struct {
+		Ops []json.RawMessage `json:"ops"`
+	}
+	if json.Unmarshal(b.Text(i), &t) != nil {
+		return
+	}
+	var lines [][]byte
+	for _, op := range t.Ops {
+		lines = append(lines, append(append([]byte(`{"start":0,"status":"unknown","ops":[`), op...), "]}"...))
+	}
+	ops := NewBatch(1, lines)
+	j.join()
+	j.stream.Piece(ops.H)
+	for t := range ops.Heads {
+		var err error
+		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint64(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
+			j.online.Foreign(j.buf)
+		}
+	}
+	j.collect()
+	j.join()
+	j.stream.Piece(b.H)
+	j.online.Open(len(b.Heads))
+}
+
+// understood is what of a line that is not understood is: those of its operations that are.
+func understood(line []byte) []byte {
+	var t struct {
+		Ops []json.RawMessage `json:"ops"`
+	}
+	out := []byte(`{"start":0,"status":"unknown","ops":[`)
+	if json.Unmarshal(line, &t) == nil {
+		n := 0
+		for _, op := range t.Ops {
+			one := append(append([]byte(`{"ops":[`), op...), "]}"...)
+			if _, err := jsonl.ReadPiece(one); err != nil {
+				continue
+			}
+			if n++; n > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, op...)
+		}
+	}
+	return append(out, "]}"...)
+}
