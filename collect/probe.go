@@ -12,7 +12,6 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/server"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/level"
 )
 
@@ -26,6 +25,8 @@ type ProbeConfig struct {
 	Sessions int // of the load; 0: 12
 	Seed     uint64
 	Timeout  time.Duration // of a database's answer; 0: 10 s
+	// Keep, if set, is given each anomaly that is seen, while the database is open and holds what showed it.
+	Keep func(ctx context.Context, c *Cell, kinds []level.Anomaly, f *Found) error
 	// Told, if set, is told what is being done.
 	Told func(what string, done, total int)
 }
@@ -62,6 +63,8 @@ type Cell struct {
 	// Schedule is the one that showed it; Result its history with the certified violation. Both of the load too.
 	Schedule string
 	Result   *evidence.Result
+
+	found *Found
 }
 
 // Contradicts reports whether what was seen is forbidden by the database's documentation.
@@ -226,6 +229,11 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 		}
 		cell.Documented = promise.Says(ph.Level, ph.Kinds)
 		p.out.Cells = append(p.out.Cells, *cell)
+		if cell.found != nil {
+			if err := p.keep(ctx, &p.out.Cells[len(p.out.Cells)-1], &ph, cell.found); err != nil {
+				return err
+			}
+		}
 	}
 	if p.cfg.Load > 0 {
 		return p.load(ctx, t, cfg, in, p.cfg.Load/time.Duration(n))
@@ -271,6 +279,7 @@ func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Pheno
 		switch res.Verdict {
 		case evidence.Violated:
 			cell.Seen, cell.Schedule, cell.Result, cell.How = BySchedule, text, res, ""
+			cell.found = &Found{Target: t, Config: cfg, Level: ph.Level, Answer: res, Played: played, Schedule: s}
 			return cell, nil
 		case evidence.Unknown:
 			how = append(how, "undecided: "+res.Reason)
@@ -281,6 +290,15 @@ func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Pheno
 	how = slices.DeleteFunc(how, func(s string) bool { return s == "" })
 	cell.How = strings.Join(slices.Compact(how), "; ")
 	return cell, nil
+}
+
+// keep hands out an anomaly that was seen.
+func (p *prober) keep(ctx context.Context, c *Cell, ph *Phenomenon, f *Found) error {
+	if p.cfg.Keep == nil {
+		return nil
+	}
+	f.Config.DB = p.cfg.DB // as it was named
+	return p.cfg.Keep(ctx, c, ph.Kinds, f)
 }
 
 // how says what the database did against a schedule.
@@ -312,6 +330,7 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 		one.Workload, one.Variant, one.Keys, one.Txns = w.workload, w.variant, w.keys, probeTxns
 		one.Seed += uint64(round)
 		one.Duration = time.Until(end)
+		one.KeepCalls = p.cfg.Keep != nil
 		p.tell("random load, " + w.workload)
 		r, err := t.Collect(ctx, one)
 		switch {
@@ -326,7 +345,7 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 		in.Commits += r.Summary.Committed
 		in.Aborts += r.Summary.Aborted
 		what := fmt.Sprintf("load: %s, seed %d", w.workload, one.Seed)
-		if err := p.enter(ctx, r.History, in, what); err != nil {
+		if err := p.enter(ctx, &Found{Target: t, Config: one, Result: r}, in, what); err != nil {
 			return err
 		}
 	}
@@ -334,7 +353,8 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 }
 
 // enter checks a load's history at every level and enters the anomalies found.
-func (p *prober) enter(ctx context.Context, h *history.History, in *IsolationInfo, what string) error {
+func (p *prober) enter(ctx context.Context, f *Found, in *IsolationInfo, what string) error {
+	h := f.Result.History
 	limited, cancel := context.WithTimeout(ctx, checkLoad)
 	defer cancel()
 	l, err := check.RunLattice(limited, h, check.Options{}, nil)
@@ -352,14 +372,17 @@ func (p *prober) enter(ctx context.Context, h *history.History, in *IsolationInf
 			continue
 		}
 		for i := range r.Anomalies {
-			p.found(r.Anomalies[i].Kind, r, in, what)
+			if err := p.found(ctx, f, r.Anomalies[i].Kind, r, in, what); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // found enters an anomaly that a load showed.
-func (p *prober) found(kind level.Anomaly, r *evidence.Result, in *IsolationInfo, what string) {
+func (p *prober) found(ctx context.Context, f *Found, kind level.Anomaly, r *evidence.Result, in *IsolationInfo,
+	what string) error {
 	for _, ph := range Phenomena() {
 		if !slices.Contains(ph.Kinds, kind) {
 			continue
@@ -367,10 +390,14 @@ func (p *prober) found(kind level.Anomaly, r *evidence.Result, in *IsolationInfo
 		if c := p.out.Cell(ph.Name, p.now); c.Seen == NotSeen || c.Seen == NotTried {
 			c.Seen, c.Result, c.Schedule, c.How = UnderLoad, r, what, ""
 			c.Result.H = r.H
+			one := *f
+			one.Level, one.Answer = r.Level, r
+			return p.keep(ctx, c, &ph, &one)
 		}
-		return
+		return nil
 	}
 	if !slices.Contains(in.Other, kind) {
 		in.Other = append(in.Other, kind)
 	}
+	return nil
 }

@@ -95,6 +95,11 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 // tidy leaves out tables that no step is about, and has transactions begin just before their first operation and end
 // just behind their last one, as far as that will do: so fewer statements wait for each other.
 func (p *reproducer) tidy(s *Script) *Script {
+	p.until = time.Now().Add(p.o.For / 2)
+	waits, ok := p.waits(s)
+	if !ok {
+		return s
+	}
 	if t := s.withoutIdle(); len(t.Tables) < len(s.Tables) && !p.late() && p.violates(t) {
 		s = t
 	}
@@ -116,13 +121,17 @@ func (p *reproducer) tidy(s *Script) *Script {
 		}
 		t := *s
 		t.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), i, i+1), to, st)
-		if p.violates(&t) {
-			if s = &t; to > i {
+		if n, ok := p.waits(&t); ok && n <= waits {
+			if s, waits = &t, n; to > i {
 				i-- // another step stands here now
 			}
 		}
 	}
-	return s
+	for t := s.withoutFirst(); t != nil && !p.late() && p.violates(t); t = s.withoutFirst() {
+		s = t
+	}
+	t := *s
+	return t.renumbered()
 }
 
 type reproducer struct {
@@ -157,6 +166,15 @@ func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
 func (p *reproducer) violates(s *Script) bool {
 	_, r := p.play(s)
 	return r != nil && r.Verdict == evidence.Violated
+}
+
+// waits is how many steps of a script wait for others; false: it does not violate the level.
+func (p *reproducer) waits(s *Script) (int, bool) {
+	played, r := p.play(s)
+	if r == nil || r.Verdict != evidence.Violated {
+		return 0, false
+	}
+	return len(played.Waited), true
 }
 
 // finish plays the script as often as asked, and the one that it was cut down from if that shows the violation more

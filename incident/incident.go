@@ -71,14 +71,18 @@ type Options struct {
 	Command string // by which it was found
 	Seed    uint64
 	Made    string // which isovet
-	// Small is the smallest history, if it has been looked for.
+	// Small is the smallest history, if it has been looked for; else it has an anomaly of one of Kinds.
 	Small *shrink.Result
+	Kinds []level.Anomaly
 	// About says what an anomaly is, in a sentence without a full stop.
 	About func(kind string) string
 	collect.ReproduceOptions
 	// NoReplay leaves the schedule out.
 	NoReplay bool
 }
+
+// shrinks is how long a history is cut down at most.
+const shrinks = 20 * time.Second
 
 // Make tells a violation while its database is still open. It plays schedules there, on tables that it makes anew.
 func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
@@ -87,7 +91,9 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	x.database(f)
 	small := o.Small
 	if small == nil {
-		s, err := shrink.History(ctx, f.Answer.H, f.Level, shrink.Options{First: f.Answer})
+		limited, cancel := context.WithTimeout(ctx, shrinks)
+		s, err := shrink.History(limited, f.Answer.H, f.Level, shrink.Options{First: f.Answer, Kinds: o.Kinds})
+		cancel()
 		if err != nil {
 			return nil, err
 		}
@@ -121,21 +127,14 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	return x, nil
 }
 
-// Of tells a violation of which there is only the history: that of a log, say.
-func Of(ctx context.Context, whole *evidence.Result, small *shrink.Result, about func(string) string) (*Incident,
-	error) {
-	x := &Incident{Format: "isovet-incident", Version: 1, Level: whole.Level.String()}
-	x.Database.Name, x.Database.Isolation = whole.H.Meta.DB, whole.H.Meta.Isolation
-	if small == nil {
-		s, err := shrink.History(ctx, whole.H, whole.Level, shrink.Options{First: whole})
-		if err != nil {
-			return nil, err
-		}
-		small = s
-	}
-	x.tell(whole, small, about)
-	x.found = eventsOf(whole.H, ids(small.H))
-	return x, nil
+// Of tells a violation of which there is only the history, that of a log, say: no SQL, no settings and no schedule.
+func Of(small *shrink.Result, made string, about func(string) string) *Incident {
+	r := small.Answer
+	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Level: r.Level.String()}
+	x.Database.Name, x.Database.Isolation = r.H.Meta.DB, r.H.Meta.Isolation
+	x.tell(r, small, about)
+	x.found = eventsOf(r.H, ids(r.H))
+	return x
 }
 
 func (x *Incident) tell(whole *evidence.Result, small *shrink.Result, about func(string) string) {

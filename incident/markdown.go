@@ -138,7 +138,7 @@ func (x *Incident) repeat(b *bytes.Buffer) {
 
 func (x *Incident) replayCommand() string {
 	url := "URL"
-	if len(x.Database.URLs) == 1 && strings.Contains(x.Database.URLs[0], ":start") {
+	if u := x.Database.URLs; len(u) == 1 && (strings.Contains(u[0], ":start") || strings.HasSuffix(u[0], ":")) {
 		url = x.Database.URLs[0]
 	}
 	return "isovet replay-schedule THIS-FOLDER --db " + report.Quoted(url)

@@ -10,7 +10,8 @@ import (
 
 // heavy commands are left out, and say so.
 func heavy(*env) (all []*cobra.Command) {
-	for _, name := range []string{"gen", "workloads", "collect", "hunt", "probe", "replay-schedule", "watch", "bench"} {
+	for _, name := range []string{"gen", "workloads", "collect", "hunt", "incident", "probe",
+		"replay-schedule", "watch", "bench"} {
 		all = append(all, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
 				return usagef("this program checks and nothing else; %s is a command of the full isovet", name)

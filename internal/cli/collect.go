@@ -149,6 +149,7 @@ func newCollect(e *env) *cobra.Command {
 	var asJSON, quiet bool
 	var live liveFlags
 	var rotate collect.Rotate
+	var after checkAfter
 	c := &cobra.Command{
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
 		Short: "Record a history from a real database: a workload run by many sessions",
@@ -162,6 +163,10 @@ written and FILE.partial removed.
 
 --rotate WHEN is for long runs: FILE is then a folder of parts, which check takes as one history, at any time; memory
 does not grow with the run.
+
+--check LEVEL checks the history as soon as it is written, while the database is still open: a violation becomes an
+incident, a folder with SQL, settings and a schedule that repeats it (isovet hunt --help), FILE's name with the ending
+.incident. Exit status then: 1 the level is violated, 2 that is unknown.
 
 --watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a
 violation is a JSON line on standard output as soon as it is certain. The file is written all the same. Exit status
@@ -197,13 +202,13 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 			} else if err := writable(out, to, "--format"); err != nil {
 				return err
 			}
-			if err := f.finish(c); err != nil {
+			if err := errors.Join(f.finish(c), after.validate(f.cfg.Rotate != nil)); err != nil {
 				return err
 			}
 			if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
 				f.cfg.Txns = 0
 			}
-			return runCollect(c.Context(), e, &f, &live, out, to, asJSON, quiet)
+			return runCollect(c.Context(), e, &f, &live, &after, out, to, asJSON, quiet)
 		},
 	}
 	f.add(c)
@@ -218,6 +223,8 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on "+
 		"standard output")
 	addProfile(c, &live.profile, &live.skew)
+	fl.StringVar(&after.name, "check", "", "check the history at `LEVEL` when it is written")
+	after.in.add(c, "FILE's name with the ending .incident; with --check")
 	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was collected")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
 	return c
@@ -282,8 +289,8 @@ func watched(s *watch.Snapshot) string {
 		s.Proved)
 }
 
-func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, out, to string, asJSON,
-	quiet bool) error {
+func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, after *checkAfter, out,
+	to string, asJSON, quiet bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("collecting " + out)
@@ -305,7 +312,16 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 			fmt.Fprintf(e.stderr, "recording into %s until %s is written\n", f.cfg.Partial, out)
 		}
 	}
-	r, err := collect.Run(ctx, f.cfg)
+	f.cfg.KeepCalls = after.name != ""
+	t, err := collect.Open(ctx, f.cfg)
+	var r *collect.Result
+	if err == nil {
+		defer t.Close()
+		r, err = t.Collect(ctx, f.cfg)
+		if after.name == "" {
+			_ = t.Close() // as Run does; what was recorded is there
+		}
+	}
 	if r == nil || r.History == nil && f.cfg.Rotate == nil {
 		if ctx.Err() != nil {
 			return orInterrupted(context.Cause(ctx), "collecting; nothing was written")
@@ -331,8 +347,21 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 			found = broken
 		}
 	}
+	j := summaryJSON(out, r)
+	if after.name != "" && err == nil && !r.Interrupted {
+		a, x, checked := after.run(ctx, e, f, t, r, out, asJSON, p)
+		if a != nil {
+			j.Verdict, j.Level = a.Verdict.String(), after.at.String()
+		}
+		if x != nil && x.Replay != nil {
+			j.ReplayRuns, j.ReplayViolated = x.Replay.Runs, x.Replay.Violated
+		}
+		if found == nil {
+			found = checked
+		}
+	}
 	if asJSON {
-		if err := jsonLine(e.stdout, summaryJSON(out, r)); err != nil {
+		if err := jsonLine(e.stdout, j); err != nil {
 			return err
 		}
 	} else if !quiet {
@@ -405,21 +434,27 @@ func templateRows(s *collect.Summary) [][]string {
 
 // collected is what "isovet collect --json" prints.
 type collected struct {
-	File          string         `json:"file"`
-	DB            string         `json:"db"`
-	Isolation     string         `json:"isolation"`
-	Workload      string         `json:"workload"`
-	Nodes         []string       `json:"nodes"`
-	Sessions      int            `json:"sessions"`
-	Committed     int            `json:"committed"`
-	Aborted       int            `json:"aborted"`
-	Unknown       int            `json:"unknown"`
-	ElapsedMS     float64        `json:"elapsed_ms"`
-	CommitsPerSec float64        `json:"commits_per_s"`
-	AbortRate     float64        `json:"abort_rate"`
-	Interrupted   bool           `json:"interrupted,omitempty"`
-	Parts         int            `json:"parts,omitempty"`
-	Transactions  []templateJSON `json:"transactions"`
+	File          string   `json:"file"`
+	DB            string   `json:"db"`
+	Isolation     string   `json:"isolation"`
+	Workload      string   `json:"workload"`
+	Nodes         []string `json:"nodes"`
+	Sessions      int      `json:"sessions"`
+	Committed     int      `json:"committed"`
+	Aborted       int      `json:"aborted"`
+	Unknown       int      `json:"unknown"`
+	ElapsedMS     float64  `json:"elapsed_ms"`
+	CommitsPerSec float64  `json:"commits_per_s"`
+	AbortRate     float64  `json:"abort_rate"`
+	Interrupted   bool     `json:"interrupted,omitempty"`
+	Parts         int      `json:"parts,omitempty"`
+	// Of --check.
+	Verdict        string `json:"verdict,omitempty"`
+	Level          string `json:"level,omitempty"`
+	ReplayRuns     int    `json:"replay_runs,omitempty"`
+	ReplayViolated int    `json:"replay_violated,omitempty"`
+
+	Transactions []templateJSON `json:"transactions"`
 }
 
 type templateJSON struct {

@@ -302,7 +302,7 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 // the reader: its URL may hold a password.
 func again(f *collectFlags, l level.Level, r *collect.Round) string {
 	db := "URL"
-	if len(f.cfg.DB) == 1 && server.Is(f.cfg.DB[0]) {
+	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
 		db = report.Quoted(f.cfg.DB[0])
 	}
 	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", report.Quoted(f.cfg.Workload)}

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"isovet/collect"
+	"isovet/collect/server"
 	"isovet/docs"
 	"isovet/evidence"
 	"isovet/incident"
@@ -236,6 +238,53 @@ func sayReplayed(e *env, r *collect.Replayed, j *replayJSON) error {
 	_, err := fmt.Fprintf(e.stdout, "%s, %s: %s violated in %d of %d runs%s%s\n", j.DB, j.Isolation, j.Level,
 		r.Violated, r.Runs, undecided, kept)
 	return err
+}
+
+// probeRuns is how often the schedule of an incident is played.
+const probeRuns = 5
+
+// cellName is how the files of a cell are called.
+func cellName(isolation, anomaly string) string {
+	return strings.NewReplacer(" ", "-", "'", "").Replace(isolation + "-" + anomaly)
+}
+
+// probeCommand is the command that probes one isolation again.
+func probeCommand(f *probeFlags, isolation string) string {
+	db := "URL"
+	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
+		db = report.Quoted(f.cfg.DB[0])
+	}
+	return fmt.Sprintf("isovet probe --db %s --isolation %s --for %v --sessions %d --seed %d", db, isolation,
+		f.cfg.Load, f.cfg.Sessions, f.cfg.Seed)
+}
+
+// incidentsOf has a probe write the incidents that are asked for; what it returns has their folders by cell once the
+// probe is over.
+func (f *probeFlags) incidentsOf(e *env) map[string]string {
+	dirs := map[string]string{}
+	if f.dir == "" || f.incidents == "none" {
+		return dirs
+	}
+	f.cfg.Keep = func(ctx context.Context, c *collect.Cell, kinds []level.Anomaly, x *collect.Found) error {
+		if f.incidents == "contradictions" && !c.Contradicts() {
+			return nil
+		}
+		name := cellName(c.Isolation, c.Phenomenon)
+		in, err := incident.Make(ctx, x, incident.Options{Command: probeCommand(f, c.Isolation),
+			Seed: x.Config.Seed, Made: buildVersion().String(), About: aboutAnomaly, Kinds: kinds,
+			ReproduceOptions: collect.ReproduceOptions{For: probeShrinks, Runs: probeRuns}})
+		if err == nil {
+			err = in.Write(filepath.Join(f.dir, name+".incident"))
+		}
+		if err != nil { // the table stands without it
+			fmt.Fprintf(e.stderr, "isovet: no incident was written of %s at %s: %v\n", c.Phenomenon, c.Isolation,
+				err)
+			return nil
+		}
+		dirs[name] = name + ".incident"
+		return nil
+	}
+	return dirs
 }
 
 // cutDown looks for the smallest history of a violation for a while.

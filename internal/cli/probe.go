@@ -21,6 +21,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/incident"
 	"isovet/level"
 	"isovet/shrink"
 )
@@ -29,18 +30,20 @@ type probeFlags struct {
 	cfg         collect.ProbeConfig
 	dir         string
 	output      string
+	incidents   string
 	json, quiet bool
 }
 
 func newProbe(e *env) *cobra.Command {
-	f := probeFlags{output: "text"}
+	f := probeFlags{output: "text", incidents: "contradictions"}
 	c := &cobra.Command{
 		Use: "probe --db URL [flags]", GroupID: "work",
 		Short: "Find out which anomalies a database allows at each of its isolation levels",
 		Long: `probe asks a database for each isolation level that it offers and tries to bring about each anomaly of the literature: first
 by schedules of two to four sessions, step by step, then under random load whose histories are checked at every level.
 The table says of each anomaly and level whether it was seen, and what the database's documentation promises. Whatever
-was seen is a certified violation, and --out keeps its history and certificate. What was seen under load is cut down to
+was seen is a certified violation, and --out keeps its history and certificate, and of each that the documentation
+forbids a folder for the database's maintainers, with the ending .incident (see isovet hunt --help). What was seen under load is cut down to
 the smallest history that still shows it, for up to 10 s each and 40 s in all (see isovet shrink); where that time was
 too short, the whole history is kept beside it, with the ending .whole.jsonl.
 
@@ -81,6 +84,8 @@ Exit status: 1 an anomaly was seen that the database's documentation forbids, el
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
 	fl.StringVar(&f.dir, "out", "", "`DIR` for the table as text, Markdown, JSON and a page, and for each anomaly's "+
 		"history and certificate")
+	enumFlag(c, &f.incidents, "incidents", "which", "with --out, of which anomalies a folder with SQL, settings and "+
+		"schedule is written", []string{"contradictions", "seen", "none"})
 	enumFlag(c, &f.output, "output", "output", "form of what is printed", []string{"text", "markdown", "json"})
 	fl.BoolVar(&f.json, "json", false, "short for --output json")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing on standard error but mistakes")
@@ -100,12 +105,16 @@ func runProbe(ctx context.Context, e *env, f *probeFlags) error {
 	defer p.Close()
 	p.Begin("probing")
 	f.cfg.Told = func(what string, done, total int) { p.Step(what, done, total) }
+	dirs := f.incidentsOf(e)
 	found, err := collect.Probe(ctx, f.cfg)
 	if found == nil {
 		p.Hide()
 		return orStopped(ctx, err, "probing")
 	}
 	t := newProbeTable(found)
+	for i := range t.Cells {
+		t.Cells[i].Incident = dirs[cellName(t.Cells[i].Isolation, t.Cells[i].Anomaly)]
+	}
 	if f.dir != "" {
 		if werr := t.keep(ctx, e, f.dir, p); werr != nil {
 			p.Hide()
@@ -160,6 +169,7 @@ type probeCell struct {
 	Kind        string       `json:"kind,omitempty"`
 	History     string       `json:"history,omitempty"`
 	Certificate string       `json:"certificate,omitempty"`
+	Incident    string       `json:"incident,omitempty"`      // its folder
 	Whole       string       `json:"whole_history,omitempty"` // where History was not cut down to its end
 	result      *evidence.Result
 	kinds       []level.Anomaly // the names under which a load shows it
@@ -326,6 +336,9 @@ func (t *probeTable) markdown(w io.Writer) error {
 			if c.History != "" {
 				fmt.Fprintf(w, " ([history](%s))", c.History)
 			}
+			if c.Incident != "" {
+				fmt.Fprintf(w, " ([incident](%s/%s))", c.Incident, incident.ReadmeFile)
+			}
 			fmt.Fprintln(w)
 		}
 	}
@@ -349,7 +362,7 @@ func (t *probeTable) keep(ctx context.Context, e *env, dir string, p *progress) 
 		if c.result == nil {
 			continue
 		}
-		base := strings.NewReplacer(" ", "-", "'", "").Replace(c.Isolation + "-" + c.Anomaly)
+		base := cellName(c.Isolation, c.Anomaly)
 		c.History, c.Certificate = base+".jsonl", base+".cert"
 		h, r := c.result.H, c.result
 		if c.Seen == collect.UnderLoad {
@@ -466,7 +479,7 @@ small, code { font-size: .85em } summary { cursor: pointer }
 {{if .Cell.Schedule}}<p><code>{{.Cell.Schedule}}</code></p>{{end}}{{if .Cell.How}}<p>{{.Cell.How}}</p>{{end}}
 {{if .Cell.History}}<p><a href="{{.Cell.History}}">history</a>,
 <a href="{{.Cell.Certificate}}">certificate</a>{{with .Cell.Whole}},
-<a href="{{.}}">whole history</a>{{end}}</p>{{end}}
+<a href="{{.}}">whole history</a>{{end}}{{with .Cell.Incident}}, <a href="{{.}}/index.html">incident</a>{{end}}</p>{{end}}
 </details>{{else}}{{.Mark}}{{end}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 <ul>{{range .Remarks}}<li>{{.}}</li>{{end}}</ul>
