@@ -26,7 +26,8 @@ type Store struct {
 	Classify func(error) Class
 }
 
-// KV is an open store. It is safe for concurrent use.
+// KV is an open store. It is safe for concurrent use. One that has a method Product() string tells by it what it is,
+// and its version.
 type KV interface {
 	// Begin begins a transaction, which one goroutine uses.
 	Begin() (KVTxn, error)
@@ -55,7 +56,11 @@ func RegisterStore(s Store) {
 			if err != nil {
 				return nil, err
 			}
-			return &storeDB{kv: kv, classify: s.Classify, info: Info{Name: cmp.Or(s.Name, s.Scheme),
+			name := cmp.Or(s.Name, s.Scheme)
+			if p, ok := kv.(interface{ Product() string }); ok {
+				name = p.Product()
+			}
+			return &storeDB{kv: kv, classify: s.Classify, info: Info{Name: name,
 				Isolation: strings.ReplaceAll(iso, "-", " "), Nodes: []Node{{Name: s.Scheme}}}}, nil
 		}})
 }

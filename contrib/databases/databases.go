@@ -1,7 +1,7 @@
 // Package databases has adapters of databases whose client libraries are no part of isovet: Firebird, bbolt, Pebble,
 // MongoDB and FerretDB, Cassandra and ScyllaDB, rqlite. Its program, cmd/isovet-databases, is isovet that knows them.
 //
-// Nobody has run those of MongoDB, Cassandra and rqlite against a server of theirs; docs/databases.md says what each
+// Nobody has run those of MongoDB, Cassandra and rqlite against a server of their own; docs/databases.md says what each
 // was tested with.
 package databases
 

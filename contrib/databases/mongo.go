@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ var mongoStore = driver.Store{
 type mongoDB struct {
 	c    *mongo.Client
 	keys *mongo.Collection
+	name string
 	txn  *options.TransactionOptionsBuilder // nil: no transactions
 }
 
@@ -72,6 +74,11 @@ func openMongo(at, isolation string) (driver.KV, error) {
 	}
 	ctx, cancel := within()
 	defer cancel()
+	var build bson.M
+	if err := c.Database(name).RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build); err != nil {
+		return nil, errors.Join(err, c.Disconnect(ctx))
+	}
+	m.name = mongoProduct(build)
 	// Made before the first transaction, in which some versions cannot make it.
 	if err := m.keys.Drop(ctx); err != nil {
 		return nil, errors.Join(err, c.Disconnect(ctx))
@@ -80,6 +87,23 @@ func openMongo(at, isolation string) (driver.KV, error) {
 		return nil, errors.Join(err, c.Disconnect(ctx))
 	}
 	return m, nil
+}
+
+// Product is what answers.
+func (m *mongoDB) Product() string { return m.name }
+
+// mongoProduct reads the answer of buildInfo, in which FerretDB says MongoDB's version, and its own beside that.
+func mongoProduct(build bson.M) string {
+	for key, v := range build {
+		if !strings.HasPrefix(strings.ToLower(key), "ferretdb") {
+			continue
+		}
+		if version, ok := v.(string); ok && version != "unknown" {
+			return fmt.Sprintf("FerretDB %s (says MongoDB %v)", version, build["version"])
+		}
+		return fmt.Sprintf("FerretDB (says MongoDB %v)", build["version"])
+	}
+	return fmt.Sprintf("MongoDB %v", build["version"])
 }
 
 func (m *mongoDB) Close() error {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	_ "modernc.org/sqlite" // what rqlite keeps its data with
 
@@ -149,6 +150,23 @@ func TestCompared(t *testing.T) {
 	}
 	if err := one.Commit(); err != nil || r.applied != 1 {
 		t.Errorf("one read alone: %v, %d comparisons", err, r.applied)
+	}
+}
+
+// TestMongoProduct: FerretDB is not called MongoDB.
+func TestMongoProduct(t *testing.T) {
+	for _, x := range []struct {
+		build bson.M
+		want  string
+	}{
+		{bson.M{"version": "7.0.5"}, "MongoDB 7.0.5"},
+		{bson.M{"version": "7.0.42", "ferretdbVersion": "v1.24.0"}, "FerretDB v1.24.0 (says MongoDB 7.0.42)"},
+		{bson.M{"version": "7.0.42", "ferretdbVersion": "unknown"}, "FerretDB (says MongoDB 7.0.42)"},
+		{bson.M{"version": "7.0.77", "ferretdb": bson.M{"version": "v2.5"}}, "FerretDB (says MongoDB 7.0.77)"},
+	} {
+		if got := mongoProduct(x.build); got != x.want {
+			t.Errorf("%v is %s, expected %s", x.build, got, x.want)
+		}
 	}
 }
 
