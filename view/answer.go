@@ -8,7 +8,6 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/format/jsonl"
 	"isovet/report"
 	"isovet/shrink"
 )
@@ -212,17 +211,6 @@ func (a *answer) page(w io.Writer) error {
 		return report.LatticeHTML(w, a.name, a.lattice.Results, a.lattice.Holding, a.lattice.Failing)
 	}
 	return report.HTML(w, a.name, a.r)
-}
-
-// smallHistory writes the smallest history as JSON lines.
-func (a *answer) smallHistory(w io.Writer) error { return jsonl.Write(w, a.small.H) }
-
-// proof writes the certificate: of the smallest history, or of the whole.
-func (a *answer) proof(w io.Writer, small bool) error {
-	if small {
-		return evidence.WriteCertificate(w, a.small.Answer)
-	}
-	return evidence.WriteCertificate(w, a.r)
 }
 
 // places are those of two transactions in the order that proves a valid history.

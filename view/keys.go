@@ -16,7 +16,9 @@ type keys struct {
 	h    *history.History
 	off  []uint32
 	txns []uint32
-	stat []keyStat
+	// wrote says of each of txns whether it wrote the key.
+	wrote []bool
+	stat  []keyStat
 
 	mu     sync.Mutex
 	orders map[string][]uint32 // keys, sorted by a column
@@ -52,7 +54,7 @@ func eachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)
 }
 
 // newKeys makes the table. It tells how far it is, in hundredths. Errors: ctx's. Cost: three passes over the
-// operations, and sorting each key's transactions by time; 4 bytes for each transaction and key that it touches, and 40
+// operations, and sorting each key's transactions by time; 5 bytes for each transaction and key that it touches, and 40
 // a key.
 func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 	h := x.h
@@ -109,6 +111,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		k.off[i] += k.off[i-1]
 	}
 	k.txns = make([]uint32, k.off[len(k.off)-1])
+	k.wrote = make([]bool, len(k.txns))
 	next := slices.Clone(k.off)
 	clear(seen)
 	for t := range uint32(h.NumTxns()) {
@@ -117,11 +120,14 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			eachKey(h, op, func(key uint32, _, _ bool) {
+			eachKey(h, op, func(key uint32, _, writes bool) {
 				if seen[key] != t+1 {
 					seen[key] = t + 1
 					k.txns[next[key]] = t
 					next[key]++
+				}
+				if writes {
+					k.wrote[next[key]-1] = true
 				}
 			})
 		}
@@ -145,12 +151,12 @@ func (k *keys) overlaps(ctx context.Context, x *axis, told func(done int)) error
 		}
 		all.reset()
 		readers.reset()
-		for _, t := range k.of(uint32(key)) {
+		for i, t := range k.of(uint32(key)) {
 			if t == x.h.Init {
 				continue
 			}
 			all.add(x.start[t], x.end[t])
-			if !writes(x.h, t, uint32(key)) {
+			if !k.wrote[int(k.off[key])+i] {
 				readers.add(x.start[t], x.end[t])
 			}
 		}

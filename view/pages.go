@@ -18,6 +18,7 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
+	"isovet/history/format/jsonl"
 	"isovet/level"
 	"isovet/report"
 )
@@ -273,11 +274,11 @@ func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 	case what == "answer" && ext == "html":
 		write = a.page
 	case what == "answer" && ext == "cert.json" && a.r != nil && a.r.Verdict != evidence.Unknown && !a.r.Items:
-		write = func(w io.Writer) error { return a.proof(w, false) }
+		write = func(w io.Writer) error { return evidence.WriteCertificate(w, a.r) }
 	case what == "small" && ext == "jsonl" && small != nil:
-		write = a.smallHistory
+		write = func(w io.Writer) error { return jsonl.Write(w, small.H) }
 	case what == "small" && ext == "cert.json" && small != nil:
-		write = func(w io.Writer) error { return a.proof(w, true) }
+		write = func(w io.Writer) error { return evidence.WriteCertificate(w, small.Answer) }
 	default:
 		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %s", base+"."+ext))
 		return

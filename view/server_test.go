@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/evidence"
 	"isovet/history"
 )
 
@@ -226,7 +227,7 @@ func write(t *testing.T, path string, a *answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(a.proof(f, false), f.Close()); err != nil {
+	if err := errors.Join(evidence.WriteCertificate(f, a.r), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
