@@ -214,6 +214,9 @@ func (p *pageWriter) lists(lists []pageList) {
 				}
 				p.f(`<span class="elem%s"%s>%s</span> `, odd, about, e.Text)
 			}
+			if len(r.Elems) == 0 {
+				p.f(`<span class="soft">empty</span>`)
+			}
 			p.f("</td></tr>\n")
 		}
 		p.f("</table>\n")

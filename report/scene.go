@@ -227,6 +227,10 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 			}
 			add(h.TxnOf(op))
 		}
+		for _, op := range slices.Concat(a.Dead...) { // why those who wrote it cannot have committed
+			s.shown[op] = true
+			add(h.TxnOf(op))
+		}
 		for _, c := range cyclesOf(a) {
 			for _, e := range c {
 				from, to := add(e.From), add(e.To)
