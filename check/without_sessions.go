@@ -15,12 +15,6 @@ import (
 // sessions.
 var maxPruned = 30_000
 
-// Up to fewAlone transactions the level is decided at once, unless that takes more than so many conflicts.
-const (
-	fewAlone       = 512
-	conflictsAlone = 500
-)
-
 // How often sessions are cut, before and after what does without any.
 var firstCuts, moreCuts = 3, 20
 
@@ -29,15 +23,6 @@ var firstCuts, moreCuts = 3, 20
 // mended. Mostly a few sessions are wrong, and an order keeps the others; or saturation shows a cycle that needs none.
 // At snapshot isolation a serial order will do.
 func (x *run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err error) {
-	if x.v.NumCounts <= fewAlone {
-		if a, err = replay.Run(x.ctx, x.v, replay.Options{Level: x.o.Level, Skew: x.o.ClockSkew,
-			GiveUpAfter: conflictsAlone}); err != nil {
-			return a, true, x.fault(err)
-		}
-		if !a.GaveUp {
-			return a, false, nil
-		}
-	}
 	c := &cutter{x: x, seed: seed, cut: make(map[uint32]bool)}
 	if a, done, err = c.rounds(firstCuts); done || err != nil || a.Status == solver.Sat {
 		return a, done, err

@@ -24,8 +24,15 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 	for _, o := range p.others {
 		all = append(all, one{noSlot, o, o.sess, o.seq, o.line})
 	}
+	for _, a := range all {
+		e.unrank(a.sess)
+	}
+	for _, a := range all {
+		e.rank(a.sess, a.line)
+	}
 	slices.SortStableFunc(all, func(a, b one) int {
-		return cmp.Or(cmp.Compare(a.sess, b.sess), cmp.Compare(a.seq, b.seq), cmp.Compare(a.line, b.line))
+		return cmp.Or(cmp.Compare(e.rankOf(a.sess), e.rankOf(b.sess)), cmp.Compare(a.seq, b.seq),
+			cmp.Compare(a.line, b.line))
 	})
 	b := history.NewBuilder()
 	for _, a := range all {
@@ -73,7 +80,7 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 			keys = append(keys, k.key)
 		}
 	}
-	slices.Sort(keys)
+	slices.SortFunc(keys, e.byHash) // numbers of keys depend on which ones lie on disk
 	for _, k := range keys {
 		if initial[k] != 0 {
 			b.Write(keyOf(b, k), value(initial[k]))
@@ -83,6 +90,11 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 	head.Init = true
 	b.EndTxn(head)
 	p.b = b
+}
+
+// byHash orders keys by what is their own for good.
+func (e *Engine) byHash(a, b uint32) int {
+	return cmp.Or(cmp.Compare(e.cells[a].hash, e.cells[b].hash), cmp.Compare(a, b))
 }
 
 // unknowable is a value that nobody reads.

@@ -190,6 +190,6 @@ func (e *Engine) LoadSession(n uint32, state []byte) error {
 // DropSession forgets a session, which is in no use.
 func (e *Engine) DropSession(n uint32) {
 	if int(n) < len(e.sess) {
-		e.sess[n] = session{noSlot, math.MinInt64}
+		e.sess[n] = session{last: noSlot, past: math.MinInt64}
 	}
 }

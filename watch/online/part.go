@@ -289,7 +289,7 @@ func (e *Engine) wanted(members []uint32) (all []kv) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b kv) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.val, b.val)) })
+	slices.SortFunc(all, func(a, b kv) int { return cmp.Or(e.byHash(a.key, b.key), cmp.Compare(a.val, b.val)) })
 	return slices.Compact(all)
 }
 

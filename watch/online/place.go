@@ -81,12 +81,14 @@ type session struct {
 	last uint32
 	// past is the greatest seq of those that are forgotten.
 	past int64
+	// rank is the first line of a session among some transactions: its number depends on which ones lie on disk.
+	rank int64 `freeze:"-"`
 }
 
 // Session numbers sessions: n is used from now on.
 func (e *Engine) session(n uint32) *session {
 	for int(n) >= len(e.sess) {
-		e.sess = append(e.sess, session{noSlot, math.MinInt64})
+		e.sess = append(e.sess, session{last: noSlot, past: math.MinInt64})
 	}
 	return &e.sess[n]
 }

@@ -3,6 +3,7 @@ package online
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"isovet/check/replay"
@@ -133,12 +134,40 @@ func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
 		by = append(by, int32(i))
 	}
 	if e.o.Level.Sessions() {
+		for _, t := range txns {
+			e.unrank(e.slots[t].sess)
+		}
+		for _, t := range txns {
+			e.rank(e.slots[t].sess, e.slots[t].line)
+		}
 		slices.SortFunc(by, func(i, j int32) int {
 			a, b := &e.slots[txns[i]], &e.slots[txns[j]]
-			return cmp.Or(cmp.Compare(a.sess, b.sess), cmp.Compare(a.seq, b.seq), cmp.Compare(a.line, b.line))
+			return cmp.Or(cmp.Compare(e.rankOf(a.sess), e.rankOf(b.sess)), cmp.Compare(a.seq, b.seq),
+				cmp.Compare(a.line, b.line))
 		})
 	}
 	return by
+}
+
+// unrank, and then rank for each of some transactions, say which session comes first among them.
+func (e *Engine) unrank(sess uint32) {
+	if sess != NoSession {
+		e.session(sess).rank = math.MaxInt64
+	}
+}
+
+func (e *Engine) rank(sess uint32, line int64) {
+	if sess != NoSession {
+		s := e.session(sess)
+		s.rank = min(s.rank, line)
+	}
+}
+
+func (e *Engine) rankOf(sess uint32) int64 {
+	if sess == NoSession {
+		return math.MaxInt64
+	}
+	return e.sess[sess].rank
 }
 
 func value(v uint64) history.Value {
