@@ -53,8 +53,9 @@ const mostOverlapping = 150
 // Reproduce makes a script of a violation and cuts it down for as long as the database still violates the level when it
 // is played, one step after the other, on fresh tables that hold what they held before. ids are the transactions of the
 // violation. Tried are these transactions alone, then all that overlapped them, each in the order in which operations
-// were sent and in which they were answered. Where none violates the level, the script is of these transactions and
-// Violated is 0: the violation then needs a finer coincidence than an order of steps.
+// were sent, with commits when they were answered, and in which all were answered. Where none violates the level, the
+// script is of these transactions and Violated is 0: the violation then needs a finer coincidence than an order of
+// steps.
 //
 // Source of the cutting down: package ddmin, with the database as the test.
 func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) (*Reproduction, error) {
@@ -256,7 +257,7 @@ func (p *reproducer) candidates(ids []int64) (out []*candidate) {
 		sets = append(sets, around)
 	}
 	for _, set := range sets {
-		for _, order := range []scriptOrder{byStart, byEnd} {
+		for _, order := range []scriptOrder{byStart, byEffect, byEnd} {
 			out = append(out, &candidate{p: p, txns: set, order: order, rows: r.needed(rows, set)})
 		}
 	}
@@ -399,10 +400,12 @@ func (p *reproducer) reduce(x *candidate) *Script {
 		for i := range whole {
 			t := whole[i]
 			n := len(t.steps)
-			t.steps, t.at = []ScriptStep{t.steps[0]}, [2][]int64{{t.at[0][0]}, {t.at[1][0]}}
+			t.steps, t.at = []ScriptStep{t.steps[0]}, [3][]int64{{t.at[0][0]}, {t.at[1][0]}, {t.at[2][0]}}
 			keep := func(j int) {
 				t.steps = append(t.steps, whole[i].steps[j])
-				t.at[0], t.at[1] = append(t.at[0], whole[i].at[0][j]), append(t.at[1], whole[i].at[1][j])
+				for o := range t.at {
+					t.at[o] = append(t.at[o], whole[i].at[o][j])
+				}
 			}
 			for _, pl := range places {
 				if pl.txn == i {

@@ -435,8 +435,9 @@ func loadedCells(t *workload.Table, pk int64) []int64 {
 type scriptOrder uint8
 
 const (
-	byStart scriptOrder = iota // by when operations were sent
-	byEnd                      // by when they were answered
+	byStart  scriptOrder = iota // by when operations were sent
+	byEnd                       // by when they were answered
+	byEffect                    // commits by when they were answered, others by when they were sent
 )
 
 // txnScript is a transaction of a recording as steps, each with its time.
@@ -444,7 +445,7 @@ type txnScript struct {
 	id      int64
 	session int32
 	steps   []ScriptStep
-	at      [2][]int64 // by scriptOrder
+	at      [3][]int64 // by scriptOrder
 	start   int64
 	end     int64
 	calls   []callRec // that took effect
@@ -462,6 +463,10 @@ func scripted(id int64, t *txnRec, l *log, e *endRec) txnScript {
 		}
 		x.steps = append(x.steps, st)
 		x.at[byStart], x.at[byEnd] = append(x.at[byStart], start), append(x.at[byEnd], end)
+		if st.Do == "commit" {
+			start = end
+		}
+		x.at[byEffect] = append(x.at[byEffect], start)
 	}
 	// Begin just before the first operation, which is when the database takes its snapshot, or sends begin.
 	add(ScriptStep{Do: "begin"}, t.start, t.start)
