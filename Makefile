@@ -3,7 +3,7 @@ GO ?= go
 PKGS ?= ./...
 
 .PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench long long-watch mutants contrib \
-	databases clean
+	databases proofs clean
 
 all: check
 
@@ -72,6 +72,10 @@ contrib:
 # Databases that take minutes to build, and what is known of them: Dolt, TiDB, DuckDB. Gigabytes the first time.
 databases:
 	@GO=$(GO) .ci/databases
+
+# The proofs, by Coq 8.16, and isovet-kernel from them (Debian: coq ocaml-nox ocaml-findlib).
+proofs:
+	@$(MAKE) -C proofs
 
 clean:
 	rm -rf bin coverage.out

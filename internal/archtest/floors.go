@@ -30,6 +30,8 @@ var floors = [][]room{
 			"sorting with one body of code for all types, for what no check's time depends on"},
 		{"docs",
 			"the pages that the program shows offline"},
+		{"proofs",
+			"what the levels mean and that isovet-kernel decides them rightly, proven in Coq; no Go but tests"},
 		{"internal/formatfiles",
 			"one history as files of every text format, for measuring how fast they are read"},
 		{"internal/ddmin",

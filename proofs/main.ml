@@ -1,0 +1,238 @@
+(* The shell of the kernel: it reads a history and what is claimed of it, asks the kernel, and prints the answer.
+   docs/kernel-format.md describes the lines.  Nothing here is proven; what it must do right is to hand the history of
+   the file, whole, to the kernel. *)
+
+open Kernel
+
+exception Bad of string
+
+let chan = ref stdin
+let buffer = Bytes.create 65536
+let filled = ref 0
+let at = ref 0
+let line = ref 1
+
+(* The next byte, or '\000' at the end of the file. *)
+let rec peek () =
+  if !at < !filled then Bytes.unsafe_get buffer !at
+  else begin
+    filled := input !chan buffer 0 65536;
+    at := 0;
+    if !filled = 0 then '\000' else peek ()
+  end
+
+let skip () = incr at
+
+let bad what = raise (Bad (Printf.sprintf "line %d: %s" !line what))
+
+let rec blanks () =
+  match peek () with
+  | ' ' | '\t' | '\r' -> skip (); blanks ()
+  | '#' -> comment ()
+  | _ -> ()
+
+and comment () = match peek () with '\n' | '\000' -> () | _ -> skip (); comment ()
+
+let at_end () = blanks (); match peek () with '\n' | '\000' -> true | _ -> false
+
+let limit = 1 lsl 60
+
+(* A number from 0 on *)
+let number () =
+  blanks ();
+  let rec go n digits =
+    match peek () with
+    | '0' .. '9' as c ->
+        skip ();
+        if n >= limit / 10 then bad "a number too large; expected less than 2^60 / 10";
+        go ((n * 10) + Char.code c - 48) true
+    | _ -> if digits then n else bad "expected a number"
+  in
+  let n = go 0 false in
+  (match peek () with ' ' | '\t' | '\r' | '\n' | '#' | ':' | '\000' -> () | _ -> bad "expected a number");
+  n
+
+(* A number from 1 on *)
+let name () = match number () with 0 -> bad "0; expected a number from 1 on" | n -> n
+
+let optional () = match number () with 0 -> None | n -> Some n
+
+let text = Buffer.create 64
+
+let word () =
+  blanks ();
+  Buffer.clear text;
+  let rec go () =
+    match peek () with
+    | ' ' | '\t' | '\r' | '\n' | '#' | '\000' -> Buffer.contents text
+    | c -> skip (); Buffer.add_char text c; go ()
+  in
+  go ()
+
+(* Numbers up to the end of the line, the last one first *)
+let rec rest_reversed l = if at_end () then l else rest_reversed (name () :: l)
+
+let rest () = List.rev (rest_reversed [])
+
+(* A cell is written with its oldest element first, and kept with the newest first. *)
+let cell () = rest_reversed []
+
+let end_of_line () =
+  if not (at_end ()) then bad "more than was expected on this line";
+  if peek () = '\n' then (skip (); incr line)
+
+let level_of = function
+  | "serializable" -> serializable
+  | "session-serializable" -> session_serializable
+  | "strict-serializable" -> strict_serializable
+  | "snapshot-isolation" -> snapshot_isolation
+  | "session-snapshot-isolation" -> session_snapshot_isolation
+  | "strict-snapshot-isolation" -> strict_snapshot_isolation
+  | s -> bad (Printf.sprintf "level %S; expected one of the six that the kernel knows" s)
+
+(* What is read, so far *)
+let level = ref None
+let init = ref PositiveMap.empty
+let preds : (int, cell list PositiveMap.t) Hashtbl.t = Hashtbl.create 16
+let txns = ref []
+let head = ref None
+let body = ref []
+let order = ref []
+let steps = ref []
+
+let finish () =
+  match !head with
+  | None -> ()
+  | Some t ->
+      txns := { t with ops = List.rev !body } :: !txns;
+      head := None;
+      body := []
+
+let operation o = if !head = None then bad "an operation before any txn" else body := o :: !body
+
+let pred p = match Hashtbl.find_opt preds p with Some m -> m | None -> PositiveMap.empty
+
+let txn () =
+  finish ();
+  let id = name () in
+  let committed =
+    match word () with "committed" -> true | "unknown" -> false | s -> bad (s ^ "; expected committed or unknown")
+  in
+  let session = name () in
+  let began = number () in
+  let ended = if at_end () then None else Some (number ()) in
+  head := Some { id; committed; session; began; ended; ops = [] }
+
+let atom kind =
+  match kind with
+  | "counts" -> Counts (name ())
+  | "before" -> let t = name () in Before (t, name ())
+  | "reads" -> let t = name () in let k = name () in Reads (t, k, optional ())
+  | s -> bad (Printf.sprintf "%S; expected counts, before or reads" s)
+
+let lit () =
+  match word () with
+  | "not" -> (false, atom (word ()))
+  | kind -> (true, atom kind)
+
+let just () =
+  match word () with
+  | "must" -> let t = name () in JMust (t, name ())
+  | "before" -> let t = name () in JBefore (t, name ())
+  | "read" -> let t = name () in let k = name () in JRead (t, k, name ())
+  | "anti" -> let t = name () in let k = name () in let w = optional () in JAnti (t, k, w, name ())
+  | "elem" -> let t = name () in let k = name () in let e = name () in JElem (t, k, e, name ())
+  | "miss" -> let t = name () in let k = name () in let e = name () in JMiss (t, k, e, name ())
+  | "order" ->
+      let t = name () in let k = name () in let e1 = name () in let w1 = name () in let e2 = name () in
+      JOrder (t, k, e1, w1, e2, name ())
+  | s -> bad (Printf.sprintf "%S; expected must, before, read, anti, elem, miss or order" s)
+
+let rec until_end f l = if at_end () then List.rev l else until_end f (f () :: l)
+
+let rup () =
+  let rec lits l =
+    if at_end () then bad "expected ':' and the numbers of steps"
+    else if peek () = ':' then (skip (); List.rev l)
+    else lits (lit () :: l)
+  in
+  let cl = lits [] in
+  Rup (cl, rest ())
+
+let step s = finish (); steps := s :: !steps
+
+let statement = function
+  | "r" -> let k = name () in operation (Read (k, cell ()))
+  | "w" -> let k = name () in operation (Write (k, cell ()))
+  | "a" -> let k = name () in operation (Append (k, name ()))
+  | "m" -> let p = name () in operation (Match (pred p, rest ()))
+  | "txn" -> txn ()
+  | "level" -> if !level <> None then bad "a second level" else level := Some (word ())
+  | "init" -> let k = name () in init := PositiveMap.add k (cell ()) !init
+  | "pred" ->
+      let p = name () in
+      let k = name () in
+      let m = pred p in
+      let xs = match PositiveMap.find k m with Some xs -> xs | None -> [] in
+      Hashtbl.replace preds p (PositiveMap.add k (cell () :: xs) m)
+  | "order" -> finish (); order := List.rev_append (rest ()) !order
+  | "cycle" -> step (Cycle (until_end just []))
+  | "source" -> let t = name () in step (Source (t, name ()))
+  | "total" -> let t = name () in let u = name () in step (Total (t, u, name ()))
+  | "once" ->
+      let t = name () in let k = name () in let w = optional () in
+      step (Once (t, k, w, optional ()))
+  | "takes" -> let t = name () in step (Takes (atom (word ()), t))
+  | "rup" -> step (rup ())
+  | s -> bad (Printf.sprintf "%S; expected a statement, such as txn, r, w, order or cycle" s)
+
+let rec lines () =
+  if not (at_end ()) then begin
+    statement (word ());
+    end_of_line ();
+    lines ()
+  end
+  else if peek () = '\n' then (end_of_line (); lines ())
+
+(* At the snapshot levels the first place of a transaction in the order is its begin, the second its commit. *)
+let events l =
+  let begun = Hashtbl.create 1024 in
+  List.rev
+    (List.rev_map (fun t -> if Hashtbl.mem begun t then (true, t) else (Hashtbl.add begun t (); (false, t))) l)
+
+let refused why = Printf.printf "NOT VERIFIED %s\n" why; exit 1
+
+let () =
+  Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 22; space_overhead = 150 };
+  (match Sys.argv with
+  | [| _; "-" |] -> ()
+  | [| _; file |] -> ( try chan := open_in_bin file with Sys_error e -> prerr_endline e; exit 254)
+  | _ -> prerr_endline "usage: isovet-kernel FILE"; exit 254);
+  try
+    while at_end () && peek () = '\n' do end_of_line () done;
+    if word () <> "isovet-kernel" || number () <> 1 then bad "expected 'isovet-kernel 1'";
+    end_of_line ();
+    lines ();
+    finish ();
+    let name = match !level with Some s -> s | None -> bad "the file ends without a level" in
+    let l = level_of name in
+    let h = { init = !init; txns = List.rev !txns } in
+    let answer, verdict, what =
+      match (!order, !steps) with
+      | [], (_ :: _ as s) -> (check_violation l h (List.rev s), "violation", "step")
+      | _ :: _, _ :: _ -> bad "both an order and steps of a refutation"
+      | o, [] ->
+          let o = List.rev o in
+          ((if l.serial then check_serial l h o else check_snapshot l h (events o)), "valid", "place")
+    in
+    match answer with
+    | Proved -> Printf.printf "VERIFIED %s %s\n" verdict name
+    | Fails_at n ->
+        let n = if verdict = "valid" then n + 1 else n in
+        refused (Printf.sprintf "%s %s: %s %d" verdict name what n)
+    | Fails_for t -> refused (Printf.sprintf "%s %s: transaction %d is missing or out of order" verdict name t)
+    | Ill_formed -> refused (Printf.sprintf "%s %s: a transaction's number stands twice" verdict name)
+  with
+  | Bad why -> Printf.eprintf "%s\n" why; exit 254
+  | Stack_overflow -> Printf.eprintf "too large for the stack\n"; exit 254
+  | Out_of_memory -> Printf.eprintf "too large for memory\n"; exit 254

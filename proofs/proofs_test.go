@@ -1,0 +1,156 @@
+package proofs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Nothing may be left unproven or be assumed: what would say so is looked for in the text, comments left out. The
+// makefile asks Coq the same for each theorem.
+func TestNothingIsAssumed(t *testing.T) {
+	files, err := filepath.Glob("*.v")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files of proofs (%v); expected ten at least", len(files), err)
+	}
+	comment := regexp.MustCompile(`(?s)\(\*.*?\*\)`)
+	open := regexp.MustCompile(`\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort|bypass_check)\b`)
+	// outside a section these would be axioms too
+	local := regexp.MustCompile(`(?m)^(Variable|Variables|Hypothesis|Hypotheses|Context)\b`)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = comment.ReplaceAll(text, nil)
+		for _, bad := range []*regexp.Regexp{open, local} {
+			if m := bad.Find(text); m != nil {
+				t.Errorf("%s has %q", f, m)
+			}
+		}
+	}
+}
+
+var built = sync.OnceValues(build)
+
+// kernel is the kernel's program, built once, all proofs checked. That takes 15 s of a core, so tests that need it are
+// skipped without ISOVET_PROOFS=1; with it, what is missing is a failure.
+func kernel(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("ISOVET_PROOFS") != "1" {
+		t.Skip("the proofs are checked with ISOVET_PROOFS=1 (and by make proofs)")
+	}
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "isovet-kernel")
+}
+
+func build() (string, error) {
+	for _, program := range []string{"coqc", "ocamlfind", "make"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("%w (Debian: coq, ocaml-nox, ocaml-findlib, make)", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "isovet-proofs")
+	if err != nil {
+		return "", err
+	}
+	files, _ := filepath.Glob("*.v")
+	for _, f := range append(files, "main.ml", "Makefile") {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, f), text, 0o644); err != nil {
+			return "", err
+		}
+	}
+	if out, err := exec.Command("make", "-C", dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make: %w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv("ISOVET_PROOFS") == "1" {
+		if dir, err := built(); err == nil {
+			os.RemoveAll(dir)
+		}
+	}
+	os.Exit(code)
+}
+
+// The first line of each file in testdata says what the kernel answers.
+func TestKernel(t *testing.T) {
+	program := kernel(t)
+	files, _ := filepath.Glob("testdata/*.txt")
+	if len(files) < 10 {
+		t.Fatalf("%d examples; expected ten at least", len(files))
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		want := strings.TrimPrefix(string(first), "# ")
+		status := 0
+		if strings.HasPrefix(want, "NOT ") {
+			status = 1
+		}
+		got, code := run(t, program, f)
+		if got != want || code != status {
+			t.Errorf("%s: %q, status %d; expected %q, %d", f, got, code, want, status)
+		}
+	}
+}
+
+// A file that can't be read is told by line, with status 254.
+func TestBadFiles(t *testing.T) {
+	program := kernel(t)
+	for text, want := range map[string]string{
+		"":                                             "line 1: expected 'isovet-kernel 1'",
+		"isovet-kernel 2\n":                            "line 1: expected 'isovet-kernel 1'",
+		"isovet-kernel 1\nlevel causal\n":              `line 3: level "causal"; expected one of the six that the kernel knows`,
+		"isovet-kernel 1\nr 1 2\n":                     "line 2: an operation before any txn",
+		"isovet-kernel 1\ntxn 1 aborted 1":             "line 2: aborted; expected committed or unknown",
+		"isovet-kernel 1\norder 1 x\n":                 "line 2: expected a number",
+		"isovet-kernel 1\norder 0\n":                   "line 2: 0; expected a number from 1 on",
+		"isovet-kernel 1\nsource 1 2 3\n":              "line 2: more than was expected on this line",
+		"isovet-kernel 1\norder 1\n":                   "line 3: the file ends without a level",
+		"isovet-kernel 1\ncycle from 1 2\n":            `line 2: "from"; expected must, before, read, anti, elem, miss or order`,
+		"isovet-kernel 1\norder 4611686018427387905\n": "line 2: a number too large; expected less than 2^60 / 10",
+	} {
+		f := filepath.Join(t.TempDir(), "bad.txt")
+		if err := os.WriteFile(f, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, code := run(t, program, f); got != want || code != 254 {
+			t.Errorf("%q: %q, status %d; expected %q, 254", text, got, code, want)
+		}
+	}
+}
+
+func run(t *testing.T, program, file string) (string, int) {
+	t.Helper()
+	out, err := exec.Command(program, file).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	code := 0
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	return strings.TrimSpace(string(out)), code
+}
