@@ -3,4 +3,6 @@
 // docs/kernel-format.md what the kernel reads. "make proofs" checks the proofs and builds the kernel into this folder.
 //
 // There is no Go code but the tests.
+//
+// Experimental: this package may still change.
 package proofs
