@@ -162,7 +162,13 @@ func (j *replayJudge) recall(n int64) (recalled, error) {
 	}
 	b := NewBatch(1, [][]byte{line}) // not of the first line, which might be a header
 	if l := &b.Lines[0]; l.Err != nil || l.Txn == history.None {
-		return recalled{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, l.Err)
+		// It is not understood, and was taken as far as it is: what it wrote may have been read.
+		if b = NewBatch(1, [][]byte{understood(line)}); b.Lines[0].Err != nil || b.Lines[0].Txn == history.None {
+			return recalled{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, l.Err)
+		}
+		head := b.Heads[0]
+		head.Start = history.NoTime
+		return recalled{b.H, 0, j.id(false, 0, n), head}, nil
 	}
 	head := &b.Heads[0]
 	return recalled{b.H, 0, j.id(head.HasID, head.ID, n), *head}, nil
