@@ -30,6 +30,9 @@ func (p *pageWriter) f(format string, args ...any) {
 	fmt.Fprintf(p, format, args...)
 }
 
+// inText escapes what stands in an element's text alone: quotes stay, of which the values of a history are full.
+func inText(s string) markup { return markup(strings.ReplaceAll(esc(s), "&#34;", `"`)) }
+
 // link is an address relative to the page, and what it says; "#" for any other.
 func link(to string) (href, text string) {
 	u, err := url.Parse(to)
@@ -316,16 +319,20 @@ func (p *pageWriter) order(o *pageOrder) {
 	}
 	p.f("<section class=\"anomaly\" id=\"order\"><h2>%s</h2>\n<p>%s</p>\n", o.Title, o.About)
 	if o.Timeline != "" {
-		p.f("<p class=\"soft\">%s; the line leads from each to the next.</p>\n", o.Drawn)
+		p.f("<p class=\"soft\">%s; %s each to the next.</p>\n", o.Drawn, o.Lines)
 		p.frame(o.Timeline)
 	}
 	p.f("<p class=\"search\" hidden=\"hidden\"><label>Search the order by transaction, key or value: " +
 		"<input type=\"search\"/></label> <output></output></p>\n")
 	for _, g := range o.Groups {
-		p.f("<details class=\"group\"><summary>%d to %d</summary>\n<table>", g.From, g.To)
+		p.f("<details class=\"group\"><summary>%s%d to %d</summary>\n<table>", g.Key, g.From, g.To)
 		for _, r := range g.Rows {
-			p.f("<tr data-t=\"%d\"><td class=\"num\">%d</td><td>%s</td><td class=\"mono\">%s</td><td>%s</td>"+
-				"<td class=\"soft\">%s</td></tr>\n", r.T, r.N, r.Name, r.Ops, r.Saw, r.Line)
+			p.f("<tr data-t=\"%d\"><td>%d</td><td>%s</td><td>%s</td><td>%s</td>", r.T, r.N, r.Name, inText(r.Ops),
+				r.Line)
+			if r.Saw != "" {
+				p.f("<td>%s</td>", r.Saw)
+			}
+			p.f("</tr>\n")
 		}
 		p.f("</table></details>\n")
 	}

@@ -9,6 +9,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
+	"isovet/level"
 )
 
 // What a valid history's page shows of its order.
@@ -22,12 +24,13 @@ const (
 type pageOrder struct {
 	Title, About string
 	Timeline     markup
-	Drawn        string // which of them the timeline has
+	Drawn, Lines string // which of them the timeline has, and what its lines are
 	Groups       []orderGroupOf
 	More         int
 }
 
 type orderGroupOf struct {
+	Key      string // at linearizable: whose operations these are
 	From, To int
 	Rows     []orderRow
 }
@@ -47,7 +50,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 	}
 	h := r.H
 	o := &pageOrder{Title: "An order that explains every read", About: "In this order, each transaction right after " +
-		"the one before it, every read returns what was written last."}
+		"the one before it, every read returns what was written last.", Lines: "the line leads from"}
 	type placed struct {
 		t   uint32
 		saw string
@@ -82,15 +85,36 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 			commits = append(commits, placed{t: t})
 		}
 	}
+	alone := r.Level == level.Linearizable
+	if alone {
+		o.Title, o.About = "An order for each key", "Each key is taken by itself. In this order of its operations, "+
+			"each at a moment between its begin and its end, every read returns what was written last."
+		o.Lines = "each key has a line, which leads from"
+		first := map[uint32]int{}
+		for i, p := range commits {
+			if _, ok := first[keyOf(h, p.t)]; !ok {
+				first[keyOf(h, p.t)] = i
+			}
+		}
+		sorts.Stable(commits, func(a, b placed) int { return first[keyOf(h, a.t)] - first[keyOf(h, b.t)] })
+	}
 	for i, p := range commits {
 		if i == maxOrder {
 			o.More = len(commits) - i
 			break
 		}
-		if i%orderGroup == 0 {
-			o.Groups = append(o.Groups, orderGroupOf{From: i + 1, To: min(i+orderGroup, len(commits))})
+		n := len(o.Groups) - 1
+		another := alone && i > 0 && keyOf(h, p.t) != keyOf(h, commits[i-1].t)
+		if n < 0 || another || len(o.Groups[n].Rows) == orderGroup {
+			g := orderGroupOf{From: i + 1}
+			if alone && keyOf(h, p.t) != history.None {
+				g.Key = clip(keyName(h, keyOf(h, p.t)), 60) + ": "
+			}
+			o.Groups = append(o.Groups, g)
+			n++
 		}
-		g := &o.Groups[len(o.Groups)-1]
+		g := &o.Groups[n]
+		g.To = i + 1
 		row := orderRow{N: i + 1, T: p.t, Name: txnName(h, p.t), Saw: p.saw}
 		if l := h.Txns.Line[p.t]; l > 0 {
 			row.Line = fmt.Sprintf("line %d", l)
@@ -108,7 +132,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		g.Rows = append(g.Rows, row)
 	}
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
-		shown: map[uint32]bool{}}
+		shown: map[uint32]bool{}, alone: alone}
 	for _, p := range commits[:min(len(commits), maxOrderDrawn)] {
 		s.at[p.t] = len(s.txns)
 		s.txns = append(s.txns, p.t)
@@ -121,6 +145,15 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 	return o
 }
 
+// keyOf is the key of a transaction with operations on one key; None if it has none.
+func keyOf(h *history.History, t uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	if lo == hi {
+		return history.None
+	}
+	return h.OpKey(lo)
+}
+
 // How far inside a bar the path of an order stays: pathMargin at its end, pathInset at its begin, where its name is.
 const pathMargin, pathInset = 9, 38
 
@@ -128,29 +161,31 @@ const pathMargin, pathInset = 9, 38
 const placeWidth = 17
 
 // drawPath draws the order of a valid history: a line that leads from each transaction to the next, through a moment at
-// which it was under way, and as far as the order follows the time never to the left. The page's script does the same.
+// which it was under way, and as far as the order follows the time never to the left. Where each key has an order by
+// itself, so many lines. The page's script does the same.
 func (f *timelineFigure) drawPath(b *strings.Builder) {
 	if len(f.s.path) < 2 {
 		return
 	}
 	var d, which, places strings.Builder
-	last := 0.0
+	last, before := 0.0, history.None
 	var shown [][2]float64
 	for i, t := range f.s.path {
 		j, ok := f.at[t]
 		if !ok {
 			continue
 		}
+		op, end := "L", " "
+		if k := keyOf(f.s.h, t); d.Len() == 0 || f.s.alone && k != before {
+			op, end = "M", ",0 " // the script's mark of a line's begin
+			last, before = 0, k
+		}
 		bar := &f.bars[j]
 		inset := max(pathInset, barPad+float64(utf8.RuneCountInString(bar.box.head))*charWidth+placeWidth/2+2)
 		last = min(max(last+pathMargin, bar.x[0]+inset), bar.x[1]-pathMargin)
 		y := bar.y + bar.box.h/2
-		op := "L"
-		if d.Len() == 0 {
-			op = "M"
-		}
 		fmt.Fprintf(&d, "%s%.1f,%.1f ", op, last, y)
-		fmt.Fprintf(&which, "%d,%.1f,%.0f ", j, y, inset)
+		fmt.Fprintf(&which, "%d,%.1f,%.0f%s", j, y, inset, end)
 		class := "place"
 		if slices.ContainsFunc(shown, func(o [2]float64) bool {
 			return math.Abs(o[0]-last) < placeWidth && math.Abs(o[1]-y) < placeWidth

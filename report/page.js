@@ -107,13 +107,14 @@
       var line = svg.querySelector('path.order'), places = all(svg, '.place'), before = 0, shown = [];
       if (line) {
         line.setAttribute('d', words(line, 'data-path').map(function (p, i) {
-          var q = p.split(','), span = spans[Number(q[0])];
+          var q = p.split(','), span = spans[Number(q[0])], begins = q.length > 3;
+          if (begins) before = 0;
           before = Math.min(Math.max(before + 9, span[0] + Number(q[2])), Math.max(span[1] - 9, span[0] + 1));
           places[i].setAttribute('transform', 'translate(' + before + ',' + q[1] + ')');
           var y = Number(q[1]), crowded = shown.some(function (o) { return Math.abs(o[0] - before) < 17 && Math.abs(o[1] - y) < 17; });
           places[i].classList.toggle('crowded', crowded);
           if (!crowded) shown.push([before, y]);
-          return (i ? 'L' : 'M') + before + ',' + q[1];
+          return (begins ? 'M' : 'L') + before + ',' + q[1];
         }).join(' '));
       }
       var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 416) + 24;

@@ -179,6 +179,7 @@ type scene struct {
 	edges []evidence.Edge     // without repetition
 	left  int                 // transactions left out
 	path  []uint32            // transactions in the order of a valid history
+	alone bool                // it is one for each key, in turn
 	// witness are the transactions that only wrote what others read, or read the order of a list: they are in no cycle,
 	// and did nothing wrong.
 	witness map[uint32]bool

@@ -243,6 +243,7 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 		case o.RealTime == Untimed:
 			h.Txns.Start, h.Txns.End = nil, nil
 		default:
+			h.Positions = true
 			h.AddNote(history.NoteTimes, 0, "the format has no times: those shown are positions of events in the file")
 		}
 		return h, err

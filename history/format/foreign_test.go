@@ -397,3 +397,20 @@ func FuzzFolder(f *testing.F) {
 		}
 	})
 }
+
+// TestPositions: of a format without times it is known that its times are places in the file, so that none are shown
+// as nanoseconds.
+func TestPositions(t *testing.T) {
+	path := write(t, "h.txt", []byte(`{:process 0, :type :invoke, :f :put, :key "0", :value "x"}
+{:process 0, :type :ok, :f :put, :key "0", :value "x"}
+`))
+	for real, want := range map[RealTime]bool{ByFile: true, Untimed: false} {
+		h, err := Read(t.Context(), path, Options{RealTime: real})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Positions != want || (h.Txns.Start != nil) != want {
+			t.Errorf("%v: positions %v, times %v", real, h.Positions, h.Txns.Start)
+		}
+	}
+}
