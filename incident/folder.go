@@ -107,37 +107,51 @@ func (x *Incident) page(w io.Writer) error {
 		line
 		N       int
 		At      string
-		Cells   []string
 		Text    []string
 		Got     string
 		Waits   string
 		Locking bool
 		Refused bool
+		Txn     string // its name in the explanation, where it begins
 	}
 	type part struct {
 		Title    string
+		Command  string
+		About    string
 		Sessions []int
 		Rows     []row
 	}
-	one := func(title string, ls []line, sessions int) part {
+	one := func(title string, ls []line, sessions int, named bool) part {
 		p := part{Title: title}
+		begun := map[int64]bool{}
 		for n := range sessions {
 			p.Sessions = append(p.Sessions, n+1)
 		}
 		for _, l := range ls {
-			p.Rows = append(p.Rows, row{line: l, N: l.n, At: l.at, Cells: make([]string, sessions), Text: l.text,
-				Got: l.got, Waits: l.waits, Locking: l.locking, Refused: l.refused})
+			r := row{line: l, N: l.n, At: l.at, Text: l.text, Got: l.got, Waits: l.waits, Locking: l.locking,
+				Refused: l.refused}
+			if named && !begun[l.txn] {
+				begun[l.txn] = true
+				r.Txn = fmt.Sprintf("T%d", l.txn)
+			}
+			p.Rows = append(p.Rows, r)
 		}
 		return p
 	}
 	var parts []part
 	if len(x.events) > 0 {
 		ls, n := lines(x.events)
-		parts = append(parts, one("How to repeat it", ls, n))
+		p := one("How to repeat it", ls, n, false) // these transactions have numbers of their own
+		p.Command = x.replayCommand()
+		parts = append(parts, p)
 	}
 	if len(x.found) > 0 {
 		ls, n := lines(x.found)
-		parts = append(parts, one("As it was found", ls, n))
+		p := one("As it was found", ls, n, true)
+		if x.Command != "" {
+			p.About = renamed
+		}
+		parts = append(parts, p)
 	}
 	return page.Execute(w, map[string]any{"X": x, "Parts": parts, "Title": x.title(), "Why": x.why(),
 		"In": func(r row, n int) bool { return r.session == n-1 }})
@@ -156,7 +170,8 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem
 th, td { border: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top }
 td code { display: block; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 16rem }
 td.lock { background: var(--lock) } small { color: var(--soft); display: block; overflow-wrap: anywhere }
-pre { white-space: pre-wrap; overflow-wrap: anywhere } a { color: inherit }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .9rem } a { color: inherit }
+h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.2rem }
 </style>
 <h1>{{.Title}}</h1>
 {{with .X.Replay}}<p>Played on fresh tables of the same server, one statement after the other, this violated
@@ -164,11 +179,15 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere } a { color: inherit }
 <p><a href="README.md">The report</a>, <a href="evidence.html">why it is a violation</a>,
 <a href="history.jsonl">the smallest history</a>, <a href="history.cert">its certificate</a>.</p>
 <pre>{{.Why}}</pre>
-{{$in := .In}}{{range .Parts}}<h2>{{.Title}}</h2><div class="wide"><table><thead><tr><th scope="col">#</th>
+{{$in := .In}}{{range .Parts}}<h2>{{.Title}}</h2>
+{{with .Command}}<pre>{{.}}</pre>{{end}}{{with .About}}<p>{{.}}</p>{{end}}
+<div class="wide" tabindex="0" role="region" aria-label="{{.Title}}: the sessions side by side"><table><thead><tr><th scope="col">#</th>
 <th scope="col">ms</th>{{range .Sessions}}<th scope="col">session {{.}}</th>{{end}}</tr></thead><tbody>
 {{$part := .}}{{range .Rows}}{{$row := .}}<tr><td>{{.N}}</td><td>{{.At}}</td>{{range $part.Sessions}}
-{{if call $in $row .}}<td{{if $row.Locking}} class="lock"{{end}}>{{range $row.Text}}<code>{{.}}</code>{{end}}
-{{if $row.Locking}}<small>reads with locks</small>{{end}}{{with $row.Got}}<small>→ {{.}}</small>{{end}}
+{{if call $in $row .}}<td{{if $row.Locking}} class="lock"{{end}}>{{with $row.Txn}}<small><b>{{.}}</b></small>{{end}}
+{{range $row.Text}}<code>{{.}}</code>{{end}}
+{{if $row.Locking}}<small>reads with locks</small>{{end}}
+{{if $row.Refused}}<small><b>refused by the database</b></small>{{end}}{{with $row.Got}}<small>→ {{.}}</small>{{end}}
 {{with $row.Waits}}<small>{{.}}</small>{{end}}</td>{{else}}<td></td>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}
 </html>

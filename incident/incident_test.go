@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/incident"
+	"isovet/internal/browser"
 	"isovet/level"
 )
 
@@ -126,6 +129,39 @@ func TestLostUpdate(t *testing.T) {
 			t.Errorf("the report has no %q", want)
 		}
 	}
+	t.Run("page", func(t *testing.T) { looked(t, dir) })
+}
+
+// looked looks at a folder's page in a browser: what the explanation names is in the table, it can be read in light and
+// dark, and on a narrow screen the tables alone are wider than it, and can be moved by keys.
+func looked(t *testing.T, dir string) {
+	p := browser.Open(t).Page(t)
+	p.Goto("file://" + filepath.Join(dir, "index.html"))
+	names := regexp.MustCompile(`\bT\d+\b`).FindAllString(p.Text("pre"), -1)
+	if len(names) < 2 {
+		t.Errorf("the explanation names %q", names)
+	}
+	cells := browser.Eval[[]string](p, `[...document.querySelectorAll("td b")].map(e => e.textContent)`)
+	for _, name := range names {
+		if !slices.Contains(cells, name) {
+			t.Errorf("%s of the explanation is in no table: %q", name, cells)
+		}
+	}
+	if n := p.Count(".wide"); n != 2 || !strings.Contains(p.Text("h2 + pre"), "isovet replay-schedule") {
+		t.Errorf("%d tables, to be repeated by %q", n, p.Text("h2 + pre"))
+	}
+	for _, s := range p.Spoken() {
+		if (s.Role == "link" || s.Role == "region" || s.Role == "heading") && s.Name == "" {
+			t.Errorf("a %s has no name", s.Role)
+		}
+	}
+	for _, dark := range []bool{false, true} {
+		p.Dark(dark)
+		p.Readable(4.5)
+	}
+	p.Size(400, 800)
+	p.Fits()
+	p.TabTo(".wide")
 }
 
 // TestSQL: where the database speaks SQL, there is a script for each session, and the password is nowhere.

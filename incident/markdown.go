@@ -170,12 +170,18 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 		"time:\n\n", x.whole, by)
 	if len(x.found) > 0 {
 		fence(b, "", table(x.found))
+		if x.Command != "" {
+			fmt.Fprintf(b, "%s\n\n", renamed)
+		}
 	}
 	if x.Replay != nil && x.Replay.Violated == 0 {
 		fmt.Fprintf(b, "Playing the statements one after the other did not repeat it (%d runs): it needs statements "+
 			"that run at the same moment. The command above hunts for it again.\n\n", x.Replay.Runs)
 	}
 }
+
+// renamed says what a shrunk history has in common with what was recorded.
+const renamed = "The smallest history has the same numbers of transactions; its keys and values may have shorter names."
 
 // check is how anybody verifies it without a database.
 func (x *Incident) check(b *bytes.Buffer) {
