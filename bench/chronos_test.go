@@ -9,7 +9,7 @@ import (
 // TestReproduceChronos runs the evaluation of CHRONOS and AION at the quick scale.
 func TestReproduceChronos(t *testing.T) {
 	figures, err := LookupFigures([]string{"chronos", "aion"})
-	if err != nil || len(figures) != 15 {
+	if err != nil || len(figures) != 18 {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
 	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
