@@ -121,7 +121,7 @@ func (a *around) add(e evidence.Edge, known bool, by string) {
 func newEdgeJSON(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge, known bool, by string) edgeJSON {
 	why, rests := report.Sentence(r, a, e)
 	j := edgeJSON{From: e.From, To: e.To, Dep: e.Dep.String(), Known: known, By: by, Why: report.Printable(why),
-		Rests: rests}
+		Rests: append([]string{}, rests...)} // the page takes a list, empty or not
 	for i := range j.Rests {
 		j.Rests[i] = report.Printable(j.Rests[i])
 	}
