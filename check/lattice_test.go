@@ -89,8 +89,9 @@ func TestLatticeShares(t *testing.T) {
 		}
 		b.Read(lock, history.IntValue(from))
 		b.Write(lock, history.IntValue(1-from))
-		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: i, End: i + 4, Commit: history.NoTime,
-			StartTS: history.NoTime, CommitTS: history.NoTime})
+		head := history.NewTxnHead()
+		head.ID, head.Session, head.Start, head.End = i, i, i, i+4
+		b.EndTxn(head)
 	}
 	h, err := b.Build()
 	if err != nil {

@@ -172,7 +172,7 @@ func (h *History) Locking(op uint32) bool {
 	}
 	t := h.TxnOf(op)
 	text := h.Txns.Locking[t]
-	if text == None {
+	if text == None || int(text) >= h.Texts.Len() { // a head made without NewTxnHead may name no text
 		return false
 	}
 	n, some := uint32(0), false
