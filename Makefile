@@ -50,9 +50,11 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
-# The tests that take minutes too, and forged certificates for as long again.
+# The tests that take minutes too, all figures of the papers at the quick scale (two to five minutes), and forged
+# certificates for as long again.
 long:
 	ISOVET_LONG=1 $(GO) test -timeout 4h $(PKGS)
+	$(GO) run ./cmd/isovet bench reproduce --all --quick -q --out "$$(mktemp -d)" >/dev/null
 	$(MAKE) mutants MUTANTS=20000000
 
 # What docs/watch.md says of isovet watch, measured: ten and fifty million transactions, kills by the hundred. Hours.

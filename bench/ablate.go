@@ -25,6 +25,8 @@ type Grid struct {
 	Closures, Prunings, Encodings, Theories, Phases, Backends []string
 	// AtMostOnes is a choice for histories with predicates only; empty: the first, since others do not have it.
 	AtMostOnes []string
+	// Techniques are what is left out or exchanged (check.Techniques); empty: nothing, with OneAtATime each.
+	Techniques []string
 	// Extra are encodings beside encode.Encodings; they can be measured in this process only (AblateOptions.Self).
 	Extra []encode.Encoding
 	// OneAtATime varies one choice at a time, from the first of each, in place of the product of all.
@@ -41,18 +43,24 @@ type Cell struct {
 	Backend  string `json:"solver"`
 	// AtMostOne is "" where it is off.
 	AtMostOne string `json:"at_most_one,omitempty"`
+	// Technique is "" where all are as they are.
+	Technique string `json:"technique,omitempty"`
 }
 
 func (c Cell) String() string {
 	return strings.Join([]string{cmp.Or(c.Closure, "-"), c.Pruning, c.encoding(), c.Theory, c.Phase, c.Backend}, " ")
 }
 
-// encoding names the encoding with its clauses.
+// encoding names the encoding with its clauses, and the technique that is left out.
 func (c Cell) encoding() string {
-	if c.AtMostOne == "" {
-		return c.Encoding
+	s := c.Encoding
+	if c.AtMostOne != "" {
+		s += " at-most-one"
 	}
-	return c.Encoding + " at-most-one"
+	if c.Technique != "" {
+		s += " " + c.Technique
+	}
+	return s
 }
 
 // axes are the choices in the order of Cell's fields.
@@ -65,6 +73,10 @@ func (g Grid) axes() []struct {
 	if len(ones) == 0 {
 		ones = check.AtMostOnes()[:1]
 	}
+	techniques := g.Techniques
+	if len(techniques) == 0 && !g.OneAtATime {
+		techniques = check.Techniques()[:1]
+	}
 	return []struct {
 		what       string
 		known, got []string
@@ -76,6 +88,7 @@ func (g Grid) axes() []struct {
 		{"phase", check.Phases(), g.Phases},
 		{"solver", check.Backends(), g.Backends},
 		{"at-most-one", check.AtMostOnes(), ones},
+		{"technique", check.Techniques(), techniques},
 	}
 }
 
@@ -99,9 +112,15 @@ func (g Grid) Cells() ([]Cell, error) {
 	var out []Cell
 	add := func(at []int) {
 		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
-			values[5][at[5]], ""}
+			values[5][at[5]], "", ""}
 		if one := values[6][at[6]]; one != check.AtMostOnes()[0] {
 			c.AtMostOne = one
+		}
+		if t := values[7][at[7]]; t != check.Techniques()[0] {
+			if !check.TechniqueMatters(t, c.Backend, c.Theory) {
+				return
+			}
+			c.Technique = t
 		}
 		if _, ok := check.SolverFor(c.Backend, c.Theory); !ok || c.Theory == "eager" && c.Encoding != "order" {
 			return
@@ -131,6 +150,12 @@ func (g Grid) Cells() ([]Cell, error) {
 				for at[2] = range values[2] {
 					add(at)
 				}
+			}
+		}
+		at[5], at[2] = 0, 0
+		for at[3] = range values[3] {
+			for at[7] = range values[7] {
+				add(at)
 			}
 		}
 		return out, nil
@@ -187,7 +212,7 @@ func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow
 			name, _ := check.SolverFor(c.Backend, c.Theory)
 			r := Run{Checker: "vbox", Solver: name, Level: o.Level, History: src.Path, Timeout: o.Timeout,
 				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase,
-					AtMostOne: c.AtMostOne, Extra: o.Grid.Extra}}
+					AtMostOne: c.AtMostOne, Technique: c.Technique, Extra: o.Grid.Extra}}
 			var runs []Measured
 			for range repeat {
 				var m Measured
@@ -205,7 +230,7 @@ func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow
 				}
 				runs = append(runs, m)
 			}
-			rows = append(rows, AblateRow{c, newRow(src, Contender{"vbox", name}, o.Level, runs)})
+			rows = append(rows, AblateRow{c, newRow(src, Contender{Checker: "vbox", Solver: name}, o.Level, runs)})
 		}
 		sortAblation(rows[begin:])
 	}
@@ -266,8 +291,8 @@ func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 		if r.PeakMB > 0 {
 			memory = strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
 		}
-		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.encoding(), r.Theory, cmp.Or(r.Phase, "-"), r.Backend,
-			verdict, number(r.CheckMS),
+		row := []string{cmp.Or(r.Cell.Closure, "-"), r.Pruning, r.encoding(), r.Cell.Theory,
+			cmp.Or(r.Phase, "-"), r.Backend, verdict, number(r.CheckMS),
 			number(r.Stages["closure"] + r.Stages["pruning"]), number(r.Stages["encoding"] + r.Stages["solving"]),
 			memory, strconv.Itoa(r.Left), strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses),
 			strconv.FormatInt(r.Conflicts, 10)}
@@ -313,7 +338,7 @@ func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
 		r := &rows[i]
 		s := r.Stages
 		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(),
-			r.Closure, r.Pruning, r.encoding(), r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
+			r.Cell.Closure, r.Pruning, r.encoding(), r.Cell.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
 			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]),
 			f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
 			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10),

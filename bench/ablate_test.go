@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check"
 	"isovet/datasets"
 	"isovet/evidence"
 )
@@ -37,9 +38,17 @@ func TestCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	techniques := map[string]bool{}
 	for _, c := range few {
-		if !seen[c] {
+		technique := c.Technique
+		if c.Technique = ""; !seen[c] {
 			t.Errorf("%v is not in the grid", c)
+		}
+		techniques[technique] = true
+	}
+	for _, name := range check.Techniques()[1:] {
+		if !techniques[name] {
+			t.Errorf("technique %s is not measured", name)
 		}
 	}
 	if len(all) < 500 || len(few) < 20 || len(few) > 60 {
@@ -47,7 +56,7 @@ func TestCells(t *testing.T) {
 	}
 	one, err := Grid{Closures: []string{"purdom"}, Prunings: []string{"edges"}, Encodings: []string{"cobra"},
 		Theories: []string{"lazy"}, Phases: []string{"time"}, Backends: []string{"gini"}}.Cells()
-	if err != nil || len(one) != 1 || one[0] != (Cell{"purdom", "edges", "cobra", "lazy", "", "gini", ""}) {
+	if err != nil || len(one) != 1 || one[0] != (Cell{"purdom", "edges", "cobra", "lazy", "", "gini", "", ""}) {
 		t.Errorf("%v, %v", one, err)
 	}
 	if _, err := (Grid{Phases: []string{"x"}}).Cells(); err == nil || !strings.Contains(err.Error(),

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check"
 	"isovet/datasets"
+	"isovet/encode"
 	"isovet/evidence"
 	"isovet/internal/room"
 	"isovet/level"
@@ -155,7 +157,8 @@ func TestChildTimeout(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	src := generate(t, datasets.Spec{Txns: 50})
 	ctx, cancel := context.WithCancel(context.Background())
-	rows, err := Compare(ctx, []Source{src}, Options{Contenders: []Contender{{"vbox", "cdcl"}, {"cobra", "cdcl"}},
+	rows, err := Compare(ctx, []Source{src}, Options{Contenders: []Contender{{Checker: "vbox", Solver: "cdcl"},
+		{Checker: "cobra", Solver: "cdcl"}},
 		Self: self(t),
 		Progress: func(_ string, done, _ int) {
 			if done == 1 {
@@ -173,7 +176,7 @@ func TestBadHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Compare(context.Background(), []Source{{File: path, Path: path}},
-		Options{Contenders: []Contender{{"vbox", "cdcl"}}, Self: self(t)})
+		Options{Contenders: []Contender{{Checker: "vbox", Solver: "cdcl"}}, Self: self(t)})
 	if _, ok := errors.AsType[*BadHistory](err); !ok || !strings.Contains(err.Error(), "x.jsonl:1") {
 		t.Error(err)
 	}
@@ -181,16 +184,27 @@ func TestBadHistory(t *testing.T) {
 
 func TestContenders(t *testing.T) {
 	for list, want := range map[string]string{
-		"vbox":              "[vbox:cdcl]",
-		"vbox, cobra":       "[vbox:cdcl cobra:cdcl]",
-		"cobra:gini,vbox":   "[cobra:gini vbox:cdcl]",
-		"vbox,vbox:cdcl":    "[vbox:cdcl]",
-		"oracle":            "[oracle]",
-		"oracle,vbox:gini,": "",
-		"vbox:none":         "",
-		"oracle:cdcl":       "",
-		"none":              "",
-		"":                  "",
+		"vbox":                       "[vbox:cdcl]",
+		"vbox, cobra":                "[vbox:cdcl cobra:cdcl]",
+		"cobra:gini,vbox":            "[cobra:gini vbox:cdcl]",
+		"vbox,vbox:cdcl":             "[vbox:cdcl]",
+		"oracle":                     "[oracle]",
+		"oracle,vbox:gini,":          "",
+		"vbox:nope":                  "",
+		"vbox:order":                 "", // encoding or theory
+		"vbox:gini:closure":          "", // no theory of gini's
+		"cobra:italiano":             "", // no closure of cobra's
+		"replay:vbox":                "",
+		"vbox:none":                  "[vbox:pruning=none:cdcl]",
+		"vbox:cobra:lazy":            "[vbox:encoding=cobra:cdcl-lazy]",
+		"vbox:vbox:negative:gini":    "[vbox:phase=negative:gini]",
+		"vbox:encoding=order:purdom": "[vbox:closure=purdom:encoding=order:cdcl]",
+		"cobra:purdom,cobra":         "[cobra:closure=purdom:cdcl cobra:cdcl]",
+		"vbox:theory=all":            "[vbox:cdcl-closure vbox:cdcl-pk vbox:cdcl-lazy vbox:cdcl-eager]",
+		"vbox:no-restarts":           "[vbox:technique=no-restarts:cdcl]",
+		"oracle:cdcl":                "",
+		"none":                       "",
+		"":                           "",
 	} {
 		got, err := Contenders(list, level.Serializable)
 		if want == "" {
@@ -214,19 +228,81 @@ func TestContenders(t *testing.T) {
 	}
 }
 
+// TestVariations: flags vary what the list leaves open, and no checker that has no such choice.
+func TestVariations(t *testing.T) {
+	for _, c := range []struct {
+		list string
+		v    Variation
+		want string
+	}{
+		{"vbox,replay", Variation{Encodings: []string{"vbox", "cobra"}},
+			"[vbox:cdcl vbox:encoding=cobra:cdcl replay]"},
+		{"vbox:order:closure", Variation{Theories: []string{"lazy"}}, ""}, // two meanings
+		{"vbox:encoding=cobra", Variation{Encodings: []string{"vbox"}}, "[vbox:encoding=cobra:cdcl]"},
+		{"vbox,cobra", Variation{Solvers: []string{"gini"}}, "[vbox:gini cobra:gini]"},
+		{"vbox", Variation{Solvers: []string{"gini", "cdcl"}, Theories: []string{"lazy", "closure"}},
+			"[vbox:gini vbox:cdcl-lazy vbox:cdcl-closure]"},
+		{"cobra,vbox", Variation{Closures: []string{"purdom", "italiano"}},
+			"[cobra:closure=purdom:cdcl vbox:closure=purdom:cdcl vbox:closure=italiano:cdcl]"},
+		{"replay", Variation{Encodings: []string{"vbox"}}, ""},
+		{"vbox", Variation{Encodings: []string{"nope"}}, ""},
+		{"vbox", Variation{Techniques: []string{"default", "no-vsids"}}, "[vbox:cdcl vbox:technique=no-vsids:cdcl]"},
+	} {
+		got, err := ContendersWith(c.list, level.Serializable, c.v)
+		if c.want == "" {
+			if err == nil {
+				t.Errorf("%q %+v: %v; want an error", c.list, c.v, got)
+			}
+		} else if err != nil || fmt.Sprint(got) != c.want {
+			t.Errorf("%q %+v: %v, %v; want %s", c.list, c.v, got, err, c.want)
+		}
+	}
+	all, err := ContendersWith("vbox", level.Serializable, Variation{Encodings: []string{"all"}})
+	if err != nil || len(all) != len(encode.Encodings()) {
+		t.Errorf("all encodings: %v, %v", all, err)
+	}
+	want := check.Pipeline{Closure: "purdom", Encoding: "order"}
+	if got := (Contender{Settings: "closure=purdom,encoding=order"}).Pipeline(); got.Closure != want.Closure ||
+		got.Encoding != want.Encoding {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+}
+
+// TestRowsNameWhatWasUsed: closure, encoding and theory stand in every row, the theory that cdcl chose too.
+func TestRowsNameWhatWasUsed(t *testing.T) {
+	src := generate(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 2200, Keys: 300, Seed: 1,
+		Times: datasets.NoTimes})
+	contenders, err := Contenders("cobra:purdom,cobra:purdom:closure", level.Serializable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Compare(context.Background(), []Source{src}, Options{Contenders: contenders, Timeout: time.Minute,
+		Self: self(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, theory := range []string{"order", "closure"} {
+		if r := rows[i]; r.UsedTheory != theory || r.UsedClosure != "purdom" || r.UsedEncoding != "cobra" ||
+			r.Verdict != evidence.Holds {
+			t.Errorf("%s: %s by %s, %s, %s (%s)", r.Contender(), r.Verdict, r.UsedClosure, r.UsedEncoding,
+				r.UsedTheory, r.Reason)
+		}
+	}
+}
+
 // TestRows: medians and extremes over the runs; the verdict is that of the runs that decided; contradicting runs are a
 // fault.
 func TestRows(t *testing.T) {
 	run := func(v evidence.Verdict, ms float64) Measured {
 		return Measured{Verdict: v, Stats: evidence.Stats{CheckMS: ms, LoadMS: 2 * ms, PeakMB: ms, Constraints: 5}}
 	}
-	r := newRow(Source{Workload: "w"}, Contender{"c", "s"}, level.Serializable, []Measured{run(evidence.Holds, 3),
-		run(evidence.Holds, 1), run(evidence.Unknown, 9), run(evidence.Holds, 2)})
+	r := newRow(Source{Workload: "w"}, Contender{Checker: "c", Solver: "s"}, level.Serializable,
+		[]Measured{run(evidence.Holds, 3), run(evidence.Holds, 1), run(evidence.Unknown, 9), run(evidence.Holds, 2)})
 	if r.Verdict != evidence.Holds || r.CheckMS != 2.5 || r.CheckMin != 1 || r.CheckMax != 9 || r.LoadMS != 5 ||
 		r.PeakMB != 9 || r.Before != 5 || r.Fault != "" {
 		t.Errorf("%+v", r)
 	}
-	r = newRow(Source{}, Contender{"c", ""}, level.Serializable, []Measured{run(evidence.Holds, 3),
+	r = newRow(Source{}, Contender{Checker: "c"}, level.Serializable, []Measured{run(evidence.Holds, 3),
 		run(evidence.Violated, 1)})
 	if r.Verdict != evidence.Unknown || r.Fault != "one run says valid, another violation" {
 		t.Errorf("%+v", r)

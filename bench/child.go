@@ -9,15 +9,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"isovet/check"
+	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/room"
+	"isovet/internal/safego"
 	"isovet/level"
 )
 
@@ -32,12 +35,21 @@ type Run struct {
 	History   string        `json:"history"` // path
 	Timeout   time.Duration `json:"timeout,omitempty"`
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
+	// Memory bounds the process, in bytes; 0: any. Where the system tells what a process holds it is ended as soon as
+	// it holds more; elsewhere it only collects its garbage from there on.
+	Memory int64 `json:"memory,omitempty"`
 	// IgnorePredicates is check.Options.IgnorePredicates.
 	IgnorePredicates bool `json:"ignore_predicates,omitempty"`
 	// MechanismsOnly is check.Options.MechanismsOnly.
 	MechanismsOnly bool `json:"mechanisms_only,omitempty"`
+	// Profile is leopard's, by name (mechanism.LookupProfile); "": the one that the history's header names.
+	Profile string `json:"profile,omitempty"`
+	// Round is how many transactions a round of cobra-rounds adds at least; 0: its own number.
+	Round int `json:"round,omitempty"`
 	// Pipeline are the choices of the checker vbox.
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
+	// StageMemory measures what each stage takes of the heap, with a collection after each: its times are of no use.
+	StageMemory bool `json:"stage_memory,omitempty"`
 }
 
 // Measured is what a run found out.
@@ -56,9 +68,19 @@ type Measured struct {
 	Stats    evidence.Stats `json:"stats"`
 	// Mechanisms is evidence.Result.Mechanisms.
 	Mechanisms *evidence.Mechanisms `json:"mechanisms,omitempty"`
+	// Rounds are those of cobra-rounds but the last, in their order.
+	Rounds []Round `json:"rounds,omitempty"`
+	// StageMemory are the run's stages in their order, the history first, if it was asked for them.
+	StageMemory []StageMemory `json:"stage_memory,omitempty"`
 	// WallMS and CPUMS are the whole process's, from its start to its end: on a busy machine they part.
 	WallMS float64 `json:"wall_ms,omitempty"`
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
+}
+
+// Round is where a checker that follows a growing history is after one of its rounds.
+type Round struct {
+	Txns int     `json:"txns"` // verified so far
+	MS   float64 `json:"ms"`   // since the check began
 }
 
 // Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which
@@ -71,6 +93,9 @@ func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error 
 			_, _ = io.Copy(io.Discard, stdin) // any end of it is the parent's
 			cancel()
 		}()
+	}
+	if r.Memory > 0 {
+		debug.SetMemoryLimit(r.Memory - r.Memory/8)
 	}
 	m, _ := measure(ctx, r, nil)
 	m.Stats.PeakMB = room.PeakMB()
@@ -121,22 +146,48 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver,
-		ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, MechanismsOnly: r.MechanismsOnly,
-		Pipeline: r.Pipeline})
+	var profile *mechanism.Profile
+	if r.Profile != "" {
+		if profile, err = mechanism.LookupProfile(r.Profile); err != nil {
+			return Measured{Fault: err.Error(), Stats: sizes}
+		}
+	}
+	o := check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(),
+		IgnorePredicates: r.IgnorePredicates, MechanismsOnly: r.MechanismsOnly, Profile: profile, Pipeline: r.Pipeline}
+	var rounds []Round
+	if r.Round > 0 {
+		start := time.Now()
+		o.Progress = func(stage string, done, _ int) {
+			if stage == "rounds" { // of which one follows another
+				rounds = append(rounds, Round{done, milliseconds(time.Since(start))})
+			}
+		}
+	}
+	var stages stageMeter
+	if r.StageMemory {
+		o.Progress = stages.mark
+		stages.mark(theHistory, 1, 1)
+	}
+	res, err := check.Run(ctx, c, h, o)
 	if err != nil {
-		return Measured{Fault: err.Error(), Stats: sizes}
+		return Measured{Fault: err.Error(), Stats: sizes, Rounds: rounds}
 	}
 	s := res.Stats
 	s.LoadMS = loaded
 	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver,
-		DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms}
+		DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms, Rounds: rounds, StageMemory: stages.stages}
 }
 
 // checker is the one named, or the one that auto takes for the history.
 func (r *Run) checker(h *history.History) (check.Checker, error) {
-	if r.Checker != check.AutoName {
-		return check.ByName(r.Checker)
+	c, err := check.ByName(r.Checker)
+	switch {
+	case r.Round > 0 && err == nil && c.Info().Name == "cobra-rounds":
+		return check.CobraRounds(r.Round), nil
+	case r.Round > 0:
+		return nil, fmt.Errorf("checker %s has no rounds", r.Checker)
+	case r.Checker != check.AutoName:
+		return c, err
 	}
 	c, ok := check.Auto(h, r.Level)
 	if !ok {
@@ -185,7 +236,9 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		return Measured{}, fmt.Errorf("cannot start a run: %w", err)
 	}
 	began := time.Now()
+	full := bound(cmd.Process, r.Memory)
 	err = cmd.Wait()
+	over := full()
 	if ctx.Err() != nil {
 		return Measured{}, ctx.Err()
 	}
@@ -205,6 +258,8 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
 	}
 	switch {
+	case over:
+		m.Reason = "memory bound: " + room.Size(float64(r.Memory)) + " reached"
 	case kill.Err() != nil:
 		m.Reason = timeoutReason(r.Timeout)
 		m.Stats.CheckMS = milliseconds(r.Timeout) // a lower bound: how much of it was loading died with the process
@@ -216,6 +271,40 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		m.Fault = fmt.Sprintf("the process died: %v\n%s", err, strings.TrimSpace(errs.String()))
 	}
 	return m, nil
+}
+
+// bound kills a process as soon as it holds more than so many bytes, where the system tells. The function that it
+// returns ends the watch, and reports whether that has happened.
+func bound(p *os.Process, bytes int64) func() bool {
+	if bytes <= 0 {
+		return func() bool { return false }
+	}
+	over, stop := false, make(chan struct{})
+	var g safego.Group
+	g.Go(func() {
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid))
+			var size, held int64
+			if _, e := fmt.Sscan(string(text), &size, &held); err != nil || e != nil {
+				continue
+			}
+			if held*int64(os.Getpagesize()) > bytes {
+				over = p.Kill() == nil
+				return
+			}
+		}
+	})
+	return func() bool {
+		close(stop)
+		g.Wait()
+		return over
+	}
 }
 
 // killed reports whether a process ended by a signal that it cannot have sent itself: the system's, when memory runs

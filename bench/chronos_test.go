@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"isovet/evidence"
@@ -9,7 +11,7 @@ import (
 // TestReproduceChronos runs the evaluation of CHRONOS and AION at the quick scale.
 func TestReproduceChronos(t *testing.T) {
 	figures, err := LookupFigures([]string{"chronos", "aion"})
-	if err != nil || len(figures) != 18 {
+	if err != nil || len(figures) != 24 {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
 	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
@@ -36,6 +38,12 @@ func TestReproduceChronos(t *testing.T) {
 				if p := r.Find("verdict", "Figure 11", c); p == nil || p.Verdict != want {
 					t.Errorf("Figure 11, %s: %+v; expected %s", c, p, want)
 				}
+			}
+		case "aion/fig12", "aion/online-rate", "aion/online-datasets":
+			if !slices.ContainsFunc(r.Series("rate"), func(s string) bool {
+				return strings.HasSuffix(s, cobraPurdom.String())
+			}) {
+				t.Errorf("%s has no line of Cobra's: %q", r.Figure, r.Series("rate"))
 			}
 		case "aion/fig14":
 			if a, b := r.Find("flips", "N(100, 1²)", "pairs"), r.Find("flips", "N(100, 50²)", "pairs"); a == nil ||

@@ -16,82 +16,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Contender is a checker with a solver; Solver is "" where it uses none.
-type Contender struct{ Checker, Solver string }
-
-func (c Contender) String() string {
-	if c.Solver == "" {
-		return c.Checker
-	}
-	return c.Checker + ":" + c.Solver
-}
-
-// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default
-// solver; "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too),
-// "vbox:all" with each of its solvers, "all:all" every checker with each of its solvers. Hidden and partial checkers
-// must be named. Those that trust timestamps are not among them: "timestamps" is all of these.
-func Contenders(list string, l level.Level) ([]Contender, error) {
-	var out []Contender
-	add := func(c Contender) {
-		if !slices.Contains(out, c) {
-			out = append(out, c)
-		}
-	}
-	for _, word := range strings.Split(list, ",") {
-		name, solver, _ := strings.Cut(strings.TrimSpace(word), ":")
-		var chosen []check.Checker
-		if name == "all" || name == "timestamps" {
-			for _, c := range check.Deciding(l) {
-				if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") {
-					chosen = append(chosen, c)
-				}
-			}
-			if len(chosen) == 0 {
-				return nil, fmt.Errorf("no checker decides %s", l)
-			}
-		} else {
-			c, err := check.ByName(name)
-			if err != nil {
-				return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name,
-					strings.Join(checkerNames(), ", "))
-			}
-			if in := c.Info(); !in.Decides(l) {
-				return nil, fmt.Errorf("checker %s does not decide %s", name, l)
-			}
-			chosen = []check.Checker{c}
-		}
-		for _, c := range chosen {
-			in := c.Info()
-			switch {
-			case solver == "all" && len(in.Solvers) > 0:
-				for _, s := range in.Solvers {
-					add(Contender{in.Name, s})
-				}
-			case len(in.Solvers) == 0 && (solver == "" || name == "all" || name == "timestamps"):
-				add(Contender{in.Name, ""})
-			case solver == "":
-				add(Contender{in.Name, in.Solvers[0]})
-			case check.TakesSolver(in, solver) == nil:
-				add(Contender{in.Name, solver})
-			case name != "all":
-				return nil, check.TakesSolver(in, solver)
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%q names no checker that decides %s", list, l)
-	}
-	return out, nil
-}
-
-func checkerNames() []string {
-	var names []string
-	for _, c := range check.All() {
-		names = append(names, c.Info().Name)
-	}
-	return names
-}
-
 // Options are the parameters of Compare. Zero values: serializable, one run each, no time-out.
 type Options struct {
 	Level      level.Level
@@ -101,6 +25,8 @@ type Options struct {
 	ClockSkew  time.Duration
 	// IgnorePredicates is check.Options.IgnorePredicates.
 	IgnorePredicates bool
+	// Programs are other checkers, run after the contenders.
+	Programs []Program
 	// Self is the program and the arguments under which it takes ChildCommand.
 	Self []string
 	// Progress, if set, is told before each run what it is and how many are done.
@@ -148,6 +74,14 @@ type Row struct {
 	BadTxns    int                `json:"violating_txns,omitempty"`
 	BadPairs   int                `json:"violating_txn_keys,omitempty"`
 	Repeat     int                `json:"repeat"`
+	// Settings are the contender's. UsedClosure and so on are those that were used, where the checker has them.
+	Settings     string `json:"settings,omitempty"`
+	UsedClosure  string `json:"closure,omitempty"`
+	UsedEncoding string `json:"encoding,omitempty"`
+	UsedTheory   string `json:"theory,omitempty"`
+	// WallMS is the median time of the whole process; a Program has no other.
+	WallMS  float64 `json:"wall_ms,omitempty"`
+	Program bool    `json:"program,omitempty"`
 	// Runs are the raw measurements; they go to results files, not to the table.
 	Runs []Measured `json:"-"`
 }
@@ -156,7 +90,7 @@ type Row struct {
 // then. A verdict that differs from one repeat to the next is a fault.
 func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 	repeat := max(o.Repeat, 1)
-	total := len(sources) * len(o.Contenders) * repeat
+	total := len(sources) * (len(o.Contenders) + len(o.Programs)) * repeat
 	var rows []Row
 	done := 0
 	for _, src := range sources {
@@ -172,7 +106,7 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 				}
 				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level,
 					History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew,
-					IgnorePredicates: o.IgnorePredicates})
+					IgnorePredicates: o.IgnorePredicates, Pipeline: c.Pipeline()})
 				if err != nil {
 					if len(runs) > 0 {
 						rows = append(rows, newRow(src, c, o.Level, runs))
@@ -188,8 +122,25 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 			rows = append(rows, newRow(src, c, o.Level, runs))
 		}
 	}
+	more, err := o.programs(ctx, sources, func(what string, n int) {
+		if o.Progress != nil {
+			o.Progress(what, done+n, total)
+		}
+	})
+	for i := range more { // a program does not say what is in the history
+		m := &more[i]
+		for _, r := range rows {
+			if r.History == m.History && r.Workload == m.Workload && r.Variant == m.Variant {
+				m.Txns, m.Ops, m.Sessions, m.Keys = r.Txns, r.Ops, r.Sessions, r.Keys
+				break
+			}
+		}
+	}
+	if rows = append(rows, more...); err != nil {
+		return rows, err
+	}
 	if o.Progress != nil {
-		o.Progress("", done, total)
+		o.Progress("", total, total)
 	}
 	return rows, nil
 }
@@ -209,6 +160,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 	}
 	s := &best.Stats
 	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver,
+		Settings: c.Settings, UsedClosure: s.Closure, UsedEncoding: s.Encoding, UsedTheory: s.Theory,
 		DecidedBy: best.DecidedBy, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
 		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict,
 		Reason:     best.Reason,
@@ -216,7 +168,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		Decisions: s.Decisions,
 		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages,
 		Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
-	var load, chk, cert []float64
+	var load, chk, cert, wall []float64
 	for _, m := range runs {
 		if m.Fault != "" {
 			r.Verdict, r.Fault = evidence.Unknown, m.Fault
@@ -224,7 +176,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		if m.Verdict != evidence.Unknown && best.Verdict != evidence.Unknown && m.Verdict != best.Verdict {
 			r.Fault = fmt.Sprintf("one run says %s, another %s", best.Verdict, m.Verdict)
 		}
-		load = append(load, m.Stats.LoadMS)
+		load, wall = append(load, m.Stats.LoadMS), append(wall, m.WallMS)
 		chk = append(chk, m.Stats.CheckMS)
 		cert = append(cert, m.Stats.CertifyMS)
 		r.PeakMB = max(r.PeakMB, m.Stats.PeakMB)
@@ -233,7 +185,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		r.Verdict = evidence.Unknown
 		r.Reason, _, _ = strings.Cut(r.Fault, "\n")
 	}
-	r.LoadMS, r.CheckMS, r.CertifyMS = median(load), median(chk), median(cert)
+	r.LoadMS, r.CheckMS, r.CertifyMS, r.WallMS = median(load), median(chk), median(cert), median(wall)
 	r.CheckMin, r.CheckMax = slices.Min(chk), slices.Max(chk)
 	return r
 }
@@ -290,12 +242,15 @@ func Differences(rows []Row) []string {
 				"there is an order that explains the reads, and it is not the order of the database's timestamps, "+
 				"in which %s. Either the database did not run the transactions as its timestamps tell, or the "+
 				"timestamps are not those by which it runs them.",
-				b.source().Name(), Contender{b.Checker, b.Solver}, b.Level, t.Checker, t.Level, t.what()))
+				b.source().Name(), b.Contender(), b.Level, t.Checker, t.Level, t.what()))
 			break
 		}
 	}
 	return out
 }
+
+// Contender is whose row it is.
+func (r *Row) Contender() Contender { return Contender{r.Checker, r.Solver, r.Settings} }
 
 // what says how often axioms are violated.
 func (r *Row) what() string {
@@ -328,7 +283,7 @@ func Disagreements(rows []Row) []Disagreement {
 			index[key] = j
 			out = append(out, Disagreement{On: on, Level: r.Level})
 		}
-		c := Contender{r.Checker, r.Solver}
+		c := r.Contender()
 		switch r.Verdict {
 		case evidence.Holds:
 			if r.Items {

@@ -12,12 +12,27 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of bench/results anew from their JSON")
 
+// resultFiles are the raw results of figures, at either scale.
+func resultFiles() ([]string, error) { return globs("json") }
+
+func globs(ending string) (out []string, err error) {
+	for _, folder := range []string{"results/*/*.", "results/full/*/*."} {
+		files, err := filepath.Glob(folder + ending)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, files...)
+	}
+	return out, nil
+}
+
 // TestPages: the pages of bench/results are what WriteText makes of the results beside them, and no line is too long.
 func TestPages(t *testing.T) {
-	files, err := filepath.Glob("results/*/*.json")
+	files, err := resultFiles()
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d results, %v", len(files), err)
 	}
+	drawn := map[string]bool{}
 	for _, file := range files {
 		r, err := LoadReport(file)
 		if err != nil {
@@ -44,6 +59,7 @@ func TestPages(t *testing.T) {
 		}
 		for _, m := range r.fig.Metrics {
 			path := filepath.Join(filepath.Dir(file), r.chartName(m))
+			drawn[path] = r.charted(m)
 			if !r.charted(m) {
 				if _, err := os.Stat(path); err == nil {
 					t.Errorf("%s has nothing to show", path)
@@ -68,6 +84,19 @@ func TestPages(t *testing.T) {
 			if n := utf8.RuneCountInString(line) - 1; n > pageColumns {
 				t.Errorf("%s has a line of %d columns: %s", page, n, line)
 			}
+		}
+	}
+	charts, err := globs("svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range charts {
+		if !drawn[c] && *update {
+			if err := os.Remove(c); err != nil {
+				t.Error(err)
+			}
+		} else if !drawn[c] {
+			t.Errorf("%s is of no result", c)
 		}
 	}
 }

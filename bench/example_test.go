@@ -18,13 +18,16 @@ import (
 // choice; by how much, Ablate says.
 func twoWay(p *polygraph.Polygraph) *encode.Problem {
 	q := &encode.Problem{P: p}
+	var first []solver.Lit // by choice: true if "A before B", false if "B before A"
 	for _, c := range p.Choices {
 		sooner := p.Sooner(c.A, c.B)
 		either, or := solver.Pos(q.NewVar(sooner)), solver.Pos(q.NewVar(!sooner))
+		first = append(first, either)
 		q.Clauses = append(q.Clauses, []solver.Lit{either, or})
 		p.Side(c.A, c.B0, func(e polygraph.Edge) bool { q.When(either, e); return true })
 		p.Side(c.B, c.A0, func(e polygraph.Edge) bool { q.When(or, e); return true })
 	}
+	q.Predicates(first, q.When)
 	return q
 }
 
@@ -36,17 +39,23 @@ func ExampleAblate() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	spec := datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 300, Keys: 40, Seed: 1}
-	history, err := bench.Generate(ctx, spec, dir)
-	if err != nil {
-		panic(err)
+	var histories []bench.Source
+	for _, spec := range []datasets.Spec{
+		{Workload: "blindw", Variant: "WH", Txns: 300, Keys: 40, Seed: 1},
+		{Workload: "blindw-pred", Txns: 60, Keys: 30, Seed: 1}, // predicate operations
+	} {
+		h, err := bench.Generate(ctx, spec, dir)
+		if err != nil {
+			panic(err)
+		}
+		histories = append(histories, h)
 	}
 	grid := bench.Grid{
 		Closures: []string{"purdom+"}, Prunings: []string{"edges", "none"}, Phases: []string{"time"},
 		Encodings: []string{"two-way", "vbox", "cobra"},
 		Extra:     []encode.Encoding{{Name: "two-way", About: "two variables a choice", Encode: twoWay}},
 	}
-	rows, err := bench.Ablate(ctx, []bench.Source{history}, bench.AblateOptions{Grid: grid})
+	rows, err := bench.Ablate(ctx, histories, bench.AblateOptions{Grid: grid})
 	if err != nil {
 		panic(err)
 	}
@@ -61,6 +70,6 @@ func ExampleAblate() {
 	// bench.WriteAblation(os.Stdout, rows, false) prints the table, sorted by time.
 
 	// Output:
-	// combinations that say valid: map[cobra:10 two-way:10 vbox:10]
+	// combinations that say valid: map[cobra:20 two-way:20 vbox:20]
 	// combinations that disagree: 0
 }

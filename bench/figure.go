@@ -32,12 +32,17 @@ type Report struct {
 	Timeout  string    `json:"timeout"`
 	Seconds  float64   `json:"seconds"`
 	Complete bool      `json:"complete"` // false: interrupted
-	Points   []Point   `json:"points"`
-	Claims   []Claim   `json:"claims,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`
+	// Load is the machine's load average as the figure begins and ends; nil: it was not recorded.
+	Load *Load `json:"load,omitempty"`
+	// Workloads are the histories that were made for the figure, with their sizes.
+	Workloads []string `json:"workloads,omitempty"`
+	Points    []Point  `json:"points"`
+	Claims    []Claim  `json:"claims,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
 
 	fig     Figure
 	timeout time.Duration
+	other   bool // there are results at the other scale: at the paper's sizes, or at the default's
 }
 
 // Point is one measurement.
@@ -62,38 +67,15 @@ type Point struct {
 // Decided reports whether there is a value.
 func (p *Point) Decided() bool { return p.Verdict != evidence.Unknown }
 
-// Claim is a sentence of the paper and what came of it here.
-type Claim struct {
-	Paper string `json:"paper"`
-	Here  string `json:"here"`
-	// Holds: "yes", "no", or why it cannot be said.
-	Holds string `json:"holds"`
-}
-
 func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
 	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(
 		time.Second), Commit: commit(),
 		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(),
-		Timeout: l.Timeout.String(), fig: f, timeout: l.Timeout}
+		Timeout: l.Timeout.String(), Load: newLoad(), fig: f, timeout: l.Timeout}
 }
 
 // Add adds a point.
 func (r *Report) Add(p Point) { r.Points = append(r.Points, p) }
-
-// Claim adds a claim that holds or not.
-func (r *Report) Claim(paper, here string, holds bool) {
-	word := "no"
-	if holds {
-		word = "yes"
-	}
-	if r.Scale == QuickScale.String() {
-		word = "too small to say"
-	}
-	r.Claims = append(r.Claims, Claim{paper, here, word})
-}
-
-// Open adds a claim that cannot be judged.
-func (r *Report) Open(paper, here, why string) { r.Claims = append(r.Claims, Claim{paper, here, why}) }
 
 // Note adds a remark once.
 func (r *Report) Note(format string, args ...any) {
@@ -203,34 +185,21 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 			return err
 		}
 	}
-	lists := []struct {
-		title  string
-		header []string
-		rows   [][]string
-		item   func(row []string) string
-	}{
-		{"Beside the paper's figures", []string{"what", r.fig.Axis, "series", "here", "paper"}, r.beside(), besideItem},
-		{"What the paper concludes", []string{"the paper", "here", "holds"}, r.claimed(), claimItem},
-	}
-	if r.fig.Own {
-		lists[1].title, lists[1].header[0] = "The bounds", "bound"
-	}
-	for _, l := range lists {
-		if len(l.rows) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "%s:\n\n", l.title)
+	if rows := r.beside(); len(rows) > 0 {
+		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
+		header := []string{"what", r.fig.Axis, "series", "here", "paper"}
 		var err error
 		if markdown {
-			err = pageList(b, l.header, l.rows, l.item)
+			err = pageList(b, header, rows, besideItem)
 		} else {
-			err = writeTable(b, l.header, l.rows, false)
+			err = writeTable(b, header, rows, false)
 		}
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(b)
 	}
+	r.writeClaims(b, markdown)
 	for _, n := range r.notes() {
 		if markdown {
 			b.WriteString(wrapped("- ", n))
@@ -244,17 +213,27 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 
 // writeHead writes the head of a page: what was measured, where and how.
 func (r *Report) writeHead(b *bytes.Buffer) {
-	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit "+
-		"%s; %.0f s in all.",
-		r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS,
-		r.Go,
-		short12(r.Commit), r.Seconds)
+	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %.0f GB, %s), %s, "+
+		"%v, commit %s; %.0f s in all.", r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout,
+		r.Machine.Cores, r.Machine.CPU, r.Machine.MemoryMB/1e3, r.Machine.OS, r.Go, r.Load, short12(r.Commit),
+		r.Seconds)
 	fmt.Fprintf(b, "# %s: %s\n\n%s\n", r.Figure, r.Title, wrapped("", about))
 	if r.Command != "" {
-		fmt.Fprintf(b, "    %s\n\n", r.Command)
+		lines := strings.Split(strings.TrimSpace(wrapped("    ", r.Command)), "\n")
+		fmt.Fprintf(b, "    %s\n\n", strings.Join(lines, " \\\n    "))
+	}
+	if o := r.otherScale(); o != "" {
+		fmt.Fprintf(b, "%s.\n\n", o)
 	}
 	if !r.Complete {
 		fmt.Fprintf(b, "**Interrupted: some of it is missing.**\n\n")
+	}
+	if len(r.Workloads) > 0 {
+		b.WriteString("Histories:\n\n")
+		for _, w := range r.Workloads {
+			b.WriteString(wrapped("- ", w+"."))
+		}
+		b.WriteString("\n")
 	}
 }
 
@@ -292,14 +271,6 @@ func (r *Report) notes() []string {
 		}
 	}
 	return notes
-}
-
-func (r *Report) claimed() [][]string {
-	rows := make([][]string, len(r.Claims))
-	for i, c := range r.Claims {
-		rows[i] = []string{c.Paper, c.Here, c.Holds}
-	}
-	return rows
 }
 
 func short12(commit string) string { return commit[:min(12, len(commit))] }
@@ -348,6 +319,32 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return c.WriteAll(lines)
 }
 
+// Path is where its files lie below the folder of all results, without their endings.
+func (r *Report) Path(dir string) string { return filepath.Join(dir, r.folder(), r.base()) }
+
+// seek finds out whether there are results at the other scale below the folder of all.
+func (r *Report) seek(dir string) {
+	o := Report{Figure: r.Figure, Scale: FullScale.String()}
+	if r.Scale == o.Scale {
+		o.Scale = DefaultScale.String()
+	}
+	_, err := os.Stat(o.Path(dir) + ".json")
+	r.other = err == nil
+}
+
+// otherScale leads from a page to that of the other scale.
+func (r *Report) otherScale() string {
+	switch full := r.Scale == FullScale.String(); {
+	case full && r.other:
+		return "These are the paper's sizes. [At the default scale](../../" + r.Figure + ".md)"
+	case full:
+		return "These are the paper's sizes"
+	case r.other:
+		return "[At the paper's sizes](../" + FullFolder + "/" + r.Figure + ".md)"
+	}
+	return ""
+}
+
 // base is the name of the figure's files without their endings, below the results' folder.
 func (r *Report) base() string { return filepath.FromSlash(r.Figure) }
 
@@ -359,9 +356,10 @@ func (r *Report) chartName(m Metric) string {
 	return name + ".svg"
 }
 
-// Write writes JSON, CSV, Markdown and charts below a folder.
+// Write writes JSON, CSV, Markdown and charts below the folder of all results.
 func (r *Report) Write(dir string) error {
-	path := filepath.Join(dir, r.base())
+	path := r.Path(dir)
+	r.seek(dir)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

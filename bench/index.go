@@ -23,6 +23,7 @@ var indexPage = template.Must(template.New("index").Parse(indexText))
 type indexData struct {
 	indexCount
 	Claims int
+	Rule   string
 	Papers []*indexPaper
 }
 
@@ -36,19 +37,18 @@ type indexPaper struct {
 }
 
 type indexFigure struct {
-	ID, Title, Where, Date, Scale, CPU, Commit, Page, Data string
-	Seed                                                   uint64
-	Cores                                                  int
-	Complete, Own                                          bool
-	Claims                                                 []indexClaim
-	Beside                                                 [][]string
-	Charts                                                 []indexChart
+	ID, Title, Where, Date, Scale, CPU, Load, Commit, Page, Data string
+
+	Seed          uint64
+	Cores         int
+	Complete, Own bool
+	Workloads     []string
+	Claims        []indexClaim
+	Beside        [][]string
+	Charts        []indexChart
 }
 
-type indexClaim struct {
-	Claim
-	Class string
-}
+type indexClaim struct{ Says, Paper, Here, Holds, Why, Class string }
 
 type indexChart struct{ Src, Alt string }
 
@@ -71,31 +71,42 @@ func LoadReport(file string) (*Report, error) {
 	if r.timeout, err = time.ParseDuration(r.Timeout); err != nil {
 		return nil, fmt.Errorf("%s: timeout: %w", file, err)
 	}
+	dir := filepath.Dir(filepath.Dir(file))
+	if r.folder() != "" {
+		dir = filepath.Dir(dir)
+	}
+	r.seek(dir)
 	return r, nil
 }
 
 // WriteIndex writes a page over all results in a folder: of each figure the paper's claims with what came of them here,
 // the paper's numbers beside ours, and the charts, which lie beside. Errors: of the folder; there are no results in it.
 func WriteIndex(w io.Writer, dir string) error {
-	var d indexData
+	d := indexData{Rule: claimRule}
 	papers := map[string]*indexPaper{}
 	for _, f := range Figures() {
-		file := filepath.Join(dir, filepath.FromSlash(f.ID)+".json")
-		if _, err := os.Stat(file); os.IsNotExist(err) {
-			continue
+		for _, scale := range []Scale{DefaultScale, FullScale} {
+			file := (&Report{Figure: f.ID, Scale: scale.String()}).Path(dir) + ".json"
+			if _, err := os.Stat(file); os.IsNotExist(err) {
+				continue
+			}
+			r, err := LoadReport(file)
+			if err != nil {
+				return err
+			}
+			name, _, _ := strings.Cut(f.ID, "/")
+			p := papers[name]
+			if p == nil {
+				p = &indexPaper{Name: name}
+				papers[name] = p
+				d.Papers = append(d.Papers, p)
+			}
+			count := &p.indexCount
+			if r.other && scale == DefaultScale {
+				count = &indexCount{} // what the paper's sizes say counts
+			}
+			p.Figures = append(p.Figures, r.index(count))
 		}
-		r, err := LoadReport(file)
-		if err != nil {
-			return err
-		}
-		name, _, _ := strings.Cut(f.ID, "/")
-		p := papers[name]
-		if p == nil {
-			p = &indexPaper{Name: name}
-			papers[name] = p
-			d.Papers = append(d.Papers, p)
-		}
-		p.Figures = append(p.Figures, r.index(&p.indexCount))
 	}
 	if len(d.Papers) == 0 {
 		return fmt.Errorf("%s: no results; expected a folder of isovet bench reproduce", dir)
@@ -126,26 +137,29 @@ func SaveIndex(dir string) error {
 
 // index is a figure as the page shows it; its claims are counted.
 func (r *Report) index(n *indexCount) indexFigure {
-	f := indexFigure{ID: r.Figure, Title: r.Title, Where: r.Where, Date: r.Time.Format("2006-01-02"), Scale: r.Scale,
+	at := path.Join(r.folder(), r.Figure)
+	f := indexFigure{ID: at, Title: r.Title, Where: r.Where, Date: r.Time.Format("2006-01-02"), Scale: r.Scale,
 		Seed: r.Seed, Cores: r.Machine.Cores, CPU: r.Machine.CPU, Commit: r.Commit[:min(12, len(r.Commit))],
-		Page: r.Figure + ".md", Data: r.Figure + ".json", Complete: r.Complete, Own: r.fig.Own, Beside: r.beside()}
-	for _, c := range r.Claims {
+		Load: r.Load.String(), Page: at + ".md", Data: at + ".json", Complete: r.Complete, Own: r.fig.Own,
+		Workloads: r.Workloads, Beside: r.beside()}
+	for i := range r.Claims {
+		c := &r.Claims[i]
 		class := "open"
 		switch c.Holds {
-		case "yes":
+		case Holds:
 			class = "yes"
 			n.Yes++
-		case "no":
+		case Fails:
 			class = "no"
 			n.No++
 		default:
 			n.Open++
 		}
-		f.Claims = append(f.Claims, indexClaim{c, class})
+		f.Claims = append(f.Claims, indexClaim{upper(c.Says), c.demanded(), c.here(), c.Holds, c.Why, class})
 	}
 	for _, m := range r.fig.Metrics {
 		if r.charted(m) {
-			f.Charts = append(f.Charts, indexChart{path.Join(path.Dir(r.Figure), r.chartName(m)),
+			f.Charts = append(f.Charts, indexChart{path.Join(path.Dir(at), r.chartName(m)),
 				m.Label + " by " + r.fig.Axis + " for " + strings.Join(slices.Compact(r.Series(m.Key)), ", ")})
 		}
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,7 +20,7 @@ func TestIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	files, err := filepath.Glob("results/*/*.json")
+	files, err := resultFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		claims += len(r.Claims)
-		if !strings.Contains(page, `id="`+r.Figure+`"`) {
+		if !strings.Contains(page, `id="`+path.Join(r.folder(), r.Figure)+`"`) {
 			t.Errorf("%s is not on the page", r.Figure)
 		}
 	}

@@ -103,10 +103,6 @@ func upper(s string) string {
 	return strings.ToUpper(s[:n]) + s[n:]
 }
 
-func claimItem(row []string) string {
-	return fmt.Sprintf("%s. Here: %s. Holds: %s.", upper(row[0]), row[1], row[2])
-}
-
 func besideItem(row []string) string {
 	return fmt.Sprintf("%s; %s, %s. Here: %s. The paper: %s.", upper(row[0]), row[1], row[2], row[3], row[4])
 }

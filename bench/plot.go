@@ -30,6 +30,7 @@ const (
 	letterWidth = 5.2 // points, of the font's average letter at 10 points
 	titleCut    = 78  // characters a line
 	labelGap    = 11  // points between two names at the right
+	upright     = 36  // characters of the label of the upright axis in a line
 	rowLabel    = 34  // characters of a row's name for which a chart is wide enough; longer ones widen it
 	rowLabelCut = 60
 	linearBelow = 20 // times the least value: bars whose greatest is below that have a linear axis
@@ -37,7 +38,8 @@ const (
 
 // palette can be told apart by who is blind for a colour (Okabe and Ito 2008), and on white.
 var palette = []color.Color{rgb(0x0072B2), rgb(0xD55E00), rgb(0x009E73), rgb(0xCC79A7), rgb(0xB07C00), rgb(0x56B4E9),
-	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B)}
+	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B), rgb(0x005F56),
+	rgb(0xE7298A)}
 
 func rgb(x uint32) color.Color {
 	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}
@@ -70,8 +72,8 @@ func (r *Report) charted(m Metric) bool {
 }
 
 // chart draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can
-// be drawn at zero, so such points are left out. What the paper prints is a hollow mark. The same report gives the same
-// bytes.
+// be drawn at zero, so such points are left out. A run that came to no answer is a hollow mark, what the paper prints a
+// cross. The same report gives the same bytes.
 func (r *Report) chart(m Metric) ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = strings.TrimSuffix(wrappedTo(titleCut, r.Title), "\n")
@@ -85,9 +87,14 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	} else {
 		c.bars()
 	}
+	under := vg.Length(0) // room for what is said of all lines, but for the first of it, which stands beside the axis
+	if n := len(c.legend()) - len(c.ends); len(c.ends) > 0 && n > 1 {
+		under = vg.Points(float64(n-1) * (labelGap + 1))
+		c.height += under
+	}
 	canvas := vgsvg.New(chartWidth+vg.Points(letterWidth*float64(max(0, c.widest-rowLabel))), c.height)
 	whole := draw.New(canvas)
-	part := draw.Crop(whole, 0, -c.margin(), 0, 0)
+	part := draw.Crop(whole, 0, -c.margin(), under, 0)
 	p.Draw(part)
 	c.names(whole, p.DataCanvas(part))
 	var b bytes.Buffer
@@ -146,8 +153,9 @@ type chart struct {
 	ends   []name // of lines: what stands where they end
 	widest int    // characters of a row's name
 	alone  bool   // there is one group: each series has a row
-	pale   bool   // there are bars that end at the time-out
-	hollow bool   // there are points of the paper's
+	late   bool   // there are runs that were stopped at the time-out
+	none   string // why there are runs without an answer that have no place on the axis; "": there are none
+	paper  bool   // there are points of the paper's
 }
 
 // name is a text at the right-hand side, at a value of the plot.
@@ -216,10 +224,11 @@ func (c *chart) valueAxis(a *plot.Axis) {
 func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
+	p.Y.Label.Text = strings.TrimSuffix(wrappedTo(upright, p.Y.Label.Text), "\n")
 	p.X.Label.Text = c.r.fig.Axis
 	var lastX []float64 // of the ends
 	for i, s := range c.series {
-		var xy, paper plotter.XYs
+		var xy, paper, late, none plotter.XYs
 		for k := range c.r.Points {
 			pt := &c.r.Points[k]
 			if pt.Metric != c.m.Key || pt.Series != s {
@@ -229,14 +238,20 @@ func (c *chart) lines() error {
 			if err != nil {
 				return fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
 			}
-			if v, ok := c.r.height(pt, c.m); ok && pt.Decided() {
+			switch v, ok := c.r.height(pt, c.m); {
+			case ok && pt.Decided():
 				xy = append(xy, plotter.XY{X: x, Y: v})
+			case ok:
+				late = append(late, plotter.XY{X: x, Y: v})
+			case !pt.Decided():
+				none = append(none, plotter.XY{X: x, Y: c.edge(p.Y)})
+				c.unanswered(pt)
 			}
 			if v, ok := paperValue(pt.Paper, c.m.Unit); ok {
 				paper = append(paper, plotter.XY{X: x, Y: v})
 			}
 		}
-		shape := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}[i%4]
+		shape := mark{shape: shapes[i%len(shapes)]}
 		byX := func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) }
 		if len(xy) > 0 {
 			slices.SortFunc(xy, byX)
@@ -251,18 +266,34 @@ func (c *chart) lines() error {
 			c.ends = append(c.ends, name{s, xy[len(xy)-1].Y, c.colors[s]})
 			lastX = append(lastX, xy[len(xy)-1].X)
 		}
-		if len(paper) > 0 {
-			marks, err := plotter.NewScatter(paper)
+		hollow := mark{shape.shape, true}
+		for _, m := range []struct {
+			at     plotter.XYs
+			shape  draw.GlyphDrawer
+			radius float64
+		}{{late, hollow, 3.5}, {none, hollow, 3.5}, {paper, draw.CrossGlyph{}, 4.5}} {
+			if len(m.at) == 0 {
+				continue
+			}
+			marks, err := plotter.NewScatter(m.at)
 			if err != nil {
 				return err
 			}
-			marks.Color, marks.Shape, marks.Radius = c.colors[s], draw.RingGlyph{}, vg.Points(4.5)
+			marks.Color, marks.Shape, marks.Radius = c.colors[s], m.shape, vg.Points(m.radius)
 			p.Add(marks)
-			c.hollow = true
+		}
+		c.late, c.paper = c.late || len(late) > 0, c.paper || len(paper) > 0
+		if len(xy) == 0 && len(late)+len(none) > 0 { // its name stands nowhere else
+			marks := slices.Concat(late, none)
+			c.ends = append(c.ends, name{s, marks[len(marks)-1].Y, c.colors[s]})
+			lastX = append(lastX, math.NaN())
 		}
 	}
 	for i, x := range lastX { // a name beside the plot does not say where its line stops
-		if x < slices.Max(lastX) {
+		switch {
+		case math.IsNaN(x):
+			c.ends[i].text += ", without an answer"
+		case x < furthest(lastX):
 			c.ends[i].text += ", up to " + strconv.FormatFloat(x, 'f', -1, 64)
 		}
 	}
@@ -345,21 +376,22 @@ func (c *chart) bars() {
 			}
 			v, ok := c.r.height(pt, c.m)
 			paper, has := paperValue(pt.Paper, c.m.Unit)
-			if zero := pt.Decided() && pt.Value == 0; ok || has || zero {
-				b.at = append(b.at, bar{y: y, value: v, drawn: ok, zero: zero, pale: !pt.Decided(), paper: paper})
+			b.at = append(b.at, bar{y: y, value: v, drawn: ok, zero: pt.Decided() && pt.Value == 0,
+				hollow: !pt.Decided(), paper: paper})
+			c.late, c.paper = c.late || ok && !pt.Decided(), c.paper || has
+			if !ok && !pt.Decided() {
+				c.unanswered(pt)
 			}
-			c.pale, c.hollow = c.pale || ok && !pt.Decided(), c.hollow || has
 		}
 		p.Add(b)
 	}
 	p.Y.Min, p.Y.Max = -n+0.55, 0.65
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Length, p.Y.Label.Text = 0, ""
-	if !c.alone && !slices.ContainsFunc(ticks, func(t plot.Tick) bool {
-		_, err := strconv.ParseFloat(t.Label, 64)
-		return err != nil
-	}) {
-		p.Y.Label.Text = c.r.fig.Axis // which the numbers alone do not say
+	if !c.alone && len(ticks) > 0 {
+		if _, err := strconv.ParseFloat(ticks[0].Label, 64); err == nil {
+			p.Y.Label.Text = c.r.fig.Axis // which the numbers alone do not say
+		}
 	}
 	perRow := max(1, float64(len(c.series))*0.75)
 	if c.alone {
@@ -385,11 +417,14 @@ func (c *chart) legend() []name {
 			out = append(out, name{text: s, color: c.colors[s]})
 		}
 	}
-	if c.pale {
-		out = append(out, name{text: "pale: stopped at the time-out", color: color.Black})
-	}
-	if c.hollow {
-		out = append(out, name{text: "hollow: the paper", color: color.Black})
+	for _, x := range []struct {
+		there bool
+		text  string
+	}{{c.late, "hollow: stopped at the time-out"}, {c.none != "", "hollow at the edge: " + c.none},
+		{c.paper, "cross: the paper"}} {
+		if x.there {
+			out = append(out, name{text: x.text, color: color.Black})
+		}
 	}
 	return out
 }
@@ -437,45 +472,5 @@ func (c *chart) names(whole, data draw.Canvas) {
 	for _, n := range list {
 		style.Color = n.color
 		whole.FillText(style, vg.Point{X: x, Y: n.y}, clipped(n.text, 34))
-	}
-}
-
-// bars draws bars from the left of the plot, which works on a logarithmic axis too (plotter.BarChart begins at zero).
-type bars struct {
-	width float64
-	color color.Color
-	at    []bar
-}
-
-type bar struct {
-	y, value    float64
-	drawn, pale bool
-	zero        bool    // which a logarithmic axis has not
-	paper       float64 // 0: it says nothing
-}
-
-func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
-	tx, ty := p.Transforms(&c)
-	left := tx(p.X.Min)
-	for _, at := range b.at {
-		top, bottom := ty(at.y), ty(at.y-b.width*0.9)
-		if at.drawn {
-			right := tx(at.value)
-			fill := b.color
-			if at.pale {
-				r, g, bl, _ := b.color.RGBA()
-				fill = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(bl >> 8), 70}
-			}
-			box := []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}}
-			c.FillPolygon(fill, c.ClipPolygonXY(box))
-		}
-		if at.zero && !at.drawn {
-			c.FillText(text.Style{Font: font.From(plot.DefaultFont, 9), Handler: plot.DefaultTextHandler,
-				Color: b.color, YAlign: draw.YCenter}, vg.Point{X: left + vg.Points(3), Y: (top + bottom) / 2}, "0")
-		}
-		if at.paper > 0 {
-			c.DrawGlyph(draw.GlyphStyle{Color: color.Black, Radius: vg.Points(3), Shape: draw.RingGlyph{}},
-				vg.Point{X: tx(at.paper), Y: (top + bottom) / 2})
-		}
 	}
 }

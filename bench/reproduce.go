@@ -3,11 +3,14 @@ package bench
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +39,9 @@ type Figure struct {
 	Linear bool
 	// Own: the claims are bounds of ours, not a paper's.
 	Own bool
+	// Says are the paper's claims about it; Bounds, for our own figures, makes them of the points.
+	Says   []Saying
+	Bounds func(r *Report) []Saying
 	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
 	Measure func(ctx context.Context, lab *Lab, r *Report) error
 }
@@ -45,7 +51,17 @@ type Metric struct{ Key, Label, Unit string }
 
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
-	return slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures(), speedFigures())
+	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures(), speedFigures())
+	says := map[string][]Saying{}
+	for _, of := range []map[string][]Saying{vboxSays(), leopardSays(), chronosSays(), aionSays(), mtcSays(),
+		bcSays()} {
+		maps.Copy(says, of)
+	}
+	for i := range out {
+		out[i].Says = says[out[i].ID]
+		bearOut(out[i].ID, out[i].Says)
+	}
+	return out
 }
 
 // LookupFigures finds figures by name: one ("vbox/fig6"), or a paper's all ("vbox").
@@ -91,8 +107,13 @@ type ReproduceOptions struct {
 	Seed  uint64
 	// Timeout stops a run; 0: the scale's own.
 	Timeout time.Duration
-	// Out is the folder for results, with one folder a paper below.
+	// Out is the folder for results, with one folder a paper below; those of FullScale are in FullFolder there.
 	Out string
+	// Resume takes up figures that were stopped: what was measured of them then, by the same program with the same seed
+	// and time-out, is kept, and figures that are complete are left as they are.
+	Resume bool
+	// Memory bounds a run's process, in bytes, so that it ends without a verdict where it takes more; 0: any.
+	Memory int64
 	// Command is what the results say that they were made by.
 	Command string
 	// Self is the program and the arguments under which it takes ChildCommand.
@@ -118,17 +139,33 @@ type Lab struct {
 	sources map[sourceKey]Source
 	tell    func(what string)
 
+	memory int64
+	// asked, if set, is told what histories are asked for and may make them smaller; nothing is run then.
+	asked     func(*datasets.Spec)
+	keep      *keeper // of the present figure; nil: nothing is kept
 	noServers bool
 	servers   []*served  // of the present figure
 	trials    []trialsOf // Figures 13 and 14 of MTC show the same runs
 
-	// What the runs of the present figure took, in milliseconds.
+	// What the runs of the present figure took, in milliseconds, and on which histories.
 	wall, cpu float64
+	made      madeOf
 }
 
 // busy is from which ratio of elapsed to computed time on a page says that the machine had other work; alone on a
 // machine it is below 1, for the collector of garbage runs beside.
 const busy = 1.5
+
+// FullFolder is the folder of the results at the papers' sizes, in that of the others.
+const FullFolder = "full"
+
+// folder is where a report lies below the folder of all.
+func (r *Report) folder() string {
+	if r.Scale == FullScale.String() {
+		return FullFolder
+	}
+	return ""
+}
 
 // timeouts by scale: the paper's is ten minutes ([Vbox] §5.2).
 var timeouts = [...]time.Duration{DefaultScale: 20 * time.Second, QuickScale: time.Second, FullScale: 10 * time.Minute}
@@ -143,9 +180,12 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 	}
 	defer os.RemoveAll(dir)
 	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, before: o.Before, dir: dir,
-		sources: map[sourceKey]Source{}, noServers: o.NoServers}
+		sources: map[sourceKey]Source{}, noServers: o.NoServers, memory: o.Memory}
 	if lab.Timeout == 0 {
 		lab.Timeout = timeouts[o.Scale]
+	}
+	if o.Memory > 0 {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(o.Memory - o.Memory/8))
 	}
 	var reports []*Report
 	for i, f := range figures {
@@ -155,22 +195,23 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 			}
 		}
 		lab.tell("")
-		r := newReport(f, lab, o)
-		start := time.Now()
-		lab.wall, lab.cpu = 0, 0
-		err := lab.measure(ctx, f, r)
-		if lab.cpu > 0 && lab.wall > busy*lab.cpu {
-			r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. "+
-				"Times are too long, and time-outs too early.", lab.wall/lab.cpu)
+		r, err := lab.figure(ctx, f, o)
+		if r == nil {
+			return reports, err
 		}
-		r.Seconds = time.Since(start).Seconds()
-		r.Complete = err == nil
 		if err != nil && ctx.Err() == nil {
 			return reports, fmt.Errorf("%s: %w", f.ID, err)
 		}
 		if len(r.Points) > 0 || err == nil {
 			if e := r.Write(o.Out); e != nil {
 				return reports, e
+			}
+			if o.Scale == FullScale { // the page of the other scale now leads here
+				if d, e := LoadReport(filepath.Join(o.Out, r.base()+".json")); e == nil {
+					if e := d.Write(o.Out); e != nil {
+						return reports, e
+					}
+				}
 			}
 			reports = append(reports, r)
 		}
@@ -179,6 +220,40 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		}
 	}
 	return reports, nil
+}
+
+// figure measures a figure, or takes it up where it was stopped. Without a report the error is that of its files.
+func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report, error) {
+	r := newReport(f, l, o)
+	if o.Resume {
+		was, err := LoadReport(r.Path(o.Out) + ".json")
+		if err == nil && was.Complete && was.keptHead() == r.keptHead() {
+			return was, nil
+		}
+	}
+	var err error
+	if l.keep, err = newKeeper(o.Out, r, o.Resume); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	l.wall, l.cpu, l.made = 0, 0, madeOf{}
+	err = l.measure(ctx, f, r)
+	if l.cpu > 0 && l.wall > busy*l.cpu {
+		r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. "+
+			"Times are too long, and time-outs too early.", l.wall/l.cpu)
+	}
+	if l.keep.parts > 0 {
+		r.Note("It was measured in several goes: %d parts of it, %.0f s, in those before the last.", l.keep.parts,
+			l.keep.seconds)
+	}
+	r.Seconds = time.Since(start).Seconds() + l.keep.seconds
+	r.Complete = err == nil
+	r.Workloads = l.made.lines()
+	if r.Load != nil {
+		r.Load.End = loadAverage()
+	}
+	r.judgeAll()
+	return r, errors.Join(err, l.keep.close(err == nil))
 }
 
 // measure measures a figure, and ends its servers whatever happens.
@@ -210,9 +285,17 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 // written is Source for a spec with a seed of its own (0: the lab's), as a native file or as JSON lines.
 func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Source, error) {
 	spec.Seed = cmp.Or(spec.Seed, l.Seed)
+	if l.asked != nil {
+		l.asked(&spec)
+	}
 	key := sourceKey{spec, native}
 	if s, ok := l.sources[key]; ok {
+		l.made.add(spec, s.Sizes)
 		return s, nil
+	}
+	id, err := json.Marshal(spec)
+	if err != nil {
+		return Source{}, err
 	}
 	in, err := workload.Lookup(spec.Workload)
 	if err != nil {
@@ -233,8 +316,10 @@ func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Sou
 		ending = ".ivh"
 	}
 	s, err := writeGenerated(ctx, spec, sub, ending)
+	s.id = string(id) + ending
 	if err == nil {
 		l.sources[key] = s
+		l.made.add(spec, s.Sizes)
 	}
 	return s, err
 }
@@ -242,7 +327,7 @@ func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Sou
 // File writes a history for runs to read.
 func (l *Lab) File(name string, h *history.History) (Source, error) {
 	path := filepath.Join(l.dir, name+".jsonl")
-	return Source{File: path, Path: path}, format.Write(path, h, "", false)
+	return Source{File: path, Path: path, id: name}, format.Write(path, h, "", false)
 }
 
 // Run runs one checker on one history in a process of its own, a few times if that is short, and returns the fastest
@@ -254,11 +339,29 @@ func (l *Lab) Run(ctx context.Context, src Source, at level.Level, r Run) (Measu
 // fastest is Run, by another time than that of the whole check.
 func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured,
 	error) {
-	r.History, r.Level = src.Path, at
+	if l.asked != nil {
+		return Measured{Verdict: evidence.Holds}, nil
+	}
+	if l.keep == nil {
+		return l.fastestNow(ctx, src, at, r, by)
+	}
+	r.Level = at
+	key, err := json.Marshal(r)
+	if err != nil {
+		return Measured{}, err
+	}
+	return kept(l.keep, "run "+string(key)+" on "+cmp.Or(src.id, src.Name()), func() (Measured, error) {
+		return l.fastestNow(ctx, src, at, r, by)
+	})
+}
+
+func (l *Lab) fastestNow(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured,
+	error) {
+	r.History, r.Level, r.Memory = src.Path, at, l.memory
 	if r.Timeout == 0 {
 		r.Timeout = l.Timeout
 	}
-	l.tell(Contender{r.Checker, r.Solver}.String() + " on " + src.Name())
+	l.tell(Contender{Checker: r.Checker, Solver: r.Solver}.String() + " on " + src.Name())
 	var runs []Measured
 	for {
 		m, err := runChild(ctx, l.self, r)
@@ -273,7 +376,9 @@ func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by
 			return m, nil
 		}
 		runs = append(runs, m)
-		if n := l.Pick(1, repeats, repeats); len(runs) == n || m.Stats.CheckMS > repeatBelow {
+		n := l.Pick(1, repeats, repeats)
+		if len(runs) == n || m.Stats.CheckMS > repeatBelow || r.StageMemory { // memory is the same each time
+
 			return slices.MinFunc(runs, func(a, b Measured) int { return cmp.Compare(by(&a), by(&b)) }), nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/server"
+	"isovet/evidence"
 )
 
 // served is a database server that the lab has started for the figure that it measures.
@@ -75,5 +76,12 @@ func (l *Lab) collect(ctx context.Context, r *Report, c collect.Config) (*collec
 		r.Note("%s on %s at %s: %d of %d transactions in %v.", s.Workload, s.DB, s.Isolation, s.Committed, c.Txns,
 			c.Duration)
 	}
+	size := evidence.Sizes{Txns: res.Summary.Committed, Sessions: c.Sessions}
+	if res.History != nil {
+		size = evidence.SizesOf(res.History)
+	}
+	l.made.addNamed(fmt.Sprintf("%s on %s, %s", Source{Workload: cmp.Or(c.Workload, "blindw"),
+		Variant: c.Variant}.Name(),
+		res.Summary.DB, cmp.Or(c.Isolation, "its default level")), size)
 	return res, nil
 }

@@ -9,15 +9,18 @@ import (
 
 	"isovet/datasets"
 	"isovet/datasets/workload"
+	"isovet/evidence"
 	"isovet/history/format"
 )
 
 // Source is a history to run on: generated from a workload, or a file of the user's.
 type Source struct {
 	Workload, Variant string
-	Txns              int    // as generated
-	File              string // the user's file; "" where it was generated
-	Path              string // where it lies
+	Txns              int            // as generated
+	File              string         // the user's file; "" where it was generated
+	Path              string         // where it lies
+	Sizes             evidence.Sizes // of a generated one
+	id                string         // what it was made of
 }
 
 // Name is what rows and messages call it.
@@ -36,7 +39,7 @@ func Variants(name, variant string) ([]string, error) {
 	}
 	var names []string
 	for _, v := range in.Variants {
-		if variant == "all" || strings.EqualFold(v.Name, variant) {
+		if variant == "all" && !v.SQL || strings.EqualFold(v.Name, variant) {
 			names = append(names, v.Name)
 		}
 	}
@@ -64,7 +67,7 @@ func writeGenerated(ctx context.Context, spec datasets.Spec, dir, ending string)
 	if err != nil {
 		return Source{}, err
 	}
-	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns}
+	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Sizes: evidence.SizesOf(h)}
 	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d", s.Workload, cmp.Or(s.Variant, "default"),
 		spec.Seed))+ending)
 	return s, format.Write(s.Path, h, "", false)

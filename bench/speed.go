@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"isovet/check"
@@ -24,11 +23,11 @@ func speedFigures() []Figure {
 			Where: "docs/performance.md",
 			Metrics: []Metric{{"cpu", "CPU time of the whole process, loading and certifying included", "s"},
 				{"parts", "elapsed time of a part", "s"}, {"memory", "peak memory of the process", "MB"}},
-			Axis: "history, level", Own: true, Measure: speedShapes},
+			Axis: "history, level", Own: true, Bounds: speedBounds, Measure: speedShapes},
 		{ID: "speed/growth", Title: "growth with the history", Where: "docs/performance.md",
 			Metrics: []Metric{{"time", "check time", "ms"}, {"step", "times the time of a history a tenth as long",
 				"times"}},
-			Axis: "checker", Own: true, Measure: speedGrowth},
+			Axis: "checker", Own: true, Bounds: growthBounds, Measure: speedGrowth},
 		readersFigure(),
 		standardFigure(),
 	}
@@ -139,7 +138,6 @@ func speedShapes(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	speedClaims(r)
 	return nil
 }
 
@@ -194,20 +192,27 @@ func (c *speedCase) measure(ctx context.Context, lab *Lab, r *Report, src Source
 	return nil
 }
 
-// speedClaims makes a claim of every bound among the points.
-func speedClaims(r *Report) {
+// speedBounds makes a claim of every bound among the points.
+func speedBounds(r *Report) []Saying {
+	var out []Saying
 	for i := range r.Points {
 		bound := &r.Points[i]
 		if bound.Series != "bound" {
 			continue
 		}
-		unit := r.fig.unit(bound.Metric)
-		what := fmt.Sprintf("%s: at most %s %s", bound.Group, number(bound.Value), unit)
-		if now := r.Find(bound.Metric, bound.Group, "now"); now != nil {
-			r.Claim(what, number(now.Value)+" "+unit, now.Value <= bound.Value)
-		} else {
-			r.Claim(what, "undecided", false)
-		}
+		what := map[string]string{"cpu": "CPU time", "parts": "time", "memory": "memory"}[bound.Metric]
+		out = append(out, Saying{Says: bound.Group + ": " + what, Sense: AtMost, Number: bound.Value,
+			Unit: r.fig.unit(bound.Metric), Find: whole(bound.Metric, bound.Group, "now")})
+	}
+	return out
+}
+
+// whole is valueAt without the place, which the claim names.
+func whole(metric, group, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		f := valueAt(metric, group, series)(r)
+		f.At = ""
+		return f
 	}
 }
 
@@ -293,27 +298,31 @@ func speedGrowth(ctx context.Context, lab *Lab, r *Report) error {
 			last = &p
 		}
 	}
-	growthClaims(r)
 	return nil
 }
 
-// growthClaims makes a claim of every series.
-func growthClaims(r *Report) {
-	for _, s := range r.Groups("time") {
-		var steps []string
-		holds := true
-		for _, n := range r.Series("time")[1:] {
-			p := r.Find("step", s, n)
-			if p == nil {
-				holds = false
-				steps = append(steps, "undecided")
-				continue
-			}
-			holds = holds && p.Value <= maxStep
-			steps = append(steps, number(p.Value))
-		}
-		r.Claim(fmt.Sprintf("%s: at most %d times the time a step", s, maxStep), strings.Join(steps, ", "), holds)
+// growthBounds makes a claim of every series.
+func growthBounds(r *Report) []Saying {
+	var out []Saying
+	for _, g := range r.Groups("time") {
+		out = append(out, Saying{Says: g + ": a step of ten times the transactions", Sense: AtMost, Number: maxStep,
+			Unit: "times the time", Find: func(r *Report) Found {
+				f := valueOver("step", func(p *Point) bool { return p.Group == g }, most)(r)
+				if steps := len(r.Series("time")) - 1; f.None == "" {
+					n := 0
+					for _, s := range r.Series("step") {
+						if r.Find("step", g, s) != nil {
+							n++
+						}
+					}
+					if f.At = fmt.Sprintf("at most in %d steps", n); n < steps {
+						f = notMeasured("every size")
+					}
+				}
+				return f
+			}})
 	}
+	return out
 }
 
 // speedTimeout stops a run of the speed figures at their default scale.

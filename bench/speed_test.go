@@ -9,26 +9,6 @@ import (
 	"testing"
 )
 
-// TestSpeedClaims: what the results claim is what follows from their points.
-func TestSpeedClaims(t *testing.T) {
-	for name, claim := range map[string]func(*Report){"speed/shapes": speedClaims, "speed/growth": growthClaims,
-		"speed/readers": readerClaims, "speed/standard": standardClaims} {
-		r := speedReport(t, name)
-		if !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: complete %v, %d claims", name, r.Complete, len(r.Claims))
-		}
-		if faults := r.Faults(); len(faults) > 0 {
-			t.Errorf("%s: %v", name, faults)
-		}
-		was := r.Claims
-		r.Claims = nil
-		claim(r)
-		if !slices.Equal(was, r.Claims) {
-			t.Errorf("%s: the claims are not those of the points: %v, %v", name, was, r.Claims)
-		}
-	}
-}
-
 // TestSpeedCases: every case has a bound, and every bound of the cases stands in the results.
 func TestSpeedCases(t *testing.T) {
 	r := speedReport(t, "speed/shapes")

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"isovet/datasets"
@@ -17,7 +16,7 @@ func standardFigure() Figure {
 		Metrics: []Metric{{"cpu", "CPU time of the whole process, loading and certifying included", "s"},
 			{"memory", "peak memory of the process", "MB"},
 			{"ratio", "CPU time now, in that of before", "times"}},
-		Axis: "workload, checker", Own: true, Measure: speedStandard}
+		Axis: "workload, checker", Own: true, Bounds: standardBounds, Measure: speedStandard}
 }
 
 // standardRepeats is of how many runs, of both programs in turn, a figure is the median; standardBound is how many
@@ -81,7 +80,6 @@ func speedStandard(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	standardClaims(r)
 	return nil
 }
 
@@ -97,17 +95,14 @@ func middle(metric, group, series string, runs []Measured, of func(*Measured) fl
 	return point(metric, group, series, m, of(m))
 }
 
-// standardClaims makes a claim of every workload and checker that both programs ran.
-func standardClaims(r *Report) {
+// standardBounds makes a claim of every workload and checker that both programs ran.
+func standardBounds(r *Report) []Saying {
+	var out []Saying
 	for _, g := range r.Groups("cpu") {
-		if r.Find("cpu", g, "before") == nil {
-			continue
-		}
-		what := fmt.Sprintf("%s: at most %s times the time of before", g, number(standardBound))
-		if p := r.Find("ratio", g, "now"); p != nil {
-			r.Claim(what, number(p.Value)+" times", p.Value <= standardBound)
-		} else {
-			r.Claim(what, "undecided", false)
+		if r.Find("cpu", g, "before") != nil {
+			out = append(out, Saying{Says: g, Sense: AtMost, Number: standardBound, Unit: "times the time of before",
+				Find: whole("ratio", g, "now")})
 		}
 	}
+	return out
 }

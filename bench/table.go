@@ -76,6 +76,7 @@ func columns(rows []Row) []column {
 			return r.source().Name()
 		}, false},
 		{"checker", true, func(r *Row) string { return r.Checker }, true},
+		{"settings", true, func(r *Row) string { return r.Settings }, false},
 		{"solver", true, func(r *Row) string { return r.Solver }, false},
 		{"verdict", true, func(r *Row) string {
 			if r.Timestamps || r.Items {
@@ -126,6 +127,13 @@ func columns(rows []Row) []column {
 		{"variables", false, sat(func(r *Row) int64 { return int64(r.Variables) }), false},
 		{"clauses", false, sat(func(r *Row) int64 { return int64(r.Clauses) }), false},
 		{"conflicts", false, sat(func(r *Row) int64 { return r.Conflicts }), false},
+		{"wall ms", false, func(r *Row) string {
+			if !slices.ContainsFunc(rows, func(r Row) bool { return r.Program }) {
+				return ""
+			}
+			return ms(r.WallMS)
+		}, false},
+		{"theory", true, func(r *Row) string { return r.UsedTheory }, false},
 	}
 	return slices.DeleteFunc(cols, func(c column) bool {
 		return !c.always && !slices.ContainsFunc(rows, func(r Row) bool { return c.get(&r) != "" })
@@ -215,7 +223,8 @@ func WriteCSV(w io.Writer, rows []Row) error {
 		"sessions", "keys", "verdict", "reason",
 		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints",
 		"constraints_left", "variables", "clauses",
-		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat"}); err != nil {
+		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat", "settings", "closure", "encoding",
+		"theory", "wall_ms"}); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -224,7 +233,8 @@ func WriteCSV(w io.Writer, rows []Row) error {
 			d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
 			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges),
 			d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
-			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat)}); err != nil {
+			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat),
+			r.Settings, r.UsedClosure, r.UsedEncoding, r.UsedTheory, f(r.WallMS)}); err != nil {
 			return err
 		}
 	}

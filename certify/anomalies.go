@@ -116,7 +116,7 @@ func (p *proof) read(a *evidence.Anomaly) error {
 	if !p.level.Forbids(a.Kind) {
 		return fmt.Errorf("%s allows it", p.level)
 	}
-	check := p.x.checkReads
+	check := p.checkReads
 	if len(a.Dead) > 0 {
 		check = p.checkDead
 	}

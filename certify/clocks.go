@@ -165,6 +165,11 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 				return err
 			}
 		}
+		for _, w := range x.seen[u] {
+			if err := look(w); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -207,6 +212,11 @@ func (x *commitOrder) newClocks() *clocks {
 	for _, r := range x.reads {
 		c.waiting[r.from]++
 	}
+	for _, us := range x.seen {
+		for _, u := range us {
+			c.waiting[u]++
+		}
+	}
 	c.now = make([]uint32, c.n)
 	return c
 }
@@ -217,6 +227,9 @@ func (c *clocks) enter(p uint32) {
 	c.join(c.before[p])
 	for _, r := range c.x.readsOf(p) {
 		c.join(r.from)
+	}
+	for _, u := range c.x.seen[p] {
+		c.join(u)
 	}
 }
 

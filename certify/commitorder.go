@@ -22,10 +22,11 @@ type commitOrder struct {
 	rOff       []uint32
 	reads      []weakRead
 
-	truths  *predicates.Truths  // nil: no predicate operations
-	writer  []uint32            // version → place of who installs it; None: nobody
-	sources map[uint32]uint32   // read operation → its writer, where several can explain it
-	writers map[uint32][]uint32 // version → the places of those who install it, if they are several
+	truths  *predicates.Truths   // nil: no predicate operations
+	writer  []uint32             // version → place of who installs it; None: nobody
+	sources map[[2]uint32]uint32 // read operation and key → its writer, where several can explain it
+	seen    map[uint32][]uint32  // place → those of transactions that predicate operations see
+	writers map[uint32][]uint32  // version → the places of those who install it, if they are several
 
 	low   []uint32 // scratch by key: the earliest place read from, where stamp says so
 	stamp []uint32
@@ -41,8 +42,8 @@ type weakRead struct{ key, from, op uint32 }
 // the later ones before it.
 func checkCommitOrder(r *evidence.Result, o Options) error {
 	h, l := r.H, r.Level
-	if h.HasPredicates() && l != level.ReadCommitted {
-		return &Unsupported{fmt.Sprintf("an order of predicates at level %s", l)}
+	if h.HasPredicates() && h.HasLists() && l != level.ReadCommitted {
+		return &Unsupported{fmt.Sprintf("an order of lists and predicates at level %s", l)}
 	}
 	pos, err := places(h, r.Order)
 	if err != nil {
@@ -67,11 +68,9 @@ func plainCommitOrder(r *evidence.Result, pos []uint32, o Options) (err error) {
 		}
 	}
 	for _, s := range r.Sources {
-		if int(s.Op) >= h.NumOps() || h.Ops.Kind[s.Op] != history.Read || s.Writer != history.None &&
-			int(s.Writer) >= h.NumTxns() {
-			return fmt.Errorf("operation %d from transaction index %d: no read, or nobody", s.Op, s.Writer)
+		if err := x.named(s); err != nil {
+			return err
 		}
-		x.sources[s.Op] = s.Writer
 	}
 	if err := x.resolve(); err != nil {
 		return err
@@ -80,12 +79,13 @@ func plainCommitOrder(r *evidence.Result, pos []uint32, o Options) (err error) {
 	case level.ReadCommitted:
 		return x.readCommitted()
 	case level.ReadAtomic:
-		if err := x.readAtomic(); err != nil {
-			return err
+		err := x.weakRules(l, o)
+		if err != nil && x.truths != nil && x.weakRules(level.Causal, o) == nil {
+			return nil // which implies it, where what predicate operations saw may come through others
 		}
-		return x.sessionsAtomic()
+		return err
 	}
-	return x.causal(o)
+	return x.weakRules(l, o)
 }
 
 func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
@@ -97,7 +97,7 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 	n := r.H.NumKeys()
 	return &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32,
 		n),
-		sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
+		sources: make(map[[2]uint32]uint32), seen: make(map[uint32][]uint32), writers: make(map[uint32][]uint32)}
 }
 
 // several marks a version with more writers than can be told apart.
@@ -200,7 +200,11 @@ func (r *resolver) txn(t, p uint32) (err error) {
 		case history.Read:
 			err = r.read(t, p, op, v)
 		default:
-			err = r.rows(t, p, op)
+			if x.level == level.ReadCommitted {
+				err = r.rows(t, p, op)
+			} else {
+				err = r.rowsOnce(t, p, op)
+			}
 		}
 	}
 	return err
@@ -336,7 +340,7 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 // where there are several, a read being earlier than an own write of its key, the only one but t.
 func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 	h := x.h
-	w, ok := x.sources[op]
+	w, ok := x.sources[[2]uint32{op, h.VerKey[v]}]
 	if !ok && only != several {
 		return only, nil
 	}
@@ -437,6 +441,11 @@ func (x *commitOrder) readAtomic() error {
 				if err := x.visible(p, r.from, rs); err != nil {
 					return err
 				}
+			}
+		}
+		for _, u := range x.seen[p] {
+			if err := x.visible(p, u, rs); err != nil {
+				return err
 			}
 		}
 	}

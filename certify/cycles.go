@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // cycle checks a cycle and adds its clause.
@@ -68,7 +69,7 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	case evidence.RW:
 		return p.rw(needs, e)
 	case evidence.PWR, evidence.PRW:
-		if p.level.Serial() || p.level.Snapshot() {
+		if p.level.Serial() || p.level.Snapshot() || weak(p.level) && p.level != level.ReadCommitted {
 			return p.predicate(needs, e)
 		}
 	}

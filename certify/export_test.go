@@ -6,3 +6,10 @@ func SetBounds(blocks, grids, writers, conflicts int) (undo func()) {
 	maxBlocks, maxColumns, fewWriters, defaultConflicts = blocks, grids, writers, conflicts
 	return func() { maxBlocks, maxColumns, fewWriters, defaultConflicts = b, g, w, c }
 }
+
+// SetFewUnseen sets up to how many invisible transactions a predicate operation looks at, and returns what undoes it.
+func SetFewUnseen(n int) (undo func()) {
+	old := fewUnseen
+	fewUnseen = n
+	return func() { fewUnseen = old }
+}

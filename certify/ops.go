@@ -43,6 +43,14 @@ func wrote(h *history.History, op uint32, f func(v uint32)) {
 	}
 }
 
+// writesOf goes through the versions that an operation writes.
+func writesOf(h *history.History, op uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		more := true
+		wrote(h, op, func(v uint32) { more = more && yield(v) })
+	}
+}
+
 // writes reports whether an operation writes version v.
 func writes(h *history.History, op, v uint32) (is bool) {
 	wrote(h, op, func(w uint32) { is = is || w == v })

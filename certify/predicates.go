@@ -86,18 +86,36 @@ func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	return r == history.None, nil
 }
 
-// candidateBases are the writers on whose version of k operation op of t may have been based, initial among them.
-func (x *index) candidateBases(t, op, k uint32, missed bool) []uint32 {
-	var out []uint32
-	if x.fits(op, k, x.h.InitVer[k], missed) {
-		out = append(out, initial)
-	}
-	for _, w := range x.installed[k] {
-		if w.txn != t && x.fits(op, k, w.ver, missed) {
-			out = append(out, w.txn)
+// candidateBases are the writers on whose version of k operation op of t may have been based, initial among them. At
+// the weak levels they are those of all operations of t that say no more of k than this one, since a transaction sees
+// one version: first is the first of them, else op.
+func (p *proof) candidateBases(t, op, k uint32, missed bool) (first uint32, out []uint32) {
+	x := p.x
+	ops, missing := []uint32{op}, []bool{missed}
+	if weak(p.level) {
+		ops, missing = nil, nil
+		lo, hi := x.h.TxnOps(t)
+		for o := lo; o < hi; o++ {
+			if missed, err := x.openKey(t, o, k); err == nil {
+				ops, missing = append(ops, o), append(missing, missed)
+			}
 		}
 	}
-	return out
+	offer := func(w, ver uint32) {
+		for i, o := range ops {
+			if !x.fits(o, k, ver, missing[i]) {
+				return
+			}
+		}
+		out = append(out, w)
+	}
+	offer(initial, x.h.InitVer[k])
+	for _, w := range x.installed[k] {
+		if w.txn != t {
+			offer(w.txn, w.ver)
+		}
+	}
+	return ops[0], out
 }
 
 // predicate checks a PWR or PRW edge and adds what it assumes.
@@ -117,7 +135,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if writer == h.Init {
 		writer = initial
 	}
-	candidates := p.x.candidateBases(t, e.Op, e.Key, missed)
+	first, candidates := p.candidateBases(t, e.Op, e.Key, missed)
 	if !contains(candidates, writer) {
 		return nil, fmt.Errorf("the predicate operation cannot have been based on this version of %s",
 			h.KeyString(e.Key))
@@ -129,9 +147,9 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if e.Ver != ver {
 		return nil, fmt.Errorf("version %d is not the one that the predicate operation is said to be based on", e.Ver)
 	}
-	p.based(t, e.Op, e.Key, candidates)
+	p.based(t, first, e.Key, candidates)
 	if len(candidates) > 1 {
-		needs = append(needs, p.bases[base{e.Op, e.Key, writer}])
+		needs = append(needs, p.bases[base{first, e.Key, writer}])
 	}
 	if e.Dep == evidence.PWR {
 		return needs, nil
@@ -245,7 +263,7 @@ func (p *proof) forcedBy(t, op, k uint32) {
 	if err != nil || !p.x.allKeys {
 		return // it says which version it saw
 	}
-	c := p.x.candidateBases(t, op, k, missed)
+	op, c := p.candidateBases(t, op, k, missed)
 	hidden := p.hidden(t, k)
 	for _, w := range c {
 		if (w == initial || p.h.Txns.Status[w] == history.Committed) && !hidden(w) {
@@ -262,8 +280,8 @@ func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 		p.clause(p.not(p.counts(nil, t)))
 		return
 	}
-	missed := rowOf(p.h, a.Ops[0], a.Key) == history.None
-	p.based(t, a.Ops[0], a.Key, p.x.candidateBases(t, a.Ops[0], a.Key, missed))
+	first, candidates := p.candidateBases(t, a.Ops[0], a.Key, rowOf(p.h, a.Ops[0], a.Key) == history.None)
+	p.based(t, first, a.Key, candidates)
 }
 
 // external returns the version of each key that t reads first, of those that it reads before it writes them.

@@ -40,7 +40,8 @@ type singleRead struct {
 //
 // Where one of them is a predicate operation, the anomaly is about its Key. A predicate-mismatch matched a version of
 // which its predicate is false, or one which no version explains.
-func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
+func (p *proof) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
+	x := p.x
 	r, err := x.singleRead(a)
 	if err != nil {
 		return 0, err
@@ -53,7 +54,7 @@ func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	case a.Kind == level.NonRepeatableRead:
 		return r.t, x.checkRepeated(r)
 	case a.Kind == level.PredicateMismatch:
-		return r.t, x.checkMismatch(r)
+		return r.t, p.checkMismatch(r)
 	}
 	return r.t, x.checkOrigin(r)
 }
@@ -143,8 +144,8 @@ func (x *index) checkRepeated(r singleRead) error {
 }
 
 // checkMismatch proves that what a predicate operation says of its key is true of no version that it may have seen.
-func (x *index) checkMismatch(r singleRead) error {
-	h := x.h
+func (p *proof) checkMismatch(r singleRead) error {
+	x, h := p.x, p.h
 	if !isPredicate(h, r.op) {
 		return fmt.Errorf("operation %d is no predicate operation", r.op)
 	}
@@ -158,7 +159,7 @@ func (x *index) checkMismatch(r singleRead) error {
 	if err != nil {
 		return err
 	}
-	c := x.candidateBases(r.t, r.op, r.key, missed)
+	_, c := p.candidateBases(r.t, r.op, r.key, missed)
 	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
 		if w == initial || h.Txns.Status[w] == history.Committed {
 			return fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c),

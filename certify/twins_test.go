@@ -119,7 +119,7 @@ func newest(h *history.History, order []uint32) (out []evidence.Source) {
 					from = u
 				}
 			}
-			out = append(out, evidence.Source{Op: op, Writer: from})
+			out = append(out, evidence.Source{Op: op, Key: k, Writer: from})
 		}
 	}
 	return out

@@ -1,11 +1,14 @@
 package certify
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -54,4 +57,40 @@ func TestCausalManyWriters(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSightsTwin: an order with predicate operations is judged alike by the keys of which a predicate is true now, and
+// those that invisible transactions wrote, as by all that it is ever true of.
+func TestSightsTwin(t *testing.T) {
+	var b both
+	histtest.Each(t, 6000, func(seed uint64) *history.History {
+		h := random.Tiny(seed, random.Options{Txns: 3 + int(seed%4), Keys: 3, Predicates: true, Unknown: true,
+			Duplicates: seed%2 == 0, Deletes: true})
+		if !h.HasPredicates() {
+			return nil
+		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if h.NumOps() == 0 || h.NumKeys() == 0 {
+			return // cut down to nothing
+		}
+		rng := rand.New(rand.NewPCG(seed, 9))
+		order := twinOrder(rng, h)
+		r := &evidence.Result{Verdict: evidence.Holds, Level: level.Causal, H: h, Order: order}
+		for range rng.IntN(4) {
+			op := uint32(rng.IntN(h.NumOps()))
+			if k := uint32(rng.IntN(h.NumKeys())); isPredicate(h, op) {
+				r.Sources = append(r.Sources, evidence.Source{Op: op, Key: k, Writer: uint32(rng.IntN(h.NumTxns()))})
+			}
+		}
+		few := Check(r, Options{})
+		undo := SetFewUnseen(-1)
+		all := Check(r, Options{})
+		undo()
+		if few != nil && all != nil { // for one key or another
+			few = all
+		}
+		b.compare(t, "causal", seed, few, all)
+	})
+	b.enough(t, "causal")
 }

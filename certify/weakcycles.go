@@ -35,7 +35,7 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	path := slices.Concat(c[at+1:], c[:at])
 	for _, e := range path {
 		switch {
-		case e.Dep != evidence.SO && e.Dep != evidence.WR:
+		case e.Dep != evidence.SO && e.Dep != evidence.WR && e.Dep != evidence.PWR:
 			return fmt.Errorf("an anti-dependency beside an edge %s, which %s allows", e.Dep, p.level)
 		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
 			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To),

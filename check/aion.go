@@ -14,7 +14,9 @@ type aion struct{}
 
 func (aion) Info() Info {
 	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
-		Takes: Takes{Items: true, Lists: ListsRead, Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Lists: ListsRead, Unknown: OutcomesDecided, Duplicates: true,
+			ItemsOnly: "it looks at a transaction by the keys that it names, and a predicate operation does not " +
+				"name those that it missed; chronos takes them"},
 		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
 }
 

@@ -14,7 +14,8 @@ func All() []Checker {
 	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobra{bySessions: true}, cobraRounds{},
 		biswasEnea{}, elle{},
 		elleRegister{}, lightweight{}, porcupineLib{},
-		viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, adya{}, adya{full: true},
+		viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, bc{full: true}, adya{},
+		adya{full: true},
 		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
 }
 

@@ -30,14 +30,13 @@ func TestAnomaliesPage(t *testing.T) {
 		checked := 0
 		for _, l := range kind.Weakest() {
 			c, ok := Auto(h, l)
-			if kind == level.PredicateMismatch && !l.Snapshot() || l == level.Linearizable && kind != level.StaleRead &&
-				kind != level.NonLinearizable {
-				// the others that forbid it decide no predicates; linearizability forbids nearly all, and the page
-				// says so
+			if kind == level.PredicateMismatch && l == level.RepeatableRead || l == level.Linearizable &&
+				kind != level.StaleRead && kind != level.NonLinearizable {
+				// repeatable-read has no predicates; linearizability forbids nearly all, and the page says so
 				continue
 			}
 			weakest = append(weakest, l.String())
-			if !ok || h.HasPredicates() && !l.Serial() && !l.Snapshot() {
+			if !ok || h.HasPredicates() && l == level.RepeatableRead {
 				continue
 			}
 			r, err := Run(t.Context(), c, h, Options{Level: l})

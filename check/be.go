@@ -17,7 +17,9 @@ var beLevels = []level.Level{level.SessionSerializable}
 
 func (biswasEnea) Info() Info {
 	return Info{
-		Name: "be", Paper: "BiswasEnea", Levels: beLevels, Takes: Takes{Items: true},
+		Name: "be", Paper: "BiswasEnea", Levels: beLevels,
+		Takes: Takes{Items: true, Unknown: OutcomesDecided, Duplicates: true, ItemsOnly: "as published, its search " +
+			"appends a transaction where what it read is the last of its keys, and evaluates no predicates"},
 		About: "search over session frontiers, polynomial for a fixed number of sessions",
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"isovet/evidence"
@@ -27,6 +28,8 @@ type run struct {
 	// snapshot isolation too. It explains nothing: seed are the transactions of the cycles that refute its question.
 	fallback bool
 	seed     []uint32
+	// rests are the reads, as transaction and key, that the refutation rests on beside those of one possible writer.
+	rests [][2]uint32
 }
 
 // newRun begins an answer: nothing is known yet. Errors: the options name no solver.
@@ -59,19 +62,25 @@ func begin(ctx context.Context, in Info, h *history.History, o Options) (x *run,
 	}
 	x.v = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
 		EachRead: o.Level == level.ReadCommitted, MaxCandidates: most})
+	done, err = x.seen(in)
+	return x, done, err
+}
+
+// seen is what the pre-pass says by itself. done: x.r is the answer. Errors: bad input, with done.
+func (x *run) seen(in Info) (done bool, err error) {
 	switch {
 	case x.v.Bad != nil:
-		return x, true, x.v.Bad
+		return true, x.v.Bad
 	case len(x.v.Anomalies) > 0:
-		x.violated(x.v.Anomalies...)
+		x.violated(slices.Clone(x.v.Anomalies)...)
 		x.r.Also = x.v.Also
-		return x, true, nil
+		return true, nil
 	}
 	x.stage("prepass")
 	if len(x.v.Amb) > 0 && !in.Takes.Duplicates || len(x.v.Open) > 0 && in.Takes.Unknown == OutcomesRead {
-		return x, x.unknown("needs unique values: %s", ambiguity(x.v)), nil
+		return x.unknown("needs unique values: %s", ambiguity(x.v)), nil
 	}
-	return x, false, nil
+	return false, nil
 }
 
 // ambiguity names the first read that has several possible writers.

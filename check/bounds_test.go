@@ -40,8 +40,12 @@ var lowBounds = map[string]func() (restore func()){
 		return func() { a(); b() }
 	},
 	"maxRelaxed": func() func() { return setBound(&maxRelaxed, 1) },
-	"maxTrial":   func() func() { return setBound(&maxTrial, 1) },
-	"maxTried":   func() func() { return setBound(&maxTried, 1) },
+	"fewVersions": func() func() {
+		a, b := setBound(&fewVersions, 1), setBound(&manyVersions, 1)
+		return func() { a(); b() }
+	},
+	"maxTrial": func() func() { return setBound(&maxTrial, 1) },
+	"maxTried": func() func() { return setBound(&maxTried, 1) },
 	"fewChoices": func() func() {
 		a, b := setBound(&fewChoices, 1), setBound(&fewWork,
 			1)

@@ -21,7 +21,7 @@ type Options struct {
 	// Solver is a back end's name ("cdcl", "gini", "gophersat"); "" is the checker's default. Checkers without solver
 	// ignore it.
 	Solver string
-	// Pipeline are the choices of the checker vbox; the others have none.
+	// Pipeline are the choices that a checker's pipeline leaves open (Info.Settings).
 	Pipeline Pipeline
 	// ClockSkew widens every client interval by this many nanoseconds at both ends (errata V9).
 	ClockSkew int64
@@ -48,7 +48,9 @@ type Info struct {
 	Levels []level.Level
 	// Solvers are the back ends it can use, the default first; empty: no solver.
 	Solvers []string
-	Takes   Takes
+	// Settings are the choices of Options.Pipeline that it has.
+	Settings []Setting
+	Takes    Takes
 	// Partial checkers leave open what others decide: elle has nothing to say of registers, elle-register only refutes.
 	// They are not chosen by "all", and by auto only where they decide.
 	Partial bool

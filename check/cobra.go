@@ -3,13 +3,12 @@ package check
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"isovet/closure"
-	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/polygraph"
-	"isovet/solver"
 )
 
 // cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
@@ -19,10 +18,18 @@ type cobra struct {
 	bySessions bool
 }
 
+// cobraItems is why the baseline that others are compared with stays without predicates.
+const cobraItems = "as published, it relates the writes of one key and who read them; vbox adds to that what " +
+	"predicates missed"
+
 func (c cobra) Info() Info {
 	in := Info{
-		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true},
+		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(),
+		Takes: Takes{Items: true, ItemsOnly: cobraItems, Unknown: OutcomesDecided, Duplicates: true},
 		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
+		Settings: []Setting{{SettingClosure, []string{"warshall", "purdom"}},
+			{SettingEncoding, encodingFirst("cobra")}, {SettingPhase, Phases()},
+			{SettingTechnique, append(searchTechniques(), noStrictFirst)}},
 	}
 	if c.bySessions {
 		in.Name = "cobra-sessions"
@@ -34,24 +41,32 @@ func (c cobra) Info() Info {
 
 // Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
 // the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
-// baseline so); those of later rounds are Purdom's, which is kinder to the baseline; our solver stands in for MonoSAT.
+// baseline so), or Purdom's where the setting closure asks for that; those of later rounds are Purdom's, which is
+// kinder to the baseline; our solver stands in for MonoSAT. Reads of several possible writers, which the paper rules
+// out, are constraints as Vbox's of predicates are (errata V6).
 func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
 		return x.r, err
 	}
 	x.bySessions = c.bySessions
-	_, missing := polygraph.MissingTime(h)
+	return x.r, c.decide(x)
+}
+
+// decide puts cobra's questions in turn.
+func (c cobra) decide(x *run) error {
+	o := x.o
+	_, missing := polygraph.MissingTime(x.h)
 	todo := attempts(o, !missing)
 	if !missing && !o.Level.RealTime() {
-		todo = todo[1:] // times are Vbox's idea
+		todo = todo[len(todo)-1:] // times are Vbox's idea
 	}
 	for _, a := range todo {
 		if err := c.pipeline(x, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
-			return x.r, err
+			return err
 		}
 	}
-	return x.r, nil
+	return nil
 }
 
 // pipeline is [Cobra] §4 for one attempt; see run.pipeline.
@@ -63,16 +78,13 @@ func (c cobra) pipeline(x *run, at attempt) error {
 		// Chains hide the transactions inside them from a cycle.
 		return x.proveByPolygraph()
 	}
-	if x.tooManyInitial() {
+	p := x.combined(at)
+	if p == nil {
 		return nil
 	}
-	p := polygraph.New(x.v, at.level, at.order)
-	if err := p.Combine(); err != nil {
-		x.unknown("too many pairs of chains of writes are open: listing them %v", err)
-		return nil
+	if p.Baseless() != nil {
+		return no()
 	}
-	x.r.Stats.Constraints = p.Pairs
-	x.stage("construction")
 	_, ok, err := cobraPrune(x, p)
 	if err != nil || x.r.Reason != "" {
 		return err
@@ -80,29 +92,19 @@ func (c cobra) pipeline(x *run, at attempt) error {
 	if !ok {
 		return no()
 	}
-	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
+	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
 	x.stage("pruning")
-	var a encode.Answer
-	if a.Status = solver.Sat; len(p.Choices) > 0 {
-		q := encode.Cobra(p)
-		x.stage("encoding")
-		a = x.back.solve(x.ctx, q)
-		x.solved(p, a)
-	}
-	switch a.Status {
-	case solver.Sat:
-		return x.holds(p, a.Edges)
-	case solver.Unsat:
-		return no()
-	}
-	x.unsolved(a)
-	return nil
+	return x.settleOr(p, x.o.Pipeline.encoding("cobra"), no)
 }
 
 // cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each
 // choice is possible; if stopped, the result says so.
 func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
-	build := closure.Warshall
+	build, last := closure.Warshall, "warshall, then purdom"
+	if x.o.Pipeline.Closure == "purdom" {
+		build, last = closure.Purdom, "purdom"
+	}
+	x.r.Stats.Closure, _, _ = strings.Cut(last, ",")
 	for {
 		reach, err := x.pruned(p, 0, build)
 		if errors.Is(err, closure.ErrStopped) {
@@ -125,6 +127,6 @@ func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, e
 			x.stage("pruning")
 			return reach, true, nil
 		}
-		build = closure.Purdom
+		build, x.r.Stats.Closure = closure.Purdom, last
 	}
 }

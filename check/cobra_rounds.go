@@ -25,11 +25,17 @@ type cobraRounds struct {
 
 const roundsBatch = 512
 
+// CobraRounds is the checker cobra-rounds with rounds that add at least so many transactions (2,400 are
+// Cobra's default, [CHRONOS] §VI-B); 0: its own number.
+func CobraRounds(least int) Checker { return cobraRounds{batch: max(0, least)} }
+
 func (cobraRounds) Info() Info {
 	return Info{
-		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true},
-		Hidden: true,
-		About:  "cobra round by round over a growing history, forgetting behind fence transactions",
+		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(),
+		Takes:    Takes{Items: true, ItemsOnly: cobraItems, Unknown: OutcomesDecided, Duplicates: true},
+		Hidden:   true,
+		Settings: []Setting{{SettingClosure, []string{"warshall", "purdom"}}},
+		About:    "cobra round by round over a growing history, forgetting behind fence transactions",
 	}
 }
 
@@ -73,6 +79,9 @@ func (cobraRounds) Info() Info {
 // leaves. The orders of all D, one after the other, are certified against the whole history; a "no" is proved by
 // proveByPolygraph.
 //
+// A history with reads of several possible writers is one round: which of them a read saw, and who may still write the
+// same, is known at the end only.
+//
 // Source:  [Cobra] §5: rounds, fences, frozen transactions (a). Differs: whether a transaction precedes everything to
 // come is read off the closure, where the paper compares epoch numbers; with fences two epochs suffice, but so does any
 // other path. In place of (b) and (c) the paper forgets strongly connected components of the known graph and both sides
@@ -84,6 +93,9 @@ func (c cobraRounds) Check(ctx context.Context, h *history.History, o Options) (
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
 		return x.r, err
+	}
+	if x.v.Ambiguous() {
+		return x.r, cobra{}.decide(x)
 	}
 	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to
 	// decide.
@@ -234,7 +246,7 @@ func (s *rounds) run(batch int) error {
 			len(p.Choices))
 		a := encode.Answer{Status: solver.Sat}
 		if len(p.Choices) > 0 {
-			q := encode.Cobra(p)
+			q := x.encode(x.o.Pipeline.encoding("cobra"), p)
 			x.stage("encoding")
 			a = x.back.solve(x.ctx, q)
 			s.solved(a)

@@ -35,8 +35,8 @@ func TestCobraRoundsTiny(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
-			got, err := Run(context.Background(), cobraRounds{batch: 1 + int(seed>>3&3)}, h, Options{Level: l,
-				ClockSkew: skew})
+			got, err := Run(context.Background(), CobraRounds(1+int(seed>>3&3)), h, Options{Level: l,
+				ClockSkew: skew, Pipeline: Pipeline{Closure: []string{"", "purdom", "warshall"}[seed%7%3]}})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}

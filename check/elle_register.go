@@ -16,7 +16,9 @@ type elleRegister struct{}
 
 func (elleRegister) Info() Info {
 	return Info{
-		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Takes: Takes{Items: true}, Partial: true,
+		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Partial: true,
+		Takes: byCasesTakes("it infers the order of versions from what transactions and sessions read and wrote, and " +
+			"what a predicate operation missed names no version"),
 		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories " +
 			"stay unknown",
 	}
@@ -38,31 +40,32 @@ func (elleRegister) Info() Info {
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done, err := begin(ctx, c.Info(), h, o)
-	if done {
-		return x.r, err
-	}
+	return beginCases(ctx, c.Info(), h, o, c.decide)
+}
+
+func (elleRegister) decide(x *run) error {
+	o := x.o
 	if x.tooManyInitial() {
-		return x.r, nil
+		return nil
 	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
 	open := inferRegisters(p)
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), open
 	x.stage("construction")
 	if cycle := p.KnownCycle(); cycle != nil {
-		return x.r, x.proveByCycles(p, [][]polygraph.Edge{cycle}, true)
+		return x.proveByCycles(p, [][]polygraph.Edge{cycle}, true)
 	}
 	if o.Level.Snapshot() {
 		if _, fork, _ := bcgraph.Chains(x.v); fork[0] != history.None {
-			return x.r, x.proveFork(fork)
+			return x.proveFork(fork)
 		}
 	}
 	if open > 0 {
 		x.unknown("incomplete: no cycle in what Elle infers of registers, but %d times several writes of a register "+
 			"could come next in it", open)
-		return x.r, nil
+		return nil
 	}
-	return x.r, x.holds(p, nil)
+	return x.holds(p, nil)
 }
 
 // inferRegisters adds what the inferred order of versions demands to the known graph, and returns how often more than

@@ -20,7 +20,8 @@ type emme struct {
 func (c emme) Info() Info {
 	levels := slices.DeleteFunc(timestamp.Levels(), func(l level.Level) bool { return l.Serial() != c.serial })
 	return Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true,
-		Takes: Takes{Items: true, Lists: ListsRefused, Unknown: OutcomesDecided},
+		Takes: Takes{Items: true, Lists: ListsRefused, Unknown: OutcomesDecided,
+			Duplicates: true, ItemsOnly: "it is the baseline of the paper on CHRONOS, whose histories have none"},
 		About: "version order from commit timestamps, the start-ordered serialization graph, its cycles"}
 }
 

@@ -15,13 +15,13 @@ func externalSolver(name string) (Solver, error) {
 	if err != nil {
 		return Solver{}, err
 	}
-	s := Solver{Name: name, About: "the program " + p.Path, Backend: name, Theory: theoryOwn}
+	s := Solver{Name: name, About: "the program " + p.Path, Backend: name, Theory: encode.TheoryOwn}
 	s.solve = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.WithProgram(ctx, q, p) }
 	if p.Format == external.DIMACS {
-		s.Theory = "eager"
+		s.Theory = encode.TheoryEager
 		s.solve = func(ctx context.Context, q *encode.Problem) encode.Answer {
 			b := external.New(p)
-			a := eagerly(func() solver.Backend { return b })(ctx, q)
+			a := eagerly(func(*encode.Problem) solver.Backend { return b })(ctx, q)
 			if err := b.Err(); err != nil {
 				a.Reason = err.Error()
 			}

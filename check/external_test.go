@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -27,17 +28,21 @@ func TestMain(m *testing.M) {
 		fmt.Printf("%d of %d proofs had another name than that of what they show\nFAIL\n", n, of)
 		code = 1
 	}
+	if n := disagreements.Load(); n > 0 {
+		fmt.Printf("the kernel refuses %d answers that package certify accepts\nFAIL\n", n)
+		code = 1
+	}
 	os.Exit(code)
 }
 
-// TestExternalSolvers: vbox and cobra with another program, by DIMACS and by GNF, say what they say with our own
-// solver. Programs that lie are found out: their answers are unknown, and no fault of ours.
+// TestExternalSolvers: vbox and cobra with another program, by DIMACS, by GNF and by SMT-LIB, say what they say with
+// our own solver. Programs that lie are found out: their answers are unknown, and no fault of ours.
 func TestExternalSolvers(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gnf, dimacs := "external:"+self, "external-dimacs:"+self
+	gnf, dimacs, smt := "external:"+self, "external-dimacs:"+self, "external-smt2:"+self
 	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
 	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
@@ -54,7 +59,7 @@ func TestExternalSolvers(t *testing.T) {
 			no++
 		}
 		for _, c := range []Checker{vbox{}, cobra{}} {
-			for _, s := range []string{gnf, dimacs} {
+			for _, s := range []string{gnf, dimacs, smt} {
 				r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
 				if err != nil || r.Verdict != own.Verdict {
 					t.Fatalf("seed %d, %s, %s: %v, %v; want %v", seed, c.Info().Name, s, r, err, own.Verdict)
@@ -67,7 +72,7 @@ func TestExternalSolvers(t *testing.T) {
 		for _, mode := range []string{"all-false", "unsat", "crash"} {
 			t.Setenv(fake.Variable, mode)
 			for _, c := range []Checker{vbox{}, cobra{}} {
-				for _, s := range []string{gnf, dimacs} {
+				for _, s := range []string{gnf, dimacs, smt} {
 					r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
 					if err != nil {
 						t.Fatalf("seed %d, %s, %s, %s: %v", seed, c.Info().Name, s, mode, err)
@@ -85,6 +90,41 @@ func TestExternalSolvers(t *testing.T) {
 	}
 	if asked < 25 || no < 5 || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
 		t.Errorf("asked %d times, %d violations, lies found: %v", asked, no, found)
+	}
+}
+
+// TestInstalledSolvers: what Debian has, by the names that users write, says what our own solver says.
+func TestInstalledSolvers(t *testing.T) {
+	for _, program := range []string{"minisat", "cadical -q", "cvc5", "z3", "z3 -dimacs"} {
+		t.Run(program, func(t *testing.T) {
+			name := "external:" + program
+			if _, err := exec.LookPath(strings.Fields(program)[0]); err != nil {
+				if os.Getenv("ISOVET_SOLVERS") != "" {
+					t.Fatal(err)
+				}
+				t.Skipf("not installed: %s", program)
+			}
+			verdicts := map[evidence.Verdict]int{}
+			few := func() bool { return verdicts[evidence.Holds] < 2 || verdicts[evidence.Violated] < 2 }
+			for seed := uint64(0); seed < 1000 && few(); seed++ {
+				h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
+				own, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if own.Stats.Left == 0 || verdicts[own.Verdict] == 2 {
+					continue // nothing for a solver to do, or enough of it
+				}
+				verdicts[own.Verdict]++
+				r, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable, Solver: name})
+				if err != nil || r.Verdict != own.Verdict {
+					t.Fatalf("seed %d: %v, %v; want %v", seed, r, err, own.Verdict)
+				}
+			}
+			if few() {
+				t.Errorf("asked for %v only", verdicts)
+			}
+		})
 	}
 }
 

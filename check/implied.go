@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
@@ -146,7 +147,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	r.Implied = true
 	if r.Verdict == evidence.Holds {
 		r.Note = fmt.Sprintf("%s, which implies it, holds: %s found that", at, r.Checker)
-		if !reorder(&r, from) {
+		if !reorder(ctx, &r, from) {
 			return nil
 		}
 	} else {
@@ -163,7 +164,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 
 // reorder tells the order of a stronger level as the weaker one has it: at the snapshot levels by begins and commits;
 // below them by commits, and the writers of reads that several can explain. false: it cannot be told.
-func reorder(r *evidence.Result, from *evidence.Result) bool {
+func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) bool {
 	at := from.Level
 	if r.Level.Serial() || r.Level == level.RepeatableRead {
 		return at.Serial() || at == r.Level
@@ -191,8 +192,20 @@ func reorder(r *evidence.Result, from *evidence.Result) bool {
 	if v.Bad != nil || len(v.Anomalies) > 0 {
 		return false
 	}
-	r.Order, r.Sources = commitOrder(h, v, events)
-	return true
+	var ok bool
+	r.Order, r.Sources, ok = weakOrder(ctx, v, r.Level, events)
+	return ok
+}
+
+// weakOrder makes an order of begins and commits one of a weak level.
+func weakOrder(ctx context.Context, v *prepass.View, l level.Level, events []uint32) (order []uint32,
+	sources []evidence.Source, ok bool) {
+	order, sources = commitOrder(v.H, v, events)
+	if v.POff == nil || l == level.ReadCommitted {
+		return order, sources, true
+	}
+	sources, ok = weak.Seen(ctx, v, events, sources)
+	return order, sources, ok
 }
 
 // commits are the commits of an order of begins and commits.
@@ -221,7 +234,8 @@ func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []
 		t := event >> 1
 		if event&1 == 0 {
 			for _, r := range open[t] {
-				sources = append(sources, evidence.Source{Op: v.ROp(r), Writer: current[v.RKey[r]]})
+				k := v.RKey[r]
+				sources = append(sources, evidence.Source{Op: v.ROp(r), Key: k, Writer: current[k]})
 			}
 			continue
 		}

@@ -92,6 +92,16 @@ func TestIgnorePredicates(t *testing.T) {
 	}
 }
 
+// TestItemsOnly: who takes items and no predicates says why, and nobody else does.
+func TestItemsOnly(t *testing.T) {
+	for _, c := range All() {
+		in := c.Info()
+		if only := in.Takes.Items && len(in.Takes.Predicates) == 0; only != (in.Takes.ItemsOnly != "") {
+			t.Errorf("%s takes predicates at %v, and says %q", in.Name, in.Takes.Predicates, in.Takes.ItemsOnly)
+		}
+	}
+}
+
 // TestItems: what is left of a history without predicates is all of it.
 func TestItems(t *testing.T) {
 	histtest.Each(t, uint64(300), func(seed uint64) *history.History {

@@ -35,6 +35,36 @@ func quick(h *history.History) time.Duration {
 // operations come first, so that one hard level does not take the answers of the others away. Partial, if set, is told
 // after each answer what there is so far.
 func RunLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice)) (*Lattice, error) {
+	return runLattice(ctx, h, o, partial, func(at level.Level) (Checker, string) {
+		c, ok := Auto(h, at)
+		if !ok {
+			return nil, "no checker decides " + at.String() + " for this history"
+		}
+		return c, ""
+	})
+}
+
+// sharing checkers answer for several levels of a history with work that is done once: shared returns one that
+// remembers it, for one history and one goroutine.
+type sharing interface{ shared() Checker }
+
+// RunLatticeBy is RunLattice with one checker at all levels that it decides; the others are unknown unless they follow.
+func RunLatticeBy(ctx context.Context, c Checker, h *history.History, o Options, partial func(*Lattice)) (*Lattice,
+	error) {
+	if s, ok := c.(sharing); ok {
+		c = s.shared()
+	}
+	return runLattice(ctx, h, o, partial, func(at level.Level) (Checker, string) {
+		if in := c.Info(); !in.Decides(at) {
+			return nil, in.Name + " does not decide " + at.String()
+		}
+		return c, ""
+	})
+}
+
+// runLattice is RunLattice with the checkers that pick has.
+func runLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice),
+	pick func(at level.Level) (c Checker, why string)) (*Lattice, error) {
 	levels := level.All()
 	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
 	open := strongestFirst(levels)
@@ -62,7 +92,7 @@ func RunLattice(ctx context.Context, h *history.History, o Options, partial func
 				}
 			}
 			start := time.Now()
-			r, err := runAt(ctx, h, o, at, most)
+			r, err := runAt(ctx, h, o, at, most, pick)
 			if err != nil {
 				return nil, err
 			}
@@ -144,12 +174,12 @@ func (l *Lattice) filled(h *history.History) *Lattice {
 }
 
 // runAt checks at a level, at most so long; 0: as long as it takes.
-func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration) (*evidence.Result,
-	error) {
+func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration,
+	pick func(level.Level) (Checker, string)) (*evidence.Result, error) {
 	o.Level = at
-	c, ok := Auto(h, at)
-	if !ok {
-		r := &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"}
+	c, why := pick(at)
+	if c == nil {
+		r := &evidence.Result{Level: at, H: h, Reason: why}
 		r.Stats.Sizes = evidence.SizesOf(h)
 		return r, nil
 	}

@@ -42,3 +42,7 @@ func named(r *evidence.Result, how certify.Options) (wrong int64, err error) {
 // evidence names a proof by its shape; certify replays it at each level that forbids the name, which may fail where
 // versions have several writers. That must stay rare, as the tests demand.
 var proofs, misnamed atomic.Int64
+
+// disagreements counts the answers that the kernel refuses. There must be none that package certify accepts, as the
+// tests demand.
+var disagreements atomic.Int64

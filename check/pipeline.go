@@ -1,10 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"isovet/closure"
 	"isovet/encode"
@@ -12,20 +12,24 @@ import (
 	"isovet/solver/external"
 )
 
-// Pipeline names vbox's choices, one a field; "" is the default. None of them may change a verdict: isovet bench ablate
-// measures them against each other and compares the verdicts. The back end and its theory are [Options.Solver].
+// Pipeline names the choices of a checker's pipeline, one a field; "" is the checker's default. None of them may change
+// a verdict: isovet bench ablate measures them against each other and compares the verdicts. The back end and its
+// theory are [Options.Solver]. Which of them a checker has, and which values, Info.Settings says.
 type Pipeline struct {
-	// Closure is the closure that prunes: a name of Closures. Default: purdom+ where times keep it small, else purdom.
+	// Closure is the closure that prunes: a name of Closures. Default of vbox: purdom+ where times keep it small, else
+	// purdom; of cobra: warshall, and purdom from the second round; of viper: purdom.
 	Closure string `json:"closure,omitempty"`
 	// Pruning is how: a name of Prunings. Default: edges where the closure is compact, else rounds.
 	Pruning string `json:"pruning,omitempty"`
-	// Encoding is a name of encode.Encodings or of Extra. Default: vbox.
+	// Encoding is a name of encode.Encodings or of Extra. Default: vbox; of cobra: cobra.
 	Encoding string `json:"encoding,omitempty"`
 	// Phase is the first value of each variable: a name of Phases. Default: time.
 	Phase string `json:"phase,omitempty"`
 	// AtMostOne demands that a predicate operation was based on one version only, as the paper's Eq. 7 does: a value of
 	// AtMostOnes. Default: off.
 	AtMostOne string `json:"at_most_one,omitempty"`
+	// Technique is one that is left out or put in place of another: a value of Techniques. Default: default.
+	Technique string `json:"technique,omitempty"`
 	// Extra are encodings beside encode.Encodings.
 	Extra []encode.Encoding `json:"-"`
 }
@@ -40,7 +44,7 @@ const (
 	phaseReversed = "reversed"
 	phaseRandom   = "random"
 
-	theoryOwn = "own" // of another program
+	theoryAuto = "auto"
 )
 
 // Closures lists the values of Pipeline.Closure, the default first.
@@ -73,35 +77,28 @@ func (p Pipeline) EncodingNames() []string {
 	return names
 }
 
+// encodingFirst are all encodings, a checker's own first.
+func encodingFirst(own string) []string {
+	names := []string{own}
+	for _, n := range (Pipeline{}).EncodingNames() {
+		if n != own {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
 func (p Pipeline) encodings() []encode.Encoding { return append(encode.Encodings(), p.Extra...) }
 
-func (p Pipeline) validate() error {
-	for _, f := range []struct {
-		what, value string
-		names       []string
-	}{{"closure", p.Closure, Closures()}, {"pruning", p.Pruning, Prunings()}, {"encoding", p.Encoding,
-		p.EncodingNames()}, {"phase heuristic", p.Phase, Phases()},
-		{"at-most-one", p.AtMostOne, AtMostOnes()}} {
-		if f.value != "" && !slices.Contains(f.names, f.value) {
-			return fmt.Errorf("unknown %s %q; expected one of %s", f.what, f.value, strings.Join(f.names, ", "))
-		}
-	}
-	return nil
-}
-
-// encoding is the one to use; validate has been called.
-func (p Pipeline) encoding() encode.Encoding {
+// encoding is the one to use, a checker's own where none was asked for; unfit has been called.
+func (p Pipeline) encoding(own string) encode.Encoding {
 	all := p.encodings()
-	for _, e := range all {
-		if e.Name == p.Encoding {
-			return e
-		}
-	}
-	return all[0]
+	name := cmp.Or(p.Encoding, own)
+	return all[max(0, slices.IndexFunc(all, func(e encode.Encoding) bool { return e.Name == name }))]
 }
 
-// setPhase overwrites what the encoding suggests.
-func (p Pipeline) setPhase(q *encode.Problem) {
+// shape makes a problem what the pipeline asks for beside its encoding: first values, and how is searched.
+func (p Pipeline) shape(q *encode.Problem) {
 	r := rand.New(rand.NewPCG(1, uint64(len(q.Phase))))
 	for v, b := range q.Phase {
 		switch p.Phase {
@@ -113,11 +110,14 @@ func (p Pipeline) setPhase(q *encode.Problem) {
 			q.Phase[v] = r.IntN(2) == 0
 		}
 	}
+	if t := p.technique(); t.set != nil {
+		t.set(&q.Search)
+	}
 }
 
 // SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order",
-// a theory of isovet's own CDCL; "lazy", a clause for each cycle found; "eager", clauses for all of them; "own", that
-// of another program. false: there is none.
+// a theory of isovet's own CDCL; "auto", the better of these two by the problem's size; "lazy", a clause for each cycle
+// found; "eager", clauses for all of them; "own", that of another program. false: there is none.
 func SolverFor(backend, theory string) (string, bool) {
 	if external.Is(backend) {
 		return backend, LookupSolver(backend).Theory == theory
@@ -133,9 +133,10 @@ func SolverFor(backend, theory string) (string, bool) {
 // Backends lists the back ends, the default first.
 func Backends() []string { return distinct(func(s Solver) string { return s.Backend }) }
 
-// Theories lists the ways to keep the graph acyclic, the default first.
+// Theories lists the ways to keep the graph acyclic. "auto" is not among them, being one or the other.
 func Theories() []string {
-	return append(distinct(func(s Solver) string { return s.Theory }), theoryOwn)
+	names := distinct(func(s Solver) string { return s.Theory })
+	return append(slices.DeleteFunc(names, func(n string) bool { return n == theoryAuto }), encode.TheoryOwn)
 }
 
 func distinct(get func(Solver) string) []string {

@@ -23,8 +23,9 @@ type polysi struct {
 
 func (c polysi) Info() Info {
 	in := Info{
-		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Takes: Takes{Items: true},
-		Partial: true,
+		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Partial: true,
+		Takes: byCasesTakes("as published, its constraints are of two writers of a key and of who read from them, " +
+			"and a predicate operation did not read what it missed"),
 		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
 			"transactions",
 	}
@@ -60,23 +61,24 @@ var maxInduced = 50_000_000
 // stand in for MonoSAT. Session order where the level asks for it, and real time as pairs of transactions: PolySI has
 // the former only, always.
 func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done, err := begin(ctx, c.Info(), h, o)
-	if err == nil && !slices.Contains(inducedSolvers(), x.back.Name) {
-		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", x.back.Name,
+	if back, err := solverByName(o.Solver); err == nil && !slices.Contains(inducedSolvers(), back.Name) {
+		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name,
 			strings.Join(inducedSolvers(), ", "))
 	}
-	if done {
-		return x.r, err
-	}
+	return beginCases(ctx, c.Info(), h, o, c.decide)
+}
+
+func (c polysi) decide(x *run) error {
+	ctx, o := x.ctx, x.o
 	if x.tooManyInitial() {
-		return x.r, nil
+		return nil
 	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
 	g, ok := polygraph.NewInduced(p, maxInduced)
 	x.stage("construction")
 	if !ok {
 		x.unknown("the constraints would have more than %d edges", maxInduced)
-		return x.r, nil
+		return nil
 	}
 	bytes := g.Bytes()
 	if c.bySessions {
@@ -89,7 +91,7 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if bytes > maxClosure || room.For(float64(bytes)) != nil {
 		x.unknown("the closure of %d transactions would take about %s, which is too much", g.N,
 			room.Size(float64(bytes)))
-		return x.r, nil
+		return nil
 	}
 	x.r.Stats.Constraints = len(g.Open)
 	rounds, refuted, err := g.Prune(ctx)
@@ -98,26 +100,26 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 	switch {
 	case err != nil:
 		x.stopped()
-		return x.r, nil
+		return nil
 	case refuted:
-		return x.r, x.proveSnapshot()
+		return x.proveSnapshot()
 	case len(g.Open) == 0:
-		return x.r, x.holds(p, g.Settled())
+		return x.holds(p, g.Settled())
 	}
 	q, ok := encode.Induced(g, maxInduced)
 	x.stage("encoding")
 	if !ok {
 		x.unknown("the induced graph would have more than %d open edges", maxInduced)
-		return x.r, nil
+		return nil
 	}
 	a := x.back.solve(ctx, q)
 	x.solved(p, a)
 	switch a.Status {
 	case solver.Sat:
-		return x.r, x.holds(p, encode.Deduced(g, a.Edges))
+		return x.holds(p, encode.Deduced(g, a.Edges))
 	case solver.Unsat:
-		return x.r, x.proveSnapshot()
+		return x.proveSnapshot()
 	}
 	x.unsolved(a)
-	return x.r, nil
+	return nil
 }

@@ -48,6 +48,13 @@ func (x *run) proveByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge, o
 	for _, c := range p.Reasons(cycles) {
 		for _, e := range c {
 			seed = append(seed, p.Txn[e.From])
+			switch {
+			case !x.fallback:
+			case e.Dep == evidence.WR:
+				x.rests = append(x.rests, [2]uint32{p.Txn[e.To], p.V.WKey[e.W]})
+			case e.Dep == evidence.RW:
+				x.rests = append(x.rests, [2]uint32{p.Txn[e.From], p.V.WKey[e.W]})
+			}
 			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
 				if of := p.Options[e.W].Of; !told[of] {
 					told[of] = true
@@ -105,6 +112,15 @@ func (x *run) proveFrom(seed []uint32, refute explain.Refuter) error {
 // proveByPolygraph proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is
 // found without the checker and does not rely on it; if there is none, the checker was wrong, and that is a fault.
 func (x *run) proveByPolygraph() error {
+	if x.v.Ambiguous() {
+		return x.proveByReplay()
+	}
+	asked, counts := x.o.Pipeline, x.r.Stats // of the checker, not of the proof
+	x.o.Pipeline = Pipeline{}
+	defer func() {
+		x.o.Pipeline = asked
+		counts.Stages, x.r.Stats = x.r.Stats.Stages, counts
+	}()
 	err := x.pipeline(defaultSolver(), attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(),
 		Skew: x.o.ClockSkew}, true})
 	if err == nil && x.r.Verdict == evidence.Holds {
@@ -121,6 +137,9 @@ func (x *run) proveByPolygraph() error {
 // pruned polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that
 // is a fault.
 func (x *run) proveSnapshot() error {
+	if x.v.Ambiguous() || x.h.HasPredicates() {
+		return x.proveByReplay()
+	}
 	if x.tooManyInitial() {
 		return nil
 	}
@@ -172,8 +191,9 @@ func (x *run) proveOwn(own bool) error {
 	return x.proveByReplay()
 }
 
-// proveByReplay has replay prove a "no": which of several possible writers a read saw is no matter of a polygraph's
-// cycles, and where a closure is too large nothing else is left. What replay leaves unknown is unknown.
+// proveByReplay has replay prove a "no": which of several possible writers a read saw, or what a predicate operation
+// was based on, is no matter of a polygraph's cycles alone, and where a closure is too large nothing else is left. What
+// replay leaves unknown is unknown.
 func (x *run) proveByReplay() error {
 	r, err := ask(x.ctx, replayer{}, x.h, x.o)
 	switch {
@@ -196,6 +216,11 @@ func (x *run) proveFork(fork [2]uint32) error {
 		if t := x.v.WTxn[w]; t != history.None {
 			seed = append(seed, t)
 		}
+	}
+	if x.fallback {
+		k := x.v.WKey[fork[0]]
+		x.seed, x.rests = seed, [][2]uint32{{seed[0], k}, {seed[1], k}}
+		return nil
 	}
 	return x.proveFrom(seed, explain.Item)
 }

@@ -117,15 +117,48 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	for _, name := range []string{"viper", "polysi", "bc", "adya-si", "adya-si-full"} {
+	for _, name := range []string{"viper", "polysi", "bc", "bc-full", "adya-si", "adya-si-full"} {
 		if histtest.Whole() && (verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4) {
 			t.Errorf("the mix is lopsided: %v", verdicts)
 		}
 	}
 }
 
-var snapshotCheckers = []Checker{viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, adya{},
-	adya{full: true}}
+var snapshotCheckers = []Checker{viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{},
+	bc{full: true}, adya{}, adya{full: true}}
+
+// TestTooManyStarts: a graph with an edge for each pair of transactions is refused where it would not fit.
+func TestTooManyStarts(t *testing.T) {
+	b := history.NewBuilder()
+	for i := range 8 {
+		head := history.NewTxnHead()
+		head.Start, head.End = int64(10*i), int64(10*i+5)
+		b.Read(b.Key(history.IntValue(1)), history.Value{})
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		checker Checker
+		most    int
+		want    evidence.Verdict
+	}{
+		{bc{full: true}, 28, evidence.Holds}, {bc{full: true}, 27, evidence.Unknown}, {bc{}, 0, evidence.Holds},
+		{adya{full: true}, 28, evidence.Holds}, {adya{full: true}, 27, evidence.Unknown},
+		{adya{}, 15, evidence.Holds}, {adya{}, 6, evidence.Unknown},
+	} {
+		func() {
+			defer func(was int) { maxStarts = was }(maxStarts)
+			maxStarts = c.most
+			r, err := Run(context.Background(), c.checker, h, Options{Level: level.StrictSnapshotIsolation})
+			if err != nil || r.Verdict != c.want || r.Verdict == evidence.Unknown && r.Reason == "" {
+				t.Errorf("%s with up to %d start edges: %v, %v", c.checker.Info().Name, c.most, r, err)
+			}
+		}()
+	}
+}
 
 // TestSnapshotCatalogue: the anomalies of errata §5.1 at the snapshot levels.
 func TestSnapshotCatalogue(t *testing.T) {

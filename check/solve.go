@@ -19,10 +19,19 @@ func (x *run) liar() {
 // solved books a solver's work.
 func (x *run) solved(p *polygraph.Polygraph, a encode.Answer) {
 	s := &x.r.Stats
+	s.Theory = a.Stats.Theory
 	s.Variables, s.Clauses, s.Rounds = a.Stats.Vars, a.Stats.Clauses, a.Stats.Rounds
 	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagated,
 		a.Stats.Restarts
 	x.stage("solving")
+}
+
+// encode encodes what pruning left as the pipeline asks for.
+func (x *run) encode(enc encode.Encoding, p *polygraph.Polygraph) *encode.Problem {
+	q := enc.Encode(p)
+	x.r.Stats.Encoding = enc.Name
+	x.o.Pipeline.shape(q)
+	return q
 }
 
 // holds makes the commit order of a polygraph whose choices have been settled.
@@ -41,9 +50,12 @@ func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver,
 	own bool) error {
 	a := encode.Answer{Status: solver.Sat}
-	if len(p.Choices) > 0 || p.OpenBased() > 0 {
+	if unsettled(p) {
 		q := enc(p)
 		x.stage("encoding")
+		if x.notBased(p, q) {
+			return nil
+		}
 		a = back.solve(x.ctx, q)
 		x.solved(p, a)
 		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
@@ -71,6 +83,34 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 	return nil
 }
 
+// unsettled reports whether a solver has anything to settle.
+func unsettled(p *polygraph.Polygraph) bool {
+	return len(p.Choices) > 0 || p.OpenBased() > 0 || p.OpenOutcomes()
+}
+
+// notBased says so, with true, where an encoding leaves out what operations were based on.
+func (x *run) notBased(p *polygraph.Polygraph, q *encode.Problem) bool {
+	if q.Based || p.OpenBased() == 0 && !p.OpenOutcomes() {
+		return false
+	}
+	return x.unknown("encoding %s makes no clauses of predicate operations, nor of reads that several writes explain",
+		x.r.Stats.Encoding)
+}
+
+// openOutcomes reports whether it is a choice of a polygraph's whether some transactions committed: it is where no
+// predicate operation may have seen or missed them.
+func (x *run) openOutcomes() bool { return !x.fallback && len(x.v.Open) > 0 && x.v.Index == nil }
+
+// tooManyWriters makes the constraints of reads of several possible writers and of predicate operations, before
+// Combine, and gives up, with true, where they name too many.
+func (x *run) tooManyWriters(p *polygraph.Polygraph) bool {
+	what := "reads"
+	if x.v.Index != nil {
+		what = "reads and predicate operations"
+	}
+	return !p.Predicates(maxBased) && x.unknown("%s name more than %d writes that they may have seen", what, maxBased)
+}
+
 // unsolved says why a back end gave no answer.
 func (x *run) unsolved(a encode.Answer) {
 	if a.Reason != "" {
@@ -78,4 +118,46 @@ func (x *run) unsolved(a encode.Answer) {
 		return
 	}
 	x.stopped()
+}
+
+// combined is the polygraph of one attempt, with chains of writes for constraints; nil: the result says why there is
+// none. Cost: that of [polygraph.Polygraph.Combine].
+func (x *run) combined(at attempt) *polygraph.Polygraph {
+	if x.tooManyInitial() {
+		return nil
+	}
+	at.order.Outcomes = x.openOutcomes()
+	p := polygraph.New(x.v, at.level, at.order)
+	if x.tooManyWriters(p) {
+		return nil
+	}
+	if err := p.Combine(); err != nil {
+		x.unknown("too many pairs of chains of writes are open: listing them %v", err)
+		return nil
+	}
+	x.r.Stats.Constraints = p.Pairs + len(p.Based)
+	x.stage("construction")
+	return p
+}
+
+// settleOr is settle where a proof is not made of the cycles that the solver saw: no makes it.
+func (x *run) settleOr(p *polygraph.Polygraph, encoding encode.Encoding, no func() error) error {
+	a := encode.Answer{Status: solver.Sat}
+	if unsettled(p) {
+		q := x.encode(encoding, p)
+		x.stage("encoding")
+		if x.notBased(p, q) {
+			return nil
+		}
+		a = x.back.solve(x.ctx, q)
+		x.solved(p, a)
+	}
+	switch a.Status {
+	case solver.Sat:
+		return x.holds(p, a.Edges)
+	case solver.Unsat:
+		return no()
+	}
+	x.unsolved(a)
+	return nil
 }

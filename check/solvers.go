@@ -25,41 +25,48 @@ type Solver struct {
 // maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions in question.
 var maxEager = 20_000_000
 
-// eagerly solves the eager order encoding of the problem's polygraph in place of the problem.
-func eagerly(b func() solver.Backend) func(context.Context, *encode.Problem) encode.Answer {
+// closure reports whether the solver may use a closure that pruning left.
+func (s *Solver) closure() bool { return s.Theory == encode.TheoryClosure || s.Theory == theoryAuto }
+
+// backends make a back end for a problem.
+type backends func(q *encode.Problem) solver.Backend
+
+// eagerly solves the problem made eager.
+func eagerly(b backends) func(context.Context, *encode.Problem) encode.Answer {
 	return func(ctx context.Context, q *encode.Problem) encode.Answer {
-		if !q.Eager {
-			if n := encode.OrderClauses(q.P); n > maxEager {
-				return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d",
-					n, maxEager)}
-			}
-			q = encode.Order(q.P)
+		if n := encode.EagerClauses(q); n > maxEager {
+			return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d",
+				n, maxEager)}
 		}
-		return encode.Eager(ctx, q, b())
+		return encode.Eager(ctx, encode.MakeEager(q), b(q))
 	}
 }
 
 // Solvers returns all of them, the default first; a new back end is one line here.
 func Solvers() []Solver {
-	lazily := func(b func() solver.Backend) func(context.Context, *encode.Problem) encode.Answer {
-		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b()) }
+	lazily := func(b backends) func(context.Context, *encode.Problem) encode.Answer {
+		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b(q)) }
 	}
-	cdcl := func() solver.Backend { return solver.New(solver.Options{}) }
+	cdcl := func(q *encode.Problem) solver.Backend { return solver.New(q.Search.Solver) }
+	giniBack := func(*encode.Problem) solver.Backend { return gini.New() }
+	gopher := func(*encode.Problem) solver.Backend { return gophersat.New() }
 	return []Solver{
-		{"cdcl", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl", "closure",
-			encode.WithClosure},
-		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", "order", encode.WithOrder},
-		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", "lazy", lazily(cdcl)},
-		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", "lazy",
-			lazily(func() solver.Backend { return gini.New() })},
-		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat", "lazy",
-			lazily(func() solver.Backend { return gophersat.New() })},
+		{"cdcl", "isovet's own CDCL; cdcl-closure, or cdcl-pk where that would be large: \"theory\" says which", "cdcl",
+			theoryAuto, encode.WithClosure},
+		{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
+			encode.TheoryClosure, encode.OnlyClosure},
+		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", encode.TheoryOrder,
+			encode.WithOrder},
+		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", encode.TheoryLazy,
+			lazily(cdcl)},
+		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", encode.TheoryLazy,
+			lazily(giniBack)},
+		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat",
+			encode.TheoryLazy, lazily(gopher)},
 		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl",
-			"eager", eagerly(cdcl)},
-		{"gini-eager", "gini on the eager order encoding", "gini", "eager",
-			eagerly(func() solver.Backend { return gini.New() })},
-		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", "eager",
-			eagerly(func() solver.Backend { return gophersat.New() })},
+			encode.TheoryEager, eagerly(cdcl)},
+		{"gini-eager", "gini on the eager order encoding", "gini", encode.TheoryEager, eagerly(giniBack)},
+		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", encode.TheoryEager, eagerly(gopher)},
 	}
 }
 

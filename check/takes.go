@@ -26,7 +26,9 @@ type Takes struct {
 	// Predicates are the levels at which it takes predicate operations too; at its others it knows item operations
 	// only.
 	Predicates []level.Level
-	Lists      Lists
+	// ItemsOnly says why it takes none at any level, to stand behind a colon.
+	ItemsOnly string
+	Lists     Lists
 	// Unknown says of which transactions of unknown outcome it can tell whether they committed.
 	Unknown Outcomes
 	// Duplicates: reads that several writes could explain, as one value was written to a key by several transactions.
@@ -50,9 +52,11 @@ type Outcomes uint8
 
 const (
 	// they committed where somebody read from them; where that does not tell, it does not decide
-	OutcomesRead    Outcomes = iota
-	OutcomesTried            // besides, it decides where the answer is the same whether they committed or not
-	OutcomesDecided          // it decides over all ways that they can have ended
+	OutcomesRead Outcomes = iota
+	// besides, it decides over all ways that they can have ended, but beside predicate operations or lists only where
+	// the answer is the same whether they committed or not
+	OutcomesTried
+	OutcomesDecided // it decides over all ways that they can have ended
 )
 
 func (u Outcomes) String() string { return [...]string{"read", "tried", "decided"}[u] }
@@ -102,16 +106,25 @@ func refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(orderLevels, l):
 		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s",
 			in.Name, l)
-	case in.Takes.Lists == ListsRefused && (h.HasLists() || predicates):
+	case h.HasLists() && in.Takes.Lists == ListsRefused:
 		return fmt.Sprintf("lists or predicate operations: %s checks registers", in.Name)
-	case h.HasLists() && h.HasPredicates() && (in.Takes.Lists != ListsBeside || predicates):
+	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:
+		return fmt.Sprintf("predicate operations beside lists: %s takes the one or the other", in.Name)
+	case h.HasLists() && predicates:
 		return fmt.Sprintf("predicate operations beside lists: %s checks item operations only", in.Name)
 	case !h.HasLists() && !in.Takes.Items:
 		return fmt.Sprintf("no lists: %s reads the order of versions off append-only lists", in.Name)
 	case predicates && l == level.RepeatableRead:
 		return noRepeatable
 	case predicates:
-		return fmt.Sprintf("predicate operations: %s checks item operations only", in.Name)
+		return fmt.Sprintf("predicate operations: %s checks item operations only%s", in.Name, in.Takes.itemsOnly())
 	}
 	return ""
+}
+
+func (t *Takes) itemsOnly() string {
+	if t.ItemsOnly == "" {
+		return ""
+	}
+	return ": " + t.ItemsOnly
 }

@@ -37,6 +37,9 @@ func (vbox) Info() Info {
 		Name: "vbox", Paper: "Vbox", Levels: serialLevels, Solvers: solverNames(),
 		Takes: Takes{Items: true, Predicates: serialLevels, Unknown: OutcomesTried, Duplicates: true},
 		About: "polygraph with time dependencies, compact transitive closure, one variable a constraint",
+		Settings: []Setting{{SettingClosure, Closures()}, {SettingPruning, Prunings()},
+			{SettingEncoding, Pipeline{}.EncodingNames()}, {SettingPhase, Phases()},
+			{SettingAtMostOne, AtMostOnes()}, {SettingTechnique, Techniques()}},
 	}
 }
 
@@ -44,26 +47,23 @@ func (vbox) Info() Info {
 //
 // Source: [Vbox] §4; Theorem 4.2 as errata V8 corrects it.
 func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	if err := o.Pipeline.validate(); err != nil {
-		return nil, err
-	}
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
 		return x.r, err
 	}
 	_, missing := polygraph.MissingTime(h)
-	return x.r, x.inTurn(attempts(o, !missing))
+	return x.r, x.inTurn(attempts(o, !missing), func(a attempt) error { return x.pipeline(x.back, a) })
 }
 
-// inTurn puts the questions of todo, the last the level's own, until one is answered.
-func (x *run) inTurn(todo []attempt) error {
-	if len(x.v.LeftOut)+len(x.v.Open) > 0 {
+// inTurn puts the questions of todo, the last the level's own, until pipeline answers one.
+func (x *run) inTurn(todo []attempt, pipeline func(a attempt) error) error {
+	if len(x.v.LeftOut)+len(x.v.Open) > 0 && !x.openOutcomes() {
 		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others
 		// wrote too. Without what they could explain, a "no" of the level's own is one whether they committed or not;
 		// else an order without them will do.
 		ask := todo[len(todo)-1]
 		ask.order.Relaxed = true
-		if err := x.pipeline(x.back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
+		if err := pipeline(ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
 			return err
 		}
 		x.r.Verdict, x.r.Order = evidence.Unknown, nil
@@ -72,7 +72,7 @@ func (x *run) inTurn(todo []attempt) error {
 		}
 	}
 	for _, a := range todo {
-		if err := x.pipeline(x.back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
+		if err := pipeline(a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 			return err
 		}
 	}
@@ -100,6 +100,14 @@ type attempt struct {
 // attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where
 // the level does not ask for session order, with that.
 func attempts(o Options, timed bool) []attempt {
+	all := everyAttempt(o, timed && (o.Pipeline.Technique != noTimeEdges || o.Level.RealTime()))
+	if o.Pipeline.Technique == noStrictFirst {
+		return all[len(all)-1:]
+	}
+	return all
+}
+
+func everyAttempt(o Options, timed bool) []attempt {
 	if timed {
 		a := []attempt{{o.Level, polygraph.Options{RealTime: true, Skew: o.ClockSkew}, o.Level.RealTime()}}
 		if o.Level.RealTime() {
@@ -121,9 +129,11 @@ func attempts(o Options, timed bool) []attempt {
 // level's own, it leaves the verdict open, without a reason.
 func (x *run) pipeline(back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
+	a.order.Outcomes = x.openOutcomes() && !a.order.Relaxed
 	a.order.AtMostOne = x.o.Pipeline.AtMostOne == "on"
 	// Predicate constraints ask for the order of any two writes, and what was asked for by name is done.
-	if x.v.Index == nil && len(x.v.Amb) == 0 && x.o.Pipeline.Closure == "" && x.o.Pipeline.Pruning == "" {
+	if x.v.Index == nil && len(x.v.Amb) == 0 && x.o.Pipeline.Closure == "" && x.o.Pipeline.Pruning == "" &&
+		x.o.Pipeline.Technique != noAvoidance {
 		if a.order.Most = fewPairs; a.order.RealTime {
 			a.order.Most = fewTimed
 		}
@@ -151,7 +161,7 @@ func (x *run) pipeline(back Solver, a attempt) error {
 	if x.tooMany(p.ListBytes()) {
 		return nil
 	}
-	if a.order.RealTime {
+	if a.order.RealTime && x.o.Pipeline.Technique != noAvoidance {
 		p.Overlapping()
 	} else {
 		p.AllPairs()
@@ -207,7 +217,7 @@ func (x *run) pipeline(back Solver, a attempt) error {
 
 // search encodes and solves what pruning left.
 func (x *run) search(p *polygraph.Polygraph, back Solver, a attempt, reach closure.Dynamic) error {
-	enc := x.o.Pipeline.encoding()
+	enc := x.o.Pipeline.encoding("vbox")
 	if n := p.OpenEdges(); n > fewEdges {
 		if err := room.For(float64(n) * edgeBytes); err != nil {
 			x.unknown("%d edges of %d open choices are too many to be searched: that %v", n, len(p.Choices), err)
@@ -221,8 +231,7 @@ func (x *run) search(p *polygraph.Polygraph, back Solver, a attempt, reach closu
 		}
 	}
 	return x.settle(p, func(p *polygraph.Polygraph) *encode.Problem {
-		q := enc.Encode(p)
-		x.o.Pipeline.setPhase(q)
+		q := x.encode(enc, p)
 		q.Reach = reach
 		return q
 	}, back, a.own)
@@ -338,9 +347,10 @@ func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 			how = pruneRounds
 		}
 	}
-	if how == pruneNone && (x.o.Pipeline.Closure == "" || back.Theory != "closure") {
+	if how == pruneNone && (x.o.Pipeline.Closure == "" || !back.closure()) {
 		return nil, nil, p.KnownCycle() != nil, nil
 	}
+	x.r.Stats.Closure = string(kind)
 	for {
 		x.stage("pruning")
 		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
@@ -352,6 +362,7 @@ func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 			return nil, nil, false, nil
 		}
 		if errors.Is(err, closure.ErrTooLarge) {
+			x.r.Stats.Closure = ""
 			return nil, nil, p.KnownCycle() != nil, nil
 		}
 		if err != nil || cyc != nil {

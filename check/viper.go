@@ -1,15 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"isovet/closure"
-	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/polygraph"
-	"isovet/solver"
 )
 
 // viper is Viper: snapshot isolation as the acyclicity of a graph of begins and commits, with a choice for each two
@@ -20,8 +19,12 @@ type viper struct {
 
 func (c viper) Info() Info {
 	in := Info{
-		Name: "viper", Paper: "Viper", Levels: snapshotLevels, Solvers: solverNames(), Takes: Takes{Items: true},
+		Name: "viper", Paper: "Viper", Levels: snapshotLevels, Solvers: solverNames(),
+		Takes: Takes{Items: true, Predicates: snapshotLevels, Unknown: OutcomesTried, Duplicates: true},
 		About: "BC-polygraph: begins and commits, a choice a writer pair, pruned over the full closure",
+		Settings: []Setting{{SettingClosure, []string{"purdom", "warshall"}},
+			{SettingEncoding, encodingFirst("vbox")}, {SettingPhase, Phases()},
+			{SettingTechnique, searchTechniques()}},
 	}
 	if c.bySessions {
 		in.Name = "viper-sessions"
@@ -36,53 +39,61 @@ func (c viper) Info() Info {
 //
 // Source:  [Viper]; [BCGraphs] §6 names it for unknown version orders. Differs: read-modify-writes are combined to
 // chains as in Cobra; pruning as there; isovet's solvers stand in for MonoSAT.
+// Reads of several possible writers are constraints as in cobra, and so is what predicate operations missed, or
+// overwrote blindly (errata V16 to V18): based on a version, the operation's begin comes after its writer's commit, and
+// before the commit of each later writer that the operation did not see.
 func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
 		return x.r, err
 	}
-	if x.bySessions = c.bySessions; x.tooManyInitial() {
-		return x.r, nil
+	x.bySessions = c.bySessions
+	own := attempt{o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew}, true}
+	return x.r, x.inTurn([]attempt{own}, func(a attempt) error { return c.pipeline(x, a) })
+}
+
+// pipeline puts one question; see run.pipeline.
+func (c viper) pipeline(x *run, at attempt) error {
+	no := func() error {
+		if !at.own {
+			return nil
+		}
+		return x.proveSnapshot()
 	}
-	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
-	if err := p.Combine(); err != nil {
-		x.unknown("too many pairs of chains of writes are open: listing them %v", err)
-		return x.r, nil
+	p := x.combined(at)
+	if p == nil {
+		return nil
 	}
-	x.r.Stats.Constraints = p.Pairs
-	x.stage("construction")
+	if m, ok := p.Mismatch(); ok {
+		x.violated(m)
+		return nil
+	}
+	if p.Baseless() != nil {
+		return no()
+	}
 	switch refuted, err := pruneByRounds(x, p); {
 	case err != nil || x.r.Reason != "":
-		return x.r, err
+		return err
 	case refuted:
-		return x.r, x.proveSnapshot()
+		return no()
 	}
-	a := encode.Answer{Status: solver.Sat}
-	if len(p.Choices) > 0 {
-		q := encode.Vbox(p)
-		x.stage("encoding")
-		a = x.back.solve(ctx, q)
-		x.solved(p, a)
-	}
-	switch a.Status {
-	case solver.Sat:
-		return x.r, x.holds(p, a.Edges)
-	case solver.Unsat:
-		return x.r, x.proveSnapshot()
-	}
-	x.unsolved(a)
-	return x.r, nil
+	return x.settleOr(p, x.o.Pipeline.encoding("vbox"), no)
 }
 
 // pruneByRounds settles what reachability settles, over a closure that is computed anew each round. Where the closure
 // would be too large, nothing is pruned.
 func pruneByRounds(x *run, p *polygraph.Polygraph) (refuted bool, err error) {
 	defer func() {
-		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
+		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
 		x.stage("pruning")
 	}()
+	build := closure.Purdom
+	if x.o.Pipeline.Closure == "warshall" {
+		build = closure.Warshall
+	}
+	x.r.Stats.Closure = cmp.Or(x.o.Pipeline.Closure, "purdom")
 	for {
-		reach, err := x.pruned(p, maxClosure, closure.Purdom)
+		reach, err := x.pruned(p, maxClosure, build)
 		switch {
 		case errors.Is(err, closure.ErrStopped):
 			x.stopped()

@@ -118,13 +118,14 @@ const (
 	KindWarshall     Kind = "warshall"
 	KindPurdom       Kind = "purdom"
 	KindItaliano     Kind = "italiano"
+	KindAlgorithm1   Kind = "algorithm-1"
 	KindPurdomPlus   Kind = "purdom+"
 	KindItalianoPlus Kind = "italiano+"
 )
 
 // Kinds lists all kinds, slowest first.
 func Kinds() []Kind {
-	return []Kind{KindWarshall, KindPurdom, KindItaliano, KindItalianoPlus, KindPurdomPlus}
+	return []Kind{KindWarshall, KindPurdom, KindItaliano, KindAlgorithm1, KindItalianoPlus, KindPurdomPlus}
 }
 
 // New builds a closure of the given kind. If the input has a cycle, the closure is nil and the cycle
@@ -139,10 +140,13 @@ func New(kind Kind, in Input, opt Options) (Dynamic, []Step, error) {
 		build = Purdom
 	case KindItaliano:
 		build = Italiano
-	case KindPurdomPlus, KindItalianoPlus:
+	case KindPurdomPlus, KindItalianoPlus, KindAlgorithm1:
 		buildCompact := PurdomPlus
-		if kind == KindItalianoPlus {
+		switch kind {
+		case KindItalianoPlus:
 			buildCompact = ItalianoPlus
+		case KindAlgorithm1:
+			buildCompact = Algorithm1
 		}
 		c, cycle, err := buildCompact(in, opt)
 		if c == nil {

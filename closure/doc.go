@@ -23,8 +23,8 @@
 //
 // Both follow from the time lemma (graph.TimeBounds): u reaches x iff it does so by known and added
 // edges alone, or earliest end below u < latest start above x. Rows start at a word boundary of the
-// rank space, so merging rows is OR without shifts. It is built by [PurdomPlus] (all edges at once)
-// or [ItalianoPlus] (edge by edge).
+// rank space, so merging rows is OR without shifts. It is built by [PurdomPlus] (all edges at once),
+// [ItalianoPlus] (edge by edge) or, to be compared with, [Algorithm1] (as Vbox prints it).
 //
 // [Sessions] is for graphs without times that few chains cover, such as sessions: what reaches a node
 // is one number a chain.

@@ -198,6 +198,13 @@ func TestV21Algorithm1(t *testing.T) {
 		if pair, bad := wrongPair(p, func(i, j int) bool { return c.Reaches(int32(i), int32(j)) }); bad {
 			t.Fatalf("seed %d, %s: PurdomPlus: %s", seed, p, pair)
 		}
+		// The one that is measured in Figure 8a.
+		if c, _, err = Algorithm1(p.in, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if pair, bad := wrongPair(p, func(i, j int) bool { return c.Reaches(int32(i), int32(j)) }); bad {
+			t.Fatalf("seed %d, %s: Algorithm1: %s", seed, p, pair)
+		}
 	})
 	t.Logf("%d graphs; wrong with line 22, 16, 14 as printed: %v", graphs, wrong[1:])
 	for d := line22; d <= line14; d++ {

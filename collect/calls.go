@@ -21,12 +21,15 @@ type callRec struct {
 	why     string // the database refused
 	// of one that was refused, which is no operation of the history
 	start, end int64
+	// before are those just before it that are none either: savepoints, and what was undone.
+	before []callRec
 }
 
 // endRec is how a transaction ended, beside what txnRec has.
 type endRec struct {
-	why    string   // the database's words, if it refused
-	failed *callRec // the operation that was refused; nil: none, or begin or commit
+	why    string    // the database's words, if it refused
+	failed *callRec  // the operation that was refused; nil: none, or begin or commit
+	undone []callRec // those before it, or before the end, that are no part of the history
 }
 
 // call keeps an operation that has been done; o is what the log has of it, seen says that it stands there.
@@ -36,9 +39,11 @@ func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	k.op.Row, k.op.Where, k.op.Set = slices.Clone(op.Row), slices.Clone(op.Where), slices.Clone(op.Set)
 	k.op.Found = nil
 	switch {
-	case op.Where != nil || op.Kind >= workload.ReadWhere:
+	case op.Where != nil || op.Kind.Conditional():
 		k.found, k.change = c.found, c.change
 		k.change.Set, k.version = k.op.Set, c.change.Version
+	case op.IfAbsent:
+		k.version = c.change.Version
 	case o.value.Kind == history.Row:
 		k.version = c.log.cells[o.value.N]
 	case o.value.Kind == history.Int:
@@ -50,7 +55,22 @@ func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	}
 	if seen {
 		c.failed = nil
+		k.before, c.undone = c.undone, nil
 		c.log.calls = append(c.log.calls, k)
+	}
+}
+
+// told hands over the calls of a transaction in their order, those that are no part of the history among them.
+func (t *txnRec) told(l *log, e *endRec, f func(k *callRec)) {
+	for i := t.off; i < t.off+t.n; i++ {
+		k := &l.calls[i]
+		for j := range k.before {
+			f(&k.before[j])
+		}
+		f(k)
+	}
+	for j := range e.undone {
+		f(&e.undone[j])
 	}
 }
 
@@ -148,15 +168,16 @@ func (r *run) events(ids []int64) (out []Event) {
 			out = append(out, ev)
 		}
 		// When begin was answered is not kept.
-		add(t.start, t.start, "", "", false, say.begin())
-		for i := t.off; i < t.off+t.n; i++ {
-			k := &l.calls[i]
-			add(k.start, k.end, "", say.got(k), k.locks, say.call(k)...)
+		if begin := say.begin(t.access); begin != "" {
+			add(t.start, t.start, "", "", false, begin)
 		}
+		t.told(l, e, func(k *callRec) { add(k.start, k.end, "", say.got(k), k.locks, say.call(k)...) })
 		if k := e.failed; k != nil {
 			add(k.start, k.end, k.why, "", k.locks, say.call(k)...)
 		}
 		switch {
+		case t.access == workload.Alone:
+			aloneEvent(&out[len(out)-1], t, e)
 		case t.status == history.Aborted && (e.failed != nil || e.why == ""):
 			add(t.commit, t.end, "", "", false, "rollback")
 		case t.status == history.Unknown:
@@ -191,9 +212,9 @@ func (r *run) words() words {
 	return w
 }
 
-func (w words) begin() string {
+func (w words) begin(a workload.Access) string {
 	if w.st != nil && w.st.Begin != "" {
-		return w.st.Begin
+		return w.st.BeginAs(a)
 	}
 	return "begin"
 }
@@ -211,6 +232,9 @@ func (w words) call(k *callRec) []string {
 	op := &k.op
 	t := &w.r.tables[op.Key.Table()]
 	key, table, pk := int64(op.Key), op.Key.Table(), op.Key.PK()
+	if op.Kind == workload.Savepoint || op.Kind == workload.RollbackTo {
+		return w.st.Saving(op.Kind == workload.RollbackTo)
+	}
 	if w.st == nil {
 		return []string{strings.TrimSpace(w.r.verb(op, k.version))}
 	}
@@ -229,9 +253,16 @@ func (w words) call(k *callRec) []string {
 	case workload.Read:
 		return w.st.GetRow(table, pk, op.ForUpdate)
 	case workload.Write:
+		if op.IfAbsent {
+			return w.st.InsertRow(table, pk, append([]int64{k.version}, op.Row...))
+		}
 		return w.st.PutRow(table, pk, append([]int64{k.version}, op.Row...))
 	case workload.Delete:
-		return w.st.DeleteRow(table, pk)
+		look := w.st.GetRow(table, pk, true)
+		if k.op.Absent {
+			return look
+		}
+		return append(look, w.st.DeleteRow(table, pk)...)
 	}
 	return w.st.Where(table, op.Where, k.change, k.found)
 }
@@ -251,6 +282,9 @@ func (r *run) verb(op *workload.Op, version int64) string {
 		}
 		return "read " + name
 	case workload.Write:
+		if op.IfAbsent {
+			return fmt.Sprintf("insert %s, if nothing is in the way: version %d, %s", name, version, value)
+		}
 		return fmt.Sprintf("write %s: version %d, %s", name, version, value)
 	case workload.Delete:
 		return fmt.Sprintf("delete %s: version %d", name, version)
@@ -282,6 +316,14 @@ func (w words) got(k *callRec) string {
 		return b.String() + ")"
 	}
 	switch k.op.Kind {
+	case workload.Write:
+		if k.op.IfAbsent && k.op.Absent {
+			return "not inserted: a row is in the way"
+		}
+	case workload.Delete:
+		if k.op.Absent {
+			return "no row"
+		}
 	case workload.Read:
 		switch {
 		case t.List:

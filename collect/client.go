@@ -31,12 +31,18 @@ type client struct {
 	// With Config.KeepCalls: what the last operation with a condition found and did.
 	found  []driver.Match
 	change driver.Change
-	failed *callRec // the operation of the transaction under way that was refused
-	why    string   // why the transaction under way was refused
+	failed *callRec  // the operation of the transaction under way that was refused
+	saved  int       // length of log.ops at the savepoint
+	undone []callRec // with Config.KeepCalls: what was done since the last call of the log that is no part of it
+	why    string    // why the transaction under way was refused
+	alone  bool      // the operation under way is a transaction by itself
+	// unmades are the reasons of attempts that did not commit.
+	unmades map[abortKey]*Abort
 	// For a run in parts: what was counted of transactions that the log has forgotten, logs for live.
 	tallies map[string]*tally
 	mu      sync.Mutex // of older, and of published where there are some
 	older   []log
+	watched
 	// For live: no transaction that is not published begins before since.
 	since     atomic.Int64
 	published atomic.Pointer[log]
@@ -58,7 +64,9 @@ func (c *client) value() int64 {
 // drop closes the connection.
 func (c *client) drop() {
 	if c.sess != nil {
+		c.enter(closing)
 		c.sess.Close()
+		c.leave()
 		c.sess = nil
 	}
 }
@@ -135,7 +143,8 @@ func (c *client) draw() error {
 
 func writes(ops []workload.Op) bool {
 	for i := range ops {
-		if ops[i].Kind != workload.Read || ops[i].ForUpdate {
+		reads := ops[i].Kind == workload.Read || ops[i].Kind == workload.ReadWhere
+		if !reads || ops[i].ForUpdate || ops[i].ForShare {
 			return true
 		}
 	}
@@ -174,8 +183,17 @@ func (c *client) attempt() ended {
 	t := &c.txn
 	t.Reset()
 	x := c.newTxn(t.Name)
-	if err := c.sess.Begin(); err != nil {
-		return c.refused(&x, err, "begin")
+	x.access = t.Access
+	if alone, err := c.canBeAlone(t); err != nil {
+		return c.refused(x, err, "begin")
+	} else if alone {
+		return c.attemptAlone(x)
+	}
+	if x.access == workload.Alone { // begun like others
+		x.access, t.Access = workload.ReadWrite, workload.ReadWrite
+	}
+	if err := c.begin(t.Access); err != nil {
+		return c.refused(x, err, "begin")
 	}
 	for {
 		n := len(t.Ops)
@@ -186,52 +204,51 @@ func (c *client) attempt() ended {
 		t.Stage++
 		for i := n; i < len(t.Ops); i++ {
 			if c.r.stop.Load() {
-				c.giveUp(&x)
+				c.giveUp(x)
 				return stopped
 			}
 			if c.r.cfg.Think > 0 {
 				time.Sleep(c.r.cfg.Think)
 			}
 			if err := c.do(&t.Ops[i]); err != nil {
-				return c.refused(&x, err, "an operation")
+				return c.refused(x, err, "an operation")
 			}
 		}
 	}
 	x.commit = c.r.now()
 	if t.Rollback {
-		if err := c.sess.Rollback(); err != nil {
-			c.drop()
-		}
+		c.rollback()
 		x.end, x.status = c.r.now(), history.Aborted
-		c.write(x)
+		c.write(*x)
 		c.r.aborted.Add(1)
+		c.unmade(ByClient, "", "", false)
 		return rolledBack
 	}
 	if p := c.r.partial; p != nil {
 		var err error
-		if c.intent, c.open, err = p.intend(&c.log, &x); err != nil {
+		if c.intent, c.open, err = p.intend(&c.log, x); err != nil {
 			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
-			c.giveUp(&x)
+			c.giveUp(x)
 			return stopped
 		}
 	}
-	err := c.sess.Commit()
+	err := c.commit()
 	x.end = c.r.now()
 	if err == nil {
-		c.write(x)
+		c.write(*x)
 		c.r.committed.Add(1)
 		return committed
 	}
-	return c.uncommitted(&x, err)
+	return c.uncommitted(x, err)
 }
 
 // newTxn begins an attempt.
-func (c *client) newTxn(name string) txnRec {
-	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: name, session: c.id,
+func (c *client) newTxn(name string) *txnRec {
+	c.x = txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: name, session: c.id,
 		node: int32(c.node), startTS: history.NoTime, commitTS: history.NoTime}
-	c.since.Store(x.start)
-	c.failed, c.why = nil, ""
-	return x
+	c.since.Store(c.x.start)
+	c.failed, c.why, c.under, c.saved, c.undone = nil, "", true, len(c.log.ops), nil
+	return &c.x
 }
 
 // uncommitted ends an attempt whose commit failed.
@@ -244,6 +261,7 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 	x.status, x.end = history.Unknown, history.NoTime
 	c.write(*x)
 	c.r.unknown.Add(1)
+	c.unmadeBy(class, err, true)
 	c.drop()
 	if class == driver.Fatal {
 		c.r.fail(fmt.Errorf("commit: %w", err))
@@ -255,14 +273,13 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 // refused ends an attempt that has had no effect.
 func (c *client) refused(x *txnRec, err error, where string) ended {
 	c.why = err.Error()
-	class := c.r.target.db.Classify(err)
+	class := c.r.class(err)
+	c.unmadeBy(class, err, false)
 	if x.commit == history.NoTime {
 		x.commit = c.r.now()
 	}
 	if class == driver.Aborted || class == driver.Unclear {
-		if err := c.sess.Rollback(); err != nil {
-			c.drop()
-		}
+		c.rollback()
 	} else {
 		c.drop()
 	}
@@ -279,22 +296,22 @@ func (c *client) refused(x *txnRec, err error, where string) ended {
 // giveUp rolls back because the run is over.
 func (c *client) giveUp(x *txnRec) {
 	x.commit = c.r.now()
-	if err := c.sess.Rollback(); err != nil {
-		c.drop()
-	}
+	c.rollback()
 	x.end, x.status = c.r.now(), history.Aborted
 	c.writeIfAny(*x)
 	c.r.aborted.Add(1)
+	c.unmade(AtEnd, "", "", false)
 }
 
 // write puts a transaction into the log.
 func (c *client) write(x txnRec) {
+	c.under = false
 	if c.r.cfg.NoRecord {
 		return
 	}
 	c.log.end(x)
 	if c.r.cfg.KeepCalls {
-		c.log.ends = append(c.log.ends, endRec{c.why, c.failed})
+		c.log.ends = append(c.log.ends, endRec{c.why, c.failed, c.undone})
 	}
 	if p := c.r.partial; p != nil {
 		if err := p.ended(&c.log, &x, c.intent, c.open); err != nil {
@@ -326,33 +343,49 @@ func (c *client) writeIfAny(x txnRec) {
 	}
 }
 
-// do runs an operation, writes it down, and gives the workload what it found. A write whose answer was lost is written
-// down too: others may have seen it.
+// do runs an operation, writes it down, and gives the workload what it found.
 func (c *client) do(op *workload.Op) error {
-	o := opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now(),
-		locks: op.ForUpdate && op.Kind == workload.Read && c.r.locks}
-	var err error
-	switch t := &c.r.tables[op.Key.Table()]; {
-	case t.List:
-		err = c.doList(op, &o)
-	case t.Columns != nil:
-		err = c.doColumns(op, &o, t)
-	default:
-		err = c.doPlain(op, &o)
+	o := &c.o
+	*o = opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now(),
+		locks: op.ForUpdate && (op.Kind == workload.Read || op.Kind == workload.ReadWhere) && c.r.locks ||
+			op.ForShare && op.Kind == workload.ReadWhere && c.r.shares}
+	c.doing = op
+	if op.Kind == workload.Savepoint || op.Kind == workload.RollbackTo {
+		return c.saving(op, o)
 	}
+	c.enter(operating)
+	err := c.send(op, o)
+	c.leave()
+	lost := err != nil && (c.alone || c.r.target.db.Classify(err) == driver.Lost)
+	c.note(op, o, err, lost)
+	return err
+}
+
+// send has the database do an operation.
+func (c *client) send(op *workload.Op, o *opRec) error {
+	t := &c.r.tables[op.Key.Table()]
+	switch {
+	case t.List:
+		return c.doList(op, o)
+	case t.Columns != nil:
+		return c.doColumns(op, o, t)
+	}
+	return c.doPlain(op, o, t)
+}
+
+// note writes an operation down. A write whose answer was lost is written down too: others may have seen it.
+func (c *client) note(op *workload.Op, o *opRec, err error, lost bool) {
 	o.end = c.r.now()
 	if c.r.cfg.NoRecord {
-		return err
+		return
 	}
-	seen := err == nil || (o.kind == history.Write || o.kind == history.Append) &&
-		c.r.target.db.Classify(err) == driver.Lost
+	seen := err == nil || (o.kind == history.Write || o.kind == history.Append) && lost
 	if seen {
-		c.log.add(o)
+		c.log.add(*o)
 	}
 	if c.r.cfg.KeepCalls {
-		c.call(op, &o, seen, err)
+		c.call(op, o, seen, err)
 	}
-	return err
 }
 
 // errNoSuch is for operations that a table of the workload's cannot have.
@@ -361,7 +394,7 @@ func (c *client) errNoSuch(op *workload.Op) error {
 		driver.ErrUnsupported, c.r.what, op.Kind)
 }
 
-func (c *client) doPlain(op *workload.Op, o *opRec) error {
+func (c *client) doPlain(op *workload.Op, o *opRec, t *workload.Table) error {
 	switch op.Kind {
 	case workload.Read:
 		row, found, err := c.sess.Get(int64(op.Key), op.ForUpdate)
@@ -374,32 +407,15 @@ func (c *client) doPlain(op *workload.Op, o *opRec) error {
 		}
 		return nil
 	case workload.Write, workload.Delete:
-		row := driver.Row{Version: c.value(), Payload: op.Payload, Wide: op.Row, Dead: op.Kind == workload.Delete}
+		row := driver.Row{Payload: op.Payload, Wide: op.Row, Dead: op.Kind == workload.Delete}
+		if row.Version = op.Payload; !t.Counter {
+			row.Version = c.value()
+		}
 		o.kind, o.value = history.Write, history.IntValue(row.Version)
-		return c.sess.Put(int64(op.Key), row)
-	}
-	return c.errNoSuch(op)
-}
-
-func (c *client) doList(op *workload.Op, o *opRec) error {
-	switch op.Kind {
-	case workload.Read:
-		elements, found, err := c.sess.List(nil, int64(op.Key))
-		if err != nil {
+		if err := c.announce(o); err != nil {
 			return err
 		}
-		if op.Absent = !found; found {
-			o.kind, o.ext = history.ReadList, int32(len(c.log.lists))
-			list := make([]history.Value, len(elements))
-			for i, e := range elements {
-				list[i] = history.IntValue(e)
-			}
-			c.log.lists = append(c.log.lists, list)
-		}
-		return nil
-	case workload.Append:
-		o.kind, o.value = history.Append, history.IntValue(c.value())
-		return c.sess.Append(int64(op.Key), o.value.N)
+		return c.sess.Put(int64(op.Key), row)
 	}
 	return c.errNoSuch(op)
 }
@@ -425,12 +441,29 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	case workload.Write:
 		row := append([]int64{c.value()}, op.Row...)
 		o.kind, o.value = history.Write, c.log.row(row)
+		c.change.Version = row[0]
+		if i, ok := c.sess.(driver.Inserter); ok && op.IfAbsent {
+			inserted, err := i.InsertRow(table, pk, row)
+			if op.Absent = err == nil && !inserted; op.Absent { // what is certain: nobody else writes to the key
+				o.kind, o.value, o.locks = history.Read, history.Value{}, c.r.locks
+			}
+			return err
+		}
+		if err := c.announce(o); err != nil {
+			return err
+		}
 		return s.PutRow(table, pk, row)
 	case workload.Delete:
+		// A delete that finds no row has written nothing, whatever others have put there meanwhile.
+		row, err := s.GetRow(table, pk, true)
+		if op.Absent = row == nil; err != nil || op.Absent {
+			o.locks = c.r.locks
+			return err
+		}
 		o.kind = history.Write
 		return s.DeleteRow(table, pk)
 	case workload.ReadWhere:
-		o.kind = history.PredRead
+		o.kind, change = history.PredRead, driver.Change{Lock: op.ForUpdate, Share: op.ForShare}
 	case workload.UpdateWhere:
 		o.kind, change = history.PredWrite, driver.Change{Set: op.Set, Version: c.value()}
 	case workload.DeleteWhere:

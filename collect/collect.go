@@ -49,6 +49,7 @@ type Config struct {
 	Timestamps bool
 	// Fault is done to the servers while the run lasts.
 	Fault Fault
+	Send  string // how statements are sent, one of driver.Sender's ways; "": as the URL says
 	// Timeout bounds each answer of a server; 0: 10 s.
 	Timeout time.Duration
 	// Patience is how long a session tries to reach a database that is gone; 0: 30 s.
@@ -70,6 +71,8 @@ type Config struct {
 	// program is killed: isovet reads it as a history. It is begun anew by each run, lacks the database's timestamps,
 	// and stays when the run has ended: the caller removes it once it has the history safe.
 	Partial string
+	ahead   *ahead        // of a hunt
+	grace   time.Duration // how long sessions may take to end once the time is up; 0: Timeout
 	// Rotate, if set, has the recording go to the parts of a folder, and not into the Result.
 	Rotate *Rotate
 }
@@ -122,6 +125,9 @@ func (c *Config) validate() error {
 		c.Values > 0):
 		return errors.New("a workload of your own SQL statements cannot be watched while it runs, and has no " +
 			"timestamps of the database and no values of its own; expected none of these")
+	case c.Own != nil && c.Fault.Kind == Schema:
+		return fmt.Errorf("fault %v is for isovet's own tables; expected no workload of your own SQL statements",
+			c.Fault)
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
 	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:
@@ -133,7 +139,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs),
 			c.withDefaults().Sessions)
 	}
-	return c.validateRotate()
+	return errors.Join(c.Fault.validate(), c.validateRotate())
 }
 
 // Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the
@@ -154,6 +160,8 @@ type Target struct {
 	opt     driver.Options
 	cluster *server.Cluster // nil: it was there before
 	closed  sync.Once
+	hung    hung
+	urls    []string // of the nodes
 }
 
 // Open starts the server if c asks for that, and opens the database. Close must be called.
@@ -174,19 +182,24 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 			return nil, errors.New("a server to start is one database; expected no other with it")
 		}
 		c.tell(Progress{Stage: "starting " + urls[0]})
-		if t.cluster, err = server.Start(ctx, urls[0]); err != nil {
+		if t.cluster, err = server.StartWith(ctx, urls[0], c.Fault.options()); err != nil {
 			return nil, err
 		}
 		urls, t.opt.Nodes = t.cluster.URLs, t.cluster.Names
-	} else if c.Fault.Kind == Kill || c.Fault.Kind == Pause {
+	} else if c.Fault.Ours() {
 		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database "+
 			"such as postgres:start", c.Fault)
 	}
+	t.urls = urls
 	if t.db, err = driver.Open(ctx, urls, t.opt); err != nil {
 		return nil, err
 	}
 	if c.Fault.Kind == Partition && !t.db.Partition(0, false) {
 		return nil, fmt.Errorf("fault %v: there is no network between this program and %s", c.Fault, t.db.Info().Name)
+	}
+	if i := t.db.Info(); c.Fault.Kind == Schema && driver.SchemaChanges(i.Dialect, driver.Data{}) == nil {
+		return nil, fmt.Errorf("%w: fault %v: no changes of the schema are known for %s; expected PostgreSQL, "+
+			"MariaDB, MySQL, SQLite, or what speaks their SQL", driver.ErrUnsupported, c.Fault, i.Name)
 	}
 	return t, nil
 }
@@ -202,7 +215,7 @@ func (t *Target) Close() (err error) {
 			return
 		}
 		if t.db != nil {
-			err = t.db.Close()
+			err = t.hung.close(t.db, t.opt.Timeout)
 		}
 	})
 	return err
@@ -231,10 +244,14 @@ type run struct {
 	atFirst map[workload.Key][]int64
 	nodeOf  []int // of the sessions of a schedule; nil: spread
 	locks   bool  // the database has reads that take locks
+	shares  bool  // and such that share them
+	foreign bool  // the tables have foreign keys
 
 	tickets                     atomic.Int64 // transactions that may still be begun
 	committed, aborted, unknown atomic.Int64
 	stop                        atomic.Bool
+	cutOff                      atomic.Bool // calls under way are ended
+	changes                     schemaCounts
 
 	mu  sync.Mutex
 	err error // the first that ends the run
@@ -252,8 +269,14 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if c.Own != nil {
 		return t.collectOwn(ctx, c)
 	}
+	if err := t.send(c.Send); err != nil {
+		return nil, err
+	}
 	r := &run{cfg: c, target: t, info: t.db.Info()}
 	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	if err := t.hung.await(c.Timeout); err != nil {
 		return nil, err
 	}
 	if c.Live != nil {
@@ -317,19 +340,24 @@ func (r *run) prepare() error {
 			return err
 		}
 		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions,
-			Values: c.Values})
+			Database: true,
+			Values:   c.Values})
 		if err != nil {
 			return err
 		}
 		r.work, r.what, keys, r.values = w, info.Name+"/"+p.Variant, p.Keys, p.Values
 	}
 	r.tables = r.work.Tables()
+	r.foreign = slices.ContainsFunc(r.tables, func(t workload.Table) bool { return len(t.Foreign) > 0 })
 	r.note = fmt.Sprintf("seed %d, %d sessions", c.Seed, c.Sessions)
 	if keys > 0 {
 		r.note += fmt.Sprintf(", %d keys", keys)
 	}
 	if r.values > 0 {
 		r.note += fmt.Sprintf(", %d values a key", r.values)
+	}
+	if s := r.info.Statements; s != "" {
+		r.note += ", " + s
 	}
 	if c.Fault.Kind != NoFault {
 		r.note += ", fault " + c.Fault.String()
@@ -348,7 +376,7 @@ func (r *run) meta() history.Meta {
 // connect opens the sessions, spread over the nodes.
 func (r *run) connect(ctx context.Context) error {
 	if s, ok := r.target.db.(driver.Speller); ok {
-		r.locks = s.Statements().Locks()
+		r.locks, r.shares = s.Statements().Locks(), s.Statements().Shares()
 	}
 	for i := range r.cfg.Sessions {
 		c := &client{r: r, id: int32(i), node: i % len(r.info.Nodes)}
@@ -368,18 +396,24 @@ func (r *run) connect(ctx context.Context) error {
 
 func (r *run) disconnect() {
 	for _, c := range r.clients {
-		c.drop()
+		if !c.isGone() {
+			c.drop()
+		}
 	}
 }
 
 // cutAfter is how long sessions may take to end their transactions when they are told to stop.
-const cutAfter = 3 * time.Second
+const cutAfter = 2 * time.Second
 
 // drive runs all sessions to the end.
 func (r *run) drive(ctx context.Context) {
 	r.sessions(ctx, func(c *client) {
 		if f := r.cfg.Feed; f != nil {
-			defer f.close(int(c.id))
+			defer func() {
+				if !c.isGone() {
+					f.close(int(c.id))
+				}
+			}()
 		}
 		c.loop()
 	})
@@ -392,21 +426,25 @@ func (r *run) sessions(ctx context.Context, session func(*client)) {
 		r.tickets.Store(1 << 62)
 	}
 	r.epoch = time.Now()
-	var clients, helpers safego.Group
+	var helpers safego.Group
 	done := make(chan struct{})
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
 	helpers.Go(func() { r.followLive(done) })
+	looking, over := context.WithCancel(ctx)
+	helpers.Go(func() { r.lookAhead(looking, done) })
+	helpers.Go(func() { r.watchCalls(done) })
 	for _, c := range r.clients {
-		clients.Go(func() { session(c) })
+		c.start(func() { session(c) })
 	}
 	func() {
 		defer func() {
 			close(done)
+			over()
 			helpers.Wait()
 			r.disconnect()
 		}()
-		clients.Wait()
+		r.await()
 	}()
 }
 
@@ -430,9 +468,9 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 			cut = time.After(cutAfter)
 		case <-up:
 			r.stop.Store(true)
-			cut = time.After(r.cfg.Timeout)
+			cut = time.After(cmp.Or(r.cfg.grace, r.cfg.Timeout))
 		case <-cut:
-			r.target.db.Cut()
+			r.cut()
 		case now := <-tick.C:
 			n := r.committed.Load()
 			r.cfg.tell(Progress{
@@ -441,6 +479,9 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 				Elapsed: time.Since(r.epoch), Rate: float64(n-last) / now.Sub(at).Seconds(),
 			})
 			last, at = n, now
+			if cut == nil && r.stop.Load() { // something else has ended the run
+				cut = time.After(cmp.Or(r.cfg.grace, r.cfg.Timeout))
+			}
 		}
 	}
 }

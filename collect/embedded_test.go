@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,10 +91,11 @@ func sound(t *testing.T, r *collect.Result) {
 				}
 				at = h.OpEnd(op)
 			}
-			if h.Commit(x) < at {
+			// The answer of a statement that is a transaction by itself comes behind its commit.
+			if h.Commit(x) < at && (hi != lo+1 || h.Commit(x) > h.OpStart(lo)) {
 				t.Fatalf("transaction %d: commit at %d, after %d", h.Txns.ID[x], h.Commit(x), at)
 			}
-			last = h.Commit(x)
+			last = max(at, h.Commit(x))
 			if end := h.End(x); end != history.NoTime {
 				if end < last {
 					t.Fatalf("transaction %d ends at %d, before its commit at %d", h.Txns.ID[x], end, last)
@@ -107,7 +109,8 @@ func sound(t *testing.T, r *collect.Result) {
 	if committed != r.Summary.Committed {
 		t.Errorf("%d committed in the history, %d in the summary", committed, r.Summary.Committed)
 	}
-	// Every key of the initial transaction is touched by another one, and no version is written twice.
+	// Every key of the initial transaction is touched by another one, and no version is written twice, but of counters.
+	counts := strings.HasPrefix(r.Summary.Workload, "counters")
 	writer := make([]uint32, h.NumVersions())
 	touched := make([]bool, h.NumKeys())
 	for op := range uint32(h.NumOps()) {
@@ -123,7 +126,7 @@ func sound(t *testing.T, r *collect.Result) {
 			continue
 		}
 		v := h.Ops.Ver[op]
-		if h.VerValue(v).Kind != history.Null && writer[v] != 0 {
+		if !counts && h.VerValue(v).Kind != history.Null && writer[v] != 0 {
 			t.Fatalf("transaction %d writes a version that another one has written", h.Txns.ID[x])
 		}
 		writer[v] = x + 1

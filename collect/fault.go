@@ -2,10 +2,16 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"strconv"
 	"strings"
 	"time"
+
+	"isovet/collect/driver"
+	"isovet/collect/server"
 )
 
 // FaultKind is what is done to a server.
@@ -16,15 +22,23 @@ const (
 	Kill                // kill -9, and start it again
 	Pause               // stop the process for a while
 	Partition           // cut a server off from its clients for a while
+	Split               // cut a server off from the other servers for a while
+	Skew                // set a server's clock
+	Scripted            // run a program of the user's own, to break something and to mend it
+	Schema              // add and drop indexes and columns while sessions use the tables
 )
 
-var faultNames = [...]string{"none", "kill", "pause", "partition"}
+var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl"}
 
-// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Kill and Pause need a
-// server that the run has started; Partition works with any.
+// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Partition and
+// Scripted work with any server, Schema with SQL databases, the others with those that the run has started: Split with
+// clusters on Linux, by root, and Skew where faketime's library is installed and reaches the server.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
+	// Program, of Scripted, is run with the arguments "break" or "heal", the server's number from 1, and its URL
+	// without the password.
+	Program string
 }
 
 func (f Fault) String() string {
@@ -45,7 +59,7 @@ func ParseFault(s string) (Fault, error) {
 		if err != nil || d <= 0 {
 			return Fault{}, fmt.Errorf("fault %q: %q is no duration; expected one such as %s:5s", s, every, name)
 		}
-		return Fault{k, d}, nil
+		return Fault{Kind: k, Every: d}, nil
 	}
 	if s == "" || s == faultNames[NoFault] {
 		return Fault{}, nil
@@ -54,8 +68,34 @@ func ParseFault(s string) (Fault, error) {
 		":DURATION, "))
 }
 
-// down is how long a server stays dead, paused or cut off.
+// Ours reports whether it needs a server that the run has started.
+func (f Fault) Ours() bool {
+	return f.Kind != NoFault && f.Kind != Partition && f.Kind != Scripted && f.Kind != Schema
+}
+
+// options are how a server is started so that it can be broken.
+func (f Fault) options() server.Options {
+	return server.Options{Apart: f.Kind == Split, Clocks: f.Kind == Skew}
+}
+
+func (f Fault) validate() error {
+	if (f.Kind == Scripted) != (f.Program != "") {
+		return fmt.Errorf("fault %v with program %q; expected a program with faults of kind script, and no other",
+			f, f.Program)
+	}
+	return nil
+}
+
+// down is how long a server stays dead, paused or cut off from its clients.
 const down = 300 * time.Millisecond
+
+// apart is how long a server stays cut off from the others, or broken by a program: as long as it is well, for clusters
+// take seconds to see it.
+func (f Fault) apart() time.Duration { return max(down, f.Every/2) }
+
+// skews are how far a clock is set off, of which one is chosen each time.
+var skews = [...]time.Duration{0, -time.Hour, -30 * time.Second, -time.Second, -50 * time.Millisecond,
+	50 * time.Millisecond, time.Second, 30 * time.Second, time.Hour}
 
 // breakThings does the fault until done.
 func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
@@ -64,7 +104,6 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 		return
 	}
 	rng := rand.New(rand.NewPCG(r.cfg.Seed, 0xfa17))
-	cl := r.target.cluster
 	pause := func(d time.Duration) bool {
 		select {
 		case <-done:
@@ -73,28 +112,77 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 			return true
 		}
 	}
-	for pause(f.Every) {
-		i := rng.IntN(len(r.info.Nodes))
-		var err error
-		switch f.Kind {
-		case Kill:
-			cl.Kill(i)
-			pause(down)
-			// Even when the run is over: whoever comes next needs the server.
-			err = cl.Restart(context.WithoutCancel(ctx), i)
-		case Pause:
-			if err = cl.Pause(i); err == nil {
-				pause(down)
-				err = cl.Resume(i)
-			}
-		case Partition:
-			r.target.db.Partition(i, true)
-			pause(down)
-			r.target.db.Partition(i, false)
+	if f.Kind == Schema {
+		if err := r.changeSchema(ctx, rng, pause); err != nil {
+			r.fail(fmt.Errorf("fault %v: %w", f, err))
 		}
-		if err != nil {
+		return
+	}
+	for pause(f.Every) {
+		if err := r.breakOne(ctx, rng.IntN(len(r.info.Nodes)), rng, pause); err != nil {
 			r.fail(fmt.Errorf("fault %v: %w", f, err))
 			return
 		}
 	}
+	if f.Kind == Skew {
+		for i := range r.info.Nodes {
+			if err := r.target.cluster.Skew(i, 0); err != nil {
+				r.fail(fmt.Errorf("fault %v: %w", f, err))
+			}
+		}
+	}
+}
+
+// breakOne does the fault once. What it breaks is mended even when the run is over: whoever comes next needs the
+// server.
+func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(time.Duration) bool) error {
+	ctx = context.WithoutCancel(ctx)
+	cl, f := r.target.cluster, r.cfg.Fault
+	switch f.Kind {
+	case Kill:
+		cl.Kill(i)
+		pause(down)
+		return cl.Restart(ctx, i)
+	case Pause:
+		if err := cl.Pause(i); err != nil {
+			return err
+		}
+		pause(down)
+		return cl.Resume(i)
+	case Partition:
+		r.target.db.Partition(i, true)
+		pause(down)
+		r.target.db.Partition(i, false)
+	case Split:
+		if err := cl.Split(ctx, i, true); err != nil {
+			return err
+		}
+		pause(f.apart())
+		return cl.Split(ctx, i, false)
+	case Skew:
+		return cl.Skew(i, skews[rng.IntN(len(skews))])
+	case Scripted:
+		if err := r.script(ctx, "break", i); err != nil {
+			return errors.Join(err, r.script(ctx, "heal", i))
+		}
+		pause(f.apart())
+		return r.script(ctx, "heal", i)
+	}
+	return nil
+}
+
+// scriptWithin is how long a program may take.
+const scriptWithin = time.Minute
+
+// script runs the user's program.
+func (r *run) script(ctx context.Context, what string, i int) error {
+	ctx, cancel := context.WithTimeout(ctx, scriptWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.cfg.Fault.Program, what, strconv.Itoa(i+1), driver.Redact(r.target.urls[i]))
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, oneLine(string(out)))
+	}
+	return nil
 }

@@ -111,6 +111,11 @@ func (f *Feed) txn(session int, l *log, tables []workload.Table) {
 	}
 	for i, o := range l.ops[t.off : t.off+t.n] {
 		tr := mechanism.Trace{Bef: o.start, Aft: o.end, Op: uint32(i)}
+		if t.access == workload.Alone { // it is the commit too
+			if tr.Bef, tr.Aft = t.start, t.end; t.end == history.NoTime {
+				tr.Aft = mechanism.Forever
+			}
+		}
 		add := func(kind mechanism.Kind, key history.Value, val uint64) {
 			tr.Kind, tr.Key, tr.Val = kind, f.key(key.N, tables), val
 			b = append(b, tr)

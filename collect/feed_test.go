@@ -1,6 +1,7 @@
 package collect_test
 
 import (
+	"strings"
 	"testing"
 
 	"isovet/check/mechanism"
@@ -18,12 +19,14 @@ func TestFeed(t *testing.T) {
 		{"sqlite:", "immediate", "smallbank", false},
 		{"sqlite:", "immediate", "list-append", false},
 		{"sqlite:", "immediate", "booking", false},
+		{"sqlite:", "immediate", "rmw/autocommit", false},
+		{"sqlite:", "immediate", "rows/autocommit", false},
 		{"badger:", "", "rmw", false},
 		{"badger:", "no-conflicts", "rmw", true},
 	} {
 		t.Run(x.db+x.isolation+"/"+x.workload, func(t *testing.T) {
-			name := map[string]string{"sqlite:": "sqlite:immediate", "badger:": "badger:serializable-snapshot"}[x.db]
-			p, err := mechanism.LookupProfile(name)
+			p, err := mechanism.LookupProfile(map[string]string{"sqlite:": "sqlite:immediate",
+				"badger:": "badger:serializable-snapshot"}[x.db])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,8 +39,9 @@ func TestFeed(t *testing.T) {
 					t.Error(err)
 				}
 			})
+			name, variant, _ := strings.Cut(x.workload, "/")
 			r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation,
-				Workload: x.workload, Keys: 50, Txns: 600, Sessions: sessions, Seed: 3, Feed: f})
+				Workload: name, Variant: variant, Keys: 50, Txns: 600, Sessions: sessions, Seed: 3, Feed: f})
 			if err != nil {
 				t.Fatal(err)
 			}

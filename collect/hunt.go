@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"isovet/check"
-	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -16,45 +16,109 @@ import (
 // HuntConfig says what is hunted.
 type HuntConfig struct {
 	// Config is what each round collects. Txns is the size of a round, 0: 2,000; Duration is ignored. Where Keys is 0,
-	// rounds take turns between few keys, which collide most, and the workload's own number. Seed is the first round's.
+	// rounds take turns between few keys, which collide most, and the workload's own number. Where no workload is
+	// named, Custom and Own are nil, they take turns between those of HuntLoads. Seed is the first round's.
 	Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
-	// Keep, if set, is given the violation while the database is still open; Hunt returns when it has returned.
-	Keep func(ctx context.Context, f *Found) error
+	// GoOn has the hunt go on behind a violation until the time is up.
+	GoOn bool
+	// Keep, if set, is given a violation while the database is still open, the first of each group; the hunt goes on or
+	// ends when it has returned. Its time does not count.
+	Keep func(ctx context.Context, f *Found, g []*Group) error
 	// Told, if set, is told of each round when it is over.
 	Told func(Round)
 }
 
 // Round is one collection and its check.
 type Round struct {
-	Number  int // from 1
-	Seed    uint64
-	Keys    int // 0: the workload's own
+	Number int // from 1
+	Seed   uint64
+	// Workload and Variant are the round's, as Config has them.
+	Workload, Variant string
+	Keys              int // 0: the workload's own
+	// Send is how statements were sent, as Config has it, and Fault what was done meanwhile.
+	Send  string
+	Fault Fault
+
 	Summary Summary
 	Verdict evidence.Verdict
 	Reason  string // of an unknown verdict
+	// Ahead is how often it was checked while it lasted; Early says that such a check saw a violation and ended it.
+	Ahead int
+	Early bool
+	At    time.Duration // when its check had ended, since the hunt began
 }
 
 // Hunted is what a hunt has brought home.
 type Hunted struct {
-	// Last is the last round's history with its check: the violation, if there is one. Nil if no round came to an end.
-	Last        *evidence.Result
-	Violated    bool
-	Rounds      []Round
-	Committed   int // in all rounds
-	Undecided   int // rounds whose check ended without an answer
-	Elapsed     time.Duration
-	Interrupted bool
+	// Last is the last round's history with its check, or that of the last violation. Nil if no round came to an end.
+	Last     *evidence.Result
+	Violated bool
+	Rounds   []Round
+	// Found are the violations, grouped, in the order in which they were found.
+	Found     []*Group
+	Committed int // in all rounds
+	Undecided int // rounds whose check ended without an answer
+	// Attempts is the number of transactions that the rounds tried, Refused of them by the database, Aborts the
+	// reasons.
+	Attempts, Refused int
+	Aborts            []Abort
+	Elapsed           time.Duration
+	Interrupted       bool
 }
 
-// checkAtLeast is how long a check may take even when the hunt's time is nearly up: a history in hand is worth an
-// answer.
-const checkAtLeast = 10 * time.Second
+const (
+	// FewCommits is the number of committed transactions below which a hunt that has found nothing says nothing.
+	FewCommits = 100
+	// MostRefused is the share of refused attempts above which it says nothing.
+	MostRefused = 0.9
+)
+
+// Inconclusive says why it means nothing that a hunt has found nothing; "": it means something.
+func (h *Hunted) Inconclusive() string {
+	refused := ""
+	if len(h.Aborts) > 0 {
+		for i := range h.Aborts {
+			if a := &h.Aborts[i]; a.Refused() {
+				refused = fmt.Sprintf("; the most frequent reason, %d times: %s: %s", a.Count,
+					strings.TrimSpace(a.Class+" "+a.Code), a.Text)
+				break
+			}
+		}
+	}
+	switch share := share(h.Refused, h.Attempts); {
+	case h.Violated:
+		return ""
+	case h.Committed < FewCommits:
+		return fmt.Sprintf("%d transactions were committed, fewer than %d%s", h.Committed, FewCommits, refused)
+	case share > MostRefused:
+		return fmt.Sprintf("%.1f %% of %d attempts were refused%s", 100*share, h.Attempts, refused)
+	}
+	return ""
+}
+
+// bounds are how a hunt keeps to its time.
+type bounds struct {
+	until time.Time
+	// grace is how long sessions may take to end, behind which they are cut off; late how long a check may take when
+	// the time is up: a history in hand is worth an answer.
+	grace, late time.Duration
+	spent       time.Duration // what a round took beside the run: the load, connections
+}
+
+func newBounds(d time.Duration) *bounds {
+	return &bounds{until: time.Now().Add(d), grace: max(d/40, min(d/4, 200*time.Millisecond)), late: max(d/20,
+		time.Second)}
+}
+
+// left is how long a round's clients may run.
+func (b *bounds) left() time.Duration { return time.Until(b.until) - b.grace - b.spent }
 
 // Hunt collects histories from a database and checks them, each with a new seed, until one of them violates the level
-// or the time is up. Every verdict is certified. Errors: those of Open and Collect, and faults of ours; the rounds
-// before are in the result.
+// or the time is up. Each round has fresh tables and is checked while it lasts, too: of workloads with statements of
+// the user's own, at its end only. Every verdict is certified. It ends within a tenth of its time behind it, or within
+// a second. Errors: those of Open and Collect, and faults of ours; the rounds before are in the result.
 func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
@@ -63,66 +127,107 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 		c.Txns = 2000
 	}
 	out := &Hunted{}
-	sizes := []int{c.Keys}
-	if c.Keys == 0 && c.Custom == nil && c.Own == nil {
-		var err error
-		if sizes, err = contended(c.Config); err != nil {
-			return out, err
-		}
-	}
 	t, err := Open(ctx, c.Config)
 	if err != nil {
 		return out, err
 	}
 	defer t.Close()
-	begin := time.Now()
-	defer func() { out.Elapsed = time.Since(begin) }()
+	all, err := turns(&c.Config, t.db.Info().Dialect != "")
+	if err != nil {
+		return out, err
+	}
+	if c.Workload == "" && c.Custom == nil && c.Own == nil {
+		vary(all, &c.Config, t.db)
+	}
+	return out, out.hunt(ctx, &c, t, all)
+}
+
+// hunt is the rounds of Hunt.
+func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn) error {
+	begin, b := time.Now(), newBounds(c.For)
+	defer func() { h.Elapsed = time.Since(begin) }()
+	rate := 0.0
 	for n := 0; ; n++ {
-		left := c.For - time.Since(begin)
-		if left <= 0 || ctx.Err() != nil {
-			out.Interrupted = ctx.Err() != nil
-			return out, nil
+		left := b.left()
+		if ctx.Err() != nil || left <= 0 || n > 0 && left < b.grace {
+			h.Interrupted = ctx.Err() != nil
+			return nil
 		}
 		one := c.Config
 		one.Seed += uint64(n)
-		one.Keys = sizes[n%len(sizes)]
-		one.Duration = left
+		one.Duration, one.grace = longest(all, c.For, left), b.grace
+		now := next(all, n, &one, one.Duration)
 		one.KeepCalls = c.Keep != nil
+		one.ahead = &ahead{level: c.Level, until: b.until, rate: rate}
+		from := time.Now()
 		r, err := t.Collect(ctx, one)
+		if rest, ok := unfit(all, now, err); ok {
+			all = rest
+			continue
+		}
 		if r == nil {
 			if ctx.Err() != nil {
 				continue
 			}
-			return out, fmt.Errorf("round %d: %w", n+1, err)
+			return fmt.Errorf("round %d: %w", n+1, err)
 		}
-		round := Round{Number: n + 1, Seed: one.Seed, Keys: one.Keys, Summary: r.Summary}
-		res, cerr := examine(ctx, r, c.Level, max(c.For-time.Since(begin), checkAtLeast))
+		b.spent = max(time.Since(from)-r.Summary.Elapsed, 0)
+		from = time.Now()
+		res, cerr := examine(ctx, r, c.Level, max(time.Until(b.until), 0)+b.late)
 		if cerr != nil {
-			return out, errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
+			return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
 		}
-		out.Last = res
-		round.Verdict, round.Reason = res.Verdict, res.Reason
-		out.Rounds = append(out.Rounds, round)
-		out.Committed += r.Summary.Committed
+		one.ahead.took(time.Since(from), r.History.NumTxns())
+		rate = one.ahead.rate
+		round := Round{Number: n + 1, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant,
+			Keys: one.Keys, Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict,
+			Reason: res.Reason, Ahead: one.ahead.checks, Early: one.ahead.violated, At: time.Since(begin)}
+		h.add(round, res)
 		if c.Told != nil {
 			c.Told(round)
 		}
-		switch {
-		case res.Verdict == evidence.Violated:
-			out.Violated = true
-			if c.Keep != nil {
-				out.Elapsed = time.Since(begin)
+		if res.Verdict == evidence.Violated {
+			fresh := h.group(round, res)
+			if c.Keep != nil && len(fresh) > 0 {
+				from := time.Now()
+				one.ahead, one.grace = nil, 0
 				f := &Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
-				err = errors.Join(err, c.Keep(ctx, f))
-				begin = time.Now().Add(-out.Elapsed) // what follows the find is no part of the hunt
+				err = errors.Join(err, c.Keep(ctx, f, fresh))
+				begin = begin.Add(time.Since(from)) // what follows the find is no part of the hunt
+				b.until = b.until.Add(time.Since(from))
 			}
-			return out, err
-		case res.Verdict == evidence.Unknown:
-			out.Undecided++
+			if !c.GoOn {
+				return err
+			}
+		}
+		if err != nil && one.Fault != c.Fault && ctx.Err() == nil {
+			for _, t := range all { // it does not bear what was not asked for
+				t.schema = false
+			}
+			err = nil
 		}
 		if err != nil {
-			return out, fmt.Errorf("round %d: %w", n+1, err)
+			return fmt.Errorf("round %d: %w", n+1, err)
 		}
+	}
+}
+
+// add enters a round.
+func (h *Hunted) add(r Round, res *evidence.Result) {
+	s := &r.Summary
+	h.Rounds = append(h.Rounds, r)
+	h.Committed += s.Committed
+	h.Attempts += s.Committed + s.Aborted + s.Unknown
+	h.Refused += s.Refused()
+	h.Aborts = mergeAborts(h.Aborts, s.Aborts)
+	switch {
+	case res.Verdict == evidence.Violated:
+		h.Violated, h.Last = true, res
+	case !h.Violated:
+		h.Last = res
+	}
+	if res.Verdict == evidence.Unknown {
+		h.Undecided++
 	}
 }
 
@@ -145,26 +250,4 @@ func examineAt(ctx context.Context, h *history.History, l level.Level, limit tim
 	}
 	res.H = h
 	return res, nil
-}
-
-// contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is
-// nothing to find.
-func contended(c Config) ([]int, error) {
-	info, err := workload.Lookup(c.withDefaults().Workload)
-	if err != nil {
-		return nil, err
-	}
-	p := workload.Params{Variant: c.Variant, Ops: c.Ops, Sessions: c.withDefaults().Sessions}
-	_, own, err := info.New(p)
-	if err != nil {
-		return nil, err
-	}
-	var sizes []int
-	for _, n := range []int{20, 8, 100} {
-		p.Keys = n
-		if _, _, err := info.New(p); err == nil && n < own.Keys {
-			sizes = append(sizes, n)
-		}
-	}
-	return append(sizes, own.Keys), nil
 }

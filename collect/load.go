@@ -53,22 +53,23 @@ func (r *run) data() driver.Data {
 		if t.Columns == nil {
 			continue
 		}
-		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64,
-			[]int64) bool) {
-			for _, pk := range r.loadedKeys(i) {
-				if !yield(pk, r.row(workload.MakeKey(i, pk))) {
+		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Unique: t.Unique, Plan: t.Plan,
+			Roomy: t.Roomy, Direct: t.Direct, Foreign: t.Foreign,
+			Rows: func(yield func(int64, []int64) bool) {
+				for _, pk := range r.loadedKeys(i) {
+					if !yield(pk, r.row(workload.MakeKey(i, pk))) {
+						return
+					}
+				}
+				if r.atFirst != nil {
 					return
 				}
-			}
-			if r.atFirst != nil {
-				return
-			}
-			for pk := range int64(t.Rows) {
-				if !yield(pk, loadedRow(t, pk)) {
-					return
+				for pk := range int64(t.Rows) {
+					if !yield(pk, loadedRow(t, pk)) {
+						return
+					}
 				}
-			}
-		}})
+			}})
 	}
 	return d
 }

@@ -32,6 +32,7 @@ type txnRec struct {
 	name               string
 	session, node      int32
 	status             history.Status
+	access             workload.Access
 	id                 int64 // in the recording in parts; 0: there is none
 }
 

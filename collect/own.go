@@ -220,7 +220,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		values[k] = v
 	}
 	x := o.rec.Begin(t.Name)
-	o.sum = c.newTxn(t.Name)
+	o.sum = *c.newTxn(t.Name)
 	if err := c.sess.Begin(); err != nil {
 		return o.refused(x, err, "begin")
 	}
@@ -231,6 +231,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		if c.r.stop.Load() {
 			_ = x.Abort(o.rollback)
 			o.count(history.Aborted)
+			c.unmade(AtEnd, "", "", false)
 			return stopped
 		}
 		for _, name := range o.own.Uniques(s) {
@@ -243,6 +244,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	if rollback {
 		_ = x.Abort(o.rollback)
 		o.count(history.Aborted)
+		c.unmade(ByClient, "", "", false)
 		o.refuse("rolled back by its client, as the workload says")
 		return rolledBack
 	}
@@ -265,6 +267,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	}
 	_ = x.Unknown()
 	o.count(history.Unknown)
+	c.unmadeBy(class, err, true)
 	c.drop()
 	if class == driver.Fatal {
 		c.r.fail(fmt.Errorf("commit: %w", err))
@@ -342,6 +345,7 @@ func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 		_ = x.Abort(nil)
 	}
 	o.count(history.Aborted)
+	c.unmadeBy(class, err, false)
 	if class == driver.Aborted || broken {
 		o.refuse(fmt.Sprintf("refused, %s: %v", where, err))
 	}

@@ -120,7 +120,8 @@ func (p *Probed) Contradictions() []*Cell {
 var probeLoads = []struct {
 	workload, variant string
 	keys              int
-}{{"rmw", "", 6}, {"smallbank", "", 6}, {"mix", "", 12}, {"longfork", "", 12}, {"claim", "", 0}, {"booking", "", 0}}
+}{{"rmw", "", 6}, {"smallbank", "", 6}, {"mix", "", 12}, {"longfork", "", 12}, {"claim", "", 0}, {"booking", "", 0},
+	{"counters", "", 4}, {"rows", "", 10}, {"claim", "fresh", 0}}
 
 // probeTxns is the size of a load's history, checkLoad how long its check may take.
 const (
@@ -331,7 +332,7 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 		one.Seed += uint64(round)
 		one.Duration = time.Until(end)
 		one.KeepCalls = p.cfg.Keep != nil
-		p.tell("random load, " + w.workload)
+		p.tell("random load, " + joined(w.workload, w.variant))
 		r, err := t.Collect(ctx, one)
 		switch {
 		case ctx.Err() != nil:
@@ -340,11 +341,11 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 			skip[k] = true
 			continue
 		case err != nil:
-			return fmt.Errorf("random load %s, seed %d: %w", w.workload, one.Seed, err)
+			return fmt.Errorf("random load %s, seed %d: %w", joined(w.workload, w.variant), one.Seed, err)
 		}
 		in.Commits += r.Summary.Committed
 		in.Aborts += r.Summary.Aborted
-		what := fmt.Sprintf("load: %s, seed %d", w.workload, one.Seed)
+		what := fmt.Sprintf("load: %s, seed %d", joined(w.workload, w.variant), one.Seed)
 		if err := p.enter(ctx, &Found{Target: t, Config: one, Result: r}, in, what); err != nil {
 			return err
 		}

@@ -290,6 +290,9 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 		k := &calls[i]
 		switch op := &k.op; op.Kind {
 		case workload.Write:
+			if op.IfAbsent && op.Absent {
+				continue
+			}
 			if rows[op.Key] = op.Row; op.Row == nil {
 				rows[op.Key] = []int64{op.Payload}
 			}

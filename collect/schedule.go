@@ -197,7 +197,7 @@ type player struct {
 	steps chan Step
 	busy  atomic.Int32 // steps that are sent and not done
 	idle  chan struct{}
-	x     txnRec
+	x     *txnRec
 	over  bool // refused: the rest of its steps is left out
 	why   string
 }
@@ -232,11 +232,10 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	r.epoch = time.Now()
 	out := &Played{run: r}
 	players := make([]*player, s.Sessions)
-	var group safego.Group
 	for i := range players {
 		p := &player{c: r.clients[i], steps: make(chan Step, len(s.Steps)), idle: make(chan struct{}, len(s.Steps))}
 		players[i] = p
-		group.Go(func() {
+		p.c.start(func() {
 			for st := range p.steps {
 				p.do(st)
 				p.busy.Add(-1)
@@ -244,6 +243,9 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 			}
 		})
 	}
+	done := make(chan struct{})
+	var watching safego.Group
+	watching.Go(func() { r.watchCalls(done) })
 	for _, st := range s.Steps {
 		if ctx.Err() != nil {
 			break
@@ -258,9 +260,11 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	for _, p := range players {
 		close(p.steps)
 	}
-	stop := context.AfterFunc(ctx, t.db.Cut)
-	group.Wait()
+	stop := context.AfterFunc(ctx, r.cut)
+	r.await()
 	stop()
+	close(done)
+	watching.Wait()
 	for _, p := range players {
 		out.Refused = append(out.Refused, p.why)
 	}
@@ -301,7 +305,7 @@ func (p *player) do(st Step) {
 	case Begin:
 		p.over = false
 		p.x = c.newTxn("")
-		if err := c.sess.Begin(); err != nil {
+		if err := c.begin(workload.ReadWrite); err != nil {
 			p.refused(err, "begin")
 		}
 	case Do:
@@ -311,25 +315,25 @@ func (p *player) do(st Step) {
 		}
 	case Rollback:
 		p.over = true
-		c.giveUp(&p.x)
+		c.giveUp(p.x)
 	case Commit:
 		p.over = true
 		p.x.commit = c.r.now()
-		err := c.sess.Commit()
+		err := c.commit()
 		p.x.end = c.r.now()
 		if err != nil {
 			p.why = err.Error()
-			c.uncommitted(&p.x, err)
+			c.uncommitted(p.x, err)
 			return
 		}
-		c.write(p.x)
+		c.write(*p.x)
 		c.r.committed.Add(1)
 	}
 }
 
 func (p *player) refused(err error, where string) {
 	p.over, p.why = true, err.Error()
-	p.c.refused(&p.x, err, where)
+	p.c.refused(p.x, err, where)
 }
 
 // String is the schedule in its notation.

@@ -41,16 +41,26 @@ type ScriptTable struct {
 	Rows [][]int64 `json:"rows,omitempty"`
 	// Wide: the rows are a key and a list of numbers.
 	Wide bool `json:"wide,omitempty"`
+	// Plan is how the rows of a condition are to be looked for: sequential, index, index-only or bitmap; absent: as the
+	// database likes.
+	Plan string `json:"plan,omitempty"`
+	// Direct: update and erase find their rows by themselves, in one statement.
+	Direct bool `json:"direct,omitempty"`
+	// Foreign are foreign keys: the number of a column, and that of the table, before this one, whose keys it holds.
+	Foreign [][2]int `json:"foreign_keys,omitempty"`
 }
 
 // ScriptColumn is a column, with an index if there are conditions on it.
 type ScriptColumn struct {
 	Name  string `json:"name"`
 	Index bool   `json:"index,omitempty"`
+	// Unique says that the index is unique.
+	Unique bool `json:"unique,omitempty"`
 }
 
 // ScriptStep is what a session does. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
-// write lock), write, delete, append, select, update and erase; the last three have a condition.
+// write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update,
+// select-for-share, update, erase, which have a condition, savepoint and rollback-to.
 type ScriptStep struct {
 	Session int           `json:"session"` // from 1
 	Do      string        `json:"do"`
@@ -83,7 +93,7 @@ const scriptFormat = "isovet-schedule"
 // doing are the names of operations, by kind; a read that locks is "lock".
 var doing = map[workload.OpKind]string{workload.Read: "read", workload.Write: "write", workload.Delete: "delete",
 	workload.Append: "append", workload.ReadWhere: "select", workload.UpdateWhere: "update",
-	workload.DeleteWhere: "erase"}
+	workload.DeleteWhere: "erase", workload.Savepoint: "savepoint", workload.RollbackTo: "rollback-to"}
 
 // Write writes the script, a step a line.
 func (s *Script) Write(w io.Writer) error {
@@ -156,7 +166,12 @@ func (s *Script) Schedule() (*Schedule, error) {
 		if t.List && (len(t.Columns) > 0 || len(t.Rows) > 0) {
 			return nil, fmt.Errorf("tables[%d]: a table of lists has no columns, and no rows at first", i)
 		}
-		for _, c := range t.Columns {
+		plan, err := workload.ParsePlan(t.Plan)
+		if err != nil {
+			return nil, fmt.Errorf("tables[%d]: %w", i, err)
+		}
+		w.Plan, w.Direct = plan, t.Direct
+		for j, c := range t.Columns {
 			if c.Name == "" || c.Name == "u" || strings.ContainsFunc(c.Name, func(r rune) bool {
 				return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
 			}) {
@@ -164,6 +179,19 @@ func (s *Script) Schedule() (*Schedule, error) {
 					c.Name)
 			}
 			w.Columns = append(w.Columns, workload.Column{Name: c.Name, Index: c.Index})
+			if c.Unique && !c.Index {
+				return nil, fmt.Errorf("tables[%d]: column %q is unique without an index; expected one", i, c.Name)
+			}
+			if c.Unique {
+				w.Unique = append(w.Unique, j)
+			}
+		}
+		for _, f := range t.Foreign {
+			if f[0] < 0 || f[0] >= len(t.Columns) || f[1] < 0 || f[1] >= i {
+				return nil, fmt.Errorf("tables[%d]: foreign key %v; expected one of %d columns, and a table before it",
+					i, f, len(t.Columns))
+			}
+			w.Foreign = append(w.Foreign, workload.ForeignKey{Column: f[0], Table: f[1]})
 		}
 		if t.Wide {
 			w.WideOf = func(int64) []int64 { return nil }
@@ -214,6 +242,12 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 		x.Kind = map[string]StepKind{"begin": Begin, "commit": Commit, "rollback": Rollback}[st.Do]
 		x.Text = map[StepKind]string{Begin: "b", Commit: "c", Rollback: "a"}[x.Kind] + fmt.Sprint(st.Session)
 		return x, nil
+	case doing[workload.Savepoint], doing[workload.RollbackTo]:
+		x.Kind, x.Text, x.Op.Kind = Do, fmt.Sprintf("%s%d", st.Do, st.Session), workload.Savepoint
+		if st.Do == doing[workload.RollbackTo] {
+			x.Op.Kind = workload.RollbackTo
+		}
+		return x, nil
 	}
 	x.Kind = Do
 	if st.Table < 0 || st.Table >= len(s.Tables) || !goodKey(st.Key) {
@@ -224,15 +258,23 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	op := workload.Op{Key: workload.MakeKey(st.Table, st.Key), Payload: st.Payload, Row: st.Row,
 		ForUpdate: st.Do == "lock"}
 	known := st.Do == "lock"
+	if lock, ok := strings.CutPrefix(st.Do, doing[workload.ReadWhere]+"-for-"); ok {
+		op.Kind, op.ForUpdate, op.ForShare = workload.ReadWhere, lock == "update", lock == "share"
+		known = op.ForUpdate || op.ForShare
+	}
 	for kind, name := range doing {
 		if name == st.Do {
 			op.Kind, known = kind, true
 		}
 	}
-	where := op.Kind >= workload.ReadWhere
+	if st.Do == "insert" {
+		op.Kind, op.IfAbsent, known = workload.Write, true, len(t.Columns) > 0
+	}
+	where := op.Kind.Conditional()
 	switch {
 	case !known:
-		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, %s", st.Do,
+		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, insert (into a table with columns), "+
+			"select-for-update, select-for-share, %s", st.Do,
 			strings.Join(slices.Sorted(maps.Values(doing)), ", "))
 	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
 		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
@@ -287,8 +329,17 @@ func scriptOp(session int, op *workload.Op) ScriptStep {
 		if op.ForUpdate {
 			st.Do = "lock"
 		}
+	case workload.ReadWhere:
+		switch {
+		case op.ForUpdate:
+			st.Do += "-for-update"
+		case op.ForShare:
+			st.Do += "-for-share"
+		}
 	case workload.Write:
-		st.Payload, st.Row = op.Payload, op.Row
+		if st.Payload, st.Row = op.Payload, op.Row; op.IfAbsent {
+			st.Do = "insert"
+		}
 	}
 	for _, r := range op.Where {
 		x := ScriptRange{Column: r.Column}
@@ -310,9 +361,15 @@ func scriptOp(session int, op *workload.Op) ScriptStep {
 func scriptTables(tables []workload.Table) (out []ScriptTable) {
 	for i := range tables {
 		t := &tables[i]
-		x := ScriptTable{Name: t.Name, List: t.List, Wide: t.WideOf != nil}
-		for _, c := range t.Columns {
-			x.Columns = append(x.Columns, ScriptColumn{c.Name, c.Index})
+		x := ScriptTable{Name: t.Name, List: t.List, Wide: t.WideOf != nil, Direct: t.Direct}
+		if t.Plan != workload.AnyPlan {
+			x.Plan = t.Plan.String()
+		}
+		for j, c := range t.Columns {
+			x.Columns = append(x.Columns, ScriptColumn{c.Name, c.Index, slices.Contains(t.Unique, j)})
+		}
+		for _, f := range t.Foreign {
+			x.Foreign = append(x.Foreign, [2]int{f.Column, f.Table})
 		}
 		out = append(out, x)
 	}
@@ -346,76 +403,6 @@ func ScriptOf(s *Schedule, isolation, level string) *Script {
 		}
 	}
 	return out
-}
-
-// withoutIdle is the script without the tables that no step is about.
-func (s *Script) withoutIdle() *Script {
-	t := *s
-	t.Tables, t.Steps = nil, slices.Clone(s.Steps)
-	for i := range s.Tables {
-		at := len(t.Tables)
-		named := false
-		for j, st := range s.Steps {
-			if doing := st.Do != "begin" && st.Do != "commit" && st.Do != "rollback"; doing && st.Table == i {
-				named = true
-				t.Steps[j].Table = at
-			}
-		}
-		if named {
-			t.Tables = append(t.Tables, s.Tables[i])
-		}
-	}
-	return &t
-}
-
-// withoutFirst is the script whose tables hold at first what its first transaction writes; nil where that does more
-// than write rows, or where others are under way beside it.
-func (s *Script) withoutFirst() *Script {
-	t := *s
-	t.Tables = slices.Clone(s.Tables)
-	for i, st := range s.Steps {
-		switch {
-		case st.Session != s.Steps[0].Session:
-			return nil
-		case st.Do == "begin":
-		case st.Do == "commit":
-			if t.Steps = s.Steps[i+1:]; len(t.Steps) == 0 {
-				return nil
-			}
-			return t.renumbered()
-		case st.Do == "write":
-			x := &t.Tables[st.Table]
-			row := append([]int64{st.Key}, st.Row...)
-			if len(st.Row) == 0 {
-				row = append(row, st.Payload)
-			}
-			x.Rows = slices.DeleteFunc(slices.Clone(x.Rows), func(r []int64) bool { return r[0] == st.Key })
-			x.Rows = append(x.Rows, row)
-		default:
-			return nil
-		}
-	}
-	return nil
-}
-
-// renumbered is the script with its sessions numbered in the order in which they come.
-func (s *Script) renumbered() *Script {
-	number := map[int]int{}
-	nodes := s.Nodes
-	s.Steps, s.Nodes = slices.Clone(s.Steps), nil
-	for i := range s.Steps {
-		st := &s.Steps[i]
-		n, ok := number[st.Session]
-		if !ok {
-			n = len(number) + 1
-			number[st.Session] = n
-			if nodes != nil {
-				s.Nodes = append(s.Nodes, nodes[st.Session-1])
-			}
-		}
-		st.Session = n
-	}
-	return s
 }
 
 // loadedCells is what a loaded row of a workload's holds, without the version.
@@ -470,10 +457,7 @@ func scripted(id int64, t *txnRec, l *log, e *endRec) txnScript {
 	}
 	// Begin just before the first operation, which is when the database takes its snapshot, or sends begin.
 	add(ScriptStep{Do: "begin"}, t.start, t.start)
-	for i := t.off; i < t.off+t.n; i++ {
-		k := &l.calls[i]
-		add(scriptOp(0, &k.op), k.start, k.end)
-	}
+	t.told(l, e, func(k *callRec) { add(scriptOp(0, &k.op), k.start, k.end) })
 	if k := e.failed; k != nil {
 		add(scriptOp(0, &k.op), k.start, k.end)
 	}

@@ -79,7 +79,35 @@ var matrix = []expectation{
 	{db: "postgres:start", isolation: "serializable", workload: "claim", txns: 500, ser: holds, si: holds,
 		setup: []string{"insert into isovet_t0 values (-1, -1, -1)"}},
 	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", txns: 500, ser: violated, si: holds},
+	{db: "postgres:start", isolation: "serializable", workload: "claim", variant: "sequential", txns: 500, ser: holds,
+		si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", variant: "bitmap", txns: 500, ser: violated,
+		si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", variant: "unique", txns: 500, ser: holds,
+		si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "claim", txns: 300, ser: holds, si: holds},
+	{db: "mariadb:start", isolation: "serializable", workload: "claim", variant: "index-only", txns: 300, ser: holds,
+		si: holds},
+	{db: "mariadb:start", isolation: "serializable", workload: "claim", variant: "unique", txns: 300, ser: holds,
+		si: holds},
+	{db: "postgres:start", isolation: "serializable", workload: "counters", variant: "pairs", txns: 600, ser: holds,
+		si: holds},
+	{db: "postgres:start", isolation: "read-committed", workload: "counters", txns: 600, ser: violated, si: violated,
+		kinds: lostUpdate},
+	{db: "postgres:start", isolation: "serializable", workload: "rows", txns: 600, ser: holds, si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "rows", txns: 600, ser: violated, si: holds},
+	{db: "postgres:start", isolation: "read-committed", workload: "rows", txns: 600, ser: violated, si: violated},
+	{db: "mariadb:start", isolation: "serializable", workload: "rows", variant: "locking", txns: 400, ser: holds,
+		si: holds},
+	{db: "mariadb:start", isolation: "repeatable-read", workload: "rows", txns: 600, ser: violated, si: violated},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "rows", variant: "autocommit", txns: 600,
+		ser: violated, si: holds},
+	{db: "postgres:start", isolation: "read-committed", workload: "rmw", variant: "autocommit", ser: violated,
+		si: violated, kinds: lostUpdate},
+	{db: "mariadb:start", isolation: "snapshot-isolation", workload: "rmw", variant: "autocommit", keys: 20, txns: 600,
+		ser: holds, si: holds},
+	{db: "sqlite:", isolation: "serializable", workload: "rows", variant: "index-only", txns: 600, ser: holds,
+		si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "smallbank", keys: 20, txns: 600, ser: holds, si: holds},
 	{db: "mariadb:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 600, ser: violated,
 		si: holds},
@@ -200,6 +228,27 @@ func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want e
 		t.Errorf("%v: %v, expected %v\n%s", l, res.Verdict, want, why.String())
 	}
 	return res
+}
+
+// TestBlindWPredRate: on a database blindw-pred, as it is without a variant, is a load that commits.
+func TestBlindWPredRate(t *testing.T) {
+	needServers(t)
+	for _, db := range []string{"postgres:start", "mariadb:start"} {
+		t.Run(db, func(t *testing.T) {
+			c := collect.Config{DB: []string{db}, Isolation: "serializable", Workload: "blindw-pred", Txns: 3000}
+			r, err := open(t, c).Collect(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Summary
+			t.Logf("%s: %d committed, %d aborted in %v", s.Workload, s.Committed, s.Aborted, s.Elapsed)
+			if share := float64(s.Aborted) / float64(s.Committed+s.Aborted); s.Committed < 3000 || share > 0.3 {
+				t.Errorf("%d committed, %.0f %% aborted; expected 3000, less than 30 %%", s.Committed, 100*share)
+			}
+			sound(t, r)
+			verdict(t, r.History, level.Serializable, holds)
+		})
+	}
 }
 
 // TestServerTimestamps: PostgreSQL's snapshots and etcd's revisions explain every read.

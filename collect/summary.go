@@ -16,6 +16,10 @@ type Summary struct {
 	Committed, Aborted, Unknown int
 	Elapsed                     time.Duration
 	Templates                   []Template // by name
+	Aborts                      []Abort    // why attempts did not commit, the most frequent reason first
+	// With faults of kind Schema: how many changes were made, and how many the database refused, as those that waited
+	// too long for a lock.
+	SchemaChanges, SchemaRefused int
 }
 
 // Rate is the number of commits a second.
@@ -53,6 +57,7 @@ func (r *run) summary() Summary {
 		DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Sessions: r.cfg.Sessions,
 		Elapsed:   time.Since(r.epoch),
 		Committed: int(r.committed.Load()), Aborted: int(r.aborted.Load()), Unknown: int(r.unknown.Load()),
+		Aborts: r.aborts(), SchemaChanges: int(r.changes.made.Load()), SchemaRefused: int(r.changes.refused.Load()),
 	}
 	for _, n := range r.info.Nodes {
 		s.Nodes = append(s.Nodes, n.Name)

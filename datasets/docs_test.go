@@ -36,6 +36,12 @@ func TestDocs(t *testing.T) {
 			if v.Zipf > 0 {
 				keys += fmt.Sprintf("; exponent %g", v.Zipf)
 			}
+			if v.Ops > 0 {
+				keys += fmt.Sprintf("; `--ops` %d", v.Ops)
+			}
+			if v.Database {
+				keys += "; default on SQL databases"
+			}
 			fmt.Fprintf(&w, "| `%s` | %s%s |\n", v.Name, v.About, keys)
 		}
 		w.WriteString("\n")

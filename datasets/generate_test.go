@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"isovet/datasets/workload"
@@ -13,11 +14,34 @@ import (
 	"isovet/internal/histtest"
 )
 
+// TestForSQL: what the store in memory has not, it refuses.
+func TestForSQL(t *testing.T) {
+	n := 0
+	for _, w := range workload.All() {
+		for _, v := range w.Variants {
+			if !v.SQL {
+				continue
+			}
+			n++
+			_, err := Run(t.Context(), Spec{Workload: w.Name, Variant: v.Name, Txns: 10})
+			if err == nil || !strings.Contains(err.Error(), "expected another variant") {
+				t.Errorf("%s %s: error %v; expected one that says what to take", w.Name, v.Name, err)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no variant is for SQL databases alone")
+	}
+}
+
 // specs are runs that differ in everything that the store does differently.
 func specs() []Spec {
 	var out []Spec
 	for _, w := range workload.All() {
 		for _, v := range w.Variants {
+			if v.SQL {
+				continue // TestForSQL
+			}
 			s := Spec{Workload: w.Name, Variant: v.Name, Txns: 600, DBTimes: true}
 			switch { // predicates are evaluated on every key
 			case s.Workload == "blindw-pred":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -97,6 +98,45 @@ func TestPredicateFaultsEverywhere(t *testing.T) {
 			}
 			if r.Stats.Committed != spec.Txns || len(r.Planted) == 0 {
 				t.Fatalf("%+v: %d committed, planted %v", spec, r.Stats.Committed, r.Planted)
+			}
+		}
+	}
+}
+
+// TestFaultsOfEmptyTables plants all faults in workloads that begin with empty tables, also at a moment at which there
+// are no rows yet: the fault comes later then.
+func TestFaultsOfEmptyTables(t *testing.T) {
+	for i, f := range slices.Concat(Faults(), PredicateFaults()) {
+		for seed := range uint64(8) {
+			spec := Spec{Workload: []string{"booking", "claim"}[seed%2], Txns: 60, Sessions: 12, Seed: seed,
+				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot",
+					"read-committed"}[seed/2], FaultAt: 1, Fault: f.Name}
+			r, err := Run(t.Context(), spec)
+			if err != nil {
+				t.Fatalf("%+v: %v", spec, err)
+			}
+			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 || r.Stats.Committed != spec.Txns {
+				t.Fatalf("%+v: %d transactions planted, %d committed", spec, n, r.Stats.Committed)
+			}
+		}
+		if i%5 > 0 && histtest.Long(0, 1) == 0 {
+			continue
+		}
+		for seed := range uint64(histtest.Long(1, 3)) {
+			spec := Spec{Workload: "booking", Variant: "rush", Txns: 10, Sessions: 4, Seed: seed,
+				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3]}
+			top := map[string]level.Level{"serializable": level.StrictSerializable,
+				"snapshot-isolation":    level.StrictSnapshotIsolation,
+				"serializable-snapshot": level.Serializable}[spec.Isolation]
+			spec.Fault = f.Name
+			h := generate(t, spec)
+			for _, l := range sixLevels {
+				got := satisfies(t, h, l)
+				if bad := slices.Contains(f.Violates, l); bad && got {
+					t.Errorf("%+v: planted %s satisfies %s", spec, f.Name, l)
+				} else if !bad && !got && top.Implies(l) {
+					t.Errorf("%+v: planted %s violates %s too", spec, f.Name, l)
+				}
 			}
 		}
 	}

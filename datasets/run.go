@@ -42,6 +42,10 @@ func prepare(spec Spec) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info.ForSQL(params.Variant) {
+		return nil, fmt.Errorf("workload %s, variant %s: the store in memory cannot run it; expected another variant, "+
+			"or an SQL database (isovet collect)", info.Name, params.Variant)
+	}
 	if params.Values > 0 && spec.Fault != "" {
 		return nil, fmt.Errorf("a planted fault among values written more than once may have another explanation; " +
 			"expected one of the two")

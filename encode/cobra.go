@@ -41,6 +41,6 @@ func Cobra(p *polygraph.Polygraph) *Problem {
 		side(c.A, c.B0, b)
 		side(c.B, c.A0, b.Not())
 	}
-	q.predicates(choice, implied)
+	q.Predicates(choice, implied)
 	return q
 }

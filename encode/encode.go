@@ -9,10 +9,12 @@
 //
 //   - vbox.go: one variable a choice (Vbox §4.5)
 //   - cobra.go: one variable an edge (Cobra §4.2, Vbox Eq. 4)
-//   - order.go: one variable a pair of nodes, transitive (what a plain SAT solver needs, errata V26)
+//   - order.go: any of these with one variable a pair of nodes, transitive (what a plain SAT solver needs, errata V26)
+//   - numbers.go: any of these with a number for each node, smaller than pairs where there are many
 //   - predicates.go: what predicate operations were based on (Vbox §4.5), in any of these
 //   - induced.go: PolySI's induced graph, what pruning left of it
 //   - lazy.go: solve, find cycles, forbid them, solve again
+//   - export.go: a problem as text for other programs, what its variables mean, and a model read back
 //   - theory.go: our solver with an acyclicity theory
 //
 // Experimental: this package may still change.
@@ -42,8 +44,19 @@ type Problem struct {
 	Phase []bool
 	// Eager: the clauses imply acyclicity by themselves.
 	Eager bool
+	// Befores are the variables that MakeEager added.
+	Befores []Before
+	// Bits are those of MakeNumbered.
+	Bits []Bit
+	// Based: the clauses say what predicate operations were based on, as Predicates does. A problem without is none of
+	// a polygraph that has such constraints open.
+	Based bool
+	// Search changes how isovet's own solver and its theories search, never what they answer.
+	Search Search
 	// Reach, if set, is the closure of P's known graph, left over from pruning; WithClosure uses it up.
 	Reach closure.Dynamic
+
+	committed []solver.Lit // by node, one more than the literal; see counts
 }
 
 func (q *Problem) newVar(phase bool) solver.Var {
@@ -52,7 +65,32 @@ func (q *Problem) newVar(phase bool) solver.Var {
 	return solver.Var(q.Vars - 1)
 }
 
+// guard puts an edge into the graph wherever a literal is true; one that leaves a transaction which may not have
+// committed, if it did besides.
 func (q *Problem) guard(l solver.Lit, e polygraph.Edge) {
+	if q.P.MayCount(e.From) {
+		if c := q.counts(e.From); c != l {
+			there := solver.Pos(q.newVar(false))
+			q.Clauses = append(q.Clauses, []solver.Lit{l.Not(), c.Not(), there}, []solver.Lit{there.Not(), c})
+			l = there
+		}
+	}
+	q.put(l, e)
+}
+
+// counts is the literal of "the transaction of node u committed".
+func (q *Problem) counts(u int32) solver.Lit {
+	u = q.P.BeginNode(u)
+	if q.committed == nil {
+		q.committed = make([]solver.Lit, q.P.N)
+	}
+	if q.committed[u] == 0 {
+		q.committed[u] = solver.Pos(q.newVar(false)) + 1
+	}
+	return q.committed[u] - 1
+}
+
+func (q *Problem) put(l solver.Lit, e polygraph.Edge) {
 	e.By = polygraph.OpenBy(len(q.Guards))
 	q.Guards = append(q.Guards, Guard{l, e})
 }
@@ -86,8 +124,29 @@ type Answer struct {
 	Stats  Stats
 }
 
+// Search are choices of isovet's own solver and its theories. The zero value is the default.
+type Search struct {
+	Solver solver.Options
+	// NoPropagate has the closure theory find conflicts only. Propagate has the Pearce-Kelly order tell of edges that a
+	// reordering found to close a cycle; by default it does not.
+	NoPropagate, Propagate bool
+	// NoDontCares has the Pearce-Kelly theory decide every variable, even where the order obeys one side already.
+	NoDontCares bool
+}
+
+// The ways to keep the chosen edges acyclic.
+const (
+	TheoryClosure = "closure" // reachability, inside isovet's solver
+	TheoryOrder   = "order"   // a Pearce-Kelly order, inside isovet's solver
+	TheoryLazy    = "lazy"    // a clause for each cycle found in a model
+	TheoryEager   = "eager"   // clauses for all cycles beforehand
+	TheoryOwn     = "own"     // another program's
+)
+
 // Stats counts a solver's work.
 type Stats struct {
+	// Theory is the way in which the graph was kept acyclic.
+	Theory                                     string
 	Vars, Clauses                              int
 	Decisions, Conflicts, Propagated, Restarts int64
 	Rounds                                     int
@@ -121,7 +180,8 @@ func (q *Problem) load(b solver.Backend) bool {
 
 // Eager solves a problem whose clauses say all.
 func Eager(ctx context.Context, q *Problem, b solver.Backend) Answer {
-	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
+	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: TheoryEager, Vars: q.Vars, Clauses: len(q.Clauses),
+		Rounds: 1}}
 	if q.load(b) {
 		a.Status = b.Solve(ctx)
 	}

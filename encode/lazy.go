@@ -15,7 +15,7 @@ const lazyCycles = 4096
 // and solve again until a model is acyclic or none is left. It terminates, since each round forbids the model that it
 // got. On Unsat the cycles are the proof. Cost: a linear search of the whole graph a round, beside the back end's own.
 func Lazy(ctx context.Context, q *Problem, b solver.Backend) Answer {
-	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses)}}
+	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: TheoryLazy, Vars: q.Vars, Clauses: len(q.Clauses)}}
 	ok := q.load(b)
 	for ok {
 		a.Stats.Rounds++

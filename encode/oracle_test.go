@@ -121,7 +121,7 @@ func TestPredicatesEveryWay(t *testing.T) {
 						}
 						clauses += n
 					}
-					if !q.Eager && strings.HasPrefix(name, "eager") {
+					if !q.Eager && strings.HasPrefix(name, "eager") && len(text)%16 > 0 {
 						continue
 					}
 					a := solve(context.Background(), q)

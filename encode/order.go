@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"slices"
+
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -13,7 +15,27 @@ func OrderClauses(p *polygraph.Polygraph) int {
 		p.Side(c.A, c.B0, add)
 		p.Side(c.B, c.A0, add)
 	}
-	(&Problem{P: p}).predicates(make([]solver.Lit, len(p.Choices)), func(_ solver.Lit, e polygraph.Edge) { add(e) })
+	(&Problem{P: p}).Predicates(make([]solver.Lit, len(p.Choices)), func(_ solver.Lit, e polygraph.Edge) { add(e) })
+	return transitivity(p, extra)
+}
+
+// EagerClauses returns how many transitivity clauses MakeEager would add.
+func EagerClauses(q *Problem) int {
+	if q.Eager {
+		return 0
+	}
+	return transitivity(q.P, q.edges())
+}
+
+func (q *Problem) edges() []polygraph.Edge {
+	out := make([]polygraph.Edge, len(q.Guards))
+	for i, g := range q.Guards {
+		out[i] = g.Edge
+	}
+	return out
+}
+
+func transitivity(p *polygraph.Polygraph, extra []polygraph.Edge) int {
 	comp, n := p.Components(extra)
 	size := make([]int, n)
 	for v := range p.N {
@@ -26,41 +48,36 @@ func OrderClauses(p *polygraph.Polygraph) int {
 	return total
 }
 
-// Order makes one variable of each pair of nodes that a cycle could pass through, "u before v", closed under
-// transitivity, so that any SAT solver decides the problem without help. The known graph enters as facts between those
-// nodes.
+// Order is Vbox made eager.
 //
 // Source:  errata V26: the paper's MiniSat baseline forbids two-cycles only, which accepts longer ones; with
-// transitivity it is right, and cubic. Cost:    with n nodes in cycles of known and possible edges: n²/2 variables,
-// n³/3 clauses.
-func Order(p *polygraph.Polygraph) *Problem {
-	q := &Problem{P: p, Eager: true}
-	type side struct {
-		lit  solver.Lit
-		edge polygraph.Edge
+// transitivity it is right, and cubic.
+func Order(p *polygraph.Polygraph) *Problem { return MakeEager(Vbox(p)) }
+
+// Before is what a variable of MakeEager says: of two nodes, the first comes first.
+type Before struct {
+	Var  solver.Var
+	U, V int32
+}
+
+// MakeEager returns the problem with one variable more of each pair of nodes that a cycle could pass through, "u before
+// v", closed under transitivity, so that any SAT solver decides it without help. The known graph enters as facts
+// between those nodes. The variables and guards of q keep their numbers.
+//
+// Cost:    with n nodes in cycles of known and possible edges: n²/2 variables, n³/3 clauses.
+func MakeEager(q *Problem) *Problem {
+	if q.Eager {
+		return q
 	}
-	var sides []side
-	var extra []polygraph.Edge
-	choice := make([]solver.Lit, 0, len(p.Choices))
-	for _, c := range p.Choices {
-		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
-		choice = append(choice, b)
-		p.Side(c.A, c.B0, func(e polygraph.Edge) bool {
-			sides = append(sides, side{b, e})
-			extra = append(extra,
-				e)
-			return true
-		})
-		p.Side(c.B, c.A0, func(e polygraph.Edge) bool {
-			sides = append(sides, side{b.Not(), e})
-			extra = append(extra, e)
-			return true
-		})
-	}
-	q.predicates(choice, func(l solver.Lit, e polygraph.Edge) {
-		sides = append(sides, side{l, e})
-		extra = append(extra, e)
-	})
+	p := q.P
+	r := *q
+	r.Eager, r.Reach, r.Guards, r.Befores = true, nil, nil, nil
+	r.Phase, r.Clauses = slices.Clone(q.Phase), slices.Clone(q.Clauses)
+	r.eagerly(p, q.edges(), q.Guards)
+	return &r
+}
+
+func (q *Problem) eagerly(p *polygraph.Polygraph, extra []polygraph.Edge, guards []Guard) {
 	// Only nodes of a strongly connected component of everything possible can lie on a cycle.
 	comp, _ := p.Components(extra)
 	count := make(map[int32]int)
@@ -93,8 +110,8 @@ func Order(p *polygraph.Polygraph) *Problem {
 		base[comp[v]] = solver.Var(q.Vars)
 		for i, u := range g {
 			index[u] = int32(i)
-			for range g[i+1:] {
-				q.newVar(true)
+			for _, v := range g[i+1:] {
+				q.Befores = append(q.Befores, Before{q.newVar(true), u, v})
 			}
 		}
 		for i, a := range g {
@@ -115,12 +132,14 @@ func Order(p *polygraph.Polygraph) *Problem {
 			}
 		}
 	}
-	for _, s := range sides {
-		e := s.edge
-		if comp[e.From] == comp[e.To] {
-			q.Clauses = append(q.Clauses, []solver.Lit{s.lit.Not(), before(e.From, e.To)})
+	for _, g := range guards {
+		e := g.Edge
+		switch {
+		case e.From == e.To:
+			q.Clauses = append(q.Clauses, []solver.Lit{g.Lit.Not()})
+		case comp[e.From] == comp[e.To]:
+			q.Clauses = append(q.Clauses, []solver.Lit{g.Lit.Not(), before(e.From, e.To)})
 		}
-		q.guard(s.lit, e)
+		q.put(g.Lit, e)
 	}
-	return q
 }

@@ -5,17 +5,26 @@ import (
 	"isovet/solver"
 )
 
-// predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one
+// Predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one
 // must hold (P1), and calls guard for each edge that an option brings (P2); an edge that is there only if one version
 // is before another gets a variable that the option and that order imply (P3). choice is the literal of "A before B" of
-// each open choice. The first option tried is the last in time, which is the likeliest to have been seen.
+// each choice, in the order of P.Choices, and its negation that of "B before A". The first option tried is the last
+// in time, which is the likeliest to have been seen.
 //
 // Source:  [Vbox] §4.5, Eqs. 7 to 9. Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further
 // options only add edges (errata V15); P2 and P3 are implications one way (V19); what is known of the order of two
-// versions needs no literal, and makes the edge certain or leaves it out (V18). Cost:    variables and clauses: options
-// × targets.
-func (q *Problem) predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
+// versions needs no literal, and makes the edge certain or leaves it out (V18). Transactions that may not have
+// committed (polygraph.Polygraph.MayCount): who is read from did, and of one that did not nothing is asked. Cost:
+// variables and clauses: options × targets.
+func (q *Problem) Predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
 	p := q.P
+	q.Based = true
+	for _, u := range p.Counted() {
+		q.Clauses = append(q.Clauses, []solver.Lit{q.counts(u)})
+	}
+	for _, e := range p.Maybe {
+		guard(q.counts(e.From), e)
+	}
 	if p.OpenBased() == 0 {
 		return
 	}
@@ -44,6 +53,9 @@ func (q *Problem) predicates(choice []solver.Lit, guard func(l solver.Lit, e pol
 			l := solver.Pos(q.newVar(o+1 == last))
 			options = append(options, l)
 			base := p.Options[o].W
+			if u := p.WriteNode(base); u >= 0 && p.MayCount(u) {
+				q.Clauses = append(q.Clauses, []solver.Lit{l.Not(), q.counts(u)})
+			}
 			p.OptionEdges(o, known, func(e polygraph.Edge, is polygraph.Relation, target uint32) {
 				if is != polygraph.Open {
 					guard(l, e)
@@ -59,7 +71,11 @@ func (q *Problem) predicates(choice []solver.Lit, guard func(l solver.Lit, e pol
 				guard(there, e)
 			})
 		}
-		q.Clauses = append(q.Clauses, append([]solver.Lit(nil), options...))
+		one := append([]solver.Lit(nil), options...)
+		if p.MayCount(c.Node) {
+			one = append(one, q.counts(c.Node).Not())
+		}
+		q.Clauses = append(q.Clauses, one)
 		for i, a := range options {
 			for _, b := range options[i+1:] {
 				if p.AtMostOne {

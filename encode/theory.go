@@ -2,6 +2,7 @@ package encode
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"isovet/closure"
@@ -12,25 +13,51 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// WithClosure solves a problem with our solver and the compact closure as its theory. Where no times make the closure
-// compact it hands over to WithOrder, whose cost does not grow with the square of the transactions. Source: [Vbox]
-// §4.6.
+// untimedMost is up to how many nodes WithClosure keeps a closure that no times make compact: its cost grows with the
+// square of the nodes.
+const untimedMost = 2000
+
+// maxClosure bounds a closure, in bytes.
+const maxClosure = 1 << 30
+
+// WithClosure solves a problem with our solver and the compact closure as its theory where that is the better of the
+// two by size: where no times make the closure compact and the nodes are more than untimedMost, it hands over to
+// WithOrder, whose cost does not grow with the square of the transactions. Stats.Theory says which it was. Source:
+// [Vbox] §4.6.
 func WithClosure(ctx context.Context, q *Problem) Answer {
 	p := q.P
-	if q.Reach == nil && (p.Start == nil && p.N > 2000 || p.Crowded) {
+	if q.Reach == nil && (p.Start == nil && p.N > untimedMost || p.Crowded) {
 		return WithOrder(ctx, q)
 	}
+	if a, ok := q.byClosure(ctx, closure.Options{}); ok {
+		return a
+	}
+	return WithOrder(ctx, q)
+}
+
+// OnlyClosure is WithClosure without the other theory: unknown, with the reason, where the closure is too large.
+func OnlyClosure(ctx context.Context, q *Problem) Answer {
+	a, ok := q.byClosure(ctx, closure.Options{MaxBytes: maxClosure, Stop: func() bool { return ctx.Err() != nil }})
+	if !ok && ctx.Err() == nil {
+		a.Reason = fmt.Sprintf("the closure of %d nodes would take more than %d bytes; --theory order needs none",
+			q.P.N, maxClosure)
+	}
+	return a
+}
+
+func (q *Problem) byClosure(ctx context.Context, o closure.Options) (Answer, bool) {
+	p := q.P
 	if q.Reach == nil {
 		reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End,
-			Known: p.Graph(true)}, closure.Options{})
+			Known: p.Graph(true)}, o)
 		if err != nil || reach == nil {
-			return WithOrder(ctx, q)
+			return Answer{Stats: Stats{Theory: TheoryClosure, Vars: q.Vars, Clauses: len(q.Clauses)}}, false
 		}
 		q.Reach = reach
 	}
-	return q.withTheory(ctx, func(s *solver.Solver, guards []acyclic.Guard) {
-		acyclic.NewClosure(s, q.Reach, guards, acyclic.ClosureOptions{})
-	})
+	return q.withTheory(ctx, TheoryClosure, func(s *solver.Solver, guards []acyclic.Guard) {
+		acyclic.NewClosure(s, q.Reach, guards, acyclic.ClosureOptions{NoPropagate: q.Search.NoPropagate})
+	}), true
 }
 
 // WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory, real time as auxiliary nodes.
@@ -49,15 +76,18 @@ func WithOrder(ctx context.Context, q *Problem) Answer {
 	if !ok {
 		panic("encode: the known graph has a cycle")
 	}
-	return q.withTheory(ctx, func(s *solver.Solver, guards []acyclic.Guard) {
-		acyclic.NewPK(s, order.FromGraph(g, topo), guards, acyclic.PKOptions{})
+	o := acyclic.PKOptions{Propagate: q.Search.Propagate, NoDontCares: q.Search.NoDontCares}
+	return q.withTheory(ctx, TheoryOrder, func(s *solver.Solver, guards []acyclic.Guard) {
+		acyclic.NewPK(s, order.FromGraph(g, topo), guards, o)
 	})
 }
 
-func (q *Problem) withTheory(ctx context.Context, attach func(*solver.Solver, []acyclic.Guard)) Answer {
+func (q *Problem) withTheory(ctx context.Context, theory string, attach func(*solver.Solver, []acyclic.Guard)) Answer {
 	var log lemmas
-	s := solver.New(solver.Options{Proof: &log})
-	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
+	o := q.Search.Solver
+	o.Proof = &log
+	s := solver.New(o)
+	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: theory, Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
 	if q.load(s) {
 		guards := make([]acyclic.Guard, len(q.Guards))
 		for i, g := range q.Guards {

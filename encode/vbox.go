@@ -20,6 +20,6 @@ func Vbox(p *polygraph.Polygraph) *Problem {
 		p.Side(c.A, c.B0, func(e polygraph.Edge) bool { q.guard(b, e); return true })
 		p.Side(c.B, c.A0, func(e polygraph.Edge) bool { q.guard(b.Not(), e); return true })
 	}
-	q.predicates(choice, q.guard)
+	q.Predicates(choice, q.guard)
 	return q
 }

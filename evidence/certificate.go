@@ -21,8 +21,8 @@ import (
 // A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there
 // are in all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. At
 // read-committed, read-atomic and causal it ends with arrays of [reader, place of the read in it, writer] for reads
-// that several can explain, "sources" being how many; the writer is null for the initial version. A violation's goes on
-// with one line for each of its "anomalies":
+// that several can explain, "sources" being how many; the writer is null for the initial version. That of a predicate
+// operation has the key fourth, since it reads many. A violation's goes on with one line for each of its "anomalies":
 //
 //	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],
 //	 "cycles":[[…],…],"text":"…"}
@@ -134,13 +134,16 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		}
 	}
 	for lo := 0; lo < len(r.Sources) && r.Verdict == Holds; lo += idsPerLine {
-		var line [][3]*int64
+		var line [][]any
 		for _, s := range r.Sources[lo:min(lo+idsPerLine, len(r.Sources))] {
 			t := h.TxnOf(s.Op)
 			at := int64(s.Op - h.Txns.OpOff[t])
-			j := [3]*int64{&h.Txns.ID[t], &at}
+			j := []any{h.Txns.ID[t], at, nil}
 			if s.Writer != history.None {
-				j[2] = &h.Txns.ID[s.Writer]
+				j[2] = h.Txns.ID[s.Writer]
+			}
+			if isPredicate(h, s.Op) {
+				j = append(j, json.RawMessage(h.Texts.AppendValue(nil, h.Keys[s.Key])))
 			}
 			line = append(line, j)
 		}

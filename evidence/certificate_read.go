@@ -56,7 +56,11 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	if head.Order < 0 || head.Order > 2*h.NumTxns() {
 		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
 	}
-	if head.Sources < 0 || head.Sources > h.NumOps() {
+	most := h.NumOps()
+	if h.HasPredicates() {
+		most *= h.NumKeys()
+	}
+	if head.Sources < 0 || head.Sources > most {
 		return nil, c.errorf("sources", "%d for %d operations", head.Sources, h.NumOps())
 	}
 	if err := c.order(res, head.Order); err != nil {
@@ -195,12 +199,13 @@ func (c *certificateReader) order(r *Result, n int) error {
 
 // sources reads the writers of n reads.
 func (c *certificateReader) sources(r *Result, n int) error {
+	var keys map[string]uint32
 	for len(r.Sources) < n {
 		line, err := c.next()
 		if err != nil {
 			return err
 		}
-		var raw [][3]*int64
+		var raw [][]json.RawMessage
 		if err := json.Unmarshal(line, &raw); err != nil {
 			return c.jsonError(err)
 		}
@@ -208,23 +213,52 @@ func (c *certificateReader) sources(r *Result, n int) error {
 			return c.errorf("sources", "%d in a line, %d are left", len(raw), n-len(r.Sources))
 		}
 		for _, j := range raw {
-			if j[0] == nil || j[1] == nil {
-				return c.errorf("sources", "expected [reader, place, writer or null]")
+			var reader, place, writer *int64
+			if len(j) < 3 || len(j) > 4 || json.Unmarshal(j[0], &reader) != nil || json.Unmarshal(j[1],
+				&place) != nil || json.Unmarshal(j[2], &writer) != nil || reader == nil || place == nil {
+				return c.errorf("sources", "expected [reader, place, writer or null], and of a predicate "+
+					"operation the key")
 			}
-			ops, err := c.ops("sources", [][2]int64{{*j[0], *j[1]}})
+			ops, err := c.ops("sources", [][2]int64{{*reader, *place}})
 			if err != nil {
 				return err
 			}
-			s := Source{Op: ops[0], Writer: history.None}
-			if j[2] != nil {
-				if s.Writer, err = c.txn("sources", *j[2]); err != nil {
+			s := Source{Op: ops[0], Key: history.None, Writer: history.None}
+			if writer != nil {
+				if s.Writer, err = c.txn("sources", *writer); err != nil {
 					return err
 				}
+			}
+			switch predicate := isPredicate(c.h, s.Op); {
+			case predicate != (len(j) == 4):
+				return c.errorf("sources", "expected a key of a predicate operation, and of no other")
+			case !predicate:
+				s.Key = c.h.OpKey(s.Op)
+			default:
+				if keys == nil {
+					keys = keysByText(c.h)
+				}
+				k, ok := keys[string(canonical(j[3]))]
+				if !ok {
+					return c.errorf("sources", "the history has no key %s", j[3])
+				}
+				s.Key = k
 			}
 			r.Sources = append(r.Sources, s)
 		}
 	}
 	return nil
+}
+
+// keysByText finds keys by their JSON.
+func keysByText(h *history.History) map[string]uint32 {
+	keys := make(map[string]uint32, h.NumKeys())
+	var buf []byte
+	for k, v := range h.Keys {
+		buf = h.Texts.AppendValue(buf[:0], v)
+		keys[string(buf)] = uint32(k)
+	}
+	return keys
 }
 
 // parseInt reads a decimal integer; strconv would need a string.

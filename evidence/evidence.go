@@ -170,6 +170,11 @@ type Stats struct {
 	Propagated  int64   `json:"propagations,omitempty"`
 	Restarts    int64   `json:"restarts,omitempty"`
 	Rounds      int     `json:"rounds,omitempty"`
+	// Closure, Encoding and Theory are the ones that were used, where the checker has a choice (check.Pipeline,
+	// check.Solvers); "" where none was needed.
+	Closure  string `json:"closure,omitempty"`
+	Encoding string `json:"encoding,omitempty"`
+	Theory   string `json:"theory,omitempty"`
 	// Window is how many transactions a checker that forgets has held at once.
 	Window int `json:"window,omitempty"`
 	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of
@@ -215,12 +220,17 @@ type Result struct {
 	// commit order that satisfies the level's axiom, in which a read need not see what is current.
 	Order []uint32
 	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several can
-	// explain. At the other levels the order says it.
+	// explain, and what predicate operations saw of keys of which the last version that is visible without that is none
+	// that they can have seen. At the other levels the order says it.
 	Sources []Source
 	// Anomalies prove Violated; at least one then.
 	Anomalies []Anomaly
 	// Also is the number of further anomalies found and not listed.
 	Also int
+
+	// Certified says what proved the answer once more: ByKernel or ByReplay; "" where nothing did. NotByKernel says why
+	// it was not the kernel.
+	Certified, NotByKernel string
 
 	// Mechanisms is what was found under a profile of the database, nil with checkers that have none.
 	Mechanisms *Mechanisms
@@ -230,8 +240,17 @@ type Result struct {
 	H *history.History
 }
 
-// Source says that read operation Op saw what transaction Writer installed, history.None being the initial version.
-type Source struct{ Op, Writer uint32 }
+// Values of Result.Certified. The kernel is isovet-kernel's port, package certify/kernel, whose rules are proven; the
+// replay is package certify.
+const (
+	ByKernel = "kernel"
+	ByReplay = "replay"
+)
+
+// Source says that operation Op saw what transaction Writer installed of Key, history.None being the initial version. A
+// read is of one key; a predicate operation reads all: of one that it did not match, or overwrote blindly, the source
+// is a transaction that is visible to it and made a version that it may have seen, though it may have seen a later one.
+type Source struct{ Op, Key, Writer uint32 }
 
 // Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps,
 // "items:" where predicates were ignored.

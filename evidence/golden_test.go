@@ -223,11 +223,11 @@ func TestBrokenCertificates(t *testing.T) {
 	broken("valid-weak", `"sources":1`, `"sources":9`, `1: field "sources": 9 for 3 operations`)
 	broken("valid-weak", `"sources":1`, `"sources":-1`, `1: field "sources": -1 for 3 operations`)
 	broken("valid-weak", `[[3,0,`, `[[3,1,`, `3: field "sources": transaction 3 has 1 operations; there is none at 1`)
-	broken("valid-weak", `[[3,0,`, `[[null,0,`, `3: field "sources": expected [reader, place, writer or null]`)
+	broken("valid-weak", `[[3,0,`, `[[null,0,`, `3: field "sources": expected [reader, place, writer or null], and of a predicate operation the key`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,4]]`, `3: field "sources": the history has no transaction 4`)
 	broken("valid-weak", `[[3,0,2]]`, `[]`, `3: field "sources": 0 in a line, 1 are left`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,1],[3,0,2]]`, `3: field "sources": 2 in a line, 1 are left`)
-	broken("valid-weak", `[[3,0,2]]`, `{}`, `3: a JSON object; expected [][3]*int64`)
+	broken("valid-weak", `[[3,0,2]]`, `{}`, `3: a JSON object; expected [][]json.RawMessage`)
 	broken("valid-weak", "[[3,0,2]]\n", ``, `2: the certificate ends too early`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,null]] 5`,
 		`3: invalid character '5' after top-level value; expected a line of an isovet certificate`)

@@ -22,6 +22,10 @@ type Report struct {
 	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is
 	// violated.
 	ImpliedBy string `json:"implied_by,omitempty"`
+	// Certified says what proved the answer once more: "kernel", isovet-kernel's rules, or "replay", package certify;
+	// NotByKernel then says why it was not the kernel.
+	Certified   string `json:"certified,omitempty"`
+	NotByKernel string `json:"not_by_kernel,omitempty"`
 	// DecidedBy is the checker that the answer, verdict or proof, is from, where Checker asked another.
 	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
@@ -70,7 +74,7 @@ type EdgeReport struct {
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict,
-		Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy,
+		Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy, Certified: r.Certified, NotByKernel: r.NotByKernel,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
 	if r.Implied {
 		out.ImpliedBy = r.ImpliedBy.String()

@@ -226,14 +226,21 @@ func (n *namer) strength(c []Edge) strength {
 				return refutesSI
 			}
 		}
+		if count(c, PWR) > 0 && n.belowSnapshots() {
+			return refutesRA
+		}
 		return refutesRC
 	case antis > 1:
 		if Adjacent(c) && shapeOf(c) != level.LostUpdate {
 			return refutesSER
 		}
 		return refutesSI
-	case len(c)-1 != count(c, WR)+count(c, SO) || count(c, PRW) > 0:
+	case len(c)-1 != count(c, WR)+count(c, SO)+count(c, PWR):
 		return refutesSI
+	case count(c, PWR)+count(c, PRW) > 0 && !n.belowSnapshots():
+		return refutesSI // the strong levels have their names for phantoms
+	case count(c, PWR)+count(c, PRW) > 0 && len(c) == 2:
+		return refutesRA
 	}
 	for _, e := range c {
 		if e.Dep == WR && firstRead(n.h, e.To, e.Key, e.Ver) == history.None {
@@ -255,6 +262,9 @@ func (n *namer) strength(c []Edge) strength {
 	}
 	return refutesRA
 }
+
+// belowSnapshots reports whether the level is one below snapshot isolation that looks at what predicates missed.
+func (n *namer) belowSnapshots() bool { return n.l == level.ReadAtomic || n.l == level.Causal }
 
 // shown reports whether a list read of a committed transaction shows the order of two that appended to it, or that the
 // first did and the second not yet; own: what the reader itself had appended counts too.

@@ -23,11 +23,16 @@ func (e *Edge) predicateTxn() uint32 {
 // about.
 func (a *Anomaly) predicate(h *history.History) bool {
 	for _, op := range a.Ops {
-		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
+		if isPredicate(h, op) {
 			return true
 		}
 	}
 	return false
+}
+
+func isPredicate(h *history.History, op uint32) bool {
+	k := h.Ops.Kind[op]
+	return k == history.PredRead || k == history.PredWrite
 }
 
 // hasKey reports whether Key means anything.

@@ -26,6 +26,7 @@ type Incident struct {
 	Format   string `json:"format"` // "isovet-incident"
 	Version  int    `json:"version"`
 	Made     string `json:"made_by,omitempty"`
+	Recorded string `json:"recorded"` // the day, UTC: 2006-01-02
 	Database struct {
 		Name      string           `json:"name"`
 		Version   string           `json:"server_says,omitempty"`
@@ -86,8 +87,8 @@ const shrinks = 20 * time.Second
 
 // Make tells a violation while its database is still open. It plays schedules there, on tables that it makes anew.
 func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
-	x := &Incident{Format: "isovet-incident", Version: 1, Made: o.Made, Level: f.Level.String(), Command: o.Command,
-		Seed: o.Seed}
+	x := &Incident{Format: "isovet-incident", Version: 1, Made: o.Made, Recorded: today(), Level: f.Level.String(),
+		Command: o.Command, Seed: o.Seed}
 	x.database(f)
 	small := o.Small
 	if small == nil {
@@ -127,10 +128,12 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	return x, nil
 }
 
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
 // Of tells a violation of which there is only the history, that of a log, say: no SQL, no settings and no schedule.
 func Of(small *shrink.Result, made string, about func(string) string) *Incident {
 	r := small.Answer
-	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Level: r.Level.String()}
+	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Recorded: today(), Level: r.Level.String()}
 	x.Database.Name, x.Database.Isolation = r.H.Meta.DB, r.H.Meta.Isolation
 	x.tell(r, small, about)
 	x.found = eventsOf(r.H, ids(r.H))

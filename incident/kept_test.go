@@ -1,6 +1,7 @@
 package incident_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,7 +27,31 @@ func TestKeptIncidents(t *testing.T) {
 		t.Run(d.Name(), func(t *testing.T) {
 			dir := filepath.Join(kept, d.Name())
 			violated(t, dir, "history.jsonl", "history.cert")
-			violated(t, dir, "replayed.jsonl", "replayed.cert")
+			var about incident.Incident
+			readme, err := os.ReadFile(filepath.Join(dir, incident.ReadmeFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(filepath.Join(dir, incident.JSONFile)); err != nil {
+				t.Fatal(err)
+			} else if err := json.Unmarshal(b, &about); err != nil {
+				t.Fatal(err)
+			}
+			if about.Replay == nil {
+				t.Fatal("it does not say whether its schedule repeats the violation")
+			}
+			if about.Replay.Violated > 0 { // else it needs statements that run at the same moment
+				violated(t, dir, "replayed.jsonl", "replayed.cert")
+			}
+			if _, err := time.Parse(time.DateOnly, about.Recorded); err != nil || !strings.Contains(string(readme),
+				"Written on "+about.Recorded+" by "+about.Made) {
+				t.Errorf("README does not say when and by whom its pages were written: %q, %v", about.Recorded, err)
+			}
+			for _, name := range about.Files {
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Error(err)
+				}
+			}
 			f, err := os.Open(filepath.Join(dir, incident.ScheduleFile))
 			if err != nil {
 				t.Fatal(err)
@@ -62,6 +87,16 @@ func TestKeptMariaDB(t *testing.T) {
 	if r.Violated < 8 {
 		t.Errorf("%s: violated in %d of %d runs, %d undecided; expected 8 at least of 10.11", name, r.Violated, r.Runs,
 			r.Undecided)
+	}
+}
+
+// TestKeptBadger plays the schedule of Badger's phantoms against the Badger that this program has.
+func TestKeptBadger(t *testing.T) {
+	c := collect.Config{DB: []string{"badger:"}, Timeout: 30 * time.Second}
+	r := replays(t, filepath.Join(kept, "badger-phantoms"), c, 3)
+	if r.Violated != 3 {
+		t.Errorf("violated in %d of %d runs; expected all: a Badger that is fixed has no place in docs/found.md",
+			r.Violated, r.Runs)
 	}
 }
 

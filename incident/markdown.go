@@ -191,11 +191,15 @@ func (x *Incident) check(b *bytes.Buffer) {
 		fmt.Fprintf(b, "The smallest history, a transaction a line with what it read (`r`) and wrote (`w`):\n\n")
 		fence(b, "json", text.String())
 	}
-	fence(b, "sh", fmt.Sprintf("isovet check --level %s %s\nisovet verify %s %s", x.Level, historyFile, certFile,
+	how := ""
+	if x.answer.Timestamps { // else it would be decided without them
+		how = "--checker chronos "
+	}
+	fence(b, "sh", fmt.Sprintf("isovet check %s--level %s %s\nisovet verify %s %s", how, x.Level, historyFile, certFile,
 		historyFile))
 	fmt.Fprintf(b, "Its content has the SHA-256 %s.", code(evidence.ContentHash(x.answer.H)))
 	if x.Made != "" {
-		fmt.Fprintf(b, " Written by %s.", x.Made)
+		fmt.Fprintf(b, " Written on %s by %s, of which its pages are.", x.Recorded, x.Made)
 	}
 	b.WriteByte('\n')
 }

@@ -55,8 +55,10 @@ func TestReadme(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the test does not fail:\n%s", out)
 	}
-	for _, want := range []string{"400 transactions violate serializable; so do 2 of them:", "lost-update",
-		"a contradiction", "ISOVET_SEED=", "small.jsonl"} {
+	if few := regexp.MustCompile("400 transactions violate serializable; so do [23] of them:"); !few.MatchString(out) {
+		t.Errorf("not cut down to two or three in\n%s", out)
+	}
+	for _, want := range []string{"lost-update", "a contradiction", "ISOVET_SEED=", "small.jsonl"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -75,6 +75,16 @@ func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) 
 		if c.Done || left > 1 {
 			continue
 		}
+		if p.MayCount(c.Node) {
+			if left == 0 && slices.Contains(p.Counted(), c.Node) {
+				return changed, &Conflict{Based: c}
+			}
+			if left == 0 { // it did not commit
+				c.Done, changed = true, true
+				p.refute(c.Node)
+			}
+			continue
+		}
 		if left == 0 {
 			return changed, &Conflict{Based: c}
 		}

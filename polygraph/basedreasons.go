@@ -11,7 +11,7 @@ import (
 // Baseless returns a predicate constraint that has no option from the start, as a conflict; nil if there is none.
 func (p *Polygraph) Baseless() *Conflict {
 	for i := range p.Based {
-		if c := &p.Based[i]; c.Lo == c.Hi {
+		if c := &p.Based[i]; c.Lo == c.Hi && !p.MayCount(c.Node) {
 			return &Conflict{Based: c}
 		}
 	}

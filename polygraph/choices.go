@@ -36,7 +36,7 @@ func (p *Polygraph) Overlapping() {
 		for _, r := range p.Readers(a) {
 			for _, v := range p.kwNode[from:][:p.after(from, to, p.End[r])] {
 				if p.BeginNode(v) != r {
-					p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
+					p.know(Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
 				}
 			}
 		}

@@ -9,7 +9,9 @@ import (
 // overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no
 // other write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the
 // initial version precedes all others of its key. Constraints that speak of the same two chains are one choice
-// (coalescing).
+// (coalescing). Of a key of which a read has several possible writers, or a predicate constraint speaks, or that one
+// writes or reads who may not have committed, all writes are chains by themselves, since Based asks for their order: so
+// Predicates comes first.
 //
 // Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints". Keeps:   an acyclic completion exists
 // before iff after. Two read-modify-writes of one version (a lost update) give a cycle of known edges. Cost:    linear,
@@ -22,6 +24,7 @@ func (p *Polygraph) Combine() error {
 		next[w] = noWrite
 	}
 	inner := make([]bool, len(v.WKey)) // has a predecessor in its chain
+	alone := p.uncombined()
 	mine := make([]uint32, v.H.NumKeys())
 	stamp := make([]int32, v.H.NumKeys())
 	for i := 0; i < p.N; i += p.step() {
@@ -36,7 +39,7 @@ func (p *Polygraph) Combine() error {
 				continue
 			}
 			k := v.WKey[a]
-			if stamp[k] != int32(i)+1 {
+			if stamp[k] != int32(i)+1 || alone != nil && alone[k] {
 				continue
 			}
 			b := mine[k]
@@ -90,4 +93,31 @@ func (p *Polygraph) Combine() error {
 		}
 	}
 	return nil
+}
+
+// uncombined returns the keys that Combine leaves alone; nil: none.
+func (p *Polygraph) uncombined() []bool {
+	v := p.V
+	if len(v.Amb) == 0 && len(p.Based) == 0 {
+		return nil
+	}
+	alone := make([]bool, v.H.NumKeys())
+	for i := range p.Based {
+		alone[p.Based[i].Key] = true
+	}
+	for _, r := range v.Amb {
+		alone[v.RKey[r]] = true
+	}
+	if p.unsure == nil {
+		return alone
+	}
+	for _, t := range v.Open {
+		for _, k := range v.RKey[v.ROff[t]:v.ROff[t+1]] {
+			alone[k] = true
+		}
+		for _, k := range v.WKey[v.WOff[t]:v.WOff[t+1]] {
+			alone[k] = true
+		}
+	}
+	return alone
 }

@@ -3,7 +3,8 @@ package polygraph
 import "isovet/graph"
 
 // Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with
-// split nodes as events (evidence.Result.Order); false if there is a cycle. Cost: linear, two sorts with times.
+// split nodes as events (evidence.Result.Order); false if there is a cycle. Transactions that may not have committed
+// (MayCount) and that no edge shows to have been read from are left out. Cost: linear, two sorts with times.
 func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	g := p.FullGraph(extra)
 	// Among the free nodes the smallest number first keeps the order close to time.
@@ -11,10 +12,11 @@ func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	if !ok {
 		return nil, false
 	}
+	seen := p.seen(extra)
 	out := make([]uint32, 0, p.N)
 	for _, v := range topo {
 		switch {
-		case int(v) >= p.N:
+		case int(v) >= p.N || seen != nil && p.MayCount(v) && !seen[p.Txn[v]]:
 		case p.Split:
 			out = append(out, p.Txn[v]<<1|uint32(v)&1)
 		default:

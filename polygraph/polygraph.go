@@ -10,6 +10,7 @@
 //
 //   - polygraph.go: nodes, known edges, readers
 //   - predicates.go: what predicate operations missed: constraints, their avoidance, pruning and reasons
+//   - outcomes.go: transactions of which it is open whether they committed
 //   - choices.go: writer pairs; with times, only those that overlap (Vbox §4.3, "avoidance")
 //   - narrow.go: the choices that reachability leaves open, where all of them would be too many to list
 //   - prune.go: choices settled by reachability, with the reason of each
@@ -101,6 +102,9 @@ type Polygraph struct {
 
 	Known   []Edge
 	Choices []Choice
+	// Maybe are the edges that leave a node whose transaction may not have committed (MayCount): they are there if it
+	// did.
+	Maybe   []Edge
 	Settled []Settled
 	// Based are the predicate constraints, see predicates.go; Options and Targets are theirs.
 	Based   []Based
@@ -116,6 +120,7 @@ type Polygraph struct {
 	open, initial int
 	counted       bool
 	kwNode        []int32 // see nodesByKey
+	unsure        []bool  // by transaction, nil: none. See MayCount
 	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
 	narrowed bool
 }
@@ -133,6 +138,9 @@ type Options struct {
 	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which
 	// changes no verdict (errata V15).
 	AtMostOne bool
+	// Outcomes makes nodes of the transactions whose outcome the view leaves open (prepass.View.Open) too, of histories
+	// without predicate operations: whether they committed is a choice of what ambiguous reads saw. See outcomes.go.
+	Outcomes bool
 	// Most bounds choices, and edges from readers of initial versions to writers; see Polygraph.Crowded. 0: no bound.
 	Most int
 }
@@ -143,6 +151,9 @@ type Options struct {
 // × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l, Split: l.Snapshot(), Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
+	if o.Outcomes {
+		p.leaveOpen()
+	}
 	p.nodes(o)
 	p.readers()
 	p.writersByKey()
@@ -162,7 +173,7 @@ func (p *Polygraph) nodes(o Options) {
 	p.Txn = make([]uint32, 0, p.V.NumCounts)
 	for t, c := range p.V.Counts {
 		p.Node[t] = -1
-		if c {
+		if c || p.unsure != nil && p.unsure[t] {
 			p.Txn = append(p.Txn, uint32(t))
 		}
 	}
@@ -379,7 +390,7 @@ func (p *Polygraph) initialReaders() {
 					break // writers are in the order of their starts
 				}
 				if p.BeginNode(j) != r {
-					p.Known = append(p.Known, Edge{From: r, To: j, W: k, Dep: evidence.RW, By: ByHistory})
+					p.know(Edge{From: r, To: j, W: k, Dep: evidence.RW, By: ByHistory})
 				}
 			}
 		}

@@ -81,7 +81,7 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 		return Edge{From: u, To: begin, W: b, Dep: evidence.WW}, true
 	}
 	for _, r := range p.Readers(a) {
-		if r != begin && reach.Reaches(v, r) {
+		if r != begin && reach.Reaches(v, r) && !p.MayCount(r) {
 			return Edge{From: r, To: v, W: a, Dep: evidence.RW}, true
 		}
 	}
@@ -96,7 +96,11 @@ func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) 
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
 	n := 0
 	p.Side(first, then, func(e Edge) bool {
-		if !reach.Reaches(e.From, e.To) {
+		switch {
+		case p.MayCount(e.From):
+			e.By = by
+			p.Maybe = append(p.Maybe, e)
+		case !reach.Reaches(e.From, e.To):
 			reach.AddEdge(e.From, e.To, -1-by)
 			e.By = by
 			p.Known = append(p.Known, e)
@@ -133,7 +137,7 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 		p.Settled = append(p.Settled, s)
 		p.Side(s.First, s.Then, func(e Edge) bool {
 			e.By = by
-			p.Known = append(p.Known, e)
+			p.know(e)
 			return true
 		})
 		n++

@@ -237,14 +237,14 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 			return c
 		}
 	}
-	var ids []int64 // of the strings, by their order
+	var ids []uint32 // of the strings, by their order
 	var place []int64
 	if count[history.String] > 0 {
-		ids, place = make([]int64, len(d.strs)), make([]int64, len(d.strs))
+		ids, place = make([]uint32, len(d.strs)), make([]int64, len(d.strs))
 		for i := range ids {
-			ids[i] = int64(i)
+			ids[i] = uint32(i)
 		}
-		slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(d.strs[a], d.strs[b]) })
+		slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(d.strs[a], d.strs[b]) })
 		for i, id := range ids {
 			place[id] = int64(i)
 		}

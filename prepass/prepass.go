@@ -97,9 +97,9 @@ type View struct {
 	keys   *byKey
 }
 
-// RVer returns the version that a read saw.
+// RVer returns the version that a read saw, None of one of WithSights that has no write in RW.
 func (v *View) RVer(r uint32) uint32 {
-	if v.rVer != nil {
+	if v.rVer != nil && (v.rVer[r] != none || v.RW[r] == none) {
 		return v.rVer[r]
 	}
 	return v.WVer[v.RW[r]]

@@ -5,7 +5,7 @@
     larger ones. *)
 
 Require Import List PArith NArith Bool FMapPositive.
-From Isovet Require Import History Answer Replay Refutation.
+From Isovet Require Import History Answer Replay Refutation Weak WeakOrder Stamps.
 Require Extraction.
 Require Import ExtrOcamlBasic.
 
@@ -17,10 +17,12 @@ Extract Constant Pos.succ => "(fun p -> p + 1)".
 Extract Constant Pos.eqb => "(fun (a : int) b -> a = b)".
 Extract Constant N.succ => "(fun n -> n + 1)".
 Extract Constant N.ltb => "(fun (a : int) b -> a < b)".
+Extract Constant Pos.ltb => "(fun (a : int) b -> a < b)".
 Extract Constant N.leb => "(fun (a : int) b -> a <= b)".
 Extract Constant N.max => "(fun (a : int) b -> if a < b then b else a)".
 
 Extraction Language OCaml.
-Extraction "kernel.ml" check_serial check_snapshot check_violation
+Extraction "kernel.ml" check_serial check_snapshot check_violation check_weak check_weak_violation
+  check_stamps check_stamps_violation
   serializable session_serializable strict_serializable
   snapshot_isolation session_snapshot_isolation strict_snapshot_isolation.

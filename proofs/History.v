@@ -26,19 +26,24 @@ Fixpoint cell_eqb (x y : cell) : bool :=
   | _, _ => false
   end.
 
-(** A predicate is given by what it is true of: for each key, the cells that match. *)
-Definition pred := PM.t (list cell).
+(** A predicate is given by what it is true of: for each key, the cells that match (true), and those of which nobody
+    knows whether they do (false). *)
+Definition pred := PM.t (list (bool * cell)).
 
-Definition matches (p : pred) (k : key) (x : cell) : bool :=
+Definition certain_of (x : cell) (y : bool * cell) : bool := fst y && cell_eqb x (snd y).
+Definition possible_of (x : cell) (y : bool * cell) : bool := cell_eqb x (snd y).
+
+(** Whether a key that holds x matches for certain, or perhaps *)
+Definition matches (like : cell -> bool * cell -> bool) (p : pred) (k : key) (x : cell) : bool :=
   match PM.find k p with
-  | Some xs => existsb (cell_eqb x) xs
+  | Some ys => existsb (like x) ys
   | None => false
   end.
 
 (** ** Operations *)
 Inductive op :=
 | Read (k : key) (x : cell)               (* the key was read, and held x *)
-| Match (p : pred) (ks : list key)        (* exactly the keys ks matched the predicate *)
+| Match (p : pred) (ks : list key)        (* exactly the keys ks were found to match the predicate *)
 | Write (k : key) (x : cell)              (* the key was set to x; a delete sets it to absent *)
 | Append (k : key) (e : elem).            (* e was put at the end of the key's list *)
 
@@ -46,7 +51,8 @@ Definition state := key -> cell.
 
 Definition put (k : key) (x : cell) (s : state) : state := fun j => if Pos.eqb j k then x else s j.
 
-(** What an operation makes of a state, and whether what its client saw is what that state holds. *)
+(** What an operation makes of a state, and whether what its client saw is what that state holds: who looks for a
+    predicate finds every key that matches for certain, and none that cannot match. *)
 Definition effect1 (o : op) (s : state) : state :=
   match o with
   | Write k x => put k x s
@@ -57,7 +63,8 @@ Definition effect1 (o : op) (s : state) : state :=
 Definition seen (o : op) (s : state) : Prop :=
   match o with
   | Read k x => s k = x
-  | Match p ks => forall k, matches p k (s k) = true <-> In k ks
+  | Match p ks => forall k, (matches certain_of p k (s k) = true -> In k ks) /\
+                            (In k ks -> matches possible_of p k (s k) = true)
   | Write _ _ | Append _ _ => True
   end.
 
@@ -141,11 +148,12 @@ Fixpoint runs (s : state) (order : list txn) : Prop :=
   | t :: rest => explained (ops t) s /\ runs (effect (ops t) s) rest
   end.
 
-Definition is_serializable (L : level) (H : history) : Prop :=
-  exists order,
-    take_part H order /\
-    runs (initial H) order /\
-    (forall a b, In a order -> In b order -> must_precede L H a b -> before order a b).
+Definition serial_order (L : level) (H : history) (order : list txn) : Prop :=
+  take_part H order /\
+  runs (initial H) order /\
+  (forall a b, In a order -> In b order -> must_precede L H a b -> before order a b).
+
+Definition is_serializable (L : level) (H : history) : Prop := exists order, serial_order L H order.
 
 (** Under snapshot isolation a transaction reads the state as it was when it began, and what it wrote is there for
     those that begin after its commit. *)
@@ -158,18 +166,19 @@ Fixpoint runs_si (s : state) (order : list event) : Prop :=
   | Commit t :: rest => runs_si (effect (ops t) s) rest
   end.
 
-Definition is_snapshot_isolated (L : level) (H : history) : Prop :=
-  exists ts order,
-    take_part H ts /\
-    NoDup order /\
-    (forall t, In (Begin t) order <-> In t ts) /\
-    (forall t, In (Commit t) order <-> In t ts) /\
-    (forall t, In t ts -> before order (Begin t) (Commit t)) /\
-    runs_si (initial H) order /\
-    (* of two writers of a key one commits before the other begins *)
-    (forall a b k, In a ts -> In b ts -> a <> b -> writes k (ops a) = true -> writes k (ops b) = true ->
-       before order (Commit a) (Begin b) \/ before order (Commit b) (Begin a)) /\
-    (forall a b, In a ts -> In b ts -> must_precede L H a b -> before order (Commit a) (Begin b)).
+Definition snapshot_order (L : level) (H : history) (ts : list txn) (order : list event) : Prop :=
+  take_part H ts /\
+  NoDup order /\
+  (forall t, In (Begin t) order <-> In t ts) /\
+  (forall t, In (Commit t) order <-> In t ts) /\
+  (forall t, In t ts -> before order (Begin t) (Commit t)) /\
+  runs_si (initial H) order /\
+  (* of two writers of a key one commits before the other begins *)
+  (forall a b k, In a ts -> In b ts -> a <> b -> writes k (ops a) = true -> writes k (ops b) = true ->
+     before order (Commit a) (Begin b) \/ before order (Commit b) (Begin a)) /\
+  (forall a b, In a ts -> In b ts -> must_precede L H a b -> before order (Commit a) (Begin b)).
+
+Definition is_snapshot_isolated (L : level) (H : history) : Prop := exists ts order, snapshot_order L H ts order.
 
 Definition holds (L : level) (H : history) : Prop :=
   if serial L then is_serializable L H else is_snapshot_isolated L H.

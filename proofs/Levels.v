@@ -28,8 +28,7 @@ Qed.
 
 Lemma NoDup_flat : forall o, NoDup o -> NoDup (flat o).
 Proof.
-  induction o as [|t o IH]; simpl; intro N; [constructor|]. inversion N; subst.
-  constructor.
+  induction o as [|t o IH]; simpl; intro N; [constructor|]. inversion N; subst. constructor.
   - intros [E|I]; [discriminate|]. apply H1. now apply in_flat_begin.
   - constructor; auto. intro I. apply H1. now apply in_flat_commit.
 Qed.
@@ -44,7 +43,7 @@ Lemma before_own : forall o t, In t o -> before (flat o) (Begin t) (Commit t).
 Proof.
   intros o t I. apply in_split in I as (l1 & l2 & ->).
   exists (flat l1 ++ [Begin t]), (Commit t :: flat l2). rewrite flat_app, <- app_assoc. simpl.
-  repeat split; auto. apply in_or_app. right. now left.
+  repeat split; auto. apply in_elt.
 Qed.
 
 Lemma before_total : forall A (o : list A) a b, In a o -> In b o -> a <> b -> before o a b \/ before o b a.
@@ -52,26 +51,23 @@ Proof.
   intros A o a b Ia Ib N. apply in_split in Ia as (l1 & l2 & ->).
   apply in_app_or in Ib. destruct Ib as [I|[I|I]]; [|congruence|].
   - right. exists l1, (a :: l2). simpl. auto.
-  - left. exists (l1 ++ [a]), l2. rewrite <- app_assoc. simpl. repeat split; auto. apply in_or_app. right. now left.
+  - left. exists (l1 ++ [a]), l2. rewrite <- app_assoc. simpl. repeat split; auto. apply in_elt.
 Qed.
 
 Lemma runs_flat : forall o s, runs s o -> runs_si s (flat o).
 Proof. induction o; simpl; intuition. Qed.
 
+Lemma flat_order : forall L H o, serial_order L H o -> snapshot_order L H o (flat o).
+Proof.
+  intros L H o (T & R & M). pose proof T as (N & _).
+  split; [exact T|]. split; [now apply NoDup_flat|]. split; [apply in_flat_begin|]. split; [apply in_flat_commit|].
+  split; [intros; now apply before_own|]. split; [now apply runs_flat|]. split; [|intros; auto using before_flat].
+  intros a b k Ia Ib Ne _ _. destruct (before_total _ o a b); auto using before_flat.
+Qed.
+
 (** Serializability gives snapshot isolation, with the same orders kept. *)
 Theorem serial_implies_snapshot : forall L H, is_serializable L H -> is_snapshot_isolated L H.
-Proof.
-  intros L H (o & T & R & M). pose proof T as (N & _). exists o, (flat o). repeat split; try apply T.
-  - now apply NoDup_flat.
-  - apply in_flat_begin.
-  - apply in_flat_begin.
-  - apply in_flat_commit.
-  - apply in_flat_commit.
-  - intros t I. now apply before_own.
-  - now apply runs_flat.
-  - intros a b k Ia Ib Ne _ _. destruct (before_total _ o a b); auto using before_flat.
-  - intros. auto using before_flat.
-Qed.
+Proof. intros L H (o & O). exists o, (flat o). now apply flat_order. Qed.
 
 (** A level that keeps fewer orders is weaker. *)
 Definition keeps_less (L L' : level) : Prop :=
@@ -79,12 +75,10 @@ Definition keeps_less (L L' : level) : Prop :=
 
 Theorem fewer_orders : forall L L' H, keeps_less L L' -> holds L H -> holds L' H.
 Proof.
-  intros L L' H (S & SE & RT).
-  assert (M : forall a b, must_precede L' H a b -> must_precede L H a b).
-  { unfold must_precede. intuition. }
-  unfold holds. rewrite S. destruct (serial L').
-  - intros (o & T & R & P). exists o. auto 6.
-  - intros (ts & o & T & N & B & C & O & R & W & P). exists ts, o. auto 12.
+  intros L L' H (S & SE & RT). assert (M : forall a b, must_precede L' H a b -> must_precede L H a b).
+  { unfold must_precede. intuition. } unfold holds. rewrite S. destruct (serial L').
+  - intros (o & T & R & P). exists o. unfold serial_order. auto 6.
+  - intros (ts & o & T & N & B & C & O & R & W & P). exists ts, o. unfold snapshot_order. auto 12.
 Qed.
 
 Ltac weaker := intros H; apply fewer_orders; unfold keeps_less; simpl; intuition.

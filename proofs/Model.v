@@ -7,7 +7,7 @@
     every model, can't be true together, the level does not hold. *)
 
 Require Import List PArith NArith Bool Lia Arith FMapPositive.
-From Isovet Require Import History Orders Levels Symbolic.
+From Isovet Require Import History Orders Levels Symbolic Table.
 Import ListNotations.
 
 Lemma sym_effect_is : forall k os y z s, is y z (s k) -> is (sym_effect k os y) z (effect os s k).
@@ -19,8 +19,18 @@ Proof.
   - subst. destruct y; simpl in *; congruence.
 Qed.
 
+Lemma sym_effect_other : forall k os y, writes k os = false -> sym_effect k os y = y.
+Proof.
+  unfold writes. intros k os. induction os as [|o os IH]; simpl; intros y W; auto. apply orb_false_iff in W as [W1 W2].
+  destruct o as [j x|p ks|j x|j e]; simpl in W1; rewrite ?W1; auto.
+Qed.
+
 Lemma sym_effect_keep : forall k os s, is (sym_effect k os (Keep [])) (s k) (effect os s k).
 Proof. intros. apply sym_effect_is. reflexivity. Qed.
+
+(** Lists: keys to which every transaction only appends *)
+Definition only_appended (H : history) (k : key) := forall t, In t (txns H) -> exists p,
+  sym_effect k (ops t) (Keep []) = Keep p.
 
 (** ** Models *)
 Record model (L : level) (H : history) := {
@@ -44,21 +54,17 @@ Record model (L : level) (H : history) := {
     forall u, In u (txns H) -> counts (id u) = true -> id u <> i -> writes k (ops u) = true -> b i < c (id u);
   m_src_some : forall i k w, counts i = true -> src i k = Some w ->
     w <> i /\ counts w = true /\ c w < b i /\
-    (exists t s, In t (txns H) /\ id t = w /\ writes k (ops t) = true /\ held i k = effect (ops t) s k) /\
+    (exists t, In t (txns H) /\ id t = w /\ writes k (ops t) = true /\ held i k = effect (ops t) (held w) k) /\
     forall u, In u (txns H) -> counts (id u) = true -> id u <> i -> id u <> w -> writes k (ops u) = true ->
       c w < c (id u) -> b i < c (id u);
-  (* lists: keys to which every transaction only appends *)
-  m_list_in : forall i k e, counts i = true -> (forall t, In t (txns H) -> exists p,
-    sym_effect k (ops t) (Keep []) = Keep p) ->
+  m_list_in : forall i k e, counts i = true -> only_appended H k ->
     In e (held i k) -> In e (initial H k) \/
     exists t p, In t (txns H) /\ counts (id t) = true /\ id t <> i /\ c (id t) < b i /\
       sym_effect k (ops t) (Keep []) = Keep p /\ In e p;
-  m_list_all : forall i k e t p, counts i = true -> (forall t, In t (txns H) -> exists p,
-    sym_effect k (ops t) (Keep []) = Keep p) ->
+  m_list_all : forall i k e t p, counts i = true -> only_appended H k ->
     In t (txns H) -> counts (id t) = true -> id t <> i -> sym_effect k (ops t) (Keep []) = Keep p -> In e p ->
     ~ In e (held i k) -> b i < c (id t);
-  m_list_order : forall i k e1 e2 t1 t2, counts i = true -> (forall t, In t (txns H) -> exists p,
-    sym_effect k (ops t) (Keep []) = Keep p) ->
+  m_list_order : forall i k e1 e2 t1 t2, counts i = true -> only_appended H k ->
     In t1 (txns H) -> In t2 (txns H) -> id t1 <> id t2 -> before (held i k) e2 e1 ->
     ~ In e1 (initial H k) -> ~ In e2 (initial H k) ->
     (forall u p, In u (txns H) -> sym_effect k (ops u) (Keep []) = Keep p -> In e1 p -> id u = id t1) ->
@@ -91,7 +97,7 @@ Section Lists.
     { intro J. destruct (IH O' J) as [|(t & p & A & B & C)]; auto. right. exists t, p. rewrite in_app_iff. auto. }
     destruct ev as [t|t].
     - apply K. now rewrite after_app in I.
-    - destruct (O t) as [p E]. { apply in_or_app. right. now left. }
+    - destruct (O t) as [p E]. { apply in_elt. }
       rewrite (after_commit _ _ _ _ E) in I. apply in_app_or in I. destruct I as [I|I]; auto.
       right. exists t, p. rewrite in_app_iff. simpl. auto.
   Qed.
@@ -108,8 +114,7 @@ Section Lists.
     sym_effect k (ops t) (Keep []) = Keep p -> In e p -> In e (after s P k).
   Proof.
     induction P as [|ev P IH]; intros s e t p O I E J; [easy|]. simpl.
-    assert (O' : only_appends P). { intros u Iu. apply O. now right. }
-    destruct I as [->|I].
+    assert (O' : only_appends P). { intros u Iu. apply O. now right. } destruct I as [->|I].
     - apply list_keeps; auto. pose proof (sym_effect_keep k (ops t) s) as X. rewrite E in X. simpl in X. rewrite X.
       apply in_or_app. auto.
     - destruct ev; eapply IH; eauto.
@@ -118,13 +123,9 @@ Section Lists.
   Lemma before_cases : forall A (p y : list A) a b, before (p ++ y) a b ->
     (In a p /\ In b p) \/ (In a p /\ In b y) \/ before y a b.
   Proof.
-    intros A p y a b0 (l1 & l2 & E & I1 & I2). symmetry in E. revert l1 E I1.
-    induction p as [|x p IH]; simpl; intros l1 E I1. { right. right. now exists l1, l2. }
-    destruct l1 as [|x' l1]; [easy|]. inversion E as [[E1 E2]]; subst x'.
-    destruct I1 as [->|I1].
-    - assert (I : In b0 (p ++ y)). { rewrite <- E2. apply in_or_app. now right. }
-      apply in_app_or in I. intuition.
-    - destruct (IH l1 E2 I1) as [[? ?]|[[? ?]|?]]; auto.
+    intros A p y a b0. induction p as [|x p IH]; simpl; auto. intro B. apply before_cons in B as [[-> I]|B].
+    - apply in_app_or in I. intuition.
+    - apply IH in B. intuition.
   Qed.
 
   Lemma list_order : forall P s e1 e2 t1 t2, only_appends P -> id t1 <> id t2 ->
@@ -143,7 +144,7 @@ Section Lists.
       - exists l1, (l2 ++ [ev]). rewrite <- app_assoc, in_app_iff. auto. }
     destruct ev as [t|t].
     - apply K. now rewrite after_app in B.
-    - assert (It : In (Commit t) (P ++ [Commit t])). { apply in_or_app. right. now left. }
+    - assert (It : In (Commit t) (P ++ [Commit t])). { apply in_elt. }
       destruct (O t It) as [p E]. rewrite (after_commit _ _ _ _ E) in B.
       destruct (before_cases _ _ _ _ _ B) as [[J2 J1]|[[J2 J1]|J]]; auto.
       + exfalso. apply N. now rewrite <- (S1 t p It E J1), <- (S2 t p It E J2).
@@ -171,28 +172,19 @@ Section Exists.
   Definition is_begin (i : positive) (e : event) := match e with Begin t => Pos.eqb (id t) i | Commit _ => false end.
   Definition is_commit (i : positive) (e : event) := match e with Commit t => Pos.eqb (id t) i | Begin _ => false end.
 
-  Lemma same_id : forall t u, In t (txns H) -> In u (txns H) -> id t = id u -> t = u.
-  Proof.
-    revert WF. unfold well_formed. induction (txns H) as [|x l IH]; simpl; intros N t u It Iu E0; [easy|].
-    inversion N; subst. destruct It as [->|It], Iu as [->|Iu]; auto.
-    - exfalso. apply H2. rewrite E0. now apply in_map.
-    - exfalso. apply H2. rewrite <- E0. now apply in_map.
-  Qed.
-
   Lemma ts_in : forall t, In t ts -> In t (txns H).
   Proof. destruct T as (_ & A & _). exact A. Qed.
 
+  Ltac named_by I0 := let u := fresh in let F := fresh in
+    split; simpl; [apply Pos.eqb_refl|]; intros [u|u] Iu F; simpl in F; try discriminate; apply Pos.eqb_eq in F;
+      f_equal;
+    apply (same_id H); auto; apply ts_in; auto; now apply I0.
+
   Lemma names_begin : forall t, In t ts -> names (is_begin (id t)) E (Begin t).
-  Proof.
-    intros t I. split; simpl; [apply Pos.eqb_refl|]. intros [u|u] Iu F; simpl in F; [|discriminate].
-    apply Pos.eqb_eq in F. f_equal. apply same_id; auto; apply ts_in; auto. now apply IB.
-  Qed.
+  Proof. intros t I. named_by IB. Qed.
 
   Lemma names_commit : forall t, In t ts -> names (is_commit (id t)) E (Commit t).
-  Proof.
-    intros t I. split; simpl; [apply Pos.eqb_refl|]. intros [u|u] Iu F; simpl in F; [discriminate|].
-    apply Pos.eqb_eq in F. f_equal. apply same_id; auto; apply ts_in; auto. now apply IC.
-  Qed.
+  Proof. intros t I. named_by IC. Qed.
 
   Definition takes (i : positive) : bool := existsb (is_begin i) E.
 
@@ -205,7 +197,7 @@ Section Exists.
   Lemma takes_txn : forall t, In t (txns H) -> takes (id t) = true <-> In t ts.
   Proof.
     intros t I. split.
-    - intro X. apply takes_in in X as (u & Iu & E0). now rewrite <- (same_id u t) by auto using ts_in.
+    - intro X. apply takes_in in X as (u & Iu & E0). now rewrite <- (same_id H u t) by auto using ts_in.
     - intro J. apply existsb_exists. exists (Begin t). split; [now apply IB|simpl; apply Pos.eqb_refl].
   Qed.
 
@@ -231,7 +223,7 @@ Section Exists.
     apply pos_flat; auto.
     - clear -N. induction o as [|x o IH]; [constructor|]. simpl in N. inversion N as [|? ? A B]; subst.
       inversion B as [|? ? C D]; subst. constructor; auto. intro I. apply A. right. now apply in_flat_begin.
-    - intros u Iu X. apply same_id; auto; apply ts_in; auto. apply IB. rewrite E0. now apply in_flat_begin.
+    - intros u Iu X. apply (same_id H); auto; apply ts_in; auto. apply IB. rewrite E0. now apply in_flat_begin.
   Qed.
 
   Lemma place_lt : forall t u (f g : positive -> nat), In t ts -> In u ts -> t <> u ->
@@ -248,7 +240,7 @@ Section Exists.
       destruct (pos_split _ (is_begin (id u)) E (Begin u) Ju (proj1 (names_begin u Iu))) as (z & l3 & E2 & F2).
       rewrite X1 in E1. rewrite E1 in E2 at 1. apply app_inv_head in E2. inversion E2; subst z.
       destruct y as [y|y]; simpl in F1, F2; [|discriminate]. apply Pos.eqb_eq in F1, F2.
-      apply same_id; auto using ts_in. congruence. }
+      apply (same_id H); auto using ts_in. congruence. }
     assert (D : forall x, (2 * x) / 2 = x). { intro x. rewrite Nat.mul_comm. now apply Nat.div_mul. }
     assert (D' : forall x, (2 * x + 1) / 2 = x).
     { intro x. rewrite Nat.mul_comm, Nat.add_comm, Nat.div_add by lia. simpl. lia. }
@@ -270,8 +262,7 @@ Section Exists.
     intros t I. destruct (pos_split _ (is_begin (id t)) E (Begin t)) as (y & l2 & E1 & F).
     - now apply IB.
     - simpl. apply Pos.eqb_refl.
-    - assert (y = Begin t). { apply (names_begin t I); auto. rewrite E1. apply in_or_app. right. now left. }
-      subst y. exists l2. exact E1.
+    - assert (y = Begin t). { apply (names_begin t I); auto. rewrite E1. apply in_elt. } subst y. exists l2. exact E1.
   Qed.
 
   Definition snapshot (i : positive) : state := after (initial H) (prefix i).
@@ -291,15 +282,13 @@ Section Exists.
     apply before_pos with (x := Begin t) (y := Commit u); auto using names_begin, names_commit.
     destruct (prefix_begin t It) as [Q E1]. pose proof (proj2 (IC u) Iu) as J. rewrite E1 in J |- *.
     apply in_app_or in J. destruct J as [J|[J|J]]; [contradiction|discriminate|].
-    exists (prefix (id t) ++ [Begin t]), Q. rewrite <- app_assoc. simpl. repeat split; auto.
-    apply in_or_app. right. now left.
+    exists (prefix (id t) ++ [Begin t]), Q. rewrite <- app_assoc. simpl. repeat split; auto. apply in_elt.
   Qed.
 
   Lemma prefix_own : forall t, In t ts -> ~ In (Commit t) (prefix (id t)).
   Proof.
     intros t I J. pose proof (before_pos _ _ _ E _ _ ND (names_begin t I) (names_commit t I) (BC t I)) as X.
-    destruct (prefix_begin t I) as [Q E1].
-    assert (Y : pos (is_commit (id t)) E < length (prefix (id t))).
+    destruct (prefix_begin t I) as [Q E1]. assert (Y : pos (is_commit (id t)) E < length (prefix (id t))).
     { rewrite E1 at 1. eapply pos_app_in; eauto. simpl. apply Pos.eqb_refl. }
     unfold prefix, bpos in Y. rewrite firstn_length in Y. lia.
   Qed.
@@ -307,9 +296,39 @@ Section Exists.
   Lemma prefix_in : forall t e, In t ts -> In e (prefix (id t)) -> In e E.
   Proof. intros t e I J. destruct (prefix_begin t I) as [Q E1]. rewrite E1. apply in_or_app. auto. Qed.
 
-  Lemma only : forall i k, (forall t, In t (txns H) -> exists p, sym_effect k (ops t) (Keep []) = Keep p) ->
+  Lemma only : forall i k, only_appended H k ->
     (exists t, In t ts /\ id t = i) -> only_appends k (prefix i).
   Proof. intros i k A (t & I & <-) u J. apply A. apply ts_in, IC. eapply prefix_in; eauto. Qed.
+
+  (** Nobody writes a key between the begin and the commit of one who writes it. *)
+  Lemma until_commit : forall v k p r, In v ts -> writes k (ops v) = true -> E = p ++ Commit v :: r ->
+    after (initial H) p k = snapshot (id v) k.
+  Proof.
+    intros v k p r I Wv E1. destruct (prefix_begin v I) as [Q E2]. unfold snapshot. rewrite E1 in E2 at 1.
+    assert (Jp : In (Begin v) p).
+    { destruct (BC v I) as (l1 & l2 & E3 & I1 & I2). rewrite E3 in E1. pose proof ND as N. rewrite E3 in N.
+      destruct (app_eq_app _ _ _ _ E1) as (x & [[-> X]|[-> X]]); [|apply in_or_app; now left].
+      destruct x as [|e x]; [now rewrite app_nil_r in I1|]. injection X as <- _.
+      exfalso. apply (NoDup_app_not _ _ _ (Commit v) N); auto. apply in_elt. }
+    pose proof ND as N. rewrite E1, E2 in N. destruct (app_eq_app _ _ _ _ E2) as (x & [[Ep X]|[Ep X]]).
+    - destruct x as [|e x]; [discriminate|]. injection X as <- X. rewrite Ep, after_app. simpl.
+      assert (A : forall u, In (Commit u) x -> writes k (ops u) = false).
+      { intros u Ju. destruct (writes k (ops u)) eqn:Wu; auto. exfalso.
+        assert (E4 : E = (prefix (id v) ++ Begin v :: x) ++ Commit v :: r) by congruence.
+        assert (B1 : before E (Begin v) (Commit u)).
+        { exists (prefix (id v) ++ [Begin v]), (x ++ Commit v :: r). rewrite E4, <- !app_assoc. simpl.
+          rewrite !in_app_iff. simpl. auto. }
+        assert (B2 : before E (Commit u) (Commit v)).
+        { exists (prefix (id v) ++ Begin v :: x), (Commit v :: r). rewrite !in_app_iff. simpl. auto. }
+        assert (Iu : In u ts). { apply IC. apply before_in in B2. tauto. }
+        assert (Ne : u <> v). { intros ->. exact (before_no_cycle _ E _ _ _ ND B2 B2 B2). }
+        destruct (W u v k Iu I Ne Wu Wv) as [B|B].
+        - pose proof (before_trans _ _ _ _ _ ND B1 B) as Z. exact (before_no_cycle _ E _ _ _ ND Z Z Z).
+        - exact (before_no_cycle _ E _ _ _ ND B (BC u Iu) B2). }
+      revert A. generalize (after (initial H) (prefix (id v))). clear.
+      induction x as [|[u|u] x IH]; simpl; intros s A; auto. rewrite IH, effect_other; auto.
+    - exfalso. apply (NoDup_app_not _ _ _ (Begin v) N); [|now left]. rewrite Ep. apply in_or_app. now left.
+  Qed.
 
   Lemma txn_dec : forall t u, In t ts -> In u ts -> id t <> id u -> t <> u.
   Proof. congruence. Qed.
@@ -339,12 +358,13 @@ Section Exists.
     - intros i k w X S. take X. unfold source in S.
       destruct (last_writer k (prefix (id t)) None) as [v|] eqn:LW; [|discriminate].
       inversion S; subst w. destruct (last_writer_some _ _ _ LW) as (p & q & E1 & Wv & Q & V).
-      assert (Jv : In (Commit v) (prefix (id t))). { rewrite E1. apply in_or_app. right. now left. }
+      assert (Jv : In (Commit v) (prefix (id t))). { rewrite E1. apply in_elt. }
       assert (Iv : In v ts). { apply IC. apply (prefix_in t); auto. }
       assert (N : v <> t). { intros ->. eapply prefix_own; eauto. }
-      assert (Nid : id v <> id t). { intro e. apply N. apply same_id; auto using ts_in. }
-      split; [auto|]. split. { apply takes_txn; auto using ts_in. } split. { apply in_prefix; auto. }
-      split. { exists v, (after (initial H) p). repeat split; auto using ts_in. apply V. }
+      assert (Nid : id v <> id t). { intro e. apply N. apply (same_id H); auto using ts_in. }
+      split; [auto|]. split. { apply takes_txn; auto using ts_in. } split. { apply in_prefix; auto. } split.
+      { exists v. repeat split; auto using ts_in. unfold snapshot at 1. rewrite V. apply effect_local.
+        destruct (prefix_begin t It) as [Z E2]. rewrite E1, <- app_assoc in E2. eapply until_commit; eauto. }
       intros u Iu Xu Nt Nv Wu C. apply takes_txn in Xu; auto. apply not_in_prefix; auto. { congruence. }
       intro J. rewrite E1 in J. apply in_app_or in J. destruct J as [J|[J|J]].
       + assert (B : place (cpos (id u)) < place (cpos (id v))); [|lia].
@@ -355,67 +375,51 @@ Section Exists.
       + inversion J. congruence.
       + rewrite (Q u J) in Wu. discriminate.
     - intros i k e X A J. take X. destruct (list_in k (prefix (id t)) (initial H) e) as [|(u & p & Ju & Eu & Pu)];
-      auto.
-      { apply only; eauto. }
-      right. assert (Iu : In u ts). { apply IC. apply (prefix_in t); auto. }
-      assert (N : u <> t). { intros ->. eapply prefix_own; eauto. }
-      exists u, p. repeat split; auto using ts_in.
+      auto. { apply only; eauto. } right. assert (Iu : In u ts). { apply IC. apply (prefix_in t); auto. }
+      assert (N : u <> t). { intros ->. eapply prefix_own; eauto. } exists u, p. repeat split; auto using ts_in.
       + apply takes_txn; auto using ts_in.
-      + intro e0. apply N. apply same_id; auto using ts_in.
+      + intro e0. apply N. apply (same_id H); auto using ts_in.
       + apply in_prefix; auto.
     - intros i k e u p X A Iu Xu N Eu Pu NI. take X. apply takes_txn in Xu; auto. apply not_in_prefix; auto.
-      { congruence. }
-      intro J. apply NI. eapply list_all; eauto. apply only; eauto.
+      { congruence. } intro J. apply NI. eapply list_all; eauto. apply only; eauto.
     - intros i k e1 e2 t1 t2 X A I1 I2 N Be N1 N2 S1 S2. take X.
       assert (O : only_appends k (prefix (id t))) by (apply only; eauto).
       assert (K : before (prefix (id t)) (Commit t1) (Commit t2)).
       { apply (list_order k (prefix (id t)) (initial H) e1 e2); auto.
-        - intros u p Ju Eu Pu. apply same_id; auto. { apply ts_in, IC. apply (prefix_in t); auto. } eapply S1; eauto.
+        - intros u p Ju Eu Pu. apply (same_id H); auto. { apply ts_in, IC.
+          apply (prefix_in t); auto. } eapply S1; eauto.
           apply ts_in, IC. apply (prefix_in t); auto.
-        - intros u p Ju Eu Pu. apply same_id; auto. { apply ts_in, IC. apply (prefix_in t); auto. } eapply S2; eauto.
+        - intros u p Ju Eu Pu. apply (same_id H); auto. { apply ts_in, IC.
+          apply (prefix_in t); auto. } eapply S2; eauto.
           apply ts_in, IC. apply (prefix_in t); auto. }
-      destruct (before_in _ _ _ _ K) as [J1 J2].
-      assert (T1 : In t1 ts). { apply IC. apply (prefix_in t); auto. }
+      destruct (before_in _ _ _ _ K) as [J1 J2]. assert (T1 : In t1 ts). { apply IC. apply (prefix_in t); auto. }
       assert (T2 : In t2 ts). { apply IC. apply (prefix_in t); auto. }
-      split. { apply takes_txn; auto. } split. { apply takes_txn; auto. }
-      assert (N12 : t1 <> t2) by congruence.
+      split. { apply takes_txn; auto. } split. { apply takes_txn; auto. } assert (N12 : t1 <> t2) by congruence.
       (* both write k, so one commits before the other begins *)
       assert (W1 : forall u e0, In u ts -> (forall v p,
         In v (txns H) -> sym_effect k (ops v) (Keep []) = Keep p -> In e0 p -> id v = id u) ->
         In e0 (snapshot (id t) k) -> ~ In e0 (initial H k) -> writes k (ops u) = true).
       { intros u e0 Iu S Je Ne. destruct (list_in k _ _ _ O Je) as [|(v & p & Jv & Ev & Pv)]; [contradiction|].
         assert (Iv : In v (txns H)). { apply ts_in, IC. apply (prefix_in t); auto. }
-        assert (v = u). { apply same_id; auto using ts_in. eapply S; eauto. } subst v.
+        assert (v = u). { apply (same_id H); auto using ts_in. eapply S; eauto. } subst v.
         destruct (writes k (ops u)) eqn:Wu; auto. exfalso.
         pose proof (sym_effect_keep k (ops u) (fun _ => [])) as Y. rewrite Ev in Y. simpl in Y.
         rewrite effect_other in Y by auto. destruct p; [easy|discriminate]. }
-      destruct (before_in _ _ _ _ Be) as [B2 B1].
-      destruct (W t1 t2 k) as [X|X]; eauto using before_cb. exfalso.
+      destruct (before_in _ _ _ _ Be) as [B2 B1]. destruct (W t1 t2 k) as [X|X]; eauto using before_cb. exfalso.
       assert (Q1 : cpos (id t1) < cpos (id t2)).
       { apply before_pos with (x := Commit t1) (y := Commit t2); auto using names_commit.
         destruct (prefix_begin t It) as [Z E2]. rewrite E2. destruct K as (l1 & l2 & -> & K1 & K2).
         exists l1, (l2 ++ Begin t :: Z). rewrite <- app_assoc, in_app_iff. auto. }
-      assert (Q2 : cpos (id t2) < bpos (id t1)).
-      { eapply before_pos; eauto using names_begin, names_commit. }
-      assert (Q3 : bpos (id t1) < cpos (id t1)).
-      { eapply before_pos; eauto using names_begin, names_commit. }
-      lia.
+      assert (Q2 : cpos (id t2) < bpos (id t1)). { eapply before_pos; eauto using names_begin, names_commit. }
+      assert (Q3 : bpos (id t1) < cpos (id t1)). { eapply before_pos; eauto using names_begin, names_commit. } lia.
   Defined.
 End Exists.
 
 Theorem model_exists : forall L H, well_formed H -> holds L H -> inhabited (model L H).
 Proof.
   intros L H WF Ho. unfold holds in Ho. destruct (serial L) eqn:S.
-  - destruct Ho as (o & T & R & M). pose proof T as (N & _).
-    constructor. apply (the_model L H o (flat o)); auto.
-    + now apply NoDup_flat.
-    + intro t. apply in_flat_begin.
-    + intro t. apply in_flat_commit.
-    + intros t I. now apply before_own.
-    + now apply runs_flat.
-    + intros t u k It Iu Ne _ _. destruct (before_total _ o t u); auto using before_flat.
-    + intros t u It Iu P. auto using before_flat.
-    + eauto.
-  - destruct Ho as (ts & o & T & N & B & C & O & R & W & M).
+  - destruct Ho as (o & O). destruct (flat_order L H o O) as (T & N & B & C & P & R & W & M).
+    constructor. apply (the_model L H o (flat o)); eauto.
+  - destruct Ho as (ts & o & T & N & B & C & P & R & W & M).
     constructor. apply (the_model L H ts o); auto. congruence.
 Qed.

@@ -31,15 +31,13 @@ Qed.
 Lemma pos_app_out : forall A (f : A -> bool) l1 l2, (forall x, In x l1 -> f x = false) ->
   pos f (l1 ++ l2) = length l1 + pos f l2.
 Proof.
-  intros A f l1 l2. induction l1 as [|a l1 IH]; simpl; intro F; auto.
-  rewrite F by auto. rewrite IH; auto.
+  intros A f l1 l2. induction l1 as [|a l1 IH]; simpl; intro F; auto. rewrite F by auto. rewrite IH; auto.
 Qed.
 
 Lemma pos_split : forall A (f : A -> bool) l x, In x l -> f x = true ->
   exists y l2, l = firstn (pos f l) l ++ y :: l2 /\ f y = true.
 Proof.
-  intros A f l x. induction l as [|a l IH]; simpl; intros I F; [easy|].
-  destruct (f a) eqn:Fa. { exists a, l. auto. }
+  intros A f l x. induction l as [|a l IH]; simpl; intros I F; [easy|]. destruct (f a) eqn:Fa. { exists a, l. auto. }
   destruct I as [->|I]; [congruence|]. destruct (IH I F) as (y & l2 & E & Fy).
   exists y, l2. split; auto. simpl. now rewrite <- E.
 Qed.
@@ -50,8 +48,7 @@ Definition names {A} (f : A -> bool) (l : list A) (x : A) := f x = true /\ foral
 Lemma NoDup_app_not : forall A (l1 l2 : list A) x, NoDup (l1 ++ l2) -> In x l1 -> In x l2 -> False.
 Proof.
   intros A l1 l2 x. induction l1 as [|a l1 IH]; simpl; intros N I1 I2; [easy|].
-  inversion N as [|? ? N1 N2]; subst. destruct I1 as [->|I1]; auto.
-  apply N1. apply in_or_app. auto.
+  inversion N as [|? ? N1 N2]; subst. destruct I1 as [->|I1]; auto. apply N1. apply in_or_app. auto.
 Qed.
 
 Lemma NoDup_app_l : forall A (l1 l2 : list A), NoDup (l1 ++ l2) -> NoDup l1.
@@ -60,37 +57,29 @@ Proof.
   intro I. apply H1. apply in_or_app. auto.
 Qed.
 
-Lemma NoDup_app_r : forall A (l1 l2 : list A), NoDup (l1 ++ l2) -> NoDup l2.
-Proof. intros A l1 l2. induction l1; simpl; intro N; auto. inversion N; auto. Qed.
-
 Lemma before_pos : forall A (f g : A -> bool) l x y, NoDup l -> names f l x -> names g l y ->
   before l x y -> pos f l < pos g l.
 Proof.
-  intros A f g l x y N [Fx _] [Gy G] (l1 & l2 & -> & I1 & I2).
-  pose proof (pos_app_in A f l1 l2 x I1 Fx).
+  intros A f g l x y N [Fx _] [Gy G] (l1 & l2 & -> & I1 & I2). pose proof (pos_app_in A f l1 l2 x I1 Fx).
   rewrite (pos_app_out A g l1 l2). lia.
   intros z I. destruct (g z) eqn:Gz; auto. assert (z = y) by (apply G; auto; apply in_or_app; auto).
   subst z. exfalso. eapply NoDup_app_not; eauto.
 Qed.
 
-Lemma pos_before : forall A (f g : A -> bool) l x y, In x l -> In y l -> names f l x -> names g l y ->
-  pos f l < pos g l -> before l x y.
-Proof.
-  intros A f g l x y Ix Iy [Fx F] [Gy G] L.
-  destruct (pos_split A f l x Ix Fx) as (z & l2 & E & Fz).
-  assert (z = x). { apply F; auto. rewrite E. apply in_or_app. right. now left. } subst z.
-  exists (firstn (pos f l) l ++ [x]), l2. rewrite <- app_assoc. split; [exact E|]. split.
-  - apply in_or_app. right. now left.
-  - rewrite E in Iy. rewrite (app_assoc _ [x] l2 : _ ++ x :: l2 = _) in Iy. apply in_app_or in Iy.
-    destruct Iy as [I|I]; auto. exfalso.
-    assert (P : pos g ((firstn (pos f l) l ++ [x]) ++ l2) < length (firstn (pos f l) l ++ [x])).
-    { eapply pos_app_in; eauto. }
-    rewrite <- app_assoc in P. simpl in P. rewrite <- E in P.
-    rewrite app_length in P. simpl in P. pose proof (firstn_le_length (pos f l) l). lia.
-Qed.
-
 Lemma before_in : forall A (l : list A) x y, before l x y -> In x l /\ In y l.
 Proof. intros A l x y (l1 & l2 & -> & I1 & I2). split; apply in_or_app; auto. Qed.
+
+Lemma before_cons : forall A (l : list A) x y z, before (z :: l) x y <-> (z = x /\ In y l) \/ before l x y.
+Proof.
+  intros A l x y z. split.
+  - intros (l1 & l2 & E & I1 & I2). destruct l1 as [|z' l1]; [easy|]. inversion E; subst z' l.
+    destruct I1 as [->|I1]; [left|right].
+    + split; auto. apply in_or_app. now right.
+    + exists l1, l2. auto.
+  - intros [[-> I]|(l1 & l2 & -> & I1 & I2)].
+    + exists [x], l. simpl. auto.
+    + exists (z :: l1), l2. simpl. auto.
+Qed.
 
 Lemma before_nth : forall A (l : list A) x y, before l x y ->
   exists n m, n < m /\ nth_error l n = Some x /\ nth_error l m = Some y.
@@ -117,6 +106,9 @@ Proof.
   pose proof (nth_once _ _ _ _ _ N Ea Ef). lia.
 Qed.
 
+Lemma before_irrefl : forall A (l : list A) x, NoDup l -> ~ before l x x.
+Proof. intros A l x N B. eauto using before_no_cycle. Qed.
+
 Lemma before_trans : forall A (l : list A) x y z, NoDup l -> before l x y -> before l y z -> before l x z.
 Proof.
   intros A l x y z N (l1 & l2 & -> & I1 & I2) (m1 & m2 & E & J1 & J2).
@@ -126,9 +118,6 @@ Proof.
 Qed.
 
 (** ** Effects *)
-Lemma effect_app : forall a b s, effect (a ++ b) s = effect b (effect a s).
-Proof. induction a; simpl; auto. Qed.
-
 Lemma effect1_other : forall o k s, writes1 k o = false -> effect1 o s k = s k.
 Proof.
   intros [j x|p ks|j x|j e] k s W; simpl in *; auto; unfold put; rewrite Pos.eqb_sym in W; now rewrite W.
@@ -199,8 +188,7 @@ Lemma last_writer_some : forall k es t, last_writer k es None = Some t ->
     (forall u, In (Commit u) b -> writes k (ops u) = false) /\
     forall s, after s es k = effect (ops t) (after s a) k.
 Proof.
-  intros k es t. induction es as [|e es IH] using rev_ind; simpl; [easy|].
-  rewrite last_writer_app.
+  intros k es t. induction es as [|e es IH] using rev_ind; simpl; [easy|]. rewrite last_writer_app.
   assert (K : last_writer k es None = Some t -> (forall s, after s (es ++ [e]) k = after s es k) ->
     (forall u, e = Commit u -> writes k (ops u) = false) ->
     exists a b, es ++ [e] = a ++ Commit t :: b /\ writes k (ops t) = true /\

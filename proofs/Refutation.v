@@ -155,7 +155,8 @@ Fixpoint contradicts (k : key) (os : list op) (y : sym) : bool :=
       else contradicts k r y
   | Match p ks :: r =>
       match y with
-      | Const c => if Bool.eqb (matches p k c) (mem k ks) then contradicts k r y else true
+      | Const c => if (if mem k ks then matches possible_of p k c else negb (matches certain_of p k c))
+                   then contradicts k r y else true
       | Keep _ => contradicts k r y
       end
   | Write j x :: r => contradicts k r (if Pos.eqb j k then Const x else y)
@@ -185,7 +186,7 @@ Inductive just :=
 
 Inductive step :=
 | Cycle (edges : list just)
-| Source (t : positive) (k : key)
+| Source (t : positive) (k : key) (ws : list positive)
 | Total (t u : positive) (k : key)
 | Once (t : positive) (k : key) (w w' : option positive)
 | Takes (a : atom) (t : positive)
@@ -312,18 +313,38 @@ Section Kernel.
         end
     end.
 
-  (** Whose version of the key t may have seen. *)
-  Definition candidates (k : key) (t : txn) : list (option positive) :=
-    fold_left (fun l u => if Pos.eqb (id u) (id t) || contradicts k (ops t) (sym_effect k (ops u) (Keep [])) then l
+  (** Whose version of the key i may have seen, of whom the operations os tell *)
+  Definition candidates (k : key) (i : positive) (os : list op) : list (option positive) :=
+    fold_left (fun l u => if Pos.eqb (id u) i || contradicts k os (sym_effect k (ops u) (Keep [])) then l
                           else Some (id u) :: l)
-      (writers_of ws k) (if contradicts k (ops t) (Const (initial H k)) then [] else [None]).
+      (writers_of ws k) (if contradicts k os (Const (initial H k)) then [] else [None]).
+
+  (** Whose version of the key t sees; or, if it sees that of the first of vs, who appended to it, whose that one sees,
+      which is what is left without those elements; and so on. *)
+  Fixpoint source (k : key) (t : txn) (os : list op) (vs : list positive) : option clause :=
+    match vs with
+    | [] => Some (map (fun w => (true, Reads (id t) k w)) (candidates k (id t) os))
+    | w :: r =>
+        match txn_of w, observed k os [] with
+        | Some u, Some x =>
+            match appended k u with
+            | Some p =>
+                match strip p x with
+                | Some y => option_map (cons (false, Reads (id t) k (Some w))) (source k u (Read k y :: ops u) r)
+                | None => None
+                end
+            | None => None
+            end
+        | _, _ => None
+        end
+    end.
 
   Definition clause_of (db : PM.t clause) (s : step) : option clause :=
     match s with
     | Cycle es => cycle es
-    | Source i k =>
+    | Source i k vs =>
         match txn_of i with
-        | Some t => Some (deny (participates t) ++ map (fun w => (true, Reads i k w)) (candidates k t))
+        | Some t => option_map (app (deny (participates t))) (source k t (ops t) vs)
         | None => None
         end
     | Total i j k =>

@@ -1,7 +1,7 @@
 (** * Why a refutation that the kernel accepts is right *)
 
 Require Import List PArith NArith Bool Lia Arith FMapPositive.
-From Isovet Require Import History Orders Levels Model Table Answer Symbolic Refutation.
+From Isovet Require Import History Orders Levels Model Table Answer Symbolic Refutation Clauses.
 Import ListNotations.
 
 Section Sound.
@@ -16,68 +16,11 @@ Section Sound.
     | Reads t k w => counts M t && opt_eqb (src M t k) w
     end.
 
-  Definition sat (cl : clause) : Prop := exists s a, In (s, a) cl /\ eval a = s.
-
-  Definition agrees (v : values) := forall a s, get v a = Some s -> eval a = s.
-
-  Lemma agrees_set : forall v s a, agrees v -> eval a = s -> agrees (set v (s, a)).
-  Proof. intros v s a A E a' s' G. apply get_set in G as [G|G]; auto. inversion G; now subst. Qed.
-
-  Lemma agrees_nothing : agrees nothing.
-  Proof. intros [t|t u|t k w] s G; simpl in G; unfold sub in G; rewrite ?PM.gempty in G; simpl in G;
-    rewrite ?PM.gempty in G; discriminate. Qed.
-
-  Lemma left_of_ok : forall v cl (found : option lit), agrees v ->
-    (sat cl \/ exists s a, found = Some (s, a) /\ eval a = s) ->
-    match left_of v cl found with Conflict => False | Unit (s, a) => eval a = s | Other => True end.
-  Proof.
-    intros v cl. induction cl as [|[s a] r IH]; simpl; intros found A S.
-    - destruct S as [(s & a & [] & _)|(s & a & -> & E)]. exact E.
-    - destruct (get v a) as [s'|] eqn:G.
-      + specialize (A a s' G) as E. destruct (Bool.eqb s s') eqn:Q; auto. apply IH; auto.
-        destruct S as [(s2 & a2 & [I|I] & E2)|S]; auto.
-        * inversion I; subst. rewrite eqb_reflx in Q. discriminate.
-        * left. now exists s2, a2.
-      + destruct found as [[s' a']|].
-        * destruct (Bool.eqb s s' && atom_eqb a a') eqn:Q; auto. apply IH; auto.
-          apply andb_true_iff in Q as [Q1 Q2]. apply eqb_prop in Q1. apply atom_eqb_eq in Q2. subst.
-          destruct S as [(s2 & a2 & [I|I] & E2)|S]; auto.
-          -- inversion I; subst. right. now exists (eval a2), a2.
-          -- left. now exists s2, a2.
-        * apply IH; auto. destruct S as [(s2 & a2 & [I|I] & E2)|(s2 & a2 & I & _)]; [| |discriminate].
-          -- inversion I; subst. right. now exists (eval a2), a2.
-          -- left. now exists s2, a2.
-  Qed.
-
-  Definition all_true (db : PM.t clause) := forall n cl, PM.find n db = Some cl -> sat cl.
-
-  Lemma propagate_ok : forall db hints v, all_true db -> agrees v -> propagate db v hints = true -> False.
-  Proof.
-    intros db hints. induction hints as [|h r IH]; simpl; intros v D A P; [discriminate|].
-    destruct (PM.find h db) as [cl|] eqn:F; [|discriminate].
-    pose proof (left_of_ok v cl None A (or_introl (D h cl F))) as X.
-    destruct (left_of v cl None) as [|[s a]|]; [exact X| |discriminate].
-    eapply IH; [|apply agrees_set|]; eauto.
-  Qed.
-
-  Lemma sat_dec : forall cl, sat cl \/ forall s a, In (s, a) cl -> eval a = negb s.
-  Proof.
-    induction cl as [|[s a] r [IH|IH]]; [now right| |].
-    - left. destruct IH as (s' & a' & I & E). exists s', a'. simpl. auto.
-    - destruct (Bool.bool_dec (eval a) s) as [e|n].
-      + left. exists s, a. simpl. auto.
-      + right. intros s' a' [I|I]; auto. inversion I; subst. destruct (eval a'), s'; simpl; congruence.
-  Qed.
-
-  Lemma follows_ok : forall db cl hints, all_true db -> follows db cl hints = true -> sat cl.
-  Proof.
-    intros db cl hints D F. destruct (sat_dec cl) as [|N]; auto. exfalso.
-    eapply propagate_ok; [exact D| |exact F]. unfold falsify.
-    assert (K : forall r v, (forall s a, In (s, a) r -> eval a = negb s) -> agrees v ->
-      agrees (fold_left (fun v l => set v (negb (fst l), snd l)) r v)).
-    { induction r as [|[s a] r IH]; simpl; auto. intros v Nr A. apply IH; auto. apply agrees_set; auto. }
-    apply K; auto using agrees_nothing.
-  Qed.
+  Notation sat := (sat eval).
+  Notation all_true := (all_true eval).
+  Notation sat_unless := (sat_unless eval).
+  Notation sat_never := (sat_never eval).
+  Notation follows_ok := (follows_ok eval).
 
   (** *** What was seen *)
   Lemma strip_ok : forall p x z, strip p x = Some z <-> x = p ++ z.
@@ -102,12 +45,11 @@ Section Sound.
     destruct o as [j x|p ks|j x|j e]; simpl in *.
     - destruct (Pos.eqb_spec j k) as [->|]; [|eauto]. destruct y as [c0|p]; simpl in I.
       + subst. rewrite cell_eqb_refl. now apply (IH _ _ z X).
-      + assert (Q : strip p x = Some z). { apply strip_ok. congruence. }
-        rewrite Q. now apply (IH _ _ z X).
+      + assert (Q : strip p x = Some z). { apply strip_ok. congruence. } rewrite Q. now apply (IH _ _ z X).
     - destruct y as [c0|p0]; [|eauto]. simpl in I. subst c0.
-      assert (Q : Bool.eqb (matches p k (s k)) (mem k ks) = true).
-      { apply eqb_true_iff. apply eq_true_iff_eq. rewrite mem_in. apply S. }
-      rewrite Q. now apply (IH _ _ z X).
+      replace (if mem k ks then _ else _) with true; [now apply (IH _ _ z X)|]. destruct (S k) as [S1 S2].
+      symmetry. destruct (mem k ks) eqn:Q. { now apply S2, mem_in. }
+      destruct (matches certain_of p k (s k)); auto. apply (proj2 (mem_in _ _)) in S1; congruence.
     - apply (IH _ _ z X). unfold put. rewrite (Pos.eqb_sym k j). destruct (Pos.eqb j k); simpl; auto.
     - apply (IH _ _ z X). unfold put. rewrite (Pos.eqb_sym k j). destruct (Pos.eqb_spec j k) as [->|]; auto.
       destruct y; simpl in *; congruence.
@@ -129,11 +71,21 @@ Section Sound.
   Lemma txn_of_ok : forall i t, txn_of ids i = Some t -> In t (txns H) /\ id t = i.
   Proof.
     intros i t E. unfold txn_of in E. destruct (PM.find i ids) as [x|] eqn:F; [|discriminate]. inversion E; subst t.
-    destruct (by_id_ok H ids IDS) as (_ & A & _). exact (at_place_in _ _ _ (A _ _ F)).
+    now apply (find_txn H ids).
   Qed.
 
-  Lemma same : forall t u, In t (txns H) -> In u (txns H) -> id t = id u -> t = u.
-  Proof. apply same_id. apply (by_id_ok H ids IDS). Qed.
+  Lemma must_ok : forall i j x y, PM.find i ids = Some x -> PM.find j ids = Some y -> must L x y = true ->
+    In (snd x) (txns H) /\ In (snd y) (txns H) /\ must_precede L H (snd x) (snd y).
+  Proof.
+    intros i j x y Fi Fj Mu. destruct (find_txn H ids _ _ IDS Fi) as [Ix _].
+    destruct (find_txn H ids _ _ IDS Fj) as [Iy _].
+    unfold must in Mu. apply andb_true_iff in Mu as [Mu Or]. apply andb_true_iff in Mu as [Co Ne].
+    repeat split; auto. { intro e. now rewrite e, Pos.eqb_refl in Ne. }
+    apply orb_true_iff in Or as [Or|Or]; apply andb_true_iff in Or as [Or Lt]; [left|right].
+    - apply andb_true_iff in Or as [Or Se]. apply Pos.eqb_eq in Se. apply N.ltb_lt in Lt. repeat split; auto.
+      destruct (by_id_ok H ids IDS) as (_ & P & _). eapply place_before; eauto.
+    - split; auto. destruct (ended (snd x)) as [e|]; [|discriminate]. exists e. split; auto. now apply N.ltb_lt.
+  Qed.
 
   Lemma observed_held : forall t k x, In t (txns H) -> counts M (id t) = true -> observed k (ops t) [] = Some x ->
     held M (id t) k = x.
@@ -147,24 +99,16 @@ Section Sound.
     - apply (A (Counts (id t))). now left.
   Qed.
 
-  Lemma list_key_ok : forall k, list_key ws k = true ->
-    forall t, In t (txns H) -> exists p, sym_effect k (ops t) (Keep []) = Keep p.
+  Lemma list_key_ok : forall k, list_key ws k = true -> only_appended H k.
   Proof.
     intros k F t I. destruct (writes k (ops t)) eqn:Wk.
     - unfold list_key in F. rewrite forallb_forall in F. specialize (F t (writers_all H t k I Wk)).
       unfold appended in F. destruct (sym_effect k (ops t) (Keep [])); [discriminate|eauto].
-    - exists []. clear -Wk. unfold writes in Wk. generalize (Keep []). induction (ops t) as [|o os IH]; simpl; auto.
-      simpl in Wk. apply orb_false_iff in Wk as [W1 W2]. intro y.
-      destruct o as [j x|p ks|j x|j e]; simpl in W1; rewrite ?W1; auto.
+    - exists []. now apply sym_effect_other.
   Qed.
 
   Lemma appended_none : forall k t, writes k (ops t) = false -> appended k t = Some [].
-  Proof.
-    intros k t Wk. unfold appended. enough (sym_effect k (ops t) (Keep []) = Keep []) as -> by auto.
-    unfold writes in Wk. generalize (Keep []). induction (ops t) as [|o os IH]; simpl; auto.
-    simpl in Wk. apply orb_false_iff in Wk as [W1 W2]. intro y.
-    destruct o as [j x|p ks|j x|j e]; simpl in W1; rewrite ?W1; auto.
-  Qed.
+  Proof. intros k t W. unfold appended. now rewrite sym_effect_other. Qed.
 
   Lemma sole_ok : forall k e i, sole H ws k e i = true -> ~ In e (initial H k) /\
     forall t p, In t (txns H) -> sym_effect k (ops t) (Keep []) = Keep p -> In e p -> id t = i.
@@ -205,6 +149,9 @@ Section Sound.
     destruct (m_writers L H M t u k) as [X|X]; auto. pose proof (b_le_c _ Ct). pose proof (b_le_c _ Cu). lia.
   Qed.
 
+  Lemma apart : forall i j, negb (Pos.eqb i j) = true -> i <> j.
+  Proof. intros i j E e. now rewrite e, Pos.eqb_refl in E. Qed.
+
   Lemma app_needs : forall (x y : list atom), (forall a, In a (x ++ y) -> eval a = true) ->
     (forall a, In a x -> eval a = true) /\ (forall a, In a y -> eval a = true).
   Proof. intros x y A. split; intros a I; apply A; apply in_or_app; auto. Qed.
@@ -213,99 +160,54 @@ Section Sound.
   Proof.
     intros j e E. unfold good. destruct j as [i j|i j|i k w|i k w j|i k e0 w|i k e0 j|i k e1 w1 e2 w2]; simpl in E.
     - (* JMust *)
-      destruct (PM.find i ids) as [x|] eqn:Fi; [|discriminate].
-        destruct (PM.find j ids) as [y|] eqn:Fj; [|discriminate].
-      destruct (must L x y) eqn:Mu; [|discriminate]. inversion E; subst e; clear E. simpl. intro A.
-      apply app_needs in A as [Ax Ay]. destruct (by_id_ok H ids IDS) as (_ & P & _).
-      pose proof (P _ _ Fi) as Px. pose proof (P _ _ Fj) as Py.
-      destruct (at_place_in _ _ _ Px) as [Ix <-]. destruct (at_place_in _ _ _ Py) as [Iy <-].
-      pose proof (participates_ok _ Ix Ax) as Cx. pose proof (participates_ok _ Iy Ay) as Cy.
-      repeat split; auto. unfold where_. simpl. apply (m_must L H M); auto.
-      unfold must in Mu. apply andb_true_iff in Mu as [Mu1 Mu2]. apply andb_true_iff in Mu1 as [Mu0 Mu1].
-      repeat split; auto.
-      + intro e. rewrite e, Pos.eqb_refl in Mu1. discriminate.
-      + apply orb_true_iff in Mu2 as [Mu2|Mu2].
-        * left. apply andb_true_iff in Mu2 as [Mu2 Mu3]. apply andb_true_iff in Mu2 as [Mu2 Mu4].
-          apply Pos.eqb_eq in Mu4. apply N.ltb_lt in Mu3. repeat split; auto. eapply place_before; eauto.
-        * right. apply andb_true_iff in Mu2 as [Mu2 Mu3]. split; auto.
-          destruct (ended (snd x)) as [e|]; [|discriminate]. exists e. split; auto. now apply N.ltb_lt.
+      some E x Fi. some E y Fj. demand E Mu. inversion E; subst e; clear E. simpl. intro A.
+      apply app_needs in A as [Ax Ay]. destruct (must_ok _ _ _ _ Fi Fj Mu) as (Ix & Iy & P).
+      destruct (find_txn H ids _ _ IDS Fi) as [_ <-]. destruct (find_txn H ids _ _ IDS Fj) as [_ <-].
+      repeat split; auto using participates_ok. apply (m_must L H M); auto using participates_ok.
     - (* JBefore *)
       inversion E; subst e; clear E. simpl. intro A. specialize (A _ (or_introl eq_refl)). simpl in A.
-      apply andb_true_iff in A as [A1 A3]. apply andb_true_iff in A1 as [A1 A2]. apply Nat.ltb_lt in A3. auto.
+      rewrite !andb_true_iff in A. destruct A as ((A1 & A2) & A3). apply Nat.ltb_lt in A3. auto.
     - (* JRead *)
       inversion E; subst e; clear E. simpl. intro A. specialize (A _ (or_introl eq_refl)). simpl in A.
       apply andb_true_iff in A as [A1 A2]. apply opt_eqb_eq in A2.
       destruct (m_src_some L H M i k w A1 A2) as (_ & Cw & Lt & _). auto.
     - (* JAnti *)
-      destruct (txn_of ids i) as [t|] eqn:Fi; [|discriminate].
-        destruct (txn_of ids j) as [u|] eqn:Fj; [|discriminate].
-      destruct (writes k (ops u) && negb (Pos.eqb i j) && negb (opt_eqb w (Some j))) eqn:G; [|discriminate].
-      inversion E; subst e; clear E. simpl. intro A.
-      apply andb_true_iff in G as [G G3]. apply andb_true_iff in G as [G1 G2].
-      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-].
-      assert (N : id t <> id u). { intro e. rewrite e, Pos.eqb_refl in G2. discriminate. }
-      pose proof (A _ (or_introl eq_refl)) as R. simpl in R. apply andb_true_iff in R as [Ct R].
-        apply opt_eqb_eq in R.
-      assert (A' : forall a, In a (participates u ++ match w with Some w => [Before w (id u)] | None => [] end) ->
-        eval a = true).
-      { intros a I. apply A. now right. }
-      apply app_needs in A' as [Au Aw]. pose proof (participates_ok _ Iu Au) as Cu.
-      repeat split; auto. apply writers_apart; auto.
-      destruct w as [w|].
+      some E t Fi. some E u Fj. demand E G. inversion E; subst e; clear E. simpl. intro A.
+      rewrite !andb_true_iff in G. destruct G as ((G1 & G2) & G3).
+      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-]. pose proof (apart _ _ G2) as N.
+      pose proof (A _ (or_introl eq_refl)) as R. simpl in R. apply andb_true_iff in R as [Ct R]. apply opt_eqb_eq in R.
+      destruct (app_needs _ _ (fun a I => A a (or_intror I))) as [Au Aw]. pose proof (participates_ok _ Iu Au) as Cu.
+      repeat split; auto. apply writers_apart; auto. destruct w as [w|].
       + destruct (m_src_some L H M _ _ _ Ct R) as (_ & Cw & _ & _ & Last). apply Last; auto.
         * intro e. rewrite e in G3. simpl in G3. rewrite Pos.eqb_refl in G3. discriminate.
         * specialize (Aw _ (or_introl eq_refl)). simpl in Aw. apply andb_true_iff in Aw as [_ Lt].
           apply Nat.ltb_lt in Lt. pose proof (b_le_c _ Cu). lia.
       + destruct (m_src_none L H M _ _ Ct R) as [_ Last]. apply Last; auto.
     - (* JElem *)
-      destruct (txn_of ids i) as [t|] eqn:Fi; [|discriminate].
-        destruct (txn_of ids w) as [u|] eqn:Fw; [|discriminate].
-      destruct (observed k (ops t) []) as [x|] eqn:O; [|discriminate].
-      destruct (mem e0 x && list_key ws k && sole H ws k e0 w) eqn:G; [|discriminate].
-      inversion E; subst e; clear E. simpl. intro A.
-      apply andb_true_iff in G as [G G3]. apply andb_true_iff in G as [G1 G2].
+      some E t Fi. some E u Fw. some E x Ob. demand E G. inversion E; subst e; clear E. simpl. intro A.
+      rewrite !andb_true_iff in G. destruct G as ((G1 & G2) & G3).
       destruct (txn_of_ok _ _ Fi) as [It <-]. pose proof (participates_ok _ It A) as Ct.
-      apply mem_in in G1. rewrite <- (observed_held _ _ _ It Ct O) in G1. destruct (sole_ok _ _ _ G3) as [S1 S2].
+      apply mem_in in G1. rewrite <- (observed_held _ _ _ It Ct Ob) in G1. destruct (sole_ok _ _ _ G3) as [S1 S2].
       destruct (m_list_in L H M _ _ _ Ct (list_key_ok _ G2) G1) as [|(v & p & Iv & Cv & _ & Lt & Ev & Jv)];
-        [contradiction|].
-      rewrite (S2 v p Iv Ev Jv) in *. auto.
+        [contradiction|]. rewrite (S2 v p Iv Ev Jv) in *. auto.
     - (* JMiss *)
-      destruct (txn_of ids i) as [t|] eqn:Fi; [|discriminate].
-        destruct (txn_of ids j) as [u|] eqn:Fj; [|discriminate].
-      destruct (observed k (ops t) []) as [x|] eqn:O; [|discriminate].
-      destruct (appended k u) as [p|] eqn:P; [|discriminate].
-      destruct (negb (mem e0 x) && mem e0 p && list_key ws k && negb (Pos.eqb i j)) eqn:G; [|discriminate].
-      inversion E; subst e; clear E. simpl. intro A. apply app_needs in A as [At Au].
-      apply andb_true_iff in G as [G G4]. apply andb_true_iff in G as [G G3]. apply andb_true_iff in G as [G1 G2].
-      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-].
-      pose proof (participates_ok _ It At) as Ct. pose proof (participates_ok _ Iu Au) as Cu.
-      assert (N : id t <> id u). { intro e. rewrite e, Pos.eqb_refl in G4. discriminate. }
-      unfold appended in P. destruct (sym_effect k (ops u) (Keep [])) as [|p'] eqn:Eu; [discriminate|].
-      inversion P; subst p'. apply mem_in in G2.
+      some E t Fi. some E u Fj. some E x Ob. some E p P. demand E G. inversion E; subst e; clear E. simpl. intro A.
+      apply app_needs in A as [At Au]. rewrite !andb_true_iff in G. destruct G as (((G1 & G2) & G3) & G4).
+      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-]. pose proof (apart _ _ G4) as N.
+      pose proof (participates_ok _ It At) as Ct. pose proof (participates_ok _ Iu Au) as Cu. apply mem_in in G2.
       assert (Wu : writes k (ops u) = true).
-      { destruct (writes k (ops u)) eqn:Wu; auto. apply appended_none in Wu. unfold appended in Wu. rewrite Eu in Wu.
-        inversion Wu; subst. destruct G2. }
-      repeat split; auto. apply writers_apart; auto.
-      apply (m_list_all L H M _ k e0 u p); auto.
-      + now apply list_key_ok.
-      + rewrite (observed_held _ _ _ It Ct O). intro I. apply mem_in in I. rewrite I in G1. discriminate.
+      { destruct (writes k (ops u)) eqn:Wu; auto. rewrite appended_none in P by auto. now inversion P; subst. }
+      unfold appended in P. destruct (sym_effect k (ops u) (Keep [])) as [|p'] eqn:Eu; [discriminate|].
+      inversion P; subst p'. repeat split; auto. apply writers_apart; auto.
+      apply (m_list_all L H M _ k e0 u p); auto using list_key_ok.
+      rewrite (observed_held _ _ _ It Ct Ob). intro I. apply mem_in in I. rewrite I in G1. discriminate.
     - (* JOrder *)
-      destruct (txn_of ids i) as [t|] eqn:Fi; [|discriminate].
-        destruct (txn_of ids w1) as [t1|] eqn:F1; [|discriminate].
-      destruct (txn_of ids w2) as [t2|] eqn:F2; [|discriminate].
-      destruct (observed k (ops t) []) as [x|] eqn:O; [|discriminate].
-      destruct (newer x e2 e1 && list_key ws k && sole H ws k e1 w1 && sole H ws k e2 w2 && negb (Pos.eqb w1 w2))
-        eqn:G;
-        [|discriminate].
-      inversion E; subst e; clear E. simpl. intro A.
-      apply andb_true_iff in G as [G G5]. apply andb_true_iff in G as [G G4]. apply andb_true_iff in G as [G G3].
-      apply andb_true_iff in G as [G1 G2].
-      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ F1) as [I1 <-].
-        destruct (txn_of_ok _ _ F2) as [I2 <-].
-      pose proof (participates_ok _ It A) as Ct. apply newer_ok in G1. rewrite <- (observed_held _ _ _ It Ct O) in G1.
+      some E t Fi. some E t1 F1. some E t2 F2. some E x Ob. demand E G. inversion E; subst e; clear E. simpl. intro A.
+      rewrite !andb_true_iff in G. destruct G as ((((G1 & G2) & G3) & G4) & G5). destruct (txn_of_ok _ _ Fi) as [It <-].
+      destruct (txn_of_ok _ _ F1) as [I1 <-]. destruct (txn_of_ok _ _ F2) as [I2 <-]. pose proof (apart _ _ G5) as N.
+      pose proof (participates_ok _ It A) as Ct. apply newer_ok in G1. rewrite <- (observed_held _ _ _ It Ct Ob) in G1.
       destruct (sole_ok _ _ _ G3) as [S1 S2]. destruct (sole_ok _ _ _ G4) as [S3 S4].
-      assert (N : id t1 <> id t2). { intro e. rewrite e, Pos.eqb_refl in G5. discriminate. }
-      unfold where_. simpl. eapply (m_list_order L H M (id t) k e1 e2 t1 t2); eauto. now apply list_key_ok.
+      unfold where_. simpl. eapply (m_list_order L H M (id t) k e1 e2 t1 t2); eauto using list_key_ok.
   Qed.
 
   Lemma joins_ok : forall p q, joins L p q = true -> counts M (snd p) = true -> where_ p <= where_ q.
@@ -317,106 +219,91 @@ Section Sound.
     - simpl in J2. destruct x, y; simpl in *; try discriminate; lia.
   Qed.
 
-  Lemma path_ok : forall first es last ns ns', path L H ids ws first es last ns = Some ns' ->
-    (forall a, In a ns' -> eval a = true) -> counts M (snd last) = true ->
-    (forall a, In a ns -> eval a = true) /\ where_ last <= where_ first.
+  Lemma path_needs : forall es first last ns ns', path L H ids ws first es last ns = Some ns' ->
+    (forall a, In a ns' -> eval a = true) -> forall a, In a ns -> eval a = true.
   Proof.
-    intros first es. induction es as [|j r IH]; simpl; intros last ns ns' P A C.
-    - destruct (joins L last first) eqn:J; [|discriminate]. inversion P; subst. split; auto. now apply joins_ok.
-    - destruct (edge_of L H ids ws j) as [e|] eqn:E; [|discriminate].
-      destruct (joins L last (from e)) eqn:J; [|discriminate]. simpl in P.
-      pose proof (edge_ok _ _ E) as G.
-      assert (K : (forall a, In a ns' -> eval a = true) -> forall a, In a (needs e ++ ns) -> eval a = true).
-      { clear -P. revert P. generalize (needs e ++ ns) as xs. generalize (into e) as q. clear.
-        induction r as [|j r IH]; simpl; intros q xs P A.
-        - destruct (joins L q first); [|discriminate]. inversion P; now subst.
-        - destruct (edge_of L H ids ws j) as [e|]; [|discriminate]. destruct (joins L q (from e)); [|discriminate].
-          intros a I. eapply IH; eauto. apply in_or_app. now right. }
-      pose proof (K A) as A'. apply app_needs in A' as [Ae An].
-      destruct (G Ae) as (Cf & Ct & Lt). destruct (IH _ _ _ P A Ct) as [_ Le].
-      split; auto. pose proof (joins_ok _ _ J C). lia.
+    induction es as [|j r IH]; simpl; intros first last ns ns' P A.
+    - demand P J. now inversion P; subst.
+    - some P e E. demand P J. intros a I. eapply IH; eauto. apply in_or_app. now right.
   Qed.
 
-  Lemma deny_sat : forall ns cl, ~ (forall a, In a ns -> eval a = true) -> sat (deny ns ++ cl).
+  Lemma path_ok : forall first es last ns ns', path L H ids ws first es last ns = Some ns' ->
+    (forall a, In a ns' -> eval a = true) -> counts M (snd last) = true -> where_ last <= where_ first.
   Proof.
-    intros ns cl N. destruct (sat_dec (deny ns)) as [(s & a & I & E)|F].
-    - exists s, a. split; auto. apply in_or_app. now left.
-    - exfalso. apply N. intros a I. rewrite (F false a); auto. apply in_map_iff. now exists a.
+    intros first es. induction es as [|j r IH]; simpl; intros last ns ns' P A C.
+    - demand P J. now apply joins_ok.
+    - some P e E. demand P J. destruct (app_needs _ _ (path_needs _ _ _ _ _ P A)) as [Ae _].
+      destruct (edge_ok _ _ E Ae) as (Cf & Ct & Lt). pose proof (IH _ _ _ P A Ct). pose proof (joins_ok _ _ J C). lia.
   Qed.
 
   Lemma cycle_ok : forall es cl, cycle L H ids ws es = Some cl -> sat cl.
   Proof.
-    intros [|j r] cl E; simpl in E; [discriminate|].
-    destruct (edge_of L H ids ws j) as [e|] eqn:Ee; [|discriminate].
+    intros [|j r] cl E; simpl in E; [discriminate|]. some E e Ee.
     destruct (path L H ids ws (from e) r (into e) (needs e)) as [ns|] eqn:P; [|discriminate]. inversion E; subst cl.
-    rewrite <- (app_nil_r (deny ns)). apply deny_sat. intro A. pose proof (edge_ok _ _ Ee) as G.
-    assert (Ae : forall a, In a (needs e) -> eval a = true).
-    { clear -P A. revert P. generalize (needs e) as xs. generalize (into e) as q. generalize (from e) as f.
-      induction r as [|j r IH]; simpl; intros f q xs P.
-      - destruct (joins L q f); [|discriminate]. inversion P; now subst.
-      - destruct (edge_of L H ids ws j) as [e'|]; [|discriminate]. destruct (joins L q (from e')); [|discriminate].
-        intros a I. eapply IH; eauto. apply in_or_app. now right. }
-    destruct (G Ae) as (Cf & Ct & Lt). destruct (path_ok _ _ _ _ _ P A Ct) as [_ Le]. lia.
+    apply sat_never. intro A. destruct (edge_ok _ _ Ee (path_needs _ _ _ _ _ P A)) as (Cf & Ct & Lt).
+    pose proof (path_ok _ _ _ _ _ P A Ct). lia.
   Qed.
 
-  Lemma candidates_ok : forall t k, In t (txns H) -> counts M (id t) = true -> In (src M (id t) k) (candidates H ws k
-    t).
+  Lemma candidates_ok : forall i k os, counts M i = true -> explained os (held M i) ->
+    In (src M i k) (candidates H ws k i os).
   Proof.
-    intros t k I C. pose proof (m_explained L H M t I C) as X. unfold candidates.
-    match goal with |- In _ (fold_left ?f _ _) => set (pick := f) end.
+    intros i k os C X. unfold candidates. match goal with |- In _ (fold_left ?f _ _) => set (pick := f) end.
     assert (K : forall us l x, In x l -> In x (fold_left pick us l)).
     { induction us as [|u us IH]; simpl; auto. intros l x J. apply IH. unfold pick.
       destruct (_ || _); simpl; auto. }
-    destruct (src M (id t) k) as [w|] eqn:S.
-    - destruct (m_src_some L H M _ _ _ C S) as (N & _ & _ & (u & s & Iu & <- & Wu & V) & _).
+    destruct (src M i k) as [w|] eqn:S.
+    - destruct (m_src_some L H M _ _ _ C S) as (N & _ & _ & (u & Iu & <- & Wu & V) & _).
       assert (J : In u (writers_of ws k)) by now apply writers_all.
       match goal with |- In _ (fold_left _ _ ?l) => generalize l end. revert J.
       induction (writers_of ws k) as [|v us IH]; simpl; [easy|]. intros [->|J] l; auto.
       apply K. unfold pick. apply Pos.eqb_neq in N. rewrite N. simpl.
-      rewrite (contradicts_ok k (ops t) (held M (id t)) _ (s k)); [now left|exact X|]. rewrite V.
+      rewrite (contradicts_ok k os (held M i) _ (held M (id u) k)); [now left|exact X|]. rewrite V.
         apply sym_effect_keep.
     - apply K. destruct (m_src_none L H M _ _ C S) as [V _].
-      rewrite (contradicts_ok k (ops t) (held M (id t)) (Const (initial H k)) []); auto. now left.
+      rewrite (contradicts_ok k os (held M i) (Const (initial H k)) []); auto. now left.
+  Qed.
+
+  Lemma source_ok : forall k vs t os cl, counts M (id t) = true -> explained os (held M (id t)) ->
+    source H ids ws k t os vs = Some cl -> sat cl.
+  Proof.
+    intros k vs. induction vs as [|w r IH]; simpl; intros t os cl C X E.
+    - inversion E; subst cl. exists true, (Reads (id t) k (src M (id t) k)). split.
+      + apply in_map_iff. exists (src M (id t) k). split; auto. now apply candidates_ok.
+      + simpl. rewrite C. now apply opt_eqb_eq.
+    - some E u F. some E x Ob. some E p A. some E y Sy.
+      destruct (source H ids ws k u (Read k y :: ops u) r) as [cl'|] eqn:G; [|discriminate]. inversion E; subst cl.
+      destruct (eval (Reads (id t) k (Some w))) eqn:V; [|exists false; eexists; split; [now left|exact V]].
+      simpl in V. apply andb_true_iff in V as [_ V]. apply opt_eqb_eq in V.
+      destruct (m_src_some L H M _ _ _ C V) as (_ & Cw & _ & (v & Iv & Ev & _ & Hv) & _).
+      destruct (txn_of_ok _ _ F) as [Iu Eu]. assert (v = u) by (apply (same_txn H ids); congruence). subst v w.
+      destruct (IH u (Read k y :: ops u) cl') as (s & a & I & Q); auto.
+      + simpl. split; [|now apply (m_explained L H M)]. apply strip_ok in Sy.
+        apply (observed_ok k os (held M (id t)) [] (held M (id t) k)) in Ob; auto. unfold appended in A.
+        pose proof (sym_effect_keep k (ops u) (held M (id u))) as Y.
+        destruct (sym_effect k (ops u) (Keep [])) as [|q]; [discriminate|]. inversion A; subst q. simpl in Y.
+        apply (app_inv_head p). congruence.
+      + exists s, a. split; auto. now right.
   Qed.
 
   Lemma clause_ok : forall db s cl, all_true db -> clause_of L H ids ws db s = Some cl -> sat cl.
   Proof.
-    intros db s cl D E. destruct s as [es|i k|i j k|i k w w'|a i|cl' hints]; simpl in E.
+    intros db s cl D E. destruct s as [es|i k vs|i j k|i k w w'|a i|cl' hints]; simpl in E.
     - eapply cycle_ok; eauto.
-    - destruct (txn_of ids i) as [t|] eqn:F; [|discriminate]. inversion E; subst cl.
-      destruct (txn_of_ok _ _ F) as [I <-].
-      destruct (sat_dec (deny (participates t))) as [(s & a & J & V)|N].
-      { exists s, a. split; auto. apply in_or_app. now left. }
-      assert (C : counts M (id t) = true).
-      { apply participates_ok; auto. intros a J. rewrite (N false a); auto. apply in_map_iff. now exists a. }
-      exists true, (Reads (id t) k (src M (id t) k)). split.
-      + apply in_or_app. right. apply in_map_iff. exists (src M (id t) k). split; auto. now apply candidates_ok.
-      + simpl. rewrite C. now apply opt_eqb_eq.
-    - destruct (txn_of ids i) as [t|] eqn:Fi; [|discriminate].
-      destruct (txn_of ids j) as [u|] eqn:Fj; [|discriminate].
-      destruct (negb (Pos.eqb i j) && writes k (ops t) && writes k (ops u)) eqn:G; [|discriminate].
-      inversion E; subst cl. apply andb_true_iff in G as [G G3]. apply andb_true_iff in G as [G1 G2].
-      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-].
-      destruct (sat_dec (deny (participates t ++ participates u))) as [(s & a & J & V)|N].
-      { exists s, a. split; auto. apply in_or_app. now left. }
-      assert (A : forall a, In a (participates t ++ participates u) -> eval a = true).
-      { intros a J. rewrite (N false a); auto. apply in_map_iff. now exists a. }
-      apply app_needs in A as [At Au].
-      pose proof (participates_ok _ It At) as Ct. pose proof (participates_ok _ Iu Au) as Cu.
-      assert (Ne : id t <> id u). { intro e. rewrite e, Pos.eqb_refl in G1. discriminate. }
-      destruct (m_writers L H M t u k) as [X|X]; auto.
-      + exists true, (Before (id t) (id u)). split. { apply in_or_app. right. now left. }
-        simpl. rewrite Ct, Cu. now apply Nat.ltb_lt.
-      + exists true, (Before (id u) (id t)). split. { apply in_or_app. right. simpl. auto. }
-        simpl. rewrite Ct, Cu. now apply Nat.ltb_lt.
-    - destruct (opt_eqb w w') eqn:Q; [discriminate|]. inversion E; subst cl.
-      destruct (sat_dec [(false, Reads i k w); (false, Reads i k w')]) as [|N]; auto. exfalso.
-      pose proof (N false (Reads i k w) (or_introl eq_refl)) as V.
-        pose proof (N false (Reads i k w') (or_intror (or_introl eq_refl))) as V'.
-      simpl in V, V'. apply andb_true_iff in V as [_ V]. apply andb_true_iff in V' as [_ V'].
-      apply opt_eqb_eq in V, V'. assert (X : w = w') by congruence. apply opt_eqb_eq in X. congruence.
-    - match type of E with guard ?g _ = _ => destruct g eqn:G end; [|discriminate]. inversion E; subst cl.
-      destruct (eval a) eqn:V; [|exists false, a; simpl; auto].
+    - some E t F. destruct (txn_of_ok _ _ F) as [I <-].
+      destruct (source H ids ws k t (ops t) vs) as [cl'|] eqn:G; [|discriminate]. inversion E; subst cl.
+      apply sat_unless. intro A. pose proof (participates_ok _ I A) as C.
+      exact (source_ok _ _ _ _ _ C (m_explained L H M t I C) G).
+    - some E t Fi. some E u Fj. demand E G. inversion E; subst cl. rewrite !andb_true_iff in G.
+      destruct G as ((G1 & G2) & G3).
+      destruct (txn_of_ok _ _ Fi) as [It <-]. destruct (txn_of_ok _ _ Fj) as [Iu <-]. apply sat_unless. intro A.
+      apply app_needs in A as [At Au]. pose proof (participates_ok _ It At) as Ct.
+      pose proof (participates_ok _ Iu Au) as Cu.
+      destruct (m_writers L H M t u k) as [X|X]; auto using apart; apply Nat.ltb_lt in X;
+        [exists true, (Before (id t) (id u))|exists true, (Before (id u) (id t))]; simpl; now rewrite Ct, Cu; auto.
+    - demand E Q. inversion E; subst cl. apply negb_true_iff in Q. apply (sat_once eval (src M)); auto.
+      intros t k' x V. simpl in V.
+      apply andb_true_iff in V as [_ V]. now apply opt_eqb_eq in V.
+    - demand E G. inversion E; subst cl. destruct (eval a) eqn:V; [|exists false, a; simpl; auto].
       exists true, (Counts i). simpl. split; auto. destruct a as [t|t u|t k w]; simpl in V.
       + apply Pos.eqb_eq in G. now subst.
       + apply andb_true_iff in V as [V _]. apply andb_true_iff in V as [V1 V2].

@@ -13,9 +13,10 @@ Definition cell_of (m : PM.t cell) (k : key) : cell := match PM.find k m with So
 Definition key_set (ks : list key) : PM.t unit := fold_left (fun m k => PM.add k tt m) ks (PM.empty _).
 
 Definition matched (m : PM.t cell) (p : pred) (ks : list key) : bool :=
-  forallb (fun k => matches p k (cell_of m k)) ks &&
+  forallb (fun k => matches possible_of p k (cell_of m k)) ks &&
   let set := key_set ks in
-  forallb (fun kx => negb (existsb (cell_eqb (cell_of m (fst kx))) (snd kx)) || PM.mem (fst kx) set) (PM.elements p).
+  forallb (fun ky => negb (existsb (certain_of (cell_of m (fst ky))) (snd ky)) || PM.mem (fst ky) set)
+    (PM.elements p).
 
 Fixpoint run_ops (m : PM.t cell) (os : list op) : bool :=
   match os with
@@ -60,7 +61,10 @@ Fixpoint mark (last : PM.t N) (n : N) (os : list op) : PM.t N :=
   | _ :: r => mark last n r
   end.
 
-(** ** Replaying an order *)
+(** ** Replaying an order: an event is given by whether it is a commit, and the transaction's number *)
+Definition event_of (commit : bool) (t : txn) : event := if commit then Commit t else Begin t.
+Definition named (e : event) : bool * positive := match e with Begin t => (false, id t) | Commit t => (true, id t) end.
+
 Record run := {
   held : PM.t cell;
   last : PM.t N;          (* of each key, one more than the place of the last commit that wrote it *)

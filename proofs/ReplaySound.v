@@ -7,16 +7,18 @@ Import ListNotations.
 Lemma cell_of_add : forall m j k x, cell_of (PM.add j x m) k = if Pos.eqb k j then x else cell_of m k.
 Proof. intros. unfold cell_of. rewrite find_add. now destruct (Pos.eqb k j). Qed.
 
-Lemma key_set_in : forall ks k, PM.mem k (key_set ks) = true -> In k ks.
+Lemma key_set_in : forall ks k, PM.mem k (key_set ks) = true <-> In k ks.
 Proof.
   intros ks k. unfold key_set.
-  assert (K : forall m, PM.mem k (fold_left (fun m k => PM.add k tt m) ks m) = true -> In k ks \/ PM.mem k m = true).
-  { induction ks as [|j ks IH]; simpl; auto. intros m E. apply IH in E as [E|E]; auto.
-    rewrite PM.mem_find, find_add in E. destruct (Pos.eqb_spec k j); auto. right. now rewrite PM.mem_find. }
-  intro E. apply K in E as [E|E]; auto. rewrite PM.mem_find, PM.gempty in E. discriminate.
+  enough (K : forall m, PM.mem k (fold_left (fun m k => PM.add k tt m) ks m) = true <-> In k ks \/ PM.mem k m = true).
+  { rewrite K, PM.mem_find, PM.gempty. intuition discriminate. }
+  induction ks as [|j ks IH]; simpl; intro m; [tauto|]. rewrite IH, !PM.mem_find, find_add.
+  destruct (Pos.eqb_spec k j); intuition congruence.
 Qed.
 
-Lemma matched_ok : forall m p ks, matched m p ks = true -> forall k, matches p k (cell_of m k) = true <-> In k ks.
+Lemma matched_ok : forall m p ks, matched m p ks = true -> forall k,
+  (matches certain_of p k (cell_of m k) = true -> In k ks) /\
+  (In k ks -> matches possible_of p k (cell_of m k) = true).
 Proof.
   intros m p ks E k. apply andb_true_iff in E as [E1 E2]. rewrite forallb_forall in E1. split; [|apply E1].
   intro X. rewrite forallb_forall in E2. unfold matches in X. destruct (PM.find k p) as [xs|] eqn:F; [|discriminate].
@@ -27,8 +29,7 @@ Qed.
 Lemma run_ops_ok : forall os m s, (forall k, s k = cell_of m k) -> run_ops m os = true -> explained os s.
 Proof.
   induction os as [|o os IH]; simpl; intros m s S R; auto.
-  assert (T : forall o s, explained [] (effect1 o s)) by easy.
-  destruct o as [k x|p ks|k x|k e]; simpl.
+  assert (T : forall o s, explained [] (effect1 o s)) by easy. destruct o as [k x|p ks|k x|k e]; simpl.
   - apply andb_true_iff in R as [R1 R2]. apply cell_eqb_eq in R1. split; eauto. now rewrite S.
   - apply andb_true_iff in R as [R1 R2]. split; eauto. intro k. rewrite S. now apply matched_ok.
   - split; auto. destruct os as [|o os]; [easy|]. eapply IH; [|exact R]. intro j. rewrite cell_of_add. unfold put.
@@ -104,24 +105,58 @@ Proof. intros A E n x S. unfold stands in S. assert (X : nth_error E (N.to_nat n
 Lemma before_snoc : forall A (E : list A) e x y, before E x y -> before (E ++ [e]) x y.
 Proof. intros A E e x y (l1 & l2 & -> & I1 & I2). exists l1, (l2 ++ [e]). rewrite <- app_assoc, in_app_iff. auto. Qed.
 
+Lemma before_snoc_cases : forall A (E : list A) e x y, before (E ++ [e]) x y -> before E x y \/ (y = e /\ In x E).
+Proof.
+  intros A E e x y (l1 & l2 & Eq & I1 & I2). destruct (exists_last (l := l2)) as (l & z & ->). { now intros ->. }
+  rewrite app_assoc in Eq. apply app_inj_tail in Eq as [-> <-]. apply in_app_or in I2 as [I2|[<-|[]]].
+  - left. now exists l1, l.
+  - right. split; auto. apply in_or_app. auto.
+Qed.
+
 Lemma before_last : forall A (E : list A) e x, In x E -> before (E ++ [e]) x e.
 Proof. intros A E e x I. exists E, [e]. simpl. auto. Qed.
+
+(** A table of the places of those in E that [name] names *)
+Definition placed {A} (name : A -> option positive) (m : PM.t N) (E : list A) :=
+  forall i n, PM.find i m = Some n <-> exists e, stands E n e /\ name e = Some i.
+
+Lemma placed_nil : forall A (name : A -> option positive), placed name (PM.empty _) [].
+Proof.
+  intros A name i n. rewrite PM.gempty. split; [discriminate|]. intros (e & St & _). apply stands_lt in St.
+  simpl in St. lia.
+Qed.
+
+Lemma placed_other : forall A (name : A -> option positive) m E e, placed name m E -> name e = None ->
+  placed name m (E ++ [e]).
+Proof.
+  intros A name m E e P Ne i n. rewrite (P i n). split; intros (x & St & Nx); exists x; rewrite stands_snoc in *; auto.
+  destruct St as [St|[_ ->]]; [auto|congruence].
+Qed.
+
+Lemma placed_new : forall A (name : A -> option positive) m E e i, placed name m E -> name e = Some i ->
+  PM.mem i m = false -> placed name (PM.add i (N.of_nat (length E)) m) (E ++ [e]).
+Proof.
+  intros A name m E e i P Ne New j n. rewrite find_add. destruct (Pos.eqb_spec j i) as [->|D].
+  - split; [intros [= <-]; exists e; rewrite stands_snoc; auto|]. intros (x & St & Nx).
+    apply stands_snoc in St as [St|[-> _]]; auto. rewrite PM.mem_find, (proj2 (P i n)) in New; [discriminate|eauto].
+  - rewrite (P j n). split; intros (x & St & Nx); exists x; rewrite stands_snoc in *; auto.
+    destruct St as [St|[_ ->]]; [auto|congruence].
+Qed.
+
+Definition begun (e : event) : option positive := match e with Begin t => Some (id t) | Commit _ => None end.
+Definition done (e : event) : option positive := match e with Commit t => Some (id t) | Begin _ => None end.
 
 Section Sound.
   Variables (L : level) (H : history) (ids : PM.t (N * txn)).
   Hypothesis IDS : by_id H = Some ids.
-
-  Definition event_of (commit : bool) (t : txn) : event := if commit then Commit t else Begin t.
 
   (** What is true after the events E *)
   Record inv (E : list event) (r : run) : Prop := {
     i_txn : forall x, In x E -> match x with Begin t | Commit t => In t (txns H) end;
     i_held : forall k, after (initial H) E k = cell_of (held r) k;
     i_runs : runs_si (initial H) E;
-    i_begins : forall i n, PM.find i (begins r) = Some n -> exists t, id t = i /\ stands E n (Begin t);
-    i_begun : forall t n, stands E n (Begin t) -> PM.find (id t) (begins r) = Some n;
-    i_commits : forall i n, PM.find i (commits r) = Some n -> exists t, id t = i /\ stands E n (Commit t);
-    i_committed : forall t n, stands E n (Commit t) -> PM.find (id t) (commits r) = Some n;
+    i_begins : placed begun (begins r) E;
+    i_commits : placed done (commits r) E;
     i_own : forall t n, stands E n (Commit t) -> exists m, stands E m (Begin t) /\ (m < n)%N;
     i_latest : forall t, In (Begin t) E -> (began t <= latest r)%N;
     i_last : forall t n k, stands E n (Commit t) -> writes k (ops t) = true ->
@@ -133,46 +168,43 @@ Section Sound.
       In (Commit t) E -> In (Begin u) E -> before E (Commit t) (Begin u)
   }.
 
-  Lemma find_txn : forall i n t, PM.find i ids = Some (n, t) -> In t (txns H) /\ id t = i.
+  Lemma i_begun : forall E r t n, inv E r -> stands E n (Begin t) -> PM.find (id t) (begins r) = Some n.
+  Proof. intros E r t n V St. apply (i_begins _ _ V). eauto. Qed.
+
+  Lemma i_committed : forall E r t n, inv E r -> stands E n (Commit t) -> PM.find (id t) (commits r) = Some n.
+  Proof. intros E r t n V St. apply (i_commits _ _ V). eauto. Qed.
+
+  Lemma begun_at : forall E r t n, inv E r -> In t (txns H) -> PM.find (id t) (begins r) = Some n -> stands E n
+    (Begin t).
   Proof.
-    intros i n t F. destruct (by_id_ok H ids IDS) as (_ & A & _). exact (at_place_in _ _ _ (A _ _ F)).
+    intros E r t n V I F. apply (i_begins _ _ V) in F as ([u|u] & St & [= e]). rewrite (same_txn H ids t u); auto.
+    apply (i_txn _ _ V (Begin u)). apply stands_in. eauto.
   Qed.
 
-  Lemma same_txn : forall t u, In t (txns H) -> In u (txns H) -> id t = id u -> t = u.
+  Lemma committed_at : forall E r t n, inv E r -> In t (txns H) -> PM.find (id t) (commits r) = Some n ->
+    stands E n (Commit t).
   Proof.
-    intros t u It Iu E. destruct (by_id_all H ids t IDS It) as [n F]. destruct (by_id_all H ids u IDS Iu) as [m G].
-    rewrite E in F. congruence.
+    intros E r t n V I F. apply (i_commits _ _ V) in F as ([u|u] & St & [= e]). rewrite (same_txn H ids t u); auto.
+    apply (i_txn _ _ V (Commit u)). apply stands_in. eauto.
   Qed.
 
   Lemma step_ok : forall E r commit i r', inv E r -> next L ids (N.of_nat (length E)) r commit i = Some r' ->
     exists t, inv (E ++ [event_of commit t]) r' /\ id t = i.
   Proof.
     intros E r commit i r' V S. unfold next in S. destruct (PM.find i ids) as [[n0 t]|] eqn:F; [|discriminate].
-    destruct (find_txn _ _ _ F) as [It Ei]. exists t. split; auto. subst i. destruct V. destruct commit.
+    destruct (find_txn _ _ _ _ IDS F) as [It Ei]; simpl in It, Ei. exists t. split; auto. subst i.
+    pose proof V as V0. destruct V. destruct commit.
     - (* commit *)
       destruct (PM.find (id t) (begins r)) as [b0|] eqn:Fb; [|discriminate].
       destruct (PM.mem (id t) (commits r)) eqn:Mc; [discriminate|].
       destruct (late L t (latest r)) eqn:La; [discriminate|].
       destruct (free (last r) b0 (ops t)) eqn:Fr; [|discriminate]. simpl in S. inversion S; subst r'; clear S.
-      assert (SB : stands E b0 (Begin t)).
-      { destruct (i_begins0 _ _ Fb) as (u & Eu & Su). rewrite (same_txn t u); auto.
-        apply (i_txn0 (Begin u)). apply stands_in. eauto. }
-      assert (NC : ~ In (Commit t) E).
-      { intro I. apply stands_in in I as [n I]. apply i_committed0 in I. rewrite PM.mem_find, I in Mc. discriminate. }
-      simpl. constructor; simpl.
+      pose proof (begun_at _ _ _ _ V0 It Fb) as SB. simpl. constructor; simpl.
       + intros x I. apply in_app_or in I. destruct I as [I|[<-|[]]]; auto. now apply i_txn0.
       + intro k. rewrite after_app. simpl. now apply apply_ops_ok.
       + apply runs_si_app. simpl. auto.
-      + intros i n X. destruct (i_begins0 _ _ X) as (u & Eu & Su). exists u. rewrite stands_snoc. auto.
-      + intros u n X. apply stands_snoc in X as [X|[_ X]]; [auto|discriminate].
-      + intros i n X. rewrite find_add in X. destruct (Pos.eqb_spec i (id t)) as [->|].
-        * inversion X; subst. exists t. rewrite stands_snoc. auto.
-        * destruct (i_commits0 _ _ X) as (u & Eu & Su). exists u. rewrite stands_snoc. auto.
-      + intros u n X. rewrite find_add. apply stands_snoc in X as [X|[-> X]].
-        * destruct (Pos.eqb_spec (id u) (id t)) as [e|]; auto. exfalso. apply NC.
-          rewrite <- (same_txn u t); auto. { apply stands_in. eauto. } apply (i_txn0 (Commit u)). apply stands_in.
-            eauto.
-        * inversion X; subst. now rewrite Pos.eqb_refl.
+      + now apply placed_other.
+      + now apply placed_new.
       + intros u n X. apply stands_snoc in X as [X|[-> X]].
         * destruct (i_own0 _ _ X) as (m & Sm & Lt). exists m. rewrite stands_snoc. auto.
         * inversion X; subst. exists b0. rewrite stands_snoc. split; auto. eapply stands_lt; eauto.
@@ -194,22 +226,12 @@ Section Sound.
     - (* begin *)
       destruct (PM.mem (id t) (begins r)) eqn:Mb; [discriminate|].
       destruct (run_ops (held r) (ops t)) eqn:Rn; [|discriminate]. simpl in S. inversion S; subst r'; clear S.
-      assert (NB : ~ In (Begin t) E).
-      { intro I. apply stands_in in I as [n I]. apply i_begun0 in I. rewrite PM.mem_find, I in Mb. discriminate. }
       simpl. constructor; simpl.
       + intros x I. apply in_app_or in I. destruct I as [I|[<-|[]]]; auto. now apply i_txn0.
       + intro k. rewrite after_app. simpl. auto.
       + apply runs_si_app. simpl. repeat split; auto. eapply run_ops_ok; eauto.
-      + intros i n X. rewrite find_add in X. destruct (Pos.eqb_spec i (id t)) as [->|].
-        * inversion X; subst. exists t. rewrite stands_snoc. auto.
-        * destruct (i_begins0 _ _ X) as (u & Eu & Su). exists u. rewrite stands_snoc. auto.
-      + intros u n X. rewrite find_add. apply stands_snoc in X as [X|[-> X]].
-        * destruct (Pos.eqb_spec (id u) (id t)) as [e|]; auto. exfalso. apply NB.
-          rewrite <- (same_txn u t); auto. { apply stands_in. eauto. } apply (i_txn0 (Begin u)). apply stands_in.
-            eauto.
-        * inversion X; subst. now rewrite Pos.eqb_refl.
-      + intros i n X. destruct (i_commits0 _ _ X) as (u & Eu & Su). exists u. rewrite stands_snoc. auto.
-      + intros u n X. apply stands_snoc in X as [X|[_ X]]; [auto|discriminate].
+      + now apply placed_new.
+      + now apply placed_other.
       + intros u n X. apply stands_snoc in X as [X|[_ X]]; [|discriminate].
         destruct (i_own0 _ _ X) as (m & Sm & Lt). exists m. rewrite stands_snoc. auto.
       + intros u I. apply in_app_or in I. destruct I as [I|[I|[]]].
@@ -224,8 +246,7 @@ Section Sound.
   Qed.
 
   Lemma replay_ok : forall order E r r', inv E r -> replay L ids (N.of_nat (length E)) r order = inl r' ->
-    exists E', inv (E ++ E') r' /\ map (fun x => match x with Begin t => (false, id t) | Commit t => (true,
-      id t) end) E' = order.
+    exists E', inv (E ++ E') r' /\ map named E' = order.
   Proof.
     induction order as [|[commit i] rest IH]; simpl; intros E r r' V R.
     - inversion R; subst. exists []. rewrite app_nil_r. auto.
@@ -242,9 +263,7 @@ Section Sound.
   Proof.
     assert (Z : forall n (x : event), stands [] n x -> False). { unfold stands. intros n x S.
       destruct (N.to_nat n); discriminate. }
-    constructor; simpl; auto; try easy; try (intros; exfalso; eauto; fail).
-    - intros i n X. rewrite PM.gempty in X. discriminate.
-    - intros i n X. rewrite PM.gempty in X. discriminate.
+    constructor; simpl; auto using placed_nil; try easy; intros; exfalso; eauto.
   Qed.
 
   Lemma complete_all : forall bs cs ts after, complete L bs cs ts after = None -> forall t, In t ts ->
@@ -267,8 +286,7 @@ Section Sound.
       + destruct (committed v).
         * destruct (Pos.eqb_spec (session u) (session v)) as [e|n].
           -- assert (X : (N.max a (N.succ cv) <= b0)%N).
-             { eapply (IH _ C2 S u); eauto. rewrite find_add, e, Pos.eqb_refl. rewrite e in Fa. now rewrite Fa. }
-             lia.
+             { eapply (IH _ C2 S u); eauto. rewrite find_add, e, Pos.eqb_refl. rewrite e in Fa. now rewrite Fa. } lia.
           -- eapply (IH _ C2 S u); eauto. rewrite find_add. apply Pos.eqb_neq in n. now rewrite n.
         * eapply (IH _ C2 S u); eauto.
     - destruct I as [<-|I]; [congruence|]. eapply (IH _ C2 S u); eauto.
@@ -280,12 +298,8 @@ Section Sound.
   Proof.
     intros bs cs ts. induction ts as [|v ts IH]; simpl; intros after C S t u c0 b0 B Se Ct Fc Fb.
     - apply before_in in B as [[] _].
-    - assert (Iu : In u ts).
-      { destruct B as ([|x l1] & l2 & E & I1 & I2); [easy|]. inversion E; subst. apply in_or_app. auto. }
-      assert (D : t = v \/ before ts t u).
-      { destruct B as ([|x l1] & l2 & E & I1 & I2); [easy|]. inversion E; subst. destruct I1 as [->|I1]; auto.
-        right. exists l1, l2. auto. }
-      destruct D as [->|D].
+    - assert (Iu : In u ts) by (apply before_cons in B as [[_ I]|B]; [auto|now apply before_in in B]).
+      assert (D : t = v \/ before ts t u) by (apply before_cons in B as [[-> _]|B]; auto). destruct D as [->|D].
       + destruct (PM.find (id v) bs) as [bv|] eqn:Fbv; rewrite Fc in C; [|discriminate].
         match type of C with (if ?g then _ else _) = _ => destruct g eqn:C1 end; [|discriminate]. rewrite Ct in C.
         match type of C with context [PM.add _ ?m _] =>
@@ -296,33 +310,22 @@ Section Sound.
           match type of C with (if ?g then _ else _) = _ => destruct g eqn:C1 end; try discriminate; eauto.
   Qed.
 
-  Lemma check_order_ok : forall order, finish L H (replay L ids 0 (start H) order) = Proved -> exists E ts,
-    map (fun x => match x with Begin t => (false, id t) | Commit t => (true, id t) end) E = order /\
-    take_part H ts /\ NoDup E /\ (forall t, In (Begin t) E <-> In t ts) /\ (forall t, In (Commit t) E <-> In t ts) /\
-    (forall t, In t ts -> before E (Begin t) (Commit t)) /\ runs_si (initial H) E /\
-    (forall a b k, In a ts -> In b ts -> a <> b -> writes k (ops a) = true -> writes k (ops b) = true ->
-       before E (Commit a) (Begin b) \/ before E (Commit b) (Begin a)) /\
-    (forall a b, In a ts -> In b ts -> must_precede L H a b -> before E (Commit a) (Begin b)).
+  Lemma check_order_ok : forall order, finish L H (replay L ids 0 (start H) order) = Proved -> exists ts E,
+    snapshot_order L H ts E /\ map named E = order.
   Proof.
     intros order C. destruct (replay L ids 0 (start H) order) as [r|] eqn:R; [|discriminate]. unfold finish in C.
     destruct (complete L (begins r) (commits r) (txns H) (PM.empty N)) eqn:K; [discriminate|]. clear C.
       rename K into C.
     destruct (replay_ok order [] (start H) r start_ok R) as (E & V & Me). simpl in V.
     set (took := fun t => match PM.find (id t) (begins r) with Some _ => true | None => false end).
-    exists E, (filter took (txns H)).
-    destruct (by_id_ok H ids IDS) as (WF & _).
+    exists (filter took (txns H)), E. split; [|exact Me]. destruct (by_id_ok H ids IDS) as (WF & _).
     pose proof (complete_all _ _ _ _ C) as All.
-    assert (FB : forall t, In t (txns H) -> forall n, PM.find (id t) (begins r) = Some n -> stands E n (Begin t)).
-    { intros t I n X. destruct (i_begins E r V _ _ X) as (u & Eu & Su). rewrite (same_txn t u); auto.
-      apply (i_txn E r V (Begin u)). apply stands_in. eauto. }
-    assert (FC : forall t, In t (txns H) -> forall n, PM.find (id t) (commits r) = Some n -> stands E n (Commit t)).
-    { intros t I n X. destruct (i_commits E r V _ _ X) as (u & Eu & Su). rewrite (same_txn t u); auto.
-      apply (i_txn E r V (Commit u)). apply stands_in. eauto. }
+    assert (FB := fun t n => begun_at E r t n V). assert (FC := fun t n => committed_at E r t n V).
     assert (TB : forall t, In t (filter took (txns H)) <-> In (Begin t) E).
     { intro t. rewrite filter_In. unfold took. split.
       - intros [I X]. destruct (PM.find (id t) (begins r)) as [n|] eqn:F; [|discriminate]. apply stands_in. eauto.
       - intro I. pose proof (i_txn E r V _ I) as It. simpl in It. split; auto. apply stands_in in I as [n I].
-        now rewrite (i_begun E r V _ _ I). }
+        now rewrite (i_begun E r _ _ V I). }
     assert (TC : forall t, In t (filter took (txns H)) <-> In (Commit t) E).
     { intro t. rewrite filter_In. unfold took. split.
       - intros [I X]. destruct (All t I) as [_ [A _]].
@@ -330,8 +333,7 @@ Section Sound.
         destruct (PM.find (id t) (commits r)) as [m|] eqn:G; [|exfalso; apply A; auto; discriminate].
         apply stands_in. eauto.
       - intro I. pose proof (i_txn E r V _ I) as It. simpl in It. split; auto. apply stands_in in I as [n I].
-        destruct (i_own E r V _ _ I) as (m & Sm & _). now rewrite (i_begun E r V _ _ Sm). }
-    split; [exact Me|].
+        destruct (i_own E r V _ _ I) as (m & Sm & _). now rewrite (i_begun E r _ _ V Sm). }
     split. { repeat split.
       - apply NoDup_filter. clear -WF. unfold well_formed in WF. now apply NoDup_map_inv in WF.
       - intros t I. now apply filter_In in I.
@@ -340,56 +342,53 @@ Section Sound.
     split. { apply NoDup_nth_error. intros n m Ln X.
       destruct (nth_error E n) as [x|] eqn:Fx; [|now apply nth_error_None in Fx; lia].
       assert (Sn : stands E (N.of_nat n) x). { unfold stands. now rewrite Nnat.Nat2N.id. }
-      assert (Sm : stands E (N.of_nat m) x). { unfold stands. now rewrite Nnat.Nat2N.id. }
-      destruct x as [t|t].
-      - apply (i_begun E r V) in Sn, Sm. rewrite Sn in Sm. inversion Sm. lia.
-      - apply (i_committed E r V) in Sn, Sm. rewrite Sn in Sm. inversion Sm. lia. }
-    split. { intro t. symmetry. apply TB. }
-    split. { intro t. symmetry. apply TC. }
+      assert (Sm : stands E (N.of_nat m) x). { unfold stands. now rewrite Nnat.Nat2N.id. } destruct x as [t|t].
+      - apply (i_begun E r _ _ V) in Sn, Sm. rewrite Sn in Sm. inversion Sm. lia.
+      - apply (i_committed E r _ _ V) in Sn, Sm. rewrite Sn in Sm. inversion Sm. lia. }
+    split. { intro t. symmetry. apply TB. } split. { intro t. symmetry. apply TC. }
     split. { intros t I. apply TC in I. apply stands_in in I as [n I]. destruct (i_own E r V _ _ I) as (m & Sm & Lt).
       eapply stands_before; eauto. }
     split. { apply (i_runs E r V). }
     split. { intros a b k Ia Ib N Wa Wb. apply TC in Ia, Ib. apply stands_in in Ia as [n Ia].
-      apply stands_in in Ib as [m Ib].
-      destruct (N.lt_trichotomy n m) as [Lt|[->|Lt]].
+      apply stands_in in Ib as [m Ib]. destruct (N.lt_trichotomy n m) as [Lt|[->|Lt]].
       - left. eapply (i_free E r V a b n m); eauto.
       - exfalso. apply N. unfold stands in Ia, Ib. rewrite Ia in Ib. now inversion Ib.
       - right. eapply (i_free E r V b a m n); eauto. }
     intros a b Ia Ib (N & Ca & [(S & Se & B)|(RT & e & Ee & Lt)]).
     - apply filter_In in Ia as [Ia Ta]. apply filter_In in Ib as [Ib Tb]. unfold took in Ta, Tb.
-      destruct (All a Ia) as [_ [A _]].
-      destruct (PM.find (id a) (begins r)) as [na|] eqn:Fa; [|discriminate].
+      destruct (All a Ia) as [_ [A _]]. destruct (PM.find (id a) (begins r)) as [na|] eqn:Fa; [|discriminate].
       destruct (PM.find (id b) (begins r)) as [nb|] eqn:Fb; [|discriminate].
       destruct (PM.find (id a) (commits r)) as [ca|] eqn:Fca; [|exfalso; apply A; auto; discriminate].
-      assert (Q : (ca < nb)%N) by (eapply complete_sessions; eauto).
-      eapply stands_before; eauto.
+      assert (Q : (ca < nb)%N) by (eapply complete_sessions; eauto). eapply stands_before; eauto.
     - apply TC in Ia. apply TB in Ib. eapply (i_time E r V); eauto.
   Qed.
 End Sound.
 
-Theorem check_snapshot_sound : forall L H order, check_snapshot L H order = Proved -> holds L H.
+Theorem check_snapshot_order : forall L H order, check_snapshot L H order = Proved -> serial L = false /\
+  exists ts E, snapshot_order L H ts E /\ map named E = order.
 Proof.
   intros L H order C. unfold check_snapshot in C. destruct (by_id H) as [ids|] eqn:E; [|discriminate].
-  unfold holds. destruct (serial L) eqn:S; [discriminate|].
-  destruct (check_order_ok L H ids E order C) as (es & ts & _ & T & N & IB & IC & O & R & W & M).
-  exists ts, es. auto 12.
+  destruct (serial L) eqn:S; [discriminate|]. split; auto. now apply check_order_ok in C.
+Qed.
+
+Theorem check_snapshot_sound : forall L H order, check_snapshot L H order = Proved -> holds L H.
+Proof.
+  intros L H order C. apply check_snapshot_order in C as (S & ts & E & O & _). unfold holds. rewrite S.
+  now exists ts, E.
 Qed.
 
 (** *** Serial orders *)
+Lemma exec_is : forall os m m', exec m os = Some m' -> run_ops m os = true /\ apply_ops m os = m'.
+Proof.
+  induction os as [|o os IH]; simpl; intros m m' X. { inversion X; auto. }
+  destruct o as [k x|p ks|k x|k e]; try (destruct (cell_eqb _ _)); try (destruct (matched _ _ _)); try discriminate;
+    destruct (IH _ _ X) as [R A]; auto; destruct os; auto.
+Qed.
+
 Lemma exec_ok : forall os m m' s, (forall k, s k = cell_of m k) -> exec m os = Some m' ->
   explained os s /\ forall k, effect os s k = cell_of m' k.
 Proof.
-  induction os as [|o os IH]; simpl; intros m m' s S X. { inversion X; subst. auto. }
-  destruct o as [k x|p ks|k x|k e]; simpl.
-  - destruct (cell_eqb (cell_of m k) x) eqn:Q; [|discriminate]. apply cell_eqb_eq in Q. rewrite S.
-    destruct (IH _ _ s S X). auto.
-  - destruct (matched m p ks) eqn:Q; [|discriminate]. destruct (IH _ _ s S X). repeat split; auto;
-    [intro Y; rewrite S in Y; now apply (matched_ok _ _ _ Q)|intro Y; rewrite S; now apply (matched_ok _ _ _ Q)].
-  - enough (K : forall j, put k x s j = cell_of (PM.add k x m) j) by (destruct (IH _ _ _ K X); auto).
-    intro j. rewrite cell_of_add. unfold put. now destruct (Pos.eqb j k).
-  - enough (K : forall j, put k (e :: s k) s j = cell_of (PM.add k (e :: cell_of m k) m) j)
-      by (destruct (IH _ _ _ K X); auto).
-    intro j. rewrite cell_of_add. unfold put. destruct (Pos.eqb j k); auto. now rewrite S.
+  intros os m m' s S X. apply exec_is in X as [R <-]. split; [now apply (run_ops_ok _ m)|now apply apply_ops_ok].
 Qed.
 
 Lemma runs_app : forall a b s, runs s (a ++ b) <-> runs s a /\ runs (fold_left (fun s t => effect (ops t) s) a s) b.
@@ -403,8 +402,7 @@ Section Serial.
     s_txn : forall t, In t o -> In t (txns H);
     s_held : forall k, fold_left (fun s t => effect (ops t) s) o (initial H) k = cell_of m k;
     s_runs : runs (initial H) o;
-    s_at : forall i n, PM.find i places = Some n -> exists t, id t = i /\ stands o n t;
-    s_has : forall t n, stands o n t -> PM.find (id t) places = Some n;
+    s_at : placed (fun t => Some (id t)) places o;
     s_latest : forall t, In t o -> (began t <= latest)%N;
     s_time : forall t u e, realtime L = true -> committed t = true -> ended t = Some e -> (e < began u)%N ->
       In t o -> In u o -> before o t u
@@ -421,21 +419,14 @@ Section Serial.
       destruct (PM.mem i places) eqn:Me; [discriminate|].
       destruct (late L t (N.max latest (began t))) eqn:La; [discriminate|]. simpl in R.
       destruct (exec m (ops t)) as [m1|] eqn:X; [|discriminate].
-      destruct (find_txn H ids IDS _ _ _ F) as [It <-]. destruct V.
+      destruct (find_txn _ _ _ _ IDS F) as [It Ei]; simpl in It, Ei; subst i. destruct V.
       destruct (exec_ok _ _ _ _ s_held0 X) as [Ex Ef].
-      assert (NI : forall u n, stands o n u -> id u <> id t).
-      { intros u n S e. apply s_has0 in S. rewrite e in S. rewrite PM.mem_find, S in Me. discriminate. }
       assert (V1 : serial_inv (o ++ [t]) m1 (PM.add (id t) (N.of_nat (length o)) places) (N.max latest (began t))).
       { constructor.
         - intros u I. apply in_app_or in I. destruct I as [I|[<-|[]]]; auto.
         - intro k. rewrite fold_left_app. simpl. apply Ef.
         - apply runs_app. simpl. auto.
-        - intros i n Y. rewrite find_add in Y. destruct (Pos.eqb_spec i (id t)) as [->|].
-          + inversion Y; subst. exists t. rewrite stands_snoc. auto.
-          + destruct (s_at0 _ _ Y) as (u & Eu & Su). exists u. rewrite stands_snoc. auto.
-        - intros u n Y. rewrite find_add. apply stands_snoc in Y as [Y|[-> ->]].
-          + pose proof (NI _ _ Y) as Ne. apply Pos.eqb_neq in Ne. rewrite Ne. auto.
-          + now rewrite Pos.eqb_refl.
+        - now apply placed_new.
         - intros u I. apply in_app_or in I. destruct I as [I|[<-|[]]]; [specialize (s_latest0 _ I)|]; lia.
         - intros u v e RT Cu Eu Lt Iu Iv. apply in_app_or in Iu. apply in_app_or in Iv.
           assert (NL : u = t -> (began v <= N.max latest (began t))%N -> False).
@@ -455,22 +446,23 @@ Section Serial.
   Proof.
     assert (Z : forall n (x : txn), stands [] n x -> False). { unfold stands. intros n x S.
       destruct (N.to_nat n); discriminate. }
-    constructor; simpl; auto; try easy; try (intros; exfalso; eauto; fail).
-    intros i n X. rewrite PM.gempty in X. discriminate.
+    constructor; simpl; auto using placed_nil; try easy; intros; exfalso; eauto.
   Qed.
 
   Lemma finish_serial_ok : forall order,
-    finish_serial L H (replay_serial L ids 0 (init H) (PM.empty _) 0 order) = Proved -> is_serializable L H.
+    finish_serial L H (replay_serial L ids 0 (init H) (PM.empty _) 0 order) = Proved -> exists o,
+    serial_order L H o /\ map id o = order.
   Proof.
     intros order C. destruct (replay_serial L ids 0 (init H) (PM.empty _) 0 order) as [places|] eqn:R;
       [|discriminate].
     simpl in C. destruct (complete L places places (txns H) (PM.empty N)) eqn:K; [discriminate|].
-    destruct (replay_serial_ok order [] _ _ _ _ serial_start R) as (o & m & l & V & _). simpl in V. destruct V.
+    destruct (replay_serial_ok order [] _ _ _ _ serial_start R) as (o & m & l & V & Mo). simpl in V. destruct V.
     pose proof (complete_all _ _ _ _ _ K) as All.
     assert (FS : forall t n, In t (txns H) -> PM.find (id t) places = Some n -> stands o n t).
-    { intros t n I X. destruct (s_at0 _ _ X) as (u & Eu & Su). rewrite (same_txn H ids IDS t u); auto.
+    { intros t n I X. apply s_at0 in X as (u & Su & [= e]). rewrite (same_txn H ids t u); auto.
       apply s_txn0. apply stands_in. eauto. }
-    exists o. split; [|split; auto].
+    assert (s_has0 : forall t n, stands o n t -> PM.find (id t) places = Some n) by (intros t n X; apply s_at0; eauto).
+    exists o. split; [split; [|split; auto]|exact Mo].
     - split; [|split; auto].
       + apply NoDup_nth_error. intros n k Ln X.
         destruct (nth_error o n) as [x|] eqn:Fx; [|apply nth_error_None in Fx; lia].
@@ -485,8 +477,14 @@ Section Serial.
   Qed.
 End Serial.
 
-Theorem check_serial_sound : forall L H order, check_serial L H order = Proved -> holds L H.
+Theorem check_serial_order : forall L H order, check_serial L H order = Proved -> serial L = true /\
+  exists o, serial_order L H o /\ map id o = order.
 Proof.
   intros L H order C. unfold check_serial in C. destruct (by_id H) as [ids|] eqn:E; [|discriminate].
-  unfold holds. destruct (serial L); [|discriminate]. eapply finish_serial_ok; eauto.
+  destruct (serial L); [|discriminate]. split; auto. eapply finish_serial_ok; eauto.
+Qed.
+
+Theorem check_serial_sound : forall L H order, check_serial L H order = Proved -> holds L H.
+Proof.
+  intros L H order C. apply check_serial_order in C as (S & o & O & _). unfold holds. rewrite S. now exists o.
 Qed.

@@ -22,7 +22,6 @@ let rec peek () =
   end
 
 let skip () = incr at
-
 let bad what = raise (Bad (Printf.sprintf "line %d: %s" !line what))
 
 let rec blanks () =
@@ -34,9 +33,7 @@ let rec blanks () =
 and comment () = match peek () with '\n' | '\000' -> () | _ -> skip (); comment ()
 
 let at_end () = blanks (); match peek () with '\n' | '\000' -> true | _ -> false
-
 let limit = 1 lsl 60
-
 (* A number from 0 on *)
 let number () =
   blanks ();
@@ -54,11 +51,8 @@ let number () =
 
 (* A number from 1 on *)
 let name () = match number () with 0 -> bad "0; expected a number from 1 on" | n -> n
-
 let optional () = match number () with 0 -> None | n -> Some n
-
 let text = Buffer.create 64
-
 let word () =
   blanks ();
   Buffer.clear text;
@@ -71,15 +65,19 @@ let word () =
 
 (* Numbers up to the end of the line, the last one first *)
 let rec rest_reversed l = if at_end () then l else rest_reversed (name () :: l)
-
 let rest () = List.rev (rest_reversed [])
-
 (* A cell is written with its oldest element first, and kept with the newest first. *)
 let cell () = rest_reversed []
 
 let end_of_line () =
   if not (at_end ()) then bad "more than was expected on this line";
   if peek () = '\n' then (skip (); incr line)
+
+let weak_of = function
+  | "read-committed" -> Some ReadCommitted
+  | "read-atomic" -> Some ReadAtomic
+  | "causal" -> Some Causal
+  | _ -> None
 
 let level_of = function
   | "serializable" -> serializable
@@ -88,17 +86,22 @@ let level_of = function
   | "snapshot-isolation" -> snapshot_isolation
   | "session-snapshot-isolation" -> session_snapshot_isolation
   | "strict-snapshot-isolation" -> strict_snapshot_isolation
-  | s -> bad (Printf.sprintf "level %S; expected one of the six that the kernel knows" s)
+  | s -> bad (Printf.sprintf "level %S; expected one of the nine that the kernel knows" s)
 
 (* What is read, so far *)
 let level = ref None
 let init = ref PositiveMap.empty
-let preds : (int, cell list PositiveMap.t) Hashtbl.t = Hashtbl.create 16
+let preds : (int, (bool * cell) list PositiveMap.t) Hashtbl.t = Hashtbl.create 16
 let txns = ref []
 let head = ref None
 let body = ref []
 let order = ref []
 let steps = ref []
+let weak_steps = ref []
+let saw = ref PositiveMap.empty
+let by_stamps = ref false
+let stamps = ref PositiveMap.empty
+let wrong = ref None
 
 let finish () =
   match !head with
@@ -109,7 +112,6 @@ let finish () =
       body := []
 
 let operation o = if !head = None then bad "an operation before any txn" else body := o :: !body
-
 let pred p = match Hashtbl.find_opt preds p with Some m -> m | None -> PositiveMap.empty
 
 let txn () =
@@ -149,7 +151,6 @@ let just () =
   | s -> bad (Printf.sprintf "%S; expected must, before, read, anti, elem, miss or order" s)
 
 let rec until_end f l = if at_end () then List.rev l else until_end f (f () :: l)
-
 let rup () =
   let rec lits l =
     if at_end () then bad "expected ':' and the numbers of steps"
@@ -160,6 +161,40 @@ let rup () =
   Rup (cl, rest ())
 
 let step s = finish (); steps := s :: !steps
+(* What is said otherwise at a weak level, where reads have numbers *)
+let is_weak () = match !level with Some l -> weak_of l <> None && not !by_stamps | None -> false
+let rec times n f = if n = 0 then [] else let x = f () in x :: times (n - 1) f
+
+let link () =
+  match word () with
+  | "session" -> let t = name () in LSession (t, name ())
+  | "read" -> let t = name () in let i = name () in LRead (t, i, name ())
+  | s -> bad (Printf.sprintf "%S; expected session or read" s)
+
+let weak_edge () =
+  match word () with
+  | "session" -> let t = name () in WSession (t, name ())
+  | "before" -> let t = name () in WBefore (t, name ())
+  | "read" -> let t = name () in let i = name () in WRead (t, i, name ())
+  | "seen" ->
+      let t = name () in let i = name () in let w = name () in let u = name () in
+      WSeen (t, i, w, u, times (name ()) link)
+  | s -> bad (Printf.sprintf "%S; expected session, before, read or seen" s)
+
+let weak_step s =
+  finish ();
+  let s =
+    match s with
+    | "cycle" -> WCycle (until_end weak_edge [])
+    | "source" -> let t = name () in WSource (t, name ())
+    | "total" -> let t = name () in WTotal (t, name ())
+    | "initial" -> let t = name () in let i = name () in let u = name () in WInitial (t, i, u, times (name ()) link)
+    | "own" -> WOwn (name ())
+    | "once" -> let t = name () in let i = name () in let w = optional () in WOnce (t, i, w, optional ())
+    | "takes" -> let t = name () in WTakes (atom (word ()), t)
+    | _ -> (match rup () with Rup (cl, hints) -> WRup (cl, hints) | _ -> assert false)
+  in
+  weak_steps := s :: !weak_steps
 
 let statement = function
   | "r" -> let k = name () in operation (Read (k, cell ()))
@@ -167,17 +202,33 @@ let statement = function
   | "a" -> let k = name () in operation (Append (k, name ()))
   | "m" -> let p = name () in operation (Match (pred p, rest ()))
   | "txn" -> txn ()
-  | "level" -> if !level <> None then bad "a second level" else level := Some (word ())
+  | "level" ->
+      if !level <> None then bad "a second level";
+      let s = word () in
+      by_stamps := String.length s > 3 && String.sub s 0 3 = "ts:";
+      level := Some (if !by_stamps then String.sub s 3 (String.length s - 3) else s)
   | "init" -> let k = name () in init := PositiveMap.add k (cell ()) !init
-  | "pred" ->
+  | ("pred" | "maybe") as s ->
       let p = name () in
       let k = name () in
       let m = pred p in
-      let xs = match PositiveMap.find k m with Some xs -> xs | None -> [] in
-      Hashtbl.replace preds p (PositiveMap.add k (cell () :: xs) m)
+      let ys = match PositiveMap.find k m with Some ys -> ys | None -> [] in
+      Hashtbl.replace preds p (PositiveMap.add k ((s = "pred", cell ()) :: ys) m)
+  | "stamps" -> let t = name () in let s = number () in stamps := PositiveMap.add t (s, number ()) !stamps
+  | ("early" | "overlaps" | "conflicts" | "unexplained") as s when !by_stamps ->
+      if !wrong <> None then bad "a second thing that is wrong";
+      let t = name () in
+      wrong := Some (match s with "early" -> Early t | "unexplained" -> Unexplained t
+        | "overlaps" -> Overlaps (t, name ()) | _ -> let u = name () in Conflicts (t, u, name ()))
   | "order" -> finish (); order := List.rev_append (rest ()) !order
+  | ("cycle" | "source" | "total" | "initial" | "own" | "once" | "takes" | "rup") as s when is_weak () -> weak_step s
+  | "saw" ->
+      finish ();
+      let t = name () in
+      let rec sources l = if at_end () then List.rev l else sources (optional () :: l) in
+      saw := PositiveMap.add t (sources []) !saw
   | "cycle" -> step (Cycle (until_end just []))
-  | "source" -> let t = name () in step (Source (t, name ()))
+  | "source" -> let t = name () in let k = name () in step (Source (t, k, rest ()))
   | "total" -> let t = name () in let u = name () in step (Total (t, u, name ()))
   | "once" ->
       let t = name () in let k = name () in let w = optional () in
@@ -201,7 +252,6 @@ let events l =
     (List.rev_map (fun t -> if Hashtbl.mem begun t then (true, t) else (Hashtbl.add begun t (); (false, t))) l)
 
 let refused why = Printf.printf "NOT VERIFIED %s\n" why; exit 1
-
 let () =
   Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 22; space_overhead = 150 };
   (match Sys.argv with
@@ -215,23 +265,35 @@ let () =
     lines ();
     finish ();
     let name = match !level with Some s -> s | None -> bad "the file ends without a level" in
-    let l = level_of name in
     let h = { init = !init; txns = List.rev !txns } in
     let answer, verdict, what =
-      match (!order, !steps) with
-      | [], (_ :: _ as s) -> (check_violation l h (List.rev s), "violation", "step")
-      | _ :: _, _ :: _ -> bad "both an order and steps of a refutation"
-      | o, [] ->
-          let o = List.rev o in
+      match (weak_of name, !order, !steps, !weak_steps) with
+      | _, o, [], [] when !by_stamps -> (
+          let l = level_of name in
+          match !wrong with
+          | Some w -> (check_stamps_violation !stamps l h (List.rev o) w, "violation", "step")
+          | None ->
+              let es = if l.serial then List.rev_map (fun t -> (true, t)) o else events (List.rev o) in
+              (check_stamps !stamps l h es, "valid", "place"))
+      | _ when !by_stamps -> bad "steps of a refutation by timestamps"
+      | _, _ :: _, _ :: _, _ | _, _ :: _, _, _ :: _ -> bad "both an order and steps of a refutation"
+      | Some v, [], _, (_ :: _ as s) -> (check_weak_violation v h (List.rev s), "violation", "step")
+      | Some _, _, _ :: _, _ -> bad "steps of a refutation before the level"
+      | Some v, o, _, _ -> (check_weak v h (List.rev o) !saw, "valid", "place")
+      | None, [], (_ :: _ as s), _ -> (check_violation (level_of name) h (List.rev s), "violation", "step")
+      | None, o, _, _ ->
+          let l = level_of name and o = List.rev o in
           ((if l.serial then check_serial l h o else check_snapshot l h (events o)), "valid", "place")
     in
+    let name = if !by_stamps then "ts:" ^ name else name in
     match answer with
     | Proved -> Printf.printf "VERIFIED %s %s\n" verdict name
     | Fails_at n ->
         let n = if verdict = "valid" then n + 1 else n in
         refused (Printf.sprintf "%s %s: %s %d" verdict name what n)
     | Fails_for t -> refused (Printf.sprintf "%s %s: transaction %d is missing or out of order" verdict name t)
-    | Ill_formed -> refused (Printf.sprintf "%s %s: a transaction's number stands twice" verdict name)
+    | Ill_formed -> refused (Printf.sprintf "%s %s: a transaction's number stands twice%s" verdict name
+        (if !by_stamps then ", or one did not commit, or lacks stamps" else ""))
   with
   | Bad why -> Printf.eprintf "%s\n" why; exit 254
   | Stack_overflow -> Printf.eprintf "too large for the stack\n"; exit 254

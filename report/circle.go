@@ -164,7 +164,7 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, id string
 	label := edgeLabel(h, e)
 	lw := labelWidth(label)
 	fmt.Fprintf(b, `<g class="edge d-%s" data-e="%s"><title>%s</title>`, e.Dep, id, esc(arrowTitle(h, e)))
-	fmt.Fprintf(b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/>`,
+	fmt.Fprintf(b, `<path class="line" d="%s" marker-end="url(#head-%s)"/>`,
 		fmt.Sprintf("M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f", x1, y1, qx, qy, x2, y2), e.Dep)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" class="label">%s</text></g>`, lx, ly+4, esc(label))

@@ -40,6 +40,6 @@ func Example() {
 	// example: VIOLATION of read-committed
 	//   G1a (aborted read)
 	//     T2 read x = 1, and T1, which wrote x = 1, aborted.
-	//   2 transactions, 2 operations, 2 sessions, 1 key; by weak
+	//   2 transactions, 2 operations, 2 sessions, 1 key; by weak; certified: kernel
 	// true
 }

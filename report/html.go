@@ -43,7 +43,9 @@ func inline(element, text string) (markup, string) {
 const (
 	maxAnomalies = 10
 	maxCases     = 100
-	circleRoom   = 240 // boxes of all circles of an anomaly
+	circleRoom   = 120 // boxes of all circles of an anomaly
+	maxSteps     = 2 * MaxNodes
+	maxText      = 16 << 10 // bytes of an argument as text
 )
 
 type pageData struct {
@@ -249,11 +251,27 @@ func allowed(s string) string {
 	}, s)
 }
 
+// firstLines are the first lines of a text that have at most so many bytes, and how many more there are.
+func firstLines(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := strings.LastIndexByte(text[:most], '\n')
+	if end < 0 {
+		end = most
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		return text[:end] + " …"
+	}
+	return fmt.Sprintf("%s\n… %d more lines", text[:end], strings.Count(strings.TrimSuffix(text[end+1:], "\n"), "\n")+1)
+}
+
 // newPageAnomaly prepares an anomaly; id is its name in the page.
 func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
 	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
-	p := pageAnomaly{ID: id, Title: a.Title(h), Text: textOf(a, r), Short: newInShort(r, a, s),
+	p := pageAnomaly{ID: id, Title: a.Title(h), Text: firstLines(textOf(a, r), maxText), Short: newInShort(r, a, s),
 		Lists: listsOf(r, a, s), Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
 	switch {
@@ -276,7 +294,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 			room -= n
 		}
 		for j, e := range c {
-			if j == 4*MaxNodes {
+			if j == maxSteps {
 				one.Steps = append(one.Steps, pageStep{Text: fmt.Sprintf("and %d more, which the certificate has",
 					len(c)-j)})
 				break

@@ -7,6 +7,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
 
 // What the search for the longest order takes and shows at most.
@@ -48,6 +49,9 @@ type linearSearch struct {
 	best  []int
 	left  int // transactions that may be looked at
 	state uint32
+	key   uint32
+	// truths are those of conditions, such as that of a compare-and-set; nil: there are none.
+	truths *predicates.Truths
 }
 
 // linearMemo names a set of transactions placed, by two sums of hashes, and what the register had after them. Two sets
@@ -73,27 +77,42 @@ func mix(x uint64) uint64 {
 }
 
 // linearOf finds the longest order of the operations on a register that a violation of linearizability is about, nil
-// where they are not plain reads and writes, or the search is too long.
+// where they are neither reads and writes nor, of a single register, conditions on it, or the search is too long.
 func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 	h := r.H
 	if a.Kind != level.NonLinearizable || len(a.Ops) == 0 || h.Txns.Start == nil {
 		return nil
 	}
 	until := h.End(h.TxnOf(a.Ops[0]))
-	s := &linearSearch{h: h, tried: map[linearMemo]bool{}, left: maxLinearSteps, state: history.None}
+	s := &linearSearch{h: h, tried: map[linearMemo]bool{}, left: maxLinearSteps, state: h.InitVer[a.Key],
+		key: a.Key}
 	for op := range uint32(h.NumOps()) {
-		if kind := h.Ops.Kind[op]; kind != history.Read && kind != history.Write {
-			if kind == history.PredRead || kind == history.PredWrite || h.OpKey(op) == a.Key {
+		t := h.TxnOf(op)
+		switch kind := h.Ops.Kind[op]; kind {
+		case history.PredRead, history.PredWrite:
+			if h.NumKeys() > 1 { // it may be of any of them
+				return nil
+			}
+			if s.truths == nil {
+				var err error
+				if s.truths, err = predicates.NewTruths(h); err != nil {
+					return nil
+				}
+			}
+		case history.Read, history.Write:
+			if h.OpKey(op) != a.Key {
+				continue
+			}
+		default:
+			if h.OpKey(op) == a.Key {
 				return nil
 			}
 			continue
 		}
-		t := h.TxnOf(op)
-		if h.OpKey(op) != a.Key || h.Txns.Status[t] == history.Aborted {
+		if h.Txns.Status[t] == history.Aborted {
 			continue
 		}
-		if t == h.Init {
-			s.state = h.Ops.Ver[op]
+		if t == h.Init { // what it wrote is the initial version
 			continue
 		}
 		if n := len(s.txns); n > 0 && s.txns[n-1].t == t {
@@ -124,12 +143,35 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 // apply tells what the register has after a transaction, and whether it read what there was before.
 func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	for _, op := range s.txns[i].ops {
-		v := s.h.Ops.Ver[op]
-		if s.h.Ops.Kind[op] == history.Write {
+		v, kind := s.h.Ops.Ver[op], s.h.Ops.Kind[op]
+		if kind == history.PredRead || kind == history.PredWrite {
+			next, ok := s.condition(v, state)
+			if !ok {
+				return state, false
+			}
+			state = next
+		} else if kind == history.Write {
 			state = v
 		} else if v != state && !(state == history.None && s.h.VerKind[v] == history.Null) {
 			return state, false
 		}
+	}
+	return state, true
+}
+
+// condition is apply of a predicate operation, given by its place in Preds: what it found must be true of the value, or
+// not false if that is not known.
+func (s *linearSearch) condition(q, state uint32) (uint32, bool) {
+	preds, truth := &s.h.Preds, s.truths.Of(q, s.key, state)
+	row := preds.Off[q]
+	if row == preds.Off[q+1] {
+		return state, truth != predicates.True
+	}
+	if truth == predicates.False || preds.Old[row] != history.None && preds.Old[row] != state {
+		return state, false
+	}
+	if w := preds.New[row]; w != history.None {
+		state = w
 	}
 	return state, true
 }
@@ -217,17 +259,20 @@ func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 	text := func(i int) string {
 		var ops []string
 		for _, op := range s.txns[i].ops {
-			if h.Ops.Kind[op] == history.Write {
+			switch h.Ops.Kind[op] {
+			case history.PredRead, history.PredWrite:
+				ops = append(ops, opText(h, op))
+			case history.Write:
 				ops = append(ops, "wrote "+clip(h.ValueString(h.Ops.Ver[op]), 24))
-			} else {
+			default:
 				ops = append(ops, "read "+clip(h.ValueString(h.Ops.Ver[op]), 24))
 			}
 		}
 		return strings.Join(ops, ", ")
 	}
 	value := func(v uint32) string {
-		if v == history.None {
-			return "null"
+		if v == history.None { // a version that nobody names
+			return clip(string(h.Texts.AppendValue(nil, h.Initial)), 24)
 		}
 		return clip(h.ValueString(v), 24)
 	}

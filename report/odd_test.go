@@ -14,6 +14,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format/jsonl"
 	"isovet/level"
 )
 
@@ -166,5 +167,46 @@ func TestLongRegister(t *testing.T) {
 		if len(p.Stuck) == 0 || p.Stuck[0].Then == "leads nowhere: what had to come then could not" {
 			t.Errorf("%d unknown: stuck at %v", unknown, p.Stuck)
 		}
+	}
+}
+
+// TestConditionalRegister: conditions on a register, as of a compare-and-set that failed, stand in the longest order.
+func TestConditionalRegister(t *testing.T) {
+	h, err := jsonl.Read([]byte(`{"id":1,"session":1,"start":1,"end":2,"ops":[["w","x",1]]}
+{"id":2,"session":2,"start":3,"end":4,"ops":[["pr",{"":{"=":2}},[]]]}
+{"id":3,"session":1,"start":5,"end":6,"ops":[["w","x",3]]}
+{"id":4,"session":2,"start":7,"end":8,"ops":[["pr",{"":{"=":3}},[]]]}
+`), "register")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, _ := h.TxnOps(3)
+	r := &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
+		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{3}}}}
+	p := linearOf(r, &r.Anomalies[0])
+	if p == nil || len(p.Steps) != 3 || len(p.Stuck) != 1 || p.Stuck[0].Name != "T4" ||
+		p.Stuck[0].Then != "is not possible: the value is 3" || p.Steps[1].Ops != `pr {"":{"=":2}}: nothing` {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestInitialRegister: the longest order begins with what registers hold at first, as a file's header says it.
+func TestInitialRegister(t *testing.T) {
+	h, err := jsonl.Read([]byte(`{"format":"isovet-history","version":1,"initial":""}
+{"id":1,"session":1,"start":1,"end":2,"ops":[["r","x",""]]}
+{"id":2,"session":1,"start":3,"end":4,"ops":[["w","x","a"]]}
+{"id":3,"session":1,"start":5,"end":6,"ops":[["r","x",""]]}
+{"id":4,"session":1,"start":7,"end":8,"ops":[["r","y",""]]}
+`), "register")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, _ := h.TxnOps(2)
+	r := &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
+		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{2}}}}
+	p := linearOf(r, &r.Anomalies[0])
+	if p == nil || len(p.Steps) != 2 || p.Steps[0].Then != `""` || len(p.Stuck) != 1 ||
+		p.Stuck[0].Then != `is not possible: the value is "a"` {
+		t.Errorf("%+v", p)
 	}
 }

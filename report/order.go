@@ -25,6 +25,7 @@ type pageOrder struct {
 	Title, About string
 	Timeline     markup
 	Drawn, Lines string // which of them the timeline has, and what its lines are
+	Shown        int    // how many of the first ones it has
 	Groups       []orderGroupOf
 	More         int
 }
@@ -138,6 +139,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		s.txns = append(s.txns, p.t)
 		s.path = append(s.path, p.t)
 	}
+	o.Shown = len(s.txns)
 	if o.Drawn = fmt.Sprintf("The first %d in that order", len(s.txns)); len(s.txns) == len(commits) {
 		o.Drawn = "All of them in that order"
 	}

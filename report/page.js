@@ -13,6 +13,14 @@
     return b;
   };
 
+  // Where the pointer meets an edge.
+  all(document, 'svg .edge > .line').forEach(function (line) {
+    var hit = line.cloneNode();
+    hit.setAttribute('class', 'hit');
+    hit.removeAttribute('marker-end');
+    line.parentNode.insertBefore(hit, line);
+  });
+
   // The same curve as report/labels.go draws: its begin, its two middle points and its end.
   function curve(a, b, y1, y2) {
     var reach = 36, far;
@@ -316,7 +324,23 @@
     });
   });
 
-  // The order of a valid history can be searched.
+  // The order of a valid history stands in the page as text; a group of it becomes a table when it is looked at.
+  function table(g) {
+    var pre = g.querySelector('pre.rows');
+    if (!pre) return;
+    var t = document.createElement('table'), body = t.createTBody(), drawn = words(pre, 'data-rows');
+    pre.textContent.split('\n').forEach(function (line, i) {
+      if (!line) return;
+      var row = body.insertRow();
+      if (drawn[i]) row.setAttribute('data-t', drawn[i]);
+      [String(Number(pre.getAttribute('data-from')) + i)].concat(line.split('\t')).forEach(function (text) {
+        row.insertCell().textContent = text;
+      });
+    });
+    g.replaceChild(t, pre);
+  }
+  all(document, 'details.group').forEach(function (g) { g.addEventListener('toggle', function () { table(g); }); });
+  // It can be searched.
   all(document, '.search').forEach(function (p) {
     var input = p.querySelector('input'), told = p.querySelector('output'), section = p.closest('section');
     p.hidden = false;
@@ -324,6 +348,7 @@
       var text = input.value.trim().toLowerCase(), found = 0;
       all(section, 'details.group').forEach(function (g) {
         var here = 0;
+        table(g);
         all(g, 'tr').forEach(function (row) {
           var is = !text || row.textContent.toLowerCase().indexOf(text) >= 0;
           row.hidden = !is;

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -220,12 +221,79 @@ func TestOrder(t *testing.T) {
 	r := chiefPages(t)["valid"]
 	p := b.Page(t)
 	p.Goto(write(t, "valid", r))
+	if n := p.Count("#order tr"); n != 0 {
+		t.Errorf("%d rows before a group is opened", n)
+	}
+	p.Click("#order details.group summary")
+	p.Wait(`document.querySelector("#order tr") !== null`)
+	var rows []string
+	for _, g := range newPageOrder(r).Groups[:1] {
+		for _, o := range g.Rows {
+			rows = append(rows, fmt.Sprint(o.N)+o.Name+o.Ops+o.Line+o.Saw)
+		}
+	}
+	if n := p.Count("#order details[open] tr"); n != len(rows) {
+		t.Errorf("%d rows; expected %d", n, len(rows))
+	}
+	for i, want := range rows {
+		if got := p.Text(fmt.Sprintf("#order details[open] tr:nth-child(%d)", i+1)); got != want {
+			t.Errorf("row %d: %q; expected %q", i+1, got, want)
+		}
+	}
+	if n := p.Count("#order tr[data-t]"); n == 0 {
+		t.Error("no row is known on the timeline")
+	}
 	first := p.Text("#order tr td:nth-child(2)")
 	p.Click(".search input")
 	p.Press(strings.Split(first, "")...)
 	p.Wait(`document.querySelector(".search output").textContent !== ""`)
 	if got := p.Text(".search output"); !strings.HasSuffix(got, " found") || got == "0 found" {
 		t.Errorf("%s: %s", first, got)
+	}
+}
+
+// TestPageSize: a page is at most 150 kB without the history that it lists, which stands in it as plain text; at its
+// limits, 100 cases between 100 transactions or a cycle of thousands, 320 kB.
+func TestPageSize(t *testing.T) {
+	pages := chiefPages(t)
+	if testing.Short() {
+		t.Log("the long order alone is not made")
+	} else {
+		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 3000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := check.Auto(h, level.SnapshotIsolation)
+		o := check.Options{Level: level.SnapshotIsolation}
+		if pages["long order"], err = check.Run(t.Context(), c, h, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := regexp.MustCompile(`(?s)(<pre class="rows"[^>]*>)(.*?)</pre>`)
+	for name, r := range pages {
+		var b bytes.Buffer
+		if err := HTML(&b, name, r); err != nil {
+			t.Fatal(err)
+		}
+		wellFormed(t, name, b.Bytes())
+		history := 0
+		for _, m := range listed.FindAllSubmatch(b.Bytes(), -1) {
+			history += len(m[2])
+			if bytes.Contains(m[2], []byte("<")) {
+				t.Errorf("%s: markup in the listed order", name)
+			}
+		}
+		t.Logf("%s: %d bytes, %d of them listed history", name, b.Len(), history)
+		most := 150_000
+		if name == "many" || name == "long" {
+			most = 320_000
+		}
+		if n := b.Len() - history; n > most {
+			t.Errorf("%s: %d bytes beside %d of listed history; expected %d at most", name, n, history, most)
+		}
+		if r.Verdict == evidence.Holds && history == 0 {
+			t.Errorf("%s: no order is listed", name)
+		}
 	}
 }
 

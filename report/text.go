@@ -161,8 +161,13 @@ func Summary(r *evidence.Result) string {
 	if s.CheckMS > 0 {
 		parts = append(parts, "checked in "+Millis(s.CheckMS))
 	}
-	if s.CertifyMS > 0 {
-		parts = append(parts, "certified in "+Millis(s.CertifyMS))
+	switch in := Millis(s.CertifyMS); {
+	case r.Certified != "" && s.CertifyMS > 0:
+		parts = append(parts, "certified: "+r.Certified+", in "+in)
+	case r.Certified != "":
+		parts = append(parts, "certified: "+r.Certified)
+	case s.CertifyMS > 0:
+		parts = append(parts, "certified in "+in)
 	}
 	if s.PeakMB > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f MB at most", s.PeakMB))

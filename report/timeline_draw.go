@@ -121,7 +121,7 @@ func (f *timelineFigure) draw(ids edgeIDs) string {
 		e := f.s.edges[a.i]
 		fmt.Fprintf(&b, `<g class="edge d-%s" data-e="%s" data-b="%d %d" data-y="%.1f %.1f"><title>%s</title>`, e.Dep,
 			ids[e], a.p, a.q, a.y1, a.y2, esc(arrowTitle(h, e)))
-		fmt.Fprintf(&b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/></g>`,
+		fmt.Fprintf(&b, `<path class="line" d="%s" marker-end="url(#head-%s)"/></g>`,
 			newCurve(f.bars[a.p].x, f.bars[a.q].x, a.y1, a.y2).path(), e.Dep)
 	}
 	for _, a := range arrows { // above all lines

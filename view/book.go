@@ -17,6 +17,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/safego"
+	"isovet/predicates"
 	"isovet/report"
 )
 
@@ -37,6 +38,9 @@ type book struct {
 	about   *historyJSON
 	answers []*answer
 	job     *job // the last one that was begun
+
+	truthsMu sync.Mutex         // of truths, which remember what they read
+	truths   *predicates.Truths // of conditions; nil: none, or not asked for yet
 
 	keys   atomic.Pointer[keys]
 	group  safego.Group
@@ -121,7 +125,7 @@ func (b *book) open() {
 func (b *book) load() (*history.History, error) {
 	o := b.read
 	o.Progress = func(done, total int64) { b.doing("loading", done, total) }
-	h, err := split.Read(b.ctx, b.paths, o)
+	h, err := split.ReadMapped(b.ctx, b.paths, o, os.TempDir())
 	if err != nil && b.ctx.Err() != nil {
 		err = context.Cause(b.ctx)
 	}

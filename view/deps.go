@@ -54,6 +54,9 @@ type around struct {
 	had   map[evidence.Edge]bool
 	count map[string]int
 	more  map[string]int
+
+	final map[uint32][]final // key → who wrote it, where conditions were looked at
+	asked int                // orders of writers that these asked for
 }
 
 // deps returns the edges around a transaction: its neighbours in the session and in real time, whom it read from and
@@ -61,7 +64,7 @@ type around struct {
 // some passes over the transactions of each of its keys.
 func (b *book) deps(t uint32) depsJSON {
 	a := &around{b: b, h: b.axis.h, t: t, had: map[evidence.Edge]bool{}, count: map[string]int{},
-		more: map[string]int{}}
+		more: map[string]int{}, final: map[uint32][]final{}}
 	a.proved()
 	before, after := b.beside(t)
 	if before != nil {
@@ -77,6 +80,7 @@ func (b *book) deps(t uint32) depsJSON {
 			a.register(k)
 		}
 	}
+	a.missedRows()
 	a.realTime()
 	return a.json()
 }

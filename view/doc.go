@@ -15,8 +15,8 @@
 //
 // A history of a million transactions is never sent as a whole. What is asked for is a window: a span of time and some
 // rows. Where it has a few thousand transactions at most they are sent as boxes, else as numbers of transactions by
-// row and bin. A native file is mapped, so that its columns are the system's pages; other formats are read into memory.
-// The first picture needs the times only; the table of who touched which key is made beside it.
+// row and bin. A native file is mapped, so that its columns are the system's pages; what is large in another format is
+// copied into one first. The first picture needs the times only; the table of who touched which key is made beside it.
 //
 // # Files
 //

@@ -173,9 +173,10 @@ func (i *incidentJSON) shown() incidentShown {
 	s := incidentShown{ID: i.ID, What: report.Printable(what), Unjudged: i.Unjudged, Open: i.Open, Proved: i.Proved,
 		Count: i.Count, Txns: i.Txns, Began: i.Began, Last: i.Last, Lines: []string{}, Evidence: []evidenceShown{}}
 	if i.Low != nil {
-		s.Keys = report.Printable(string(i.Low))
+		low := report.Printable(string(i.Low))
+		s.Keys = "key " + low
 		if !bytes.Equal(i.Low, i.High) && i.High != nil {
-			s.Keys = fmt.Sprintf("%d keys from %s to %s", i.Keys, s.Keys, report.Printable(string(i.High)))
+			s.Keys = fmt.Sprintf("%d keys from %s to %s", i.Keys, low, report.Printable(string(i.High)))
 		}
 	}
 	for _, l := range i.Lines {

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,14 +149,29 @@ func (s *Server) Serve() error {
 	return err
 }
 
-// close ends answers that are under way after a moment. Checks that do not look at their context are left behind.
+// close ends answers that are under way after a moment. Checks that do not look at their context are left behind; who
+// copies a history is given time to remove the copy.
 func (s *Server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()
 	}
+	s.mu.Lock()
+	books := slices.Clone(s.books)
+	s.mu.Unlock()
+	late := time.After(removeTime)
+	for _, b := range books {
+		select {
+		case <-b.loaded:
+		case <-late:
+			return
+		}
+	}
 }
+
+// removeTime is how long an end waits for copies to be removed.
+const removeTime = 5 * time.Second
 
 // openBook begins to open a history and returns its number, from 1.
 func (s *Server) openBook(name string, paths []string, read format.Options, cert string) int {

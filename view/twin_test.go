@@ -176,7 +176,7 @@ func TestEdgesHold(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for seed := range n {
-		workload := []string{"mix", "rmw", "list-append"}[seed%3]
+		workload := []string{"mix", "rmw", "list-append", "booking"}[seed%4]
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 60, Sessions: 5, Keys: 12,
 			Seed: seed, AbortRate: 0.1})
 		if err != nil {
@@ -217,7 +217,8 @@ func TestEdgesHold(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"sotrue", "rttrue", "wrtrue", "wwtrue", "wwfalse", "rwtrue", "rwfalse"} {
+	for _, kind := range []string{"sotrue", "rttrue", "wrtrue", "wwtrue", "wwfalse", "rwtrue", "rwfalse", "pwrfalse",
+		"prwtrue"} {
 		if seen[kind] == 0 {
 			t.Errorf("there was no edge of kind %s: %v", kind, seen)
 		}

@@ -104,6 +104,9 @@ func NewAion(o AionOptions) (Judge, error) {
 	store := o.sub("rest").store()
 	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
 		room: o.shares()}
+	if store != nil {
+		j.p.evict = j.evict
+	}
 	if o.divided() {
 		if j.team, err = newTeam(&o); err != nil {
 			return nil, err
@@ -196,7 +199,7 @@ func (j *aion) say(v []Violation) {
 
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 	l := &b.Lines[i]
-	if l.Err == nil && l.Txn == history.None {
+	if l.Err == nil && l.Txn == history.None || l.comesAgain(j.p.header, b.Text(i)) {
 		return
 	}
 	if l.Err == nil {

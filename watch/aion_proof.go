@@ -53,6 +53,8 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		members = append(w, members...)
 	}
 	session := v.Axiom == timestamp.SESSION.String()
+	// Of two writers that meet the writes tell it. A read whose writer is not here would be accused of another thing.
+	reads := v.Axiom != timestamp.NOCONFLICT.String()
 	var in []seat
 	for i, m := range members {
 		p.note(m)
@@ -66,7 +68,7 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		m := members[i]
 		in[i].seated(&m.head, rank)
 		// One that writes stands at its commit, where one that does not stands at its start.
-		p.member(m, m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
+		p.member(m, reads && m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
 	}
 	h, err := p.b.Build()
 	if err != nil {

@@ -34,6 +34,7 @@ type Batch struct {
 	prepare func(b *Batch) // may be nil: what a judge wants to be done by those who read
 
 	text   []byte      // as in the log, with a margin behind
+	most   int         // bytes of text that it had lately
 	last   []lastPlace // of each stream that has lines here
 	lines  *jsonl.Stream
 	ready  chan struct{} // H is there
@@ -48,6 +49,9 @@ type LineRead struct {
 	Err    error
 	lo, hi int // in text
 }
+
+// outsized is how much more room for text than what is needed is not kept, beside eight times that.
+const outsized = 16 << 20
 
 func newBatch() *Batch {
 	return &Batch{lines: jsonl.NewStream(), ready: make(chan struct{}, 1)}
@@ -66,6 +70,9 @@ func NewBatch(first int64, lines [][]byte) *Batch {
 }
 
 func (b *Batch) reset(first int64) {
+	if b.most = max(len(b.text), b.most/2); cap(b.text) > 8*b.most+outsized { // there was a line of very many
+		b.text, b.lines = nil, jsonl.NewStream()
+	}
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
 	b.Print, b.last = b.Print[:0], b.last[:0]
 	b.sums, b.loads = b.sums[:0], b.loads[:0]
@@ -227,6 +234,12 @@ func (b *Batch) header(i int) bool {
 		return true
 	}
 	return false
+}
+
+// comesAgain reports whether a line is the stream's header as it was: whoever sends may begin anew, with another file
+// or as another process, and that says nothing new.
+func (l *LineRead) comesAgain(header, text []byte) bool {
+	return l.Err != nil && len(header) > 0 && bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(header))
 }
 
 // plain is an input error without the number of the line, which is 1 of 1.

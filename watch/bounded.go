@@ -138,17 +138,56 @@ func (j *aion) evict() error {
 		j.room.state = all / 4 // what is known of sessions
 		defer func() { j.room.state = all }()
 	}
-	if j.o.Memory <= 0 || !more() {
+	if j.o.Memory <= 0 {
 		return nil
+	}
+	if err := j.compact(); err != nil || !more() {
+		return err
 	}
 	down := j.room.state
 	j.room.state -= down / 8
 	defer func() { j.room.state = down }()
-	_, err := j.p.keys.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
-		return j.a.SaveKey(n, j.p.initial, buf)
-	}, j.a.DropKey)
+	_, err := j.p.keys.Evict(more, j.p.saveKey, j.a.DropKey)
 	if err == nil && more() {
 		_, err = j.p.sessions.Evict(more, j.a.SaveSession, j.a.DropSession)
+	}
+	return err
+}
+
+// compact makes what there is for each key and session smaller where there have been many more of them in memory.
+func (j *aion) compact() error {
+	if err := j.p.compact(); err != nil || !j.p.sessions.Sparse() {
+		return err
+	}
+	fewer, err := j.p.sessions.Compact(j.a.SaveSession, j.a.DropSession, func(n uint32, state []byte) error {
+		if len(state) == 0 {
+			return nil
+		}
+		return j.a.LoadSession(n, state)
+	})
+	if fewer {
+		j.a.TrimSessions(j.p.sessions.Numbers())
+	}
+	return err
+}
+
+func (p *parser) saveKey(n uint32, buf []byte) ([]byte, bool) {
+	return p.aion.SaveKey(n, p.initial, buf)
+}
+
+// compact makes what there is for each key smaller.
+func (p *parser) compact() error {
+	if !p.keys.Sparse() {
+		return nil
+	}
+	fewer, err := p.keys.Compact(p.saveKey, p.aion.DropKey, func(n uint32, state []byte) error {
+		if p.aion.SetInitial(n, p.initial); len(state) == 0 {
+			return nil
+		}
+		return p.aion.LoadKey(n, state)
+	})
+	if fewer {
+		p.aion.TrimKeys(p.keys.Numbers())
 	}
 	return err
 }
@@ -157,6 +196,9 @@ func (j *aion) evict() error {
 type leopardKeys struct{ j *leopard }
 
 func (k leopardKeys) Number(text []byte) (uint32, bool) {
+	if !k.j.has(text) {
+		return mechanism.Foreign, false
+	}
 	n, made := k.j.keys.Number(text)
 	if made && k.j.divided() {
 		k.j.online.Place(n, k.j.keys.Sum(n))
@@ -194,10 +236,10 @@ func (j *leopard) evict() error {
 		return j.online.Bytes() + j.keys.Bytes() -
 			int64(j.keys.Numbers()-j.keys.Len())*(mechanism.KeyBytes+keystore.NumberBytes)
 	}
-	if used() <= room {
-		return nil
+	if used() > room {
+		j.online.Trim()
 	}
-	if j.online.Trim(); used() <= room {
+	if used() <= room && !j.keys.Sparse() {
 		return nil
 	}
 	j.pinned = j.pinned[:0]
@@ -205,12 +247,23 @@ func (j *leopard) evict() error {
 		j.pinned = append(j.pinned, 0)
 	}
 	j.online.Pins(func(key uint32) { j.pinned[key/64] |= 1 << (key % 64) })
-	_, err := j.keys.Evict(func() bool { return used() > room-room/8 }, func(n uint32, buf []byte) ([]byte, bool) {
+	save := func(n uint32, buf []byte) ([]byte, bool) {
 		if j.pinned[n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.online.SaveKey(j.stream, n, buf), false
-	}, j.online.DropKey)
+	}
+	fewer, err := j.keys.Compact(save, j.online.DropKey, func(n uint32, state []byte) error {
+		j.online.Place(n, j.keys.Sum(n))
+		return j.online.LoadKey(j.stream, n, state)
+	})
+	if fewer {
+		j.online.TrimKeys(j.stream, j.keys.Numbers())
+	}
+	if err != nil || used() <= room {
+		return err
+	}
+	_, err = j.keys.Evict(func() bool { return used() > room-room/8 }, save, j.online.DropKey)
 	return err
 }
 

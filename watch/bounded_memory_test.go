@@ -8,8 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,6 +97,8 @@ func TestNewKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			pauses := &paused{Judge: judge}
+			judge = pauses
 			debug.FreeOSMemory()
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(bounds.Memory)) // as the command line has it
 			before := memory()
@@ -127,8 +132,38 @@ func TestNewKeys(t *testing.T) {
 			}
 			t.Logf("%d MB more in memory, %d keys on disk, %.1f s of processor", grown>>20, count(s, "spilled_keys"),
 				processSeconds()-cpu)
+			t.Logf("%d checkpoints stopped the judge, for at most %v, %.0f ms of processor: %.3f s", len(pauses.busy),
+				pauses.longest, 1e3*slices.Max(pauses.busy), pauses.busy)
 		})
 	}
+}
+
+// paused is a judge whose checkpoints' pauses are measured: the work in them, seconds of its thread's processor time,
+// and how long the longest took.
+type paused struct {
+	Judge
+	busy    []float64
+	longest time.Duration
+}
+
+func (p *paused) Checkpoint(dir string) (rest func() error, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, busy := time.Now(), threadSeconds()
+	rest, err = p.Judge.Checkpoint(dir)
+	p.busy = append(p.busy, threadSeconds()-busy)
+	p.longest = max(p.longest, time.Since(began))
+	return rest, err
+}
+
+// threadSeconds is the processor time of this thread where the system counts it, on Linux; else 0.
+func threadSeconds() float64 {
+	const thread = 1 // RUSAGE_THREAD
+	var u syscall.Rusage
+	if runtime.GOOS != "linux" || syscall.Getrusage(thread, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
 // manyKeys writes transactions of 8 operations on so many keys, drawn at random, one after the other by timestamps and
@@ -174,7 +209,7 @@ func TestManyKeys(t *testing.T) {
 	for _, name := range []string{"aion", "leopard"} {
 		t.Run(name, func(t *testing.T) {
 			alone := 0.0
-			for _, size := range []int64{0, histtest.Long[int64](16<<20, 64<<20)} {
+			for _, size := range []int64{0, histtest.Long[int64](4<<20, 64<<20)} {
 				dir := t.TempDir()
 				bounds := Bounds{Memory: size, Dir: filepath.Join(dir, "keys")}
 				g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}

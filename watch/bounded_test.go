@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/history/format/jsonl"
+	"isovet/internal/bounds"
 	"isovet/internal/histtest"
 )
 
@@ -164,6 +166,8 @@ func TestEvictionSays(t *testing.T) {
 	found, spilled := 0, int64(0)
 	levels := timestamp.Levels()
 	dir := t.TempDir()
+	defer bounds.Set("keystore.fewNumbers", 1)()
+	defer bounds.Set("keystore.takenOf", 1)()
 	for seed := range uint64(histtest.Long(60, 5000)) {
 		rng := rand.New(rand.NewPCG(seed, 19))
 		lines := drawnStream(rng, 40+rng.IntN(200))
@@ -217,12 +221,73 @@ func TestEvictionSays(t *testing.T) {
 	t.Logf("%d findings, %d keys and sessions on disk", found, spilled)
 }
 
+// TestInitialInPieces: an initial transaction that is taken in pieces, between which everything goes to the disk, holds
+// what it holds that is taken at once.
+func TestInitialInPieces(t *testing.T) {
+	defer bounds.Set("keystore.fewNumbers", 1)()
+	defer bounds.Set("keystore.takenOf", 1)()
+	found, pieces := 0, 0
+	levels := timestamp.Levels()
+	for seed := range uint64(histtest.Long(40, 3000)) {
+		rng := rand.New(rand.NewPCG(seed, 22))
+		lines := drawnStream(rng, 10+rng.IntN(100))
+		init := []byte(`{"init":true,"ops":[`)
+		n := 0
+		for range 1 + rng.IntN(100) { // of keys that the others use, and lists in parts
+			switch k := rng.IntN(60); {
+			case k%5 != 4 && !bytes.Contains(init, fmt.Appendf(nil, `"k%d",`, k)):
+				init = fmt.Appendf(init, `["w","k%d",%d],`, k, rng.IntN(50))
+			case k%5 == 4:
+				init = fmt.Appendf(init, `["a","k%d",%d],`, k, 10_000+n)
+			default:
+				continue
+			}
+			n++
+		}
+		init = append(bytes.TrimSuffix(init, []byte(",")), "]}"...)
+		at := 0
+		if jsonl.IsHeader(lines[0]) {
+			at = 1
+		}
+		lines = slices.Insert(lines, at, init)
+		o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]}, Lateness: rng.Int64N(300),
+			Attach: Attach(rng.IntN(3)), Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
+		judge := func() *aion {
+			j, err := NewAion(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.(*aion)
+		}
+		most := 2 + rng.IntN(30)
+		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
+		o.Bounds = Bounds{Memory: 1 << 20, Dir: filepath.Join(t.TempDir(), "keys")}
+		least := bounds.Set("watch.pieceKeys", 1+rng.IntN(5))
+		j := judge()
+		j.room = shares{[]int64{0, rng.Int64N(4000)}[seed%2], 1 << 62}
+		sameFindings(t, seed, told(t, j, lines, most, rand.New(rand.NewPCG(seed, 1)), nil), want)
+		least()
+		found += len(want)
+		if n > 5 {
+			pieces++
+		}
+		if err := j.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 200 || pieces < 20 {
+		t.Errorf("%d findings, %d streams with pieces", found, pieces)
+	}
+}
+
 // TestEvictionSaysLeopard is TestEvictionSays for leopard.
 func TestEvictionSaysLeopard(t *testing.T) {
 	found, spilled := 0, int64(0)
 	dir := t.TempDir()
 	names := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable",
 		"postgresql:read-committed"}
+	defer bounds.Set("keystore.fewNumbers", 1)()
+	defer bounds.Set("keystore.takenOf", 1)()
 	for seed := range uint64(histtest.Long(60, 5000)) {
 		rng := rand.New(rand.NewPCG(seed, 20))
 		lines := drawnStream(rng, 40+rng.IntN(600))

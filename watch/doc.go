@@ -39,8 +39,9 @@
 //   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
 //   - shards.go, shard.go: the work on keys divided among several; merge.go: what several processes have found
-//   - leopard.go: mechanisms; leopard_shards.go: their keys divided among several; leopard_foreign.go: lines that are
-//     not judged; witness.go: what a violation is in words, and whether its transactions prove one of the level
+//   - leopard.go: mechanisms; leopard_shards.go: their keys divided among goroutines; facts.go, merge_facts.go: among
+//     processes; leopard_foreign.go: lines that are not judged; witness.go: what a
+//     violation is in words, and whether its transactions prove one of the level
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; finder.go: its lines by number; emitted.go, emitted_rotated.go: the file of
 //     violations; incident.go: what they come to; evidence.go, search.go,
@@ -51,6 +52,7 @@
 //   - watch.go: the loop; judging.go: its second goroutine
 //   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
 //     unit.go: what timestamps are; suspects.go: reads that may still turn out right
+//   - bounded.go: what there is no memory for; pieces.go: initial transactions with very many keys
 //   - metrics.go: counts for Prometheus
 //
 // Experimental: this package may still change.

@@ -34,7 +34,7 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 		has.Why = err.Error()
 	} else {
 		has.Why = p.Why
-		err = e.writeProof(p, &has)
+		err = writeProof(e.o.dir, e.o.disk, p, &has)
 		if err != nil {
 			e.o.log.Error("the history of a violation could not be written", "folder", e.o.dir, "n", n, "error", err)
 			has.History, has.Certificate, has.Why = "", "", "it could not be written"
@@ -53,11 +53,12 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	}
 }
 
-func (e *emitted) writeProof(p *Proof, has *Evidence) error {
+// writeProof writes the files of a proof to a folder.
+func writeProof(dir string, to disk, p *Proof, has *Evidence) error {
 	if p.H == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Join(e.o.dir, evidenceFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, evidenceFolder), 0o755); err != nil {
 		return err
 	}
 	name := path.Join(evidenceFolder, fmt.Sprintf("%06d", has.N))
@@ -66,7 +67,7 @@ func (e *emitted) writeProof(p *Proof, has *Evidence) error {
 		return err
 	}
 	has.History = name + ".jsonl"
-	if err := e.o.disk.replace(filepath.Join(e.o.dir, filepath.FromSlash(has.History)), text.Bytes()); err != nil {
+	if err := to.replace(filepath.Join(dir, filepath.FromSlash(has.History)), text.Bytes()); err != nil {
 		return err
 	}
 	if p.R == nil {
@@ -77,7 +78,7 @@ func (e *emitted) writeProof(p *Proof, has *Evidence) error {
 		return err
 	}
 	has.Certificate = name + ".cert.json"
-	return e.o.disk.replace(filepath.Join(e.o.dir, filepath.FromSlash(has.Certificate)), text.Bytes())
+	return to.replace(filepath.Join(dir, filepath.FromSlash(has.Certificate)), text.Bytes())
 }
 
 // proved notes a history of an incident, and returns those that are to go: if there are too many the oldest of what is

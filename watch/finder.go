@@ -22,6 +22,7 @@ type finder struct {
 	// of the goroutine that asks
 	old   []*segmentIndex // read for this, the latest used last
 	first map[int]int64   // number of a segment's first line
+	last  int             // segment, where nothing is written
 }
 
 // segmentIndex says where lines begin in a segment.
@@ -75,7 +76,7 @@ func (x *segmentIndex) mark(n int64) (at, skip int64) {
 func (f *finder) line(dir string, n int64) ([]byte, error) {
 	f.mu.Lock()
 	segment, at, skip := 0, int64(0), int64(0)
-	latest := 0
+	latest := f.last
 	for _, x := range f.recent {
 		latest = x.segment
 		if x.has(n) {

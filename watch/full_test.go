@@ -34,7 +34,7 @@ func TestDiskFull(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(log, nil)),
 			Open: func(_ context.Context, after Places) (Source, error) {
 				s := Pipe(bytes.NewReader(join(lines)), after.Last())
-				return endless{s, false}, nil
+				return endless{s, false, ""}, nil
 			}})
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/freeze"
 	"isovet/internal/keystore"
+	"isovet/internal/saved"
 	"isovet/level"
 )
 
@@ -34,6 +35,11 @@ type LeopardOptions struct {
 	// Shards is how many goroutines know the keys, beside the one that takes lines and the one that does what spans
 	// keys; 0 is 1, and with 1 there are no others. NewLive is not divided.
 	Shards int
+	// Of, if more than 1, is how many processes judge one stream, each some of the keys, and Shard, from 0, which of
+	// them this is (Division). What spans keys it writes down in Folder, for Merge.
+	Shard, Of int
+	Folder    string
+	disk      disk // in tests
 }
 
 // leopard judges by the mechanisms of the database, over client times.
@@ -62,8 +68,12 @@ type leopard struct {
 	everything bool `freeze:"-"`
 	// Times that transactions were made final before their time, for memory
 	shortened int64
-	// Reads that a late transaction explained
-	withdrawn int64
+	// of facts: files that are whole; the one that is written to
+	told  int64
+	facts factsWriter `freeze:"-"`
+	piece []byte      `freeze:"-"`
+	// What became of reads that waited for a writer: violations; explained by a late transaction
+	confirmed, withdrawn int64
 }
 
 // finding is a violation, or, where there is none, a transaction or a read that came too late to be judged, or a
@@ -92,8 +102,14 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
 	}
-	if d := (Division{Shards: o.Shards}); d.check() != nil {
-		return nil, d.check()
+	d := o.division()
+	switch err := d.check(); {
+	case err != nil:
+		return nil, err
+	case d.Of > 1 && d.Shards > 1:
+		return nil, fmt.Errorf("%d shards in each of %d processes; expected 1 for leopard", d.Shards, d.Of)
+	case d.Of > 1 && o.Folder == "":
+		return nil, errors.New("one of several processes without a folder for what spans keys")
 	}
 	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()
@@ -120,7 +136,7 @@ func (j *leopard) Settings() []Setting {
 	}
 	s := []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
 		j.o.Skew)}, {"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
-	d := Division{Shards: j.o.Shards}
+	d := j.o.division()
 	return append(append(s, j.o.Gate.settings()...), d.settings()...)
 }
 
@@ -134,10 +150,17 @@ func (j *leopard) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
 		return nil, err
 	}
-	if err := freeze.Save(filepath.Join(dir, stateFile), j.state()...); err != nil {
-		return nil, err
+	told, err := j.closeFacts()
+	if err == nil {
+		err = j.forgotten()
 	}
-	return keysCheckpoint(j.store, dir), nil
+	if err != nil {
+		return told, err
+	}
+	if err := freeze.Save(filepath.Join(dir, stateFile), j.state()...); err != nil {
+		return told, err
+	}
+	return both(told, keysCheckpoint(j.store, dir)), nil
 }
 
 func (j *leopard) Restore(dir string) error {
@@ -188,11 +211,17 @@ func (j *leopard) start(h *history.History) error {
 	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
 	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
+	if j.o.Of > 1 {
+		j.online.Portion()
+	}
 	if j.o.Shards > 1 {
 		j.online.Divide(j.o.Shards)
 		for n := range uint32(j.keys.Numbers()) {
 			j.online.Place(n, j.keys.Sum(n))
 		}
+	}
+	if j.keys != nil { // not of NewLive, where nothing is late
+		j.online.Doubting()
 	}
 	return nil
 }
@@ -246,13 +275,17 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 			j.online.Open(len(b.Heads))
 		}
 	}
+	j.tellFacts()
 	return j.err
 }
 
 // look has a line pass the gate.
 func (j *leopard) look(b *Batch, i int) error {
 	l := &b.Lines[i]
-	if l.Err != nil || l.Txn == history.None {
+	switch {
+	case l.comesAgain(j.header, b.Text(i)):
+		return nil
+	case l.Err != nil || l.Txn == history.None:
 		return l.Err
 	}
 	what, err := j.g.look(b, i)
@@ -280,6 +313,9 @@ func (j *leopard) id(hasID bool, id, n int64) int64 {
 func (j *leopard) txn(b *Batch, i int) (err error) {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head := &b.Heads[t]
+	if err := j.nameless(head); err != nil {
+		return err
+	}
 	if head.Init {
 		if j.taken {
 			return errors.New("the initial transaction comes after others; expected it first")
@@ -293,8 +329,11 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	if j.attach {
 		j.online.Attach()
 	}
-	if j.buf, err = j.stream.Txn(j.buf[:0], t, uint64(n)); err != nil || len(j.buf) == 0 {
+	if j.buf, err = j.stream.Txn(saved.Spare(j.buf, 0), t, uint64(n)); err != nil || len(j.buf) == 0 {
 		return err
+	}
+	if j.o.Of > 1 {
+		j.buf[len(j.buf)-1].SetName(uint64(head.ID))
 	}
 	j.taken = true
 	j.court.origin = min(j.court.origin, j.buf[0].Bef)
@@ -334,6 +373,7 @@ func (j *leopard) Clock(now int64) {
 		j.past = j.past[:copy(j.past, j.past[n:])]
 		j.collect()
 		j.join()
+		j.tellFacts()
 	}
 }
 
@@ -353,7 +393,6 @@ func (j *leopard) add(vs []mechanism.Violation, us []mechanism.Unjudged) {
 	for i := range us {
 		j.found = append(j.found, finding{read: &us[i]})
 	}
-	j.withdrawn += int64(len(us))
 	for i := range vs {
 		j.found = append(j.found, finding{v: &vs[i]})
 	}
@@ -375,6 +414,7 @@ func (j *leopard) Advance(mark int64) {
 		}
 		j.collect()
 		j.join()
+		j.tellFacts()
 	}
 }
 
@@ -383,6 +423,7 @@ func (j *leopard) End() {
 		j.online.Settle()
 		j.collect()
 		j.join()
+		j.tellFacts()
 	}
 }
 
@@ -412,37 +453,6 @@ func (j *leopard) Findings(each func(f *Finding) error) error {
 	return nil
 }
 
-func (j *leopard) tell(n int64, f finding) ([]byte, error) {
-	if f.v != nil {
-		return j.court.tell(n, *f.v)
-	}
-	v := Violation{N: n, Axiom: late, Txn: f.txn}
-	if f.ahead != nil {
-		v = *f.ahead
-		v.N = n
-	}
-	if r := f.read; r != nil {
-		w, err := j.recall(r.Reader)
-		if errors.Is(err, ErrNotKept) {
-			w.id, err = -1, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		v.Txn, v.Key, v.Op = w.id, json.RawMessage(j.stream.Key(r.Key)), &r.Op
-		if !r.None {
-			if w, err = j.recall(r.Writer); errors.Is(err, ErrNotKept) {
-				w.id, err = -1, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			v.Other = &w.id
-		}
-	}
-	return json.Marshal(&v)
-}
-
 func (j *leopard) Stats(s *Snapshot) {
 	s.Label = "mechanism"
 	if j.online == nil {
@@ -461,6 +471,7 @@ func (j *leopard) Stats(s *Snapshot) {
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", j.confirmed},
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
 			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
@@ -468,4 +479,6 @@ func (j *leopard) Stats(s *Snapshot) {
 			"shortened", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)
+	d := j.o.division()
+	s.Part, s.Parts = d.part()
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -72,7 +73,7 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 		}
 		w, err := c.recall(t)
 		if isGone(err) {
-			gone = append(gone, int64(t))
+			gone = append(gone, lineOf(t))
 			continue
 		}
 		if err != nil {
@@ -82,6 +83,12 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 		ws = append(ws, w)
 	}
 	return ws, of, gone, nil
+}
+
+// lineOf is the number of a transaction's line in the stream, or, of a merge, in what one of the processes read.
+func lineOf(txn uint64) int64 {
+	_, n := mechanism.JointID(txn)
+	return int64(n)
 }
 
 // twice returns an id that two transactions have.
@@ -112,8 +119,40 @@ func (c *court) try(ws []witness) (*history.History, *evidence.Result, error) {
 	return h, r, err
 }
 
+func (j *leopard) tell(n int64, f finding) ([]byte, error) {
+	if f.v != nil {
+		return j.court.tell(n, *f.v)
+	}
+	v := Violation{N: n, Axiom: late, Txn: f.txn}
+	if f.ahead != nil {
+		v = *f.ahead
+		v.N = n
+	}
+	if r := f.read; r != nil {
+		w, err := j.recall(r.Reader)
+		if errors.Is(err, ErrNotKept) {
+			w.id, err = -1, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.Txn, v.Key, v.Op = w.id, json.RawMessage(j.stream.Key(r.Key)), &r.Op
+		if !r.None {
+			if w, err = j.recall(r.Writer); errors.Is(err, ErrNotKept) {
+				w.id, err = -1, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			v.Other = &w.id
+		}
+	}
+	return json.Marshal(&v)
+}
+
 // recall reads a transaction of the log again.
 func (j *leopard) recall(id uint64) (witness, error) {
+	_, n := mechanism.JointID(id)
 	line, err := j.line(int64(id))
 	if err != nil {
 		return witness{}, err
@@ -121,19 +160,19 @@ func (j *leopard) recall(id uint64) (witness, error) {
 	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
 	if err != nil { // it is not understood, and was taken as far as it is
 		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
-			return witness{h: h, id: j.id(false, 0, int64(id))}, nil
+			return witness{h: h, id: j.id(false, 0, int64(n))}, nil
 		}
 	}
 	if err != nil {
-		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
+		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, err)
 	}
-	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(id))}
+	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(n))}
 	b := NewBatch(1, [][]byte{line}) // its number in the session
 	if len(j.header) > 0 {
 		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})
 	}
 	if l := &b.Lines[len(b.Lines)-1]; l.Err == nil && l.Txn != history.None {
-		w.seat = seatOf(&b.Heads[l.Txn], int64(id))
+		w.seat = seatOf(&b.Heads[l.Txn], int64(n))
 	}
 	return w, nil
 }

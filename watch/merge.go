@@ -32,6 +32,10 @@ type Merged struct {
 	Of      int
 	// Gone is how many violations were deleted, by folder (Config.ViolationsMax).
 	Gone map[string]int64
+	// Unspanned, of a leopard, says why not all is known of what spans keys; "": it is.
+	Unspanned string
+	// Proved says that some violation is one of the level, not of the profile alone (leopard); aion's all are.
+	Proved bool
 
 	parts []*mergedPart
 	lines []*mergedLine
@@ -52,6 +56,9 @@ type mergedLine struct {
 	text []byte // without its number
 	n    int64  // among all
 	at   []mergedPlace
+	// of one that no process has: a small history, of the first of a kind and key, or where it lies
+	proof *Proof
+	has   *Evidence
 }
 
 type mergedPlace struct {
@@ -85,6 +92,12 @@ func (e *MergeError) Error() string { return e.text }
 //
 // Cost: memory for all violations.
 func Merge(dirs []string) (*Merged, error) {
+	m, _, err := merge(dirs, "")
+	return m, err
+}
+
+// merge goes on where the merge before into a folder ended; "": there is none.
+func merge(dirs []string, to string) (*Merged, *spanned, error) {
 	m := &Merged{Known: true, Gone: map[string]int64{}}
 	var first map[string]string
 	parts := map[int]string{}
@@ -92,35 +105,35 @@ func Merge(dirs []string) (*Merged, error) {
 	for _, dir := range dirs {
 		o, part, of, err := partOf(dir)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if first == nil {
 			first, m.Of = o, of
 		}
 		for name, is := range o {
 			if name != "shard" && name != "shards" && first[name] != is || of != m.Of {
-				return nil, &MergeError{fmt.Sprintf("%s and %s were begun with other options (--%s); expected parts "+
-					"of one stream, judged alike", dirs[0], dir, name)}
+				return nil, nil, &MergeError{fmt.Sprintf("%s and %s were begun with other options (--%s); expected "+
+					"parts of one stream, judged alike", dirs[0], dir, name)}
 			}
 		}
 		if other, twice := parts[part]; twice {
-			return nil, &MergeError{fmt.Sprintf("%s and %s are both part %d of %d", other, dir, part, of)}
+			return nil, nil, &MergeError{fmt.Sprintf("%s and %s are both part %d of %d", other, dir, part, of)}
 		}
 		parts[part] = dir
 		p := &mergedPart{dir: dir, of: cmp.Or(o["shard"], before["shard"])}
 		m.parts = append(m.parts, p)
 		if err := p.readIncidents(); err != nil { // first, so that the violations of all of them are there
-			return nil, err
+			return nil, nil, err
 		}
 		if err := m.read(p, seen); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		mark, err := latestMark(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			m.Known = false
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case m.Slowest == "" || mark < m.Watermark:
 			m.Watermark, m.Slowest = mark, dir
 		}
@@ -130,13 +143,22 @@ func Merge(dirs []string) (*Merged, error) {
 			m.Missing = append(m.Missing, part)
 		}
 	}
+	var s *spanned
+	if first["checker"] == "leopard" {
+		var err error
+		if s, err = m.span(parts, to); err != nil {
+			return nil, nil, err
+		}
+	}
+	m.Proved = first["checker"] == "aion" && len(m.lines) > 0 ||
+		slices.ContainsFunc(m.lines, func(l *mergedLine) bool { return l.Proved })
 	slices.SortFunc(m.lines, compareLines)
 	for i, l := range m.lines {
 		l.n = int64(i) + 1
 		m.Violations = append(m.Violations, withNumber(l.text, l.n))
 	}
 	m.unite()
-	return m, nil
+	return m, s, nil
 }
 
 // partOf reads with which options a folder was begun, and which part it is.
@@ -157,8 +179,8 @@ func partOf(dir string) (o map[string]string, part, of int, err error) {
 	if _, err := fmt.Sscanf(cmp.Or(o["shard"], before["shard"]), "%d/%d", &part, &of); err != nil {
 		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: shard %q; expected I/N", path, o["shard"])}
 	}
-	if o["checker"] != "aion" {
-		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: begun with --checker %s; expected aion", path, o["checker"])}
+	if c := o["checker"]; c != "aion" && c != "leopard" {
+		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: begun with --checker %s; expected aion or leopard", path, c)}
 	}
 	if of == 1 {
 		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: one process judges the whole stream here, and its files have "+
@@ -234,20 +256,45 @@ func withNumber(text []byte, n int64) json.RawMessage {
 
 // latestMark is the watermark of the latest checkpoint.
 func latestMark(dir string) (int64, error) {
-	whole, _, err := checkpoints(dir)
+	var mark *int64
+	err := eachManifest(dir, func(x *manifest) bool {
+		mark = x.Watermark
+		return mark != nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	for _, n := range whole {
-		x, err := readManifest(filepath.Join(dir, fmt.Sprintf(checkpointName, n)))
-		switch {
-		case err == nil && x.Watermark != nil:
-			return *x.Watermark, nil
-		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, freeze.ErrDamaged):
-			return 0, err
+	if mark == nil {
+		return 0, fmt.Errorf("%s has no checkpoint: %w", dir, fs.ErrNotExist)
+	}
+	return *mark, nil
+}
+
+// eachManifest reads the checkpoints of a folder, the latest first, until use says that this one does. Damaged ones are
+// left out.
+func eachManifest(dir string, use func(x *manifest) bool) error {
+	gone := true
+	for again := 0; gone && again < 100; again++ { // they may go, for later ones, between listing and reading
+		gone = false
+		whole, _, err := checkpoints(dir)
+		if err != nil {
+			return err
+		}
+		for _, n := range whole {
+			x, err := readManifest(filepath.Join(dir, fmt.Sprintf(checkpointName, n)))
+			switch {
+			case err == nil:
+				if use(x) {
+					return nil
+				}
+			case errors.Is(err, fs.ErrNotExist):
+				gone = true
+			case !errors.Is(err, freeze.ErrDamaged):
+				return err
+			}
 		}
 	}
-	return 0, fmt.Errorf("%s has no checkpoint: %w", dir, fs.ErrNotExist)
+	return nil
 }
 
 // txns are those that it is about; of a violation of timestamps, whose it is.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -77,34 +78,47 @@ func (p *mergedPart) holder(k incidentKind, key string, n int64) *partIncident {
 	return wide
 }
 
+// orphan is what lines have in common that belong to no incident of a folder.
+type orphan struct {
+	incidentKind
+	key  string
+	open bool
+}
+
 // unite forms the incidents of all.
 func (m *Merged) unite() {
 	var all []*partIncident
 	for _, p := range m.parts {
 		all = append(all, p.incidents...)
 	}
-	type orphan struct {
-		incidentKind
-		key  string
-		open bool
-	}
 	orphans := map[orphan]*partIncident{} // of what the file of incidents does not have, any more or yet
+	without := func(k incidentKind, key string, open bool) *partIncident {
+		o := orphan{k, key, open}
+		if x := orphans[o]; x != nil {
+			return x
+		}
+		x := &partIncident{Incident: Incident{Class: k.class, Kind: k.kind, Open: open, Unjudged: unjudged(k.class)}}
+		if key != "" {
+			x.Low = json.RawMessage(key)
+			x.High = x.Low
+		}
+		orphans[o] = x
+		all = append(all, x)
+		return x
+	}
 	for _, l := range m.lines {
 		k, key := l.kind()
+		if len(l.at) == 0 { // what spans keys
+			x := without(k, key, true)
+			x.lines = append(x.lines, l)
+			if x.kept++; x.first == 0 {
+				x.first = l.n
+			}
+		}
 		for i, at := range l.at {
 			x := at.part.holder(k, key, at.n)
 			if x == nil {
-				o := orphan{k, key, at.n > at.part.last}
-				if x = orphans[o]; x == nil {
-					x = &partIncident{Incident: Incident{Class: k.class, Kind: k.kind, Open: o.open,
-						Unjudged: unjudged(k.class)}}
-					if key != "" {
-						x.Low = json.RawMessage(key)
-						x.High = x.Low
-					}
-					orphans[o] = x
-					all = append(all, x)
-				}
+				x = without(k, key, at.n > at.part.last)
 			}
 			if x.kept++; x.first == 0 {
 				x.first = l.n
@@ -230,6 +244,14 @@ func (u *unitedIncident) settle(m *Merged) {
 // evidence takes those histories that come first.
 func (u *unitedIncident) evidence(lines []*mergedLine) {
 	for _, l := range lines {
+		if l.proof != nil && len(u.Evidence) < incidentEvidence {
+			u.Evidence = append(u.Evidence, Evidence{N: l.n, Why: l.proof.Why})
+		}
+		if l.has != nil && len(u.Evidence) < incidentEvidence {
+			has := *l.has
+			has.N = l.n
+			u.Evidence = append(u.Evidence, has)
+		}
 		for _, at := range l.at {
 			for _, x := range u.from {
 				if x.part != at.part {
@@ -259,6 +281,7 @@ const mergedFile = "merged.json"
 type mergedFrom struct {
 	Parts     []mergedFolder   `json:"parts"`
 	Missing   []int            `json:"missing,omitempty"`
+	Unspanned string           `json:"unspanned,omitempty"` // why what spans keys is not all known
 	Watermark *int64           `json:"watermark,omitempty"` // up to which all is final
 	Slowest   string           `json:"slowest,omitempty"`
 	Gone      map[string]int64 `json:"gone,omitempty"`
@@ -275,19 +298,17 @@ type mergedFolder struct {
 // each file is there whole, the one before or the new one. Evidence that a process has deleted meanwhile is left out,
 // and its incident says so. Errors: *MergeError for a folder that has something else in it; files that cannot be read
 // or written.
+//
+// What was found that spans keys is found anew each time; with MergeInto it is not.
 func (m *Merged) Write(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := mergesInto(dir); err != nil {
 		return err
-	}
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == mergedFile }) && len(entries) > 0 {
-		return &MergeError{fmt.Sprintf("%s has other files in it; expected a new folder, or one that isovet watch "+
-			"merge made", dir)}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, evidenceFolder), 0o755); err != nil {
 		return err
 	}
-	from := mergedFrom{Missing: m.Missing, Gone: m.Gone, Slowest: m.Slowest, Made: time.Now().UTC()}
+	from := mergedFrom{Missing: m.Missing, Unspanned: m.Unspanned,
+		Gone: m.Gone, Slowest: m.Slowest, Made: time.Now().UTC()}
 	for _, p := range m.parts {
 		from.Parts = append(from.Parts, mergedFolder{p.of, p.dir})
 	}
@@ -310,7 +331,7 @@ func (m *Merged) Write(dir string) error {
 	for _, x := range m.Incidents {
 		x.Evidence = slices.Clone(x.Evidence)
 		for i := range x.Evidence {
-			if err := copyEvidence(dir, &x.Evidence[i], named); err != nil {
+			if err := m.writeEvidence(dir, &x.Evidence[i], named); err != nil {
 				return err
 			}
 		}
@@ -338,6 +359,21 @@ func (m *Merged) Write(dir string) error {
 		}
 	}
 	return syncDir(dir)
+}
+
+// writeEvidence writes what the merge has found itself, and copies the rest.
+func (m *Merged) writeEvidence(dir string, has *Evidence, named map[string]bool) error {
+	p := m.lines[has.N-1].proof
+	if p == nil {
+		return copyEvidence(dir, has, named)
+	}
+	if err := writeProof(dir, disk{}, p, has); err != nil {
+		return err
+	}
+	for _, name := range []string{has.History, has.Certificate} {
+		named[path.Base(name)] = true
+	}
+	return nil
 }
 
 // copyEvidence copies the files of a piece of evidence, which get the number that its violation has now.

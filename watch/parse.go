@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/keystore"
+	"isovet/internal/saved"
 )
 
 // parser turns what the reader of the history format makes of lines into arrivals. Keys and sessions are numbered as
@@ -42,6 +43,9 @@ type parser struct {
 	// later, if set, notes what a line may have written that is not understood, instead of doubtAll.
 	later  func(ops []byte) `freeze:"-"`
 	turned *rectified       `freeze:"-"`
+	// evict, if set, lets go what there is no room for. held: the batch's initial transaction has been taken.
+	evict func() error `freeze:"-"`
+	held  bool         `freeze:"-"`
 	// the session of the transaction read last, by its hash; false: it has none
 	who    uint64 `freeze:"-"`
 	hasWho bool   `freeze:"-"`
@@ -106,7 +110,10 @@ func (p *parser) begin(b *Batch) {
 			p.first = b.First + int64(i) + 1
 		}
 	}
-	p.keyOf = p.keyOf[:0]
+	if p.held = p.inPieces(b); p.held {
+		return
+	}
+	p.keyOf = saved.Spare(p.keyOf, len(b.H.Keys))
 	switch p.share {
 	case timestamp.Everything:
 		for _, k := range b.H.Keys {
@@ -153,7 +160,7 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 // head begins an arrival.
 func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 	a := &p.buf
-	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0],
+	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: saved.Spare(a.Ops, 0),
 		Lists: a.Lists[:0], Places: a.Places[:0]}
 	if t.HasID {
 		a.ID = t.ID
@@ -184,6 +191,9 @@ func (p *parser) txn(b *Batch, n uint32, ordinal int64) (*timestamp.Arrival, err
 			return nil, nil
 		}
 		return a, nil
+	}
+	if t.Init && n == 0 && p.held {
+		return nil, nil
 	}
 	p.ops(h, h.Txns.OpOff[n], h.Txns.OpOff[n+1])
 	if t.Init {

@@ -190,7 +190,10 @@ func (j *replayJudge) piece(h *history.History) {
 // look has a line pass the gate.
 func (j *replayJudge) look(b *Batch, i int) error {
 	l := &b.Lines[i]
-	if l.Err != nil || l.Txn == history.None {
+	switch {
+	case l.comesAgain(j.header, b.Text(i)):
+		return nil
+	case l.Err != nil || l.Txn == history.None:
 		return l.Err
 	}
 	what, err := j.g.look(b, i)

@@ -44,28 +44,60 @@ func (j *replayJudge) evict() error {
 			int64(j.keys.Numbers()-j.keys.Len())*(online.KeyBytes+keystore.NumberBytes) -
 			int64(j.sess.Numbers()-j.sess.Len())*(online.SessionBytes+keystore.NumberBytes)
 	}
-	if j.o.Memory <= 0 || used() <= max(j.room.state, j.above) {
+	over := used() > max(j.room.state, j.above)
+	if j.o.Memory <= 0 || !over && !j.keys.Sparse() && !j.sess.Sparse() {
 		return nil
 	}
 	j.pinned[0], j.pinned[1] = noBits(j.pinned[0], j.keys.Numbers()), noBits(j.pinned[1], j.sess.Numbers())
 	j.e.Pins(func(n uint32) { j.pinned[0][n/64] |= 1 << (n % 64) },
 		func(n uint32) { j.pinned[1][n/64] |= 1 << (n % 64) })
-	more := func() bool { return used() > j.room.state-j.room.state/8 }
-	_, err := j.keys.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
+	save := func(n uint32, buf []byte) ([]byte, bool) {
 		if j.pinned[0][n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.e.SaveKey(n, buf), false
-	}, j.e.DropKey)
+	}
+	saveSession := func(n uint32, buf []byte) ([]byte, bool) {
+		if j.pinned[1][n/64]&(1<<(n%64)) != 0 {
+			return buf, true
+		}
+		return j.e.SaveSession(n, buf), false
+	}
+	if err := j.compact(save, saveSession); err != nil || !over {
+		return err
+	}
+	more := func() bool { return used() > j.room.state-j.room.state/8 }
+	_, err := j.keys.Evict(more, save, j.e.DropKey)
 	if err == nil && more() {
-		_, err = j.sess.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
-			if j.pinned[1][n/64]&(1<<(n%64)) != 0 {
-				return buf, true
-			}
-			return j.e.SaveSession(n, buf), false
-		}, j.e.DropSession)
+		_, err = j.sess.Evict(more, saveSession, j.e.DropSession)
 	}
 	j.above = used() + j.room.state/8 // where all the rest is in use: not again at once
+	return err
+}
+
+// compact makes what there is for each key and session smaller where there have been many more of them in memory.
+func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]byte, bool)) error {
+	fewer, err := j.keys.Compact(save, j.e.DropKey, func(n uint32, state []byte) error {
+		if j.e.Name(n, j.keys.Sum(n)); len(state) == 0 {
+			return nil
+		}
+		return j.e.LoadKey(n, state)
+	})
+	if fewer {
+		j.e.TrimKeys(j.keys.Numbers())
+	}
+	if err != nil {
+		return err
+	}
+	fewer, err = j.sess.Compact(saveSession, j.e.DropSession, func(n uint32, state []byte) error {
+		if len(state) == 0 {
+			return nil
+		}
+		return j.e.LoadSession(n, state)
+	})
+	if fewer {
+		j.e.TrimSessions(j.sess.Numbers())
+	}
 	return err
 }
 

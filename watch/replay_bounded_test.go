@@ -17,6 +17,8 @@ import (
 func TestEvictionSaysReplay(t *testing.T) {
 	found, spilled, again := 0, int64(0), 0
 	dir := t.TempDir()
+	defer bounds.Set("keystore.fewNumbers", 1)()
+	defer bounds.Set("keystore.takenOf", 1)()
 	for seed := range uint64(histtest.Long(25, 5000)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		nearby := bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])

@@ -3,12 +3,15 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/safego"
 	"isovet/level"
 	"isovet/watch/online"
 )
@@ -39,27 +42,22 @@ type ReplayViolation struct {
 // proofTime bounds what a proof may take.
 const proofTime = 10 * time.Second
 
+// atOnce is how many proofs there are in memory at a time.
+const atOnce = 64
+
 func (j *replayJudge) Findings(each func(f *Finding) error) error {
+	var proofs []*proof
 	for i := range j.found {
-		f := &j.found[i]
-		class := violated
-		switch {
-		case f.ahead != nil:
-			class = f.ahead.Axiom
-		case f.late, f.f.Kind == online.Late:
-			class = late
-		case f.f.Kind == online.Undecided:
-			class = undecided
-		}
-		var p *proof
-		if class == violated {
+		if i%atOnce == 0 {
 			var err error
-			if p, err = j.certify(&f.f); err != nil {
+			if proofs, err = j.certifyAll(j.found[i:min(i+atOnce, len(j.found))]); err != nil {
 				return err
 			}
-			if p.r.Verdict != evidence.Violated { // nothing is called a violation that is not certified
-				class = undecided
-			}
+		}
+		f, p := &j.found[i], proofs[i%atOnce]
+		class := f.class()
+		if p != nil && p.r.Verdict != evidence.Violated { // nothing is called a violation that is not certified
+			class = undecided
 		}
 		out := Finding{Class: class, Unjudged: unjudged(class), Txns: []int64{f.txn},
 			Line: func(n int64) ([]byte, error) { return j.tell(n, class, f, p) }}
@@ -84,6 +82,19 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	}
 	j.found = j.found[:0]
 	return nil
+}
+
+// class is what is said of a finding, as long as a violation is certified.
+func (f *replayFinding) class() string {
+	switch {
+	case f.ahead != nil:
+		return f.ahead.Axiom
+	case f.late, f.f.Kind == online.Late:
+		return late
+	case f.f.Kind == online.Undecided:
+		return undecided
+	}
+	return violated
 }
 
 // proof is what became of certifying a refutation.
@@ -182,20 +193,38 @@ type recalled struct {
 	head history.TxnHead
 }
 
-// certify checks a violation against a history of its transactions and of who wrote what they read.
-func (j *replayJudge) certify(f *online.Finding) (*proof, error) {
-	h, err := j.part(f)
-	if err != nil {
-		return nil, err
-	}
+// certifyAll checks violations, each against a history of its transactions and of who wrote what they read, on all
+// cores: where much is wrong that is most of the work. Others have no proof.
+func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err error) {
 	replay, err := check.ByName("replay")
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
-	defer cancel()
-	r, err := check.Run(ctx, replay, h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
-	return &proof{r, h}, err
+	proofs = make([]*proof, len(found))
+	faults := make([]error, len(found))
+	var group safego.Group
+	room := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range found {
+		if found[i].class() != violated {
+			continue
+		}
+		h, err := j.part(&found[i].f)
+		if err != nil {
+			group.Wait()
+			return nil, err
+		}
+		p := &proof{h: h}
+		proofs[i] = p
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			ctx, cancel := context.WithTimeout(context.Background(), proofTime)
+			defer cancel()
+			p.r, faults[i] = check.Run(ctx, replay, p.h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
+		})
+	}
+	group.Wait()
+	return proofs, errors.Join(faults...)
 }
 
 // replayPart makes a history of a proof's transactions.

@@ -104,7 +104,11 @@ func TestKeep(t *testing.T) {
 				err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Checkpoint: checkpoint, Keep: keep,
 					Open: func(_ context.Context, after Places) (Source, error) {
 						s := Pipe(bytes.NewReader(join(part[after.Last()+1:])), after.Last())
-						return endless{s, len(part) < len(m.lines)}, nil
+						few := ""
+						if keep.Bytes > 0 {
+							few = dir
+						}
+						return endless{s, len(part) < len(m.lines), few}, nil
 					}})
 				if err != nil && !errors.Is(err, errKilled) {
 					t.Fatal(err)
@@ -215,7 +219,7 @@ func TestCut(t *testing.T) {
 			err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 400), Checkpoint: 1, Keep: Keep{Bytes: 1},
 				Open: func(_ context.Context, after Places) (Source, error) {
 					s := Pipe(bytes.NewReader(join(lines[after.Last()+1:to])), after.Last())
-					return endless{s, to < len(lines)}, nil
+					return endless{s, to < len(lines), dir}, nil
 				}})
 			if err != nil && !errors.Is(err, errKilled) {
 				t.Fatal(err)
@@ -237,14 +241,24 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// endless fails in place of ending, as far as it is told.
+// endless fails in place of ending, as far as it is told. It gives the keeper of segments time, and where a folder is
+// named whose first segments are to go, more of it until they have gone.
 type endless struct {
 	Source
 	fails bool
+	few   string
 }
 
 func (e endless) Next(ctx context.Context, n int) ([]Line, error) {
-	time.Sleep(2 * time.Millisecond) // of which the keeper of segments makes use
+	for range 100 {
+		time.Sleep(2 * time.Millisecond)
+		if e.few == "" {
+			break
+		}
+		if list, err := segments(e.few); err != nil || len(list) < 3 || list[0].n > 1 {
+			break
+		}
+	}
 	lines, err := e.Source.Next(ctx, min(n, 50))
 	if err == io.EOF && e.fails {
 		err = errKilled

@@ -92,11 +92,13 @@ func (s *shard) evict() {
 		return s.a.Bytes() + s.p.keys.Bytes() -
 			int64(s.p.keys.Numbers()-s.p.keys.Len())*(timestamp.KeyBytes+keystore.NumberBytes)
 	}
-	if s.store == nil || used() <= s.room {
+	if s.store == nil {
 		return
 	}
-	_, err := s.p.keys.Evict(func() bool { return used() > s.room-s.room/8 },
-		func(n uint32, buf []byte) ([]byte, bool) { return s.a.SaveKey(n, s.p.initial, buf) }, s.a.DropKey)
+	err := s.p.compact()
+	if err == nil && used() > s.room {
+		_, err = s.p.keys.Evict(func() bool { return used() > s.room-s.room/8 }, s.p.saveKey, s.a.DropKey)
+	}
 	if err != nil {
 		s.p.err = err
 	}

@@ -13,13 +13,16 @@ type Suspect struct {
 	Suspect bool `json:"suspect"` // true
 	// Settled is confirmed, once it is a violation, and withdrawn, once a late transaction has explained it; "":
 	// neither.
-	Settled string          `json:"settled,omitempty"`
-	Axiom   string          `json:"axiom"`
-	Why     string          `json:"why,omitempty"`
-	Txn     int64           `json:"txn"`
-	Other   *int64          `json:"other,omitempty"` // who installed what should have been read; withdrawn: the writer
-	Key     json.RawMessage `json:"key,omitempty"`
-	Op      *uint32         `json:"op,omitempty"`
+	Settled string `json:"settled,omitempty"`
+	Axiom   string `json:"axiom,omitempty"`
+	Why     string `json:"why,omitempty"`
+	// of leopard, instead of the axiom
+	Mechanism string          `json:"mechanism,omitempty"`
+	Kind      string          `json:"kind,omitempty"`
+	Txn       int64           `json:"txn"`
+	Other     *int64          `json:"other,omitempty"` // who installed what should have been read; withdrawn: the writer
+	Key       json.RawMessage `json:"key,omitempty"`
+	Op        *uint32         `json:"op,omitempty"`
 }
 
 const (
@@ -38,7 +41,8 @@ type suspecting interface {
 
 // suspected tells a violation that may not be one.
 func suspected(v *Violation, settled string) Suspect {
-	return Suspect{true, settled, v.Axiom, v.Why, v.Txn, v.Other, v.Key, v.Op}
+	return Suspect{Suspect: true, Settled: settled, Axiom: v.Axiom, Why: v.Why, Txn: v.Txn, Other: v.Other, Key: v.Key,
+		Op: v.Op}
 }
 
 func (j *aion) SuspectsTold(bool) ([]Suspect, error) {

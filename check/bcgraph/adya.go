@@ -2,7 +2,6 @@ package bcgraph
 
 import (
 	"context"
-	"slices"
 
 	"isovet/evidence"
 	"isovet/graph"
@@ -27,10 +26,7 @@ type Adya struct {
 func NewAdya(in Input, reduced bool) *Adya {
 	a := &Adya{in: in}
 	add := func(e edge) { a.list = append(a.list, e) }
-	in.sessions(!reduced, add)
-	if in.Level.RealTime() {
-		a.realTime(reduced, add)
-	}
+	in.start(reduced, add)
 	a.Start = len(a.list)
 	in.dependencies(add)
 	a.Edges = len(a.list)
@@ -40,52 +36,6 @@ func NewAdya(in Input, reduced bool) *Adya {
 	}
 	a.g, a.at = graph.BuildIndexed(in.V.H.NumTxns(), edges)
 	return a
-}
-
-// realTime adds the pairs that real time orders: i before j if i ended before j began. Reduced, j begins no later than
-// the first end among the transactions that begin after i's end.
-func (a *Adya) realTime(reduced bool, add func(edge)) {
-	in := a.in
-	var txns []uint32
-	for t, c := range in.V.Counts {
-		if c {
-			txns = append(txns, uint32(t))
-		}
-	}
-	start := func(t uint32) int64 { s, _ := in.V.H.Window(t, in.Skew); return s }
-	end := func(t uint32) int64 { _, e := in.V.H.Window(t, in.Skew); return e }
-	slices.SortFunc(txns, func(x, y uint32) int {
-		switch sx, sy := start(x), start(y); {
-		case sx < sy:
-			return -1
-		case sx > sy:
-			return 1
-		}
-		return 0
-	})
-	first := make([]int64, len(txns)+1) // the first end among txns[i:]
-	first[len(txns)] = graph.NoEnd
-	for i := len(txns) - 1; i >= 0; i-- {
-		first[i] = min(first[i+1], end(txns[i]))
-	}
-	for _, t := range txns {
-		e := end(t)
-		lo, hi := 0, len(txns) // the first that begins after t's end
-		for lo < hi {
-			if m := (lo + hi) / 2; start(txns[m]) > e {
-				hi = m
-			} else {
-				lo = m + 1
-			}
-		}
-		limit := first[lo]
-		for _, u := range txns[lo:] {
-			if reduced && start(u) > limit {
-				break
-			}
-			add(edge{t, u, none, evidence.RT})
-		}
-	}
 }
 
 // Forbidden searches the strongly connected components for a simple cycle in which no two anti-dependencies are

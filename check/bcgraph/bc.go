@@ -6,22 +6,40 @@ import (
 	"isovet/graph"
 )
 
-// BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. Nodes of time come
-// after.
+// BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. At the
+// serializable levels the two are one node, t, and the graph is the serialization graph. Nodes of time come after.
 type BC struct {
 	events.Events
-	in    Input
-	g     *graph.CSR
-	Edges int
+	in   Input
+	full bool
+	g    *graph.CSR
+	// Edges counts all; Start, of the full graph only, those of session order and real time.
+	Edges, Start int
 }
 
 // NewBC makes the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata
 // B6). Cost: linear, two sorts with real time.
-func NewBC(in Input) *BC {
-	b := &BC{in: in, Events: events.New(in.V.H, in.V.Counts, in.Level, in.Skew)}
+func NewBC(in Input) *BC { return newBC(in, false) }
+
+// NewFullBC makes the graph with a start edge for each pair that session order or real time has, as [BCGraphs]
+// Definition 6 has it: to tell what begins and commits are worth without the chain. Cost: quadratic.
+func NewFullBC(in Input) *BC {
+	b := newBC(in, true)
+	b.Start = b.Edges
+	for _, c := range b.Counts {
+		if c && b.Split {
+			b.Start-- // from begin to commit
+		}
+	}
+	in.dependencies(func(edge) { b.Start-- })
+	return b
+}
+
+func newBC(in Input, full bool) *BC {
+	b := &BC{in: in, full: full, Events: events.New(in.V.H, in.V.Counts, in.Level, in.Skew)}
 	total := b.Base
 	var time []graph.Edge
-	if in.Level.RealTime() {
+	if in.Level.RealTime() && !full {
 		var aux int
 		aux, time = b.Time(total)
 		total += aux
@@ -36,10 +54,11 @@ func NewBC(in Input) *BC {
 	return b
 }
 
-// each calls f for the edges but those of time; Of is the write that was read or that a transaction installs.
+// each calls f for the edges but those of the chain of time; Of is the write that was read or that a transaction
+// installs.
 func (b *BC) each(f func(s events.Step)) {
 	for t := range uint32(len(b.Counts)) {
-		if b.Counts[t] {
+		if b.Counts[t] && b.Split {
 			f(events.Step{U: b.Begin(t), V: b.Commit(t), Dep: events.Within, Of: none})
 		}
 	}
@@ -50,7 +69,11 @@ func (b *BC) each(f func(s events.Step)) {
 			f(events.Step{U: b.Commit(e.from), V: b.Begin(e.to), Dep: e.dep, Of: e.w})
 		}
 	}
-	b.in.sessions(false, dep)
+	if b.full {
+		b.in.start(false, dep)
+	} else {
+		b.in.sessions(false, dep)
+	}
 	b.in.dependencies(dep)
 }
 

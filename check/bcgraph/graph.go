@@ -1,8 +1,13 @@
 package bcgraph
 
 import (
+	"cmp"
+	"slices"
+	"sort"
+
 	"isovet/check/events"
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -10,7 +15,7 @@ import (
 // Input is what both graphs are made of.
 type Input struct {
 	V      *prepass.View
-	Level  level.Level // of the snapshot levels
+	Level  level.Level // of the snapshot levels; of a BC also of the serializable ones
 	Skew   int64       // ns
 	Orders Orders
 }
@@ -59,6 +64,74 @@ func (in *Input) sessions(all bool, f func(e edge)) {
 	if in.Level.Sessions() {
 		events.Sessions(in.V.H, in.V.Counts, all, func(t, u uint32) { f(edge{t, u, none, evidence.SO}) })
 	}
+}
+
+// realTime calls f for the pairs that real time orders: each transaction, and those that begin after its end. Reduced,
+// only those that begin no later than the first end among them.
+func (in *Input) realTime(reduced bool, f func(t uint32, after []uint32)) {
+	var txns []uint32
+	for t, c := range in.V.Counts {
+		if c {
+			txns = append(txns, uint32(t))
+		}
+	}
+	start := func(t uint32) int64 { s, _ := in.V.H.Window(t, in.Skew); return s }
+	end := func(t uint32) int64 { _, e := in.V.H.Window(t, in.Skew); return e }
+	slices.SortFunc(txns, func(x, y uint32) int { return cmp.Compare(start(x), start(y)) })
+	first := make([]int64, len(txns)+1) // the first end among txns[i:]
+	first[len(txns)] = graph.NoEnd
+	for i := len(txns) - 1; i >= 0; i-- {
+		first[i] = min(first[i+1], end(txns[i]))
+	}
+	later := func(than int64) int { // the first that begins later
+		return sort.Search(len(txns), func(i int) bool { return start(txns[i]) > than })
+	}
+	for _, t := range txns {
+		from, until := later(end(t)), len(txns)
+		if reduced {
+			until = later(first[from])
+		}
+		f(t, txns[from:max(from, until)])
+	}
+}
+
+// start calls f for the edges of session order and of real time: reduced, those only between which no third transaction
+// lies, else each pair.
+func (in *Input) start(reduced bool, f func(e edge)) {
+	in.sessions(!reduced, f)
+	if in.Level.RealTime() {
+		in.realTime(reduced, func(t uint32, after []uint32) {
+			for _, u := range after {
+				f(edge{t, u, none, evidence.RT})
+			}
+		})
+	}
+}
+
+// What a start edge takes in memory, about: in NewFullBC, and in NewAdya, whose list of them grows.
+const (
+	FullBytes = 4
+	AdyaBytes = 56
+)
+
+// StartEdges counts the start edges of NewAdya, and unless reduced of NewFullBC, or those of sessions a few more. Cost:
+// a sort.
+func (in *Input) StartEdges(reduced bool) (n int) {
+	if in.Level.Sessions() {
+		h := in.V.H
+		for s := range h.NumSessions() {
+			m := int(h.SessOff[s+1] - h.SessOff[s])
+			if reduced {
+				n += m
+			} else {
+				n += m * (m - 1) / 2
+			}
+		}
+	}
+	if in.Level.RealTime() {
+		in.realTime(reduced, func(_ uint32, after []uint32) { n += len(after) })
+	}
+	return n
 }
 
 // evidence turns an edge into evidence.

@@ -1,6 +1,6 @@
 // Package bcgraph decides snapshot isolation where the order of each key's versions is known: by the graph of begins
 // and commits, which is acyclic iff the history is snapshot isolated, and by Adya's start-ordered serialization graph,
-// in which some cycles are allowed.
+// in which some cycles are allowed. With begin and commit joined the first decides serializability.
 //
 // # Version orders
 //
@@ -20,6 +20,12 @@
 // The first must have no cycle, which is linear; the second none without two anti-dependencies in a row, for which
 // simple cycles are searched one by one, exponential in the worst case.
 //
+// # One graph for all levels
+//
+// The graphs of the six levels have edges in common, and differ in sessions, in time and in whether begin and commit
+// are one. [Growing] is one graph that transactions are added to one after the other; after each it says which of the
+// levels hold. [Whole] is a whole history in such a graph.
+//
 // Source: [BCGraphs] Definitions 4 and 6, Theorem 8, §5; errata B1 to B6.
 //
 // # Files
@@ -27,6 +33,8 @@
 //   - orders.go: version orders
 //   - graph.go: the edges, told once for both
 //   - bc.go: the BC-graph; adya.go: the start-ordered serialization graph
+//   - growing.go: one graph as those of several levels; chains.go: its version orders; online.go: transactions as they
+//     come; whole.go: those of a history
 //
 // Experimental: this package may still change.
 package bcgraph

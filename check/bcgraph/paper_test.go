@@ -39,6 +39,9 @@ func TestLongForkAndWriteSkew(t *testing.T) {
 		if _, ok := b.Order(); ok != c.ok {
 			t.Errorf("%s: BC-graph says %v", c.name, ok)
 		}
+		if _, ok := NewFullBC(in).Order(); ok != c.ok {
+			t.Errorf("%s: full BC-graph says %v", c.name, ok)
+		}
 		for _, reduced := range []bool{false, true} {
 			cycle, ok := NewAdya(in, reduced).Forbidden(context.Background())
 			if !ok || (cycle == nil) != c.ok || cycle != nil && evidence.Adjacent(cycle) {
@@ -102,8 +105,18 @@ func TestReduction(t *testing.T) {
 				}
 			}
 		}
-		if NewAdya(in, true).Start < NewAdya(in, false).Start {
+		all, few := NewAdya(in, false).Start, NewAdya(in, true).Start
+		if few < all {
 			fewer++
+		}
+		// All pairs are what the full BC-graph lists too.
+		if b := NewFullBC(in); b.Start != all || b.Edges != all+n {
+			t.Fatalf("seed %d: %d start edges of %d in the full BC-graph, %d in Adya's", seed, b.Start, b.Edges, all)
+		}
+		// The builder gives each transaction a session of its own: the counts are exact.
+		if in.StartEdges(false) != all || in.StartEdges(true) < few || in.StartEdges(true) > few+n {
+			t.Fatalf("seed %d: %d and %d start edges, counted as %d and %d", seed, all, few, in.StartEdges(false),
+				in.StartEdges(true))
 		}
 	})
 	if histtest.Whole() && fewer < 1000 {

@@ -18,7 +18,14 @@
 // readers for each key takes the place of looking for them. A transaction of unknown outcome that counts is a session
 // of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
 //
-// Files: frontier.go (the search), visited.go (the set of frontiers).
+// # Reads with several possible writers
+//
+// The paper's histories have none. What such a read needs is that the version of its key that is current has its value,
+// and which that is does not follow from the frontier: so it is part of it, for each key that such a read is of. A
+// transaction of which only such reads could show that it committed may be executed and need not be; what it reads must
+// be current then.
+//
+// Files: frontier.go (the search), loose.go (reads with several possible writers), visited.go (the set of frontiers).
 //
 // Experimental: this package may still change.
 package frontier
@@ -50,7 +57,7 @@ const (
 // Answer is what a search gave.
 type Answer struct {
 	Status Status
-	// Order, if found, has each transaction that counts once.
+	// Order, if found, has each transaction that counts once, and those of open outcome that were executed.
 	Order []uint32
 	// Frontiers is how many were visited.
 	Frontiers int
@@ -63,18 +70,21 @@ type lane struct {
 	behind, after int32
 }
 
-// search is the state of a search. Its frontier is at; everything else follows from that.
+// search is the state of a search. Its frontier is at: the positions in the lanes, and behind them the current versions
+// of loose keys. Everything else follows from that.
 type search struct {
 	v       *prepass.View
 	lanes   []lane
-	at      []uint32 // lane → transactions executed
+	at      []uint32 // lane → transactions executed; then as loose has it
 	done    []bool   // transaction → executed
 	waiting []uint32 // key → reads of executed versions by transactions not executed
 	readers []uint32 // write → transactions that read it
 	readsIt []uint32 // scratch: key → transaction+1 that reads it, for the one in question
+	todo    int      // transactions that count and are not executed
+	*loose           // nil: no read has several possible writers
 }
 
-// Search looks for an order. The view must not be ambiguous.
+// Search looks for an order.
 // Cost: a frontier costs the operations of the sessions' next transactions, and a byte or two a session to remember.
 func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	s := newSearch(v)
@@ -82,14 +92,17 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	for _, l := range s.lanes {
 		most = max(most, len(l.txns))
 	}
-	seen := newVisited(len(s.lanes), most)
+	if s.loose != nil {
+		most = max(most, s.versions)
+	}
+	seen := newVisited(len(s.at), most)
 	seen.add(s.at)
 	a := Answer{}
 	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the present
 	// frontier.
 	path, next := make([]int32, 0, v.NumCounts), int32(0)
 	for step := 0; ; step++ {
-		if len(path) == v.NumCounts {
+		if s.todo == 0 {
 			a.Status, a.Order, a.Frontiers = Found, s.order(path), seen.n
 			return a
 		}
@@ -108,8 +121,11 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 			if !s.enabled(next) {
 				continue
 			}
+			t := s.lanes[next].txns[s.at[next]]
 			s.at[next]++
+			s.install(t)
 			isNew := seen.add(s.at)
+			s.uninstall(t)
 			s.at[next]--
 			if isNew {
 				s.execute(next)
@@ -134,13 +150,13 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 func newSearch(v *prepass.View) *search {
 	h := v.H
 	s := &search{v: v, done: make([]bool, h.NumTxns()), waiting: make([]uint32, h.NumKeys()), readers: make([]uint32,
-		len(v.WKey)), readsIt: make([]uint32, h.NumKeys())}
+		len(v.WKey)), readsIt: make([]uint32, h.NumKeys()), todo: v.NumCounts, loose: newLoose(v)}
 	for i := range h.NumSessions() {
 		main, own := lane{behind: -1}, int32(len(s.lanes))
 		var late []lane
 		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
 			switch {
-			case !v.Counts[t]:
+			case !v.Counts[t] && !s.mayCount(t):
 			case h.Txns.Status[t] == history.Unknown:
 				late = append(late, lane{txns: []uint32{t}, behind: own, after: int32(len(main.txns))})
 			default:
@@ -152,9 +168,17 @@ func newSearch(v *prepass.View) *search {
 		}
 	}
 	s.at = make([]uint32, len(s.lanes))
-	for _, w := range v.RW {
-		if w != history.None {
-			s.readers[w]++
+	if s.loose != nil {
+		s.at = append(s.at, s.start...)
+	}
+	for t := range uint32(h.NumTxns()) {
+		if s.mayCount(t) {
+			continue
+		}
+		for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
+			if w != history.None {
+				s.readers[w]++
+			}
 		}
 	}
 	for k := range s.waiting {
@@ -172,6 +196,12 @@ func (s *search) enabled(i int32) bool {
 	v, t := s.v, l.txns[s.at[i]]
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		w := v.RW[r]
+		if s.loose != nil && !s.exact(t, r) {
+			if !s.current(r) {
+				return false
+			}
+			continue
+		}
 		if from := v.WTxn[w]; from != history.None && !s.done[from] {
 			return false
 		}
@@ -193,13 +223,19 @@ func (s *search) enabled(i int32) bool {
 func (s *search) execute(i int32) {
 	v, t := s.v, s.lanes[i].txns[s.at[i]]
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-		s.waiting[v.WKey[v.RW[r]]]--
+		if s.exact(t, r) {
+			s.waiting[v.WKey[v.RW[r]]]--
+		}
 	}
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 		s.waiting[v.WKey[w]] += s.readers[w]
 	}
+	s.install(t)
 	s.done[t] = true
 	s.at[i]++
+	if v.Counts[t] {
+		s.todo--
+	}
 }
 
 func (s *search) undo(i int32) {
@@ -209,9 +245,15 @@ func (s *search) undo(i int32) {
 		s.waiting[v.WKey[w]] -= s.readers[w]
 	}
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-		s.waiting[v.WKey[v.RW[r]]]++
+		if s.exact(t, r) {
+			s.waiting[v.WKey[v.RW[r]]]++
+		}
 	}
+	s.uninstall(t)
 	s.done[t] = false
+	if v.Counts[t] {
+		s.todo++
+	}
 }
 
 func (s *search) order(path []int32) []uint32 {

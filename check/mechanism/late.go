@@ -18,6 +18,8 @@ type suspects struct {
 	n  int
 	// Unjudged are reads of what late transactions wrote, since Take was last called.
 	unjudged []Unjudged
+	doubting bool    // somebody takes doubts (doubts.go)
+	doubts   []Doubt `freeze:"-"` // since TakeDoubts was last called
 }
 
 type wanted struct {
@@ -51,12 +53,14 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 		s.of = map[wanted][]suspect{}
 	}
 	w := wanted{x.Val, x.Key}
-	s.of[w] = append(s.of[w], suspect{v.stage, at, x})
+	is := suspect{v.stage, at, x}
+	s.of[w] = append(s.of[w], is)
 	s.n++
+	v.doubted(&is)
 }
 
 func (v *Verifier) unjudge(u Unjudged) {
-	if v.part != nil {
+	if v.part != nil && !v.part.alone {
 		v.part.unjudge(v.stage, u)
 		return
 	}
@@ -70,6 +74,7 @@ func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
 	}
 	for _, s := range v.settled(key, val) {
 		s.x.Vain = []uint64{writer}
+		v.resolved(&s, v.place(), true, writer)
 		v.violation(s.x)
 	}
 }
@@ -89,7 +94,9 @@ func (v *Verifier) convict() { v.convictFirst(v.stage + 1) }
 
 // convictFirst is convict for those that have waited since before a stage.
 func (v *Verifier) convictFirst(n uint64) {
-	v.step()
+	if v.stage++; v.rest != nil {
+		v.hearStep()
+	}
 	if v.suspects.n == 0 {
 		return
 	}
@@ -118,6 +125,7 @@ func (v *Verifier) convictFirst(n uint64) {
 		if v.part != nil {
 			v.part.order, v.part.at = s.stage, s.at
 		}
+		v.resolved(&s, 0, true, none)
 		v.violation(s.x)
 	}
 	if v.part != nil {
@@ -140,6 +148,7 @@ func (v *Verifier) Late(traces []Trace) {
 		k := v.key(op.Key)
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
+			v.resolved(&s, uint32(i), false, end.Txn())
 			v.unjudge(Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}

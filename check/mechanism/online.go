@@ -124,7 +124,9 @@ func (x *Online) dispatch(w *waiting) {
 	x.traces -= len(w.traces)
 	if x.team == nil {
 		x.v.Dispatch(int(w.lane), w.traces)
-		x.pool = append(x.pool, w.traces)
+		if cap(w.traces) <= manyTraces {
+			x.pool = append(x.pool, w.traces)
+		}
 		return
 	}
 	if s := x.o.Skew; s != 0 { // once, not by each part
@@ -136,6 +138,9 @@ func (x *Online) dispatch(w *waiting) {
 	x.say(command{what: sayDispatch, lane: w.lane, traces: w.traces})
 	x.team.used = append(x.team.used, w.traces)
 }
+
+// manyTraces is how many a transaction may have for its room to be kept for others.
+const manyTraces = 1 << 12
 
 // tell has something be done.
 func (x *Online) tell(c command) {

@@ -20,6 +20,7 @@ type part struct {
 	order  uint64 // of facts: the step at which a read began to wait that is a violation now; else 0
 	at     uint32 // the place among the operations
 	edges  bool   // somebody asks for dependencies
+	alone  bool   // the rest is somewhere else (portion.go): facts have its steps among them
 }
 
 // place is which part knows a key, and as which of its own.
@@ -34,6 +35,8 @@ type facts struct {
 	before     []predecessor
 	reads      []readFact
 	next       []uint64
+	ended      []endedFact
+	floors     []int64
 }
 
 // fact is one of them. Facts of a step are in the order of order and at.
@@ -53,6 +56,10 @@ const (
 	factBefore
 	factRead
 	factUnseen
+	factStep // these begin steps
+	factVerified
+	factEnded
+	factFloor
 )
 
 // edgeFact is a dependency between transactions, by their serials.
@@ -69,7 +76,7 @@ type readFact struct {
 	txn, id  uint64 // its writer
 	c, d     int64  // its commit
 	until    int64  // the end of the commit after it that is surely later
-	by       uint64 // whose
+	next, by uint64 // whose
 	from, to int    // of facts.next: writers that come after it, as far as they may have committed before the snapshot
 }
 
@@ -100,7 +107,7 @@ func (p *part) read(stage uint64, r *Trace, k *keyState, at int, until int64, ne
 	w := &k.vers[at]
 	x := readFact{read: *r, txn: w.txn, id: w.id, c: w.c, d: w.d, until: until}
 	if next >= 0 {
-		x.by = k.vers[next].id
+		x.next, x.by = k.vers[next].txn, k.vers[next].id
 	}
 	p.add(stage, factRead, len(p.facts.reads))
 	p.facts.reads = append(p.facts.reads, x)
@@ -109,7 +116,8 @@ func (p *part) read(stage uint64, r *Trace, k *keyState, at int, until int64, ne
 // clear makes room for what comes next.
 func (f *facts) clear() {
 	clear(f.violations) // they have lists
-	*f = facts{f.all[:0], f.violations[:0], f.unjudged[:0], f.edges[:0], f.before[:0], f.reads[:0], f.next[:0]}
+	*f = facts{f.all[:0], f.violations[:0], f.unjudged[:0], f.edges[:0], f.before[:0], f.reads[:0], f.next[:0],
+		f.ended[:0], f.floors[:0]}
 }
 
 // has reports whether operation i, on a key, is the verifier's to look at.
@@ -118,12 +126,15 @@ func (v *Verifier) has(key uint32, i int) bool {
 		return v.rest == nil
 	}
 	v.part.at = uint32(i)
+	if v.part.alone {
+		return key != Foreign
+	}
 	return (*v.part.places)[key].part == v.part.number
 }
 
 // slot is where a key's state is.
 func (v *Verifier) slot(key uint32) uint32 {
-	if v.part != nil {
+	if v.part != nil && !v.part.alone {
 		return (*v.part.places)[key].slot
 	}
 	return key
@@ -181,9 +192,15 @@ func (v *Verifier) tellNext(p *pending, reads []Trace) {
 // step begins a step: a pass over a transaction's operations, or the end of some waiting.
 func (v *Verifier) step() {
 	v.stage++
-	if v.rest == nil {
-		return
+	if v.part != nil {
+		v.part.mark(v.stage, factStep, 0)
 	}
+	if v.rest != nil {
+		v.hearStep()
+	}
+}
+
+func (v *Verifier) hearStep() {
 	for x := v.rest.hear(v.stage); x != nil; x = v.rest.hear(v.stage) {
 		v.take(x)
 	}
@@ -193,6 +210,7 @@ func (v *Verifier) step() {
 type rest struct {
 	parts []hearing
 	from  *facts // of the fact that was heard last
+	part  int    // whose that is
 	reads []heardRead
 }
 
@@ -210,7 +228,7 @@ type heardRead struct {
 // hear returns the next fact of a step; nil: there is none.
 func (r *rest) hear(stage uint64) *fact {
 	var first *fact
-	var from *hearing
+	from := -1
 	for i := range r.parts {
 		h := &r.parts[i]
 		if h.at >= len(h.facts.all) {
@@ -218,12 +236,13 @@ func (r *rest) hear(stage uint64) *fact {
 		}
 		x := &h.facts.all[h.at]
 		if x.stage == stage && (first == nil || x.order < first.order || x.order == first.order && x.at < first.at) {
-			first, from = x, h
+			first, from = x, i
 		}
 	}
 	if first != nil {
-		from.at++
-		r.from = &from.facts
+		h := &r.parts[from]
+		h.at++
+		r.from, r.part = &h.facts, from
 	}
 	return first
 }

@@ -61,8 +61,9 @@ func (x *Online) Shorten(most int64) bool {
 func (x *Online) Pins(pin func(key uint32)) {
 	trace := func(ts []Trace) {
 		for i := range ts {
-			if k := ts[i].Kind; k == Read || k == LockedRead || k == Write || k >= readBeforeWrite {
-				pin(ts[i].Key)
+			k, key := ts[i].Kind, ts[i].Key
+			if key != Foreign && (k == Read || k == LockedRead || k == Write || k >= readBeforeWrite) {
+				pin(key)
 			}
 		}
 	}
@@ -113,13 +114,21 @@ func (v *Verifier) dropDead(g *certifier) {
 	v.readersMost = 2 * left
 }
 
+// forgotten reports whether nothing follows any more from what a transaction read.
+func (v *Verifier) forgotten(txn uint64, g *certifier) bool {
+	if v.part != nil && v.part.alone { // who knows it is somewhere else
+		return txn < v.dead
+	}
+	return g.node(txn) == nil
+}
+
 // liveReaders keeps the readers of a version that are not forgotten, and counts them.
 func (v *Verifier) liveReaders(w *version, g *certifier) (n int) {
 	at := &w.readers
 	for i := *at; i >= 0; {
 		r := &v.readers[i]
 		next := r.next
-		if g.node(r.txn) == nil {
+		if v.forgotten(r.txn, g) {
 			r.next = v.freeRead
 			v.freeRead = i
 			*at = next
@@ -301,8 +310,22 @@ func (s *Stream) InitialOf(state []byte) uint64 {
 	return d.Word()
 }
 
-// LoadKey puts back what SaveKey has said of a key. Errors: ErrState.
+// TrimKeys forgets the room of keys from a number on, which have been dropped.
+func (x *Online) TrimKeys(s *Stream, n int) {
+	s.initial = saved.Shorter(s.initial, n)
+	if x.team == nil {
+		x.v.keys = saved.Shorter(x.v.keys, n)
+	} else {
+		x.places = saved.Shorter(x.places, n)
+	}
+}
+
+// LoadKey puts back what SaveKey has said of a key, if it was something. Errors: ErrState.
 func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
+	if len(state) == 0 {
+		s.initial[key] = s.first
+		return nil
+	}
 	v := x.of(key)
 	d := saved.Reader{B: state}
 	what := d.Byte()

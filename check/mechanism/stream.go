@@ -1,6 +1,9 @@
 package mechanism
 
-import "isovet/history"
+import (
+	"isovet/history"
+	"isovet/internal/saved"
+)
 
 // Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of
 // them: keys are numbered as they come, a value is a hash of 64 bits.
@@ -80,6 +83,9 @@ func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool
 // Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
 func (s *Stream) Deletes() bool { return s.deletes }
 
+// Deleted says that some key has been.
+func (s *Stream) Deleted() { s.deletes = true }
+
 // Starts says that keys hold h's initial value at first.
 func (s *Stream) Starts(h *history.History) { s.first = HashValue(h.Texts, h.Initial) }
 
@@ -106,7 +112,7 @@ func named(x uint64, kind history.ValueKind) uint64 {
 // Piece begins a new piece.
 func (s *Stream) Piece(h *history.History) {
 	s.src.h = h
-	s.keyOf = s.keyOf[:0]
+	s.keyOf = saved.Spare(s.keyOf, len(h.Keys))
 	for _, k := range h.Keys {
 		s.text = h.Texts.AppendValue(s.text[:0], k)
 		if s.others != nil {
@@ -117,25 +123,59 @@ func (s *Stream) Piece(h *history.History) {
 			s.keyOf = append(s.keyOf, n)
 			continue
 		}
-		n, ok := s.numbers[string(s.text)]
-		if !ok {
-			n = uint32(len(s.names))
-			s.names = append(s.names, string(s.text))
-			s.numbers[s.names[n]] = n
-			s.initial = append(s.initial, s.first)
-		}
-		s.keyOf = append(s.keyOf, n)
+		s.keyOf = append(s.keyOf, s.number(s.text))
 	}
 	if s.others != nil {
 		s.others.Fetch()
 	}
 	for _, k := range h.Lists.Key {
-		s.initial[s.keyOf[k]] = Nothing
+		if n := s.keyOf[k]; n != Foreign {
+			s.initial[n] = Nothing
+		}
 	}
-	s.valOf = s.valOf[:0]
+	s.valOf = saved.Spare(s.valOf, h.NumVersions())
 	for v := range uint32(h.NumVersions()) {
 		s.valOf = append(s.valOf, HashValue(h.Texts, h.VerValue(v)))
 	}
+}
+
+// number numbers a key.
+func (s *Stream) number(text []byte) uint32 {
+	n, ok := s.numbers[string(text)]
+	if !ok {
+		n = uint32(len(s.names))
+		s.names = append(s.names, string(text))
+		s.numbers[s.names[n]] = n
+		s.initial = append(s.initial, s.first)
+	}
+	return n
+}
+
+// compact forgets keys but for those that all has, whose numbers become others, and those that held something of their
+// own before everything; it returns how many are left.
+func (s *Stream) compact(all []*uint32) int {
+	to := make([]uint32, len(s.names))
+	names, initial := s.names, s.initial
+	s.names, s.initial = nil, nil
+	keep := func(n uint32) uint32 {
+		if to[n] == 0 {
+			s.names, s.initial = append(s.names, names[n]), append(s.initial, initial[n])
+			to[n] = uint32(len(s.names))
+		}
+		return to[n] - 1
+	}
+	for n := range names {
+		if initial[n] != s.first {
+			keep(uint32(n))
+		}
+	}
+	for _, n := range all {
+		if int(*n) < len(names) {
+			*n = keep(*n)
+		}
+	}
+	s.Thawed()
+	return len(s.names)
 }
 
 // Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the
@@ -186,7 +226,9 @@ func (s *Stream) Init(t uint32) {
 	for op := lo; op < hi; op++ {
 		if h.Ops.Kind[op] == history.Write {
 			v := h.Ops.Ver[op]
-			s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]
+			if n := s.keyOf[h.VerKey[v]]; n != Foreign {
+				s.initial[n] = s.valOf[v]
+			}
 		}
 	}
 }

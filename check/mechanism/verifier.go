@@ -65,6 +65,7 @@ type Verifier struct {
 	attached    attached
 	async       pruning `freeze:"-"`
 	stage       uint64  // steps taken, see step
+	told, dead  uint64  // of one that is alone: steps told; serials below are forgotten
 	part        *part   `freeze:"-"` // not nil: it has some of the keys (parts.go)
 	rest        *rest   `freeze:"-"` // not nil: it has none, and does what spans keys
 }
@@ -149,7 +150,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 				n++
 			}
 			ops := traces[i:n]
-			if s := v.o.Skew; s != 0 && v.part == nil && v.rest == nil {
+			if s := v.o.Skew; s != 0 && (v.part == nil || v.part.alone) && v.rest == nil {
 				for j := range ops {
 					ops[j].Bef, ops[j].Aft = earlier(ops[j].Bef, s), later(ops[j].Aft, s)
 				}
@@ -243,6 +244,9 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	cBef, cAft := earlier(t.Bef, v.o.Skew), later(t.Aft, v.o.Skew)
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn(), a, b, cBef, cAft)
+	if v.part != nil {
+		v.part.end(v.stage, endedFact{t.Txn(), t.name(), a, b, cBef, cAft})
+	}
 	before := len(v.before)
 	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
 		ready: b}
@@ -418,34 +422,21 @@ func (v *Verifier) verify(now int64) {
 		reads := v.reads[at : at+p.to-p.from]
 		before := v.before[v.beforeHead : v.beforeHead+p.before]
 		v.stage++
+		if v.part != nil {
+			v.part.mark(v.stage, factVerified, 0)
+		}
 		if v.rest != nil {
 			v.consistentHeard(&p, before)
 		} else if len(reads) > 0 {
 			v.consistent(&p, reads, before)
 		}
-		v.head++
-		if v.beforeHead += p.before; v.beforeHead == len(v.before) {
-			v.before, v.beforeHead = v.before[:0], 0
-		}
-		v.readHead += len(reads)
-		v.numRead += len(reads)
+		v.verified(&p, len(reads))
 	}
-	if v.head > 64 && 2*v.head > len(v.queue) {
-		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]
-		v.head = 0
-	}
-	if v.beforeHead > 64 && 2*v.beforeHead > len(v.before) {
-		v.before = v.before[:copy(v.before, v.before[v.beforeHead:])]
-		v.beforeHead = 0
-	}
-	if v.readHead > 256 && 2*v.readHead > len(v.reads) {
-		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
-		v.readHead = 0
-	}
+	v.tidy()
 }
 
 func (v *Verifier) violation(x Violation) {
-	if v.part != nil {
+	if v.part != nil && !v.part.alone {
 		v.part.violation(v.stage, x)
 		return
 	}

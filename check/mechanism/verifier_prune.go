@@ -19,11 +19,14 @@ func (v *Verifier) prune() {
 	for i := v.head; i < len(v.queue); i++ {
 		floor = min(floor, v.queue[i].least)
 	}
-	if v.part == nil {
+	if v.part == nil || v.part.alone {
 		v.dropDead(&v.g)
 	}
 	was := v.floor
 	v.floor = floor
+	if v.part != nil {
+		v.part.floor(v.stage, floor)
+	}
 	if v.o.AsyncPrune {
 		v.handOver()
 	} else {
@@ -102,4 +105,30 @@ func (v *Verifier) dropReaders(w *version) {
 		i = next
 	}
 	w.readers = -1
+}
+
+// verified takes the first of the queue off it.
+func (v *Verifier) verified(p *pending, reads int) {
+	v.head++
+	if v.beforeHead += p.before; v.beforeHead == len(v.before) {
+		v.before, v.beforeHead = v.before[:0], 0
+	}
+	v.readHead += reads
+	v.numRead += reads
+}
+
+// tidy gives back the room of what was taken off the queue.
+func (v *Verifier) tidy() {
+	if v.head > 64 && 2*v.head > len(v.queue) {
+		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]
+		v.head = 0
+	}
+	if v.beforeHead > 64 && 2*v.beforeHead > len(v.before) {
+		v.before = v.before[:copy(v.before, v.before[v.beforeHead:])]
+		v.beforeHead = 0
+	}
+	if v.readHead > 256 && 2*v.readHead > len(v.reads) {
+		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
+		v.readHead = 0
+	}
 }

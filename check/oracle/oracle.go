@@ -42,11 +42,10 @@ type world struct {
 	preds
 }
 
-// Check decides whether h satisfies o.Level, one of the serializable or snapshot levels or, without predicates, one of
-// the weaker ones. The verdict is Unknown, with the reason, for a history that is too large, or lacks the times that a
-// strict level needs, and, unless o.VerdictOnly, for a violation of which no evidence can be given: of those with
-// predicate operations none is. An error is a fault of this package: its two implementations disagree. Cost:
-// exponential in the transactions.
+// Check decides whether h satisfies o.Level, one of the serializable, snapshot or weak levels. The verdict is Unknown,
+// with the reason, for a history that is too large, or lacks the times that a strict level needs, and, unless
+// o.VerdictOnly, for a violation of which no evidence can be given: of those with predicate operations none is. An
+// error is a fault of this package: its two implementations disagree. Cost: exponential in the transactions.
 func Check(h *history.History, o Options) (*evidence.Result, error) {
 	r := &evidence.Result{Level: o.Level, Checker: "oracle", H: h}
 	r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(), h.NumKeys()
@@ -57,7 +56,11 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	}
 	var ok bool
 	if weak(o.Level) {
-		r.Order, ok = w.weak()
+		if h.HasPredicates() && o.Level != level.ReadCommitted {
+			r.Order, ok = w.weakPredicates()
+		} else {
+			r.Order, ok = w.weak()
+		}
 		switch {
 		case ok:
 			r.Verdict = evidence.Holds
@@ -114,10 +117,10 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 func newWorld(h *history.History, o Options) (*world, string) {
 	switch {
 	case !o.Level.Serial() && !o.Level.Snapshot() && !weak(o.Level):
-		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of item operations, "+
-			"read-committed, read-atomic and causal, not %s", o.Level)
-	case weak(o.Level) && o.Level != level.ReadCommitted && h.HasPredicates():
-		return nil, fmt.Sprintf("the oracle decides %s for item operations only", o.Level)
+		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels, read-committed, "+
+			"read-atomic and causal, not %s", o.Level)
+	case weak(o.Level) && o.Level != level.ReadCommitted && h.HasPredicates() && h.HasLists():
+		return nil, fmt.Sprintf("the oracle decides %s for lists or predicate operations, not for both", o.Level)
 	}
 	limit := o.MaxTxns
 	if limit == 0 {

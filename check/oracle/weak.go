@@ -192,6 +192,9 @@ func (w *world) commitOrder(in uint32, rf []source) (order []uint32, ok bool) {
 			before[a.t1] |= 1 << t2
 		}
 	}
+	if !schedulable(in, before) {
+		return nil, false
+	}
 	var try func(placed uint32) bool
 	try = func(placed uint32) bool {
 		if placed == in {
@@ -211,6 +214,21 @@ func (w *world) commitOrder(in uint32, rf []source) (order []uint32, ok bool) {
 	}
 	ok = try(0)
 	return order, ok
+}
+
+// schedulable reports whether some sequence of a subset keeps who must come before.
+func schedulable(in uint32, before []uint32) bool {
+	placed := uint32(0)
+	for grown := true; grown; {
+		grown = false
+		for i := range before {
+			if in>>i&1 == 1 && placed>>i&1 == 0 && before[i]&^placed == 0 {
+				placed |= 1 << i
+				grown = true
+			}
+		}
+	}
+	return placed == in
 }
 
 // listsShow reports whether the lists that were read from i, the last of order, are what the appends of order make of

@@ -9,10 +9,10 @@ import (
 	"isovet/check"
 	"isovet/check/explain"
 	"isovet/check/replay"
+	"isovet/datasets/hard"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest"
-	"isovet/internal/histtest/hard"
 	"isovet/internal/histtest/randtest"
 	"isovet/level"
 	"isovet/prepass"
@@ -121,8 +121,9 @@ func TestFormulas(t *testing.T) {
 
 // TestHardFamily: the hard instances, small, are decided as their construction says, and certified.
 func TestHardFamily(t *testing.T) {
-	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "thousand-operations": 30,
-		"million-keys": 2000}
+	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "order": 3, "duplicates": 30,
+		"mini-3sat": 9, "mini-3sat-satisfiable": 12, "mini-pigeonhole": 2,
+		"thousand-operations": 30, "million-keys": 2000}
 	c, err := check.ByName("replay")
 	if err != nil {
 		t.Fatal(err)

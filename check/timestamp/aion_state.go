@@ -155,6 +155,10 @@ func (a *Aion) DropKey(key uint32) {
 	}
 }
 
+// TrimKeys forgets the room of keys from a number on, which have been dropped, and TrimSessions that of sessions.
+func (a *Aion) TrimKeys(n int)     { a.keys = saved.Shorter(a.keys, n) }
+func (a *Aion) TrimSessions(n int) { a.sess = saved.Shorter(a.sess, n) }
+
 func (a *Aion) newKey() onlineKey {
 	return onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID}, sure: !a.attach,
 		horizon: math.MinInt64}

@@ -2,7 +2,6 @@ package timestamp
 
 import (
 	"context"
-	"fmt"
 	"sort"
 	"time"
 
@@ -22,9 +21,10 @@ type dependency struct {
 // violations that it lists are the edges that close cycles and reads of what no transaction installed.
 //
 // Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The
-// start edges, a quadratic number, are a chain of the moments (errata B6). Errors as Chronos, and *Unsupported for
-// lists, predicate operations and values that two transactions install. Cost: linear but for one search in the versions
-// of a key for each read; some 60 bytes an operation.
+// start edges, a quadratic number, are a chain of the moments (errata B6). Of a value that several transactions
+// installed, a read saw the last before its transaction began, which the paper's unique values leave open. Errors as
+// Chronos, and *Unsupported for lists and predicate operations. Cost: linear but for a search in the versions of a key
+// for each read; some 60 bytes an operation.
 func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -51,9 +51,7 @@ func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	for _, t := range l.backwards {
 		e.wrong(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None})
 	}
-	if err := e.versionOrder(); err != nil {
-		return nil, err
-	}
+	e.versionOrder()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -74,13 +72,13 @@ type emme struct {
 	h          *history.History
 	l          *timeline
 	begin, end []int32 // of transactions: their moments
-	// Versions of a key in commit order: ver[off[k]:off[k+1]].
-	off, ver []uint32
-	writer   []uint32 // version → who installed it
-	place    []uint32 // version → index in ver
-	deps     []dependency
-	out      Report
-	w        *writers
+	// Versions of a key in commit order: ver[off[k]:off[k+1]], each installed by writer.
+	off, ver, writer []uint32
+	// Where version v is in ver: place[at[v]:at[v+1]], ascending.
+	at, place []uint32
+	deps      []dependency
+	out       Report
+	w         *writers
 }
 
 func (e *emme) wrong(v Violation) {
@@ -89,14 +87,9 @@ func (e *emme) wrong(v Violation) {
 }
 
 // versionOrder recovers each key's order of versions from the commits.
-func (e *emme) versionOrder() error {
+func (e *emme) versionOrder() {
 	h := e.h
-	e.writer, e.place = make([]uint32, h.NumVersions()), make([]uint32, h.NumVersions())
-	for v := range e.writer {
-		e.writer[v], e.place[v] = history.None, history.None
-	}
-	by := graph.NewGroups[uint32](h.NumKeys())
-	var clash error
+	by, of := graph.NewGroups[uint32](h.NumKeys()), graph.NewGroups[uint32](h.NumVersions())
 	each := func(f func(t, v uint32)) {
 		for _, m := range e.l.moments {
 			t := m >> 1
@@ -111,26 +104,18 @@ func (e *emme) versionOrder() error {
 			}
 		}
 	}
-	each(func(t, v uint32) {
-		if e.writer[v] != history.None || h.InitVer[h.VerKey[v]] == v {
-			if clash == nil {
-				clash = &Unsupported{fmt.Sprintf("transaction %d installs %s at key %s, which is there already: "+
-					"emme needs unique values", h.Txns.ID[t], h.ValueString(v), h.KeyString(h.VerKey[v]))}
-			}
-			return
-		}
-		e.writer[v] = t
+	each(func(_, v uint32) {
 		by.Count(h.VerKey[v])
+		of.Count(v)
 	})
-	e.ver = make([]uint32, by.Sum())
+	e.ver, e.place = make([]uint32, by.Sum()), make([]uint32, of.Sum())
+	e.writer = make([]uint32, len(e.ver))
 	each(func(t, v uint32) {
-		if e.writer[v] == t && clash == nil {
-			e.place[v] = by.Place(h.VerKey[v])
-			e.ver[e.place[v]] = v
-		}
+		i := by.Place(h.VerKey[v])
+		e.ver[i], e.writer[i] = v, t
+		e.place[of.Place(v)] = i
 	})
-	e.off = by.Off()
-	return clash
+	e.off, e.at = by.Off(), of.Off()
 }
 
 func lastWrite(h *history.History, op, hi uint32) bool {
@@ -164,9 +149,9 @@ func (e *emme) edges() {
 	}
 	if !l.o.Level.Serial() {
 		for k := range uint32(h.NumKeys()) {
-			of := e.ver[e.off[k]:e.off[k+1]]
+			of := e.writer[e.off[k]:e.off[k+1]]
 			for i := 1; i < len(of); i++ {
-				a, b := e.writer[of[i-1]], e.writer[of[i]]
+				a, b := of[i-1], of[i]
 				e.deps = append(e.deps, dependency{e.end[a], e.begin[b], Violation{Axiom: NOCONFLICT, Txn: b, Other: a,
 					Key: k, Op: no}})
 			}
@@ -201,27 +186,49 @@ func (e *emme) read(t, op, k, v uint32) {
 	h := e.h
 	x := Violation{Axiom: EXT, Txn: t, Key: k, Op: op, Got: v}
 	next := e.off[k]
-	if w := e.writer[v]; w != history.None && w != t {
-		e.deps = append(e.deps, dependency{e.end[w], e.begin[t], x})
-		next = e.place[v] + 1
+	if i := e.source(t, v); i != history.None {
+		e.deps = append(e.deps, dependency{e.end[e.writer[i]], e.begin[t], x})
+		next = i + 1
 	} else if h.InitVer[k] != v {
 		e.out.add(e.complete(x)) // aborted, intermediate, own, never written
 		return
 	}
 	if next < e.off[k+1] {
-		if w := e.writer[e.ver[next]]; w != t {
+		if w := e.writer[next]; w != t {
 			e.deps = append(e.deps, dependency{e.begin[t], e.end[w], x})
 		}
 	}
 }
 
+// source returns where in ver the installation of a version is that a read of transaction t saw: the last before t
+// began; else, unless the version is the initial one, the first by another; None if there is none.
+func (e *emme) source(t, v uint32) uint32 {
+	places := e.place[e.at[v]:e.at[v+1]]
+	n := sort.Search(len(places), func(i int) bool { return e.end[e.writer[places[i]]] >= e.begin[t] })
+	for ; n > 0; n-- {
+		if e.writer[places[n-1]] != t { // its own, with a commit before its start
+			return places[n-1]
+		}
+	}
+	if e.h.InitVer[e.h.VerKey[v]] == v {
+		return history.None
+	}
+	for _, i := range places {
+		if e.writer[i] != t {
+			return i
+		}
+	}
+	return history.None
+}
+
 // complete says what the read should have been, and how it is wrong.
 func (e *emme) complete(x Violation) Violation {
-	of := e.ver[e.off[x.Key]:e.off[x.Key+1]]
-	n := sort.Search(len(of), func(i int) bool { return e.end[e.writer[of[i]]] >= e.begin[x.Txn] })
+	off := e.off[x.Key]
+	of := e.writer[off:e.off[x.Key+1]]
+	n := sort.Search(len(of), func(i int) bool { return e.end[of[i]] >= e.begin[x.Txn] })
 	x.Want, x.Other = e.h.InitVer[x.Key], history.None
 	if n > 0 {
-		x.Want, x.Other = of[n-1], e.writer[of[n-1]]
+		x.Want, x.Other = e.ver[off+uint32(n-1)], of[n-1]
 	}
 	if e.w == nil {
 		e.w = newWriters(e.h)

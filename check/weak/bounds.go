@@ -10,4 +10,5 @@ func init() {
 	bounds.Register("weak.maxChoices", &maxChoices)
 	bounds.Register("weak.maxConflicts", &maxConflicts)
 	bounds.Register("weak.fewWrites", &fewWrites)
+	bounds.Register("weak.maxClocks", &maxClocks)
 }

@@ -49,10 +49,10 @@ type lemma struct {
 	anomaly evidence.Anomaly
 }
 
-func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
+// choose decides; the checker is that of the last pick.
+func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum Answer, c *checker) {
 	x := &choice{ctx: ctx, v: v, level: l, o: o, told: make(map[string]bool)}
 	x.encode()
-	sum := Answer{}
 	rounds := o.Choices
 	if rounds <= 0 {
 		rounds = maxChoices
@@ -60,24 +60,24 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) Answ
 	for range rounds {
 		switch x.s.Solve(ctx) {
 		case solver.Unknown:
-			return Answer{Status: Stopped}
+			return Answer{Status: Stopped}, c
 		case solver.Unsat:
 			sum.Status = Violated
 			sum.Anomaly, sum.Twice = x.proof()
-			return sum
+			return sum, c
 		}
 		x.pick()
-		c := newChecker(ctx, &x.fixed, l, o)
+		c = newChecker(ctx, &x.fixed, l, o)
 		c.ambAt = x.ambAt
 		a := c.run()
 		sum.Edges, sum.Demanded, sum.Choices = a.Edges, a.Demanded, sum.Choices+1
 		sum.Rounds += a.Rounds
 		switch a.Status {
 		case Stopped:
-			return a
+			return a, c
 		case Holds:
 			sum.Status, sum.Order, sum.Sources = Holds, a.Order, x.sources()
-			return sum
+			return sum, c
 		}
 		for _, an := range c.found {
 			x.learn(an)
@@ -86,7 +86,7 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) Answ
 	sum.Status = GaveUp
 	sum.Reason = fmt.Sprintf("%d choices of the writers of %d reads were refuted one after the other, and others "+
 		"are left", sum.Choices, len(v.Amb))
-	return sum
+	return sum, c
 }
 
 // encode makes the solver's variables and says that each read of a transaction that counts has a writer, which counts.
@@ -132,7 +132,7 @@ func (x *choice) encode() {
 				x.clause(append(given, x.counts[u]))
 			}
 		}
-		if hi-lo > 1 {
+		if hi-lo != 1 {
 			x.clause(some)
 		}
 	}
@@ -216,7 +216,7 @@ func (x *choice) sources() (out []evidence.Source) {
 	v := x.v
 	for i, r := range v.Amb {
 		if x.fixed.RW[r] != none {
-			out = append(out, evidence.Source{Op: v.ROp(r), Writer: v.WTxn[v.Cand[x.picked[i]]]})
+			out = append(out, evidence.Source{Op: v.ROp(r), Key: v.RKey[r], Writer: v.WTxn[v.Cand[x.picked[i]]]})
 		}
 	}
 	return out
@@ -240,11 +240,25 @@ func (x *choice) learn(a evidence.Anomaly) {
 			}
 		}
 	}
+	sight := func(t, key uint32) {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if v.IsSight(r) && v.RKey[r] == key {
+				if l := x.lit[x.picked[x.ambAt[r]-1]]; l != solver.LitUndef {
+					lits = append(lits, l.Not())
+				}
+			}
+		}
+	}
 	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
 		for _, e := range c {
 			txn(e.From)
 			txn(e.To)
 			switch e.Dep {
+			case evidence.PWR:
+				sight(e.To, e.Key)
+			case evidence.PRW:
+				txn(e.Writer)
+				sight(e.From, e.Key)
 			case evidence.WR:
 				from(e.To, e.Ver, e.From)
 			case evidence.RW:
@@ -266,6 +280,11 @@ func (x *choice) learn(a evidence.Anomaly) {
 // one version twice, maybe from two writers, of which the edges do not tell which is meant.
 func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	core := x.core()
+	if len(core) == 0 {
+		if a, ok := x.unseen(); ok {
+			return a, false
+		}
+	}
 	if len(core) == 1 {
 		a = core[0].anomaly
 	} else {

@@ -15,6 +15,9 @@ func (c *checker) missed(d demand) []evidence.Edge {
 	v := c.v
 	reader := v.Reader(d.read)
 	e := edge(int32(reader), d.from, evidence.RW)
+	if v.IsSight(d.read) {
+		e.Dep, e.Op = evidence.PRW, c.against(d.read, d.from)
+	}
 	e.Key, e.Ver = v.RKey[d.read], v.RVer(d.read)
 	if d.to >= 0 {
 		e.Writer = uint32(d.to)
@@ -60,6 +63,9 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if c.src[r] == u && (picked || c.ambAt == nil || c.ambAt[r] == 0) {
 				e := edge(u, t, evidence.WR)
+				if v.IsSight(r) {
+					e.Dep, e.Op = evidence.PWR, v.ROp(r)
+				}
 				e.Key, e.Ver = v.RKey[r], v.RVer(r)
 				return e, true
 			}
@@ -118,7 +124,8 @@ func (c *checker) explained(nodes []int32) evidence.Anomaly {
 			e = edge(u, v, evidence.WW)
 			e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer(d.read)
 			reasons = append(reasons, c.missed(d))
-		} else if n := len(main); n > 0 && e.Dep == main[n-1].Dep && e.Key == main[n-1].Key && e.Dep != evidence.WR {
+		} else if n := len(main); n > 0 && e.Dep == main[n-1].Dep && e.Key == main[n-1].Key &&
+			e.Dep != evidence.WR && e.Dep != evidence.PWR {
 			e.From = main[n-1].From // steps along a session, or along a list, become one
 			main = main[:n-1]
 		}

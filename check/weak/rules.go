@@ -135,9 +135,12 @@ func (c *checker) sessionsAtomic() {
 }
 
 // demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep
-// it, since r read the initial version, or one that is known to precede w.
+// it, since r read the initial version, or one that is known to precede w. A sight may be of w instead: see predicated.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
+	if v.IsSight(r) && c.fits(w, r) {
+		return
+	}
 	d := demand{int32(v.WTxn[w]), c.source(r), r}
 	if c.o.Known.Rank != nil {
 		if at := c.o.Known.Rank[v.WVer[w]]; at != none {

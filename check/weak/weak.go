@@ -22,6 +22,8 @@
 //   - causal.go: the guess, with vector clocks to say who is visible, and all demanded orders
 //   - explain.go: a cycle, and for each demanded order in it the read that demands it
 //   - choice.go: where several writers can explain a read, a solver picks one, and learns from what refutes that
+//   - predicates.go: which versions of the keys that predicate operations missed were seen; snapshots.go: the same
+//     where snapshots are known
 //
 // Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k),
 // n operations, k sessions. Differs: the guesses; the paper makes all demanded orders at once.
@@ -80,6 +82,11 @@ type Options struct {
 	NoGuess bool
 	// Choices bounds how many choices of writers are tried; 0: 20,000.
 	Choices int
+	// Only, if not nil, are the transactions whose predicate operations are looked at, above read-committed: a
+	// violation is one of the whole then, and Holds is not.
+	Only map[uint32]bool
+	// Work, if not 0, bounds what is looked at for predicate operations: versions, and writers of sights.
+	Work int
 	// Known, if set, are orders of versions that the commit order has to keep.
 	Known Known
 }
@@ -105,8 +112,12 @@ func Levels() []level.Level {
 // where the guess holds, else O(n·k·log n) at most for k sessions of two transactions or more. Where reads have several
 // possible writers, that for each choice of them that is tried.
 func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
+	if v.POff != nil && l != level.ReadCommitted {
+		return predicated(ctx, v, l, o)
+	}
 	if v.Ambiguous() {
-		return choose(ctx, v, l, o)
+		a, _ := choose(ctx, v, l, o)
+		return a
 	}
 	return newChecker(ctx, v, l, o).run()
 }

@@ -36,9 +36,9 @@ func init() {
 // badgerPromises are the documentation's words as levels.
 var badgerPromises = []Promise{
 	{"Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
-		"Badger's README: ACID transactions with serializable snapshot isolation guarantees"},
+		"Badger's README: ACID transactions with serializable snapshot isolation guarantees", nil},
 	{"Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be processed at a higher " +
-		"rate, and conflicts are not detected"},
+		"rate, and conflicts are not detected", nil},
 }
 
 type badgerDB struct {
@@ -64,7 +64,7 @@ func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, er
 		level = "snapshot reads without conflict detection"
 	}
 	info := Info{Name: "Badger v4", Version: moduleVersion("github.com/dgraph-io/badger/v4"), Isolation: level,
-		Nodes: []Node{{Name: "badger"}}}
+		Nodes: []Node{{Name: "badger"}}, Unbounded: true}
 	return &badgerDB{db: db, o: o, info: info}, nil
 }
 

@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,9 +16,18 @@ type columnsSQL struct {
 	// ask runs a statement and hands over each row; the slice is good until the next row.
 	ask    func(sql string, row func([]int64) error) error
 	upsert upsert
-	dual   string // what stands behind a select without a table
-	mod    bool   // the remainder is mod(a, b), not a % b
-	lock   string // " for update", or "" where there is no such thing
+	// keyTaken tells the error of an insert whose primary key is there. It is for onKey, which goes by every unique
+	// index: a row of a table that has one is inserted by itself, and overwritten where this says so.
+	keyTaken func(error) bool
+	dual     string // what stands behind a select without a table
+	mod      bool   // the remainder is mod(a, b), not a % b
+	lock     string // " for update", or "" where there is no such thing
+	share    string // " for share", or ""
+	tells    telling
+	// text runs a statement whose answer is one text: for telling.gathers.
+	text func(sql string) (string, error)
+	// hint is what stands behind a table's name in a select for a plan; index is the name of the index. Nil: nothing.
+	hint func(p workload.Plan, index string) string
 }
 
 func (c *columnsSQL) table(id int) *Table {
@@ -42,15 +52,52 @@ func createTables(tables []Table, integer, options string) (sql []string) {
 		for _, c := range t.Columns {
 			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
 		}
+		q += oldColumns(t, integer)
+		for _, f := range t.Foreign { // in a clause of its own: MySQL overlooks it in a column's
+			q += fmt.Sprintf(", foreign key (%s) references %s(k)", columnName(t.Columns[f.Column]), tableName(f.Table))
+		}
 		sql = append(sql, q+")"+options)
-		for _, c := range t.Columns {
+		for i, c := range t.Columns {
 			if c.Index {
-				sql = append(sql, fmt.Sprintf("create index %s_%s on %s(%s)", tableName(t.ID), columnName(c),
-					tableName(t.ID), columnName(c)))
+				sql = append(sql, createIndex(t, i))
 			}
 		}
 	}
 	return sql
+}
+
+// createIndex is the statement that makes the index of a column.
+func createIndex(t *Table, i int) string {
+	of, unique := columnName(t.Columns[i]), ""
+	if t.Plan == workload.IndexOnly {
+		of = allColumns(t, i)
+	}
+	if slices.Contains(t.Unique, i) {
+		of, unique = columnName(t.Columns[i]), "unique "
+	}
+	return fmt.Sprintf("create %sindex %s on %s(%s)", unique, indexName(t.ID, t.Columns[i]), tableName(t.ID), of)
+}
+
+func indexName(table int, c workload.Column) string { return tableName(table) + "_" + columnName(c) }
+
+// allColumns are those of an index that has all of them, one first.
+func allColumns(t *Table, first int) string {
+	of := columnName(t.Columns[first])
+	for i, c := range t.Columns {
+		if i != first {
+			of += ", " + columnName(c)
+		}
+	}
+	return of + ", k, u"
+}
+
+// hinted is a table's name in a select, with what makes the database take the table's plan.
+func (c *columnsSQL) hinted(t *Table, where []workload.Range) string {
+	name := tableName(t.ID)
+	if c.hint == nil || t.Plan == workload.AnyPlan || len(where) == 0 || !t.Columns[where[0].Column].Index {
+		return name
+	}
+	return name + c.hint(t.Plan, indexName(t.ID, t.Columns[where[0].Column]))
 }
 
 // maxTables is how many tables with columns a workload can have; so many are dropped at the end.
@@ -59,8 +106,8 @@ const maxTables = 16
 // dropTables are the statements that remove everything of ours.
 func dropTables() []string {
 	sql := []string{"drop table if exists isovet_kv", "drop table if exists isovet_list"}
-	for i := range maxTables {
-		sql = append(sql, "drop table if exists "+tableName(i))
+	for i := range maxTables { // those first that refer to others
+		sql = append(sql, "drop table if exists "+tableName(maxTables-1-i))
 	}
 	return sql
 }
@@ -69,7 +116,7 @@ func dropTables() []string {
 func loadTables(tables []Table, batch int, exec func(sql string) error) error {
 	for i := range tables {
 		t := &tables[i]
-		insert := "insert into " + tableName(t.ID) + " values "
+		insert := "insert into " + t.target() + " values "
 		text, n := []byte(insert), 0
 		flush := func() error {
 			if n == 0 {
@@ -125,26 +172,69 @@ func (c *columnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err er
 
 func noRow([]int64) error { return nil }
 
-func (c *columnsSQL) PutRow(table int, pk int64, row []int64) error {
-	t := c.table(table)
-	columns, values := []string{"k", "u"}, []string{strconv.FormatInt(pk, 10)}
-	for _, col := range t.Columns {
-		columns = append(columns, columnName(col))
-	}
+func valuesOf(pk int64, row []int64) []string {
+	values := []string{strconv.FormatInt(pk, 10)}
 	for _, v := range row {
 		values = append(values, strconv.FormatInt(v, 10))
 	}
+	return values
+}
+
+func (c *columnsSQL) PutRow(table int, pk int64, row []int64) error {
+	t := c.table(table)
+	columns, values := append([]string{"k"}, columnsOf(t)...), valuesOf(pk, row)
+	if c.upsert == onKey && c.keyTaken != nil && len(t.Unique) > 0 {
+		err := c.ask(insertSQL(t.target(), values), noRow)
+		if err == nil || !c.keyTaken(err) {
+			return err
+		}
+		return c.ask(updateSQL(tableName(table), columns, values, false), noRow)
+	}
 	if c.upsert != lookFirst {
-		return c.ask(c.upsert.sql(tableName(table), columns, values, false, c.dual), noRow)
+		return c.ask(c.upsert.sql(c.target(t), columns, values, false, c.dual), noRow)
 	}
 	have, err := c.GetRow(table, pk, true)
 	switch {
 	case err != nil:
 		return err
 	case have == nil:
-		return c.ask(insertSQL(tableName(table), values), noRow)
+		return c.ask(insertSQL(t.target(), values), noRow)
 	}
 	return c.ask(updateSQL(tableName(table), columns, values, false), noRow)
+}
+
+// InsertRow goes by what the database has for it: ON CONFLICT DO NOTHING, INSERT IGNORE, or else a locking look at the
+// unique values.
+func (c *columnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool, err error) {
+	t := c.table(table)
+	values := valuesOf(pk, row)
+	insert := insertSQL(t.target(), values)
+	switch c.upsert {
+	case onConflict:
+		err = c.ask(insert+" on conflict do nothing returning k", func([]int64) error {
+			inserted = true
+			return nil
+		})
+		return inserted, err
+	case onKey:
+		if err := c.ask(strings.Replace(insert, "insert", "insert ignore", 1), noRow); err != nil {
+			return false, err
+		}
+		err = c.ask("select row_count()", func(v []int64) error {
+			inserted = v[0] > 0
+			return nil
+		})
+		return inserted, err
+	}
+	there := false
+	for _, i := range t.Unique {
+		err := c.ask(fmt.Sprintf("select k from %s where %s = %d%s", tableName(table), columnName(t.Columns[i]),
+			row[1+i], c.lock), func([]int64) error { there = true; return nil })
+		if err != nil || there {
+			return false, err
+		}
+	}
+	return true, c.ask(insert, noRow)
 }
 
 func (c *columnsSQL) DeleteRow(table int, pk int64) error {
@@ -152,12 +242,19 @@ func (c *columnsSQL) DeleteRow(table int, pk int64) error {
 }
 
 // Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the
-// change replaces are known on every database.
+// change replaces are known on every database. Of a table that is Direct the change finds them by itself, where the
+// database can tell.
 func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
 	t := c.table(table)
-	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), tableName(table), condition(t, where))
-	if !change.reads() {
+	if c.direct(t, &change) {
+		return c.whereDirect(t, where, change)
+	}
+	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where), condition(t, where))
+	switch {
+	case !change.reads() || change.Lock:
 		q += c.lock
+	case change.Share:
+		q += c.share
 	}
 	var in []byte
 	err = c.ask(q, func(v []int64) error {

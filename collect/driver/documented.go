@@ -30,7 +30,17 @@ type Promise struct {
 	Levels []level.Level
 	// Source is the place in the documentation.
 	Source string
+	// But are anomalies that it allows nevertheless, which those levels forbid, through session order or without.
+	But []level.Anomaly
 }
+
+// Snapshots beside newest rows: where a transaction's plain reads are from one snapshot and its own writes and locking
+// reads go to what is newest, a read behind such a write has both. Where the order of versions is not known, each of
+// its possible orders may show one of them.
+var mixedReads = []level.Anomaly{level.NonMonotonicRead, level.FracturedRead, level.NoOrder}
+
+// lostUpdates are what shows where of two transactions that write a row neither is refused.
+var lostUpdates = []level.Anomaly{level.LostUpdate, level.Divergence, level.IncompatibleOrder, level.NoOrder}
 
 // Promised returns what the documentation of a database says of an isolation, by its first name; the zero Promise where
 // isovet knows of none. What a manual says of one server is no promise of a cluster's.
@@ -38,8 +48,8 @@ func Promised(in Info, isolation string) Promise {
 	if len(in.Nodes) > 1 {
 		return Promise{}
 	}
-	for i := range registered {
-		for _, p := range registered[i].Promises {
+	for _, s := range All() {
+		for _, p := range s.Promises {
 			if strings.HasPrefix(strings.ToLower(in.Name), strings.ToLower(p.Database)) && p.Isolation == isolation {
 				return p
 			}
@@ -53,6 +63,8 @@ func (p *Promise) Says(from level.Level, kinds []level.Anomaly) Documented {
 	switch {
 	case p.Source == "":
 		return Unspoken
+	case len(kinds) > 0 && slices.Contains(p.But, level.Anomaly(strings.TrimSuffix(string(kinds[0]), "-session"))):
+		return Allowed
 	case slices.ContainsFunc(p.Levels, func(l level.Level) bool {
 		return l.Implies(from) || len(kinds) > 0 && l.Forbids(kinds[0])
 	}):

@@ -37,4 +37,14 @@ func TestPromises(t *testing.T) {
 	if pg.Says(level.SnapshotIsolation, nil) != Forbidden || pg.Says(level.Serializable, nil) != Allowed {
 		t.Error("PostgreSQL's repeatable read is snapshot isolation, and no more")
 	}
+	for _, name := range []string{"MariaDB 10.11.19", "MySQL 8.4.0"} {
+		p := Promised(Info{Name: name, Nodes: one}, "repeatable-read")
+		for kind, want := range map[level.Anomaly]Documented{level.NonMonotonicRead: Allowed,
+			level.FracturedRead: Allowed, level.NonMonotonicRead + "-session": Allowed, level.NoOrder: Allowed,
+			level.G1a: Forbidden, level.G0: Forbidden, level.ThinAirRead: Forbidden} {
+			if got := p.Says(level.ReadCommitted, []level.Anomaly{kind}); got != want {
+				t.Errorf("%s, %s at read committed: %v, expected %v", name, kind, got, want)
+			}
+		}
+	}
 }

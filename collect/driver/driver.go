@@ -90,6 +90,11 @@ type Data struct {
 type Table struct {
 	ID      int
 	Columns []workload.Column
+	Unique  []int // of the columns with an index: it is unique
+	Plan    workload.Plan
+	Roomy   bool // workload.Table, as is Direct
+	Direct  bool
+	Foreign []workload.ForeignKey     // workload.Table
 	Rows    iter.Seq2[int64, []int64] // primary key, then the version and the columns
 }
 
@@ -106,6 +111,9 @@ type Change struct {
 	Delete  bool
 	Set     []workload.Set // with Version: an update
 	Version int64
+	// Lock and Share are for reads: they take the write locks, or the read locks, of the rows that they find, where the
+	// database has such.
+	Lock, Share bool
 }
 
 func (c *Change) reads() bool { return !c.Delete && c.Set == nil }
@@ -132,6 +140,23 @@ type Columnar interface {
 	Where(table int, where []workload.Range, change Change) ([]Match, error)
 }
 
+// Inserter is a Columnar that can insert a row and leave one that is in its way, by a unique index, as it is. Others
+// have no unique indexes.
+type Inserter interface {
+	InsertRow(table int, pk int64, row []int64) (inserted bool, err error)
+}
+
+// Saver is a Session that can go back to a place in its transaction; SQL databases have it.
+type Saver interface {
+	Savepoint() error
+	RollbackTo() error
+}
+
+const (
+	savepoint  = "savepoint isovet"
+	rollbackTo = "rollback to savepoint isovet"
+)
+
 // markKey is the key of the row that holds Data.Mark; workloads have keys from 0.
 const markKey = -1
 
@@ -155,6 +180,14 @@ type DB interface {
 	Close() error
 }
 
+// Sender is a DB whose sessions can send their statements in several ways, one of them now: see Info.Statements.
+type Sender interface {
+	// Ways are the others, as parameters of a URL; none where the URL names one.
+	Ways() []string
+	// Send has the sessions that are opened from now on do it so; "": as the URL says.
+	Send(way string) error
+}
+
 // Info describes an open database.
 type Info struct {
 	// Name is product and version, such as "PostgreSQL 15.20". A fork or a re-implementation is called what it is, and
@@ -165,9 +198,14 @@ type Info struct {
 	// Dialect is the family of SQL that sessions speak: "mysql", "postgres", "sqlite"; "": none.
 	Dialect string
 	// Settings are the statements with which isovet begins every session, those of Options.SessionSQL apart.
-	Settings  []Setting
-	Isolation string // the level in force, in the database's words
-	Nodes     []Node
+	Settings []Setting
+	// Statements is how they are sent, where the URL or Sender.Send says so: a parameter and its value; "": as the
+	// driver likes.
+	Statements string
+	Isolation  string // the level in force, in the database's words
+	Nodes      []Node
+	// Unbounded says that Options.Timeout does not bound its calls, so that one may never come back.
+	Unbounded bool
 }
 
 // Setting is a statement with which isovet begins every session of its own.
@@ -198,6 +236,18 @@ type Session interface {
 	Commit() error
 	Rollback() error
 	Close()
+}
+
+// Accessor is a Session that can begin a transaction which will only read as such. Where the database refuses that, it
+// begins one like others.
+type Accessor interface {
+	BeginAs(a workload.Access) error
+}
+
+// Autocommitter is a Session that can have its next operation be a transaction of its own, at the level of all others,
+// without Begin and Commit; writes says that it is a Put, a PutRow or an Append, else it only reads. False: it cannot.
+type Autocommitter interface {
+	Autocommit(writes bool) (bool, error)
 }
 
 // NoTime marks a missing timestamp.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"isovet/datasets/workload"
 	"isovet/level"
 )
 
@@ -42,20 +43,22 @@ func init() {
 
 // mysqlPromises are the documentation's words as levels.
 var mysqlPromises = []Promise{
-	{"MariaDB", "read-uncommitted", nil, "MariaDB documentation, SET TRANSACTION: dirty reads are possible"},
+	{"MariaDB", "read-uncommitted", nil, "MariaDB documentation, SET TRANSACTION: dirty reads are possible", nil},
 	{"MariaDB", "read-committed", []level.Level{level.ReadCommitted}, "MariaDB documentation, SET TRANSACTION: each " +
-		"read has a snapshot of its own"},
+		"read has a snapshot of its own", nil},
 	{"MariaDB", "repeatable-read", []level.Level{level.ReadCommitted}, "MariaDB documentation, SET TRANSACTION: " +
-		"plain reads are from the snapshot of the first one; writes and locking reads see what is newest"},
+		"plain reads are from the snapshot of the first one; writes and locking reads see what is newest", mixedReads},
 	{"MariaDB", "snapshot-isolation", []level.Level{level.SnapshotIsolation}, "MariaDB documentation, " +
-		"innodb_snapshot_isolation"},
-	{"MariaDB", "serializable", []level.Level{level.Serializable}, "MariaDB documentation, SET TRANSACTION"},
-	{"MySQL", "read-uncommitted", nil, "MySQL manual, InnoDB transaction isolation levels: dirty reads"},
+		"innodb_snapshot_isolation", nil},
+	{"MariaDB", "serializable", []level.Level{level.Serializable}, "MariaDB documentation, SET TRANSACTION", nil},
+	{"MySQL", "read-uncommitted", nil, "MySQL manual, InnoDB transaction isolation levels: dirty reads", nil},
 	{"MySQL", "read-committed", []level.Level{level.ReadCommitted}, "MySQL manual, InnoDB transaction isolation " +
-		"levels"},
+		"levels", nil},
 	{"MySQL", "repeatable-read", []level.Level{level.ReadCommitted}, "MySQL manual, InnoDB transaction isolation " +
-		"levels: plain reads are from the snapshot of the first one; writes and locking reads see what is newest"},
-	{"MySQL", "serializable", []level.Level{level.Serializable}, "MySQL manual, InnoDB transaction isolation levels"},
+		"levels: plain reads are from the snapshot of the first one; writes and locking reads see what is newest",
+		mixedReads},
+	{"MySQL", "serializable", []level.Level{level.Serializable}, "MySQL manual, InnoDB transaction isolation " +
+		"levels", nil},
 }
 
 type mysqlDB struct {
@@ -67,6 +70,10 @@ type mysqlDB struct {
 	info   Info
 	tables []Table // with columns, loaded last
 	wide   bool    // so were rows with wide payloads
+	access accesses
+	tells  telling
+	// prepared: the server prepares all statements that have values, else the client writes the values in.
+	prepared bool
 }
 
 func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
@@ -94,6 +101,9 @@ func connectMySQL(ctx context.Context, urls []string, o Options, setup ...string
 			return nil, err
 		}
 		cfg.DialFunc = m.d.dial
+		if m.prepared = !cfg.InterpolateParams; m.prepared {
+			m.info.Statements = "interpolateParams=false"
+		}
 		if i == 0 {
 			if err := makeDatabase(ctx, cfg); err != nil {
 				return nil, err
@@ -157,7 +167,9 @@ func mysqlConfig(s string) (*mysql.Config, error) {
 	if cfg.DBName = strings.Trim(u.Path, "/"); cfg.DBName == "" {
 		cfg.DBName = "isovet"
 	}
-	cfg.InterpolateParams = true
+	if !u.Query().Has("interpolateParams") {
+		cfg.InterpolateParams = true
+	}
 	cfg.Logger = silent{}
 	return cfg, nil
 }
@@ -250,14 +262,22 @@ func (m *mysqlDB) makes(d Data) []string {
 
 // Statements says what sessions send.
 func (m *mysqlDB) Statements() *Statements {
-	return &Statements{Tables: m.makes(Data{Wide: m.wide, Tables: m.tables}), Begin: "begin", wide: m.wide,
+	return &Statements{Tables: m.makes(Data{Wide: m.wide, Tables: m.tables}), Begin: "begin", access: m.access, wide: m.wide,
 		columns: *m.columns(nil)}
 }
 
 // columns is how sessions speak to tables with columns.
 func (m *mysqlDB) columns(ask func(string, func([]int64) error) error) *columnsSQL {
-	return &columnsSQL{tables: m.tables, ask: ask, upsert: onKey, lock: " for update"}
+	return &columnsSQL{tables: m.tables, ask: ask, upsert: onKey, lock: " for update",
+		share: " lock in share mode", hint: mysqlHint, keyTaken: mysqlKeyTaken, tells: m.tells}
 }
+
+// mysqlKeyTaken tells a duplicate of the primary key from one of another unique index. The statement alone is undone.
+func mysqlKeyTaken(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == 1062 && strings.Contains(e.Message, "PRIMARY")
+}
+
 func (m *mysqlDB) Cut() { m.d.cut() }
 
 func (m *mysqlDB) Partition(node int, off bool) bool {
@@ -271,11 +291,14 @@ const (
 	ascii  = " character set ascii"
 )
 
+// mysqlRefused reports whether a server has answered, with an error.
+func mysqlRefused(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+
 // createAnyhow runs a statement, where the server refuses it without what is said of engine and characters.
 func createAnyhow(exec func(string) error, statement string) error {
 	err := exec(statement)
 	bare := strings.ReplaceAll(strings.TrimSuffix(statement, innoDB), ascii, "")
-	if errors.As(err, new(*mysql.MySQLError)) && bare != statement && exec(bare) == nil {
+	if mysqlRefused(err) && bare != statement && exec(bare) == nil {
 		return nil
 	}
 	return err
@@ -292,7 +315,16 @@ func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 		if err := sqlLoad(execOn(ctx, c), d, 5000); err != nil {
 			return err
 		}
-		if err := undoes(ctx, c, "begin", "rollback", m.info.Name, d.Mark); err != nil {
+		err := undoes(ctx, c, "begin", "rollback", m.info.Name, d.Mark)
+		if err != nil {
+			return err
+		}
+		m.access = accesses{workload.ReadOnly: "start transaction read only"}
+		if err := m.access.find(execOn(ctx, c), "rollback", mysqlRefused); err != nil {
+			return err
+		}
+		m.tells, err = findTelling(d.Tables, execOn(ctx, c), textOn(ctx, c), "begin", mysqlRefused)
+		if err != nil {
 			return err
 		}
 		return setupSQL(&m.o, execOn(ctx, c))
@@ -337,8 +369,9 @@ func (m *mysqlDB) Close() error {
 }
 
 // mysqlAborts are the numbers of errors after which the transaction has had no effect once it is rolled back: deadlock,
-// lock wait timeout, record changed since the snapshot, duplicate key, query interrupted; TiDB's write conflicts.
-var mysqlAborts = []uint16{1213, 1205, 1020, 1062, 1317, 9007, 8002, 8022, 8028}
+// lock wait timeout, record changed since the snapshot, duplicate key, query interrupted, table changed since the
+// snapshot; TiDB's write conflicts.
+var mysqlAborts = []uint16{1213, 1205, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028}
 
 // mysqlLost are those after which the session is of no use: shutdown, killed, and Galera's "not yet prepared for
 // application use".
@@ -381,9 +414,13 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		discard(c)
 		return nil, err
 	}
-	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, onKey), add: listAppend(onKey)}
+	s := &mysqlSession{c: c, run: c, access: &m.access, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, onKey), add: listAppend(onKey)}
+	if m.prepared {
+		s.run = &preparing{c: c}
+	}
 	if len(m.tables) > 0 {
-		s.columnsSQL = m.columns(askInts(c))
+		s.columnsSQL = m.columns(askInts(s.run))
+		s.columnsSQL.text = textOn(context.Background(), c)
 	}
 	return s, nil
 }
@@ -397,26 +434,33 @@ func discard(c *sql.Conn) {
 type mysqlSession struct {
 	*columnsSQL   // nil without tables with columns
 	c             *sql.Conn
+	run           rowRunner // c, or by way of prepared statements
+	access        *accesses
 	wide          bool
 	get, put, add string
 }
 
 func (s *mysqlSession) exec(q string, args ...any) error {
-	_, err := s.c.ExecContext(context.Background(), q, args...)
+	_, err := s.run.ExecContext(context.Background(), q, args...)
 	return err
 }
 
-func (s *mysqlSession) Begin() error    { return s.exec("begin") }
-func (s *mysqlSession) Commit() error   { return s.exec("commit") }
-func (s *mysqlSession) Rollback() error { return s.exec("rollback") }
-func (s *mysqlSession) Close()          { discard(s.c) }
+func (s *mysqlSession) Begin() error { return s.exec("begin") }
+func (s *mysqlSession) BeginAs(a workload.Access) error {
+	return s.exec(s.access.or(a, "begin"))
+}
+func (s *mysqlSession) Commit() error     { return s.exec("commit") }
+func (s *mysqlSession) Rollback() error   { return s.exec("rollback") }
+func (s *mysqlSession) Savepoint() error  { return s.exec(savepoint) }
+func (s *mysqlSession) RollbackTo() error { return s.exec(rollbackTo) }
+func (s *mysqlSession) Close()            { discard(s.c) }
 
 func (s *mysqlSession) Get(key int64, lock bool) (Row, bool, error) {
 	q := s.get
 	if lock {
 		q += " for update"
 	}
-	return scanRow(s.wide, s.c.QueryRowContext(context.Background(), q, key))
+	return scanRow(s.wide, s.run.QueryRowContext(context.Background(), q, key))
 }
 
 func (s *mysqlSession) Put(key int64, r Row) error {
@@ -428,5 +472,5 @@ func (s *mysqlSession) Append(key, element int64) error {
 }
 
 func (s *mysqlSession) List(dst []int64, key int64) ([]int64, bool, error) {
-	return scanList(dst, s.c.QueryRowContext(context.Background(), "select val from isovet_list where k = ?", key))
+	return scanList(dst, s.run.QueryRowContext(context.Background(), "select val from isovet_list where k = ?", key))
 }

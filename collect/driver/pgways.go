@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/datasets/workload"
 )
 
 // ways are how a server that speaks PostgreSQL's protocol wants to be asked for what every one of them has. They are
@@ -22,9 +24,12 @@ type ways struct {
 	session  []string // statements that a session must begin with
 	upsert   upsert
 	lock     string // " for update", or "" where there is no such thing
+	share    string // " for share", or ""
 	noCopy   bool
 	varchar  string // the type of texts, where "text" is none that can be read back
 	pieces   bool   // it sends its answers in small pieces
+	access   accesses
+	tells    telling
 }
 
 // text is the type of texts.
@@ -131,6 +136,9 @@ func (p *postgres) fill(ctx context.Context, c *pgconn.PgConn, d Data) error {
 	if err := loadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
 		return err
 	}
+	for _, q := range roomySQL(d.Tables) {
+		_ = run(c, q) // not all that speak the protocol have such indexes
+	}
 	return run(c, insertSQL(kvName, markRow(d)))
 }
 
@@ -195,13 +203,25 @@ func (p *postgres) findUpsert(c *pgconn.PgConn, d Data) error {
 	if err := p.undoes(c, d); err != nil {
 		return err
 	}
-	p.lock = " for update"
-	err := run(c, "begin; select u from isovet_kv where k = "+row[0]+p.lock+"; rollback")
-	if refused(err) {
-		p.lock = ""
-		return run(c, "rollback")
+	p.lock, p.share = " for update", " for share"
+	for _, lock := range []*string{&p.lock, &p.share} {
+		err := run(c, "begin; select u from isovet_kv where k = "+row[0]+*lock+"; rollback")
+		if refused(err) {
+			*lock = ""
+			err = run(c, "rollback")
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// findAccess finds how a transaction that only reads is begun.
+func (p *postgres) findAccess(c *pgconn.PgConn) error {
+	p.access = accesses{workload.ReadOnly: p.begin + "; set transaction read only",
+		workload.Deferrable: p.begin + "; set transaction read only, deferrable"}
+	return p.access.find(func(q string) error { return run(c, q) }, "rollback", refused)
 }
 
 // typed gives values the types of the columns k, u, p and w.
@@ -239,4 +259,19 @@ func (w *ways) writing(name, table string, columns, row []string, appends bool) 
 		return []statement{{name, w.upsert.sql(table, columns, row, appends, "")}}
 	}
 	return []statement{{name, updateSQL(table, columns, row, appends)}, {name + " new", insertSQL(table, row)}}
+}
+
+// yugabyteClass tells YugabyteDB's internal errors by their words: some versions give conflicts no code of their own.
+// Of a time-out nobody knows what it has ended; before the commit it is as good as a refusal.
+func yugabyteClass(text string) Class {
+	for _, w := range []struct {
+		words string
+		Class
+	}{{"Transaction aborted", Aborted}, {"expired or aborted", Aborted}, {"Restart read required", Aborted},
+		{"Conflicts with", Aborted}, {"Try again", Aborted}, {"Timed out", Unclear}} {
+		if strings.Contains(text, w.words) {
+			return w.Class
+		}
+	}
+	return Fatal
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"isovet/datasets/workload"
 	"isovet/level"
 )
 
@@ -37,20 +38,23 @@ func init() {
 // postgresPromises are the documentation's words as levels.
 var postgresPromises = []Promise{
 	{"PostgreSQL", "read-uncommitted", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2, table 13.1: " +
-		"read uncommitted behaves like read committed"},
-	{"PostgreSQL", "read-committed", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2.1"},
+		"read uncommitted behaves like read committed", nil},
+	{"PostgreSQL", "read-committed", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2.1", nil},
 	{"PostgreSQL", "repeatable-read", []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation},
-		"PostgreSQL manual, 13.2.2: snapshot isolation"},
+		"PostgreSQL manual, 13.2.2: snapshot isolation", nil},
 	{"PostgreSQL", "serializable", []level.Level{level.Serializable, level.SessionSnapshotIsolation},
-		"PostgreSQL manual, 13.2.3: consistent with some serial order"},
+		"PostgreSQL manual, 13.2.3: consistent with some serial order", nil},
 }
 
 type postgres struct {
-	o    Options
-	d    *dialer
-	cfg  []*pgconn.Config
-	info Info
-	data Data // what was loaded last
+	o     Options
+	d     *dialer
+	cfg   []*pgconn.Config
+	info  Info
+	data  Data     // what was loaded last
+	mode  execMode // of sessions that are opened; asked is that of the URL
+	asked execMode
+	lone  lone
 	ways
 }
 
@@ -70,6 +74,9 @@ func connectPostgres(ctx context.Context, urls []string, iso string, o Options, 
 		}
 		cfg.DialFunc = p.d.dial
 		cfg.RuntimeParams["application_name"] = "isovet"
+		if err := p.takeMode(cfg); err != nil {
+			return nil, err
+		}
 		p.cfg = append(p.cfg, cfg)
 		p.info.Nodes = append(p.info.Nodes, Node{Name: o.Nodes[i]})
 	}
@@ -169,12 +176,14 @@ func (p *postgres) makes(d Data) []string {
 
 // Statements says what sessions send.
 func (p *postgres) Statements() *Statements {
-	return &Statements{Tables: p.makes(p.data), Begin: p.begin, wide: p.data.Wide, columns: *p.columns(nil)}
+	return &Statements{Tables: p.makes(p.data), Begin: p.begin, access: p.access, alone: p.lone.set, wide: p.data.Wide,
+		columns: *p.columns(nil)}
 }
 
 // columns is how sessions speak to tables with columns.
 func (p *postgres) columns(ask func(string, func([]int64) error) error) *columnsSQL {
-	return &columnsSQL{tables: p.data.Tables, ask: ask, upsert: p.upsert, lock: p.lock}
+	return &columnsSQL{tables: p.data.Tables, ask: ask, upsert: p.upsert, lock: p.lock, share: p.share,
+		tells: p.tells}
 }
 func (p *postgres) Cut() { p.d.cut() }
 
@@ -191,6 +200,10 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 	}
 	defer c.Close(ctx)
 	p.data = d
+	p.info.Settings = p.info.Settings[:len(p.settings):len(p.settings)]
+	for _, q := range planSettings(planOf(d.Tables)) {
+		p.info.Settings = append(p.info.Settings, Setting{SQL: q, Refused: refusal(run(c, q))})
+	}
 	for _, q := range slices.Concat(dropTables(), p.makes(d)) {
 		if err := run(c, q); err != nil {
 			return err
@@ -200,6 +213,17 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 		return err
 	}
 	if err := p.findUpsert(c, d); err != nil {
+		return err
+	}
+	if err := p.findAccess(c); err != nil {
+		return err
+	}
+	p.tells, err = findTelling(d.Tables, func(q string) error { return run(c, q) },
+		func(q string) (string, error) { return ask(c, q) }, p.begin, refused)
+	if err != nil {
+		return err
+	}
+	if err := p.findLone(c); err != nil {
 		return err
 	}
 	if err := setupSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
@@ -280,28 +304,13 @@ func (p *postgres) Classify(err error) Class {
 	return Fatal
 }
 
-// yugabyteClass tells YugabyteDB's internal errors by their words: some versions give conflicts no code of their own.
-// Of a time-out nobody knows what it has ended; before the commit it is as good as a refusal.
-func yugabyteClass(text string) Class {
-	for _, w := range []struct {
-		words string
-		Class
-	}{{"Transaction aborted", Aborted}, {"expired or aborted", Aborted}, {"Restart read required", Aborted},
-		{"Conflicts with", Aborted}, {"Try again", Aborted}, {"Timed out", Unclear}} {
-		if strings.Contains(text, w.words) {
-			return w.Class
-		}
-	}
-	return Fatal
-}
-
 func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	c, err := p.dial(ctx, node)
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range p.settings {
-		_ = run(c, q) // look has noted who refuses
+	for _, q := range slices.Concat(p.settings, planSettings(planOf(p.data.Tables))) {
+		_ = run(c, q) // look and Load have noted who refuses
 	}
 	for _, q := range p.session {
 		if err := run(c, q); err != nil {
@@ -309,17 +318,15 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 			return nil, err
 		}
 	}
-	for _, st := range p.statements(p.data) {
-		if _, err := c.Prepare(ctx, st.name, st.sql, nil); err != nil {
-			c.Close(ctx)
-			return nil, err
-		}
+	s := &postgresSession{p: p, c: c, mode: p.mode}
+	if err := s.prepare(ctx, p.statements(p.data)); err != nil {
+		c.Close(ctx)
+		return nil, err
 	}
 	if err := sessionSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
 		c.Close(ctx)
 		return nil, err
 	}
-	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {
 		s.columnsSQL = p.columns(s.askInts)
 	}
@@ -333,48 +340,19 @@ type postgresSession struct {
 	stamp       Stamp
 	num         [3][24]byte
 	args        [4][]byte
+	mode        execMode
+	told        bool // Autocommit has made its setting
+	sender
 }
 
 // arg writes an integer argument.
 func (s *postgresSession) arg(i int, n int64) { s.args[i] = strconv.AppendInt(s.num[i][:0], n, 10) }
 
-// exec runs a prepared statement and hands over each row.
-func (s *postgresSession) exec(name string, args int, row func(v [][]byte) error) error {
-	r := s.c.ExecPrepared(context.Background(), name, s.args[:args], nil, nil)
-	var bad error
-	for r.NextRow() {
-		if bad == nil {
-			bad = row(r.Values())
-		}
-	}
-	_, err := r.Close()
-	return errors.Join(err, bad)
-}
+func (s *postgresSession) Begin() error { return s.BeginAs(workload.ReadWrite) }
 
-// askInts runs a statement whose rows are integers.
-func (s *postgresSession) askInts(q string, row func([]int64) error) error {
-	m := s.c.Exec(context.Background(), q)
-	var ints []int64
-	var bad error
-	for m.NextResult() {
-		for r := m.ResultReader(); r.NextRow(); {
-			ints = ints[:0]
-			for _, v := range r.Values() {
-				n, err := strconv.ParseInt(string(v), 10, 64)
-				bad = errors.Join(bad, err)
-				ints = append(ints, n)
-			}
-			if bad == nil {
-				bad = row(ints)
-			}
-		}
-	}
-	return errors.Join(m.Close(), bad)
-}
-
-func (s *postgresSession) Begin() error {
+func (s *postgresSession) BeginAs(a workload.Access) error {
 	s.stamp = Stamp{Start: NoTime, Commit: NoTime}
-	if err := run(s.c, s.p.begin); err != nil || !s.p.o.Timestamps {
+	if err := run(s.c, s.p.access.or(a, s.p.begin)); err != nil || !s.p.o.Timestamps {
 		return err
 	}
 	var err error
@@ -478,7 +456,9 @@ func (s *postgresSession) Commit() error {
 	return nil
 }
 
-func (s *postgresSession) Rollback() error { return run(s.c, "rollback") }
+func (s *postgresSession) Rollback() error   { return run(s.c, "rollback") }
+func (s *postgresSession) Savepoint() error  { return run(s.c, savepoint) }
+func (s *postgresSession) RollbackTo() error { return run(s.c, rollbackTo) }
 
 func (s *postgresSession) Stamp() Stamp { return s.stamp }
 

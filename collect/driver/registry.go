@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,16 +29,27 @@ type Scheme struct {
 	open     func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
-// registered are the drivers, each of which registers itself in an init of its file.
-var registered []Scheme
+// registered are the drivers, each of which registers itself in an init of its file. A program may add its own while
+// others are in use.
+var (
+	registering sync.Mutex
+	registered  []Scheme
+)
 
 // All returns every driver, by name.
 func All() []Scheme {
+	registering.Lock()
+	defer registering.Unlock()
+	return all()
+}
+
+// all is All for who holds the lock.
+func all() []Scheme {
 	byName := func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) }
 	return slices.SortedFunc(slices.Values(registered), byName)
 }
 
-// Register adds a database with an adapter of its own. Call it before anything is opened, from one goroutine.
+// Register adds a database with an adapter of its own, at any time and from any goroutine.
 func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
 	s.open = open
 	register(s)
@@ -48,8 +60,10 @@ func register(s Scheme) {
 	if s.Name == "" || len(s.URLs) == 0 || len(s.Isolations) == 0 || s.open == nil {
 		panic(fmt.Sprintf("driver: database %q lacks a name, a scheme of URLs, an isolation or what opens it", s.Name))
 	}
+	registering.Lock()
+	defer registering.Unlock()
 	for _, u := range s.URLs {
-		if have, err := Lookup(u + ":"); err == nil {
+		if have, err := lookup(all(), u+":"); err == nil {
 			panic(fmt.Sprintf("driver: the scheme %s is that of %s already", u, have.Name))
 		}
 	}
@@ -57,10 +71,12 @@ func register(s Scheme) {
 }
 
 // Lookup finds the driver of a URL.
-func Lookup(db string) (Scheme, error) {
+func Lookup(db string) (Scheme, error) { return lookup(All(), db) }
+
+func lookup(schemes []Scheme, db string) (Scheme, error) {
 	name, _, ok := strings.Cut(db, ":")
 	var names []string
-	for _, s := range All() {
+	for _, s := range schemes {
 		if ok && slices.Contains(s.URLs, strings.ToLower(name)) {
 			return s, nil
 		}

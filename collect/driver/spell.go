@@ -14,6 +14,9 @@ type Statements struct {
 	// Tables are the statements that made the tables of the last load.
 	Tables []string
 	Begin  string
+	// access is Begin for transactions that only read; "": there is no such thing.
+	access accesses
+	alone  string // what a session is told before statements outside of transactions; "": nothing
 
 	wide    bool
 	columns columnsSQL // how it writes, and locks, plain rows and lists too
@@ -23,6 +26,45 @@ type Statements struct {
 type Speller interface {
 	// Statements is about the last load; nil before the first.
 	Statements() *Statements
+}
+
+// accesses are statements that begin a transaction, by workload.Access.
+type accesses [workload.Deferrable + 1]string
+
+// or is the statement for an access, or plain.
+func (x *accesses) or(a workload.Access, plain string) string {
+	if int(a) < len(x) && x[a] != "" {
+		return x[a]
+	}
+	return plain
+}
+
+// find tries which of the statements the database takes; what it refuses is "". An error is one that is no answer.
+func (x *accesses) find(exec func(string) error, rollback string, refused func(error) bool) error {
+	for a, q := range x {
+		if q == "" {
+			continue
+		}
+		err := exec(q)
+		if refused(err) {
+			x[a], err = "", nil
+		}
+		if err == nil {
+			err = exec(rollback)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BeginAs says how a transaction is begun; "": not at all.
+func (s *Statements) BeginAs(a workload.Access) string {
+	if a == workload.Alone {
+		return s.alone
+	}
+	return s.access.or(a, s.Begin)
 }
 
 func literal(v any) string {
@@ -75,6 +117,9 @@ func (s *Statements) write(look, table string, columns, values []string, appends
 // Locks reports whether a read can take the row's lock.
 func (s *Statements) Locks() bool { return s.columns.lock != "" }
 
+// Shares reports whether a read can take the row's read lock.
+func (s *Statements) Shares() bool { return s.columns.share != "" }
+
 // asked is columns whose statements are noted and answered with rows.
 func (s *Statements) asked(found []Match) (c columnsSQL, said *[]string) {
 	c, said = s.columns, &[]string{}
@@ -105,6 +150,20 @@ func (s *Statements) PutRow(table int, pk int64, row []int64) []string {
 	return *said
 }
 
+// Saving says a savepoint, or going back to it.
+func (s *Statements) Saving(back bool) []string {
+	if back {
+		return []string{rollbackTo}
+	}
+	return []string{savepoint}
+}
+
+func (s *Statements) InsertRow(table int, pk int64, row []int64) []string {
+	c, said := s.asked(nil)
+	_, _ = c.InsertRow(table, pk, row)
+	return *said
+}
+
 func (s *Statements) DeleteRow(table int, pk int64) []string {
 	c, said := s.asked(nil)
 	_ = c.DeleteRow(table, pk)
@@ -113,6 +172,16 @@ func (s *Statements) DeleteRow(table int, pk int64) []string {
 
 func (s *Statements) Where(table int, where []workload.Range, change Change, found []Match) []string {
 	c, said := s.asked(found)
+	if c.direct(c.table(table), &change) {
+		c, said = s.asked(nil)
+		c.text = func(q string) (keys string, err error) {
+			*said = append(*said, q)
+			for _, m := range found {
+				keys += "," + strconv.FormatInt(m.PK, 10)
+			}
+			return keys, nil
+		}
+	}
 	_, _ = c.Where(table, where, change)
 	return *said
 }

@@ -104,7 +104,7 @@ func askInts(c runner) func(string, func([]int64) error) error {
 	var into []any
 	return func(q string, row func([]int64) error) error {
 		runtime.Gosched()
-		if !strings.HasPrefix(q, "select") {
+		if !strings.HasPrefix(q, "select") && !strings.Contains(q, " returning ") {
 			_, err := c.ExecContext(context.Background(), q)
 			return err
 		}
@@ -132,6 +132,13 @@ func askInts(c runner) func(string, func([]int64) error) error {
 			}
 		}
 		return rows.Err()
+	}
+}
+
+// textOn returns a function that runs a statement whose answer is one text.
+func textOn(ctx context.Context, c *sql.Conn) func(string) (string, error) {
+	return func(q string) (text string, err error) {
+		return text, c.QueryRowContext(ctx, q).Scan(&text)
 	}
 }
 

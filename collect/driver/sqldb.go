@@ -42,7 +42,7 @@ type SQL struct {
 	Settings []string
 }
 
-// RegisterSQL adds a database to those that isovet knows. Call it before anything is opened, from one goroutine.
+// RegisterSQL adds a database to those that isovet knows..
 func RegisterSQL(d SQL) {
 	Register(Scheme{Name: d.Scheme, URLs: []string{d.Scheme}, About: d.About, Isolations: d.Isolations,
 		Embedded: d.Embedded, SQL: true, Promises: d.Promises},
@@ -233,7 +233,7 @@ func (s *sqlDB) Connect(ctx context.Context, node int) (Session, error) {
 	x := &sqlSession{db: s, c: c}
 	if len(s.tables) > 0 {
 		x.columnsSQL = &columnsSQL{tables: s.tables, upsert: s.upsert, dual: s.d.Dual, lock: s.d.Lock, mod: true,
-			ask: func(q string, row func([]int64) error) error { return askInts(x.tx)(q, row) }}
+			ask: func(q string, row func([]int64) error) error { return askInts(timed{x})(q, row) }}
 	}
 	return x, nil
 }
@@ -244,6 +244,49 @@ type sqlSession struct {
 	db          *sqlDB
 	c           *sql.Conn
 	tx          *sql.Tx // nil: none is open
+	// Of the last statement; nil: there was none.
+	ctx  context.Context
+	done func()
+}
+
+// within is a context for the next statement, which must be answered in time. That of the statement before ends, the
+// rows of which have been read.
+func (x *sqlSession) within() context.Context {
+	x.settle()
+	ctx, cancel := context.WithTimeout(context.Background(), x.db.o.Timeout)
+	x.ctx, x.done = ctx, cancel
+	return ctx
+}
+
+func (x *sqlSession) settle() {
+	if x.done != nil {
+		x.done()
+		x.done = nil
+	}
+}
+
+// timed is a session's transaction each of whose statements must be answered in time, whatever the context. A library
+// may call that by a name of its own.
+type timed struct{ x *sqlSession }
+
+func (t timed) ExecContext(_ context.Context, q string, args ...any) (sql.Result, error) {
+	ctx := t.x.within()
+	r, err := t.x.tx.ExecContext(ctx, q, args...)
+	return r, late(ctx, err)
+}
+
+func (t timed) QueryContext(_ context.Context, q string, args ...any) (*sql.Rows, error) {
+	ctx := t.x.within()
+	rows, err := t.x.tx.QueryContext(ctx, q, args...)
+	return rows, late(ctx, err)
+}
+
+// late says of an error that the time was up when it came.
+func late(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
 }
 
 func (x *sqlSession) Begin() (err error) {
@@ -260,6 +303,7 @@ func (x *sqlSession) Rollback() error {
 	}
 	err := x.tx.Rollback()
 	x.tx = nil
+	x.settle()
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
 	}
@@ -272,10 +316,21 @@ func (x *sqlSession) Close() {
 }
 
 // Say runs a statement as text.
-func (x *sqlSession) Say(statement string) (Answer, error) { return sayOn(x.tx, statement) }
+func (x *sqlSession) Say(statement string) (Answer, error) {
+	a, err := sayOn(timed{x}, statement)
+	return a, x.inTime(err)
+}
+
+// inTime says of an error of a statement whose rows were read that the time was up.
+func (x *sqlSession) inTime(err error) error {
+	if err != nil && x.ctx != nil {
+		return late(x.ctx, err)
+	}
+	return err
+}
 
 func (x *sqlSession) exec(q string) error {
-	_, err := x.tx.ExecContext(context.Background(), q)
+	_, err := timed{x}.ExecContext(context.Background(), q)
 	return err
 }
 
@@ -284,7 +339,8 @@ func (x *sqlSession) Get(key int64, lock bool) (Row, bool, error) {
 	if lock {
 		q += x.db.d.Lock
 	}
-	return scanRow(x.db.wide, x.tx.QueryRowContext(context.Background(), q))
+	r, found, err := scanRow(x.db.wide, x.tx.QueryRowContext(x.within(), q))
+	return r, found, x.inTime(err)
 }
 
 func (x *sqlSession) Put(key int64, r Row) error {
@@ -336,5 +392,6 @@ func (x *sqlSession) write(table string, columns, values []string, appends, foun
 
 func (x *sqlSession) List(dst []int64, key int64) ([]int64, bool, error) {
 	q := fmt.Sprintf("select val from isovet_list where k = %d", key)
-	return scanList(dst, x.tx.QueryRowContext(context.Background(), q))
+	list, found, err := scanList(dst, x.tx.QueryRowContext(x.within(), q))
+	return list, found, x.inTime(err)
 }

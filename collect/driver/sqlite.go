@@ -6,14 +6,16 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 
+	"isovet/internal/filelock"
 	"isovet/level"
 )
 
@@ -35,14 +37,15 @@ func init() {
 
 // sqlitePromises are the documentation's words as levels.
 var sqlitePromises = []Promise{
-	{"SQLite", "serializable", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: serializable"},
-	{"SQLite", "immediate", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: serializable"},
+	{"SQLite", "serializable", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: " +
+		"serializable", nil},
+	{"SQLite", "immediate", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: serializable", nil},
 }
 
 type sqliteDB struct {
 	o      Options
 	db     *sql.DB
-	dir    string // to remove; "": none
+	dir    *filelock.Folder // of a throw-away database, else nil
 	begin  string
 	info   Info
 	tables []Table // with columns, loaded last
@@ -61,36 +64,32 @@ func openSQLite(ctx context.Context, urls []string, iso string, o Options) (_ DB
 	_, file, _ := strings.Cut(urls[0], ":")
 	file, options, _ := strings.Cut(strings.TrimPrefix(file, "//"), "?")
 	if file == "" {
-		if s.dir, err = os.MkdirTemp("", "isovet-sqlite-"); err != nil {
+		if s.dir, err = filelock.TempFolder("sqlite"); err != nil {
 			return nil, err
 		}
-		file = filepath.Join(s.dir, "db")
+		file = filepath.Join(s.dir.Path, "db")
 	}
-	dsn := "file:" + file + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)"
+	// Nothing of ours takes long here but waiting for another session's lock.
+	wait := min(5*time.Second, o.Timeout).Milliseconds()
+	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(off)", file,
+		wait)
 	if options != "" {
 		dsn += "&" + options
 	}
 	if s.db, err = sql.Open("sqlite", dsn); err != nil {
-		return nil, errors.Join(err, s.remove())
+		return nil, errors.Join(err, s.dir.Remove())
 	}
 	var version string
 	if err := s.db.QueryRowContext(ctx, "select sqlite_version()").Scan(&version); err != nil {
-		return nil, errors.Join(err, s.db.Close(), s.remove())
+		return nil, errors.Join(err, s.db.Close(), s.dir.Remove())
 	}
 	s.info = Info{Name: "SQLite " + version, Isolation: "serializable", Nodes: []Node{{Name: "sqlite"}},
-		Dialect: "sqlite", Version: version, Settings: []Setting{{SQL: "pragma busy_timeout = 5000"},
+		Dialect: "sqlite", Version: version, Settings: []Setting{{SQL: fmt.Sprintf("pragma busy_timeout = %d", wait)},
 			{SQL: "pragma journal_mode = wal"}, {SQL: "pragma synchronous = off"}}}
 	if iso == "immediate" {
 		s.info.Isolation = "serializable, begin immediate"
 	}
 	return s, nil
-}
-
-func (s *sqliteDB) remove() error {
-	if s.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(s.dir)
 }
 
 func (s *sqliteDB) Info() Info { return s.info }
@@ -105,7 +104,13 @@ func (s *sqliteDB) makes(d Data) []string {
 // Statements says what sessions send.
 func (s *sqliteDB) Statements() *Statements {
 	return &Statements{Tables: s.makes(Data{Wide: s.wide, Tables: s.tables}), Begin: s.begin, wide: s.wide,
-		columns: columnsSQL{tables: s.tables, upsert: onConflict}}
+		columns: *s.columns(nil)}
+}
+
+// columns is how sessions speak to tables with columns.
+func (s *sqliteDB) columns(ask func(string, func([]int64) error) error) *columnsSQL {
+	return &columnsSQL{tables: s.tables, ask: ask, upsert: onConflict, hint: sqliteHint,
+		tells: telling{updates: true, deletes: true}}
 }
 
 // Partition: there is nothing between us.
@@ -118,6 +123,12 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 	}
 	defer c.Close()
 	s.tables, s.wide = d.Tables, d.Wide
+	s.info.Settings = slices.DeleteFunc(slices.Clone(s.info.Settings), func(x Setting) bool {
+		return x.SQL == foreignKeysOn
+	})
+	if refers(d.Tables) {
+		s.info.Settings = append(s.info.Settings, Setting{SQL: foreignKeysOn})
+	}
 	for _, q := range slices.Concat(dropTables(), s.makes(d), []string{"begin"}) {
 		if _, err := c.ExecContext(ctx, q); err != nil {
 			return err
@@ -134,22 +145,22 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 
 func (s *sqliteDB) Close() error {
 	var err error
-	if s.dir == "" {
+	if s.dir == nil {
 		for _, q := range dropTables() {
 			_, e := s.db.Exec(q)
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, s.db.Close(), s.remove())
+	return errors.Join(err, s.db.Close(), s.dir.Remove())
 }
 
 // Classify: SQLITE_BUSY and SQLITE_LOCKED, in all their forms, are refusals (a snapshot too old to be written on is
-// BUSY_SNAPSHOT).
+// BUSY_SNAPSHOT), and so is SQLITE_SCHEMA, which says that the schema has changed too often meanwhile.
 func (s *sqliteDB) Classify(err error) Class {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff {
-		case 5, 6:
+		case 5, 6, 17:
 			return Aborted
 		}
 	}
@@ -161,12 +172,22 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = sessionSQL(&s.o, execOn(ctx, c))
+	err = s.lookAnew(ctx, c)
+	if err == nil {
+		err = sessionSQL(&s.o, execOn(ctx, c))
+	}
 	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	x := &sqliteSession{s: s, c: c}
+	// Without being asked SQLite does not check them.
+	if refers(s.tables) {
+		if _, err := c.ExecContext(ctx, foreignKeysOn); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+	}
 	for _, p := range []struct {
 		st  **sql.Stmt
 		sql string
@@ -183,9 +204,22 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		}
 	}
 	if len(s.tables) > 0 {
-		x.columnsSQL = &columnsSQL{tables: s.tables, ask: askInts(c), upsert: onConflict}
+		x.columnsSQL = s.columns(askInts(c))
 	}
 	return x, nil
+}
+
+func refers(tables []Table) bool {
+	return slices.ContainsFunc(tables, func(t Table) bool { return len(t.Foreign) > 0 })
+}
+
+const foreignKeysOn = "pragma foreign_keys = on"
+
+// lookAnew has a connection that has seen other tables see those that are there: it is told when it runs a statement,
+// but compiles an insert by what it remembers, and refuses one with another number of columns.
+func (s *sqliteDB) lookAnew(ctx context.Context, c *sql.Conn) error {
+	var n int
+	return c.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&n)
 }
 
 type sqliteSession struct {
@@ -211,12 +245,22 @@ func (x *sqliteSession) Rollback() error {
 	return err
 }
 
+func (x *sqliteSession) Savepoint() error  { return x.say(savepoint) }
+func (x *sqliteSession) RollbackTo() error { return x.say(rollbackTo) }
+
+func (x *sqliteSession) say(q string) error {
+	_, err := x.c.ExecContext(context.Background(), q)
+	return err
+}
+
 func (x *sqliteSession) Close() {
 	for _, st := range []*sql.Stmt{x.begin, x.commit, x.rollback, x.get, x.put, x.add, x.list} {
 		if st != nil {
 			_ = st.Close()
 		}
 	}
+	// Another session will have the connection.
+	_, _ = x.c.ExecContext(context.Background(), "rollback")
 	_ = x.c.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +28,26 @@ func Broken(err error) bool {
 	}
 	var s *sqlite.Error
 	return errors.As(err, &s) && s.Code()&0xff == 19 // SQLITE_CONSTRAINT
+}
+
+// Code is the code that a database gives an error: an SQLSTATE of PostgreSQL's protocol, the number of MySQL's,
+// SQLite's extended code, etcd's; "": it gives none.
+func Code(err error) string {
+	var m *mysql.MySQLError
+	var s *sqlite.Error
+	var e *etcdError
+	var state interface{ SQLState() string } // pgconn's, and those of other libraries
+	switch {
+	case errors.As(err, &m):
+		return strconv.Itoa(int(m.Number))
+	case errors.As(err, &s):
+		return strconv.Itoa(s.Code())
+	case errors.As(err, &e):
+		return strconv.Itoa(e.Code)
+	case errors.As(err, &state):
+		return state.SQLState()
+	}
+	return ""
 }
 
 // mysqlBroken are the numbers for Broken: null, duplicate key, foreign keys, checks, values out of range or too long,

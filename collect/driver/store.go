@@ -47,7 +47,7 @@ type KVTxn interface {
 // ErrConflict is what a store's errors wrap where it refuses a transaction.
 var ErrConflict = errors.New("the store refused the transaction")
 
-// RegisterStore adds a store to the databases that isovet knows. Call it before anything is opened, from one goroutine.
+// RegisterStore adds a store to the databases that isovet knows..
 func RegisterStore(s Store) {
 	register(Scheme{Name: s.Scheme, URLs: []string{s.Scheme}, About: s.About, Isolations: s.Isolations,
 		Embedded: !s.Remote, Promises: s.Promises,
@@ -61,7 +61,7 @@ func RegisterStore(s Store) {
 				name = p.Product()
 			}
 			return &storeDB{kv: kv, classify: s.Classify, info: Info{Name: name,
-				Isolation: strings.ReplaceAll(iso, "-", " "), Nodes: []Node{{Name: s.Scheme}}}}, nil
+				Isolation: strings.ReplaceAll(iso, "-", " "), Nodes: []Node{{Name: s.Scheme}}, Unbounded: true}}, nil
 		}})
 }
 

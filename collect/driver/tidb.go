@@ -22,11 +22,11 @@ func init() {
 		SQL: true,
 		Promises: []Promise{
 			{"TiDB", "optimistic", []level.Level{level.SnapshotIsolation}, "TiDB documentation, TiDB Transaction " +
-				"Isolation Levels: repeatable read is snapshot isolation, of optimistic transactions"},
+				"Isolation Levels: repeatable read is snapshot isolation, of optimistic transactions", nil},
 			{"TiDB", "pessimistic", []level.Level{level.ReadCommitted}, "TiDB documentation, TiDB Pessimistic " +
-				"Transaction Mode: writes and locking reads see what is newest"},
+				"Transaction Mode: writes and locking reads see what is newest", mixedReads},
 			{"TiDB", "read-committed", []level.Level{level.ReadCommitted}, "TiDB documentation, TiDB Transaction " +
-				"Isolation Levels"},
+				"Isolation Levels", nil},
 		},
 		open: openTiDB,
 	})

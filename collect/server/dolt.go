@@ -42,5 +42,5 @@ func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) 
 		args = append(args, "--"+o[0]+"="+o[1])
 	}
 	return c.add(ctx, "dolt", fmt.Sprintf("dolt://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(ports[0]))
+		listening(c.host(), ports[0]))
 }

@@ -5,39 +5,73 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 )
 
 func init() {
-	kinds = append(kinds, Kind{"etcd", "etcd:start", startEtcd})
+	kinds = append(kinds, Kind{"etcd", "etcd:start, etcd:start:N (N nodes)", startEtcd})
 }
 
 func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) error {
+	n := 1
 	if arg != "" {
-		return fmt.Errorf("%q; expected etcd:start", arg)
+		var err error
+		if n, err = strconv.Atoi(arg); err != nil || n < 1 || n > mostApart {
+			return fmt.Errorf("%q; expected etcd:start:N with 1 to %d nodes", arg, mostApart)
+		}
 	}
 	bin, err := c.find("etcd", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(2)
+	if err := c.spaces(ctx, n); err != nil {
+		return err
+	}
+	ports, err := freePorts(2 * n)
 	if err != nil {
 		return err
 	}
-	data, err := c.sub("data")
-	if err != nil {
-		return err
+	var members []string
+	peer := func(i int) string { return fmt.Sprintf("http://%s:%d", c.hostOf(i), ports[2*i+1]) }
+	name := func(i int) string {
+		if n == 1 {
+			return "etcd"
+		}
+		return "node" + strconv.Itoa(i+1)
 	}
-	client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	args := []string{"--name", "etcd", "--data-dir", data, "--listen-client-urls", client, "--advertise-client-urls",
-		client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd=" + peer,
-		"--log-level", "error",
-		// A TPC-C delivery writes more than the default of 128.
-		"--max-txn-ops", "1024"}
-	for _, o := range sorted(options) {
-		args = append(args, "--"+o[0]+"="+o[1])
+	for i := range n {
+		members = append(members, name(i)+"="+peer(i))
 	}
-	ready := func(ctx context.Context) error {
+	for i := range n {
+		data, err := c.sub("data" + strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		at := fmt.Sprintf("%s:%d", c.hostOf(i), ports[2*i])
+		args := []string{"--name", name(i), "--data-dir", data, "--listen-client-urls", "http://" + at,
+			"--advertise-client-urls", "http://" + at, "--listen-peer-urls", peer(i), "--initial-advertise-peer-urls",
+			peer(i), "--initial-cluster", strings.Join(members, ","), "--log-level", "error",
+			// A TPC-C delivery writes more than the default of 128.
+			"--max-txn-ops", "1024"}
+		for _, o := range sorted(options) {
+			args = append(args, "--"+o[0]+"="+o[1])
+		}
+		// None is healthy before most are there.
+		ready := listening(c.hostOf(i), ports[2*i])
+		if i == n-1 || n == 1 {
+			ready = etcdHealthy("http://" + at)
+		}
+		if err := c.add(ctx, name(i), "etcd://"+at, c.server(bin, args...), ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// etcdHealthy returns a check whether a node says that it is well: that its cluster has a leader.
+func etcdHealthy(client string) func(context.Context) error {
+	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", nil)
 		if err != nil {
 			return err
@@ -52,5 +86,4 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 		}
 		return nil
 	}
-	return c.add(ctx, "etcd", fmt.Sprintf("etcd://127.0.0.1:%d", ports[0]), c.server(bin, args...), ready)
 }

@@ -70,5 +70,5 @@ func startFirebird(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	return c.add(ctx, "firebird", fmt.Sprintf("firebird://sysdba:masterkey@127.0.0.1:%d/%s", ports[0], data),
-		c.server(bin), listening(ports[0]))
+		c.server(bin), listening(c.host(), ports[0]))
 }

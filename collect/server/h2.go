@@ -56,5 +56,5 @@ func startH2(ctx context.Context, c *Cluster, arg string, options url.Values) er
 		"-ifNotExists")
 	return c.add(ctx, "h2", fmt.Sprintf("h2://sa@127.0.0.1:%d/isovet?sslmode=disable", ports[0]),
 		c.server(java, args...),
-		listening(ports[0]))
+		listening(c.host(), ports[0]))
 }

@@ -36,14 +36,24 @@ func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 	if c.user != (owner{}) {
 		args = append(args, "--user=mysql")
 	}
+	if c.net != nil {
+		// Clients come from an address of the network then, where there is no root by default.
+		users := filepath.Join(c.dir, "users.sql")
+		text := fmt.Sprintf("insert into mysql.global_priv select '%s%%', user, priv from mysql.global_priv where "+
+			"host = 'localhost' and user = 'root';\n", c.net.base)
+		if err := os.WriteFile(users, []byte(text), 0o644); err != nil {
+			return err
+		}
+		args = append(args, "--extra-file="+users)
+	}
 	return c.run(ctx, m.install, args...)
 }
 
 // node is the command of a server with its data, its port and further settings.
-func (m mariadb) node(c *Cluster, data string, port int, settings map[string]string,
+func (m mariadb) node(c *Cluster, data, host string, port int, settings map[string]string,
 	options url.Values) func() *exec.Cmd {
 	all := map[string]string{
-		"datadir": data, "port": strconv.Itoa(port), "bind-address": "127.0.0.1", "socket": filepath.Join(c.dir,
+		"datadir": data, "port": strconv.Itoa(port), "bind-address": host, "socket": filepath.Join(c.dir,
 			strconv.Itoa(port)+".sock"),
 		"pid-file": filepath.Join(data, "pid"), "innodb-flush-log-at-trx-commit": "2", "skip-name-resolve": "1",
 		"max-connections":         "300",
@@ -67,16 +77,18 @@ func (m mariadb) node(c *Cluster, data string, port int, settings map[string]str
 }
 
 // ready asks a server whether it is there.
-func (m mariadb) ready(port int) func(context.Context) error {
+func (m mariadb) ready(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return exec.CommandContext(ctx, m.admin, "--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-P",
+		return exec.CommandContext(ctx, m.admin, "--no-defaults", "--protocol=tcp", "-h", host, "-P",
 			strconv.Itoa(port), "-u", "root", "ping").Run()
 	}
 }
 
-func mariadbURL(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/isovet", port) }
+func mariadbURL(host string, port int) string {
+	return fmt.Sprintf("mysql://root@%s:%d/isovet", host, port)
+}
 
 func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
@@ -97,7 +109,8 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 	if err := m.prepare(ctx, c, data); err != nil {
 		return err
 	}
-	return c.add(ctx, "mariadb", mariadbURL(ports[0]), m.node(c, data, ports[0], nil, options), m.ready(ports[0]))
+	host, port := c.host(), ports[0]
+	return c.add(ctx, "mariadb", mariadbURL(host, port), m.node(c, data, host, port, nil, options), m.ready(host, port))
 }
 
 // galeraFolders are where packages put the replication library.
@@ -137,9 +150,12 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 	if err != nil {
 		return err
 	}
+	if err := c.spaces(ctx, n); err != nil {
+		return err
+	}
 	var group []string
 	for i := range n {
-		group = append(group, fmt.Sprintf("127.0.0.1:%d", ports[each*i+1]))
+		group = append(group, fmt.Sprintf("%s:%d", c.hostOf(i), ports[each*i+1]))
 	}
 	members := "gcomm://" + strings.Join(group, ",")
 	for i := range n {
@@ -147,20 +163,20 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 		if err := m.prepare(ctx, c, data); err != nil {
 			return err
 		}
-		p := ports[each*i:]
+		p, host := ports[each*i:], c.hostOf(i)
 		settings := map[string]string{
 			"wsrep-provider": lib, "wsrep-on": "ON", "binlog-format": "ROW", "innodb-autoinc-lock-mode": "2",
 			"wsrep-sst-method":   "rsync",
 			"wsrep-node-address": group[i], "wsrep-node-name": "node" + strconv.Itoa(i+1),
 			"wsrep-cluster-name":          "isovet",
-			"wsrep-sst-receive-address":   fmt.Sprintf("127.0.0.1:%d", p[2]),
-			"wsrep-node-incoming-address": fmt.Sprintf("127.0.0.1:%d", p[0]),
+			"wsrep-sst-receive-address":   fmt.Sprintf("%s:%d", host, p[2]),
+			"wsrep-node-incoming-address": fmt.Sprintf("%s:%d", host, p[0]),
 			"wsrep-provider-options": fmt.Sprintf(
-				"base_port=%d;gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=64M", p[1],
-				p[1], p[3]),
+				"base_port=%d;gmcast.listen_addr=tcp://%s:%d;ist.recv_addr=%s:%d;gcache.size=64M", p[1], host, p[1],
+				host, p[3]),
 			"wsrep-cluster-address": members,
 		}
-		command := m.node(c, data, p[0], settings, options)
+		command := m.node(c, data, host, p[0], settings, options)
 		first := true
 		start := func() *exec.Cmd {
 			cmd := command()
@@ -170,7 +186,7 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 			first = false
 			return cmd
 		}
-		if err := c.add(ctx, "node"+strconv.Itoa(i+1), mariadbURL(p[0]), start, m.ready(p[0])); err != nil {
+		if err := c.add(ctx, "node"+strconv.Itoa(i+1), mariadbURL(host, p[0]), start, m.ready(host, p[0])); err != nil {
 			return err
 		}
 	}

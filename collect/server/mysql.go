@@ -49,5 +49,5 @@ func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values)
 		args = append(args, "--"+strings.ReplaceAll(o[0], "_", "-")+"="+o[1])
 	}
 	return c.add(ctx, "mysql", fmt.Sprintf("mysql://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(ports[0]))
+		listening(c.host(), ports[0]))
 }

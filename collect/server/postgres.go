@@ -48,12 +48,20 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		"UTF8"); err != nil {
 		return err
 	}
+	if arg == "standby" {
+		if err := c.spaces(ctx, 2); err != nil {
+			return err
+		}
+	}
+	if err := c.letIn(data); err != nil {
+		return err
+	}
 	ports, err := freePorts(2)
 	if err != nil {
 		return err
 	}
 	settings := map[string]string{
-		"listen_addresses": "127.0.0.1", "unix_socket_directories": c.dir, "max_connections": "300",
+		"unix_socket_directories": c.dir, "max_connections": "300",
 		"shared_buffers": "256MB",
 		"max_wal_size":   "4GB", "max_pred_locks_per_transaction": "512", "deadlock_timeout": "10ms",
 		"logging_collector":  "off",
@@ -67,7 +75,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		settings[o[0]] = o[1]
 	}
 	server := func(data string, port int, more ...string) func() *exec.Cmd {
-		args := []string{"-D", data, "-p", strconv.Itoa(port)}
+		args := []string{"-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=" + c.host()}
 		for k, v := range settings {
 			args = append(args, "-c", k+"="+v)
 		}
@@ -76,30 +84,47 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		}
 		return c.server(bin("postgres"), args...)
 	}
-	at := func(port int) string { return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", port) }
-	if arg == "" {
-		return c.add(ctx, "postgres", at(ports[0]), server(data, ports[0]), postgresReady(ports[0]))
+	add := func(name, data string, port int, more ...string) error {
+		host := c.host()
+		return c.add(ctx, name, fmt.Sprintf("postgres://postgres@%s:%d/postgres", host, port), server(data, port,
+			more...), postgresReady(host, port))
 	}
-	if err := c.add(ctx, "primary", at(ports[0]), server(data, ports[0]), postgresReady(ports[0])); err != nil {
+	if arg == "" {
+		return add("postgres", data, ports[0])
+	}
+	primary := c.host()
+	if err := add("primary", data, ports[0]); err != nil {
 		return err
 	}
 	standby := filepath.Join(c.dir, "standby")
-	if err := c.run(ctx, bin("pg_basebackup"), "-h", "127.0.0.1", "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D",
+	if err := c.run(ctx, bin("pg_basebackup"), "-h", primary, "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D",
 		standby, "-R", "-c", "fast", "-X", "stream", "--no-sync"); err != nil {
 		return err
 	}
-	return c.add(ctx, "standby", at(ports[1]), server(standby, ports[1], "fsync=off", "hot_standby=on"),
-		postgresReady(ports[1]))
+	return add("standby", standby, ports[1], "fsync=off", "hot_standby=on")
+}
+
+// letIn lets clients in that come from the addresses of the cluster's network.
+func (c *Cluster) letIn(data string) error {
+	if c.net == nil {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(data, "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "host all all %s0/24 trust\nhost replication all %[1]s0/24 trust\n", c.net.base)
+	return errors.Join(err, f.Close())
 }
 
 // postgresReady returns a check whether a server lets somebody in: it begins to talk as a client does.
-func postgresReady(port int) func(context.Context) error {
+func postgresReady(host string, port int) func(context.Context) error {
 	const who = "user\x00postgres\x00database\x00postgres\x00\x00"
 	hello := binary.BigEndian.AppendUint32(nil, uint32(8+len(who)))
 	hello = append(binary.BigEndian.AppendUint32(hello, 3<<16), who...)
 	return func(ctx context.Context) error {
 		d := net.Dialer{Timeout: 5 * time.Second}
-		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err != nil {
 			return err
 		}

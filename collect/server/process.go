@@ -36,6 +36,18 @@ func launch(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
+// launchIn is launch in a network namespace; "": this program's.
+func launchIn(space string, cmd *exec.Cmd) (p *process, err error) {
+	if space == "" {
+		return launch(cmd)
+	}
+	err = within(space, func() (err error) {
+		p, err = launch(cmd)
+		return err
+	})
+	return p, err
+}
+
 // kill ends the process and its children at once and waits for that.
 func (p *process) kill() {
 	if p == nil {

@@ -34,5 +34,5 @@ func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values)
 		args = append(args, "--"+o[0], o[1])
 	}
 	return c.add(ctx, "redis", fmt.Sprintf("redis://127.0.0.1:%d", ports[0]), c.server(bin, args...),
-		listening(ports[0]))
+		listening(c.host(), ports[0]))
 }

@@ -5,8 +5,8 @@
 // The settings make a server fast that may lose everything when the machine stops, and nothing when only the server is
 // killed: commits reach the operating system before they are answered, but not the disk.
 //
-// Files: server.go what is common; process.go a child process and its end, process_*.go by system; then one file a
-// database.
+// Files: server.go what is common; process.go a child process and its end, process_*.go by system; apart.go networks
+// between servers that can be cut, apart_*.go by system; clocks.go clocks that can be set; then one file a database.
 //
 // Experimental: this package may still change.
 package server
@@ -25,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"isovet/internal/filelock"
 )
 
 // Kind is a server that can be started.
@@ -53,15 +55,19 @@ func Is(db string) bool {
 
 // Cluster is a running server, or several that belong together.
 type Cluster struct {
-	URLs  []string // for clients, a node each
-	Names []string
-	nodes []*node
-	dir   string
-	user  owner    // whose the servers are
-	bin   string   // where their binaries are; "": where packages put them
-	env   []string // for the servers, beside this program's own
-	mu    sync.Mutex
-	ended bool
+	URLs   []string // for clients, a node each
+	Names  []string
+	nodes  []*node
+	dir    string
+	held   *filelock.Folder // that folder
+	user   owner            // whose the servers are
+	bin    string           // where their binaries are; "": where packages put them
+	client string           // what the URLs have behind them: the client's parameters
+	env    []string         // for the servers, beside this program's own
+	net    *network         // nil: loopback
+	clocks *clocks          // nil: the machine's
+	mu     sync.Mutex
+	ended  bool
 }
 
 // node is one server process and how to start it again.
@@ -70,12 +76,16 @@ type node struct {
 	p       *process
 	command func() *exec.Cmd
 	ready   func(ctx context.Context) error
+	space   string // its network namespace; "": this program's
 }
 
 // Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the
-// question mark are settings of the server, but for bin, which is the folder of its binaries (or a binary). Errors:
-// ErrMissing where the binaries are not found; what the server's log says.
-func Start(ctx context.Context, db string) (_ *Cluster, err error) {
+// question mark are settings of the server, but for bin, which is the folder of its binaries (or a binary), and those
+// of the client, which the URLs have. Errors: ErrMissing where the binaries are not found; what the server's log says.
+func Start(ctx context.Context, db string) (*Cluster, error) { return StartWith(ctx, db, Options{}) }
+
+// StartWith is Start for servers to which more is done than to be killed and paused. Errors: ErrNotHere too.
+func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error) {
 	name, rest, _ := strings.Cut(db, ":")
 	rest, query, _ := strings.Cut(rest, "?")
 	_, arg, _ := strings.Cut(rest, ":")
@@ -94,14 +104,16 @@ func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 	}
 	c := &Cluster{bin: options.Get("bin")}
 	options.Del("bin")
+	c.client = ofClient(options)
 	if c.bin != "" {
 		if c.bin, err = filepath.Abs(c.bin); err != nil {
 			return nil, err
 		}
 	}
-	if c.dir, err = os.MkdirTemp("", "isovet-"+name+"-"); err != nil {
+	if c.held, err = filelock.TempFolder(all[i].Name); err != nil {
 		return nil, err
 	}
+	c.dir = c.held.Path
 	defer func() {
 		if v := recover(); v != nil {
 			c.Close()
@@ -114,8 +126,42 @@ func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 			err = fmt.Errorf("%s: %w", db, errors.Join(err, c.Close()))
 		}
 	}()
-	return c, all[i].start(ctx, c, arg, options)
+	if o.Apart {
+		if c.net, err = newNetwork(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Clocks {
+		if c.clocks, err = newClocks(all[i].Name, c.dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := all[i].start(ctx, c, arg, options); err != nil {
+		return nil, err
+	}
+	if o.Apart && len(c.nodes) < 2 {
+		return nil, errOne
+	}
+	return c, nil
 }
+
+// ofClient takes the parameters of client libraries, which no server has, out of the settings.
+func ofClient(options url.Values) string {
+	theirs := url.Values{}
+	for _, name := range []string{"default_query_exec_mode", "interpolateParams"} {
+		if options.Has(name) {
+			theirs[name] = options[name]
+			options.Del(name)
+		}
+	}
+	if len(theirs) == 0 {
+		return ""
+	}
+	return "?" + theirs.Encode()
+}
+
+var errOne = fmt.Errorf("%w: there is nothing between servers where there is one; expected several, such as "+
+	"galera:start:3, etcd:start:3 or postgres:start:standby", ErrNotHere)
 
 // Nodes returns the number of servers.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
@@ -172,9 +218,16 @@ func (c *Cluster) Close() error {
 		n.mu.Unlock()
 	}
 	var err error
+	if c.net != nil {
+		err = c.net.remove()
+	}
+	return errors.Join(err, c.removeData())
+}
+
+func (c *Cluster) removeData() (err error) {
 	for range 50 {
 		// A child of a killed server may still be writing.
-		if err = os.RemoveAll(c.dir); err == nil {
+		if err = c.held.Remove(); err == nil {
 			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -185,9 +238,26 @@ func (c *Cluster) Close() error {
 // add starts a server and makes it part of the cluster.
 func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd,
 	ready func(context.Context) error) error {
+	i := len(c.nodes)
 	n := &node{command: command, ready: ready}
+	if c.net != nil {
+		if i+1 >= len(c.net.made) { // the first is the router's
+			return errOne
+		}
+		n.space = c.net.space(i)
+	}
+	if c.clocks != nil {
+		if err := c.clocks.set(i, 0); err != nil {
+			return err
+		}
+		n.command = func() *exec.Cmd {
+			cmd := command()
+			cmd.Env = append(cmd.Environ(), c.clocks.env(i)...)
+			return cmd
+		}
+	}
 	c.nodes = append(c.nodes, n)
-	c.URLs = append(c.URLs, url)
+	c.URLs = append(c.URLs, url+c.client)
 	c.Names = append(c.Names, name)
 	return n.start(ctx)
 }
@@ -202,7 +272,7 @@ func (n *node) start(ctx context.Context) error {
 	defer cancel()
 	for try := 0; ; try++ {
 		var err error
-		if n.p, err = launch(n.command()); err != nil {
+		if n.p, err = launchIn(n.space, n.command()); err != nil {
 			return err
 		}
 		err = n.p.await(ctx, n.ready)
@@ -237,11 +307,25 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
+// spaces makes the network namespaces of so many nodes, if they are to be apart: their addresses are known before they
+// are started.
+func (c *Cluster) spaces(ctx context.Context, n int) error {
+	if c.net == nil {
+		return nil
+	}
+	for i := range n {
+		if err := c.net.add(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // listening returns a check whether somebody answers at a port.
-func listening(port int) func(context.Context) error {
+func listening(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err != nil {
 			return err
 		}

@@ -36,5 +36,5 @@ func startTiDB(ctx context.Context, c *Cluster, arg string, options url.Values) 
 		args = append(args, "-"+o[0]+"="+o[1])
 	}
 	return c.add(ctx, "tidb", fmt.Sprintf("tidb://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(ports[0]))
+		listening(c.host(), ports[0]))
 }

@@ -26,7 +26,8 @@ var pebbleStore = driver.Store{
 			Source: "Pebble's Batch and DB.NewIndexedBatch: writes are applied at once; reads see the batch " +
 				"and what is newest"},
 		{Database: "Pebble", Isolation: "snapshot", Levels: []level.Level{level.ReadAtomic},
-			Source: "Pebble's DB.NewSnapshot and Batch: a view as of one moment; nothing is said of conflicts"},
+			Source: "Pebble's DB.NewSnapshot and Batch: a view as of one moment; nothing is said of conflicts",
+			But:    []level.Anomaly{level.IncompatibleOrder, level.NoOrder}},
 	},
 	Open: openPebble,
 }

@@ -106,7 +106,7 @@ func (s *store) unlocked(i, r int32, op *workload.Op) (ok bool) {
 	o := &x.own[mine]
 	o.val, o.pay = Absent, 0
 	if op.Kind == workload.Write {
-		o.val, o.pay = s.value(i), op.Payload
+		o.val, o.pay = s.version(i, op), op.Payload
 	}
 	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: o.val, Kind: Write})
 	return true

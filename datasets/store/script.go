@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"isovet/datasets/workload"
 )
 
 // Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is
@@ -110,7 +112,7 @@ func checkScript(cfg Config) error {
 	for _, p := range cfg.Scripts {
 		sc := p.Script
 		commits += sc.commits()
-		if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < commits || rows < sc.Keys {
+		if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < commits || rows < sc.Keys && !grows(cfg.Workload) {
 			return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
 				sc.Name, sc.sessions()+long, commits+long, sc.Keys, cfg.Sessions, cfg.Txns, rows)
 		}
@@ -120,6 +122,11 @@ func checkScript(cfg Config) error {
 		}
 	}
 	return nil
+}
+
+// grows reports whether a workload begins with an empty table of rows, and inserts them.
+func grows(w workload.Workload) bool {
+	return slices.ContainsFunc(w.Tables(), func(t workload.Table) bool { return t.Columns != nil && t.Rows == 0 })
 }
 
 func (r *scriptRun) init(cfg Config) {
@@ -192,7 +199,7 @@ func (s *store) runScript(now int64) {
 	keys := s.freeRows(sc.Keys)
 	if keys == nil {
 		if r.all {
-			s.err = fmt.Errorf("fault %s needs %d loaded rows that were not deleted; there are fewer", sc.Name, sc.Keys)
+			s.putOff(now)
 			return
 		}
 		if r.tries++; r.tries < scriptTries {
@@ -224,6 +231,25 @@ func (s *store) runScript(now int64) {
 	}
 }
 
+// putOff lets the sessions go that were held back for a script, for which there are too few rows: the half of what is
+// left of the run later there may be more, in a workload that begins with empty tables.
+func (s *store) putOff(now int64) {
+	r, sc := &s.script, s.cfg.Scripts[s.script.n].Script
+	last := s.cfg.Txns - r.reserved
+	if s.log.Stats.Committed >= last || !grows(s.cfg.Workload) {
+		s.err = fmt.Errorf("fault %s needs %d rows at once that were not deleted, and no counters; there are fewer",
+			sc.Name, sc.Keys)
+		return
+	}
+	r.at = last - (last-s.log.Stats.Committed)/2
+	held := r.held
+	r.state, r.tries, r.all, r.held = scriptWaiting, 0, false, nil
+	slices.Sort(held)
+	for _, h := range held {
+		s.next(h, max(now, s.sess[h].ready)+s.sess[h].delay(thinkTime))
+	}
+}
+
 func (s *Script) length() int64 {
 	n := int64(0)
 	for _, t := range s.Txns {
@@ -239,8 +265,11 @@ const lately = 256
 func (s *store) freeRows(n int) []int32 {
 	var keys []int32
 	try := func(r int32) bool {
+		if int(r) >= len(s.rows) { // an operation with a condition has no row
+			return false
+		}
 		w := &s.rows[r]
-		if s.log.Tables[s.log.Rows[r].Table()].List || s.ranges && s.lookedAt(r) {
+		if t := &s.log.Tables[s.log.Rows[r].Table()]; t.List || t.Counter || s.ranges && s.lookedAt(r) {
 			return false
 		}
 		if w.x == none && w.waitHead == none && (w.nReads == 0 || !s.locking) && s.versions[w.head].val != Absent &&

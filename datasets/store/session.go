@@ -153,7 +153,7 @@ const (
 
 // exec runs an operation at the server and logs it, times apart.
 func (s *store) exec(i int32, op *workload.Op) outcome {
-	if op.Kind >= workload.ReadWhere {
+	if op.Kind.Conditional() {
 		return s.execWhere(i, op)
 	}
 	x := &s.sess[i]
@@ -234,7 +234,7 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	kind := Write
 	switch op.Kind {
 	case workload.Write:
-		w.pend, w.pendPay = s.value(i), op.Payload
+		w.pend, w.pendPay = s.version(i, op), op.Payload
 		if s.log.Tables[op.Key.Table()].WideOf != nil {
 			s.wide = append(s.wide, slices.Clone(op.Row))
 			w.pendPay = int64(len(s.wide)) - 1
@@ -278,6 +278,14 @@ func (s *store) writeRow(i, r int32, op *workload.Op) outcome {
 	s.setPend(r, h.new)
 	s.sess[i].ops = append(s.sess[i].ops, LogOp{Row: uint32(r), Value: h.new, Kind: Write})
 	return done
+}
+
+// version returns what the history has of a write of a plain row.
+func (s *store) version(i int32, op *workload.Op) int64 {
+	if s.log.Tables[op.Key.Table()].Counter {
+		return op.Payload
+	}
+	return s.value(i)
 }
 
 // value returns a session's next unique value.

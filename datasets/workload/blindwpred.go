@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 func blindWPredInfo() Info {
@@ -16,6 +17,8 @@ func blindWPredInfo() Info {
 			{Name: "RH", About: "80 % predicate reads"},
 			{Name: "WH", About: "20 % predicate reads"},
 			{Name: "narrow", About: "2 rows a range on average"},
+			{Name: "sparse", About: "2 rows a range, by index, one column in order",
+				Keys: 50000, Ops: 3, Database: true},
 		},
 		Keys: 10000,
 		Ops:  8,
@@ -31,6 +34,9 @@ type blindWPred struct {
 	keys, ops int
 	reads     uint64 // per cent
 	width     int64  // of a range
+	// sparse: what a database makes of it is to be transactions that commit. Ranges of one column in order lock rows in
+	// one order, more or less; an index with room keeps writers apart that a database knows by the page.
+	sparse bool
 }
 
 const predValues = 1 << 30
@@ -45,6 +51,8 @@ func newBlindWPred(p Params) (Workload, error) {
 		w.reads = 20
 	case "narrow":
 		rows = 2
+	case "sparse":
+		rows, w.sparse = 2, true
 	}
 	if p.Keys < rows || p.Keys > predValues>>10 {
 		return nil, fmt.Errorf("%d rows; expected %d to %d", p.Keys, rows, predValues>>10)
@@ -54,7 +62,12 @@ func newBlindWPred(p Params) (Workload, error) {
 }
 
 func (w *blindWPred) Tables() []Table {
-	return []Table{{Rows: w.keys, Columns: []Column{{"v1", true}, {"v2", true}}, Load: func(pk int64, row []int64) {
+	plan := AnyPlan
+	if w.sparse {
+		plan = ByIndex // who reads the whole table locks it
+	}
+	columns := []Column{{"v1", true}, {"v2", true}}
+	return []Table{{Rows: w.keys, Roomy: w.sparse, Plan: plan, Columns: columns, Load: func(pk int64, row []int64) {
 		for i := range row {
 			row[i] = int64(scatter(2*uint64(pk)+uint64(i)) % predValues)
 		}
@@ -69,11 +82,13 @@ func scatter(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-func (w *blindWPred) Client(_ int, rng *rand.Rand) Client { return &blindWPredClient{w, rng} }
+func (w *blindWPred) Client(_ int, rng *rand.Rand) Client { return &blindWPredClient{w: w, rng: rng} }
 
 type blindWPredClient struct {
 	w   *blindWPred
 	rng *rand.Rand
+	// lower ends of the ranges of a transaction
+	lows []int64
 }
 
 // Next draws column and lower end of each range and, in a write, two additions and two factors.
@@ -87,13 +102,27 @@ func (c *blindWPredClient) Next(t *Txn) {
 		t.Args = append(t.Args, c.rng.Int64N(2), c.rng.Int64N(predValues-c.w.width+1),
 			c.rng.Int64N(predValues), c.rng.Int64N(predValues)|1, c.rng.Int64N(predValues), c.rng.Int64N(predValues)|1)
 	}
+	if !c.w.sparse {
+		return
+	}
+	c.lows = c.lows[:0]
+	for i := 0; i < len(t.Args); i += predArgs {
+		t.Args[i] = t.Args[0]
+		c.lows = append(c.lows, t.Args[i+1])
+	}
+	slices.Sort(c.lows)
+	for i, low := range c.lows {
+		t.Args[i*predArgs+1] = low
+	}
 }
+
+const predArgs = 6 // of an operation
 
 func (c *blindWPredClient) Step(t *Txn) {
 	if t.Stage > 0 {
 		return
 	}
-	for a := t.Args; len(a) > 0; a = a[6:] {
+	for a := t.Args; len(a) > 0; a = a[predArgs:] {
 		in := Range{int(a[0]), a[1], a[1] + c.w.width}
 		if t.Name == "predicate-read" {
 			t.ReadWhere(0, in)

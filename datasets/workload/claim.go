@@ -1,6 +1,9 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"strconv"
+)
 
 func claimInfo() Info {
 	return Info{
@@ -10,25 +13,60 @@ func claimInfo() Info {
 		Variants: []Variant{
 			{Name: "predicate", About: "SELECT … WHERE id = x, then INSERT under a key of the client's own"},
 			{Name: "key", About: "the number is the key"},
+			{Name: "sequential", About: "as predicate; a database that can be told so reads the whole table"},
+			{Name: "index", About: "as predicate, by the index of the number"},
+			{Name: "index-only", About: "as predicate, by an index that has all columns"},
+			{Name: "bitmap", About: "as predicate; a database that can be told so gathers rows from the index first"},
+			{Name: "unique", About: "as predicate; the number's index is unique"},
+			{Name: "insert", About: "INSERT … ON CONFLICT DO NOTHING by a unique index, then SELECT … WHERE id = x"},
+			{Name: "fresh", About: "as index, in 15 tables in turn: the first rows of a table meet an empty index"},
 		},
 		Keys:   1,
 		Scales: "numbers asked for at a time",
 		new: func(p Params) (Workload, error) {
-			return &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key"}, needKeys(p, 1)
+			w := &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key", tables: 1,
+				unique: p.Variant == "unique" || p.Variant == "insert", insert: p.Variant == "insert"}
+			for plan := Sequential; plan <= Bitmap; plan++ {
+				if p.Variant == plan.String() {
+					w.plan = plan
+				}
+			}
+			if p.Variant == "fresh" {
+				w.tables, w.plan = claimTables, ByIndex
+			}
+			return w, needKeys(p, 1)
 		},
 	}
 }
 
+// claimTables is how many tables the variant fresh has.
+const claimTables = 15
+
 type claim struct {
 	width, sessions int64
-	byKey           bool
+	tables          int64
+	byKey, unique   bool
+	insert          bool
+	plan            Plan
 }
 
 func (w *claim) Tables() []Table {
 	if w.byKey {
 		return []Table{{Name: "claim"}}
 	}
-	return []Table{{Name: "claim", Columns: []Column{{"id", true}}}}
+	t := Table{Name: "claim", Columns: []Column{{"id", true}}, Plan: w.plan}
+	if w.unique {
+		t.Unique = []int{0}
+	}
+	if w.tables == 1 {
+		return []Table{t}
+	}
+	var all []Table
+	for i := range w.tables {
+		t.Name = "claim" + strconv.FormatInt(i, 10)
+		all = append(all, t)
+	}
+	return all
 }
 
 func (w *claim) Client(session int, rng *rand.Rand) Client {
@@ -52,16 +90,22 @@ func (c *claimClient) Next(t *Txn) {
 }
 
 func (c *claimClient) Step(t *Txn) {
-	id, k := t.Args[0], MakeKey(0, t.Args[1])
+	id := t.Args[0]
+	in := int(id % c.w.tables)
+	k := MakeKey(in, t.Args[1])
 	switch t.Stage {
 	case 0:
-		if c.w.byKey {
+		if c.w.insert {
+			t.InsertRow(k, id)
+		} else if c.w.byKey {
 			t.Read(MakeKey(0, id))
 		} else {
-			t.ReadWhere(0, Equal(0, id))
+			t.ReadWhere(in, Equal(0, id))
 		}
 	case 1:
-		if op := t.Last(); c.w.byKey && op.Absent {
+		if c.w.insert {
+			t.ReadWhere(in, Equal(0, id))
+		} else if op := t.Last(); c.w.byKey && op.Absent {
 			t.Write(MakeKey(0, id), 0)
 		} else if !c.w.byKey && len(op.Found) == 0 {
 			t.WriteRow(k, id)

@@ -31,7 +31,9 @@ func gtInfo() Info {
 	in.Name, in.Ops = "gt", 15
 	in.About = "general transactions as CHRONOS and MTC run them by default: mix with 15 operations"
 	in.Variants = append(in.Variants, Variant{Name: "cobra", About: "uniform keys; 20 % read-only, 40 % write-only, " +
-		"40 % read-modify-write transactions: MTC's GT"})
+		"40 % read-modify-write transactions: MTC's GT"},
+		Variant{Name: "reads-30", About: "Zipf keys, 30 % reads"},
+		Variant{Name: "reads-70", About: "Zipf keys, 70 % reads"})
 	return in
 }
 
@@ -55,8 +57,10 @@ func newMix(p Params) (Workload, error) {
 		w.dist, w.whole = Uniform(p.Keys), true
 	case "hotspot", "duplicates":
 		w.dist = Hotspot(p.Keys)
-	case "blind-heavy":
+	case "blind-heavy", "reads-30":
 		w.reads = 30
+	case "reads-70":
+		w.reads = 70
 	case "read-heavy":
 		w.reads = 90
 	case "write-heavy":

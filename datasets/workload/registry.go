@@ -14,6 +14,8 @@ type Params struct {
 	Ops      int     // operations a transaction
 	Zipf     float64 // exponent of the distribution of the keys, where the workload has one
 	Sessions int     // clients that will run it; some workloads split work by session
+	// Database says that an SQL database will run it: without a Variant it is the one made for that, if there is one.
+	Database bool
 	// Values is how many values there are for the writes of a key, FewValue saying which it is; 0: each write has a
 	// value of its own.
 	Values int
@@ -23,8 +25,11 @@ type Params struct {
 type Variant struct {
 	Name, About string
 	Keys        int     // default Params.Keys where it differs from the workload's
+	Ops         int     // default Params.Ops where it differs from the workload's
 	Zipf        float64 // default Params.Zipf where it differs from the workload's
 	Values      int     // default Params.Values
+	Database    bool    // the default of Params.Database
+	SQL         bool    // for SQL databases alone
 }
 
 // Info describes a workload.
@@ -42,9 +47,14 @@ type Info struct {
 
 // All returns every workload, in the order in which to show them.
 func All() []Info {
-	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(),
-		miniInfo(), longForkInfo(),
-		cTwitterInfo(), tpccInfo(), rubisInfo(), ycsbInfo(), gtInfo(), listAppendInfo(), claimInfo(), lwtInfo()}
+	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), countersInfo(), mixInfo(),
+		smallBankInfo(), miniInfo(), longForkInfo(), cTwitterInfo(), tpccInfo(), rubisInfo(), ycsbInfo(), gtInfo(),
+		listAppendInfo(), claimInfo(), rowsInfo(), referencesInfo(), lwtInfo()}
+}
+
+// ForSQL reports whether a variant, "" being the default, is for SQL databases alone.
+func (in Info) ForSQL(variant string) bool {
+	return slices.ContainsFunc(in.Variants, func(v Variant) bool { return strings.EqualFold(v.Name, variant) && v.SQL })
 }
 
 // Names returns the names of all workloads.
@@ -69,7 +79,7 @@ func Lookup(name string) (Info, error) {
 // New makes the workload with p's zero fields filled in, and returns the parameters used. Errors: an unknown variant, a
 // size that the workload cannot have.
 func (in Info) New(p Params) (Workload, Params, error) {
-	i := 0
+	i := max(0, slices.IndexFunc(in.Variants, func(v Variant) bool { return p.Database && v.Database }))
 	if p.Variant != "" {
 		i = slices.IndexFunc(in.Variants, func(v Variant) bool { return strings.EqualFold(v.Name, p.Variant) })
 	}
@@ -103,7 +113,7 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		p.Keys = cmp.Or(in.Variants[i].Keys, in.Keys)
 	}
 	if p.Ops == 0 {
-		p.Ops = in.Ops
+		p.Ops = cmp.Or(in.Variants[i].Ops, in.Ops)
 	}
 	if p.Sessions == 0 {
 		p.Sessions = 1
@@ -113,14 +123,14 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		return nil, p, fmt.Errorf("workload %s: %w", in.Name, err)
 	}
 	if p.Values > 0 && !slices.ContainsFunc(w.Tables(), Table.plain) {
-		return nil, p, fmt.Errorf("workload %s: its rows have columns or are lists; expected no number of values",
-			in.Name)
+		return nil, p, fmt.Errorf("workload %s: its rows have columns, are lists or count; expected no number of "+
+			"values", in.Name)
 	}
 	return w, p, nil
 }
 
 // plain: what the history shows of a row is a number alone.
-func (t Table) plain() bool { return t.Columns == nil && !t.List }
+func (t Table) plain() bool { return t.Columns == nil && !t.List && !t.Counter }
 
 // FewValue returns the value, of values many, that a write with this unique id stands for. A history has it in the id's
 // place, so that clients see what they would have seen had they written it, and a value may be written to its key more

@@ -11,11 +11,14 @@ func rmwInfo() Info {
 			{Name: "plain", About: "read, then write"},
 			{Name: "locking", About: "SELECT … FOR UPDATE, then write"},
 			{Name: "counters", About: "one read-modify-write a transaction"},
+			{Name: "autocommit", About: "as plain; two thirds of the transactions are one read or one blind " +
+				"write, outside of BEGIN and COMMIT"},
 		},
 		Keys: 100,
 		Ops:  4,
 		new: func(p Params) (Workload, error) {
-			w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking"}
+			w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking",
+				alone: p.Variant == "autocommit"}
 			if p.Variant == "counters" {
 				w.pairs = 1
 			}
@@ -26,7 +29,7 @@ func rmwInfo() Info {
 
 type rmw struct {
 	keys, pairs int
-	lock        bool
+	lock, alone bool
 }
 
 func (w *rmw) Tables() []Table { return []Table{{Rows: w.keys}} }
@@ -42,10 +45,21 @@ type rmwClient struct {
 func (c *rmwClient) Next(t *Txn) {
 	t.Name = "rmw"
 	t.Args = c.set.draw(t.Args[:0], c.w.pairs, Uniform(c.w.keys), c.rng)
+	if c.w.alone {
+		kind := c.rng.IntN(3)
+		t.Name, t.Access = []string{"rmw", "read", "write"}[kind], ReadWrite
+		if kind > 0 {
+			t.Access, t.Args = Alone, t.Args[:1]
+		}
+	}
 }
 
 // Step runs one key after the other, each written with its payload plus one.
 func (c *rmwClient) Step(t *Txn) {
+	if t.Name != "rmw" {
+		c.one(t)
+		return
+	}
 	pair, write := t.Stage/2, t.Stage%2 == 1
 	if pair >= len(t.Args) {
 		return
@@ -56,4 +70,15 @@ func (c *rmwClient) Step(t *Txn) {
 		return
 	}
 	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
+}
+
+// one is a transaction of one operation.
+func (c *rmwClient) one(t *Txn) {
+	switch k := Key(t.Args[0]); {
+	case t.Stage > 0:
+	case t.Name == "read":
+		t.Read(k)
+	default:
+		t.Write(k, 0)
+	}
 }

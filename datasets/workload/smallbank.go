@@ -9,10 +9,19 @@ func smallBankInfo() Info {
 			"three of them is not serializable",
 		Paper: "SmallBank (Alomari et al., ICDE 2008); Leopard §VI",
 		Variants: []Variant{{Name: "default", About: "15/15/15/15/15/25"}, {Name: "equal",
-			About: "all templates alike"}},
+			About: "all templates alike"},
+			{Name: "read-only", About: "as equal; the one that only reads is begun as READ ONLY"},
+			{Name: "deferrable", About: "as equal; the one that only reads is begun as READ ONLY DEFERRABLE"}},
 		Keys: 1000, // customers
 		new: func(p Params) (Workload, error) {
-			return &smallBank{customers: p.Keys, equal: p.Variant == "equal"}, needKeys(p, 2)
+			w := &smallBank{customers: p.Keys, equal: p.Variant != "default"}
+			switch p.Variant {
+			case "read-only":
+				w.balance = ReadOnly
+			case "deferrable":
+				w.balance = Deferrable
+			}
+			return w, needKeys(p, 2)
 		},
 	}
 }
@@ -25,6 +34,7 @@ const (
 type smallBank struct {
 	customers int
 	equal     bool
+	balance   Access // how Balance is begun
 }
 
 func (w *smallBank) Tables() []Table {
@@ -50,6 +60,9 @@ func (c *smallBankClient) Next(t *Txn) {
 		i = c.rng.IntN(len(smallBankTemplates))
 	}
 	t.Name = smallBankTemplates[min(i, len(smallBankTemplates)-1)]
+	if t.Access = ReadWrite; t.Name == "Balance" {
+		t.Access = c.w.balance
+	}
 	t.Args = c.set.draw(t.Args[:0], 2, Uniform(c.w.customers), c.rng)
 	t.Args = append(t.Args, 1+c.rng.Int64N(100))
 }

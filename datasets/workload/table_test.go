@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,10 +13,11 @@ type table struct {
 	payload map[Key]int64
 	row     map[Key][]int64
 	touched map[Key]bool
+	saved   *table // at the savepoint
 }
 
 func load(w Workload) *table {
-	s := &table{w.Tables(), map[Key]int64{}, map[Key][]int64{}, map[Key]bool{}}
+	s := &table{w.Tables(), map[Key]int64{}, map[Key][]int64{}, map[Key]bool{}, nil}
 	for i, tab := range s.tables {
 		for pk := 0; pk < tab.Rows && !tab.Sparse; pk++ {
 			s.touch(MakeKey(i, int64(pk)))
@@ -45,6 +47,14 @@ func (s *table) touch(k Key) {
 
 // run executes an operation; a write takes effect only if it is for good.
 func (s *table) run(op *Op, write bool) {
+	switch op.Kind {
+	case Savepoint:
+		s.saved = &table{payload: maps.Clone(s.payload), row: maps.Clone(s.row)}
+		return
+	case RollbackTo:
+		s.payload, s.row = s.saved.payload, s.saved.row // rows are replaced, never changed
+		return
+	}
 	s.touch(op.Key)
 	switch op.Kind {
 	case Read:
@@ -59,7 +69,10 @@ func (s *table) run(op *Op, write bool) {
 			}
 		}
 	}
-	if !write {
+	if op.IfAbsent {
+		op.Absent = s.inTheWay(op)
+	}
+	if !write || op.Absent {
 		return
 	}
 	switch op.Kind {
@@ -83,6 +96,18 @@ func (s *table) run(op *Op, write bool) {
 			delete(s.row, f.Key)
 		}
 	}
+}
+
+// inTheWay reports whether a row has one of the unique values of one that is to be inserted.
+func (s *table) inTheWay(op *Op) bool {
+	for k, row := range s.row {
+		for _, u := range s.tables[op.Key.Table()].Unique {
+			if k.Table() == op.Key.Table() && row != nil && row[u] == op.Row[u] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // drive runs one client's transactions against a table, and hands each to check. Every second transaction is tried
@@ -120,7 +145,7 @@ func drive(t *testing.T, w Workload, n int, check func(*Txn)) *table {
 			if x.Ops[j].Key != op.Key || x.Ops[j].Kind != op.Kind {
 				t.Fatalf("%s: the second attempt differs at operation %d", x.Name, j)
 			}
-			if op.Kind >= ReadWhere {
+			if op.Kind.Conditional() {
 				break // what follows may see the transaction's own writes
 			}
 		}

@@ -1,6 +1,10 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
 
 // OpKind is what an operation does.
 type OpKind uint8
@@ -13,7 +17,12 @@ const (
 	ReadWhere          // SELECT … WHERE: a predicate read
 	UpdateWhere        // UPDATE … SET … WHERE: a predicate write
 	DeleteWhere        // DELETE … WHERE
+	Savepoint          // a place to go back to; it takes that of the one before
+	RollbackTo         // goes back there: what was done since is undone, and no part of the history
 )
+
+// Conditional reports whether an operation has a condition.
+func (k OpKind) Conditional() bool { return k >= ReadWhere && k <= DeleteWhere }
 
 // Key names a row: a table of the workload and a primary key.
 type Key int64
@@ -85,8 +94,13 @@ type Op struct {
 	Payload int64
 	Kind    OpKind
 	Absent  bool
-	// ForUpdate asks for the row's write lock at the read (SELECT … FOR UPDATE).
-	ForUpdate bool
+	// ForUpdate asks for the write locks of what is read (SELECT … FOR UPDATE), ForShare for its read locks, of a
+	// ReadWhere only. The store in memory and key-value stores have no such locks for a ReadWhere, and only read.
+	ForUpdate, ForShare bool
+	// IfAbsent is for a Write to a table with columns: a row that is in the way, by a unique index, stays as it is, and
+	// Absent then says that none was inserted. Nobody else may write to the Key, and the client only once. The store in
+	// memory and key-value stores have no unique indexes: nothing is in the way.
+	IfAbsent bool
 	// Row has the columns of a table that has columns, or the numbers of a wide payload.
 	Row []int64
 	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on
@@ -96,10 +110,22 @@ type Op struct {
 	Found []Found // filled in by the driver; good until the attempt is over
 }
 
+// Access is how a transaction is begun, where the database has such a thing; the store in memory has not.
+type Access uint8
+
+const (
+	ReadWrite  Access = iota
+	ReadOnly          // BEGIN READ ONLY
+	Deferrable        // READ ONLY DEFERRABLE: it waits for a snapshot of which no harm can come
+	Alone             // not begun: its one operation, a Read, a ReadWhere, a Write or an Append, commits by itself
+)
+
 // Txn is one transaction of a client, reused for the next.
 type Txn struct {
 	Name string  // template
 	Args []int64 // parameters, drawn by Next and kept over retries
+	// Access is drawn by Next, in every transaction or in none.
+	Access Access
 
 	Stage    int  // how often Step was called in this attempt, this call not counted
 	Ops      []Op // the program so far; when Step is called, all of them have run
@@ -145,8 +171,24 @@ func (t *Txn) WriteRow(k Key, columns ...int64) {
 	t.Ops = append(t.Ops, Op{Key: k, Kind: Write, Row: t.cells[n:len(t.cells):len(t.cells)]})
 }
 
+// InsertRow appends a write of a row that is not to overwrite another one: Op.IfAbsent.
+func (t *Txn) InsertRow(k Key, columns ...int64) {
+	t.WriteRow(k, columns...)
+	t.Last().IfAbsent = true
+}
+
+// Savepoint and RollbackTo append these; SQL databases alone have them (Variant.SQL).
+func (t *Txn) Savepoint()  { t.Ops = append(t.Ops, Op{Kind: Savepoint}) }
+func (t *Txn) RollbackTo() { t.Ops = append(t.Ops, Op{Kind: RollbackTo}) }
+
 // ReadWhere appends a predicate read.
 func (t *Txn) ReadWhere(table int, where ...Range) { t.where(ReadWhere, table, where) }
+
+// LockWhere appends a predicate read that takes the write locks of what it finds, or the read locks.
+func (t *Txn) LockWhere(table int, share bool, where ...Range) {
+	t.where(ReadWhere, table, where)
+	t.Last().ForUpdate, t.Last().ForShare = !share, share
+}
 
 // DeleteWhere appends a deletion of all rows of which the condition is true.
 func (t *Txn) DeleteWhere(table int, where ...Range) { t.where(DeleteWhere, table, where) }
@@ -165,11 +207,44 @@ func (t *Txn) where(kind OpKind, table int, where []Range) {
 	t.Ops = append(t.Ops, Op{Key: MakeKey(table, 0), Kind: kind, Where: t.ranges[n:len(t.ranges):len(t.ranges)]})
 }
 
+// Plan is how a database is to look for the rows of a condition. Where several of a workload's tables have one, the
+// first counts: some databases can only be told for a whole session. A database that has no such plan, or cannot be
+// told, takes the one that it likes.
+type Plan uint8
+
+const (
+	AnyPlan    Plan = iota
+	Sequential      // the whole table is read
+	ByIndex         // by the index of the first range's column
+	IndexOnly       // the same, of an index that has all columns, without a look at the table
+	Bitmap          // the rows' places are gathered from the index first
+)
+
+var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap"}
+
+func (p Plan) String() string { return plans[p] }
+
+// ParsePlan reads a plan's name; "" is AnyPlan.
+func ParsePlan(s string) (Plan, error) {
+	for p, name := range plans {
+		if s == name {
+			return Plan(p), nil
+		}
+	}
+	if s == "" {
+		return AnyPlan, nil
+	}
+	return 0, fmt.Errorf("no plan %q; expected one of %s", s, strings.Join(plans[:], ", "))
+}
+
 // Column is a column of a table.
 type Column struct {
 	Name  string // none is named "u": that is the column in which the driver keeps the unique id of the write
 	Index bool   // there are conditions on it
 }
+
+// ForeignKey says that a column holds primary keys of a table, by its index among the workload's, before this one.
+type ForeignKey struct{ Column, Table int }
 
 // Table is a set of rows. Rows with primary keys 0..Rows-1 are loaded before the run; others may be inserted.
 type Table struct {
@@ -185,6 +260,25 @@ type Table struct {
 	// what a loaded row holds.
 	Columns []Column
 	Load    func(pk int64, row []int64)
+	// Unique are those of the Columns with an index whose index is unique. The store in memory and key-value stores
+	// have no such thing: a workload must keep its own values apart, or take what it gets.
+	Unique []int
+	// Foreign are its foreign keys: the database refuses a row without its parent, and the deletion of a parent that
+	// has rows. An attempt that is refused for it is tried again: a workload must not ask for what can never be. The
+	// store in memory and key-value stores have no foreign keys.
+	Foreign []ForeignKey
+	Plan    Plan
+	// Roomy says that indexes are to be built with room for more, where a database can be told so: PostgreSQL's
+	// serializable transactions fail each other by the page of an index, not by the row.
+	Roomy bool
+	// Direct says that an update or a delete with a condition is to find its rows by itself, in one statement, where a
+	// database can tell afterwards which they were; else a locking read finds them, and the change goes by their keys.
+	// The store in memory knows one kind only.
+	Direct bool
+	// Counter says that its rows have no unique id of their write: the history has payloads in the place of versions.
+	// Loaded rows must hold 0, and a client must not write a payload that somebody else may write to the row, but by
+	// mistake of the database.
+	Counter bool
 	// List makes its values lists, which Append makes longer. Nothing is loaded.
 	List bool
 }

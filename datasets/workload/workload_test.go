@@ -248,6 +248,46 @@ func TestBlindWPred(t *testing.T) {
 	}
 }
 
+// TestBlindWPredOnDatabases: there the default has few short ranges, of one column and in order, and its index; an
+// explicit variant is taken as it is, and without a database the draw is the paper's.
+func TestBlindWPredOnDatabases(t *testing.T) {
+	in, err := Lookup("blindw-pred")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, p, err := in.New(Params{Database: true})
+	if err != nil || p.Variant != "sparse" || p.Keys != 50000 || p.Ops != 3 {
+		t.Fatalf("parameters %+v, error %v; expected sparse", p, err)
+	}
+	if tab := w.Tables()[0]; !tab.Roomy || tab.Plan != ByIndex {
+		t.Errorf("table %+v; expected one with room, by index", tab)
+	}
+	for _, given := range []Params{{}, {Database: true, Variant: "default"}} {
+		if _, p, err := in.New(given); err != nil || p.Variant != "default" || p.Keys != 10000 || p.Ops != 8 {
+			t.Errorf("%+v: parameters %+v, error %v; expected the paper's", given, p, err)
+		}
+	}
+	w, _, err = in.New(Params{Variant: "sparse", Keys: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, n := 0, 0
+	drive(t, w, 2000, func(x *Txn) {
+		last := int64(-1)
+		for _, op := range x.Ops {
+			r := op.Where[0]
+			if r.Column != x.Ops[0].Where[0].Column || r.Min < last {
+				t.Fatalf("ranges %v and before %d; expected one column, in order", r, last)
+			}
+			last = r.Min
+			found, n = found+len(op.Found), n+1
+		}
+	})
+	if mean := float64(found) / float64(n); n < 5000 || math.Abs(mean-2) > 0.2 {
+		t.Errorf("%d operations find %.2f rows each; expected 6,000, 2", n, mean)
+	}
+}
+
 // TestTPCC: the mix, the sizes of its transactions, and the consistency conditions of clause 3.3.2 that the model
 // keeps.
 func TestTPCC(t *testing.T) {

@@ -280,57 +280,11 @@ func Detect(in *Input) (Format, error) {
 
 // Read reads a history from a file or folder, "-" being standard input. Errors about the input are *history.InputError.
 func Read(ctx context.Context, path string, o Options) (*history.History, error) {
-	var f Format
-	if o.Format != "" && o.Format != "auto" {
-		var err error
-		if f, err = named(o.Format); err != nil {
-			return nil, err
-		}
-	}
-	if err := o.Initial.Check(); err != nil {
-		return nil, err
-	}
-	if o.RealTime != "" && !slices.Contains(RealTimes(), string(o.RealTime)) {
-		return nil, fmt.Errorf("unknown real time %q; expected one of %s", o.RealTime, strings.Join(RealTimes(), ", "))
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("%d workers; expected at least 1, or 0 for all cores", o.Workers)
-	}
-	in, err := Open(path)
+	in, f, err := begin(path, &o)
 	if err != nil {
 		return nil, err
 	}
-	if in.Dir && f.Name == "" {
-		if in, err = within(in); err != nil {
-			return nil, err
-		}
-	}
 	defer in.Close()
-	if in.size > 0 {
-		in.mu.Lock() // decompressors read ahead
-		in.told = o.Progress
-		in.mu.Unlock()
-	}
-	if o.MaxBytes > 0 {
-		if int64(len(in.mapped)) > o.MaxBytes {
-			return nil, &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("the file has %d bytes; expected "+
-				"at most %d", len(in.mapped), o.MaxBytes)}
-		}
-		if in.stream != nil {
-			in.stream = &limited{in.stream, o.MaxBytes}
-		}
-	}
-	if _, err := in.Head(); err != nil {
-		return nil, err
-	}
-	if f.Name == "" {
-		if f, err = Detect(in); err != nil {
-			return nil, err
-		}
-	}
 	h, err := f.Read(ctx, in, o)
 	if err != nil {
 		return nil, err
@@ -339,6 +293,91 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 		return nil, err
 	}
 	return h, o.RealTime.apply(h, f)
+}
+
+// ReadBatches reads a history as [Read] does and gives it in batches that follow one another, in memory that does not
+// grow with it but for the content of a compressed file. Each is a history of its own, with its own numbering of keys
+// and versions. notes are those of the whole. false: only Read can read it, as nearly all formats other than Jepsen's
+// (package split reads the project's own in parts). An error may be one that Read words better: it knows all of the
+// file.
+func ReadBatches(ctx context.Context, path string, o Options, give func(*history.History) error) (notes []history.Note,
+	ok bool, err error) {
+	in, f, err := begin(path, &o)
+	if err != nil {
+		return nil, false, err
+	}
+	defer in.Close()
+	if f.Batches == nil {
+		return nil, false, nil
+	}
+	return f.Batches(ctx, in, o, func(h *history.History) error {
+		if err := o.Initial.Apply(h); err != nil {
+			return err
+		}
+		if err := o.RealTime.apply(h, f); err != nil {
+			return err
+		}
+		return give(h)
+	})
+}
+
+// begin opens what is to be read, and finds out its format.
+func begin(path string, o *Options) (in *Input, f Format, err error) {
+	if o.Format != "" && o.Format != "auto" {
+		if f, err = named(o.Format); err != nil {
+			return nil, f, err
+		}
+	}
+	if err := o.Initial.Check(); err != nil {
+		return nil, f, err
+	}
+	if o.RealTime != "" && !slices.Contains(RealTimes(), string(o.RealTime)) {
+		return nil, f, fmt.Errorf("unknown real time %q; expected one of %s", o.RealTime,
+			strings.Join(RealTimes(), ", "))
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Workers < 0 {
+		return nil, f, fmt.Errorf("%d workers; expected at least 1, or 0 for all cores", o.Workers)
+	}
+	if in, err = Open(path); err != nil {
+		return nil, f, err
+	}
+	if in.Dir && f.Name == "" {
+		if in, err = within(in); err != nil {
+			return nil, f, err
+		}
+	}
+	opened := in
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	if in.size > 0 {
+		in.mu.Lock() // decompressors read ahead
+		in.told = o.Progress
+		in.mu.Unlock()
+	}
+	if o.MaxBytes > 0 {
+		if int64(len(in.mapped)) > o.MaxBytes {
+			return nil, f, &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("the file has %d bytes; "+
+				"expected at most %d", len(in.mapped), o.MaxBytes)}
+		}
+		if in.stream != nil {
+			in.stream = &limited{in.stream, o.MaxBytes}
+		}
+	}
+	if _, err := in.Head(); err != nil {
+		return nil, f, err
+	}
+	if f.Name == "" {
+		if f, err = Detect(in); err != nil {
+			return nil, f, err
+		}
+	}
+	return in, f, nil
 }
 
 // limited is a reader whose content must end before so many bytes.

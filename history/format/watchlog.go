@@ -98,9 +98,10 @@ func readSegment(dir string, n int) (path string, data []byte, err error) {
 	return path, data, err
 }
 
-// readLog reads the lines of all segments, without their places. The log's own lines become blank ones, so that a
-// line's number is that over all segments; a torn end, of a write under way or cut off, is none. cut: the first
-// segments have been deleted, and the header, if there was one, comes from the file that has it.
+// readLog reads the lines of all segments, without their places. The log's own lines become blank ones, and so does a
+// header that came again as it was, so that a line's number is that over all segments; a torn end, of a write under way
+// or cut off, is none. cut: the first segments have been deleted, and the header, if there was one, comes from the file
+// that has it.
 func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) {
 	first, last, err := logSegments(dir)
 	if err == nil && first > 1 {
@@ -112,6 +113,11 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 	if err != nil {
 		return nil, cut, &history.InputError{File: dir, Off: -1, Msg: "cannot read: " + reason(err)}
 	}
+	var header []byte
+	if line, _, _ := bytes.Cut(all, []byte("\n")); jsonl.IsHeader(line) {
+		header = bytes.Clone(bytes.TrimSpace(line))
+	}
+	begins := !cut
 	for n := max(first, 1); n <= max(last, 1); n++ {
 		path, data, err := readSegment(dir, n)
 		if err != nil {
@@ -135,7 +141,16 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 					Msg: fmt.Sprintf("found %.40q; expected a place and a line", line)}
 			}
 			data = data[end+1:]
-			if text := line[from:]; !bytes.HasPrefix(text, []byte("!")) {
+			text := bytes.TrimSpace(line[from:])
+			switch {
+			case bytes.HasPrefix(text, []byte("!")), header != nil && bytes.Equal(text, header):
+			case begins && len(text) > 0:
+				begins = false
+				if line := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")); jsonl.IsHeader(line) {
+					header = bytes.Clone(line)
+				}
+				fallthrough
+			default:
 				all = append(all, text...)
 			}
 			all = append(all, '\n')

@@ -19,7 +19,7 @@ type ablateFlags struct {
 	compare compareFlags // which histories, and how the rows are printed
 	one     bool
 	// values of the choices, comma-separated; "all" is all of them
-	closure, pruning, encoding, theory, phase, solver, atMostOne string
+	closure, pruning, encoding, theory, phase, solver, atMostOne, technique string
 }
 
 // ablateTxns keeps the whole grid, some six hundred runs, within a minute.
@@ -33,11 +33,12 @@ func newAblate(e *env) *cobra.Command {
 		Long: `ablate runs the checker vbox with every combination of its choices that makes sense, each in a process of its own, on a
 generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it
 prunes, the encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the
-solver.
+solver. --technique leaves techniques out, or puts one in place of another: restarts, VSIDS, minimised clauses, saved
+phases, propagation by the theory, don't-cares, the stricter question first, time edges, avoidance of choices.
 
 Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the
-others at the first of their lists, and tries every solver with every theory and encoding that it takes: some thirty
-runs in place of hundreds.
+others at the first of their lists, and tries every solver with every theory and encoding that it takes, and every
+technique: some fifty runs in place of hundreds.
 
 Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs
 from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
@@ -45,6 +46,7 @@ from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
 ` + exitHelp,
 		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
   isovet bench ablate --history h.jsonl --closure purdom+ --phase time --solver cdcl
+  isovet bench ablate --closure purdom+ --pruning edges --encoding vbox --theory order --technique all
   isovet bench ablate --encoding vbox,cobra --pruning none --theory closure,order,lazy --json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,6 +70,8 @@ from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
 	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
 	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version "+
 		"only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
+	fl.StringVar(&f.technique, "technique", "", "techniques left out or exchanged: "+
+		strings.Join(check.Techniques(), ", ")+", or all (default: none, with --one-at-a-time each)")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 	g.measuring(c, 10*time.Second)
 	return c
@@ -96,6 +100,11 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
 		Theories: words(f.theory),
 		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
+	if f.technique == "all" {
+		grid.Techniques = check.Techniques()
+	} else if f.technique != "" {
+		grid.Techniques = words(f.technique)
+	}
 	if grid.AtMostOnes == nil {
 		grid.AtMostOnes = check.AtMostOnes()
 	}
@@ -119,6 +128,9 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		return err
 	}
 	if err := printAblation(e, g, lab.sources, rows); err != nil {
+		return err
+	}
+	if err := g.writeTidy(e, bench.AblationObservations(rows)); err != nil {
 		return err
 	}
 	if g.out != "" && len(rows) > 0 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -16,7 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/bench"
+	"isovet/check"
 	"isovet/check/timestamp"
+	"isovet/evidence"
 	"isovet/level"
 )
 
@@ -58,6 +61,12 @@ type compareFlags struct {
 	json, markdown, csv bool
 	out                 string
 	quiet               bool
+
+	programs []string // other checkers
+	tidy     string   // a file for the runs
+
+	// values of the choices that contenders leave open, comma-separated
+	closure, encoding, technique, solver, theory string
 }
 
 func newCompare(e *env) *cobra.Command {
@@ -73,8 +82,13 @@ check.
 
 --checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each;
 "all" is every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that
-trusts the database's timestamps, which "all" includes where --timestamps generates some. Their verdicts, of a
-stricter question, have a column of their own.
+trusts the database's timestamps, which "all" includes where --timestamps generates some, or a history has them; else a
+note says which transaction has none. Their verdicts, of a stricter question, have a column of their own.
+
+"vbox:cobra" is vbox with the encoding cobra, and so on for each setting of the checker: its closure, pruning, encoding,
+first values (phase), a technique left out, and the way in which the solver keeps the graph acyclic (theory); isovet
+checkers --json lists them. "encoding=order" where a name alone could be two of them. --encoding, --closure, --solver,
+--theory and --technique take lists, or all, and vary every checker that has the choice and is not told otherwise.
 
 Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
 
@@ -82,6 +96,8 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 		Example: `  isovet bench compare --workload blindw
   isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
   isovet bench compare --workload rmw --level strict-serializable --checkers vbox:all,cobra --timeout 1m --markdown
+  isovet bench compare --checkers vbox --encoding all --theory closure,order
+  isovet bench compare --checkers vbox,cobra:purdom,cobra:warshall --times none
   isovet bench compare --history a.jsonl --history b.jsonl --json`,
 		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
 		RunE: func(c *cobra.Command, args []string) error {
@@ -94,12 +110,51 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	f.gen.add(c)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
-	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver: vbox,cobra:gini")
+	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver and settings: "+
+		"vbox,cobra:gini,vbox:encoding=order")
+	f.variation(c)
+	fl.StringArrayVar(&f.programs, "program", nil, "another checker, a program of its own, as `NAME=COMMAND`; {history} "+
+		"is the file, {history:FORMAT} the same in another format; may be repeated")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
 	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
 		"checkers) ignore predicates; their verdicts stand in a column of their own")
 	f.measuring(c, defaultRunTimeout)
 	return c
+}
+
+// variation adds the flags that vary what contenders leave open.
+func (f *compareFlags) variation(c *cobra.Command) {
+	for _, s := range check.Settings() {
+		switch s.Name {
+		case check.SettingClosure:
+			listFlag(c, &f.closure, s.Name, "closures that prune", s.Values)
+		case check.SettingEncoding:
+			listFlag(c, &f.encoding, s.Name, "encodings", s.Values)
+		case check.SettingTechnique:
+			listFlag(c, &f.technique, s.Name, "techniques left out or exchanged", s.Values)
+		}
+	}
+	listFlag(c, &f.solver, "solver", "solvers, external:COMMAND too", solverNames())
+	listFlag(c, &f.theory, "theory", "ways to keep the graph acyclic", check.Theories())
+}
+
+// listFlag adds a flag that takes some of a list, or all.
+func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
+	c.Flags().StringVar(value, name, "", what+": all, or some of "+strings.Join(names, ", ")+
+		" (default: each checker's own)")
+	complete(c, name, append([]string{"all"}, names...))
+}
+
+// varied reads such a flag.
+func varied(list string) []string {
+	if list == "" {
+		return nil
+	}
+	var out []string
+	for _, w := range strings.Split(list, ",") {
+		out = append(out, strings.TrimSpace(w))
+	}
+	return out
 }
 
 // measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
@@ -115,7 +170,17 @@ func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
 	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
 	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
 	fl.StringVar(&f.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
+	fl.StringVar(&f.tidy, "tidy", "", "write every run as a row of tidy data to `FILE`: Parquet where it ends in .parquet, "+
+		"else CSV")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+}
+
+// writeTidy writes the runs where --tidy asks for them.
+func (f *compareFlags) writeTidy(e *env, runs []bench.Observation) error {
+	if f.tidy == "" {
+		return nil
+	}
+	return e.writeFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
 }
 
 // takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
@@ -157,27 +222,48 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	if f.checkers == "all" && f.gen.spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
+	all := slices.ContainsFunc(strings.Split(f.checkers, ","), func(w string) bool {
+		w, _, _ = strings.Cut(strings.TrimSpace(w), ":")
+		return w == "all"
+	})
+	if all && f.gen.spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
 		f.checkers += ",timestamps" // there is something to trust
 	}
-	contenders, err := bench.Contenders(f.checkers, f.level)
+	vary := bench.Variation{Closures: varied(f.closure), Encodings: varied(f.encoding),
+		Techniques: varied(f.technique), Solvers: varied(f.solver), Theories: varied(f.theory)}
+	contenders, err := bench.ContendersWith(f.checkers, f.level, vary)
 	if err != nil {
 		return usagef("--checkers: %v", err)
+	}
+	var programs []bench.Program
+	for _, text := range f.programs {
+		p, err := bench.ParseProgram(text)
+		if err != nil {
+			return usagef("--program: %v", err)
+		}
+		programs = append(programs, p)
 	}
 	lab, err := f.prepare(ctx, e)
 	if err != nil {
 		return err
 	}
 	defer lab.Close()
+	if all && len(f.history) > 0 && slices.Contains(timestamp.Levels(), f.level) && f.stamped(ctx, e, lab) {
+		// what could go wrong has gone wrong above
+		contenders, _ = bench.ContendersWith(f.checkers+",timestamps", f.level, vary)
+	}
 	rows, err := bench.Compare(ctx, lab.sources, bench.Options{
 		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew,
-		IgnorePredicates: f.ignore, Self: lab.self, Progress: lab.progress.Step,
+		IgnorePredicates: f.ignore, Programs: programs, Self: lab.self, Progress: lab.progress.Step,
 	})
 	interrupted, err := lab.ended(ctx, err)
 	if err != nil {
 		return err
 	}
 	if err := f.print(e, lab.sources, rows); err != nil {
+		return err
+	}
+	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
@@ -195,9 +281,31 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 			}
 		}
 		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
-			len(lab.sources)*len(contenders))}
+			len(lab.sources)*(len(contenders)+len(programs)))}
 	}
 	return status(worst)
+}
+
+// stamped reports whether the database's timestamps stand in some history, by running a checker that trusts them, and
+// says of the others why such checkers have nothing to say.
+func (f *compareFlags) stamped(ctx context.Context, e *env, l *lab) (any bool) {
+	probe, err := bench.Contenders("chronos", f.level)
+	if err != nil {
+		return false
+	}
+	for _, s := range l.sources {
+		rows, err := bench.Compare(ctx, []bench.Source{s}, bench.Options{Level: f.level, Contenders: probe, Repeat: 1,
+			Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: l.self, Progress: l.progress.Step})
+		switch {
+		case err != nil || len(rows) == 0: // the comparison will say so
+		case rows[0].Verdict == evidence.Unknown && strings.Contains(rows[0].Reason, "timestamps are needed"):
+			l.progress.Hide()
+			fmt.Fprintf(e.stderr, "isovet: note: %s: no checkers that trust timestamps: %s\n", s.Name(), rows[0].Reason)
+		default:
+			any = true
+		}
+	}
+	return any
 }
 
 // conclude says loudly what must not be: faults of ours, and checkers that disagree.
@@ -205,7 +313,7 @@ func conclude(e *env, rows []bench.Row) int {
 	worst := statusOK
 	for i := range rows {
 		if r := &rows[i]; r.Fault != "" {
-			fmt.Fprintf(e.stderr, "isovet: %s: %s\n", bench.Contender{Checker: r.Checker, Solver: r.Solver}, r.Fault)
+			fmt.Fprintf(e.stderr, "isovet: %s: %s\n", r.Contender(), r.Fault)
 			worst = worse(worst, statusFault)
 		}
 	}

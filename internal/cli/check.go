@@ -24,6 +24,8 @@ import (
 type checkFlags struct {
 	ignore                 bool // predicates, where a checker knows none
 	level                  level.Level
+	theory                 string
+	pipeline               check.Pipeline
 	all                    bool // levels
 	checker, solver        string
 	loading                loading
@@ -33,6 +35,7 @@ type checkFlags struct {
 	output                 string
 	shrunk                 string // a file for the smallest history
 	html, dot, certificate string
+	proof                  string // a file for isovet-kernel
 	unknownStatus          int
 	spill                  spilling
 
@@ -55,9 +58,10 @@ before printing it. A "valid" is certified by replaying its order of the transac
 edge of its cycle again.
 
 --level all decides every level. It names the strongest levels that the history satisfies, the weakest levels that it
-violates, and one anomaly for each violated level.
+violates, and one anomaly for each violated level. With --checker all levels are that checker's, and those that follow
+from them; bc answers its six by one graph.
 
---report, --dot and --certificate each write one file. With several histories the number of each stands before the
+--report, --dot, --certificate and --proof each write one file. With several histories the number of each stands before the
 extension: v.html becomes v-1.html, v-2.html, …
 
 A folder of files, or a quoted pattern, is one history in parts; --together makes one of several arguments.
@@ -103,6 +107,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
+	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel, whose rules are proven, verifies to `FILE`")
 	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that still violates the level to `FILE` (isovet "+
 		"shrink)")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no "+
@@ -118,6 +123,7 @@ func (f *checkFlags) judging(c *cobra.Command) {
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
 		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", described("solver", solverNames()))
+	f.settings(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
 		"leopard)")
@@ -135,7 +141,7 @@ func (f *checkFlags) judging(c *cobra.Command) {
 // options are the checker's, for a level and a profile.
 func (f *checkFlags) options(at level.Level, profile *mechanism.Profile) check.Options {
 	return check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart,
-		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly}
+		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Pipeline: f.pipeline}
 }
 
 // historyFiles completes the names of files that may hold histories.
@@ -182,19 +188,7 @@ func (f *checkFlags) validate(args []string) error {
 	if p != nil && !f.levelSet {
 		f.level = p.Level
 	}
-	if f.checker != auto && f.solver != "" {
-		c, err := check.ByName(f.checker)
-		if err != nil {
-			return &exitError{statusBadInput, err}
-		}
-		if len(c.Info().Solvers) == 0 {
-			return usagef("checker %s uses no solver; leave --solver out", f.checker)
-		}
-		if err := check.TakesSolver(c.Info(), f.solver); err != nil {
-			return usagef("%v", err)
-		}
-	}
-	return nil
+	return f.validatePipeline()
 }
 
 func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
@@ -380,7 +374,7 @@ func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profi
 // outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
 // all.
 func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) error {
-	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" && f.shrunk == "" {
+	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" && f.proof == "" && f.shrunk == "" {
 		return nil // not even loaded: there is nothing to show
 	}
 	left := f.limits
@@ -414,17 +408,8 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 					o.result)
 			}))
 		}
-		if f.certificate != "" {
-			if o.result.Items {
-				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n",
-					o.path)
-			} else if o.result.Verdict == evidence.Unknown {
-				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
-			} else {
-				errs = append(errs, write(ctx, numbered(f.certificate, i, n),
-					func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
-			}
-		}
+		to := func(file string, w func(io.Writer) error) error { return write(ctx, numbered(file, i, n), w) }
+		errs = append(errs, f.writeCertificate(e, o, to), f.writeProof(ctx, e, o, to))
 		if f.shrunk != "" {
 			to := numbered(f.shrunk, i, n)
 			done, err := f.shrinkTo(ctx, e, o, to)

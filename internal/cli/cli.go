@@ -26,7 +26,7 @@ const (
 	Bench          // the bench tree alone
 )
 
-// errInterrupted is the cause of a context that SIGINT or SIGTERM ended.
+// errInterrupted is the cause of a context that a signal ended.
 var errInterrupted = errors.New("interrupted")
 
 // terminated is errInterrupted of SIGTERM: who supervises a service wants it to end.
@@ -51,8 +51,18 @@ type env struct {
 // the process and to its group at once.
 const sameRequest = 500 * time.Millisecond
 
-// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second,
-// half a second later, kills.
+// endings are the signals that ask for an orderly end: that of a terminal that is closed too, unless whoever started
+// the program had it ignored, as nohup does.
+func endings() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
+
+// Main runs a program and returns its exit status. The first SIGINT, SIGTERM or SIGHUP asks for an orderly end, the
+// second, half a second later, kills.
 func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return run(args, stdin, stdout, stderr, func(e *env) *cobra.Command { return newRoot(e, p) })
 }
@@ -74,7 +84,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*en
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ends := endings()
+	signal.Notify(signals, ends...)
 	defer signal.Stop(signals)
 	go func() {
 		select {
@@ -85,7 +96,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*en
 				cancel(errInterrupted)
 			}
 			time.Sleep(sameRequest)
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			signal.Reset(ends...)
 		case <-ctx.Done():
 		}
 	}()

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +73,11 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
 		"record the database's own timestamps (PostgreSQL, Badger, etcd)")
 	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it "+
-		"again; pause:5s stops it for a while; partition:5s cuts a server off from its clients")
+		"again; pause:5s stops it for a while; partition:5s cuts a server off from its clients, split:5s from the "+
+		"other servers of its cluster; skew:5s sets its clock; script:5s runs --fault-script; ddl:1s adds and drops "+
+		"indexes and columns of an SQL database's tables while sessions use them")
+	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "a `PROGRAM` that breaks a server and mends it: it is run "+
+		"with break or heal, the server's number and its URL")
 }
 
 // workloadValue is the --workload flag: one of the list, or a file.
@@ -109,9 +113,17 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	if f.cfg.Think < 0 || f.cfg.Timeout <= 0 {
 		return usagef("--think %v, --op-timeout %v; expected no negative time", f.cfg.Think, f.cfg.Timeout)
 	}
+	program := f.cfg.Fault.Program
+	if program != "" && f.fault == "" {
+		f.fault = "script:5s"
+	}
 	f.cfg.Fault, err = collect.ParseFault(f.fault)
 	if err != nil {
 		return usagef("--fault: %v", err)
+	}
+	if f.cfg.Fault.Program = program; (f.cfg.Fault.Kind == collect.Scripted) != (program != "") {
+		return usagef("--fault %s with --fault-script %q; expected --fault script:5s with a program, and with no other",
+			cmp.Or(f.fault, "none"), program)
 	}
 	if !ownWorkload(f.cfg.Workload) {
 		return nil
@@ -373,6 +385,12 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, a
 		if err := table(e.stderr, templateHeader, templateRows(&r.Summary)); err != nil {
 			return err
 		}
+		if err := sayAborts(e.stderr, r.Summary.Aborts); err != nil {
+			return err
+		}
+		if s := &r.Summary; s.SchemaChanges+s.SchemaRefused > 0 {
+			fmt.Fprintf(e.stderr, "%d changes of the schema, %d refused\n", s.SchemaChanges, s.SchemaRefused)
+		}
 	}
 	switch {
 	case err != nil:
@@ -405,79 +423,4 @@ func removePartial(path string) error {
 		return err
 	}
 	return nil
-}
-
-// headline says in a sentence what a run was.
-func headline(s *collect.Summary) string {
-	t := fmt.Sprintf("%s, %s, %s: %d committed, %d aborted", s.DB, s.Isolation, s.Workload, s.Committed, s.Aborted)
-	if s.Unknown > 0 {
-		t += fmt.Sprintf(", %d of unknown outcome", s.Unknown)
-	}
-	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions,
-		s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
-}
-
-var templateHeader = []string{"transaction", "committed", "aborted", "unknown", "aborted %", "median ms",
-	"99 % below ms"}
-
-func templateRows(s *collect.Summary) [][]string {
-	var rows [][]string
-	ms := func(d time.Duration) string { return strconv.FormatFloat(milliseconds(d), 'f', 2, 64) }
-	for i := range s.Templates {
-		t := &s.Templates[i]
-		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted),
-			strconv.Itoa(t.Unknown),
-			strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
-	}
-	return rows
-}
-
-// collected is what "isovet collect --json" prints.
-type collected struct {
-	File          string   `json:"file"`
-	DB            string   `json:"db"`
-	Isolation     string   `json:"isolation"`
-	Workload      string   `json:"workload"`
-	Nodes         []string `json:"nodes"`
-	Sessions      int      `json:"sessions"`
-	Committed     int      `json:"committed"`
-	Aborted       int      `json:"aborted"`
-	Unknown       int      `json:"unknown"`
-	ElapsedMS     float64  `json:"elapsed_ms"`
-	CommitsPerSec float64  `json:"commits_per_s"`
-	AbortRate     float64  `json:"abort_rate"`
-	Interrupted   bool     `json:"interrupted,omitempty"`
-	Parts         int      `json:"parts,omitempty"`
-	// Of --check.
-	Verdict        string `json:"verdict,omitempty"`
-	Level          string `json:"level,omitempty"`
-	ReplayRuns     int    `json:"replay_runs,omitempty"`
-	ReplayViolated int    `json:"replay_violated,omitempty"`
-
-	Transactions []templateJSON `json:"transactions"`
-}
-
-type templateJSON struct {
-	Name      string  `json:"name"`
-	Committed int     `json:"committed"`
-	Aborted   int     `json:"aborted"`
-	Unknown   int     `json:"unknown"`
-	P50MS     float64 `json:"p50_ms"`
-	P99MS     float64 `json:"p99_ms"`
-}
-
-func summaryJSON(file string, r *collect.Result) collected {
-	s := &r.Summary
-	c := collected{
-		File: file, DB: s.DB, Isolation: s.Isolation, Workload: s.Workload, Nodes: slices.Clone(s.Nodes),
-		Sessions:  s.Sessions,
-		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: milliseconds(s.Elapsed),
-		CommitsPerSec: s.Rate(),
-		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Parts: r.Parts.Files, Transactions: []templateJSON{},
-	}
-	for _, t := range s.Templates {
-		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,
-			milliseconds(t.P50), milliseconds(t.P99)})
-	}
-	return c
 }

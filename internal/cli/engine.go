@@ -78,7 +78,8 @@ func (f *checkFlags) onEngine(e *env) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	if f.all || f.checker != auto && !slices.Contains(spill.Checkers(), f.checker) || f.solver != "" || f.shrunk != "" {
+	if f.all || f.checker != auto && !slices.Contains(spill.Checkers(), f.checker) || f.solver != "" ||
+		f.shrunk+f.proof != "" {
 		dir = ""
 	}
 	f.spill.dir = dir

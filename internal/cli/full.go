@@ -15,7 +15,7 @@ import (
 // heavy are the commands whose packages, with databases' clients, a message queue and charts behind them, are most of
 // the program: it is built without them with -tags checkonly.
 func heavy(e *env) []*cobra.Command {
-	return slices.Concat([]*cobra.Command{newGen(e), newWorkloads(e), newView(e)}, networked(e),
+	return slices.Concat([]*cobra.Command{newGen(e), newEncode(e), newWorkloads(e), newView(e)}, networked(e),
 		[]*cobra.Command{newBench(e), newRun(e)})
 }
 

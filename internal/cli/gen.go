@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/datasets"
+	"isovet/datasets/hard"
 	"isovet/datasets/workload"
 	"isovet/history/format"
 )
@@ -141,10 +142,14 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
   isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
   isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl
+  isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
   isovet gen --txns 100000000 --times txns --shards 100 -o big/
   isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("hard") {
+				return runGenHard(c, e, &g, o)
+			}
 			if o.file == "" {
 				return usagef("-o FILE is missing; -o - writes to standard output")
 			}
@@ -190,6 +195,9 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 	fl.IntVar(&o.shards, "shards", 0, "write so many parts to a folder, in memory that does not grow with --txns")
 	fl.StringVar(&o.truth, "truth", "", "write what was planted to `FILE`: a JSON object a line for each fault, "+
 		"with the ids of its transactions")
+	fl.StringVar(&o.hard, "hard", "", "a `FAMILY` that is hard to judge in place of a workload: "+
+		strings.Join(hard.Names(), ", ")+"; --txns is its size, transactions or variables, --seed its seed")
+	complete(c, "hard", hard.Names())
 	fl.Var(sizeValue{&o.memory}, "memory", "stop where it takes more memory")
 	fl.BoolVar(&o.json, "json", false, "say as a JSON object on standard output what was generated")
 	fl.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing on standard error")
@@ -199,6 +207,7 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 // genOut says what becomes of a generated history.
 type genOut struct {
 	file, format, truth string
+	hard                string // a family
 	shards              int
 	memory              int64
 	json, quiet         bool

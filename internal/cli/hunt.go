@@ -19,10 +19,8 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/incident"
 	"isovet/level"
 	"isovet/report"
-	"isovet/shrink"
 )
 
 func newHunt(e *env) *cobra.Command {
@@ -31,31 +29,67 @@ func newHunt(e *env) *cobra.Command {
 	var limit time.Duration
 	var out, replay string
 	var runs int
-	var asJSON, quiet, small bool
+	var asJSON, quiet, small, goOn bool
 	var in findFlags
+	var table campaignFlags
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
 		Long: `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
-seed, until a history violates the level or the time is up. Without --keys the rounds alternate between few keys, which
-have the most conflicts, and the workload's own number. hunt keeps the violating history with its explanation: FILE,
-and beside it a page and a certificate, with the endings .html and .cert, and the smallest history found that still
-violates the level, .small.jsonl (see isovet shrink). A folder with the ending .incident has a report for the database's
-maintainers: the server and its settings, the SQL of the sessions side by side, and a schedule that was found to repeat
-the violation on fresh tables, cut down as far as the database still violates the level (isovet replay-schedule).
+seed, until a history violates the level or the time is up. Without --workload the rounds take turns between those that
+find most: ` + strings.Join(collect.HuntLoads(), ", ") + `. Without
+--keys they alternate between few keys, which have the most conflicts, and the workload's own number. Without --workload
+they vary how statements are sent (PostgreSQL), and change the schema beside every third round, too. hunt keeps the
+violating history with its explanation: FILE, and beside it a page and a certificate, with the endings .html and .cert,
+and the smallest history found that still violates the level, .small.jsonl (see isovet shrink). A folder with the ending
+.incident has a report for the database's maintainers: the server and its settings, the SQL of the sessions side by
+side, and a schedule that was found to repeat the violation on fresh tables, cut down as far as the database still
+violates the level (isovet replay-schedule).
 
 The seed repeats what the clients ask for, not what the database makes of it. --replay FILE repeats the schedule of a
 recorded history instead, by the times of its operations: its sessions begin, read, write and commit in that order, on
 fresh tables with a row a key, and the outcome says in how many of the runs the level was violated.
 
-Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
+A round is checked while it lasts, too, and ends as soon as a violation is seen. Violations are grouped by kind;
+--go-on goes on behind the first, and keeps the first of each kind (FILE's name with -2, -3, … behind it). Where the
+clients run statements of the user's own (FILE.yaml), rounds are checked at their end only.
+
+That nothing was found means nothing where hardly anything was committed (fewer than 100 transactions) or where more
+than 90 % of the attempts were refused: the outcome is then "inconclusive", with the most frequent reason. The reasons of
+all attempts that did not commit are counted: class, the database's code, the first text.
+
+--campaign FILE hunts through a table: databases, isolations, levels, workloads and faults, each cell for a slice of time
+in turn, with new seeds; --campaign default is every database inside this program and every server that can be started,
+at what its documentation promises. -o is then a folder: runs.jsonl has a line a hunt, and the next campaign there goes on
+with what was hunted the least; campaign.html and campaign.md tell what was run. --shard I/N takes the I-th of N parts
+of the cells, so that N machines can share a campaign: their runs.jsonl, put behind each other, are those of one. A file:
+
+  databases:
+    - db: postgres:start
+      isolations: [repeatable-read, serializable]   # default: all
+      levels: [serializable]                        # default: what the documentation promises of each isolation
+      faults: [none, "kill:2s"]
+    - db: "badger:"
+  workloads: [rmw, smallbank, claim, rows/direct]
+  slice: 20s
+
+Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
+inconclusive.
 ` + databases(),
 		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
-  isovet hunt --db galera:start:3 --workload rmw --level snapshot-isolation -o lost.jsonl
+  isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
   isovet hunt --db galera:start:3 --level snapshot-isolation --replay lost.jsonl
+  isovet hunt --campaign default --for 30m -o campaign/
   isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if table.plan != "" {
+				table.out, table.limit = out, limit
+				return table.run(c, e, &in, asJSON, quiet, small)
+			}
+			if c.Flags().Changed("shard") || c.Flags().Changed("jobs") {
+				return usagef("--shard and --jobs are for --campaign")
+			}
 			if out == "" || out == "-" {
 				return usagef("-o %q; expected a file's name, beside which the explanation is written", out)
 			}
@@ -71,19 +105,26 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 				}
 				return runReplay(c.Context(), e, &f, l, replay, out, runs, asJSON, quiet)
 			}
-			return runHunt(c.Context(), e, &f, &in, l, limit, out, asJSON, quiet, small)
+			return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
 		},
 	}
 	f.add(c)
+	f.cfg.Workload = ""
+	named := c.Flags().Lookup("workload")
+	named.DefValue, named.Usage = "", "what the clients do (default: several in turn); isovet workloads lists them; "+
+		"or a FILE.yaml with SQL statements of your own"
 	levelFlag(c, &l)
 	in.add(c, "FILE's name with the ending .incident")
+	table.add(c)
 	fl := c.Flags()
 	f.cfg.Txns = 2000
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
-	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers apart")
+	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers and what is made "+
+		"of a find apart")
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
 	fl.BoolVar(&small, "shrink", true, "write the smallest history that still violates the level too, beside FILE, "+
 		"with the ending .small.jsonl")
+	fl.BoolVar(&goOn, "go-on", false, "go on behind a violation until the time is up, and keep the first of each kind")
 	fl.StringVar(&replay, "replay", "", "repeat the schedule of the history in `FILE`")
 	fl.IntVar(&runs, "runs", 10, "how often to replay it")
 	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
@@ -99,7 +140,8 @@ func beside(out, ending string) string {
 
 // huntJSON is what "isovet hunt --json" prints.
 type huntJSON struct {
-	Verdict     string  `json:"verdict"` // "violation", "none", "unknown"
+	Verdict     string  `json:"verdict"`          // "violation", "none", "unknown", "inconclusive"
+	Reason      string  `json:"reason,omitempty"` // why it is inconclusive
 	Level       string  `json:"level"`
 	DB          string  `json:"db,omitempty"`
 	Isolation   string  `json:"isolation,omitempty"`
@@ -121,14 +163,18 @@ type huntJSON struct {
 	ReplayRuns     int             `json:"replay_runs,omitempty"`
 	ReplayViolated int             `json:"replay_violated,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+	Attempts       int             `json:"attempts,omitempty"`
+	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
+	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
+	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
 }
 
 func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l level.Level, limit time.Duration,
-	out string, asJSON, quiet, small bool) error {
+	out string, goOn, asJSON, quiet, small bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
-	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit}
+	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
 	cfg.Progress = f.tell(p)
 	cfg.Partial = out + partialEnding
 	if !quiet {
@@ -140,61 +186,56 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l leve
 			fmt.Fprintf(e.stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
 		}
 	}
-	var found keptFind
-	if in.dir != noIncident || small {
-		cfg.Keep = func(ctx context.Context, x *collect.Found) error {
-			found.make(ctx, e, f, in, x, out, p)
+	var finds []*keptFind
+	var broken error // of the files of a find
+	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*collect.Group) error {
+		if len(finds) >= mostFinds {
 			return nil
 		}
+		k := &keptFind{to: numberedFind(out, len(finds)+1), groups: groups, answer: x.Answer}
+		finds = append(finds, k)
+		r := collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
+			Variant: x.Config.Variant, Send: x.Config.Send, Fault: x.Config.Fault}
+		k.command = again(f, l, &r)
+		if broken = k.keep(e); broken == nil && (in.dir != noIncident || small) {
+			broken = k.make(ctx, e, in, x, small, len(finds), p)
+		}
+		return broken
 	}
 	h, err := collect.Hunt(ctx, cfg)
 	p.Hide()
+	if broken != nil {
+		return broken
+	}
 	j := huntJSON{
 		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed,
 		ElapsedMS: milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
 	}
 	if len(h.Rounds) > 0 {
 		last := &h.Rounds[len(h.Rounds)-1]
 		j.DB, j.Isolation = last.Summary.DB, last.Summary.Isolation
-		if h.Violated {
-			j.Seed = last.Seed
-			j.Command = again(f, l, last)
-		}
 	}
-	switch {
-	case h.Violated:
-		j.Verdict = "violation"
-		j.History, j.Report, j.Certificate = out, beside(out, ".html"), beside(out, ".cert")
-		if werr := keep(e, h.Last, j); werr != nil {
-			return errors.Join(err, werr)
-		}
-		if small && found.small != nil {
-			if serr := linkSmallest(e, h.Last, found.small, &j); serr != nil {
-				return errors.Join(err, serr)
-			}
-		}
-		if found.incident != nil {
-			j.Incident = found.dir
-			if r := found.incident.Replay; r != nil {
-				j.ReplayRuns, j.ReplayViolated = r.Runs, r.Violated
-			}
-		}
-		b, jerr := evidence.JSON(h.Last, out)
-		if jerr != nil {
+	switch why := h.Inconclusive(); {
+	case len(finds) > 0:
+		if jerr := finds[0].tell(&j); jerr != nil {
 			return errors.Join(err, jerr)
 		}
-		j.Result = b
 	case h.Undecided > 0:
 		j.Verdict = "unknown"
+	case why != "":
+		j.Verdict, j.Reason = "inconclusive", why
 	}
 	if err == nil { // else the round that failed is there
 		err = removePartial(cfg.Partial)
 	}
-	if err := sayHunt(e, h, &j, asJSON); err != nil {
+	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
 		return err
 	}
-	if found.incident != nil && !asJSON {
-		fmt.Fprintf(e.stdout, "  %s\n", saidIncident(found.incident, found.dir))
+	if !quiet && !asJSON {
+		if err := sayAborts(e.stderr, h.Aborts); err != nil {
+			return err
+		}
 	}
 	switch {
 	case h.Violated:
@@ -206,7 +247,7 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l leve
 		return orStopped(ctx, err, "hunting")
 	case h.Interrupted:
 		return &exitError{statusInterrupted, errors.New("interrupted; no violation was found by then")}
-	case h.Undecided > 0:
+	case j.Verdict != "none":
 		return status(statusUnknown)
 	}
 	return nil
@@ -223,103 +264,47 @@ func keep(e *env, r *evidence.Result, j huntJSON) error {
 	)
 }
 
-// huntShrinks is how long a violation that was found is cut down at most.
-const huntShrinks = 30 * time.Second
-
-// keptFind is what is made of a violation while its database is still open.
-type keptFind struct {
-	small    *shrink.Result // nil: there is none
-	incident *incident.Incident
-	dir      string
-}
-
-// make cuts the history down and writes the incident's folder. What goes wrong is said; the hunt's outcome stands.
-func (k *keptFind) make(ctx context.Context, e *env, f *collectFlags, in *findFlags, x *collect.Found, out string,
-	p *progress) {
-	p.Begin("shrinking")
-	s, err := cutDown(ctx, x.Answer, x.Level, huntShrinks)
-	p.Hide()
-	if err != nil {
-		fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", out, err)
-		return
-	}
-	k.small = s
-	if in.dir == noIncident {
-		return
-	}
-	if k.dir = in.dir; k.dir == "" {
-		k.dir = beside(out, ".incident")
-	}
-	r := collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys}
-	if k.incident, err = in.write(ctx, x, k.dir, again(f, x.Level, &r), x.Config.Seed, s, p); err != nil {
-		k.incident = nil
-		fmt.Fprintf(e.stderr, "isovet: no incident was written: %v\n", err)
-	}
-}
-
-// linkSmallest writes the smallest history that still violates the level, and links it from the page.
-func linkSmallest(e *env, r *evidence.Result, s *shrink.Result, j *huntJSON) error {
-	note(s, j.History)
-	to := beside(j.History, ".small.jsonl")
-	if err := format.Write(to, s.H, auto, false); err != nil {
-		return err
-	}
-	j.Smallest = to
-	return e.writeFile(j.Report, func(w io.Writer) error {
-		return report.HTMLWith(w, j.History, r, report.HTMLOptions{Small: linkTo(j.Report, to)})
-	})
-}
-
-// sayHunt prints the outcome.
-func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
-	if asJSON {
-		return jsonLine(e.stdout, j)
-	}
-	if len(h.Rounds) == 0 {
-		return nil
-	}
-	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds,
-		j.Committed, h.Elapsed.Seconds())
-	if !h.Violated {
-		if j.Undecided > 0 {
-			what += fmt.Sprintf("; %d rounds undecided", j.Undecided)
-		}
-		_, err := fmt.Fprintf(e.stdout, "no violation of %s found: %s\n", j.Level, what)
-		return err
-	}
-	if err := report.Text(e.stdout, j.History, h.Last, report.TextOptions{}); err != nil {
-		return err
-	}
-	kept := fmt.Sprintf("%s, %s and %s", j.History, j.Report, j.Certificate)
-	if j.Smallest != "" {
-		kept += "; cut down in " + j.Smallest
-	}
-	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s\n  again: %s\n", what, kept, j.Command)
-	return err
-}
-
 // again is the command that begins with the round that found a violation. A database that was there already is left to
 // the reader: its URL may hold a password.
 func again(f *collectFlags, l level.Level, r *collect.Round) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
-		db = report.Quoted(f.cfg.DB[0])
+		db = f.cfg.DB[0]
 	}
-	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", report.Quoted(f.cfg.Workload)}
+	switch {
+	case r.Send == "":
+	case strings.Contains(db, "?"):
+		db += "&" + r.Send
+	default:
+		db += "?" + r.Send
+	}
+	if db != "URL" {
+		db = report.Quoted(db)
+	}
+	does, variant := f.cfg.Workload, f.cfg.Variant
+	if r.Workload != "" {
+		does, variant = r.Workload, r.Variant
+	}
+	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", report.Quoted(does)}
 	add := func(name, value string, set bool) {
 		if set {
 			words = append(words, "--"+name, value)
 		}
 	}
-	add("variant", f.cfg.Variant, f.cfg.Variant != "")
+	add("variant", variant, variant != "")
 	add("isolation", f.cfg.Isolation, f.cfg.Isolation != "")
 	add("keys", strconv.Itoa(r.Keys), r.Keys != 0)
 	add("ops", strconv.Itoa(f.cfg.Ops), f.cfg.Ops != 0)
 	add("values", strconv.Itoa(f.cfg.Values), f.cfg.Values != 0)
-	add("sessions", strconv.Itoa(f.cfg.Sessions), true)
-	add("txns", strconv.Itoa(f.cfg.Txns), true)
+	add("sessions", strconv.Itoa(f.cfg.Sessions), f.cfg.Sessions != 0)
+	add("txns", strconv.Itoa(f.cfg.Txns), f.cfg.Txns != 0)
 	add("think", f.cfg.Think.String(), f.cfg.Think != 0)
-	add("fault", f.fault, f.fault != "")
+	if r.Fault.Kind == collect.Schema { // the hunt's own perhaps
+		add("fault", r.Fault.String(), true)
+	} else {
+		add("fault", f.fault, f.fault != "")
+	}
+	add("fault-script", report.Quoted(f.cfg.Fault.Program), f.cfg.Fault.Program != "")
 	if f.cfg.Timestamps {
 		words = append(words, "--timestamps")
 	}

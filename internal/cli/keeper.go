@@ -264,8 +264,8 @@ func (k *keeper) follow(ctx context.Context) error {
 			switch k.cmd.ProcessState.String() {
 			case "signal: " + os.Kill.String():
 				return errKilled
-			case "signal: " + os.Interrupt.String(), "signal: terminated": // before it could ignore them
-				return errInterrupted
+			case "signal: " + os.Interrupt.String(), "signal: terminated", "signal: hangup":
+				return errInterrupted // before it could ignore them
 			}
 			<-k.crash.done
 			if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,

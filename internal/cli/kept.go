@@ -59,7 +59,7 @@ func newKept(interrupted func()) *kept {
 		_ = debug.SetCrashOutput(f, debug.CrashOptions{})
 		f.Close()
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the keeper's
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the keeper's
 	go func() {
 		var b [1]byte
 		for {

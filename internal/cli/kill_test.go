@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,11 +19,9 @@ import (
 	"isovet/internal/histtest"
 )
 
-// TestKilled: a run that is killed at any moment leaves what the clients had answers for, and check takes it.
-func TestKilled(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no kill -9")
-	}
+// isovetProgram is a link to this test's own program, which is isovet under that name.
+func isovetProgram(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +30,15 @@ func TestKilled(t *testing.T) {
 	if err := os.Symlink(self, isovet); err != nil {
 		t.Fatal(err)
 	}
+	return isovet
+}
+
+// TestKilled: a run that is killed at any moment leaves what the clients had answers for, and check takes it.
+func TestKilled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no kill -9")
+	}
+	isovet := isovetProgram(t)
 	runs := histtest.Long(3, 24)
 	rng := rand.New(rand.NewPCG(1, 9))
 	for i := range runs {
@@ -47,6 +55,7 @@ func TestKilled(t *testing.T) {
 		var said bytes.Buffer
 		run := exec.Command(isovet, "collect", "--db", db, "--workload", workload, "--sessions", "8", "--for", "1m",
 			"-o", out)
+		run.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // for what it cannot remove
 		run.Stderr = &said
 		if i%2 == 1 {
 			run.Args[1] = "hunt"
@@ -93,14 +102,7 @@ func TestSignalTwice(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no SIGTERM")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	isovet := filepath.Join(t.TempDir(), "isovet")
-	if err := os.Symlink(self, isovet); err != nil {
-		t.Fatal(err)
-	}
+	isovet := isovetProgram(t)
 	out := filepath.Join(t.TempDir(), "h.jsonl")
 	run := exec.Command(isovet, "collect", "--db", "sqlite:", "--workload", "smallbank", "--txns", "100000000", "-o",
 		out)
@@ -124,5 +126,58 @@ func TestSignalTwice(t *testing.T) {
 	}
 	if _, err := os.Stat(out); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNothingLeft: of a run that is asked to end, by whatever signal, no temporary file is left.
+func TestNothingLeft(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no SIGTERM")
+	}
+	isovet := isovetProgram(t)
+	dbs := []string{"sqlite:"}
+	if os.Getenv("ISOVET_SERVERS") != "" {
+		dbs = append(dbs, "postgres:start")
+	}
+	for _, db := range dbs {
+		for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+			if signal.Ignored(sig) {
+				t.Logf("NOT TESTED: %v, which this process was started to ignore, as under nohup", sig)
+				continue
+			}
+			command := [][]string{{"collect"}, {"hunt", "--level", "serializable"}}[i%2]
+			temp, out := t.TempDir(), filepath.Join(t.TempDir(), "h.jsonl")
+			for _, dir := range []string{temp, filepath.Dir(temp)} { // servers have users of their own
+				if err := os.Chmod(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := exec.Command(isovet, append(command, "--db", db, "--workload", "smallbank", "--for", "1m", "-o",
+				out)...)
+			run.Env = append(os.Environ(), "TMPDIR="+temp)
+			var said bytes.Buffer
+			run.Stderr = &said
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+				if st, err := os.Stat(out + partialEnding); err == nil && (st.Size() > 2000 || db != "sqlite:") {
+					break
+				}
+			}
+			if found, err := os.ReadDir(temp); err != nil || len(found) == 0 {
+				t.Errorf("%s: no temporary folder while it runs: %v\n%s", db, err, said.String())
+			}
+			if err := run.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			run.Wait()
+			if s := run.ProcessState.ExitCode(); s != statusInterrupted {
+				t.Errorf("%s, %v: status %d; expected %d\n%s", db, sig, s, statusInterrupted, said.String())
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("%s, %v: left %v, %v", db, sig, left, err)
+			}
+		}
 	}
 }

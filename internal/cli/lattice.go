@@ -44,10 +44,15 @@ func (v latticeValue) Set(s string) error {
 // runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
 func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	switch {
-	case f.checker != auto || f.solver != "":
-		return usagef("--level all takes the checker of each level; leave --checker and --solver out")
-	case f.dot != "" || f.certificate != "" || f.shrunk != "":
-		return usagef("--dot, --certificate and --shrink are of one level; leave them out with --level all")
+	case f.checker == auto && (f.solver != "" || f.theory != ""):
+		return usagef("--level all takes the checker of each level; add --checker, or leave --solver and --theory out")
+	case f.checker != auto && trustsTimestamps(f.checker):
+		return usagef("checker %s's verdicts are about timestamps, of which no level follows from another; leave "+
+			"--level all out", f.checker)
+	case f.ignore || f.profileName != "":
+		return usagef("--ignore-predicates and --profile are of one level; leave them out with --level all")
+	case f.dot != "" || f.certificate != "" || f.proof != "" || f.shrunk != "":
+		return usagef("--dot, --certificate, --proof and --shrink are of one level; leave them out with --level all")
 	}
 	if f.limits.timeout < 0 {
 		return usagef("--timeout %v is negative", f.limits.timeout)
@@ -56,7 +61,16 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 		return usagef("--json and --output %s are two outputs; leave one out", f.output)
 	}
 	f.json = f.json || f.output == "json"
+	if err := f.validatePipeline(); err != nil {
+		return err
+	}
 	return f.around(e, len(args), len(level.All()), func() (tally, error) { return f.latticeAll(ctx, e, args) })
+}
+
+// trustsTimestamps reports whether a checker's verdicts are about database timestamps.
+func trustsTimestamps(checker string) bool {
+	c, err := check.ByName(checker)
+	return err == nil && c.Info().Timestamps
 }
 
 // latticeAll checks histories one after the other, and returns what they come to.
@@ -169,11 +183,20 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 		}
 		loaded.Store(int64(time.Since(start)))
 		set("checking")
-		return check.RunLattice(ctx, h, check.Options{ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done,
-			total int) {
+		o := f.options(level.Serializable, nil)
+		o.Progress = func(s string, done, total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
-		}}, func(l *check.Lattice) { soFar.Store(l) })
+		}
+		partial := func(l *check.Lattice) { soFar.Store(l) }
+		if f.checker == auto {
+			return check.RunLattice(ctx, h, o, partial)
+		}
+		c, err := check.ByName(f.checker)
+		if err != nil {
+			return nil, err
+		}
+		return check.RunLatticeBy(ctx, c, h, o, partial)
 	})
 	load = time.Duration(loaded.Load())
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {

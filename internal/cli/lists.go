@@ -16,17 +16,18 @@ type listItem struct {
 	Paper    string   `json:"paper,omitempty"`
 	Levels   []string `json:"levels,omitempty"`
 	short    []string
-	Solvers  []string `json:"solvers,omitempty"`
-	Takes    *takes   `json:"takes,omitempty"`
-	Variants []string `json:"variants,omitempty"`
-	Keys     int      `json:"keys,omitempty"`
-	Scales   string   `json:"scales,omitempty"`
-	Ops      int      `json:"ops,omitempty"`
-	Zipf     float64  `json:"zipf,omitempty"`
-	Endings  []string `json:"endings,omitempty"`
-	Holds    []string `json:"holds,omitempty"`
-	Writes   *bool    `json:"writes,omitempty"`
-	Hidden   bool     `json:"hidden,omitempty"`
+	Solvers  []string            `json:"solvers,omitempty"`
+	Settings map[string][]string `json:"settings,omitempty"` // of a checker: the values, the default first
+	Takes    *takes              `json:"takes,omitempty"`
+	Variants []string            `json:"variants,omitempty"`
+	Keys     int                 `json:"keys,omitempty"`
+	Scales   string              `json:"scales,omitempty"`
+	Ops      int                 `json:"ops,omitempty"`
+	Zipf     float64             `json:"zipf,omitempty"`
+	Endings  []string            `json:"endings,omitempty"`
+	Holds    []string            `json:"holds,omitempty"`
+	Writes   *bool               `json:"writes,omitempty"`
+	Hidden   bool                `json:"hidden,omitempty"`
 }
 
 // takes is what a checker can take, as check.Takes says.
@@ -171,6 +172,12 @@ func newCheckers(e *env) *cobra.Command {
 				in := c.Info()
 				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers,
 					Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
+				if len(in.Settings) > 0 {
+					it.Settings = map[string][]string{}
+				}
+				for _, s := range in.Settings {
+					it.Settings[s.Name] = s.Values
+				}
 				for _, l := range in.Levels {
 					it.Levels = append(it.Levels, l.String())
 					it.short = append(it.short, l.ShortNames()[0])

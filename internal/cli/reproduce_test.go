@@ -10,7 +10,7 @@ import (
 // TestCommandLine: what results say of how they were made names no folder of the machine.
 func TestCommandLine(t *testing.T) {
 	for called, want := range map[string]string{
-		"/home/me/isovet bench reproduce vbox --out /home/me/r --quick": "isovet bench reproduce vbox --quick",
+		"/opt/new/isovet bench reproduce vbox --out /opt/new/r --quick": "isovet bench reproduce vbox --quick",
 		"isovet bench reproduce --out=r vbox":                           "isovet bench reproduce vbox",
 		"isovet bench reproduce speed --before /opt/old/isovet":         "isovet bench reproduce speed --before isovet",
 		"isovet bench reproduce speed --before=/opt/old/isovet --out":   "isovet bench reproduce speed --before=isovet",

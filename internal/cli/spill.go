@@ -83,6 +83,8 @@ func (f *checkFlags) validateSpill(e *env) error {
 	case f.shrunk != "":
 		return usagef("--shrink has no meaning out of core: the page and the certificate have the transactions that " +
 			"take part; leave it or --spill out")
+	case f.proof != "":
+		return usagef("--proof has no meaning out of core, where the kernel judges nothing; leave it or --spill out")
 	case f.limits.memory > 0 && f.limits.memory < leastSpill:
 		return usagef("--memory %s is too little for --spill; expected at least 32 MiB", bytesText(f.limits.memory))
 	}
@@ -186,6 +188,9 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		r.Stats = stats
 	}
 	r.Verdict, r.Reason = a.Verdict, a.Reason
+	if r.Verdict != evidence.Unknown {
+		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel judges no history that is checked out of core"
+	}
 	switch {
 	case a.Stamps.On:
 		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
@@ -215,7 +220,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 func (f *checkFlags) spillInstead(ctx context.Context, e *env, o outcome, i, n int) outcome {
 	r := o.result
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
-		f.checker != auto || f.all || f.solver != "" || f.shrunk != "" || e.engine != nil || ctx.Err() != nil ||
+		f.checker != auto || f.all || f.solver != "" || f.shrunk+f.proof != "" || e.engine != nil || ctx.Err() != nil ||
 		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
 		return o
 	}

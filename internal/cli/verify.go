@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/certify"
+	"isovet/certify/elaborate"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -23,6 +24,10 @@ type verifyFlags struct {
 	limits limits
 	json   bool
 	spill  string // a folder for files
+	kernel bool
+	proof  string // a file for isovet-kernel
+
+	kernelFile string // such a file, to be judged
 }
 
 func newVerify(e *env) *cobra.Command {
@@ -34,15 +39,31 @@ func newVerify(e *env) *cobra.Command {
 valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
 two files may be "-", standard input. The order of the two files does not matter.
 
+--kernel has the kernel judge it too: its rules are those of a development in Coq, with theorems that what they accept is
+so. --proof FILE writes what it judges, for the program isovet-kernel, extracted from that development. What the kernel
+has no words for is unknown (docs/trust.md).
+
 Exit status: 0 the certificate proves its verdict; 1 it does not; 2 verify could not decide that (a time-out, a memory
 bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing; 254 the
 certificate cannot be read, or belongs to another history.`,
-		Example:           "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
-		Args:              oneHistory(&f.from, "CERT", "HISTORY"),
+		Example: "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
+		Args: func(c *cobra.Command, args []string) error {
+			if f.kernelFile != "" {
+				return exactly()(c, args)
+			}
+			return oneHistory(&f.from, "CERT", "HISTORY")(c, args)
+		},
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
-			case args[0] == "-" && args[1] == "-":
+			case f.kernelFile != "" && f.limits.timeout >= 0:
+				for _, other := range []string{"kernel", "proof", "clock-skew", "format"} {
+					if c.Flags().Changed(other) {
+						return usagef("--kernel-file and --%s: the file is judged as it is", other)
+					}
+				}
+				return judgeFile(c.Context(), e, &f)
+			case f.kernelFile == "" && args[0] == "-" && args[1] == "-":
 				return usagef("standard input is named twice")
 			case f.skew < 0:
 				return usagef("--clock-skew %v is negative", f.skew)
@@ -59,7 +80,11 @@ certificate cannot be read, or belongs to another history.`,
 			if isCertificate(path) && !isCertificate(cert) {
 				cert, path = path, cert
 			}
-			if isLarge(cert) {
+			if f.kernel = f.kernel || f.proof != ""; isLarge(cert) {
+				if f.kernel {
+					return usagef("--kernel and --proof: %s is of a history that memory does not hold, which the "+
+						"kernel does not judge", cert)
+				}
 				return verifyLarge(c.Context(), e, &f, cert, path)
 			}
 			return runVerify(c.Context(), e, &f, cert, path)
@@ -70,6 +95,9 @@ certificate cannot be read, or belongs to another history.`,
 	fl.DurationVar(&f.skew, "clock-skew", 0, "what isovet check was given")
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long: unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: unknown")
+	fl.BoolVar(&f.kernel, "kernel", false, "have the kernel, whose rules are proven, judge it too (docs/trust.md)")
+	f.kernelFileFlag(c)
+	fl.StringVar(&f.proof, "proof", "", "write what the program isovet-kernel verifies to `FILE`; implies --kernel")
 	f.from.flags(c, "format", "the history")
 	f.from.togetherFlag(c)
 	f.spillFlags(c, e)
@@ -102,11 +130,12 @@ const (
 // verifyResult is what "isovet verify --json" prints.
 type verifyResult struct {
 	Certificate string `json:"certificate"`
-	History     string `json:"history"`
+	History     string `json:"history,omitempty"`
 	Level       string `json:"level,omitempty"`
 	Checker     string `json:"checker,omitempty"`
 	Verdict     string `json:"verdict,omitempty"` // of the certificate, once it is read
 	Certified   bool   `json:"certified"`
+	By          string `json:"by,omitempty"`     // with --kernel, once it is certified: kernel
 	Answer      string `json:"answer"`           // certified, refuted or unknown
 	Reason      string `json:"reason,omitempty"` // where it is not certified: why
 
@@ -148,6 +177,14 @@ func runVerify(ctx context.Context, e *env, f *verifyFlags, cert, path string) e
 		if errors.Is(err, certify.ErrStopped) {
 			return replayed{}, context.Cause(ctx)
 		}
+		if err == nil && f.kernel {
+			set("verifying " + cert + " by the kernel")
+			says, failed := f.byKernel(ctx, e, r)
+			if failed != nil {
+				return replayed{}, failed
+			}
+			err = says
+		}
 		return replayed{r, err}, nil
 	})
 	var stopped *stoppedError
@@ -157,6 +194,9 @@ func runVerify(ctx context.Context, e *env, f *verifyFlags, cert, path string) e
 		v.Level, v.Checker, v.Verdict = a.r.Label(), a.r.Checker, a.r.Verdict.String()
 		v.Notes = a.r.H.Notes
 		s = v.say(a.err)
+		if v.Certified && f.kernel {
+			v.By = evidence.ByKernel
+		}
 	case errors.As(err, &stopped):
 		v.Answer, v.Reason = unanswered, stopped.text
 		if s = statusUnknown; errors.Is(stopped, errInterrupted) {
@@ -180,6 +220,7 @@ type replayed struct {
 // say sets the answer from what the certifier says, and returns its exit status.
 func (v *verifyResult) say(err error) int {
 	var cannot *certify.Unsupported
+	var unspoken *elaborate.Unsupported
 	if err != nil {
 		v.Reason = err.Error()
 	}
@@ -187,7 +228,8 @@ func (v *verifyResult) say(err error) int {
 	case err == nil:
 		v.Answer, v.Certified = certified, true
 		return statusOK
-	case errors.Is(err, certify.ErrUnknown), errors.Is(err, certify.ErrGaveUp), errors.As(err, &cannot):
+	case errors.Is(err, certify.ErrUnknown), errors.Is(err, certify.ErrGaveUp), errors.As(err, &cannot),
+		errors.As(err, &unspoken):
 		v.Answer = unanswered
 		return statusUnknown
 	}
@@ -206,6 +248,9 @@ func (v *verifyResult) print(e *env, f *verifyFlags, r *evidence.Result) error {
 	var err error
 	switch v.Answer {
 	case certified:
+		if v.By == evidence.ByKernel {
+			says += ", by the kernel"
+		}
 		_, err = fmt.Fprintf(e.stdout, "%s: certified: %s\n", v.Certificate, says)
 	case refuted:
 		_, err = fmt.Fprintf(e.stdout, "%s: REFUTED: it does not prove that %s: %s\n", v.Certificate, says, v.Reason)

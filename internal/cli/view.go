@@ -41,12 +41,13 @@ it, step by step, with what is inferred and from what. It checks the history at 
 finds the smallest history that still shows one, which the browser saves.
 
 HISTORY is a file of any format that isovet reads (isovet formats); a native one (isovet convert h.jsonl h.ivh) is
-mapped and shown at once. CERT is a certificate (isovet check --certificate): it is replayed, and what it says is shown
+mapped and shown at once; of a large one of another format a native copy is made in TMPDIR, which is gone in the end.
+CERT is a certificate (isovet check --certificate): it is replayed, and what it says is shown
 first. HISTORY can also be the folder of isovet watch, with its incidents and their evidence, or a folder of results of
 isovet bench reproduce.
 
-Only this machine can reach the page, and only who has the address: it ends with a random token. view writes nothing.
-Ctrl-C ends it.
+Only this machine can reach the page, and only who has the address: it ends with a random token. view changes
+nothing. Ctrl-C ends it.
 
 Exit status: 0 ended by Ctrl-C; 254 and 255 as everywhere.`,
 		Example: `  isovet view --open h.jsonl

@@ -59,11 +59,11 @@ func newWatch(e *env) *cobra.Command {
 		Short: "Check transactions online, as they arrive",
 		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows
 and is rotated, an address to listen on for POST, a JetStream subject, or a topic of Kafka. It writes each transaction
-to a segment log before it acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. Every --checkpoint it
-writes down its state. If it is killed and started again on the same folder, it goes on from there with the rest of the
-log; no violation is lost or written twice. A folder keeps the
-checker, level, profile, clock skew and lateness that it began with. It is one process's at a time; another one refuses
-to begin, or waits (--standby). When its source has ended, a later run goes on.
+to a segment log before it acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it.
+Every --checkpoint it writes down its state. If it is killed and started again on the same folder, it goes on from there
+with the rest of the log; no violation is lost or written twice. A folder keeps the checker, level, profile, clock skew
+and lateness that it began with. It is one process's at a time; another one refuses to begin, or waits (--standby). When
+its source has ended, a later run goes on.
 
 --checker aion (the default) uses the database's timestamps, start_ts and commit_ts. --checker leopard uses client
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
@@ -80,7 +80,8 @@ late. After --idle without arrivals, everything that has arrived is final.
 Violations of one kind on one key, or of a kind on many keys, are an incident: FOLDER/violations.jsonl and standard
 output have the first of them in full, then a line each time that their number has doubled; FOLDER/incidents.jsonl has
 all incidents as they are now (--all-violations, --violations-max). Of the first of each incident FOLDER/evidence has a
-small history and a certificate, which isovet check and isovet verify take (--evidence).
+small history and a certificate, which isovet check and isovet verify take (--evidence); FOLDER/incidents has a folder
+of each for the maintainers of the database, as isovet incident writes them (--incident-folders).
 
 A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
@@ -88,7 +89,7 @@ line says that transactions of a session are missing, by their "seq". Without an
 what the first read of them shows (--attach).
 
 The work on keys can be divided: among goroutines (--shards; aion, leopard), and among processes that read one stream,
-each with a folder of its own (--shard 2/4; aion); isovet watch merge says what all of them have found. It is the same.
+each with a folder of its own (--shard 2/4; aion, leopard); isovet watch merge says what all have found. It is the same.
 
 Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
 
@@ -196,7 +197,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 			return nil, err
 		}
 		o.Lateness, o.Attach, o.Gate, o.Bounds = wait.Nanoseconds(), attach, gate, f.bounds()
-		o.Shards = division.Shards
+		o.Shards, o.Shard, o.Of, o.Folder = division.Shards, division.Shard, division.Of, f.state
 		if f.given("level") {
 			o.Level = &f.level
 		}
@@ -312,6 +313,15 @@ func (f *watchFlags) verdict(s *watch.Snapshot) int {
 	return statusViolation
 }
 
+// stoppedWatch is what becomes of a watch that a signal ends.
+func stoppedWatch(ctx context.Context, e *env) error {
+	if errors.Is(context.Cause(ctx), terminated{}) {
+		fmt.Fprintln(e.stderr, "isovet: ended by SIGTERM; the same command goes on where it was")
+		return nil
+	}
+	return &exitError{statusInterrupted, fmt.Errorf("interrupted; the same command goes on where it was")}
+}
+
 func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.state == "" {
 		return usagef("--state FOLDER is missing: it keeps the segment log and the violations")
@@ -358,8 +368,11 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var background safego.Group
 	defer background.Wait()
 	if f.metric != "" {
-		server, err := f.serve(&m, &incidents, log)
-		if err != nil {
+		server, err := f.serve(ctx, &m, &incidents, log)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return stoppedWatch(ctx, e)
+		case err != nil:
 			return err
 		}
 		defer func() { _ = server.Close() }() // nobody can be told any more
@@ -385,6 +398,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if !f.incidents.early {
 		suspect = nil
 	}
+	folders := incidentFolders{state: f.state, most: f.incidents.folders, of: &incidents, log: log,
+		check: checkFlags{skew: f.skew, atStart: f.atStart}}
+	folders.begin(ctx, &background)
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
 		Prepare: source.prepare, Open: source.open,
@@ -412,12 +428,10 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 			fmt.Fprintf(e.stderr, "isovet: %s: %s: %v\n", f.source.said(), f.source.place(place), err)
 		},
 	})
+	folders.end()
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), terminated{}):
-		fmt.Fprintln(e.stderr, "isovet: ended by SIGTERM; the same command goes on where it was")
-		return nil
 	case err != nil && ctx.Err() != nil:
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted; the same command goes on where it was")}
+		return stoppedWatch(ctx, e)
 	case err != nil:
 		return err
 	case broken != nil:

@@ -18,6 +18,8 @@ type incidentFlags struct {
 	max   int64
 	kept  int
 	early bool
+	// folders is how many incidents have one.
+	folders int
 }
 
 // minViolations is what the files of violations may take at least.
@@ -32,11 +34,16 @@ func (f *incidentFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.early, "suspects", false, "print reads that wait for a late writer, and what becomes of them")
 	fl.IntVar(&f.kept, "evidence", 100, "how many small histories of violations, with certificates, are kept in "+
 		"FOLDER/evidence; 0: none")
+	fl.IntVar(&f.folders, "incident-folders", 20, "how many folders for the database's maintainers, one an incident, "+
+		"are kept in FOLDER/incidents; 0: none")
 }
 
 func (f *incidentFlags) check() error {
 	if f.max < minViolations {
 		return usagef("--violations-max %v; expected %d at least", sizeValue{&f.max}, minViolations)
+	}
+	if f.folders < 0 {
+		return usagef("--incident-folders %d is negative", f.folders)
 	}
 	if f.kept < 0 {
 		return usagef("--evidence %d is negative", f.kept)

@@ -1,4 +1,5 @@
-// Package filelock takes a file for one process at a time.
+// Package filelock takes a file for one process at a time, and makes throw-away folders that the next process removes
+// where theirs was killed.
 package filelock
 
 import (

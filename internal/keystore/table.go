@@ -127,8 +127,8 @@ func (t *Table) Number(text []byte) (n uint32, made bool) {
 		t.state[n] = used
 		return n, false
 	}
-	if k := len(t.free); k > 0 {
-		n, t.free = t.free[k-1], t.free[:k-1]
+	if k, ok := t.reuse(); ok {
+		n = k
 		t.names[n], t.sums[n], t.was[n], t.state[n] = string(text), sum, 0, used
 	} else {
 		n = uint32(len(t.names))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"isovet/internal/bounds"
 	"isovet/internal/histtest"
 )
 
@@ -35,6 +36,9 @@ func (o *owner) evict(down int) (bool, error) {
 
 // TestTable: counts of random texts are those of a map, whatever lies on disk, and after a checkpoint too.
 func TestTable(t *testing.T) {
+	defer bounds.Set("keystore.fewNumbers", 8)()
+	defer bounds.Set("keystore.takenOf", 1)()
+	moved := 0
 	for seed := range uint64(histtest.Long(8, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		store := New(Options{Dir: filepath.Join(t.TempDir(), "keys"), Memory: 1 << 20})
@@ -89,6 +93,9 @@ func TestTable(t *testing.T) {
 				if _, err := o.evict(rng.IntN(50)); err != nil {
 					t.Fatal(err)
 				}
+				if seed%2 == 0 {
+					moved += o.compact(t)
+				}
 			}
 			if rng.IntN(100) == 0 && !store.Empty() {
 				dir := filepath.Join(t.TempDir(), "checkpoint")
@@ -132,6 +139,36 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if moved < 100 {
+		t.Errorf("%d texts have another number", moved)
+	}
+}
+
+// compact has the table compacted, and says how many texts have another number.
+func (o *owner) compact(t *testing.T) (moved int) {
+	was, live := o.t.Numbers(), o.t.Len()
+	fewer, err := o.t.Compact(o.save, func(n uint32) { o.count[n] = 0 }, func(n uint32, state []byte) error {
+		if o.pin[n] || int(n) >= was || o.count[n] != 0 {
+			t.Fatalf("%d is given, of %d; it has %d", n, was, o.count[n])
+		}
+		if moved++; len(state) == 0 {
+			return nil
+		}
+		return o.load(n, state)
+	})
+	is := o.t.Numbers()
+	if err != nil || fewer != (is < was) || o.t.Len() != live || is > was {
+		t.Fatalf("%v: %d numbers, %t, %d were", err, is, fewer, was)
+	}
+	if fewer {
+		o.count = o.count[:is]
+	}
+	for n, pinned := range o.pin {
+		if pinned && int(n) >= is {
+			t.Fatalf("%d is pinned, and there are %d", n, is)
+		}
+	}
+	return moved
 }
 
 // TestFilter: nothing that was added is missed, and of what was not most is.

@@ -46,7 +46,23 @@ func afterNext() {
 // sentinel is larger than what the runtime packs together with others.
 type sentinel struct{ _ [4]*byte }
 
+// fixed says that the percentage is someone's choice.
+var fixed atomic.Bool
+
+// Fix sets the percentage for measurements that vary it, and keeps it until the function that it returns is called.
+func Fix(percent int) (usual func()) {
+	fixed.Store(true)
+	old := debug.SetGCPercent(percent)
+	return func() {
+		debug.SetGCPercent(old)
+		fixed.Store(false)
+	}
+}
+
 func tune() {
+	if fixed.Load() {
+		return
+	}
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"}, {Name: "/cpu/classes/user:cpu-seconds"}}
 	metrics.Read(s)

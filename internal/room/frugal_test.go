@@ -44,3 +44,18 @@ func TestFrugal(t *testing.T) {
 	large = nil
 	becomes(smallPercent)
 }
+
+// TestFix: what is measured at a percentage is collected at that, whatever Frugal would have.
+func TestFix(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	usual := Fix(7)
+	tune()
+	if got := debug.SetGCPercent(7); got != 7 {
+		t.Errorf("the percentage is %d, not what was fixed", got)
+	}
+	usual()
+	if got := debug.SetGCPercent(100); got != 100 || fixed.Load() {
+		t.Errorf("afterwards the percentage is %d", got)
+	}
+}

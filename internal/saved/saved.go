@@ -1,5 +1,6 @@
 // Package saved reads back what was saved of a judge's keys and sessions as bytes: numbers one behind the other.
-// Damaged bytes are told, and no count is greater than what they can have.
+// Damaged bytes are told, and no count is greater than what they can have. And it makes arrays shorter in which there
+// were more of them.
 package saved
 
 import "encoding/binary"
@@ -68,4 +69,23 @@ func (r *Reader) skip(n int) {
 		return
 	}
 	r.B = r.B[n:]
+}
+
+// Shorter is the first n of a slice, in an array of their own where the one that they had was more than twice as long.
+func Shorter[T any](s []T, n int) []T {
+	if n >= len(s) {
+		return s
+	}
+	if s = s[:n]; 2*n < cap(s) {
+		s = append(make([]T, 0, n), s...)
+	}
+	return s
+}
+
+// Spare is a slice that is used again, for n elements or more, empty; none where it has room for far more.
+func Spare[T any](s []T, n int) []T {
+	if cap(s) > 8*n+1<<17 {
+		return nil
+	}
+	return s[:0]
 }

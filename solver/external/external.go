@@ -1,5 +1,5 @@
-// Package external has formulas solved by another program: a SAT solver that reads DIMACS, or one that knows acyclic
-// graphs and reads MonoSAT's GNF.
+// Package external has formulas solved by another program: a SAT solver that reads DIMACS, one that knows acyclic
+// graphs and reads MonoSAT's GNF, or one that knows differences of numbers and reads SMT-LIB.
 //
 // # Programs
 //
@@ -7,8 +7,8 @@
 // standard input, where the last argument is "-". Its answer is looked for in the file named {out}, if the arguments
 // name one, and on standard output: a line with SATISFIABLE, SAT, UNSATISFIABLE or UNSAT, with or without the "s " of
 // the SAT competitions; a model as lines of numbers, with or without their "v ". Where there is no such line, the exit
-// status decides, 10 or 20. What some programs need is added by their names: minisat and glucose write models into a
-// file only, monosat prints one only with -witness.
+// status decides, 10 or 20. Of SMT-LIB the answer is sat or unsat, and the model define-funs. What some programs need
+// is added by their names: minisat and glucose write models into a file only, monosat prints one only with -witness.
 //
 // A program may be wrong. Its models are checked against the clauses here, and against the graph by the caller; a
 // refutation is explained, and certified, without it.
@@ -17,7 +17,7 @@
 //
 //   - external.go: the command line, running it, its answer
 //   - backend.go: a program as solver.Backend, by DIMACS
-//   - gnf.go: formulas with a graph, as text
+//   - gnf.go, smt.go: formulas with a graph, as text
 //
 // Experimental: this package may still change.
 package external
@@ -45,6 +45,7 @@ type Format uint8
 const (
 	DIMACS Format = iota
 	GNF           // MonoSAT's: DIMACS with graphs
+	SMT           // SMT-LIB 2, nodes as numbers
 )
 
 // Program is a solver to run.
@@ -60,11 +61,14 @@ const (
 	Auto        = "external:"        // the format follows from the program's name
 	ForceDIMACS = "external-dimacs:" // DIMACS
 	ForceGNF    = "external-gnf:"    // GNF
+	ForceSMT    = "external-smt2:"   // SMT-LIB 2
 )
 
 // Is reports whether a solver's name names a program.
 func Is(name string) bool {
-	return strings.HasPrefix(name, Auto) || strings.HasPrefix(name, ForceDIMACS) || strings.HasPrefix(name, ForceGNF)
+	return slices.ContainsFunc([]string{Auto, ForceDIMACS, ForceGNF, ForceSMT}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // ErrNotFound says that a program is not on the PATH.
@@ -74,13 +78,16 @@ var ErrNotFound = errors.New("no such program on the PATH")
 var dimacsNames = []string{"minisat", "glucose", "kissat", "cadical", "lingeling", "cryptominisat", "picosat", "gini",
 	"maplesat", "sat4j"}
 
+// smtNames are programs known to read SMT-LIB.
+var smtNames = []string{"z3", "cvc4", "cvc5", "yices", "mathsat", "opensmt"}
+
 // Parse reads a solver's name: a prefix, then a command line, split at blanks.
 func Parse(name string) (*Program, error) {
 	prefix, command, _ := strings.Cut(name, ":")
 	words := strings.Fields(command)
 	if !Is(name) || len(words) == 0 {
-		return nil, fmt.Errorf("solver %q; expected %sCOMMAND, %sCOMMAND or %sCOMMAND", name, Auto, ForceDIMACS,
-			ForceGNF)
+		return nil, fmt.Errorf("solver %q; expected %sCOMMAND, %sCOMMAND, %sCOMMAND or %sCOMMAND", name, Auto,
+			ForceDIMACS, ForceGNF, ForceSMT)
 	}
 	p := &Program{Name: name, Args: words[1:]}
 	base := strings.ToLower(filepath.Base(words[0]))
@@ -88,8 +95,14 @@ func Parse(name string) (*Program, error) {
 	switch prefix + ":" {
 	case ForceGNF:
 		p.Format = GNF
+	case ForceSMT:
+		p.Format = SMT
 	case Auto:
-		if !slices.ContainsFunc(dimacsNames, known) {
+		switch {
+		case slices.ContainsFunc(dimacsNames, known), known("z3") && slices.Contains(p.Args, "-dimacs"):
+		case slices.ContainsFunc(smtNames, known):
+			p.Format = SMT
+		default:
 			p.Format = GNF
 		}
 	}
@@ -131,6 +144,9 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	}
 	defer os.RemoveAll(dir)
 	in, out := filepath.Join(dir, "in.cnf"), filepath.Join(dir, "out.txt")
+	if p.Format == SMT {
+		in = filepath.Join(dir, "in.smt2") // programs of several languages go by it
+	}
 	f, err := os.Create(in)
 	if err != nil {
 		return model{}, err
@@ -168,7 +184,8 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		if !ok {
 			return model{}, fmt.Errorf("%s: %w", p.Name, ran)
 		}
-		if exit = e.ExitCode(); exit != 10 && exit != 20 {
+		// That there is no model after unsat makes some programs end with 1.
+		if exit = e.ExitCode(); exit != 10 && exit != 20 && (p.Format != SMT || exit != 1) {
 			return model{}, fmt.Errorf("%s: %w: %s", p.Name, ran, lastLine(stderr.String()+stdout.String()))
 		}
 	}
@@ -176,7 +193,11 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	if b, err := os.ReadFile(out); err == nil {
 		text += "\n" + string(b)
 	}
-	m, err := parse(text)
+	read := parse
+	if p.Format == SMT {
+		read = parseSMT
+	}
+	m, err := read(text)
 	if err != nil {
 		return model{}, fmt.Errorf("%s: %w", p.Name, err)
 	}
@@ -191,6 +212,26 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		}
 	}
 	return m, nil
+}
+
+// ParseAnswer reads an answer that a program gave by itself: as a program's output, or a model in SMT-LIB's form with
+// variables v1, v2, …, as packages encode and external number them. The literals are true ones.
+func ParseAnswer(text string) (solver.Status, []solver.Lit, error) {
+	if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); strings.TrimSpace(first) == "unsat" {
+		return solver.Unsat, nil, nil // of SMT-LIB; what follows is an error, that there is no model
+	}
+	if strings.Contains(text, "define-fun") {
+		lits, err := definitions(text)
+		if err != nil {
+			return solver.Unknown, nil, err
+		}
+		return solver.Sat, lits, nil
+	}
+	m, err := parse(text)
+	if err == nil && m.status == solver.Unknown && len(m.lits) > 0 {
+		m.status = solver.Sat // a model alone
+	}
+	return m.status, m.lits, err
 }
 
 // parse reads what a program says.

@@ -3,6 +3,7 @@ package external_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -122,6 +123,51 @@ acyclic 0 7
 	}
 }
 
+// TestSMT: the text, answers, and what is no answer.
+func TestSMT(t *testing.T) {
+	g := &external.Graph{Vars: 2, Clauses: [][]solver.Lit{{solver.Pos(0), solver.Neg(1)}, {solver.Pos(1)}}, Nodes: 3,
+		Known: [][2]int32{{0, 1}},
+		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Neg(1)}}}
+	var b strings.Builder
+	if err := external.WriteSMT(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	want := `(set-logic QF_IDL)
+(set-option :produce-models true)
+(declare-fun v1 () Bool)
+(declare-fun v2 () Bool)
+(declare-fun n0 () Int)
+(declare-fun n1 () Int)
+(declare-fun n2 () Int)
+(assert (or false v1 (not v2)))
+(assert (or false v2))
+(assert (< n0 n1))
+(assert (=> v1 (< n1 n2)))
+(assert (=> (not v2) (< n2 n0)))
+(check-sat)
+(get-model)
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	p := program(t, external.ForceSMT, "competition", "")
+	status, model, err := g.Solve(t.Context(), p)
+	if err != nil || status != solver.Sat || len(model) != 2 || !model[0] || !model[1] {
+		t.Errorf("%v, %v, %v; want true, true", status, model, err)
+	}
+	g.Edges[1].Lit = solver.Pos(1) // 0, 1, 2 and back
+	if status, _, err := g.Solve(t.Context(), p); err != nil || status != solver.Unsat {
+		t.Errorf("%v, %v; want unsatisfiable", status, err)
+	}
+	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither sat nor unsat",
+		"all-false": "does not satisfy clause 2 of 2"} {
+		if _, _, err := g.Solve(t.Context(), program(t, external.ForceSMT, mode, "")); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", mode, err, want)
+		}
+	}
+}
+
 // TestBadPrograms: crashes, silence, wrong models and programs that do not end are errors, not answers.
 func TestBadPrograms(t *testing.T) {
 	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither SATISFIABLE nor",
@@ -167,6 +213,9 @@ func TestParse(t *testing.T) {
 		"monosat":               {external.GNF, "-witness {in}"},
 		"monosat -witness {in}": {external.GNF, "-witness {in}"},
 		"anything --file={in}":  {external.GNF, "--file={in}"},
+		"z3":                    {external.SMT, "{in}"},
+		"z3 -dimacs":            {external.DIMACS, "-dimacs {in}"},
+		"cvc5 --stats":          {external.SMT, "--stats {in}"},
 	} {
 		name, _, _ := strings.Cut(command, " ")
 		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -175,6 +224,36 @@ func TestParse(t *testing.T) {
 		p, err := external.Parse("external:" + command)
 		if err != nil || p.Format != want.format || strings.Join(p.Args, " ") != want.args {
 			t.Errorf("%s: %+v, %v; want %+v", command, p, err, want)
+		}
+	}
+}
+
+// TestParseAnswer: what solvers print by themselves, in the forms of SAT competitions, MiniSat and SMT-LIB.
+func TestParseAnswer(t *testing.T) {
+	for text, want := range map[string]string{
+		"c x\ns SATISFIABLE\nv 1 -2\nv 3 0\n": "sat [1 -2 3]",
+		"SAT\n1 -2 0\n":                       "sat [1 -2]",
+		"1 -2 0\n":                            "sat [1 -2]",
+		"s UNSATISFIABLE\n":                   "unsat []",
+		"UNSAT\n":                             "unsat []",
+		"unsat\n(error \"line 9: model is not available\")": "unsat []",
+		"sat\n(\n  (define-fun v2 () Bool\n    false)\n  (define-fun n0 () Int\n    7)\n" +
+			"  (define-fun v1 () Bool true)\n)\n": "sat [-2 1]",
+		"":                                     "unknown []",
+		"sat\n((define-fun v0 () Bool true))":  "error",
+		"sat\n((define-fun v1 () Bool maybe))": "error",
+	} {
+		status, lits, err := external.ParseAnswer(text)
+		var numbers []int
+		for _, l := range lits {
+			numbers = append(numbers, l.Dimacs())
+		}
+		got := strings.ToLower(fmt.Sprint(status)) + " " + fmt.Sprint(numbers)
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 }

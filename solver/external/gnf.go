@@ -72,7 +72,11 @@ func WriteGNF(w io.Writer, g *Graph) error {
 // Solve runs the program on the graph. The model, of the formula's own variables, satisfies the clauses; that the graph
 // is acyclic is the program's word.
 func (g *Graph) Solve(ctx context.Context, p *Program) (solver.Status, []bool, error) {
-	m, err := p.run(ctx, func(w io.Writer) error { return WriteGNF(w, g) })
+	write := WriteGNF
+	if p.Format == SMT {
+		write = WriteSMT
+	}
+	m, err := p.run(ctx, func(w io.Writer) error { return write(w, g) })
 	if err != nil || m.status != solver.Sat {
 		return m.status, nil, err
 	}

@@ -213,8 +213,8 @@ export class Timeline {
     }
     const odd = o.aborted.map((v, i) => v + o.unknown[i]);
     svg.append(sv("path", {class: "area", d: path(all, low, load - 6, top)}), sv("path", {class: "area odd", d: path(odd, low, load - 6, top)}));
-    const per = this.h.axis === "time" ? ` per ${span(this.h.span / n)}` : "";
-    [[`≤ ${count(top)} txns`, 12], [per.trim(), 26], ["not committed", 40]].forEach(([text, y], i) => {
+    const per = this.h.axis === "time" ? `per ${span(Number((this.h.span / n).toPrecision(2)))}` : "";
+    [[`≤ ${count(top)} txns`, 12], [per, 26], ["not committed", 40]].forEach(([text, y], i) => {
       if (text && (i < 2 || odd.some(v => v))) svg.append(sv("text", {class: "axis", x: 4, y: TOP + y}, clip(text, Math.floor((this.gutter - 4) / CHAR))));
     });
     if (odd.some(v => v)) svg.append(sv("rect", {class: "area odd", x: 4, y: TOP + 45, width: this.gutter - 14, height: 4}));

@@ -166,6 +166,10 @@ func (e *Engine) LoadKey(key uint32, state []byte) error {
 	return nil
 }
 
+// TrimKeys forgets the room of keys from a number on, which have been dropped, and TrimSessions that of sessions.
+func (e *Engine) TrimKeys(n int)     { e.cells = saved.Shorter(e.cells, n) }
+func (e *Engine) TrimSessions(n int) { e.sess = saved.Shorter(e.sess, n) }
+
 // DropKey forgets a key, which is in no use.
 func (e *Engine) DropKey(key uint32) { e.cells[key] = cell{head: none} }
 

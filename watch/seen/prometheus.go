@@ -94,8 +94,9 @@ var always = []metric{
 		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.CheckpointBytes) }},
 	{"memory_bytes", prometheus.GaugeValue, "Memory that the program has from the system.",
 		func(*watch.Snapshot, time.Time) float64 { return memory() }},
-	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, and the source is there.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.Ready) }},
+	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, the source is there, and lines are " +
+		"taken.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return one(notReady(s) == "") }},
 	{"part", prometheus.GaugeValue, "Which part of the stream is judged here, from 1, of several processes'.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return some(s.Part) }},
 	{"parts", prometheus.GaugeValue, "How many parts there are.",

@@ -107,6 +107,8 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 type Options struct {
 	JSON     bool   // the notation
 	RealTime string // what real time is told by: "time", "index", "none", or else what fits
+	// Told, if set, is told by Batches now and then how much of its work it has done; an error ends it.
+	Told func(done, total int64) error
 }
 
 // event is one operation of the file.
@@ -206,6 +208,12 @@ type reader struct {
 	byTime     bool
 	indexed    bool // all have an index, and in order
 	versions   int  // values that have a version
+
+	// Of a file that is read in batches: sink takes each operation in place of events, which begin with operation
+	// number base; made is how many transactions there were in the batches before b.
+	sink       func(e *event) error
+	base, made int64
+	settled    bool // a part of the operations has told the model
 
 	b     *history.Builder
 	forms []form

@@ -230,7 +230,9 @@ func (r *reader) log() (*history.History, error) {
 					quote(text[l.value:]) + "; expected a value in EDN"}
 			}
 		}
-		r.add(e)
+		if err := r.add(e); err != nil {
+			return nil, err
+		}
 	}
 	r.s.Data = data
 	if len(r.events) == 0 && r.noClient == 0 {

@@ -34,10 +34,11 @@ func (r *reader) choose() error {
 		} else if micro {
 			if appends {
 				r.model = listModel
-				r.b.Meta.Lists = true
+				r.b.Meta.Lists, r.settled = true, true
 				return nil
 			}
 			if !lists && i > 1<<8 {
+				r.settled = true
 				break // micro-operations throughout, and no lists
 			}
 			continue

@@ -244,11 +244,16 @@ func (r *reader) txns() error {
 			r.b.Reserve(int(more*float64(r.b.NumTxns())), int(more*float64(r.b.NumOps())))
 		}
 	}
+	r.sayVersions(r.b.Note)
+	return nil
+}
+
+// sayVersions notes the values that had a version.
+func (r *reader) sayVersions(note func(kind string, n int, format string, args ...any)) {
 	if r.versions > 0 {
-		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
+		note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
 			"looked at", plural(r.versions, "value comes", "values come"))
 	}
-	return nil
 }
 
 // txn adds a transaction: invocation first and completion last, either of which may be missing (-1).
@@ -305,8 +310,11 @@ func (r *reader) txn(first, last int32) error {
 	if e.process != noProcess {
 		h.HasSess, h.Session = true, e.process
 	}
-	if r.indexed {
+	switch {
+	case r.indexed:
 		h.HasID, h.ID = true, e.index
+	case r.made > 0:
+		h.HasID, h.ID = true, r.made+int64(r.b.NumTxns())
 	}
 	h.Line = e.line
 	r.b.EndTxn(h)
@@ -394,5 +402,5 @@ func (r *reader) time(i int32) int64 {
 	case r.indexed:
 		return e.index
 	}
-	return int64(i)
+	return r.base + int64(i)
 }

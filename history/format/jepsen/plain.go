@@ -10,7 +10,7 @@ import (
 // beside them, which read everything, take over at the same place.
 
 // plainEvent reads an operation that is a map; t is its bracket.
-func (r *reader) plainEvent(t edn.Token) bool {
+func (r *reader) plainEvent(t edn.Token) (done bool, err error) {
 	p := r.s.Plain()
 	e := newEvent(t.Pos)
 	typed := false
@@ -21,7 +21,7 @@ func (r *reader) plainEvent(t edn.Token) bool {
 				break
 			}
 			if name, ok = p.Word(); !ok {
-				return false
+				return false, nil
 			}
 		}
 		switch string(name) {
@@ -40,7 +40,7 @@ func (r *reader) plainEvent(t edn.Token) bool {
 			var f []byte
 			if f, ok = p.Word(); ok {
 				if e.f, ok = fnNamed(f); !ok {
-					return false
+					return false, nil
 				}
 			}
 		case "value":
@@ -58,20 +58,19 @@ func (r *reader) plainEvent(t edn.Token) bool {
 		case "commit-timestamp":
 			e.end, ok = plainInteger(&p)
 		case "client", "history":
-			return false
+			return false, nil
 		default:
 			ok = p.Skip()
 		}
 		if !ok {
-			return false
+			return false, nil
 		}
 	}
 	if !typed {
-		return false
+		return false, nil
 	}
 	r.s.WentOut(&p)
-	r.add(e)
-	return true
+	return true, r.add(e)
 }
 
 // plainInteger reads an integer, or nil, which is none.

@@ -47,7 +47,11 @@ func (r *reader) operations(t edn.Token, end edn.Kind) (err error) {
 		case t.Kind == end:
 			return nil
 		case t.OpensMap():
-			if !r.plain || !r.plainEvent(t) {
+			done := false
+			if r.plain {
+				done, err = r.plainEvent(t)
+			}
+			if !done && err == nil {
 				err = r.event(t)
 			}
 		case t.Opens():
@@ -123,7 +127,7 @@ func (r *reader) event(t edn.Token) error {
 			if v, err = r.s.Next(); err != nil {
 				return err
 			}
-			if !v.Opens() || typed || r.wrapped || len(r.events) > 0 {
+			if !v.Opens() || typed || r.wrapped || r.base > 0 || len(r.events) > 0 {
 				err = r.s.SkipRest(v)
 				break
 			}
@@ -148,8 +152,7 @@ func (r *reader) event(t edn.Token) error {
 	if !typed {
 		return r.s.Errorf(t.Pos, "type", "missing; expected invoke, ok, fail or info")
 	}
-	r.add(e)
-	return nil
+	return r.add(e)
 }
 
 // vector reads one operation that is a vector, as Knossos had them first: [process type f value error]; t is its
@@ -195,20 +198,24 @@ func (r *reader) vector(t, process edn.Token) error {
 		r.noClient++
 		return nil
 	}
-	r.add(e)
-	return nil
+	return r.add(e)
 }
 
 // add adds an operation of a client.
-func (r *reader) add(e event) {
+func (r *reader) add(e event) error {
 	if e.line == 0 {
 		e.line = uint32(r.s.Line(e.pos))
 	}
 	r.used[e.f] = true
+	if r.sink != nil {
+		r.base++
+		return r.sink(&e)
+	}
 	if n := len(r.events); n == cap(r.events) && n >= 1<<10 {
 		r.events = slices.Grow(r.events, int(float64(n)*1.05*float64(r.size)/float64(max(e.pos, 1)))-n+1<<10)
 	}
 	r.events = append(r.events, e)
+	return nil
 }
 
 // process reads who did it; false: no client.

@@ -28,6 +28,8 @@ import (
 //	hang          never ends by itself
 //	all-false     satisfiable by the model of all zeros, whatever the input
 //	unsat         unsatisfiable, whatever the input
+//
+// An input whose name ends in .smt2 is answered as SMT-LIB has it.
 const Variable = "ISOVET_FAKE_SOLVER"
 
 // Main does nothing unless the environment makes this program a solver; then it solves, and ends the program.
@@ -46,6 +48,13 @@ func Main() {
 }
 
 func run(mode string, args []string) (int, error) {
+	inSMT := len(args) > 0 && strings.HasSuffix(args[0], ".smt2")
+	if inSMT && mode == "unsat" {
+		return saySMT(nil, 0), nil
+	}
+	if inSMT && mode == "all-false" {
+		return saySMT([]int{-1}, 1), nil
+	}
 	switch mode {
 	case "crash":
 		return 0, fmt.Errorf("out of cheese")
@@ -73,9 +82,19 @@ func run(mode string, args []string) (int, error) {
 		defer f.Close()
 		in = f
 	}
+	vars := 0
+	if inSMT {
+		var err error
+		if in, vars, err = smt(in); err != nil {
+			return 0, err
+		}
+	}
 	model, err := solve(in)
 	if err != nil {
 		return 0, err
+	}
+	if inSMT {
+		return saySMT(model, vars), nil
 	}
 	word, code := "UNSATISFIABLE", 20
 	if model != nil {

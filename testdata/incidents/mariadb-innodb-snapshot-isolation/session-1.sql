@@ -7,11 +7,9 @@ set session transaction isolation level repeatable read;
 
 begin; -- 1
 
-select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 6 and c_paid = 0 order by k; -- 2
--- gave: 1 row: (k=156, u=0, customer=6, amount=1, paid=0)
+select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 32 and c_paid = 0 order by k for update; -- 2
+update isovet_t0 set u = 1, c_paid = 1 + 0 * k where k in (507);
+-- gave: 1 row: (k=507, u=0, customer=32, amount=3, paid=0)
 
--- wait until session 3 has done 8
-select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 6 and c_paid = 0 order by k for update; -- 9
--- gave: no row
-
-commit; -- 10
+-- wait until session 2 has sent 7, which waits
+commit; -- 8

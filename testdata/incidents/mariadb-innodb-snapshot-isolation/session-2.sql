@@ -8,8 +8,13 @@ set session transaction isolation level repeatable read;
 -- wait until session 1 has done 2
 begin; -- 3
 
-select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 6 and c_paid = 0 order by k for update; -- 4
-update isovet_t0 set u = 1, c_paid = 1 + 0 * k where k in (156);
--- gave: 1 row: (k=156, u=0, customer=6, amount=1, paid=0)
+select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 32 and c_paid = 0 order by k; -- 4
+-- gave: 1 row: (k=507, u=0, customer=32, amount=3, paid=0)
 
-commit; -- 5
+-- wait until session 3 has sent 6, which waits
+select k, u, c_customer, c_amount, c_paid from isovet_t0 where c_customer = 32 and c_paid = 0 order by k for update; -- 7
+-- this statement waits; it is answered after 9: go on with the other sessions meanwhile
+-- gave: no row
+
+-- wait until session 3 has done 9
+commit; -- 10

@@ -3,4 +3,4 @@
 
 create table isovet_t0(k bigint primary key, u bigint not null, c_customer bigint not null, c_amount bigint not null, c_paid bigint not null) engine=InnoDB;
 create index isovet_t0_c_customer on isovet_t0(c_customer);
-insert into isovet_t0 values (156,0,6,1,0);
+insert into isovet_t0 values (507,0,32,3,0);

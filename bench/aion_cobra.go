@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// Cobra beside AION-SER ([CHRONOS] §VI-B): the same workloads, with fences.
+
+// cobraWay is a configuration of Cobra's: each session issues a fence after every so many transactions, and a round
+// adds so many. A round's first closure is Warshall's, as the paper's is by a GPU, or Purdom's.
+type cobraWay struct {
+	fence, round int
+	purdom       bool
+}
+
+func (c cobraWay) String() string {
+	s := fmt.Sprintf("Cobra, F %d, R %d", c.fence, c.round)
+	if c.purdom {
+		s += ", Purdom"
+	}
+	return s
+}
+
+var (
+	cobraDefault = cobraWay{20, 2400, false}
+	cobraPurdom  = cobraWay{20, 2400, true}
+	cobraDense   = cobraWay{1, 2400, false} // "a fence between every two transactions"
+	cobraRound   = []cobraWay{{20, 600, false}, {20, 9600, false}}
+)
+
+// cobraPatience is for how long Cobra is followed at most, for its throughput is to be seen and not its end.
+const cobraPatience = time.Minute
+
+// fenced is a workload as Cobra needs it: serializable, and with fences.
+func (c cobraWay) fenced(spec datasets.Spec) datasets.Spec {
+	spec.Isolation, spec.FenceEvery = "serializable", c.fence
+	return spec
+}
+
+// followed is what Cobra does of a stream.
+type followed struct {
+	m       Measured
+	txns    int // of the whole stream
+	timeout time.Duration
+}
+
+// follow has Cobra verify a workload round by round, in a process of its own.
+func (l *Lab) follow(ctx context.Context, spec datasets.Spec, c cobraWay) (followed, error) {
+	src, err := l.Source(ctx, c.fenced(spec))
+	if err != nil {
+		return followed{}, err
+	}
+	f := followed{txns: src.Sizes.Txns, timeout: min(l.Timeout, cobraPatience)}
+	run := Run{Checker: "cobra-rounds", Round: c.round, Timeout: f.timeout}
+	if c.purdom {
+		run.Pipeline.Closure = "purdom"
+	}
+	f.m, err = l.Run(ctx, src, level.SessionSerializable, run)
+	return f, err
+}
+
+// verified is how many transactions Cobra has come to.
+func (f *followed) verified() int {
+	switch n := len(f.m.Rounds); {
+	case f.m.Verdict == evidence.Holds:
+		return f.txns
+	case n > 0:
+		return f.m.Rounds[n-1].Txns
+	}
+	return 0
+}
+
+// at is when so many transactions had been verified, in milliseconds since the check began: a round's are taken to
+// come evenly. False: they have not been.
+func (f *followed) at(txns float64) (ms float64, ok bool) {
+	was := Round{}
+	for i := range len(f.m.Rounds) + 1 {
+		now := Round{f.txns, f.m.Stats.CheckMS}
+		if i < len(f.m.Rounds) {
+			now = f.m.Rounds[i]
+		} else if f.m.Verdict != evidence.Holds {
+			return 0, false
+		}
+		if txns <= float64(now.Txns) {
+			share := (txns - float64(was.Txns)) / float64(max(now.Txns-was.Txns, 1))
+			return was.MS + share*(now.MS-was.MS), true
+		}
+		was = now
+	}
+	return 0, false
+}
+
+// addRates adds the throughput in each of so many parts of the stream.
+func (f *followed) addRates(r *Report, series string, parts int) {
+	was := 0.0
+	for i := 1; i <= parts; i++ {
+		g := strconv.Itoa(100 * i / parts)
+		now, ok := f.at(float64(f.txns*i) / float64(parts))
+		if !ok {
+			p := point("rate", g, series, &f.m, 0)
+			if p.Verdict != evidence.Unknown { // it ends with the violation
+				p.Verdict, p.Reason = evidence.Unknown, "it stops at the first violation"
+			}
+			r.Add(p)
+			continue
+		}
+		r.Add(decided("rate", g, series, float64(f.txns)/float64(parts)/max(now-was, 1e-3)*1e3))
+		was = now
+	}
+	if n := f.verified(); f.m.Verdict == evidence.Unknown {
+		r.Note("%s had verified %d of %d transactions when it was stopped after %v, loading "+
+			"included.", series, n, f.txns, f.timeout)
+	}
+}
+
+// addWhole adds what a process took, and Cobra's window.
+func (f *followed) addWhole(r *Report, series string) {
+	if f.m.Fault != "" || f.verified() == 0 && f.m.Verdict == evidence.Unknown {
+		r.Add(point("whole", "100", series, &f.m, 0))
+		return
+	}
+	r.Add(decided("whole", "100", series, float64(f.verified())/max(f.m.WallMS, 1)*1e3))
+	r.Add(decided("memory", "100", series, f.m.Stats.PeakMB))
+	wrong := 0.0
+	if f.m.Verdict == evidence.Violated {
+		wrong = 1
+	}
+	r.Add(decided("wrong", "100", series, wrong))
+}
+
+// cobraNote says how Cobra is run.
+const cobraNote = "Cobra is cobra-rounds, with rounds of at least R transactions, in a process of its own for a " +
+	"minute at most. A round's first closure is Warshall's on one core, which the paper's has on a GPU, or Purdom's " +
+	"where that is said. Its workload is the same at serializable, with a fence in each session after every F " +
+	"transactions; fences count as transactions. It is given a history in a file, and takes as many transactions " +
+	"from each session in turn: that one overtakes another of its session, as the delays have it, it does not know."

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// TestFollowed: throughput over time follows from when rounds end; what was not reached has no value.
+func TestFollowed(t *testing.T) {
+	rounds := []Round{{20, 100}, {60, 300}}
+	for _, c := range []struct {
+		name  string
+		m     Measured
+		txns  int
+		rates []float64 // NaN: none
+	}{
+		{"to the end", Measured{Verdict: evidence.Holds, Rounds: rounds, Stats: evidence.Stats{CheckMS: 700}}, 100,
+			[]float64{200, 200, 200, 100, 100}},
+		{"stopped", Measured{Reason: "timeout after 1s", Rounds: rounds}, 60,
+			[]float64{200, 200, 200, math.NaN(), math.NaN()}},
+		{"a violation", Measured{Verdict: evidence.Violated, Rounds: rounds[:1],
+			Stats: evidence.Stats{CheckMS: 900}}, 20, []float64{200, math.NaN(), math.NaN(), math.NaN(), math.NaN()}},
+		{"one round", Measured{Verdict: evidence.Holds, Stats: evidence.Stats{CheckMS: 500}}, 100,
+			[]float64{200, 200, 200, 200, 200}},
+		{"nothing", Measured{Reason: "timeout after 1s"}, 0, []float64{math.NaN()}},
+	} {
+		c.m.WallMS = 1000
+		f := followed{m: c.m, txns: 100}
+		r := &Report{}
+		f.addRates(r, "Cobra", len(c.rates))
+		for i, g := range r.Groups("rate") {
+			p := r.Find("rate", g, "Cobra")
+			if want := c.rates[i]; p == nil != math.IsNaN(want) || p != nil && math.Abs(p.Value-want) > 1e-6 {
+				t.Errorf("%s, at %s: %+v, not %v", c.name, g, p, want)
+			}
+		}
+		if n := f.verified(); n != c.txns || len(r.Points) != len(c.rates) {
+			t.Errorf("%s: %d verified, %d points", c.name, n, len(r.Points))
+		}
+		f.addWhole(r, "Cobra")
+		p := r.Find("whole", "100", "Cobra")
+		if none := c.name == "nothing"; p == nil != none || p != nil && p.Value != float64(c.txns) {
+			t.Errorf("%s: whole %+v", c.name, p)
+		}
+		if told := len(r.Notes) > 0; told != (c.m.Verdict == evidence.Unknown) {
+			t.Errorf("%s: %q", c.name, r.Notes)
+		}
+	}
+}
+
+// TestRoundsOfRun: a run tells the rounds that it was asked for; other checkers have none.
+func TestRoundsOfRun(t *testing.T) {
+	spec := datasets.Spec{Workload: "blindw", Variant: "RW", Txns: 500, Sessions: 4, Keys: 100, FenceEvery: 5, Seed: 1,
+		Isolation: "serializable"}
+	h, err := datasets.Generate(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := range uint32(h.NumTxns()) {
+		if i != h.Init && h.Txns.Status[i] == history.Committed {
+			n++
+		}
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	if err := format.Write(path, h, "", false); err != nil {
+		t.Fatal(err)
+	}
+	run := Run{Checker: "cobra-rounds", Level: level.SessionSerializable, History: path, Round: 200}
+	m, _ := measure(t.Context(), run, nil)
+	if m.Verdict != evidence.Holds || len(m.Rounds) != m.Stats.Rounds-1 || len(m.Rounds) < 1 ||
+		m.Rounds[0].Txns != 200 || m.Stats.Closure != "warshall" && m.Stats.Closure != "warshall, then purdom" {
+		t.Fatalf("%d committed: %+v", n, m)
+	}
+	for i, r := range m.Rounds {
+		if r.Txns >= n || r.MS > m.Stats.CheckMS+1 || i > 0 && (r.Txns < m.Rounds[i-1].Txns+200 ||
+			r.MS < m.Rounds[i-1].MS) {
+			t.Errorf("round %d of %+v", i, m.Rounds)
+		}
+	}
+	run.Pipeline.Closure = "purdom"
+	if m, _ = measure(t.Context(), run, nil); m.Verdict != evidence.Holds || m.Stats.Closure != "purdom" {
+		t.Errorf("%+v", m)
+	}
+	run.Pipeline.Closure, run.Checker = "", "cobra"
+	if m, _ = measure(t.Context(), run, nil); !strings.Contains(m.Fault, "no rounds") {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,234 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/check/timestamp"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/room"
+	"isovet/internal/safego"
+	"isovet/level"
+)
+
+// Figures 9 and 24 of CHRONOS, and 17 to 21 and 25 of AION: of their technical report's appendix but for the first.
+
+// answered makes a verdict of what a checker that only refutes says of a history in which it finds nothing: it has come
+// to its end, and its time and memory can be compared.
+func (m *Measured) answered(checker string) {
+	if checker == "elle-register" && m.Verdict == evidence.Unknown && m.Fault == "" &&
+		!strings.HasPrefix(m.Reason, "timeout") {
+		m.Verdict = evidence.Holds
+	}
+}
+
+// collected9 are the growths of memory, in percent, after which the collector runs: Figure 9's axis, most frequent
+// first.
+var collected9 = []int{5, 10, 25, 50, 100, 200, 400}
+
+// chronosFig9 varies how often Go's collector runs, where the paper varies how often it calls Java's.
+func chronosFig9(ctx context.Context, lab *Lab, r *Report) error {
+	src, err := lab.Source(ctx, tableI(lab.Pick(500, 100_000, 1_000_000)))
+	if err != nil {
+		return err
+	}
+	spent := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/gc/scan/heap:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	for _, percent := range collected9 {
+		err := lab.step(r, strconv.Itoa(percent), func() error {
+			lab.tell(fmt.Sprintf("collections after %d %%", percent))
+			defer room.Fix(percent)()
+			runtime.GC() // the counter is brought up to date by a collection
+			metrics.Read(spent)
+			before, cycles, start := spent[0].Value.Float64(), spent[1].Value.Uint64(), time.Now()
+			h, err := format.Read(ctx, src.Path, format.Options{})
+			if err != nil {
+				return err
+			}
+			loaded := time.Now()
+			if _, err := timestamp.Chronos(ctx, h, timestamp.Options{Level: chronosLevel}); err != nil {
+				return err
+			}
+			checked := time.Now()
+			runtime.GC()
+			metrics.Read(spent)
+			g := strconv.Itoa(percent) + " %"
+			r.Add(decided("time", g, "loading", milliseconds(loaded.Sub(start))))
+			r.Add(decided("time", g, "checking", milliseconds(checked.Sub(loaded))))
+			r.Add(decided("time", g, "garbage collecting", 1e3*(spent[0].Value.Float64()-before)))
+			r.Add(decided("cycles", g, "collections", float64(spent[1].Value.Uint64()-cycles)))
+			r.Add(decided("scanned", g, "of the heap", 100*float64(spent[2].Value.Uint64())/
+				float64(max(spent[3].Value.Uint64(), 1))))
+			runtime.KeepAlive(h)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.Note("The paper calls Java's collector after every so many transactions of the checking. Go's runs when " +
+		"memory has " +
+		"grown by the percentage on the axis, beside the other stages: its time is what it computes, and is part of " +
+		"theirs where the processor's cores are busy; one collection at the end is counted too.")
+	return nil
+}
+
+// chronosFig24 runs CHRONOS on other workloads than the default one.
+func chronosFig24(ctx context.Context, lab *Lab, r *Report) error {
+	for _, w := range []struct {
+		name, workload string
+		keys           int
+	}{{"default", "gt", 1000}, {"RUBiS", "rubis", 200}, {"Twitter", "ctwitter", 500}, {"TPC-C", "tpcc", 0}} {
+		for _, n := range lab.sizes([]int{200}, []int{10_000, 50_000}, []int{100_000, 200_000, 500_000}) {
+			src, err := lab.Source(ctx, datasets.Spec{Workload: w.workload, Txns: n, Sessions: 50, Keys: w.keys,
+				Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true})
+			if err != nil {
+				return err
+			}
+			m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: "chronos"})
+			if err != nil {
+				return err
+			}
+			g := fmt.Sprintf("%s, %d", w.name, n)
+			r.Add(point("time", g, "loading", &m, m.Stats.LoadMS))
+			for _, stage := range []string{"sorting", "checking"} {
+				r.Add(point("time", g, stage, &m, m.Stats.Stages[stage]))
+			}
+		}
+	}
+	return nil
+}
+
+// delays17 are the delays that Figures 14 and 17 to 21 vary: the mean, and the deviation.
+var delays17 = []struct{ mu, sigma float64 }{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
+
+// aionFig17 is Figures 17 to 19: how many transactions flip, and how often.
+func aionFig17(ctx context.Context, lab *Lab, r *Report) error {
+	for _, d := range delays17 {
+		err := lab.step(r, fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma), func() error {
+			s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 100_000)), paperRate, d.mu, d.sigma)
+			if err != nil {
+				return err
+			}
+			a, _, err := s.run(ctx, chronosLevel, 256, nil)
+			if err != nil {
+				return err
+			}
+			st, g := a.Stats(), fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
+			flip, few := int64(0), int64(0)
+			for i, n := range st.FlipTxns {
+				if flip += n; i < 2 {
+					few += n
+				}
+			}
+			r.Add(decided("txns", g, "transactions", 100*float64(flip)/float64(st.Txns)))
+			r.Add(decided("pairs", g, "pairs", float64(st.FlipReads)))
+			r.Add(decided("few", g, "transactions", 100*float64(few)/float64(max(flip, 1))))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.Note("%d transactions commit a second.", paperRate)
+	return nil
+}
+
+// aionFig20 is Figures 20 and 21: after how long a verdict that was wrong is right, whatever the delays. Batches come
+// as
+// a whole, their transactions in the order of their delays, which aion/online-rectified compares with the other way.
+func aionFig20(ctx context.Context, lab *Lab, r *Report) error {
+	if !lab.watches(ctx) {
+		r.Note(noWatch)
+		return nil
+	}
+	txns, batch := lab.Pick(600, 10_000, 10_000), lab.Pick(50, batched, batched)
+	runs, errs := make([]pipeRun, len(delays17)), make([]error, len(delays17))
+	var g safego.Group
+	defer g.Wait()
+	for i, d := range delays17 {
+		first, lines, err := lab.sent(ctx, tableI(txns), batch, paperRate, d.mu, d.sigma)
+		if err != nil {
+			return err
+		}
+		atOnce(lines, batch)
+		g.Go(func() { // together: each takes little
+			runs[i], errs[i] = lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
+				wait: lab.patience() + time.Second})
+		})
+	}
+	lab.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
+	g.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, d := range delays17 {
+		name := fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
+		addRectified(r, name, runs[i].last)
+		r.Add(decided("wrong", "all", name, runs[i].last["violations_total"]))
+	}
+	r.Note("%d transactions, of which %d commit a second, in batches of %d that come as a whole, their "+
+		"transactions in the "+
+		"order of their delays; verdicts are final %v later, by the clock. Six runs at a time.", txns, paperRate, batch,
+		lab.patience())
+	return nil
+}
+
+// aionFig25 is Figure 25: a history of snapshot isolation, asked for serializability, beside a serializable one.
+func aionFig25(ctx context.Context, lab *Lab, r *Report) error {
+	for _, n := range lab.sizes([]int{500}, []int{50_000, 100_000}, []int{500_000}) {
+		g := strconv.Itoa(n)
+		for _, c := range []struct{ isolation, series string }{{"serializable", "serializable history"},
+			{"snapshot-isolation", "snapshot-isolated history"}} {
+			err := lab.step(r, g+" "+c.series, func() error {
+				spec := tableI(n)
+				spec.Sessions, spec.Ops, spec.Isolation = 24, 8, c.isolation
+				s, err := lab.arrive(ctx, spec, 25_000, 100, 10)
+				if err != nil {
+					return err
+				}
+				lab.tell(c.series)
+				var a *timestamp.Aion
+				violations, best := 0, 0.0
+				for range lab.Pick(1, repeats, repeats) {
+					start, computed := time.Now(), selfCPUMS()
+					if a, violations, err = s.run(ctx, level.SessionSerializable, 256, nil); err != nil {
+						return err
+					}
+					spent := (selfCPUMS() - computed) / 1e3
+					if spent <= 0 {
+						spent = time.Since(start).Seconds() // a system that does not tell
+					}
+					best = max(best, float64(n)/spent)
+				}
+				r.Add(decided("rate", g, c.series, best))
+				if c.isolation == "serializable" {
+					return nil
+				}
+				late := int(a.Stats().Late)
+				o, err := timestamp.Chronos(ctx, s.h, timestamp.Options{Level: level.SessionSerializable})
+				if err != nil {
+					return err
+				}
+				r.Add(decided("violations", g, "aion", float64(violations-late)))
+				r.Add(decided("violations", g, "chronos", float64(len(o.Violations))))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	r.Note("The store's transactions at snapshot isolation, 24 sessions, 8 operations; the paper counts 11,839 " +
+		"violations " +
+		"among 500,000 of Dgraph's.")
+	return nil
+}

@@ -1,0 +1,250 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A claim of a paper is data: what it says, its number, and how that number is measured from a figure's points. Whether
+// it holds follows from both by one rule, claimRule, for all papers.
+
+// claimRule is what every page says of its verdicts.
+const claimRule = "A claim holds if the number measured here reaches the paper's, in the direction that the paper " +
+	"claims. Where the paper says \"about\" or \"almost\", or gives no number to reach (linear, stable, " +
+	"negligible), a " +
+	"tenth may be missing; nowhere else. Where a rival ran into the time-out the number is a lower bound. What was " +
+	"not " +
+	"run at the size that the claim names, or not with its rival, is not comparable. Why a claim does not hold is " +
+	"recomputed from these rows, or by the test that is named, unless it is called a conjecture."
+
+// tenth is the tolerance of claimRule.
+const tenth = 0.1
+
+// Sense is how a claim's number is meant.
+type Sense string
+
+const (
+	AtLeast  Sense = "at least"
+	AtMost   Sense = "at most"
+	MoreThan Sense = "more than"
+	LessThan Sense = "less than"
+	EqualTo  Sense = "equal to" // a tenth less or more is, by claimRule
+)
+
+// The verdicts on claims.
+const (
+	Holds         = "holds"
+	Fails         = "does not hold"
+	NotComparable = "not comparable"
+)
+
+// Claim is a claim, and what came of it here.
+type Claim struct {
+	// Says is the claim in words.
+	Says string `json:"claim"`
+	// Sense, Number and Unit are what it demands, Roughly that a tenth may be missing.
+	Sense   Sense   `json:"sense"`
+	Number  float64 `json:"number"`
+	Unit    string  `json:"unit,omitempty"`
+	Roughly bool    `json:"roughly,omitempty"`
+	// Measured says that Here is a number, Beyond that it is a lower bound.
+	Measured bool    `json:"measured"`
+	Here     float64 `json:"here"`
+	Beyond   bool    `json:"beyond,omitempty"`
+	// At says where it was measured: "at 20000 transactions", "on 3 of 6 workloads".
+	At string `json:"at,omitempty"`
+	// Holds is the verdict, Why its reason where it is not that the claim holds.
+	Holds string `json:"holds"`
+	Why   string `json:"why,omitempty"`
+	// Tested is what is behind the reason: "rows", from which it is recomputed, or a test's name; "": nothing, it is a
+	// conjecture.
+	Tested string `json:"tested,omitempty"`
+}
+
+// Saying is a claim as a figure declares it.
+type Saying struct {
+	Says    string
+	Sense   Sense
+	Number  float64
+	Unit    string
+	Roughly bool
+	// Find measures the number.
+	Find func(r *Report) Found
+	// Why is the reason if the claim does not hold.
+	Why string
+
+	shown showing // recomputes what the reason rests on
+	test  string  // the name of the test that does
+}
+
+// Found is what was measured for a claim.
+type Found struct {
+	Value  float64
+	Beyond bool // a lower bound: a time-out
+	At     string
+	// None says why there is no number.
+	None string
+}
+
+// judge compares what was found with what the claim demands.
+func (s *Saying) judge(r *Report) Claim {
+	c := Claim{Says: s.Says, Sense: s.Sense, Number: s.Number, Unit: s.Unit, Roughly: s.Roughly, Holds: NotComparable}
+	f := s.Find(r)
+	if f.None != "" {
+		c.At, c.Why = f.At, f.None
+		return c
+	}
+	if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) {
+		c.Why = "too short to measure"
+		return c
+	}
+	c.Measured, c.Here, c.Beyond, c.At = true, sixDigits(f.Value), f.Beyond, f.At
+	if r.Scale == QuickScale.String() {
+		c.Why = "the quick scale is too small"
+		return c
+	}
+	c.Holds = c.verdict()
+	switch {
+	case c.Holds == NotComparable:
+		c.Why = "the time-out came too early"
+	case c.Holds == Fails:
+		c.Why, c.Tested = s.reason(r)
+	}
+	return c
+}
+
+// verdict applies claimRule to a claim whose number has been measured.
+func (c *Claim) verdict() string {
+	room := 0.0
+	if c.Roughly || c.Sense == EqualTo {
+		room = tenth * math.Abs(c.Number)
+	}
+	least, most := c.Here >= c.Number-room, c.Here <= c.Number+room
+	var holds bool
+	switch c.Sense {
+	case AtLeast:
+		holds = least
+	case MoreThan:
+		holds = c.Here > c.Number-room
+	case AtMost:
+		holds = most
+	case LessThan:
+		holds = c.Here < c.Number+room
+	case EqualTo:
+		holds = least && most
+	}
+	up := c.Sense == AtLeast || c.Sense == MoreThan
+	switch {
+	case c.Beyond && holds && !up, c.Beyond && !holds && (up || c.Sense == EqualTo && !least):
+		return NotComparable // what is beyond the bound is not known
+	case holds:
+		return Holds
+	}
+	return Fails
+}
+
+func sixDigits(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// judgeAll makes the figure's claims anew from its points.
+func (r *Report) judgeAll() {
+	r.Claims = nil
+	for _, s := range r.fig.Says {
+		r.Claims = append(r.Claims, s.judge(r))
+	}
+	if r.fig.Bounds != nil {
+		for _, s := range r.fig.Bounds(r) {
+			r.Claims = append(r.Claims, s.judge(r))
+		}
+	}
+}
+
+// demanded is what a claim demands in words: "about 7.4 times or more".
+func (c *Claim) demanded() string {
+	if c.Unit == all && c.Number == 1 {
+		return "all"
+	}
+	v := c.amount(c.Number)
+	if c.Roughly {
+		v = "about " + v
+	}
+	if c.Sense == EqualTo {
+		return v
+	}
+	return string(c.Sense) + " " + v
+}
+
+// here is what was measured in words.
+func (c *Claim) here() string {
+	if !c.Measured {
+		return "-"
+	}
+	v := c.amount(c.Here)
+	if c.Unit == all {
+		v = c.At
+	} else if c.At != "" {
+		v += " " + c.At
+	}
+	if c.Beyond {
+		v = "more than " + v
+	}
+	return v
+}
+
+// all is the unit of claims about all of some rows: their share.
+const all = "of all"
+
+func (c *Claim) amount(v float64) string {
+	if c.Unit == all {
+		return strconv.FormatFloat(100*v, 'g', 3, 64) + " % of them"
+	}
+	return strings.TrimRight(number(v)+" "+c.Unit, " ")
+}
+
+// said is the verdict with its reason.
+func (c *Claim) said() string {
+	if c.Why == "" {
+		return c.Holds
+	}
+	return c.Holds + ": " + c.Why
+}
+
+// writeClaims writes the claims as a list.
+func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
+	if len(r.Claims) == 0 {
+		return
+	}
+	who := "The paper"
+	if r.fig.Own {
+		who = "The bound"
+		b.WriteString("The bounds:\n\n")
+	} else {
+		b.WriteString("What the paper claims:\n\n")
+	}
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		line := fmt.Sprintf("%s. %s: %s. Here: %s. %s.", upper(c.Says), who, c.demanded(), c.here(), upper(c.said()))
+		if markdown {
+			line = fmt.Sprintf("%s. %s: %s. Here: %s. **%s**", upper(c.Says), who, c.demanded(), c.here(),
+				upper(c.Holds))
+			if c.Why != "" {
+				line += ": " + c.Why
+			}
+			line += "."
+		}
+		b.WriteString(wrapped("- ", line))
+	}
+	b.WriteString("\n")
+	if !r.fig.Own {
+		b.WriteString(wrapped("", claimRule))
+		b.WriteString("\n")
+	}
+}

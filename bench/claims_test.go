@@ -1,0 +1,251 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+)
+
+// TestClaims: what each page claims follows from the rows of its raw results, as the figure declares its claims now;
+// a claim that does not hold has its reason, and one that cannot be compared says why. -update writes them anew.
+func TestClaims(t *testing.T) {
+	files, err := resultFiles()
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d results, %v", len(files), err)
+	}
+	for _, file := range files {
+		r, err := LoadReport(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was := r.Claims
+		r.judgeAll()
+		if len(r.Claims) == 0 {
+			t.Errorf("%s claims nothing", file)
+		}
+		if *update {
+			b, err := json.MarshalIndent(r, "", " ")
+			if err == nil {
+				err = os.WriteFile(file, append(b, '\n'), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if !slices.Equal(was, r.Claims) {
+			t.Errorf("%s: its claims are not those of its rows: go test ./bench -run 'TestClaims|TestPages' "+
+				"-update\n%+v\n%+v",
+				file, was, r.Claims)
+		}
+		for _, c := range r.Claims {
+			if !r.fig.Own && c.Holds != Holds && c.Why == "" {
+				t.Errorf("%s: %q %s (%s; here %s), and no reason is given", file, c.Says, c.Holds, c.demanded(),
+					c.here())
+			}
+			if c.Tested == refuted {
+				t.Errorf("%s: %q %s, and its reason has stopped holding: %s. Give it another, or take the rows from "+
+					"behind it (reasons.go), which makes it a conjecture", file, c.Says, c.Holds, c.Why)
+			}
+			if c.Holds == Holds && (c.Why != "" || !c.Measured) {
+				t.Errorf("%s: %+v", file, c)
+			}
+		}
+	}
+}
+
+// TestSayings: every figure of a paper has claims, and every list of claims has its figure.
+func TestSayings(t *testing.T) {
+	ids := map[string]bool{}
+	for _, f := range Figures() {
+		ids[f.ID] = true
+		if len(f.Says) == 0 && f.Bounds == nil {
+			t.Errorf("%s has no claims", f.ID)
+		}
+		for _, s := range f.Says {
+			if s.Find == nil || s.Says == "" || s.Sense == "" || strings.HasSuffix(s.Why, ".") {
+				t.Errorf("%s: %+v", f.ID, s)
+			}
+		}
+	}
+	for _, of := range []map[string][]Saying{vboxSays(), leopardSays(), chronosSays(), aionSays(), mtcSays(),
+		bcSays()} {
+		for id := range of {
+			if !ids[id] {
+				t.Errorf("claims about %s, which is no figure", id)
+			}
+		}
+	}
+}
+
+// TestVerdicts: the rule of claimRule, on both sides of each of its edges.
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		sense        Sense
+		roughly      bool
+		number, here float64
+		beyond       bool
+		want         string
+	}{
+		{AtLeast, false, 114, 114, false, Holds}, {AtLeast, false, 114, 113.9, false, Fails},
+		{AtLeast, true, 7.4, 6.67, false, Holds}, {AtLeast, true, 7.4, 6.65, false, Fails},
+		{AtLeast, false, 1000, 604, false, Fails}, {AtLeast, false, 1000, 604, true, NotComparable},
+		{AtLeast, false, 100, 604, true, Holds}, {AtMost, false, 13.4, 13.4, false, Holds},
+		{AtMost, false, 13.4, 13.5, false, Fails}, {AtMost, true, 5, 5.5, false, Holds},
+		{AtMost, true, 5, 5.6, false, Fails}, {AtMost, false, 10, 5, true, NotComparable},
+		{AtMost, false, 10, 15, true, Fails}, {MoreThan, false, 1, 1, false, Fails},
+		{MoreThan, false, 1, 1.01, false, Holds}, {MoreThan, false, 1, 0.5, true, NotComparable},
+		{LessThan, false, 6, 6, false, Fails}, {LessThan, false, 6, 5.9, false, Holds},
+		{EqualTo, false, 30, 33, false, Holds}, {EqualTo, false, 30, 33.1, false, Fails},
+		{EqualTo, false, 30, 26.9, false, Fails}, {EqualTo, false, 30, 26, true, NotComparable},
+		{EqualTo, false, 0, 0, false, Holds}, {EqualTo, false, 0, 1, false, Fails},
+	} {
+		s := Saying{Says: "x", Sense: c.sense, Number: c.number, Roughly: c.roughly, Why: "tested",
+			Find: func(*Report) Found { return Found{Value: c.here, Beyond: c.beyond} }}
+		r := Report{Scale: DefaultScale.String()}
+		if got := s.judge(&r); got.Holds != c.want {
+			t.Errorf("%+v: %s", c, got.Holds)
+		}
+		r.Scale = QuickScale.String()
+		if got := s.judge(&r); got.Holds != NotComparable {
+			t.Errorf("quick: %+v: %s", c, got.Holds)
+		}
+	}
+	s := Saying{Says: "x", Sense: AtLeast, Number: 1, Find: func(*Report) Found { return Found{Value: math.Inf(1)} }}
+	if got := s.judge(&Report{}); got.Holds != NotComparable || got.Measured {
+		t.Errorf("a division by zero: %+v", got)
+	}
+}
+
+// TestFinders: factors at the right places, time-outs as lower bounds, and nothing said of what was not run.
+func TestFinders(t *testing.T) {
+	r := Report{Timeout: "20s", timeout: 20 * time.Second, Scale: "default", fig: Figure{Axis: "transactions",
+		Metrics: []Metric{{"time", "time", "ms"}, {"memory", "memory", "MB"}}}}
+	add := func(group, series string, v float64) {
+		r.Add(Point{Metric: "time", Group: group, Series: series, Value: v, Verdict: evidence.Holds})
+	}
+	late := func(group, series, reason string) {
+		r.Add(Point{Metric: "time", Group: group, Series: series, TimedOut: true, Reason: reason})
+	}
+	add("1000", "a", 10)
+	add("1000", "b", 30)
+	add("2000", "a", 20)
+	add("2000", "b", 400)
+	add("4000", "a", 50)
+	late("4000", "b", "timeout after 20s")
+	add("8000", "a", 100)
+	late("8000", "b", "timeout on a smaller history")
+	for _, c := range []struct {
+		name string
+		find func(*Report) Found
+		want Found
+	}{
+		{"at", timesAt("time", "2000", "a", "b"), Found{20, false, "at 2000 transactions", ""}},
+		{"late", timesAt("time", "4000", "a", "b"), Found{400, true, "at 4000 transactions", ""}},
+		{"not run", timesAt("time", "8000", "a", "b"), Found{None: "b beside a at 8000 transactions is not among " +
+			"what was run"}},
+		{"last", timesLast("time", "a", "b"), Found{20, false, "at 2000 transactions", ""}},
+		{"least", timesLeast("time", "a", "b"), Found{3, false, "at 1000 transactions, the least of 3", ""}},
+		{"most", timesMost("time", "a", "b"), Found{400, true, "at 4000 transactions, the most of 3", ""}},
+		{"growing", growing("time", "", "a"), Found{1.25, false, "from 1000 to 8000: 8 times the size, 10 times as " +
+			"much", ""}},
+		{"shortest", shortest("time", "sizes", "a", "b"), Found{1, false, "3 of 3 sizes", ""}},
+		{"never", shortest("time", "sizes", "b", "a"), Found{0, false, "0 of 2 sizes", ""}},
+		{"steady", steady("time", anyGroup, "a"), Found{10, false, "over 4, from 10 to 100", ""}},
+		{"rising", rising("time", "", "a"), Found{1, false, "3 of 3 steps", ""}},
+		{"between", between("time", "a", "1000", "4000"), Found{5, false, "(10 and 50)", ""}},
+		{"no memory", timesLeast("memory", "a", "b"), Found{None: "b beside a is not among what was run"}},
+	} {
+		if got := c.find(&r); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCheckerPages: the numbers of docs/checkers are those of the results that they name.
+func TestCheckerPages(t *testing.T) {
+	load := func(name string) *Report {
+		r, err := LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	value := func(r *Report, metric, group, series string) float64 {
+		p := r.Find(metric, group, series)
+		if p == nil {
+			t.Fatalf("%s has no %s, %s, %s", r.Figure, metric, group, series)
+		}
+		return p.Value
+	}
+	times := func(r *Report, find func(*Report) Found) float64 {
+		f := find(r)
+		if f.None != "" {
+			t.Fatalf("%s: %s", r.Figure, f.None)
+		}
+		return f.Value
+	}
+	eleven, bugs := load("mtc/fig11"), load("mtc/table2")
+	aborts := func(metric, kind string) float64 { return value(eleven, metric, "20", kind+inPostgres) }
+	at := func(bug string) float64 { return value(bugs, "position", bug, "mtc") }
+	panels := []string{"dist", "objects", "sessions", "txns"}
+	nine := load("mtc/fig9")
+	low, high, ended, all := math.Inf(1), 0.0, 0, 0
+	for _, m := range nine.fig.Metrics {
+		for _, g := range nine.Groups(m.Key) {
+			all++
+			if f, late, ok := nine.factor(m.Key, g, "lwt", "porcupine"); ok && !late {
+				low, high, ended = min(low, f), max(high, f), ended+1
+			}
+		}
+	}
+	mem := load("vbox/memory")
+	closures := func(series string, pick func(...float64) float64) float64 {
+		return times(mem, valueOver("closure", ofSeries(series), pick))
+	}
+	for page, says := range map[string][]string{
+		"vbox": {fmt.Sprintf("10,000 transactions it adds %.1f to %.1f MB to what is in use, the matrix of bits "+
+			"%.0f MB", closures(compactClosure, least), closures(compactClosure, most), closures(fullClosure, least))},
+		"mtc": {
+			fmt.Sprintf("refuses %.0f %% of general transactions", aborts("sessions", "GT, SER")),
+			fmt.Sprintf("%.0f %% when there are 20 transactions an object", aborts("skew", "GT, SER")),
+			fmt.Sprintf("it refuses %.0f %% and %.0f %% at serializable, %.0f %% and %.0f %% at repeatable read",
+				aborts("sessions", "MT, SER"), aborts("skew", "MT, SER"), aborts("sessions", "MT, SI"),
+				aborts("skew", "MT, SI")),
+			fmt.Sprintf("by transaction %.0f, MariaDB", at("lost update at SI: Galera, its default level")),
+			fmt.Sprintf("MariaDB at repeatable read by %.0f", at("lost update at SI: MariaDB, repeatable-read")),
+			fmt.Sprintf("at read uncommitted by %.0f", at("aborted read at SI: MariaDB, read-uncommitted")),
+			fmt.Sprintf("of PostgreSQL at repeatable read by %.0f", at("write skew at SER: PostgreSQL, "+
+				"repeatable-read")),
+			fmt.Sprintf("at least %.0f times as fast as Cobra",
+				times(load("mtc/fig7"), extreme(panels, anyGroup, "mtc", "cobra", 1))),
+			fmt.Sprintf("%.0f times as fast as PolySI",
+				times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1))),
+			fmt.Sprintf("on Zipfian objects %.0f and %.0f times",
+				times(load("mtc/fig7"), timesAt("dist", "zipf", "mtc", "cobra")),
+				times(load("mtc/fig8"), timesAt("dist", "zipf", "mtc", "polysi"))),
+		},
+		"polysi": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
+			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),
+			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},
+		"lwt": {fmt.Sprintf("%.0f to %.0f times as long where it ends", low, high),
+			fmt.Sprintf("in %d of %d histories", ended, all)},
+	} {
+		text, err := os.ReadFile("../docs/checkers/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat := strings.Join(strings.Fields(string(text)), " ")
+		for _, s := range says {
+			if !strings.Contains(flat, s) {
+				t.Errorf("docs/checkers/%s.md does not say %q, as the results do", page, s)
+			}
+		}
+	}
+}

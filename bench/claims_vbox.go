@@ -1,0 +1,341 @@
+package bench
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// vboxSays are the claims of [Vbox] §1 and §5, by figure.
+func vboxSays() map[string][]Saying {
+	grows := func(says, metric string, times float64, why string) Saying {
+		return Saying{Says: says, Sense: AtMost, Number: times, Unit: "times", Why: why,
+			Find: between(metric, "vbox", "10000", "100000")}
+	}
+	orders := func(says, rival string) Saying {
+		return Saying{Says: says, Sense: AtLeast, Number: 1000, Unit: "times as fast",
+			Find: bySeries("time", rival, "cdcl, vbox"),
+			Why: "after pruning hardly a constraint is left, so that either time is that of making the formula; " +
+				"without pruning the factor is reached"}
+	}
+	table1 := []Saying{}
+	for _, class := range []string{"RAT", "WAT", "IAT", "real-world"} {
+		table1 = append(table1, Saying{Says: "Vbox detects all anomalies (" + class + ")", Sense: AtLeast, Number: 1,
+			Unit: all, Find: foundAll(class, "vbox")})
+	}
+	table1 = append(table1,
+		Saying{Says: "Cobra and BE detect the same anomalies", Sense: AtLeast, Number: 1, Unit: all,
+			Find: shareOf("found", "classes", func(r *Report, g string) (yes, ok bool) {
+				a, b := r.Find("found", g, "cobra"), r.Find("found", g, "be")
+				return a != nil && b != nil && a.Text == b.Text, a != nil && b != nil
+			}), Why: "BE runs into the time-out on some of the real histories"},
+		Saying{Says: "Cobra misses anomalies of the synthesized classes", Sense: AtLeast, Number: 1, Unit: all,
+			Find: misses("cobra"), Why: everyPass},
+		Saying{Says: "BE misses anomalies of the synthesized classes", Sense: AtLeast, Number: 1, Unit: all,
+			Find: misses("be"), Why: everyPass},
+		Saying{Says: "Leopard detects the fewest", Sense: AtLeast, Number: 1, Unit: all,
+			Find: shareOf("found", "classes", func(r *Report, g string) (yes, ok bool) {
+				own, ok := r.Find("found", g, "leopard"), true
+				if own == nil {
+					return false, false
+				}
+				yes = true
+				for _, o := range []string{"vbox", "cobra", "be"} {
+					if p := r.Find("found", g, o); p != nil {
+						yes = yes && own.Value <= p.Value
+					}
+				}
+				return yes, ok
+			}), Why: "its mechanisms look at reads too here, the paper's for MySQL at writes only, and the others " +
+				"find hardly more by the pass over single reads that all begin with"})
+	return map[string][]Saying{
+		"vbox/table1": table1,
+		"vbox/fig6": {
+			{Says: "for 10 K transactions Vbox is 60 to 100 times as fast as Cobra", Sense: AtLeast, Number: 60,
+				Unit: "times as fast", Find: timesLeast("time", "vbox", "cobra")},
+			{Says: "for 10 K transactions Vbox takes 20 to 70 times less memory than Cobra", Sense: AtLeast, Number: 20,
+				Unit: "times less memory", Find: timesLeast("memory", "vbox", "cobra"),
+				Why: "Cobra's closure is a matrix of bits here, 12.5 MB for 10,000 transactions, and the program " +
+					"with the history takes more than that whichever checker runs"},
+			{Says: "on most workloads Vbox has the shortest time", Sense: MoreThan, Number: 0.5, Unit: all,
+				Find: shortest("time", "workloads", "vbox", "cobra", "be", "leopard")},
+			{Says: "Leopard's time is low, comparable to Vbox's", Sense: AtMost, Number: 1, Roughly: true,
+				Unit: "times Vbox's", Find: timesMost("time", "vbox", "leopard"),
+				Why: "the four mechanisms alone, which look at every operation's interval, take part of it; the " +
+					"rest is the search for an order that lets Leopard answer valid"},
+			{Says: "Leopard's memory is low, comparable to Vbox's", Sense: AtMost, Number: 1, Roughly: true,
+				Unit: "times Vbox's", Find: timesMost("memory", "vbox", "leopard"),
+				Why: "beside the history Leopard holds each key's versions with their intervals"},
+			{Says: "BE times out on all workloads", Sense: AtLeast, Number: 1, Unit: all, Find: lateOn("be"),
+				Why: "on TPC-C, where transactions read what they overwrite, BE takes one step for each transaction " +
+					"and undoes none"},
+			{Says: "BE stores many intermediate states, which takes significant memory", Sense: MoreThan, Number: 1,
+				Unit: "times Vbox's", Find: timesLeast("memory", "vbox", stoppedBE)},
+		},
+		"vbox/fig7": {
+			grows("from 10 K to 100 K transactions Vbox's time grows 13.4 times, nearly linearly", "time", 13.4, ""),
+			grows("from 10 K to 100 K transactions Vbox's memory grows 9.5 times", "memory", 9.5, ""),
+			{Says: "Vbox verifies 10 K transactions in 310 ms", Sense: AtMost, Number: 310, Unit: "ms",
+				Find: valueAt("time", "10000", "vbox")},
+			{Says: "Vbox verifies 100 K transactions in 4160 ms", Sense: AtMost, Number: 4160, Unit: "ms",
+				Find: valueAt("time", "100000", "vbox")},
+			{Says: "Vbox takes 44 MB for 10 K transactions", Sense: AtMost, Number: 44, Unit: "MB",
+				Find: valueAt("memory", "10000", "vbox")},
+			{Says: "Vbox takes 417 MB for 100 K transactions", Sense: AtMost, Number: 417, Unit: "MB",
+				Find: valueAt("memory", "100000", "vbox")},
+			{Says: "Leopard's time grows almost linearly", Sense: AtMost, Number: 1, Roughly: true,
+				Unit: "times the growth of the size", Find: growing("time", "", "leopard")},
+			{Says: "Leopard's memory grows almost linearly", Sense: AtMost, Number: 1, Roughly: true,
+				Unit: "times the growth of the size", Find: growing("memory", "", "leopard")},
+			{Says: "above 30,000 transactions Leopard takes longer than Vbox", Sense: MoreThan, Number: 1,
+				Unit: "times as long", Find: extreme([]string{"time"}, above(30_000), "vbox", "leopard", 1)},
+			{Says: "above 30,000 transactions Leopard takes longer than Vbox, by its mechanisms alone, as the " +
+				"paper's is made", Sense: MoreThan, Number: 1, Unit: "times as long",
+				Find: extreme([]string{"time"}, above(30_000), "vbox", aloneLeopard, 1),
+				Why: "what looking for overlapping operations takes grows no faster here than the history, whatever " +
+					"its size"},
+			{Says: "up to 30,000 transactions Leopard takes no longer than Vbox", Sense: AtMost, Number: 1,
+				Unit: "times as long", Find: extreme([]string{"time"}, upTo(30_000), "vbox", "leopard", -1),
+				Why: "Vbox's time is linear here from the first size on"},
+			{Says: "from 10 K to 30 K transactions Cobra's time grows from 20 s to 318 s, 15.9 times", Sense: AtLeast,
+				Number: 15.9, Unit: "times", Find: between("time", "cobra", "10000", "30000"), Why: matrixWords},
+			{Says: "Cobra times out (> 10 min) over 40,000 transactions", Sense: MoreThan, Number: 600_000, Unit: "ms",
+				Find: valueAt("time", "50000", "cobra")},
+		},
+		"vbox/fig8a": {
+			{Says: "Purdom+ is the fastest for all histories", Sense: AtLeast, Number: 1, Unit: all,
+				Find: shortest("closure", "histories", "purdom+", "warshall", "purdom", "italiano", "italiano+"),
+				Why:  "either takes some milliseconds here, and some known graphs have few edges to insert"},
+			{Says: "Purdom+ is 3 to 17 times as fast as Purdom", Sense: AtLeast, Number: 3, Unit: "times as fast",
+				Find: timesLeast("closure", "purdom+", "purdom"), Why: "either takes some milliseconds, " +
+					"in which the words that Purdom merges are no longer than the bounds that Purdom+ sorts"},
+			{Says: "the paper's Algorithm 1 is 3 to 17 times as fast as Purdom", Sense: AtLeast, Number: 3,
+				Unit: "times as fast", Find: timesLeast("closure", "algorithm-1", "purdom"),
+				Why: "Purdom's rows are words of 64 bits here, and Algorithm 1's lists are sorted number by number"},
+			{Says: "Italiano+ outperforms Purdom", Sense: MoreThan, Number: 1, Unit: "times as fast",
+				Find: timesLeast("closure", "italiano+", "purdom")},
+			{Says: "Warshall times out (> 10 min) for all histories", Sense: MoreThan, Number: 600_000, Unit: "ms",
+				Find: valueOver("closure", ofSeries("warshall"), least), Why: matrixWords},
+		},
+		"vbox/fig8b": {
+			{Says: "Vbox with Italiano+ has the shortest verification time", Sense: AtLeast, Number: 1, Unit: all,
+				Find: shortest("time", "workloads", "Italiano+, by edges", "Warshall, anew each round",
+					"Italiano, by edges", "Purdom, anew each round", "Purdom+, anew each round"),
+				Why: "one round of Purdom+ settles most of these histories, where updating by edges has nothing to " +
+					"save; " +
+					"closure and pruning alone take Italiano+ the least time on every workload"},
+			{Says: "it has the shortest time of those that the paper compares (Warshall, Italiano, Italiano+)",
+				Sense: AtLeast, Number: 1, Unit: all, Find: shortest("time", "workloads", "Italiano+, by edges",
+					"Warshall, anew each round", "Italiano, by edges")},
+		},
+		"vbox/memory": {
+			{Says: "Vbox takes 20 to 70 times less memory than Cobra since it has a compact closure instead of the " +
+				"full one: of the closures alone", Sense: AtLeast, Number: 20, Unit: "times less memory",
+				Find: timesLeast("closure", compactClosure, fullClosure)},
+			{Says: "Vbox takes 20 to 70 times less memory than Cobra: of the most that is in use after a stage",
+				Sense: AtLeast, Number: 20, Unit: "times less memory",
+				Find: timesLeast("most", compactClosure, "cobra"),
+				Why:  "what either makes of the history before there is a closure takes more than the compact one"},
+			{Says: "compared with a matrix the compact closure reduces memory significantly", Sense: MoreThan,
+				Number: 1, Unit: "times less memory", Find: timesLeast("growth", compactClosure, fullClosure)},
+			{Says: "the compact closure's space is linear, in what of it has to be kept", Sense: AtMost, Number: 1,
+				Roughly: true, Unit: "times the growth of the size", Find: growing("growth", "", compactClosure)},
+			{Says: "a matrix's space grows with the square of the transactions", Sense: AtLeast, Number: 1,
+				Roughly: true, Unit: "times the growth of the size, squared", Find: squared("growth", fullClosure)},
+			{Says: "solving contributes to Cobra's higher memory, which the paper lays to an unsuitable solver: of " +
+				"what encoding and solving allocate", Sense: MoreThan, Number: 1, Unit: "times Vbox's",
+				Find: timesLeast("solver", compactClosure, "cobra")},
+		},
+		"vbox/table2": {
+			{Says: "Vbox reduces item constraints further than Cobra", Sense: AtLeast, Number: 1, Unit: all,
+				Find: shortest("constraints", "histories", "left by vbox", "left by cobra")},
+		},
+		"vbox/fig9": {
+			orders("VboxSAT is 3 to 4 orders of magnitude faster than MiniSat (here gini on the transitive encoding)",
+				"gini-eager"),
+			orders("VboxSAT is 3 to 4 orders of magnitude faster than MonoSAT (Eq. 4)", "external:monosat, cobra"),
+		},
+	}
+}
+
+const (
+	matrixWords = "Warshall's algorithm works on 64 pairs at once here, on rows of bits, which is some 60 times " +
+		"faster " +
+		"than on bytes; its time is cubic all the same"
+	everyPass = "every checker here begins with the same pass over single reads (docs/papers.md), which finds what " +
+		"the " +
+		"paper's Cobra and BE do not look for"
+)
+
+// between is by how much a series grows from one group to another.
+func between(metric, series, from, to string) func(*Report) Found {
+	return func(r *Report) Found {
+		a := r.Find(metric, from, series)
+		v, beyond, ok := r.timed(metric, to, series)
+		if a == nil || a.Value == 0 || !ok {
+			return notMeasured(series + " at " + from + " and at " + to)
+		}
+		return Found{v / a.Value, beyond, fmt.Sprintf("(%s and %s)", number(a.Value), number(v)), ""}
+	}
+}
+
+// above keeps groups that are numbers above a bound, upTo the others.
+func above(bound float64) func(string) bool {
+	return func(g string) bool {
+		v, err := strconv.ParseFloat(g, 64)
+		return err == nil && v > bound
+	}
+}
+
+func upTo(bound float64) func(string) bool {
+	return func(g string) bool {
+		v, err := strconv.ParseFloat(g, 64)
+		return err == nil && v <= bound
+	}
+}
+
+// bySeries is the least factor between two groups over all series, where the groups are what is compared.
+func bySeries(metric, slow, fast string) func(*Report) Found {
+	return func(r *Report) Found {
+		best, n := Found{}, 0
+		for _, s := range r.Series(metric) {
+			a, b := r.Find(metric, fast, s), (*Point)(nil)
+			if a == nil || a.Value == 0 {
+				continue
+			}
+			v, beyond, ok := r.timed(metric, slow, s)
+			if b = r.Find(metric, slow, s); !ok && b == nil {
+				continue
+			}
+			if n++; n == 1 || v/a.Value < best.Value {
+				best = Found{v / a.Value, beyond, s, ""}
+			}
+		}
+		if n == 0 {
+			return notMeasured(slow)
+		}
+		if n > 1 {
+			best.At += fmt.Sprintf(", the least of %d", n)
+		}
+		return best
+	}
+}
+
+// foundOf reads "11/13".
+func foundOf(p *Point) (found, of float64, ok bool) {
+	a, b, cut := strings.Cut(p.Text, "/")
+	found, err := strconv.ParseFloat(a, 64)
+	of, err2 := strconv.ParseFloat(b, 64)
+	return found, of, cut && err == nil && err2 == nil && of > 0
+}
+
+// foundAll is the share of a class's anomalies that a checker finds.
+func foundAll(class, checker string) func(*Report) Found {
+	return func(r *Report) Found {
+		if p := r.Find("found", class, checker); p != nil {
+			if found, of, ok := foundOf(p); ok {
+				return Found{found / of, false, fmt.Sprintf("%.0f of %.0f", found, of), ""}
+			}
+		}
+		return notMeasured(class)
+	}
+}
+
+// misses is the share of the synthesized classes of which a checker misses some.
+func misses(checker string) func(*Report) Found {
+	return shareOf("found", "classes", func(r *Report, g string) (yes, ok bool) {
+		p := r.Find("found", g, checker)
+		if p == nil || g == "real-world" {
+			return false, false
+		}
+		found, of, ok := foundOf(p)
+		return found < of, ok
+	})
+}
+
+// lateOn is the share of workloads on which a checker ran into the time-out; those that it does not read do not count.
+func lateOn(checker string) func(*Report) Found {
+	return func(r *Report) Found {
+		late, n := 0, 0
+		for i := range r.Points {
+			if p := &r.Points[i]; p.Metric == "time" && p.Series == checker && (p.Decided() || p.TimedOut) {
+				n++
+				if p.TimedOut {
+					late++
+				}
+			}
+		}
+		if n == 0 {
+			return notMeasured(checker)
+		}
+		return Found{float64(late) / float64(n), false, fmt.Sprintf("%d of %d after %s", late, n, r.Timeout), ""}
+	}
+}
+
+// bcSays are the claims of [BCGraphs] §1 and §5, by figure.
+func bcSays() map[string][]Saying {
+	return map[string][]Saying{
+		"bc/fig1": {
+			{Says: "BC-graphs outperform the baseline on every history", Sense: MoreThan, Number: 1,
+				Unit: "times as fast", Find: timesLeast("time", "bc", "adya-si-full")},
+			{Says: "BC-graphs outperform the baseline by 114 times on a mid-sized history (90 s of Jepsen's running)",
+				Sense: AtLeast, Number: 114, Unit: "times as fast", Find: timesLast("time", "bc", "adya-si-full")},
+			{Says: "the time with BC-graphs grows linearly", Sense: AtMost, Number: 1, Roughly: true,
+				Unit: "times the growth of the size", Find: growing("time", "", "bc")},
+			{Says: "the baseline's time grows exponentially: each doubling of the size multiplies it by more than " +
+				"the one " +
+				"before", Sense: MoreThan, Number: 1, Unit: "times the first factor, in the last doubling",
+				Find: steepening("time", "adya-si-full"), Why: "the store's graphs have small components: there the " +
+					"baseline's time is that of its start dependencies, which are quadratic; where one transaction " +
+					"is open " +
+					"throughout it is exponential (bc/fig2)"},
+		},
+		"bc/fig2": {
+			{Says: "BC-graphs outperform the optimized baseline on every history", Sense: MoreThan, Number: 1,
+				Unit: "times as fast", Find: timesLeast("solving", "bc", "adya-si")},
+			{Says: "on the largest history solving takes 160 ms against 1.31 s", Sense: AtLeast, Number: 8.19,
+				Unit: "times as fast", Find: timesLast("solving", "bc", "adya-si"),
+				Why: "on the store's histories no component needs a search for cycles, and the factor is that of the " +
+					"graphs' sizes, the same at every size; where one transaction is open throughout it is beyond " +
+					"a thousand"},
+			{Says: "finding all cycles by depth-first search takes exponential time: two rounds of four transactions " +
+				"more multiply the paths by 4²", Sense: AtLeast, Number: 16, Unit: "times", Find: lastStep("long",
+				"adya-si")},
+		},
+	}
+}
+
+// lastStep is by how much a series grows in the last step at which it has values.
+func lastStep(metric, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		var last, before *Point
+		for _, g := range r.Groups(metric) {
+			if p := r.Find(metric, g, series); p != nil {
+				last, before = p, last
+			}
+		}
+		if before == nil || before.Value == 0 {
+			return notMeasured(series)
+		}
+		return Found{last.Value / before.Value, false, fmt.Sprintf("from %s to %s transactions", before.Group,
+			last.Group), ""}
+	}
+}
+
+// steepening compares the factors of the last and of the first step at which a series has values.
+func steepening(metric, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		var is []float64
+		for _, g := range r.Groups(metric) {
+			if p := r.Find(metric, g, series); p != nil && p.Value > 0 {
+				is = append(is, p.Value)
+			}
+		}
+		n := len(is)
+		if n < 3 {
+			return notMeasured(series + " at three sizes")
+		}
+		first, last := is[1]/is[0], is[n-1]/is[n-2]
+		return Found{last / first, false, fmt.Sprintf("(%s and %s times)", number(last), number(first)), ""}
+	}
+}

@@ -1,0 +1,309 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/check"
+	"isovet/level"
+)
+
+// Contender is a checker with a solver and settings. Solver is "" where it uses none; Settings are choices of its
+// pipeline other than its own, as "closure=purdom,encoding=order", "" where there are none.
+type Contender struct{ Checker, Solver, Settings string }
+
+func (c Contender) String() string {
+	s := c.Checker
+	if c.Settings != "" {
+		s += ":" + strings.ReplaceAll(c.Settings, ",", ":")
+	}
+	if c.Solver != "" {
+		s += ":" + c.Solver
+	}
+	return s
+}
+
+// Pipeline is what the settings say.
+func (c Contender) Pipeline() (p check.Pipeline) {
+	for _, w := range strings.Split(c.Settings, ",") {
+		name, value, _ := strings.Cut(w, "=")
+		p.Set(name, value)
+	}
+	return p
+}
+
+// Variation lists values for the choices that contenders leave open; of each, "all" is every value, and nil none but
+// the checker's own. A contender that does not have a choice stays as it is.
+type Variation struct {
+	Closures, Encodings, Techniques, Solvers, Theories []string
+}
+
+// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default
+// solver; "vbox" is one checker, "vbox:gini" with another solver ("vbox:external:minisat" too), "vbox:all" with each of
+// its solvers, "all:all" every checker with each of its solvers; "vbox:order" or "vbox:encoding=order" is one with
+// another encoding, and so are closures, theories and the other settings of isovet checkers. Hidden and partial
+// checkers must be named. Those that trust timestamps are not among them: "timestamps" is all of these.
+func Contenders(list string, l level.Level) ([]Contender, error) {
+	return ContendersWith(list, l, Variation{})
+}
+
+// ContendersWith is Contenders, each in all variations of what the list leaves open.
+func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error) {
+	var out []Contender
+	used := map[string]bool{}
+	for _, word := range strings.Split(list, ",") {
+		name, settings, _ := strings.Cut(strings.TrimSpace(word), ":")
+		several := name == "all" || name == "timestamps"
+		chosen, err := named(name, l)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range chosen {
+			in := c.Info()
+			e, err := parseEntry(in, settings)
+			if err == nil {
+				var more []Contender
+				if more, err = e.with(v, used).contenders(); err == nil {
+					for _, c := range more {
+						if !slices.Contains(out, c) {
+							out = append(out, c)
+						}
+					}
+				}
+			}
+			if err != nil && !several {
+				return nil, err
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%q names no checker that decides %s", list, l)
+	}
+	for _, s := range v.lists() {
+		for _, value := range s.values {
+			if !used[s.name+"="+value] {
+				return nil, fmt.Errorf("no checker of %q has %s %q; isovet checkers lists what each has", list, s.name,
+					value)
+			}
+		}
+	}
+	return out, nil
+}
+
+// named are the checkers of a name in a list.
+func named(name string, l level.Level) (chosen []check.Checker, _ error) {
+	if name != "all" && name != "timestamps" {
+		c, err := check.ByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name,
+				strings.Join(checkerNames(), ", "))
+		}
+		if in := c.Info(); !in.Decides(l) {
+			return nil, fmt.Errorf("checker %s does not decide %s", name, l)
+		}
+		return []check.Checker{c}, nil
+	}
+	for _, c := range check.Deciding(l) {
+		if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no checker decides %s", l)
+	}
+	return chosen, nil
+}
+
+func checkerNames() []string {
+	var names []string
+	for _, c := range check.All() {
+		names = append(names, c.Info().Name)
+	}
+	return names
+}
+
+// The names of choices that are no settings.
+const (
+	choiceSolver = "solver"
+	choiceTheory = "theory"
+)
+
+// entry is a checker with the values that a list gives its choices; "" is the checker's own.
+type entry struct {
+	in     check.Info
+	values map[string][]string
+}
+
+// choices are what the checker leaves open, with the values that it takes.
+func choices(in check.Info) []check.Setting {
+	out := slices.Clone(in.Settings)
+	if len(in.Solvers) > 0 {
+		out = append(out, check.Setting{Name: choiceSolver, Values: in.Solvers},
+			check.Setting{Name: choiceTheory, Values: check.Theories()})
+	}
+	return out
+}
+
+// parseEntry reads what stands behind a checker's name.
+func parseEntry(in check.Info, text string) (entry, error) {
+	e := entry{in, map[string][]string{}}
+	for text != "" {
+		word, rest, _ := strings.Cut(text, ":")
+		if check.IsExternal(text) {
+			word, rest = text, ""
+		}
+		text = rest
+		name, value, named := strings.Cut(word, "=")
+		if check.IsExternal(word) {
+			if err := check.TakesSolver(in, word); err != nil {
+				return e, err
+			}
+			name, value, named = choiceSolver, word, true
+		}
+		if word == "all" {
+			name, value, named = choiceSolver, word, true
+		}
+		var fits []string
+		for _, s := range choices(in) {
+			if named && s.Name == name && (value == "all" || slices.Contains(s.Values, value) ||
+				name == choiceSolver && check.IsExternal(value)) || !named && slices.Contains(s.Values, word) {
+				fits = append(fits, s.Name)
+			}
+		}
+		if !named {
+			value = word
+		}
+		switch {
+		case len(fits) > 1:
+			return e, fmt.Errorf("checker %s: %q can be its %s; write %s=%s, or another", in.Name, word,
+				strings.Join(fits, " or its "), fits[0], word)
+		case len(fits) == 0 && !named && check.HasSolver(word):
+			return e, check.TakesSolver(in, word)
+		case len(fits) == 0 && word == "all": // of no solvers
+		case len(fits) == 0:
+			return e, fmt.Errorf("checker %s cannot use solver %s, and has no such setting; %s", in.Name, word,
+				describe(in))
+		default:
+			e.values[fits[0]] = append(e.values[fits[0]], value)
+		}
+	}
+	return e, nil
+}
+
+// describe says what may stand behind a checker's name.
+func describe(in check.Info) string {
+	var parts []string
+	for _, s := range choices(in) {
+		parts = append(parts, s.Name+" ("+strings.Join(s.Values, ", ")+")")
+	}
+	if len(parts) == 0 {
+		return "it has no settings"
+	}
+	return "expected a value of " + strings.Join(parts, ", ")
+}
+
+// lists are the variation's choices.
+func (v Variation) lists() []struct {
+	name   string
+	values []string
+} {
+	return []struct {
+		name   string
+		values []string
+	}{{check.SettingClosure, v.Closures}, {check.SettingEncoding, v.Encodings}, {check.SettingTechnique, v.Techniques},
+		{choiceSolver, v.Solvers}, {choiceTheory, v.Theories}}
+}
+
+// with gives the choices that the entry leaves open the variation's values, as far as it takes them, and notes those
+// that it does.
+func (e entry) with(v Variation, used map[string]bool) entry {
+	for _, s := range v.lists() {
+		i := slices.IndexFunc(choices(e.in), func(c check.Setting) bool { return c.Name == s.name })
+		if i < 0 {
+			continue
+		}
+		open := len(e.values[s.name]) == 0
+		for _, value := range s.values {
+			if value == "all" || slices.Contains(choices(e.in)[i].Values, value) ||
+				s.name == choiceSolver && check.TakesSolver(e.in, value) == nil {
+				used[s.name+"="+value] = true
+				if open {
+					e.values[s.name] = append(e.values[s.name], value)
+				}
+			}
+		}
+	}
+	return e
+}
+
+// contenders are all combinations of the entry's values. A theory goes with the solvers that have it.
+func (e entry) contenders() ([]Contender, error) {
+	out := []Contender{{Checker: e.in.Name}}
+	for _, s := range e.in.Settings {
+		values := e.values[s.Name]
+		if len(values) == 0 {
+			continue
+		}
+		if slices.Contains(values, "all") {
+			values = s.Values
+		}
+		var next []Contender
+		for _, c := range out {
+			for _, v := range values {
+				d := c
+				if v != s.Values[0] || s.Name == check.SettingClosure { // its own has no need of a name
+					d.Settings = strings.TrimPrefix(c.Settings+","+s.Name+"="+v, ",")
+				}
+				next = append(next, d)
+			}
+		}
+		out = next
+	}
+	if len(e.in.Solvers) == 0 {
+		return out, nil
+	}
+	solvers, err := e.solvers()
+	var all []Contender
+	for _, c := range out {
+		for _, s := range solvers {
+			c.Solver = s
+			all = append(all, c)
+		}
+	}
+	return all, err
+}
+
+// solvers are those of the entry's solvers and theories.
+func (e entry) solvers() ([]string, error) {
+	names, theories := e.values[choiceSolver], e.values[choiceTheory]
+	if slices.Contains(names, "all") {
+		names = e.in.Solvers
+	}
+	if len(theories) == 0 {
+		if len(names) == 0 {
+			return e.in.Solvers[:1], nil
+		}
+		return names, nil
+	}
+	if slices.Contains(theories, "all") {
+		theories = check.Theories()
+	}
+	var out []string
+	if len(names) == 0 {
+		names = e.in.Solvers[:1]
+	}
+	for _, n := range names {
+		for _, t := range theories {
+			s, ok := check.SolverFor(check.LookupSolver(n).Backend, t)
+			if ok && check.TakesSolver(e.in, s) == nil && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("checker %s: no solver of %s has theory %s", e.in.Name, strings.Join(names, ", "),
+			strings.Join(theories, ", "))
+	}
+	return out, nil
+}

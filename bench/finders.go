@@ -1,0 +1,295 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What claims are measured with.
+
+// notMeasured says that rows are missing.
+func notMeasured(what string) Found { return Found{None: what + " is not among what was run"} }
+
+// without is the finder of a claim that cannot be compared here.
+func without(why string) func(*Report) Found {
+	return func(*Report) Found { return Found{None: why} }
+}
+
+// timed returns a value, or the time-out where the run ran into it.
+func (r *Report) timed(metric, group, series string) (v float64, beyond, ok bool) {
+	if p := r.Find(metric, group, series); p != nil {
+		return p.Value, false, true
+	}
+	if r.fig.unit(metric) != "ms" {
+		return 0, false, false
+	}
+	for i := range r.Points {
+		p := &r.Points[i]
+		if p.Metric == metric && p.Group == group && p.Series == series && p.TimedOut &&
+			!strings.Contains(p.Reason, "smaller") {
+			return float64(r.timeout.Milliseconds()), true, true
+		}
+	}
+	return 0, false, false
+}
+
+// factor is by how much slow is more than fast.
+func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok bool) {
+	a, late, there := r.timed(metric, group, fast)
+	b, beyond, ok := r.timed(metric, group, slow)
+	return b / a, beyond, there && ok && !late && a > 0
+}
+
+func (r *Report) place(group string) string {
+	if r.fig.Axis == "transactions" {
+		return "at " + group + " transactions"
+	}
+	return "at " + group
+}
+
+// timesAt is by how much slow is more than fast at one group.
+func timesAt(metric, group, fast, slow string) func(*Report) Found {
+	return func(r *Report) Found {
+		f, beyond, ok := r.factor(metric, group, fast, slow)
+		if !ok {
+			return notMeasured(slow + " beside " + fast + " " + r.place(group))
+		}
+		return Found{f, beyond, r.place(group), ""}
+	}
+}
+
+// timesLast is that at the last, the largest group at which both came to an end.
+func timesLast(metric, fast, slow string) func(*Report) Found {
+	return func(r *Report) Found {
+		groups := r.Groups(metric)
+		for _, g := range slices.Backward(groups) {
+			if f, beyond, ok := r.factor(metric, g, fast, slow); ok && !beyond {
+				return Found{f, false, r.place(g), ""}
+			}
+		}
+		return notMeasured(slow + " beside " + fast)
+	}
+}
+
+// anyGroup keeps all groups.
+func anyGroup(string) bool { return true }
+
+// startsWith keeps groups by their beginnings.
+func startsWith(prefixes ...string) func(string) bool {
+	return func(g string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(g, p) })
+	}
+}
+
+// extreme is the least (sign 1) or the greatest (sign -1) factor over groups of metrics (nil: all of the figure's).
+func extreme(metrics []string, keep func(string) bool, fast, slow string, sign float64) func(*Report) Found {
+	return func(r *Report) Found {
+		best, n := Found{}, 0
+		for _, m := range r.fig.Metrics {
+			if metrics != nil && !slices.Contains(metrics, m.Key) {
+				continue
+			}
+			for _, g := range r.Groups(m.Key) {
+				f, beyond, ok := r.factor(m.Key, g, fast, slow)
+				if !ok || !keep(g) {
+					continue
+				}
+				if n++; n == 1 || sign*f < sign*best.Value {
+					best = Found{f, beyond, r.place(g), ""}
+				}
+			}
+		}
+		if n == 0 {
+			return notMeasured(slow + " beside " + fast)
+		}
+		if n > 1 {
+			best.At += fmt.Sprintf(", the %s of %d", map[float64]string{1: "least", -1: "most"}[sign], n)
+		}
+		return best
+	}
+}
+
+// timesLeast is the least factor over all groups, timesMost the greatest.
+func timesLeast(metric, fast, slow string) func(*Report) Found {
+	return extreme([]string{metric}, anyGroup, fast, slow, 1)
+}
+
+func timesMost(metric, fast, slow string) func(*Report) Found {
+	return extreme([]string{metric}, anyGroup, fast, slow, -1)
+}
+
+// numberIn reads the number in a group's name, behind its prefix: "#txns 5000".
+func numberIn(group, prefix string) (float64, bool) {
+	rest, ok := strings.CutPrefix(group, prefix)
+	if !ok {
+		return 0, false
+	}
+	rest, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
+	v, err := strconv.ParseFloat(rest, 64)
+	return v, err == nil && v > 0
+}
+
+// growing is by how much more than the groups' numbers a series grows, from the first to the last of those with a
+// prefix at which it has a value: 1 is linear.
+func growing(metric, prefix, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		var at, is []float64
+		late := false
+		for _, g := range r.Groups(metric) {
+			n, ok := numberIn(g, prefix)
+			if v, beyond, there := r.timed(metric, g, series); ok && there && v > 0 && !late {
+				at, is, late = append(at, n), append(is, v), beyond
+			}
+		}
+		if len(at) < 2 || at[len(at)-1] <= at[0] {
+			return notMeasured(strings.TrimSpace(series + " at two sizes " + prefix))
+		}
+		last := len(at) - 1
+		size, times := at[last]/at[0], is[last]/is[0]
+		return Found{times / size, late, fmt.Sprintf("from %s to %s: %s times the size, %s times as much",
+			number(at[0]), number(at[last]), number(size), number(times)), ""}
+	}
+}
+
+// squared is growing beside the square of the groups' numbers: 1 is quadratic.
+func squared(metric, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		f := growing(metric, "", series)(r)
+		groups := r.Groups(metric)
+		if f.None != "" {
+			return f
+		}
+		first, _ := numberIn(groups[0], "")
+		last, _ := numberIn(groups[len(groups)-1], "")
+		f.Value *= first / last
+		return f
+	}
+}
+
+// steady is the ratio of the greatest to the least value of a series over groups.
+func steady(metric string, keep func(string) bool, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		least, most, n := 0.0, 0.0, 0
+		for _, g := range r.Groups(metric) {
+			p := r.Find(metric, g, series)
+			if p == nil || !keep(g) {
+				continue
+			}
+			if n++; n == 1 {
+				least, most = p.Value, p.Value
+			}
+			least, most = min(least, p.Value), max(most, p.Value)
+		}
+		if n < 2 {
+			return notMeasured(series)
+		}
+		if least == most {
+			return Found{1, false, fmt.Sprintf("over %d", n), ""}
+		}
+		return Found{most / least, false, fmt.Sprintf("over %d, from %s to %s", n, number(least), number(most)), ""}
+	}
+}
+
+// valueAt is a point's value.
+func valueAt(metric, group, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		v, beyond, ok := r.timed(metric, group, series)
+		if !ok {
+			return notMeasured(series + " " + r.place(group))
+		}
+		return Found{v, beyond, r.place(group), ""}
+	}
+}
+
+// valueOver is the least or the greatest value of points of a metric that are kept.
+func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) float64) func(*Report) Found {
+	return func(r *Report) Found {
+		n, best, at := 0, 0.0, ""
+		for i := range r.Points {
+			p := &r.Points[i]
+			if p.Metric != metric || !p.Decided() || !keep(p) {
+				continue
+			}
+			if n++; n == 1 || pick(best, p.Value) != best {
+				best, at = p.Value, p.Series+" "+r.place(p.Group)
+			}
+		}
+		if n == 0 {
+			return notMeasured("this")
+		}
+		return Found{best, false, "(" + at + ")", ""}
+	}
+}
+
+func least(x ...float64) float64 { return slices.Min(x) }
+func most(x ...float64) float64  { return slices.Max(x) }
+
+// ofSeries keeps points by their series.
+func ofSeries(names ...string) func(p *Point) bool {
+	return func(p *Point) bool { return slices.Contains(names, p.Series) }
+}
+
+// shareOf is the share of groups of which something is true; ok false: it cannot be said of the group.
+func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool)) func(*Report) Found {
+	return func(r *Report) Found {
+		yes, n := 0, 0
+		for _, g := range r.Groups(metric) {
+			y, ok := is(r, g)
+			if !ok {
+				continue
+			}
+			n++
+			if y {
+				yes++
+			}
+		}
+		if n == 0 {
+			return notMeasured("this")
+		}
+		return Found{float64(yes) / float64(n), false, fmt.Sprintf("%d of %d %s", yes, n, what), ""}
+	}
+}
+
+// shortest is the share of groups at which a series is not above any of others that has a value there.
+func shortest(metric, what, series string, others ...string) func(*Report) Found {
+	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
+		own := r.Find(metric, g, series)
+		if own == nil {
+			return false, false
+		}
+		yes = true
+		for _, o := range others {
+			if v, _, there := r.timed(metric, g, o); there {
+				ok = true
+				yes = yes && own.Value <= v
+			}
+		}
+		return yes, ok
+	})
+}
+
+// rising is the share of steps, from one group with a prefix to the next, at which a series does not fall.
+func rising(metric, prefix, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		var is []float64
+		for _, g := range r.Groups(metric) {
+			if _, ok := numberIn(g, prefix); ok {
+				if p := r.Find(metric, g, series); p != nil {
+					is = append(is, p.Value)
+				}
+			}
+		}
+		if len(is) < 2 {
+			return notMeasured(series)
+		}
+		up := 0
+		for i := range is[1:] {
+			if is[i+1] >= is[i] {
+				up++
+			}
+		}
+		return Found{float64(up) / float64(len(is)-1), false, fmt.Sprintf("%d of %d steps", up, len(is)-1), ""}
+	}
+}

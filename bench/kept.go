@@ -1,0 +1,177 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// What a figure has measured is kept as it is measured, in a file beside its results, until the figure is complete: so
+// that a run of hours that was stopped, in whichever way, can be taken up again where it was.
+
+// keptHead says what a file of kept results is of: nothing else may be taken from it.
+type keptHead struct {
+	Figure  string `json:"figure"`
+	Scale   string `json:"scale"`
+	Seed    uint64 `json:"seed"`
+	Timeout string `json:"timeout"`
+	Commit  string `json:"commit"`
+}
+
+// keptLine is a finished part: a run, or a step of a figure.
+type keptLine struct {
+	Key     string          `json:"key"`
+	Seconds float64         `json:"seconds"`
+	Value   json.RawMessage `json:"value"`
+}
+
+// keeper keeps the parts of a figure.
+type keeper struct {
+	path  string
+	file  *os.File
+	have  map[string]keptLine
+	asked map[string]int
+	step  string
+	// parts and seconds are what was taken from before.
+	parts   int
+	seconds float64
+}
+
+func (r *Report) keptHead() keptHead { return keptHead{r.Figure, r.Scale, r.Seed, r.Timeout, r.Commit} }
+
+// newKeeper opens the file for a figure's parts below a folder of results; if resume, with those that are in it of the
+// same figure, scale, seed, time-out and program. Errors: of the file.
+func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
+	k := &keeper{path: r.Path(dir) + ".kept", have: map[string]keptLine{}, asked: map[string]int{}}
+	if err := os.MkdirAll(filepath.Dir(k.path), 0o755); err != nil {
+		return nil, err
+	}
+	var whole int64 // bytes of whole lines: a last one may be torn
+	if resume {
+		b, err := os.ReadFile(k.path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		for line := range bytes.Lines(b) {
+			var head keptHead
+			var part keptLine
+			if whole == 0 {
+				if json.Unmarshal(line, &head) != nil || head != r.keptHead() {
+					break
+				}
+			} else if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &part) != nil {
+				break
+			} else {
+				k.have[part.Key] = part
+			}
+			whole += int64(len(line))
+		}
+	}
+	var err error
+	if k.file, err = os.OpenFile(k.path, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+		return nil, err
+	}
+	err = k.file.Truncate(whole)
+	if err == nil {
+		_, err = k.file.Seek(whole, 0)
+	}
+	if err == nil && whole == 0 {
+		err = k.write(r.keptHead())
+	}
+	if err != nil {
+		return nil, errors.Join(err, k.file.Close())
+	}
+	return k, nil
+}
+
+func (k *keeper) write(x any) error {
+	b, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(k.file)
+	_, err = w.Write(append(b, '\n'))
+	return errors.Join(err, w.Flush())
+}
+
+// close closes the file, and removes it if there is nothing left to take up.
+func (k *keeper) close(complete bool) error {
+	err := k.file.Close()
+	if complete {
+		err = errors.Join(err, os.Remove(k.path))
+	}
+	return err
+}
+
+// kept returns what f returned before, if that was kept, else calls it and keeps what it returns without an error. The
+// key says what it is within the figure; what has the same key is told apart by its turn.
+func kept[T any](k *keeper, key string, f func() (T, error)) (v T, err error) {
+	if k == nil {
+		return f()
+	}
+	key = k.step + key
+	k.asked[key]++
+	key = fmt.Sprintf("%s #%d", key, k.asked[key])
+	if was, ok := k.have[key]; ok && json.Unmarshal(was.Value, &v) == nil {
+		k.parts++
+		k.seconds += was.Seconds
+		return v, nil
+	}
+	start, inner := time.Now(), k.seconds
+	if v, err = f(); err != nil {
+		return v, err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return v, err
+	}
+	// What it took of kept parts itself was not spent now, but is of this part's time.
+	return v, k.write(keptLine{key, time.Since(start).Seconds() + k.seconds - inner, b})
+}
+
+// stepDone is what a step of a figure adds to its report, and returns.
+type stepDone[T any] struct {
+	Value  T          `json:"value,omitzero"`
+	Points []Point    `json:"points,omitempty"`
+	Notes  []string   `json:"notes,omitempty"`
+	Made   []madeItem `json:"made,omitempty"`
+}
+
+// step is a part of a figure that can be left out when it is taken up again: f adds to the report alone.
+func (l *Lab) step(r *Report, name string, f func() error) error {
+	_, err := stepOf(l, r, name, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// stepOf is step for what is needed beside the report.
+func stepOf[T any](l *Lab, r *Report, name string, f func() (T, error)) (T, error) {
+	if l.keep == nil {
+		return f()
+	}
+	points, notes, made, ran := len(r.Points), len(r.Notes), len(l.made.log), false
+	done, err := kept(l.keep, "step "+name, func() (done stepDone[T], err error) {
+		ran = true
+		outer := l.keep.step
+		l.keep.step = outer + name + ": "
+		done.Value, err = f()
+		l.keep.step = outer
+		done.Points, done.Notes, done.Made = r.Points[points:], r.Notes[notes:], l.made.log[made:]
+		return done, err
+	})
+	if err != nil || ran {
+		return done.Value, err
+	}
+	r.Points = append(r.Points, done.Points...)
+	for _, n := range done.Notes {
+		r.Note("%s", n)
+	}
+	for _, m := range done.Made {
+		l.made.addNamed(m.Name, m.Sizes)
+	}
+	return done.Value, nil
+}

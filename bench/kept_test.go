@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/datasets"
+	"isovet/evidence"
+)
+
+// TestResume: a figure that was stopped is taken up where it was, and is then what it is in one go; a torn line is
+// measured again, and another seed's parts are no part of it.
+func TestResume(t *testing.T) {
+	const sizes = 4
+	figure := Figure{ID: "vbox/table2", Metrics: []Metric{{"constraints", "item constraints", "pairs"}}, Axis: "size",
+		Numeric: true,
+		Measure: func(ctx context.Context, lab *Lab, r *Report) error {
+			for i := range sizes {
+				src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Txns: 30 + i})
+				if err != nil {
+					return err
+				}
+				m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox"})
+				if err != nil {
+					return err
+				}
+				r.Add(point("constraints", strconv.Itoa(i), "vbox", &m, float64(m.Stats.Constraints)))
+			}
+			return nil
+		}}
+	out := t.TempDir()
+	left := filepath.Join(out, "vbox", "table2.kept")
+	measure := func(seed uint64, resume bool, stopAfter int) (*Report, int) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		runs := 0
+		reports, err := Reproduce(ctx, []Figure{figure}, ReproduceOptions{Timeout: time.Hour,
+			Scale: QuickScale, Seed: seed, Out: out, Self: self(t),
+			Resume: resume, NoServers: true, Progress: func(what string, _, _ int) {
+				if strings.Contains(what, " on ") {
+					if runs++; runs == stopAfter {
+						cancel()
+					}
+				}
+			}})
+		if stopped := stopAfter > 0; errors.Is(err, context.Canceled) != stopped || len(reports) != 1 {
+			t.Fatalf("%v, %d reports", err, len(reports))
+		}
+		return reports[0], runs
+	}
+	whole, all := measure(1, false, 0)
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("parts of a complete figure are kept: %v", err)
+	}
+	measure(1, false, 4)
+	b, err := os.ReadFile(left)
+	if err != nil || strings.Count(string(b), "\n") != 4 { // the head, and three runs
+		t.Fatalf("%v:\n%s", err, b)
+	}
+	if err := os.WriteFile(left, b[:len(b)-3], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, runs := measure(1, true, 0)
+	if runs != all-2 || again.Seconds <= 0 || !again.Complete {
+		t.Errorf("%d runs after three of %d, one of which was torn", runs, all)
+	}
+	counts := func(r *Report) (out []Point) {
+		for _, p := range r.Points {
+			p.CPUMS = 0
+			out = append(out, p)
+		}
+		return out
+	}
+	if !slices.Equal(counts(whole), counts(again)) || !slices.Equal(whole.Workloads, again.Workloads) {
+		t.Errorf("in two goes:\n%+v\nin one:\n%+v", counts(again), counts(whole))
+	}
+	if !slices.ContainsFunc(again.Notes, func(n string) bool { return strings.Contains(n, "several goes: 2 parts") }) {
+		t.Errorf("notes: %v", again.Notes)
+	}
+	if _, runs := measure(1, true, 0); runs != 0 {
+		t.Errorf("%d runs of a figure that is complete", runs)
+	}
+	measure(1, false, 4)
+	if _, runs := measure(2, true, 0); runs != all {
+		t.Errorf("%d runs of another seed, not %d", runs, all)
+	}
+}
+
+// TestSteps: what a step adds to a report is added again, and neither measured again nor mixed up with another turn.
+func TestSteps(t *testing.T) {
+	dir := t.TempDir()
+	calls := 0
+	steps := func(resume bool, until int) *Report {
+		r := &Report{Figure: "vbox/fig6", Scale: "full"}
+		k, err := newKeeper(dir, r, resume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Lab{keep: k}
+		for i := range until {
+			err := l.step(r, "same", func() error {
+				calls++
+				r.Add(decided("m", "g", "s", float64(i)))
+				r.Note("step %d, 100 %%", i)
+				l.made.addNamed("h", evidence.Sizes{Txns: i})
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := k.close(until == 3); err != nil {
+			t.Fatal(err)
+		}
+		r.Workloads = l.made.lines()
+		return r
+	}
+	one := steps(false, 3)
+	steps(false, 2)
+	calls = 0
+	two := steps(true, 3)
+	if calls != 1 || !slices.Equal(one.Points, two.Points) || !slices.Equal(one.Notes, two.Notes) ||
+		!slices.Equal(one.Workloads, two.Workloads) {
+		t.Errorf("%d calls;\n%+v\n%+v", calls, one, two)
+	}
+}
+
+// TestMemoryBound: a run that takes more than it may ends without a verdict, and says so.
+func TestMemoryBound(t *testing.T) {
+	if _, err := os.Stat("/proc/self/statm"); err != nil {
+		t.Skip("this system does not tell what a process holds")
+	}
+	src := generate(t, datasets.Spec{Txns: 3000})
+	m, err := runChild(t.Context(), self(t), Run{Checker: "cobra", History: src.Path, Memory: 4 << 20})
+	if err != nil || m.Verdict != evidence.Unknown || !strings.HasPrefix(m.Reason, "memory bound: 4 MiB") {
+		t.Errorf("%v, %+v", err, m)
+	}
+	if p := point("time", "g", "s", &m, 1); p.Decided() || p.TimedOut || p.Fault {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/datasets"
+	"isovet/evidence"
+)
+
+// Load is the machine's load average of the last minute, processes that run or wait to, as a figure begins and ends.
+type Load struct {
+	Begin float64 `json:"begin"`
+	End   float64 `json:"end"`
+}
+
+// newLoad begins with the present load; nil where the system does not tell.
+func newLoad() *Load {
+	if b := loadAverage(); b >= 0 {
+		return &Load{Begin: b}
+	}
+	return nil
+}
+
+// loadAverage is negative where the system does not tell it.
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return -1
+	}
+	return v
+}
+
+func (l *Load) String() string {
+	if l == nil {
+		return "load average not recorded"
+	}
+	return fmt.Sprintf("load average %.1f at the beginning and %.1f at the end", l.Begin, l.End)
+}
+
+// madeOf are the histories that a figure is measured on: by what they are, which of each size.
+type madeOf struct {
+	names []string
+	sizes map[string][]evidence.Sizes
+	log   []madeItem // in their order
+}
+
+// madeItem is one of them.
+type madeItem struct {
+	Name  string         `json:"name"`
+	Sizes evidence.Sizes `json:"sizes"`
+}
+
+// add adds a history of the store in memory.
+func (m *madeOf) add(spec datasets.Spec, s evidence.Sizes) {
+	name := Source{Workload: cmp.Or(spec.Workload, "blindw"), Variant: spec.Variant}.Name()
+	m.addNamed(name+" in memory, "+cmp.Or(spec.Isolation, "serializable"), s)
+}
+
+func (m *madeOf) addNamed(name string, s evidence.Sizes) {
+	m.log = append(m.log, madeItem{name, s})
+	if m.sizes == nil {
+		m.sizes = map[string][]evidence.Sizes{}
+	}
+	if m.sizes[name] == nil {
+		m.names = append(m.names, name)
+	}
+	if !slices.Contains(m.sizes[name], s) {
+		m.sizes[name] = append(m.sizes[name], s)
+	}
+}
+
+// manySizes is from how many on the histories of a kind are told by their least and greatest sizes.
+const manySizes = 6
+
+// lines are the histories, a line a kind.
+func (m *madeOf) lines() []string {
+	var out []string
+	for _, n := range m.names {
+		all := m.sizes[n]
+		if len(all) >= manySizes {
+			span := func(of func(s evidence.Sizes) int) string {
+				low, high := of(all[0]), of(all[0])
+				for _, s := range all {
+					low, high = min(low, of(s)), max(high, of(s))
+				}
+				if low == high {
+					return strconv.Itoa(low)
+				}
+				return fmt.Sprintf("%d to %d", low, high)
+			}
+			out = append(out, fmt.Sprintf("%s: %d histories of %s transactions, %s operations, %s keys, %s sessions", n,
+				len(all), span(func(s evidence.Sizes) int { return s.Txns }),
+				span(func(s evidence.Sizes) int { return s.Ops }), span(func(s evidence.Sizes) int { return s.Keys }),
+				span(func(s evidence.Sizes) int { return s.Sessions })))
+			continue
+		}
+		var each []string
+		for _, s := range all {
+			each = append(each, fmt.Sprintf("%d transactions, %d operations, %d keys, %d sessions", s.Txns, s.Ops,
+				s.Keys,
+				s.Sessions))
+		}
+		out = append(out, n+": "+strings.Join(each, "; "))
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/history/split"
+)
+
+// Program is another checker, a program of its own, to be compared: a command line, split at blanks, with {history} for
+// the file, or {history:FORMAT} for the same in another of isovet's formats; without either the file comes last. Its
+// time is that of the whole process, loading included.
+//
+// Its verdict is that of the last line of its output that has one of the words ACCEPT, REJECT, valid, invalid,
+// violation (in any case), or true or false as its last; else the exit status: 0 valid, 1 violation.
+type Program struct {
+	Name    string
+	Command []string
+}
+
+// ParseProgram reads NAME=COMMAND.
+func ParseProgram(text string) (Program, error) {
+	name, command, ok := strings.Cut(text, "=")
+	p := Program{Name: strings.TrimSpace(name), Command: strings.Fields(command)}
+	if !ok || p.Name == "" || len(p.Command) == 0 {
+		return p, fmt.Errorf("program %q; expected NAME=COMMAND", text)
+	}
+	if _, err := exec.LookPath(p.Command[0]); err != nil {
+		return p, fmt.Errorf("program %q: no such program: %s", name, p.Command[0])
+	}
+	if f, ok := p.format(); ok {
+		if i := slices.IndexFunc(format.All(), func(x format.Format) bool { return x.Name == f }); i < 0 ||
+			format.All()[i].Write == nil && format.All()[i].WriteDir == nil {
+			return p, fmt.Errorf("program %q: format %q; expected one that isovet convert can write", name, f)
+		}
+	}
+	return p, nil
+}
+
+const placeholder = "{history"
+
+// format is the one that the program's command asks for.
+func (p *Program) format() (string, bool) {
+	for _, w := range p.Command {
+		if _, rest, ok := strings.Cut(w, placeholder+":"); ok {
+			f, _, closed := strings.Cut(rest, "}")
+			return f, closed
+		}
+	}
+	return "", false
+}
+
+// args are the command's words for a file.
+func (p *Program) args(path string) []string {
+	out := slices.Clone(p.Command)
+	named := false
+	f, _ := p.format()
+	for i, w := range out {
+		out[i] = strings.ReplaceAll(strings.ReplaceAll(w, placeholder+":"+f+"}", path), placeholder+"}", path)
+		named = named || out[i] != w
+	}
+	if !named {
+		out = append(out, path)
+	}
+	return out
+}
+
+// file is the history as the program reads it, in a folder that goes with the caller.
+func (p *Program) file(ctx context.Context, src Source, dir string) (string, error) {
+	f, ok := p.format()
+	if !ok {
+		return src.Path, nil
+	}
+	h, err := split.Read(ctx, split.Paths(src.Path), format.Options{})
+	if err != nil {
+		return "", &BadHistory{err.Error()}
+	}
+	to := dir + "/history." + f
+	return to, format.WriteContext(ctx, to, h, f, true)
+}
+
+// run runs the program once.
+func (p *Program) run(ctx context.Context, path string, timeout time.Duration) (Measured, error) {
+	limited := ctx
+	if timeout > 0 {
+		var stop context.CancelFunc
+		limited, stop = context.WithTimeout(ctx, timeout)
+		defer stop()
+	}
+	args := p.args(path)
+	cmd := exec.CommandContext(limited, args[0], args[1:]...)
+	cmd.WaitDelay = drainAfter
+	var out, errs tail
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	began := time.Now()
+	err := cmd.Run()
+	m := Measured{WallMS: milliseconds(time.Since(began))}
+	m.Stats.CheckMS = m.WallMS
+	if ctx.Err() != nil {
+		return Measured{}, ctx.Err()
+	}
+	if cmd.ProcessState != nil {
+		m.CPUMS = milliseconds(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
+	}
+	if limited.Err() != nil {
+		m.Reason = timeoutReason(timeout)
+		return m, nil
+	}
+	exit, ran := errors.AsType[*exec.ExitError](err)
+	if err != nil && !ran {
+		m.Reason = fmt.Sprintf("%s: %v", p.Name, err)
+		return m, nil
+	}
+	status := 0
+	if ran {
+		status = exit.ExitCode()
+	}
+	if m.Verdict = said(out.b); m.Verdict == evidence.Unknown {
+		switch status {
+		case 0:
+			m.Verdict = evidence.Holds
+		case 1:
+			m.Verdict = evidence.Violated
+		default:
+			m.Reason = fmt.Sprintf("%s: exit status %d, and no verdict", p.Name, status)
+		}
+	}
+	return m, nil
+}
+
+// programs runs the programs on every history.
+func (o *Options) programs(ctx context.Context, sources []Source, told func(string, int)) (rows []Row, err error) {
+	if len(o.Programs) == 0 {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "isovet-program-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	done := 0
+	for i, src := range sources {
+		for j := range o.Programs {
+			p := &o.Programs[j]
+			at := fmt.Sprintf("%s/%d-%d", dir, i, j)
+			if err := os.Mkdir(at, 0o755); err != nil {
+				return rows, err
+			}
+			path, err := p.file(ctx, src, at)
+			if err != nil {
+				return rows, err
+			}
+			var runs []Measured
+			for range max(o.Repeat, 1) {
+				told(p.Name+" on "+src.Name(), done)
+				m, err := p.run(ctx, path, o.Timeout)
+				if err != nil {
+					return rows, err
+				}
+				runs, done = append(runs, m), done+1
+			}
+			row := newRow(src, Contender{Checker: p.Name}, o.Level, runs)
+			row.Program = true
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// said finds the verdict in a program's output; unknown: there is none.
+func said(out []byte) evidence.Verdict {
+	v := evidence.Unknown
+	for line := range bytes.Lines(out) {
+		words := strings.FieldsFunc(strings.ToLower(string(line)), func(r rune) bool { return r < 'a' || r > 'z' })
+		for i, w := range words {
+			switch {
+			case w == "accept" || w == "accepted" || w == "valid" || w == "true" && i == len(words)-1:
+				v = evidence.Holds
+			case w == "reject" || w == "rejected" || w == "invalid" || w == "violation" ||
+				w == "false" && i == len(words)-1:
+				v = evidence.Violated
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,239 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// TestReasons: what is said to be behind a reason is there: the claim, which has a reason, and the test that is named.
+func TestReasons(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(b)
+	}
+	figures := map[string]Figure{}
+	for _, f := range Figures() {
+		figures[f.ID] = f
+	}
+	for _, x := range allReasons() {
+		n := 0
+		for _, s := range figures[x.figure].Says {
+			if strings.Contains(s.Says, x.says) {
+				if n++; s.Why == "" {
+					t.Errorf("%s: %q has no reason", x.figure, s.Says)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s has no claim with %q", x.figure, x.says)
+		}
+		if (x.shown == nil) == (x.test == "") {
+			t.Errorf("%s, %q: rows or a test must be behind it", x.figure, x.says)
+		}
+		if x.test != "" && !strings.Contains(tests.String(), "\nfunc "+x.test+"(t *testing.T)") {
+			t.Errorf("%s, %q: there is no %s", x.figure, x.says, x.test)
+		}
+	}
+}
+
+// TestReasonRefuted: a reason that the rows do not bear out is said to be none, one without rows to be a conjecture.
+func TestReasonRefuted(t *testing.T) {
+	s := Saying{Says: "it is large", Sense: AtLeast, Number: 10, Why: "it is small",
+		Find:  func(*Report) Found { return Found{Value: 5} },
+		shown: shown("it", valueAt("m", "g", "s"), AtMost, 5, "mm")}
+	for _, c := range []struct {
+		at          float64
+		why, tested string
+	}{{5, "it is small (it: 5 mm at g)", byRows},
+		{6, "not known; these rows do not bear out that it is small (it: 6 mm at g)", refuted},
+		{0, "a conjecture: it is small", ""}} {
+		r := &Report{Scale: "default"}
+		if c.at > 0 {
+			r.Add(decided("m", "g", "s", c.at))
+		}
+		if got := s.judge(r); got.Holds != Fails || got.Why != c.why || got.Tested != c.tested {
+			t.Errorf("%+v", got)
+		}
+	}
+	s.shown, s.test = nil, "TestX"
+	if got := s.judge(&Report{}); got.Why != "it is small (TestX)" || got.Tested != "TestX" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func checked1(t *testing.T, name string, h *history.History) *evidence.Result {
+	t.Helper()
+	c, err := check.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.SessionSerializable, IgnorePredicates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func made(t *testing.T, spec datasets.Spec) *history.History {
+	t.Helper()
+	h, err := datasets.Generate(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestSingleReadsFirst: of the synthesized anomalies some are found by looking at single reads alone, which Cobra and
+// BE begin with here, and not in the paper.
+func TestSingleReadsFirst(t *testing.T) {
+	for _, name := range []string{"cobra", "be"} {
+		single := 0
+		for _, a := range datasets.SynthesizedAnomalies() {
+			r := checked1(t, name, a.History())
+			if r.Verdict == evidence.Violated && len(r.Anomalies) > 0 && len(r.Anomalies[0].Ops) > 0 {
+				single++
+			}
+		}
+		if single < 3 {
+			t.Errorf("%s finds %d of them by single reads", name, single)
+		}
+	}
+}
+
+// TestBEWithoutChoices: on TPC-C BE takes one step for each transaction, and undoes none.
+func TestBEWithoutChoices(t *testing.T) {
+	h := made(t, datasets.Spec{Workload: "tpcc", Txns: 500, Seed: 1})
+	r := checked1(t, "be", h)
+	if n := int64(h.NumTxns()); r.Verdict != evidence.Holds || r.Stats.Decisions > n+1 {
+		t.Errorf("%v after %d steps for %d transactions", r.Verdict, r.Stats.Decisions, n)
+	}
+}
+
+// TestCobraOnMiniTransactions: in mini-transactions each write follows a read of its object, and Cobra has nothing to
+// decide, however few the objects.
+func TestCobraOnMiniTransactions(t *testing.T) {
+	for _, keys := range []int{3, 30, 300} {
+		h := made(t, datasets.Spec{Workload: "mini", Txns: 300, Keys: keys, Seed: 1, Times: datasets.TxnTimes})
+		if r := checked1(t, "cobra", h); r.Verdict != evidence.Holds || r.Stats.Left != 0 {
+			t.Errorf("%d objects: %v, %d constraints left", keys, r.Verdict, r.Stats.Left)
+		}
+	}
+}
+
+// TestValuesDiffer: in TPC-C and SmallBank no two writes of a key have one value here, where the paper's repeat.
+func TestValuesDiffer(t *testing.T) {
+	for _, w := range []string{"tpcc", "smallbank"} {
+		h := made(t, datasets.Spec{Workload: w, Txns: 500, Seed: 1, NoAborted: true})
+		writes, seen := 0, map[uint32]bool{}
+		for op := range h.Ops.Ver {
+			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
+				if writes++; seen[v] {
+					t.Fatalf("%s: a value is written twice", w)
+				}
+				seen[v] = true
+			}
+		}
+		if writes < 500 {
+			t.Errorf("%s: %d writes", w, writes)
+		}
+	}
+}
+
+// TestReadShares: the runs of Figures 6 and 7 of CHRONOS by share of reads differ in how many operations write.
+func TestReadShares(t *testing.T) {
+	last := 0
+	for _, variant := range []string{"read-heavy", "zipf", "write-heavy"} {
+		spec := tableI(500)
+		spec.Variant, spec.Seed = variant, 1
+		h, writes := made(t, spec), 0
+		for _, k := range h.Ops.Kind {
+			if k == history.Write {
+				writes++
+			}
+		}
+		if writes < last*3/2 {
+			t.Errorf("%s: %d writes after %d", variant, writes, last)
+		}
+		last = writes
+	}
+}
+
+// TestWritersBatches: batches follow the order of the commits, so that what a transaction reads was sent with its own
+// batch or before: nothing is put right by the next batch.
+func TestWritersBatches(t *testing.T) {
+	spec := tableI(2000)
+	spec.Seed = 1
+	h := made(t, spec)
+	l := Lab{Seed: 1, tell: func(string) {}}
+	s, err := l.arrive(t.Context(), spec, paperRate, 0, 0) // in the order of their commits
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batch = 50
+	in := map[uint32]int{}
+	for i, txn := range s.order {
+		in[txn] = i / batch
+	}
+	writer, reads := map[uint32]uint32{}, 0
+	for _, txn := range s.order {
+		lo, hi := h.TxnOps(txn)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			if h.Ops.Kind[op] == history.Write {
+				writer[v] = txn
+			}
+		}
+	}
+	for _, txn := range s.order {
+		lo, hi := h.TxnOps(txn)
+		for op := lo; op < hi; op++ {
+			if w, ok := writer[h.Ops.Ver[op]]; ok && h.Ops.Kind[op] == history.Read {
+				if reads++; in[w] > in[txn] {
+					t.Fatalf("transaction %d reads what comes with batch %d, in batch %d", txn, in[w], in[txn])
+				}
+			}
+		}
+	}
+	if reads < 1000 {
+		t.Errorf("%d reads", reads)
+	}
+}
+
+// TestDelaysApart: two delays of N(100, 10²) ms whose transactions commit one after the other and that come in the
+// wrong order are some 11 ms apart, and half of them more than 10.
+func TestDelaysApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	sum, over, n := 0.0, 0, 0
+	for range 100_000 {
+		apart := 10*rng.NormFloat64() - 10*rng.NormFloat64() - 1000/float64(paperRate)
+		if apart <= 0 {
+			continue
+		}
+		sum, n = sum+apart, n+1
+		if time.Duration(apart*float64(time.Millisecond)) > 10*time.Millisecond {
+			over++
+		}
+	}
+	if mean := sum / float64(n); math.Abs(mean-11) > 1.5 || math.Abs(float64(over)/float64(n)-0.45) > 0.07 {
+		t.Errorf("%.1f ms apart, %.0f %% of them more than 10", mean, 100*float64(over)/float64(n))
+	}
+}

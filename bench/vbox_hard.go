@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"isovet/check"
+	"isovet/datasets"
+	"isovet/datasets/hard"
+	"isovet/evidence"
+)
+
+// vboxHardFigure is Figure 9 of [Vbox] where solvers have something to search for: on the paper's histories hardly one
+// of ours meets a conflict.
+func vboxHardFigure() Figure {
+	return Figure{ID: "vbox/fig9-hard", Title: "solvers and encodings where there are conflicts",
+		Where: "Vbox, Figure 9, on other histories",
+		Metrics: []Metric{{"time", "encoding and solving", "ms"},
+			{"conflicts", "conflicts of our own solver", "conflicts"},
+			{"agree", "solvers that say what the first one says", "of those that decide"}},
+		Axis: "solver and encoding", Own: true, Bounds: hardBounds, Measure: vboxHard}
+}
+
+// vboxHard compares solvers on contended histories, on formulas as histories (3-SAT at the threshold, the pigeonhole
+// principle), and on TPC-C without times, of which nothing is pruned, as pruning settles all of it.
+func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
+	var sets []solverSet
+	for _, f := range []struct {
+		family, unit string
+		size         int
+	}{
+		{"contended", "transactions", lab.Pick(40, 200, 400)}, {"3sat", "variables", lab.Pick(0, 10, 20)},
+		{"pigeonhole", "holes", lab.Pick(1, 3, 4)},
+	} {
+		if f.size == 0 {
+			r.Note("%s is left out at the quick scale: the eager encodings take too long.", f.family)
+			continue
+		}
+		in, err := hard.Lookup(f.family)
+		if err != nil {
+			return err
+		}
+		h, err := in.Build(ctx, f.size, lab.Seed)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s, %d %s", f.family, f.size, f.unit)
+		src, err := lab.File(fmt.Sprintf("%s-%d", f.family, f.size), h)
+		if err != nil {
+			return err
+		}
+		sets = append(sets, solverSet{name, src, in.Level, check.Pipeline{}})
+	}
+	n := lab.Pick(40, 150, 400)
+	src, err := lab.Source(ctx, datasets.Spec{Workload: "tpcc", Txns: n, Times: datasets.NoTimes})
+	if err != nil {
+		return err
+	}
+	sets = append(sets, solverSet{fmt.Sprintf("TPC-C unpruned, %d transactions", n), src, vboxLevel,
+		check.Pipeline{Pruning: "none"}})
+	solvers := comparedSolvers(r)
+	for _, set := range sets {
+		first, same, decided := evidence.Unknown, 0, 0
+		err := compareSolvers(ctx, lab, set, solvers, func(series string, m *Measured) {
+			r.Add(point("time", series, set.name, m, solving(m)))
+			if strings.HasPrefix(series, "cdcl") {
+				r.Add(point("conflicts", series, set.name, m, float64(m.Stats.Conflicts)))
+			}
+			if m.Verdict == evidence.Unknown {
+				return
+			}
+			if decided++; first == evidence.Unknown {
+				first = m.Verdict
+			}
+			if m.Verdict == first {
+				same++
+			} else {
+				r.Add(Point{Metric: "fault", Group: series, Series: set.name, Fault: true,
+					Reason: fmt.Sprintf("it says %s, others %s", m.Verdict, first)})
+			}
+		})
+		if err != nil {
+			return err
+		}
+		r.Add(Point{Metric: "agree", Group: "all", Series: set.name, Value: float64(same) / float64(max(1, decided)),
+			Text: fmt.Sprintf("%d/%d: %s", same, decided, first), Verdict: first})
+	}
+	r.Note("Formulas are histories whose orders are their solutions (isovet gen --hard). The eager encodings are " +
+		"cubic in the transactions that can lie on a cycle, which are all of them here.")
+	return nil
+}
+
+// mostConflicts is the most that one of our own solvers had in a set.
+func mostConflicts(set string) func(*Report) Found {
+	return func(r *Report) Found {
+		f := Found{None: "no solver of ours decided"}
+		for _, p := range r.Points {
+			if p.Metric == "conflicts" && p.Series == set && p.Decided() && (f.None != "" || p.Value > f.Value) {
+				f = Found{Value: p.Value, At: "(" + p.Group + ")"}
+			}
+		}
+		return f
+	}
+}
+
+// hardBounds: our own solver meets conflicts, and whoever decides says the same.
+func hardBounds(r *Report) []Saying {
+	var out []Saying
+	for _, p := range r.Points {
+		if p.Metric == "agree" {
+			set := p.Series
+			out = append(out,
+				Saying{Says: "all that decide agree on " + set, Sense: AtLeast, Number: 1, Unit: "of them",
+					Find: whole("agree", "all", set)},
+				Saying{Says: "a solver of ours has conflicts in " + set, Sense: AtLeast, Number: 1, Unit: "conflicts",
+					Find: mostConflicts(set)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package campaign
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/collect"
+)
+
+func planned(t *testing.T, text string) *Plan {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const small = `
+databases:
+  - db: "badger:"
+    isolations: [serializable]
+  - db: "badger:"
+    isolations: [no-conflicts]
+    levels: [snapshot-isolation]
+  - db: "postgres:start?bin=nowhere"
+workloads: [rmw]
+slice: 1s
+sessions: 8
+txns: 200
+`
+
+// TestCampaign: each cell gets its turn, one without a violation before one with, a find is kept, and the next campaign
+// in the folder goes on with other seeds.
+func TestCampaign(t *testing.T) {
+	dir := t.TempDir()
+	kept := 0
+	c := Config{Plan: planned(t, small), Dir: dir, For: 3 * time.Second,
+		Keep: func(_ context.Context, c *Cell, run int, f *collect.Found, g []*collect.Group) (string, error) {
+			if kept++; c.Isolation != "no-conflicts" || len(g) == 0 || f.Answer == nil {
+				t.Errorf("%+v with %d kinds", c, len(g))
+			}
+			return "found/x.html", nil
+		}}
+	c.Plan.Slice = 300 * time.Millisecond // less than a file may say
+	seeds := map[string]bool{}
+	for again := range 2 {
+		p, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := p.Rows()
+		if len(rows) != 3 { // the documentation promises serializable and snapshot isolation
+			t.Fatalf("%d cells, expected 3: %+v", len(rows), rows)
+		}
+		for _, r := range rows {
+			found := r.Isolation == "no-conflicts"
+			if r.Runs < 1 || !found && r.Runs < 1+again || r.Committed == 0 ||
+				found != (len(r.Kinds) > 0) || r.Contradicts() ||
+				found != (r.Kept == "found/x.html") || (r.Source == "") != found {
+				t.Errorf("campaign %d: %+v", again+1, r)
+			}
+		}
+		if len(p.Away) != 1 && len(p.Away) != 4 || !strings.HasPrefix(p.Away[0].DB, "postgres:start") {
+			t.Errorf("%+v; expected that there is no PostgreSQL", p.Away)
+		}
+		for _, r := range p.Runs {
+			seeds[r.key()+" "+r.Begun.String()] = true
+		}
+		if len(seeds) != len(p.Runs) {
+			t.Errorf("%d hunts, expected the %d that were there before too", len(p.Runs), len(seeds))
+		}
+		var md, html strings.Builder
+		if err := p.Markdown(&md); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.HTML(&html); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(md.String(), "| snapshot-isolation | rmw | none |") || !strings.Contains(html.String(),
+			`<a href="found/x.html">`) {
+			t.Errorf("%s\n%s", md.String(), html.String())
+		}
+		// Killed in the middle of a line: the line is not there.
+		file := filepath.Join(dir, runsFile)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(b, `{"db":"bad`...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept == 0 {
+		t.Error("nothing was kept")
+	}
+	used := map[uint64]bool{}
+	runs, err := readRuns(filepath.Join(dir, runsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		if used[r.Seed] {
+			t.Errorf("seed %d twice", r.Seed)
+		}
+		used[r.Seed] = true
+	}
+}
+
+// TestShards: every cell is of one shard.
+func TestShards(t *testing.T) {
+	cells, away := planned(t, "databases: [{db: 'badger:'}, {db: 'sqlite:', levels: [causal]}]\n"+
+		"workloads: [rmw, smallbank, claim, mix]\nfaults: [none, 'kill:2s']").survey(t.Context(), func(string) {})
+	if len(cells) != 16 || len(away) != 1 {
+		t.Fatalf("%d cells, %+v; expected none with a fault, and no level for badger without conflict detection",
+			len(cells), away)
+	}
+	for _, c := range cells {
+		n := 0
+		for shard := range 3 {
+			p := Campaign{cfg: Config{Shard: shard + 1, Shards: 3}}
+			if p.mine(c) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s is in %d of 3 shards", c.key(), n)
+		}
+	}
+}
+
+// TestPlansMistakes: what is wrong in a plan's file is said.
+func TestPlansMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "databases: none",
+		"databases: [{db: ''}]":         "number 1: db is missing",
+		"databases: [{url: 'badger:'}]": "field url not found",
+		"databases: [{db: 'badger:'}]\nslice: 1ms":     "slice 1ms",
+		"databases: [{db: 'badger:', levels: [x]}]":    "levels: ",
+		"databases: [{db: 'badger:', workloads: [x]}]": "workloads: ",
+		"databases: [{db: 'badger:', faults: [x]}]":    "faults: unknown fault",
+	} {
+		file := filepath.Join(t.TempDir(), "p.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(file); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(),
+			file) {
+			t.Errorf("%q: %v; expected %q", text, err, want)
+		}
+	}
+	if p := Default(); p.validate() != nil || len(p.Databases) < 3 {
+		t.Errorf("%+v: %v", p, p.validate())
+	}
+}

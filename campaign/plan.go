@@ -1,0 +1,335 @@
+// Package campaign hunts through a table: databases × isolations × levels × workloads × faults, a slice of time for
+// each cell in turn, every slice with a seed of its own. What was run stands in a folder, so that a
+// campaign that was ended goes on where it was, and that several machines can share one.
+//
+// Files: plan.go what is hunted, and its cells; run.go the hunts, over cores; table.go what was run, in words and as a
+// page.
+//
+// Experimental: this package may still change.
+package campaign
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/datasets/workload"
+	"isovet/level"
+)
+
+// Plan says what is hunted. A file has it in YAML; every field but databases may be left out.
+type Plan struct {
+	Databases []Database `yaml:"databases"`
+	// Workloads, and Faults as --fault takes them, of every database that does not say its own.
+	Workloads []string `yaml:"workloads"`
+	Faults    []string `yaml:"faults"`
+	// Slice is how long a cell is hunted at a time; 0: 20 s.
+	Slice time.Duration `yaml:"slice"`
+	// Sessions and Txns, of a round, are those of a hunt; 0: its own.
+	Sessions int `yaml:"sessions"`
+	Txns     int `yaml:"txns"`
+	// Script is the program of faults such as script:5s.
+	Script string `yaml:"fault-script"`
+	// Timeout bounds an answer of the database; 0: 10 s.
+	Timeout time.Duration `yaml:"op-timeout"`
+}
+
+// Database is one of a plan's.
+type Database struct {
+	// DB is a URL, or several of a cluster's nodes with blanks between, or a server to start.
+	DB string `yaml:"db"`
+	// Isolations are those to ask for; nil: all that the database offers.
+	Isolations []string `yaml:"isolations"`
+	// Levels are hunted for each; nil: what the database's documentation promises.
+	Levels    []string `yaml:"levels"`
+	Workloads []string `yaml:"workloads"`
+	Faults    []string `yaml:"faults"`
+}
+
+// defaultWorkloads reach most that the databases do with rows, lists and conditions, with the plain ones and in single
+// statements, by one index and another, with foreign keys and savepoints. rows is not for databases that promise read
+// committed alone: what InnoDB's repeatable read says of itself, that updates find the newest rows and reads the
+// snapshot's, is a non-monotonic read for us.
+var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
+	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
+	"rmw/autocommit"}
+
+// schemaFault is done to SQL databases whose schema can be changed in ways that we know.
+const schemaFault = "ddl:1s"
+
+// Default is every database inside this program, and every server that can be started, at what its documentation
+// promises; PostgreSQL with each way of sending statements, too.
+func Default() *Plan {
+	p := &Plan{Faults: []string{"none", schemaFault}}
+	for _, s := range driver.All() {
+		if s.Embedded {
+			p.Databases = append(p.Databases, Database{DB: s.URLs[0] + ":"})
+		}
+	}
+	for _, k := range server.All() {
+		db := k.Name + ":start"
+		p.Databases = append(p.Databases, Database{DB: db, Faults: []string{"none", "kill:2s", schemaFault}})
+		if k.Name != "postgres" {
+			continue
+		}
+		for _, way := range []string{"simple_protocol", "exec", "cache_statement"} {
+			p.Databases = append(p.Databases, Database{DB: db + "?default_query_exec_mode=" + way})
+		}
+	}
+	p.fill()
+	return p
+}
+
+// Read reads a plan. Errors name file, field, what stands there and what was expected.
+func Read(file string) (*Plan, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(p); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	p.fill()
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
+}
+
+func (p *Plan) fill() {
+	p.Slice = cmp.Or(p.Slice, 20*time.Second)
+	if p.Workloads == nil {
+		p.Workloads = defaultWorkloads
+	}
+	if p.Faults == nil {
+		p.Faults = []string{"none"}
+	}
+	for i := range p.Databases {
+		d := &p.Databases[i]
+		if d.Workloads == nil {
+			d.Workloads = p.Workloads
+		}
+		if d.Faults == nil {
+			d.Faults = p.Faults
+		}
+	}
+}
+
+func (p *Plan) validate() error {
+	if len(p.Databases) == 0 {
+		return errors.New("databases: none; expected a list such as [{db: \"postgres:start\"}]")
+	}
+	if p.Slice < time.Second || p.Sessions < 0 || p.Txns < 0 || p.Timeout < 0 {
+		return fmt.Errorf("slice %v, sessions %d, txns %d, op-timeout %v; expected at least 1s, and none negative",
+			p.Slice, p.Sessions, p.Txns, p.Timeout)
+	}
+	for i, d := range p.Databases {
+		at := fmt.Sprintf("databases, number %d", i+1)
+		if strings.TrimSpace(d.DB) == "" {
+			return fmt.Errorf("%s: db is missing; expected a URL, or a server such as postgres:start", at)
+		}
+		for _, w := range d.Workloads {
+			name, variant := split(w)
+			info, err := workload.Lookup(name)
+			if err == nil {
+				_, _, err = info.New(workload.Params{Variant: variant, Database: true})
+			}
+			if err != nil {
+				return fmt.Errorf("%s: workloads: %w", at, err)
+			}
+		}
+		for _, f := range d.Faults {
+			fault, err := collect.ParseFault(f)
+			if err == nil && fault.Kind == collect.Scripted && p.Script == "" {
+				err = fmt.Errorf("%s; expected fault-script with it", f)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: faults: %w", at, err)
+			}
+		}
+		for _, l := range d.Levels {
+			if _, err := level.Parse(l); err != nil {
+				return fmt.Errorf("%s: levels: %w", at, err)
+			}
+		}
+	}
+	return nil
+}
+
+// split parts a workload from its variant, if one is named: rows/direct.
+func split(w string) (name, variant string) {
+	name, variant, _ = strings.Cut(w, "/")
+	return name, variant
+}
+
+// Cell is what one hunt is about.
+type Cell struct {
+	DB        string `json:"db"` // without passwords
+	Product   string `json:"product,omitempty"`
+	Isolation string `json:"isolation"`
+	Level     string `json:"level"`
+	Workload  string `json:"workload"`
+	Fault     string `json:"fault"`
+	// Source is where the documentation promises the level; "": the plan asks for it.
+	Source string `json:"source,omitempty"`
+	// Allowed are anomalies of that level that it allows nevertheless.
+	Allowed []level.Anomaly `json:"allowed,omitempty"`
+
+	urls  []string
+	at    level.Level
+	fault collect.Fault
+}
+
+// key tells cells apart from run to run; the product may be another version by then.
+func (c *Cell) key() string {
+	return strings.Join([]string{c.DB, c.Isolation, c.Level, c.Workload, c.Fault}, "|")
+}
+
+// Away is a database of the plan that could not be had.
+type Away struct {
+	DB     string `json:"db"`
+	Reason string `json:"reason"`
+}
+
+// looked is what a database said when it was opened at an isolation.
+type looked struct {
+	info  driver.Info
+	first string // the isolation's first name
+	err   error
+}
+
+func look(ctx context.Context, c collect.Config) (o looked) {
+	t, err := collect.Open(ctx, c)
+	if err != nil {
+		return looked{err: err}
+	}
+	o.info = t.Info()
+	o.first, err = t.IsolationName(c)
+	o.err = errors.Join(err, t.Close())
+	return o
+}
+
+// survey opens each database once at each isolation, however often the plan has it, and makes the cells.
+func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, away []Away) {
+	seen := map[string]looked{}
+	for _, d := range p.Databases {
+		urls := strings.Fields(d.DB)
+		shown := make([]string, len(urls))
+		for i, u := range urls {
+			shown[i] = driver.Redact(u)
+		}
+		name := strings.Join(shown, " ")
+		told(name)
+		isolations := d.Isolations
+		if isolations == nil {
+			var err error
+			if isolations, err = offered(urls[0]); err != nil {
+				away = append(away, Away{name, err.Error()})
+				continue
+			}
+		}
+		for _, iso := range isolations {
+			if ctx.Err() != nil {
+				return cells, away
+			}
+			at := name + ", " + iso
+			o, ok := seen[at]
+			if !ok {
+				o = look(ctx, collect.Config{DB: urls, Isolation: iso, Timeout: p.Timeout})
+				seen[at] = o
+				if o.err != nil {
+					away = append(away, Away{at, o.err.Error()})
+				}
+			}
+			if errors.Is(o.err, server.ErrMissing) {
+				break
+			}
+			if o.err != nil {
+				continue
+			}
+			info, first := o.info, o.first
+			promise := driver.Promised(info, first)
+			levels := d.Levels
+			if levels == nil {
+				for _, l := range promise.Levels {
+					levels = append(levels, l.String())
+				}
+				if levels == nil {
+					away = append(away, Away{name + ", " + iso, "its documentation promises no level; none is hunted"})
+				}
+			}
+			ours := slices.Equal(d.Workloads, defaultWorkloads)
+			for _, l := range levels {
+				at, _ := level.Parse(l)
+				source, allowed := "", promise.But
+				if slices.Contains(promise.Levels, at) {
+					source = promise.Source
+				}
+				for _, w := range d.Workloads {
+					if name, _ := split(w); ours && name == "rows" && at == level.ReadCommitted {
+						continue
+					}
+					for _, f := range d.Faults {
+						fault, _ := collect.ParseFault(f)
+						if fault.Ours() && !server.Is(urls[0]) {
+							continue // nothing of it is ours to break
+						}
+						if fault.Kind == collect.Schema && driver.SchemaChanges(info.Dialect, driver.Data{}) == nil {
+							continue
+						}
+						if fault.Kind == collect.Scripted {
+							fault.Program = p.Script
+						}
+						cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: first, Level: at.String(),
+							Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
+							fault: fault})
+					}
+				}
+			}
+		}
+	}
+	return cells, away
+}
+
+// offered are the isolations of a database, by its URL or the name of its server.
+func offered(url string) (names []string, err error) {
+	kind, _, _ := strings.Cut(url, ":")
+	if server.Is(url) && kind == "galera" {
+		url = "mysql:"
+	} else if server.Is(url) {
+		url = kind + ":"
+	}
+	s, err := driver.Lookup(url)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range s.Isolations {
+		if name, _, _ := strings.Cut(entry, "="); name != "default" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// FaultFlag is the cell's fault as --fault takes it; "": none.
+func (c *Cell) FaultFlag() string {
+	if c.fault.Kind == collect.NoFault {
+		return ""
+	}
+	return c.Fault
+}

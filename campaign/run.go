@@ -1,0 +1,298 @@
+package campaign
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/internal/safego"
+)
+
+// Config says how a campaign is run.
+type Config struct {
+	Plan *Plan
+	// Dir is where its state is: runs.jsonl, a line a hunt.
+	Dir string
+	For time.Duration
+	// Jobs is how many hunts run at once; 0: 1. Shard of Shards, from 1, is which cells are this machine's; 0: all.
+	Jobs, Shard, Shards int
+	// Keep, if set, is given each violation while its database is open, and says where it was kept.
+	Keep func(ctx context.Context, c *Cell, run int, f *collect.Found, g []*collect.Group) (where string, err error)
+	Told func(what string)
+}
+
+// Run is one hunt of a cell: a line of runs.jsonl.
+type Run struct {
+	Cell
+	Seed      uint64         `json:"seed"`
+	Begun     time.Time      `json:"begun"`
+	ElapsedMS float64        `json:"elapsed_ms"`
+	Rounds    int            `json:"rounds"`
+	Committed int            `json:"committed"`
+	Attempts  int            `json:"attempts"`
+	Refused   int            `json:"refused"`
+	Undecided int            `json:"undecided,omitempty"`
+	Verdict   string         `json:"verdict"` // as of hunt, or "error"
+	Reason    string         `json:"reason,omitempty"`
+	Found     []Find         `json:"found,omitempty"`
+	Kept      string         `json:"kept,omitempty"`
+	Aborts    map[string]int `json:"aborts,omitempty"` // by class and code
+}
+
+// Find is a kind of violation.
+type Find struct {
+	Kind    string   `json:"kind"`
+	Txns    []string `json:"transactions,omitempty"`
+	AfterMS float64  `json:"after_ms"`
+	Text    string   `json:"text"`
+}
+
+const runsFile = "runs.jsonl"
+
+// Campaign is a campaign with what was run of it, in this folder, by all shards that share it.
+type Campaign struct {
+	Cells []*Cell
+	Away  []Away
+	Runs  []Run
+
+	mu   sync.Mutex
+	busy map[string]bool
+	file *os.File
+	cfg  Config
+	err  error
+}
+
+// Start hunts until the time is up: each time the cell of this shard that was hunted the least by then, those without a
+// violation first. Errors: of the folder; a hunt's own are in its line.
+func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
+	if c.Told == nil {
+		c.Told = func(string) {}
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	p := &Campaign{cfg: c, busy: map[string]bool{}}
+	if p.Runs, err = readRuns(filepath.Join(c.Dir, runsFile)); err != nil {
+		return nil, err
+	}
+	p.file, err = os.OpenFile(filepath.Join(c.Dir, runsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.file.Close()) }()
+	until := time.Now().Add(c.For)
+	p.Cells, p.Away = c.Plan.survey(ctx, func(db string) { c.Told("looking at " + db) })
+	var g safego.Group
+	for range max(c.Jobs, 1) {
+		g.Go(func() {
+			for ctx.Err() == nil {
+				left := time.Until(until)
+				cell := p.take()
+				if cell == nil || left < time.Second {
+					return
+				}
+				p.hunt(ctx, cell, min(left, c.Plan.Slice))
+			}
+		})
+	}
+	g.Wait()
+	return p, p.err
+}
+
+// readRuns reads what was run; a last line that is not complete was being written when the program was killed.
+func readRuns(file string) (runs []Run, err error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		line, err := s.ReadString('\n')
+		if err != nil {
+			if line != "" {
+				// The next line must not stand behind it.
+				return runs, os.Truncate(file, size(f)-int64(len(line)))
+			}
+			return runs, nil
+		}
+		var r Run
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w; expected a line that a campaign has written", file, n, err)
+		}
+		runs = append(runs, r)
+	}
+}
+
+func size(f *os.File) int64 {
+	i, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return i.Size()
+}
+
+// mine reports whether a cell is this shard's: by its name, so that it does not depend on the others.
+func (p *Campaign) mine(c *Cell) bool {
+	return p.cfg.Shards < 2 || int(hash(c.key())%uint64(p.cfg.Shards)) == p.cfg.Shard-1
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// take chooses the next cell; nil: there is none.
+func (p *Campaign) take() *Cell {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tallies()
+	var best *Cell
+	for _, c := range p.Cells {
+		x := t[c.key()]
+		if !p.mine(c) || p.busy[c.key()] || x.hopeless() {
+			continue
+		}
+		if best == nil || less(c, x, best, t[best.key()]) {
+			best = c
+		}
+	}
+	if best != nil {
+		p.busy[best.key()] = true
+	}
+	return best
+}
+
+func less(a *Cell, x tally, b *Cell, y tally) bool {
+	violated := func(t tally) int { return min(len(t.kinds), 1) }
+	return cmp.Or(cmp.Compare(violated(x), violated(y)), cmp.Compare(x.elapsed, y.elapsed),
+		cmp.Compare(hash(a.key()), hash(b.key()))) < 0
+}
+
+// hunt hunts a cell once, and writes the line.
+func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
+	p.mu.Lock()
+	t := p.tallies()[c.key()]
+	n := len(p.Runs) + 1
+	p.mu.Unlock()
+	p.cfg.Told(fmt.Sprintf("%s, %s, %s, %s, fault %s", c.DB, c.Isolation, c.Level, c.Workload, c.Fault))
+	// A cell's seeds do not overlap: no hunt has so many rounds.
+	r := Run{Cell: *c, Seed: hash(c.key())>>24 + uint64(t.runs)*1_000_000, Begun: time.Now().UTC()}
+	name, variant := split(c.Workload)
+	cfg := collect.HuntConfig{Level: c.at, For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
+		Workload: name, Variant: variant, Fault: c.fault, Seed: r.Seed, Sessions: p.cfg.Plan.Sessions,
+		Txns: p.cfg.Plan.Txns, Timeout: p.cfg.Plan.Timeout}}
+	if p.cfg.Keep != nil {
+		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*collect.Group) (err error) {
+			r.Kept, err = p.cfg.Keep(ctx, c, n, f, g)
+			return err
+		}
+	}
+	h, err := collect.Hunt(ctx, cfg)
+	if ctx.Err() != nil && !h.Violated {
+		return // half a hunt is none
+	}
+	r.ElapsedMS = float64(h.Elapsed.Microseconds()) / 1e3
+	r.Rounds, r.Committed, r.Attempts, r.Refused, r.Undecided = len(h.Rounds), h.Committed, h.Attempts, h.Refused,
+		h.Undecided
+	for _, a := range h.Aborts {
+		if r.Aborts == nil {
+			r.Aborts = map[string]int{}
+		}
+		r.Aborts[strings.TrimSpace(a.Class+" "+a.Code)] += a.Count
+	}
+	for _, g := range h.Found {
+		r.Found = append(r.Found, Find{string(g.Kind), g.Txns, float64(g.After().Microseconds()) / 1e3, g.Text})
+	}
+	why := h.Inconclusive()
+	switch {
+	case h.Violated:
+		r.Verdict = "violation"
+	case errors.Is(err, driver.ErrUnsupported):
+		r.Verdict, r.Reason = "unsupported", err.Error()
+	case err != nil:
+		r.Verdict, r.Reason = "error", err.Error()
+	case h.Undecided > 0:
+		r.Verdict, r.Reason = "unknown", fmt.Sprintf("%d rounds undecided", h.Undecided)
+	case why != "":
+		r.Verdict, r.Reason = "inconclusive", why
+	default:
+		r.Verdict = "none"
+	}
+	line, err := json.Marshal(&r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, c.key())
+	p.Runs = append(p.Runs, r)
+	if err == nil {
+		_, err = p.file.Write(append(line, '\n'))
+	}
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// tally is what was run of a cell.
+type tally struct {
+	runs, rounds, committed, attempts, refused, failed, unsupported int
+
+	elapsed time.Duration
+	first   time.Duration // to the first violation, over its runs; 0: none
+	kinds   []string
+
+	kept, reason string
+}
+
+// hopeless reports whether it makes no sense to hunt a cell again.
+func (t *tally) hopeless() bool { return t.unsupported > 0 || t.failed >= 3 }
+
+// tallies sums up by cell.
+func (p *Campaign) tallies() map[string]tally {
+	all := map[string]tally{}
+	for i := range p.Runs {
+		r := &p.Runs[i]
+		t := all[r.key()]
+		t.runs++
+		t.rounds += r.Rounds
+		t.committed += r.Committed
+		t.attempts += r.Attempts
+		t.refused += r.Refused
+		if len(r.Found) > 0 && len(t.kinds) == 0 {
+			t.first, t.kept = t.elapsed+time.Duration(r.Found[0].AfterMS*1e6), r.Kept
+		}
+		t.elapsed += time.Duration(r.ElapsedMS * 1e6)
+		for _, f := range r.Found {
+			if !slices.Contains(t.kinds, f.Kind) {
+				t.kinds = append(t.kinds, f.Kind)
+			}
+		}
+		switch r.Verdict {
+		case "error":
+			t.failed++
+		case "unsupported":
+			t.unsupported++
+		}
+		if r.Reason != "" {
+			t.reason = r.Reason
+		}
+		all[r.key()] = t
+	}
+	return all
+}

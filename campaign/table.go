@@ -1,0 +1,188 @@
+package campaign
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"isovet/collect"
+	"isovet/level"
+)
+
+// Row is a cell with what was run of it.
+type Row struct {
+	Cell
+	Elapsed          time.Duration
+	Runs, Rounds     int
+	Committed        int
+	Attempts         int
+	Refused          int
+	Kinds            []string      // of violations
+	First            time.Duration // until the first, over the cell's hunts
+	Kept             string        // where that one is, in the folder; "": nowhere
+	Outcome, Because string        // in a word, and why
+}
+
+// Contradicts reports whether the cell shows what the database's documentation rules out.
+func (r *Row) Contradicts() bool {
+	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool {
+		return !slices.Contains(r.Allowed, level.Anomaly(k))
+	})
+}
+
+// Rows are the cells of the plan, those of other shards among them, and cells that were run under an earlier plan.
+func (p *Campaign) Rows() []Row {
+	cells := map[string]*Cell{}
+	var order []string
+	add := func(c *Cell) {
+		if _, ok := cells[c.key()]; !ok {
+			order = append(order, c.key())
+		}
+		cells[c.key()] = c
+	}
+	for i := range p.Runs {
+		add(&p.Runs[i].Cell)
+	}
+	for _, c := range p.Cells {
+		add(c)
+	}
+	slices.Sort(order)
+	t := p.tallies()
+	var rows []Row
+	for _, k := range order {
+		x := t[k]
+		r := Row{Cell: *cells[k], Elapsed: x.elapsed, Runs: x.runs, Rounds: x.rounds, Committed: x.committed,
+			Attempts: x.attempts, Refused: x.refused, Kinds: x.kinds, First: x.first, Kept: x.kept}
+		r.Outcome, r.Because = x.outcome()
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// outcome is what a cell's hunts say together.
+func (t *tally) outcome() (word, why string) {
+	switch {
+	case t.runs == 0:
+		return "not run", ""
+	case len(t.kinds) > 0:
+		return strings.Join(t.kinds, ", "), ""
+	case t.unsupported > 0:
+		return "not supported", t.reason
+	case t.failed == t.runs:
+		return "error", t.reason
+	case t.committed < collect.FewCommits || float64(t.refused) > collect.MostRefused*float64(t.attempts):
+		return "inconclusive", t.reason
+	}
+	return "none found", t.reason
+}
+
+// Sum says in a sentence what was run.
+func (p *Campaign) Sum() string {
+	var elapsed time.Duration
+	committed, cells, violated, contradicts := 0, 0, 0, 0
+	rows := p.Rows()
+	for i := range rows {
+		r := &rows[i]
+		elapsed += r.Elapsed
+		committed += r.Committed
+		if r.Runs > 0 {
+			cells++
+		}
+		if len(r.Kinds) > 0 {
+			violated++
+		}
+		if r.Contradicts() {
+			contradicts++
+		}
+	}
+	return fmt.Sprintf("%d hunts of %d of %d cells, %v in all, %d committed transactions; violations in %d cells, %d "+
+		"of them against the database's documentation", len(p.Runs), cells, len(rows), elapsed.Round(time.Second),
+		committed, violated, contradicts)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
+
+// Markdown writes the table, without cells that were not run.
+func (p *Campaign) Markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\n%s%s", p.Sum(), "| database | isolation | hunted for | workload | fault | s | rounds | "+
+		"commits | refused % | found | first after s |\n", strings.Repeat("| --- ", 11)+"|\n")
+	cell := strings.NewReplacer("|", "\\|", "\n", " ")
+	for _, r := range p.Rows() {
+		if r.Runs == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %d | %.1f | %s | %s |\n", cell.Replace(r.product()),
+			r.Isolation, r.Level, r.Workload, r.Fault, seconds(r.Elapsed), r.Rounds, r.Committed, r.RefusedShare(),
+			r.Outcome, r.FirstAfter())
+	}
+	for _, a := range p.Away {
+		fmt.Fprintf(&b, "\nNot hunted: %s: %s\n", a.DB, strings.Join(strings.Fields(a.Reason), " "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Row) product() string {
+	if r.Product == "" || strings.Contains(r.DB, ":start:") {
+		return strings.TrimSpace(r.Product + " " + r.DB)
+	}
+	return r.Product
+}
+
+// Name is the database, as the page has it.
+func (r Row) Name() string { return r.product() }
+
+// RefusedShare is in per cent of the attempts.
+func (r Row) RefusedShare() float64 { return 100 * float64(r.Refused) / float64(max(r.Attempts, 1)) }
+
+// FirstAfter is in seconds; "": there is none.
+func (r Row) FirstAfter() string {
+	if len(r.Kinds) == 0 {
+		return ""
+	}
+	return seconds(r.First)
+}
+
+// Seconds are those hunted.
+func (r Row) Seconds() string { return seconds(r.Elapsed) }
+
+// Against reports whether it contradicts the documentation.
+func (r Row) Against() bool { return r.Contradicts() }
+
+// HTML writes the page.
+func (p *Campaign) HTML(w io.Writer) error {
+	return page.Execute(w, struct {
+		Sum  string
+		Rows []Row
+		Away []Away
+	}{p.Sum(), p.Rows(), p.Away})
+}
+
+var page = template.Must(template.New("campaign").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>campaign</title>
+<meta name="viewport" content="width=device-width">
+<style>
+body{font:15px/1.4 system-ui,sans-serif;margin:1.5em;color:#1b1b1b;background:#fff}
+table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top}
+td.n{text-align:right;font-variant-numeric:tabular-nums}tr.against td{background:#fde7e4}tr.found td{background:#fff5d6}
+div{overflow-x:auto}
+</style></head><body><h1>Campaign</h1><p>{{.Sum}}.</p>
+<p>A violation that the database's documentation rules out contradicts it at the place in the last column; any other one
+is of a level that was asked for here, and that nobody promised. What was not found may be there.</p>
+<div><table><tr><th scope="col">database</th><th scope="col">isolation</th><th scope="col">hunted for</th>
+<th scope="col">workload</th><th scope="col">fault</th><th scope="col">s</th><th scope="col">rounds</th>
+<th scope="col">commits</th><th scope="col">refused %</th><th scope="col">found</th><th scope="col">first after s</th>
+<th scope="col">promised at</th></tr>
+{{range .Rows}}<tr{{if .Against}} class="against"{{else if .Kinds}} class="found"{{end}}><td>{{.Name}}</td>` +
+	`<td>{{.Isolation}}</td><td>{{.Level}}</td><td>{{.Workload}}</td><td>{{.Fault}}</td><td class="n">{{.Seconds}}</td>` +
+	`<td class="n">{{.Rounds}}</td><td class="n">{{.Committed}}</td><td class="n">{{printf "%.1f" .RefusedShare}}</td>` +
+	`<td>{{if .Kept}}<a href="{{.Kept}}">{{.Outcome}}</a>{{else}}{{.Outcome}}{{end}}{{if .Because}}<br>` +
+	`<small>{{.Because}}</small>{{end}}</td><td class="n">{{.FirstAfter}}</td><td>{{.Source}}</td></tr>
+{{end}}</table></div>
+{{if .Away}}<h2>Not hunted</h2><ul>{{range .Away}}<li>{{.DB}}: {{.Reason}}</li>
+{{end}}</ul>{{end}}</body></html>
+`))

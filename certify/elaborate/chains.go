@@ -1,0 +1,116 @@
+package elaborate
+
+import (
+	"encoding/binary"
+
+	"isovet/certify/kernel"
+)
+
+// chains are the steps about lists of which an element was appended more than once, or was there at first too, or was
+// seen twice. Such an element does not tell who appended it. But who is assumed to have appended what a transaction saw
+// last found what is left of the list, and so on.
+type chains struct {
+	*strongRefuter
+	followed map[uint32]bool     // list → it is such a one, or one to which somebody of unknown outcome appended
+	made     map[string]bool     // steps, by who saw whose version
+	froms    map[access][]uint32 // whose version somebody may have seen
+}
+
+// longest bounds how far a list is followed back: a step names all who are on the way.
+const longest = 1 << 7
+
+func newChains(r *strongRefuter) *chains {
+	c := &chains{strongRefuter: r, followed: map[uint32]bool{}, made: map[string]bool{}, froms: map[access][]uint32{}}
+	for k, writers := range r.writers {
+		if !r.isList(k - 1) {
+			continue
+		}
+		there := map[uint32]bool{}
+		for _, e := range r.h.Init[k] {
+			there[e] = true
+		}
+		for _, w := range writers {
+			c.followed[k] = c.followed[k] || !w.Committed
+			for i := range w.Ops {
+				if o := &w.Ops[i]; o.Kind == kernel.Append && o.Key == k {
+					c.followed[k] = c.followed[k] || there[o.Elem]
+					there[o.Elem] = true
+				}
+			}
+		}
+	}
+	for i := range r.h.Txns {
+		for j := range r.h.Txns[i].Ops {
+			if o := &r.h.Txns[i].Ops[j]; o.Kind == kernel.Read && len(o.Cell) > 1 && !c.followed[o.Key] {
+				there := make(map[uint32]bool, len(o.Cell))
+				for _, e := range o.Cell {
+					c.followed[o.Key] = c.followed[o.Key] || there[e]
+					there[e] = true
+				}
+			}
+		}
+	}
+	return c
+}
+
+// next are steps that follow lists further back than those made so far, as the assignment has it.
+func (c *chains) next() (steps []kernel.Step) {
+	if len(c.followed) == 0 {
+		return nil
+	}
+	sees := map[access]uint32{}
+	for _, l := range c.trail {
+		if a := c.atoms[l/2]; l&1 == 0 && a.Kind == kernel.Reads && c.followed[a.K] {
+			sees[access{a.T, a.K}] = a.W
+		}
+	}
+	for _, l := range c.trail {
+		a := c.atoms[l/2]
+		if l&1 == 1 || a.Kind != kernel.Reads || a.W == 0 || !c.followed[a.K] {
+			continue
+		}
+		if _, seen := kernel.Observed(a.K, c.k.Txn(a.T).Ops); !seen {
+			continue
+		}
+		name := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(a.T)), uint64(a.K))
+		var via []uint32
+		for w := a.W; w != 0 && len(via) < longest; w = sees[access{w, a.K}] {
+			via = append(via, w)
+			name = binary.AppendUvarint(name, uint64(w))
+			if !c.made[string(name)] {
+				c.made[string(name)] = true
+				steps = append(steps, kernel.Step{Kind: kernel.Source, T: a.T, K: a.K, Via: via})
+				break
+			}
+		}
+	}
+	return steps
+}
+
+// add makes such a step, and those that say that nobody sees two versions.
+func (c *chains) add(s kernel.Step) bool {
+	cl, ok := c.k.Clause(&s, nil)
+	if !ok {
+		return false
+	}
+	c.strongRefuter.add(s, cl)
+	for _, l := range cl {
+		if l.Kind != kernel.Reads {
+			continue
+		}
+		c.takes(l)
+		a := access{l.T, l.K}
+		known := false
+		for _, w := range c.froms[a] {
+			known = known || w == l.W
+		}
+		if known || len(c.froms[a]) > maxSources {
+			continue
+		}
+		for _, w := range c.froms[a] {
+			c.step(kernel.Step{Kind: kernel.Once, T: l.T, K: l.K, W: w, U: l.W})
+		}
+		c.froms[a] = append(c.froms[a], l.W)
+	}
+	return true
+}

@@ -1,0 +1,232 @@
+package elaborate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"isovet/certify/kernel"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// Options are the parameters of Prove. The zero value is the default.
+type Options struct {
+	ClockSkew int64       // as in certify.Options
+	Stop      func() bool // if it says so, Prove ends with ErrStopped
+	// MaxConflicts bounds the search for a refutation; 0 is 20,000.
+	MaxConflicts int
+}
+
+// ErrStopped says that Options.Stop ended it.
+var ErrStopped = errors.New("stopped")
+
+// Refused says that the kernel does not accept an order.
+type Refused struct{ Why string }
+
+func (r *Refused) Error() string { return "the kernel refuses it: " + r.Why }
+
+// Proof is an answer in the kernel's terms, which the kernel has accepted.
+type Proof struct {
+	Level   string
+	History kernel.Txns
+	Order   []uint32        // of a valid history: transactions, each twice at the snapshot levels
+	Steps   []kernel.Step   // of a violation
+	Scene   *kernel.History // what Steps are about, the same as History
+
+	saw    func(t uint32) []uint32 // at a weak level, see kernel.WriteFile
+	stamps kernel.Stamps           // by timestamps, and what is wrong by them
+	wrong  *kernel.Wrong
+}
+
+// Write writes the file for isovet-kernel (docs/kernel-format.md).
+func (p *Proof) Write(w io.Writer) error {
+	if p.stamps != nil {
+		return kernel.WriteStamped(w, p.Level, p.History, p.stamps, p.Order, p.wrong)
+	}
+	return kernel.WriteFile(w, p.Level, p.History, p.Order, p.saw, p.Steps)
+}
+
+const defaultConflicts = 20_000
+
+// Prove puts an answer into the kernel's terms and has the kernel judge it. Errors: *Unsupported, where the kernel has
+// no words for the answer or no proof was found; *Refused; ErrStopped. An order costs about 30 ns an operation. A
+// violation costs some scans of the history, and what its first anomaly bears on.
+func Prove(r *evidence.Result, o Options) (*Proof, error) {
+	l, err := Level(r.Level)
+	weak, isWeak := weakLevel(r.Level)
+	switch {
+	case err != nil && !isWeak:
+		return nil, err
+	case r.H == nil || r.Verdict == evidence.Unknown:
+		return nil, &Unsupported{"answers without a verdict"}
+	case r.Timestamps && (isWeak || r.Level.RealTime()):
+		return nil, &Unsupported{"database timestamps at " + r.Level.String()}
+	case o.ClockSkew < 0:
+		return nil, fmt.Errorf("clock skew %d is negative", o.ClockSkew)
+	}
+	x, err := newTerms(r.H, r.Level, o.ClockSkew)
+	if err != nil {
+		return nil, err
+	}
+	if o.Stop == nil {
+		o.Stop = func() bool { return false }
+	}
+	p := &Proof{Level: r.Level.String(), History: x}
+	switch {
+	case r.Timestamps:
+		return p, p.byStamps(l, r, x)
+	case isWeak && r.Verdict == evidence.Holds:
+		return p, p.weak(weak, r, x)
+	case isWeak:
+		return p, p.violation(r, x, o, func(s *scene) (refuter, error) { return newWeakRefuter(s, weak, o.Stop) })
+	case r.Verdict == evidence.Holds:
+		return p, p.valid(l, r, x)
+	}
+	return p, p.violation(r, x, o, func(s *scene) (refuter, error) { return newStrongRefuter(s, l, o.Stop) })
+}
+
+func (p *Proof) valid(l kernel.Level, r *evidence.Result, x *terms) error {
+	if x.searches != nil {
+		if err := x.searches.fits(); err != nil {
+			return err
+		}
+	}
+	if r.Level.RealTime() {
+		if err := x.timed(); err != nil {
+			return err
+		}
+	}
+	events := p.order(l, r.H, r.Order)
+	c := x.columns()
+	x.flat = c != nil
+	defer func() { x.flat = false }()
+	var a kernel.Answer
+	switch {
+	case x.flat && l.Serial:
+		a = kernel.FlatSerial(l, x, c, p.Order)
+	case x.flat:
+		a = kernel.FlatSnapshot(l, x, c, events)
+	case l.Serial:
+		a = kernel.CheckSerial(l, x, p.Order)
+	default:
+		a = kernel.CheckSnapshot(l, x, events)
+	}
+	return refused(a)
+}
+
+// order takes over an order, at the snapshot levels as events too.
+func (p *Proof) order(l kernel.Level, h *history.History, order []uint32) (events []kernel.Event) {
+	p.Order = make([]uint32, 0, len(order))
+	if l.Serial {
+		for _, t := range order {
+			if t != h.Init {
+				p.Order = append(p.Order, number(t))
+			}
+		}
+		return nil
+	}
+	events = make([]kernel.Event, 0, len(order))
+	for _, e := range order {
+		if t := e >> 1; t != h.Init {
+			p.Order = append(p.Order, number(t))
+			events = append(events, kernel.Event{Commit: e&1 == 1, Txn: number(t)})
+		}
+	}
+	return events
+}
+
+func refused(a kernel.Answer) error {
+	switch a.Outcome {
+	case kernel.Proved:
+		return nil
+	case kernel.FailsAt:
+		return &Refused{fmt.Sprintf("place %d of the order", a.N+1)}
+	case kernel.FailsFor:
+		return &Refused{fmt.Sprintf("transaction %d is missing or out of order", a.N)}
+	}
+	return &Refused{"the order is not one of the level"}
+}
+
+// timed demands the times that real time needs.
+func (x *terms) timed() error {
+	for t := range uint32(x.h.NumTxns()) {
+		if t != x.h.Init && x.h.Txns.Status[t] == history.Committed &&
+			(x.h.Start(t) == history.NoTime || x.h.End(t) == history.NoTime) {
+			return &Unsupported{"real time of transactions without times"}
+		}
+	}
+	return nil
+}
+
+// tries is how many anomalies are looked at.
+const tries = 4
+
+// wide is up to how many reads and writes a scene is widened where it does not show the violation.
+const wide = 20_000
+
+// violation looks for a refutation by one of the anomalies; where what it names does not suffice, by more and more of
+// what its transactions do.
+func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *scene) (refuter, error)) error {
+	left := o.MaxConflicts
+	if left == 0 {
+		left = defaultConflicts
+	}
+	err := error(&Unsupported{"a violation without an anomaly"})
+	for i := range r.Anomalies {
+		if i == tries {
+			break
+		}
+		a := &r.Anomalies[i]
+		s := newScene(x)
+		s.anomaly(a)
+		for width := 0; ; width++ {
+			if err = s.close(); err != nil {
+				break
+			}
+			var f refuter
+			if f, err = look(s); err != nil {
+				break
+			}
+			var done bool
+			if done, err = f.refute(a, &left); done {
+				return p.refuted(f)
+			}
+			before := s.size()
+			if errors.Is(err, ErrStopped) || width == 3 || before > wide {
+				break
+			}
+			if s.widen(); s.size() == before {
+				break
+			}
+		}
+		if errors.Is(err, ErrStopped) {
+			return err
+		}
+		if err == nil {
+			err = &Unsupported{"how to prove " + string(a.Kind) + " here"}
+		}
+	}
+	return err
+}
+
+func (s *scene) size() int { return len(s.reads) + len(s.writes) }
+
+// refuter looks for the refutation of a scene.
+type refuter interface {
+	// refute is true if it found one, and false if the scene does not show that there is no order.
+	refute(a *evidence.Anomaly, left *int) (bool, error)
+	found() (*kernel.History, []kernel.Step)
+	// judge is the kernel's answer on tables of its own: the step that fails.
+	judge(h *kernel.History, steps []kernel.Step) (at int, ok bool)
+}
+
+// refuted has the kernel judge a refutation.
+func (p *Proof) refuted(f refuter) error {
+	p.Scene, p.Steps = f.found()
+	p.History = kernel.All(p.Scene)
+	if at, ok := f.judge(p.Scene, p.Steps); !ok {
+		return &Refused{fmt.Sprintf("step %d", at)}
+	}
+	return nil
+}

@@ -1,0 +1,355 @@
+package elaborate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/certify/kernel"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// Unsupported says why an answer can't be put in the kernel's terms.
+type Unsupported struct{ Why string }
+
+func (u *Unsupported) Error() string { return "the kernel does not know " + u.Why }
+
+// Level is the kernel's form of a level.
+func Level(l level.Level) (kernel.Level, error) {
+	if !l.Serial() && !l.Snapshot() {
+		return kernel.Level{}, &Unsupported{"the level " + l.String()}
+	}
+	return kernel.Level{Serial: l.Serial(), Sessions: l.Sessions(), RealTime: l.RealTime()}, nil
+}
+
+// number is the kernel's number of a transaction, key, session or version; it has none for 0.
+func number(i uint32) uint32 { return i + 1 }
+
+// terms is a history in the kernel's terms, made as it is asked for: transactions, keys and elements by their dense
+// index, from 1. An element stands for the version of a register or for the element of a list; null is absent.
+type terms struct {
+	h        *history.History
+	l        level.Level
+	skew     uint64 // twice the clocks' skew: what a begin must be later than an end
+	elements []uint32
+	lists    []uint32 // as history.Lists.Elem
+	inits    map[uint32]kernel.Cell
+	txn      kernel.Txn
+	ops      []kernel.Op
+	searches *searches
+	flat     bool // operations are asked for in columns
+	stamped  bool // who has a commit timestamp took part, and nobody else
+	items    bool // of predicate operations only the rows are said
+}
+
+// maxElements keeps elements below what the kernel takes.
+const maxElements = math.MaxUint32 - 2
+
+func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
+	x := &terms{h: h, l: l, skew: 2 * uint64(skew)}
+	n := h.NumVersions() + h.NumKeys() + 1
+	if n > maxElements {
+		return nil, &Unsupported{"so many versions"}
+	}
+	if h.HasLists() {
+		if err := x.lister(); err != nil {
+			return nil, err
+		}
+	}
+	x.elements = make([]uint32, h.NumVersions())
+	for v := range x.elements {
+		x.elements[v] = number(uint32(v))
+	}
+	if h.HasPredicates() {
+		if h.HasLists() {
+			return nil, &Unsupported{"lists beside predicates"}
+		}
+		truths, err := predicates.NewTruths(h)
+		if err != nil {
+			return nil, err
+		}
+		x.searches = &searches{x: x, truths: truths, shared: map[uint32]*kernel.Pred{}}
+	}
+	return x, nil
+}
+
+// lister prepares lists; a key must be a list or a register.
+func (x *terms) lister() error {
+	h := x.h
+	isList := make([]bool, h.NumKeys())
+	for _, k := range h.Lists.Key {
+		isList[k] = true
+	}
+	for op, kind := range h.Ops.Kind {
+		if kind == history.Append {
+			isList[h.OpKey(uint32(op))] = true
+		}
+	}
+	for op, kind := range h.Ops.Kind {
+		if (kind == history.Read || kind == history.Write) && isList[h.OpKey(uint32(op))] {
+			return &Unsupported{"keys that are lists and registers"}
+		}
+	}
+	x.lists = make([]uint32, len(h.Lists.Elem))
+	for i, v := range h.Lists.Elem {
+		x.lists[i] = number(v)
+	}
+	x.inits = map[uint32]kernel.Cell{}
+	for k, is := range isList {
+		if is {
+			x.inits[number(uint32(k))] = nil
+		}
+	}
+	if h.Init != history.None {
+		lo, hi := h.TxnOps(h.Init)
+		for op := lo; op < hi; op++ {
+			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append {
+				key := number(h.VerKey[v])
+				x.inits[key] = append(x.inits[key], number(v))
+			}
+		}
+	}
+	return nil
+}
+
+func (x *terms) Size() (txns, keys, sessions uint32) {
+	return uint32(x.h.NumTxns()), uint32(x.h.NumKeys()), uint32(x.h.NumSessions())
+}
+
+// Init is what a key holds at first. A value that no operation names is one that nobody reads.
+func (x *terms) Init(key uint32) kernel.Cell {
+	if c, list := x.inits[key]; list {
+		return c
+	}
+	k := key - 1
+	if v := x.h.InitVer[k]; v != history.None {
+		return x.cell(v)
+	}
+	if x.h.Initial.Kind == history.Null {
+		return nil
+	}
+	return kernel.Cell{number(uint32(x.h.NumVersions()) + k)}
+}
+
+// cell is what a register holds with a version.
+func (x *terms) cell(v uint32) kernel.Cell {
+	if x.h.VerKind[v] == history.Null {
+		return nil
+	}
+	return x.elements[v : v+1 : v+1]
+}
+
+// columns are the operations of a history of registers alone; nil if there are others.
+func (x *terms) columns() *columns {
+	h := x.h
+	if x.inits != nil || x.searches != nil {
+		return nil
+	}
+	c := &columns{Off: h.Txns.OpOff, Ver: h.Ops.Ver, Keys: h.VerKey, Kind: h.Ops.Kind}
+	x.held(c)
+	return c
+}
+
+// held sets what keys hold with each version.
+func (x *terms) held(c *columns) {
+	h := x.h
+	c.Held = x.elements
+	for v, kind := range h.VerKind {
+		if kind == history.Null {
+			if &c.Held[0] == &x.elements[0] {
+				c.Held = slices.Clone(x.elements)
+			}
+			c.Held[v] = 0
+		}
+	}
+}
+
+// list is what list read i saw.
+func (x *terms) list(i uint32) kernel.Cell {
+	lo, hi := x.h.Lists.Off[i], x.h.Lists.Off[i+1]
+	return x.lists[lo:hi:hi]
+}
+
+func (x *terms) takesPart(t uint32) bool {
+	return t != x.h.Init && x.h.Txns.Status[t] != history.Aborted &&
+		(!x.stamped || x.h.CommitTS(t) != history.NoTime)
+}
+
+func (x *terms) Heads(f func(t *kernel.Txn) bool) {
+	h := x.h
+	var head kernel.Txn
+	for s := range uint32(h.NumSessions()) {
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if x.takesPart(t) {
+				x.head(&head, t)
+				if !f(&head) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// head sets all but the operations. Times matter where the level has them: a begin comes after an end only if it does
+// by more than twice the skew.
+func (x *terms) head(to *kernel.Txn, t uint32) {
+	h := x.h
+	*to = kernel.Txn{ID: number(t), Session: number(h.Txns.Sess[t]), NoEnd: true,
+		Committed: x.stamped || h.Txns.Status[t] == history.Committed}
+	if !x.l.RealTime() {
+		return
+	}
+	if start := h.Start(t); start != history.NoTime {
+		to.Began = unsigned(start)
+	}
+	if end := h.End(t); end != history.NoTime && to.Committed {
+		to.Ended, to.NoEnd = unsigned(end), false
+		if to.Ended += x.skew; to.Ended < x.skew { // past all begins
+			to.Ended = math.MaxUint64
+		}
+	}
+}
+
+// unsigned keeps the order of times.
+func unsigned(at int64) uint64 { return uint64(at) ^ 1<<63 }
+
+func (x *terms) Txn(id uint32) *kernel.Txn {
+	t := id - 1
+	if id == 0 || int(t) >= x.h.NumTxns() || !x.takesPart(t) {
+		return nil
+	}
+	x.head(&x.txn, t)
+	if x.flat {
+		return &x.txn
+	}
+	x.ops = x.ops[:0]
+	lo, hi := x.h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		x.ops = x.operation(x.ops, op)
+	}
+	x.txn.Ops = x.ops
+	return &x.txn
+}
+
+// operation appends what an operation is for the kernel: of a search the search, reads of what it found, and writes.
+func (x *terms) operation(to []kernel.Op, op uint32) []kernel.Op {
+	h := x.h
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return append(to, kernel.Op{Kind: kernel.Read, Key: number(h.VerKey[v]), Cell: x.cell(v)})
+	case history.Write:
+		return append(to, kernel.Op{Kind: kernel.Write, Key: number(h.VerKey[v]), Cell: x.cell(v)})
+	case history.Append:
+		return append(to, kernel.Op{Kind: kernel.Append, Key: number(h.VerKey[v]), Elem: number(v)})
+	case history.ReadList:
+		return append(to, kernel.Op{Kind: kernel.Read, Key: number(h.Lists.Key[v]), Cell: x.list(v)})
+	}
+	if !x.items {
+		to = append(to, kernel.Op{Kind: kernel.Search, Match: x.searches.match(v)})
+	}
+	return x.rows(to, op, func(uint32) bool { return true })
+}
+
+// rows appends the reads and writes of a predicate operation, of the keys that are wanted.
+func (x *terms) rows(to []kernel.Op, op uint32, wanted func(k uint32) bool) []kernel.Op {
+	h := x.h
+	lo, hi := h.Preds.Off[h.Ops.Ver[op]], h.Preds.Off[h.Ops.Ver[op]+1]
+	for r := lo; r < hi; r++ {
+		if v := h.Preds.Old[r]; v != history.None && wanted(h.VerKey[v]) {
+			to = append(to, kernel.Op{Kind: kernel.Read, Key: number(h.VerKey[v]), Cell: x.cell(v)})
+		}
+	}
+	if h.Ops.Kind[op] != history.PredWrite {
+		return to
+	}
+	for _, v := range h.Preds.New[lo:hi] {
+		if wanted(h.VerKey[v]) {
+			to = append(to, kernel.Op{Kind: kernel.Write, Key: number(h.VerKey[v]), Cell: x.cell(v)})
+		}
+	}
+	return to
+}
+
+// rowKey is the key of a row that a predicate operation matched.
+func rowKey(h *history.History, r uint32) uint32 {
+	if v := h.Preds.Old[r]; v != history.None {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[r]]
+}
+
+// searches makes predicates the kernel's, once for each text.
+type searches struct {
+	x      *terms
+	truths *predicates.Truths
+	byKey  [][]uint32 // key → its versions
+	shared map[uint32]*kernel.Pred
+	names  uint32
+}
+
+// tooLarge bounds the versions that all predicate operations of a history look at.
+const tooLarge = 20_000_000
+
+// fits reports whether the searches are not too many for the kernel, which looks at each version for each of them.
+func (s *searches) fits() error {
+	if work := uint64(len(s.x.h.Preds.Pred)) * uint64(s.x.h.NumVersions()+s.x.h.NumKeys()); work > tooLarge {
+		return &Unsupported{fmt.Sprintf("so many predicate operations: %d, of %d versions", len(s.x.h.Preds.Pred),
+			s.x.h.NumVersions())}
+	}
+	return nil
+}
+
+// match is predicate operation i.
+func (s *searches) match(i uint32) *kernel.Match {
+	h := s.x.h
+	if s.byKey == nil {
+		s.byKey = make([][]uint32, h.NumKeys())
+		for v, k := range h.VerKey {
+			s.byKey[k] = append(s.byKey[k], uint32(v))
+		}
+	}
+	m := &kernel.Match{}
+	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
+		m.Keys = append(m.Keys, number(rowKey(h, r)))
+	}
+	text := h.Preds.Pred[i]
+	m.Pred = s.shared[text]
+	if m.Pred == nil {
+		m.Pred = s.pred(i)
+		s.shared[text] = m.Pred
+	}
+	return m
+}
+
+// pred is the predicate of an operation.
+func (s *searches) pred(i uint32) *kernel.Pred {
+	p := s.newPred()
+	for k := range s.byKey {
+		key := number(uint32(k))
+		for _, v := range s.byKey[k] {
+			s.holds(p, i, key, v, s.x.cell(v))
+		}
+		if s.x.h.InitVer[k] == history.None {
+			s.holds(p, i, key, history.None, s.x.Init(key))
+		}
+	}
+	return p
+}
+
+func (s *searches) newPred() *kernel.Pred {
+	s.names++
+	return &kernel.Pred{Name: s.names, Cells: map[uint32][]kernel.Cell{}, Maybe: map[uint32][]kernel.Cell{}}
+}
+
+// holds says of a predicate whether it is true of a key with a version, as operation i has it.
+func (s *searches) holds(p *kernel.Pred, i, key, v uint32, c kernel.Cell) {
+	switch s.truths.Of(i, key-1, v) {
+	case predicates.True:
+		p.Cells[key] = append(p.Cells[key], c)
+	case predicates.Unknown:
+		p.Maybe[key] = append(p.Maybe[key], c)
+	}
+}

@@ -1,0 +1,77 @@
+package elaborate_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"isovet/certify/elaborate"
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// maybeFound is a history in which a row is written of which it is unknown whether it matches; of two that look for
+// it, one finds it, and one does not. The second wrote what the first read, so it came first.
+func maybeFound(t *testing.T, circular bool) *history.History {
+	t.Helper()
+	const pred = `{"x":{"=":1}}`
+	b := history.NewBuilder()
+	row := b.RowValue([]byte(`{"x":null}`))
+	k, y := b.Key(history.IntValue(1)), b.Key(history.IntValue(2))
+	end := func(session int64) {
+		head := history.NewTxnHead()
+		head.Session, head.HasSess = session, true
+		b.EndTxn(head)
+	}
+	b.Write(k, row)
+	if circular {
+		b.Read(y, history.IntValue(1))
+	}
+	end(1)
+	b.Predicate(history.PredRead, []byte(pred), []history.PredRow{{Key: k, Old: row}})
+	b.Write(y, history.IntValue(1))
+	end(2)
+	b.Predicate(history.PredRead, []byte(pred), nil)
+	end(3)
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestUnknownTruth: a row of which a predicate's truth is unknown may be found or not, by one predicate that says so.
+func TestUnknownTruth(t *testing.T) {
+	for _, circular := range []bool{false, true} {
+		h := maybeFound(t, circular)
+		c, err := check.ByName("replay")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if violated := r.Verdict == evidence.Violated; violated != circular {
+			t.Fatalf("circular %t: %s", circular, r.Verdict)
+		}
+		judge(t, r, &tally{why: map[string]int{}})
+		p, err := elaborate.Prove(r, elaborate.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := p.Write(&file); err != nil {
+			t.Fatal(err)
+		}
+		if circular {
+			continue
+		}
+		if text := file.String(); strings.Count(text, "\nmaybe 1 ") != 2 || strings.Contains(text, "\npred ") ||
+			strings.Count(text, "\nm 1") != 2 {
+			t.Errorf("expected two uses of one predicate that may be true of both values written:\n%s", text)
+		}
+	}
+}

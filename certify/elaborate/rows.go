@@ -1,0 +1,81 @@
+package elaborate
+
+import (
+	"isovet/history"
+	"isovet/predicates"
+)
+
+// rowColumns are the operations of a history of registers, with the rows that a predicate operation matched for
+// operations: reads of the versions known, and then writes. They are in an order here that they do not have at read
+// committed, which makes more visible, so that an order that explains it explains the history. at says where an
+// operation of the history begins.
+func (x *terms) rowColumns() (c *columns, at []uint32) {
+	h := x.h
+	c, at = &columns{Off: make([]uint32, 1, h.NumTxns()+1), Keys: h.VerKey}, make([]uint32, h.NumOps())
+	x.held(c)
+	add := func(v uint32, kind history.OpKind) { c.Ver, c.Kind = append(c.Ver, v), append(c.Kind, kind) }
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			at[op] = uint32(len(c.Ver))
+			i, kind := h.Ops.Ver[op], h.Ops.Kind[op]
+			if kind == history.Read || kind == history.Write {
+				add(i, kind)
+				continue
+			}
+			rows, end := h.Preds.Off[i], h.Preds.Off[i+1]
+			for _, v := range h.Preds.Old[rows:end] {
+				if v != history.None {
+					add(v, history.Read)
+				}
+			}
+			if kind == history.PredWrite {
+				for _, v := range h.Preds.New[rows:end] {
+					add(v, history.Write)
+				}
+			}
+		}
+		c.Off = append(c.Off, uint32(len(c.Ver)))
+	}
+	return c, at
+}
+
+// ownRows demands that predicate operations agree with what their transaction wrote before, which the rows alone do not
+// say of those that were not matched; else it says what is wrong.
+func (x *terms) ownRows() (why string) {
+	h := x.h
+	for t := range uint32(h.NumTxns()) {
+		if !x.takesPart(t) {
+			continue
+		}
+		own := map[uint32]uint32{}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			i := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				own[h.VerKey[i]] = i
+				continue
+			case history.Read:
+				continue
+			}
+			known := map[uint32]bool{} // of a row that was found: its version
+			for row := h.Preds.Off[i]; row < h.Preds.Off[i+1]; row++ {
+				known[rowKey(h, row)] = h.Preds.Old[row] != history.None
+			}
+			for k, v := range own {
+				is := x.searches.truths.Of(i, k, v)
+				with, found := known[k]
+				if is == predicates.True && !found || is == predicates.False && found && !with {
+					return "a predicate operation beside its transaction's own writes"
+				}
+			}
+			if h.Ops.Kind[op] == history.PredWrite {
+				for _, v := range h.Preds.New[h.Preds.Off[i]:h.Preds.Off[i+1]] {
+					own[h.VerKey[v]] = v
+				}
+			}
+		}
+	}
+	return ""
+}

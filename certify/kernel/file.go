@@ -1,0 +1,256 @@
+package kernel
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// File is what a file for isovet-kernel says (docs/kernel-format.md): a history, and an order or steps.
+type File struct {
+	Level   string
+	History *History
+	Order   []uint32
+	Saw     map[uint32][]uint32 // at a weak level: transaction → from whom its reads are
+	Steps   []Step
+	Stamps  map[uint32][2]uint64 // transaction → its start and commit, at a level by timestamps
+	Wrong   *Wrong               // of a violation there
+}
+
+// byStamps begins the name of a level by timestamps.
+const byStamps = "ts:"
+
+// SyntaxError says what cannot be read.
+type SyntaxError struct {
+	Line int // from 1
+	What string
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
+
+// TooMuch says why a file is not judged.
+type TooMuch struct{ Why string }
+
+func (e *TooMuch) Error() string { return e.Why }
+
+var levels = map[string]Level{
+	"serializable":               {Serial: true},
+	"session-serializable":       {Serial: true, Sessions: true},
+	"strict-serializable":        {Serial: true, Sessions: true, RealTime: true},
+	"snapshot-isolation":         {},
+	"session-snapshot-isolation": {Sessions: true},
+	"strict-snapshot-isolation":  {Sessions: true, RealTime: true},
+}
+
+var weakLevels = map[string]Weak{"read-committed": ReadCommitted, "read-atomic": ReadAtomic, "causal": Causal}
+
+func isWeak(level string) bool {
+	_, weak := weakLevels[level]
+	return weak
+}
+
+// Verdict is the claim of the file: violation if it has steps, else valid.
+func (f *File) Verdict() string {
+	if len(f.Steps) > 0 || f.Wrong != nil {
+		return "violation"
+	}
+	return "valid"
+}
+
+// Judge reports whether the file proves its claim, and else where it fails, in isovet-kernel's words. The error is a
+// *TooMuch.
+func (f *File) Judge() (proved bool, where string, err error) {
+	if l, known := levels[strings.TrimPrefix(f.Level, byStamps)]; known && strings.HasPrefix(f.Level, byStamps) {
+		proved, where = f.stamped(l)
+		return proved, where, nil
+	}
+	l, known := levels[f.Level]
+	v, weak := weakLevels[f.Level]
+	switch {
+	case !known && !weak:
+		return false, "", &TooMuch{"no level " + f.Level}
+	case len(f.Steps) > 0:
+		var at int
+		at, proved, where = f.refutes(l, v, weak)
+		if proved || where != "" {
+			return proved, where, nil
+		}
+		return false, fmt.Sprintf("step %d", at), nil
+	case weak:
+		return f.weak(v)
+	case l.Serial:
+		proved, where = said(CheckSerial(l, All(f.History), f.Order))
+	default:
+		proved, where = said(CheckSnapshot(l, All(f.History), f.events()))
+	}
+	return proved, where, nil
+}
+
+func (f *File) events() []Event {
+	events := make([]Event, 0, len(f.Order))
+	begun := map[uint32]bool{}
+	for _, t := range f.Order {
+		events = append(events, Event{Commit: begun[t], Txn: t})
+		begun[t] = true
+	}
+	return events
+}
+
+// stamped judges a claim about a level by timestamps.
+func (f *File) stamped(l Level) (proved bool, where string) {
+	h := All(f.History)
+	s := func(t uint32) (start, commit uint64, ok bool) {
+		x, ok := f.Stamps[t]
+		return x[0], x[1], ok
+	}
+	a := Answer{Outcome: IllFormed}
+	switch {
+	case newReplay(l, h).ill:
+	case f.Wrong != nil:
+		if a = CheckStampsViolation(l, h, s, f.Order, *f.Wrong); a.Outcome == FailsAt {
+			return false, fmt.Sprintf("step %d", a.N)
+		}
+	case l.Serial:
+		a = CheckStampedSerial(l, h, s, f.Order)
+	default:
+		a = CheckStampedSnapshot(l, h, s, f.events())
+	}
+	if proved, where = said(a); where == illFormed {
+		where += ", or one did not commit, or lacks stamps"
+	}
+	return proved, where
+}
+
+const illFormed = "a transaction's number stands twice"
+
+func (f *File) refutes(l Level, v Weak, weak bool) (at int, proved bool, where string) {
+	if weak {
+		if r, ok := NewWeakRefuter(v, f.History); ok {
+			at, proved = r.Refutes(f.Steps)
+			return at, proved, ""
+		}
+	} else if r, ok := NewRefuter(l, f.History); ok {
+		at, proved = r.Refutes(f.Steps)
+		return at, proved, ""
+	}
+	return 0, false, illFormed
+}
+
+func said(a Answer) (proved bool, where string) {
+	switch a.Outcome {
+	case Proved:
+		return true, ""
+	case FailsAt:
+		return false, fmt.Sprintf("place %d", a.N+1)
+	case FailsFor:
+		return false, fmt.Sprintf("transaction %d is missing or out of order", a.N)
+	}
+	return false, illFormed
+}
+
+// weak judges an order at a weak level. Where Saw has more or fewer than a transaction's reads, it fails there.
+func (f *File) weak(v Weak) (proved bool, where string, err error) {
+	c, saw, odd, err := f.columns()
+	if err != nil {
+		return false, "", err
+	}
+	order := f.Order
+	for n, t := range order {
+		if odd[t] {
+			order = order[:n]
+			break
+		}
+	}
+	a := CheckWeak(v, All(f.History), c, order, saw)
+	switch {
+	case a.Outcome == GaveUp:
+		return false, "", &TooMuch{"reads of versions so far behind at " + f.Level}
+	case len(order) < len(f.Order) && a.Outcome != IllFormed && a.Outcome != FailsAt:
+		a = Answer{FailsAt, uint32(len(order))}
+	}
+	proved, where = said(a)
+	return proved, where, nil
+}
+
+// columns are those of a history of registers, with whom each operation that is a read of others is from, and the
+// transactions of which Saw does not fit.
+func (f *File) columns() (c *Columns[uint8], saw []uint32, odd map[uint32]bool, err error) {
+	x := All(f.History)
+	txns, _, _ := x.Size()
+	odd = map[uint32]bool{}
+	c = &Columns[uint8]{Off: make([]uint32, 1, txns+1)}
+	for k, cell := range f.History.Init {
+		if len(cell) > 1 {
+			return nil, nil, nil, &TooMuch{fmt.Sprintf("key %d holds several elements at %s", k, f.Level)}
+		}
+	}
+	for i := uint32(1); i <= txns; i++ {
+		t := x.Txn(i)
+		if t == nil {
+			c.Off = append(c.Off, uint32(len(c.Ver)))
+			continue
+		}
+		from := f.Saw[i]
+		wrote := map[uint32]bool{}
+		for j := range t.Ops {
+			o := &t.Ops[j]
+			if o.Kind != Read && o.Kind != Write || len(o.Cell) > 1 {
+				return nil, nil, nil, &TooMuch{fmt.Sprintf("transaction %d has more than reads and writes of registers",
+					i)}
+			}
+			by, held := uint32(0), uint32(0)
+			if len(o.Cell) == 1 {
+				held = o.Cell[0]
+			}
+			switch {
+			case o.Kind == Write:
+				wrote[o.Key] = true
+			case wrote[o.Key]:
+			case len(from) == 0:
+				odd[i] = true
+			default:
+				by, from = from[0], from[1:]
+			}
+			c.Ver, c.Keys, c.Held = append(c.Ver, uint32(len(c.Ver))), append(c.Keys, o.Key-1), append(c.Held, held)
+			c.Kind, saw = append(c.Kind, uint8(o.Kind)), append(saw, by)
+		}
+		if len(from) > 0 {
+			odd[i] = true
+		}
+		c.Off = append(c.Off, uint32(len(c.Ver)))
+	}
+	return c, saw, odd, nil
+}
+
+// ReadFile reads a file for isovet-kernel. The error is a *SyntaxError or the reader's. It takes numbers of
+// transactions, sessions, keys and predicates below 2^27, and of elements below 2^32 - 2.
+func ReadFile(r io.Reader) (*File, error) {
+	p := newParser(r)
+	for {
+		more, err := p.next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		p.statement()
+		if p.bad != nil {
+			return nil, p.bad
+		}
+	}
+	p.finish()
+	switch f := p.file; {
+	case !p.begun:
+		return nil, &SyntaxError{p.line, "expected 'isovet-kernel 1'"}
+	case f.Level == "":
+		return nil, &SyntaxError{p.line, "the file ends without a level"}
+	case len(f.Steps) > 0 && strings.HasPrefix(f.Level, byStamps):
+		return nil, &SyntaxError{p.line, "steps of a refutation by timestamps"}
+	case len(f.Order) > 0 && len(f.Steps) > 0:
+		return nil, &SyntaxError{p.line, "both an order and steps of a refutation"}
+	case p.early > 0 && isWeak(f.Level):
+		return nil, &SyntaxError{p.early, "steps of a refutation before the level"}
+	}
+	return p.file, nil
+}

@@ -1,0 +1,348 @@
+package certify
+
+import (
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// Predicate operations at read-atomic and causal. A transaction sees one version of each key. Of a key that no read of
+// it shows that is the last visible one: if a predicate operation saw an earlier one, that would have to come after all
+// visible ones by the axiom. So an order explains a predicate operation exactly if its predicate is not true of the
+// last visible version of each key that it did not match, and not false of the rows that it overwrote blindly. What is
+// visible follows from reads and sessions, and from the evidence: it may say of a predicate operation that it sees a
+// transaction. What more is visible than is seen in the end does no harm, since it only asks for more.
+
+// sees books that a predicate operation sees a transaction, for a key that it reads at no known version.
+func (x *commitOrder) sees(s evidence.Source) error {
+	h, t := x.h, x.h.TxnOf(s.Op)
+	p := x.pos[t]
+	switch {
+	case p == history.None:
+		return fmt.Errorf("%s takes no part, and an operation of it has a source", name(h, t))
+	case s.Writer == history.None || s.Writer == h.Init:
+		return nil
+	case x.pos[s.Writer] == history.None || x.pos[s.Writer] >= p:
+		return fmt.Errorf("%s sees %s, which does not come before it", name(h, t), name(h, s.Writer))
+	}
+	if op, _ := finalWrite(h, s.Writer, s.Key); op == history.None {
+		return fmt.Errorf("%s does not write %s", name(h, s.Writer), h.KeyString(s.Key))
+	}
+	x.seen[p] = append(x.seen[p], x.pos[s.Writer])
+	return nil
+}
+
+// rowsOnce books what predicate operation op of t, at place p, matched at a known version, above read-committed.
+func (r *resolver) rowsOnce(t, p, op uint32) error {
+	h, x := r.x.h, r.x
+	q := h.Ops.Ver[op]
+	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
+		k, v := rowKey(h, row), h.Preds.Old[row]
+		if v == history.None {
+			continue
+		}
+		if x.truths.Of(q, k, v) == predicates.False {
+			return fmt.Errorf("%s matched %s = %s, of which its predicate is false", name(h, t), h.KeyString(k),
+				h.ValueString(v))
+		}
+		if x.stamp[k] == p {
+			if r.own[k] != v {
+				return fmt.Errorf("%s matched %s = %s, and had seen or made it %s", name(h, t), h.KeyString(k),
+					h.ValueString(v), valueString(h, r.own[k]))
+			}
+		} else if err := r.read(t, p, op, v); err != nil {
+			return err
+		}
+	}
+	wrote(h, op, func(v uint32) {
+		k := h.VerKey[v]
+		x.stamp[k], r.own[k], r.wrote[k] = p, v, true
+	})
+	return nil
+}
+
+// sights are the predicate operations of an order, one transaction after the other.
+type sights struct {
+	x     *commitOrder
+	index *predicates.Index
+	c     *clocks // at causal
+	// by key: the last write before the transaction at hand, its place in keys plus one; older of the same key; and by
+	// place in keys its transaction's place
+	last, older, writer []uint32
+	// by key, one more than the place that it is of: what the transaction read of others, or wrote; what
+	known, wrote []uint32
+	ver, own     []uint32
+	match, tried []uint32 // by key, one more than the operation
+	from         []uint32 // place → who read from it last
+	past         []uint32 // place → whose past it was found in, by a walk
+	walked       uint32   // whose past is found
+	stack        []uint32
+	// At causal: the current versions, and the places so far of each session and of those without.
+	state    *predicates.State
+	sessions [][]uint32
+	alone    []uint32
+	// Whether few transactions so far are invisible to the one at hand, and what these wrote.
+	few    bool
+	unseen []uint32
+	mine   []uint32 // keys that it reads or writes
+}
+
+// predicates demands what the predicate operations of the order say, causal or not.
+func (x *commitOrder) predicates(causal bool, o Options) error {
+	h := x.h
+	index, err := predicates.NewIndex(h)
+	if err != nil {
+		return err
+	}
+	keys := func() []uint32 { return make([]uint32, h.NumKeys()) }
+	n := len(x.order) + 1
+	s := &sights{x: x, index: index, last: keys(), older: make([]uint32, len(x.keys)), writer: make([]uint32,
+		len(x.keys)), known: keys(), wrote: keys(), ver: keys(), own: keys(), match: keys(), tried: keys(),
+		from: make([]uint32, n), past: make([]uint32, n)}
+	if causal {
+		s.c = x.newClocks()
+		s.state, s.sessions = index.NewState(), make([][]uint32, s.c.n)
+	}
+	for p := uint32(1); int(p) < n; p++ {
+		if o.Stop != nil && o.Stop() {
+			return ErrStopped
+		}
+		if causal {
+			s.c.enter(p)
+		}
+		if err := s.txn(p); err != nil {
+			return err
+		}
+		if causal {
+			s.c.leave(p)
+		}
+		for i := x.wOff[p]; i < x.wOff[p+1]; i++ {
+			k := x.keys[i]
+			s.writer[i], s.older[i], s.last[k] = p, s.last[k], i+1
+			if causal {
+				_, v := finalWrite(h, x.order[p-1], k)
+				s.state.Set(k, v)
+			}
+		}
+		if causal && x.wOff[p] < x.wOff[p+1] {
+			if c := s.c.session[p]; c != history.None {
+				s.sessions[c] = append(s.sessions[c], p)
+			} else {
+				s.alone = append(s.alone, p)
+			}
+		}
+	}
+	return nil
+}
+
+// fewUnseen is up to how many transactions are invisible where their writes are looked at one by one.
+var fewUnseen = 256
+
+// hide finds what the transactions wrote that are not visible to that at place p, if they are few. A predicate is true
+// of the last visible version of a key only if it is of the current one, or that is one of these.
+func (s *sights) hide(p uint32) {
+	s.unseen, s.few = s.unseen[:0], s.c != nil && len(s.alone) <= fewUnseen
+	if !s.few {
+		return
+	}
+	n := 0
+	hidden := func(w uint32) {
+		if n++; n <= fewUnseen {
+			s.unseen = append(s.unseen, s.x.wrote(w)...)
+		}
+	}
+	for c, places := range s.sessions {
+		for i := len(places); i > 0 && places[i-1] > s.c.now[c] && n <= fewUnseen; i-- {
+			hidden(places[i-1])
+		}
+	}
+	for _, w := range s.alone {
+		if n <= fewUnseen && !s.visible(p, w) {
+			hidden(w)
+		}
+	}
+	s.few = n <= fewUnseen
+}
+
+// txn looks at the predicate operations of the transaction at place p.
+func (s *sights) txn(p uint32) error {
+	x, h := s.x, s.x.h
+	t := x.order[p-1]
+	lo, hi := h.TxnOps(t)
+	any := false
+	for op := lo; op < hi && !any; op++ {
+		any = isPredicate(h, op)
+	}
+	if !any {
+		return nil
+	}
+	for _, r := range x.readsOf(p) {
+		s.from[r.from] = p
+	}
+	for _, u := range x.seen[p] {
+		s.from[u] = p
+	}
+	wrote := s.wrote
+	s.mine = s.mine[:0]
+	for a := range accesses(h, t) { // what it reads of others, also after the operation
+		if a.saw != history.None && wrote[a.key] != p {
+			s.known[a.key], s.ver[a.key] = p, a.saw
+		}
+		if a.wrote != history.None {
+			wrote[a.key] = p
+		}
+	}
+	for a := range accesses(h, t) {
+		wrote[a.key] = 0
+		s.mine = append(s.mine, a.key)
+	}
+	s.hide(p)
+	for op := lo; op < hi; op++ {
+		if isPredicate(h, op) {
+			if err := s.op(p, t, op); err != nil {
+				return err
+			}
+		}
+		for v := range writesOf(h, op) {
+			k := h.VerKey[v]
+			wrote[k], s.own[k] = p, v
+		}
+	}
+	return nil
+}
+
+// op looks at one of them.
+func (s *sights) op(p, t, op uint32) (err error) {
+	h := s.x.h
+	q := h.Ops.Ver[op]
+	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
+		k := rowKey(h, row)
+		s.match[k] = op + 1
+		if h.Preds.Old[row] == history.None && s.x.truths.Of(q, k, s.found(p, t, k)) == predicates.False {
+			return fmt.Errorf("%s matched %s, where it saw %s, of which its predicate is false", name(h, t),
+				h.KeyString(k), valueString(h, s.found(p, t, k)))
+		}
+	}
+	missed := func(k uint32) {
+		if err != nil || s.match[k] == op+1 || s.tried[k] == op+1 {
+			return
+		}
+		s.tried[k] = op + 1
+		if v := s.found(p, t, k); s.x.truths.Of(q, k, v) == predicates.True {
+			err = fmt.Errorf("%s did not match %s, where it saw %s, of which its predicate is true", name(h, t),
+				h.KeyString(k), valueString(h, v))
+		}
+	}
+	if !s.few {
+		s.index.Each(q, predicates.True, func(k, _ uint32) { missed(k) })
+		return err
+	}
+	s.state.Each(q, missed)
+	for _, k := range s.unseen {
+		missed(k)
+	}
+	for _, k := range s.mine {
+		missed(k)
+	}
+	return err
+}
+
+// found is the version of k that t, at place p, has before it at the operation at hand.
+func (s *sights) found(p, t, k uint32) uint32 {
+	x := s.x
+	if s.wrote[k] == p {
+		return s.own[k]
+	}
+	if s.known[k] == p {
+		return s.ver[k]
+	}
+	for i := s.last[k]; i > 0; i = s.older[i-1] {
+		if w := s.writer[i-1]; s.visible(p, w) {
+			_, v := finalWrite(x.h, x.order[w-1], k)
+			return v
+		}
+	}
+	return x.h.InitVer[k]
+}
+
+// visible reports whether the transaction at place w is visible to that at place p, whose turn it is.
+func (s *sights) visible(p, w uint32) bool {
+	x := s.x
+	if s.c == nil {
+		h, t, u := x.h, x.order[p-1], x.order[w-1]
+		return s.from[w] == p || h.Txns.Sess[t] == h.Txns.Sess[u] && h.Txns.Status[u] == history.Committed &&
+			s.before(u, t)
+	}
+	if s.c.session[w] != history.None {
+		return s.c.sees(w)
+	}
+	if s.walked != p { // all of the past, once
+		s.walked = p
+		s.stack = append(s.stack[:0], p)
+		look := func(u uint32) {
+			if u > 0 && s.past[u] != p {
+				s.past[u] = p
+				s.stack = append(s.stack, u)
+			}
+		}
+		for len(s.stack) > 0 {
+			u := s.stack[len(s.stack)-1]
+			s.stack = s.stack[:len(s.stack)-1]
+			look(s.c.before[u])
+			for _, r := range x.readsOf(u) {
+				look(r.from)
+			}
+			for _, w := range x.seen[u] {
+				look(w)
+			}
+		}
+	}
+	return s.past[w] == p
+}
+
+// before reports whether u comes before t in their session, as the order has it, which keeps sessions.
+func (s *sights) before(u, t uint32) bool { return s.x.pos[u] < s.x.pos[t] }
+
+// weakRules are the axiom and what predicate operations say, at read-atomic and causal.
+func (x *commitOrder) weakRules(l level.Level, o Options) error {
+	err := x.axiom(l, o)
+	if err == nil && x.truths != nil {
+		err = x.predicates(l == level.Causal, o)
+	}
+	return err
+}
+
+// axiom demands that of read-atomic or causal.
+func (x *commitOrder) axiom(l level.Level, o Options) error {
+	if l == level.Causal {
+		return x.causal(o)
+	}
+	clear(x.stamp)
+	if err := x.readAtomic(); err != nil {
+		return err
+	}
+	return x.sessionsAtomic()
+}
+
+// named books a source that the evidence names.
+func (x *commitOrder) named(s evidence.Source) error {
+	h := x.h
+	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&
+		int(s.Writer) >= h.NumTxns() {
+		return fmt.Errorf("operation %d from transaction index %d about key %d: there is none", s.Op, s.Writer, s.Key)
+	}
+	switch row := uint32(0); {
+	case h.Ops.Kind[s.Op] == history.Read && h.OpKey(s.Op) == s.Key:
+	case !isPredicate(h, s.Op):
+		return fmt.Errorf("operation %d does not read %s", s.Op, h.KeyString(s.Key))
+	default:
+		if row = rowOf(h, s.Op, s.Key); row == history.None || h.Preds.Old[row] == history.None {
+			return x.sees(s)
+		}
+	}
+	x.sources[[2]uint32{s.Op, s.Key}] = s.Writer
+	return nil
+}

@@ -1,0 +1,375 @@
+package bcgraph
+
+import (
+	"math"
+
+	"isovet/check/events"
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/graph/order"
+	"isovet/level"
+)
+
+// mask says which edges a graph has, beside reads, known overwrites and anti-dependencies.
+type mask uint8
+
+const (
+	bySession mask = 1 << iota
+	byTime
+	byGuess // version orders that are guessed
+	joined  // a transaction's begin and commit are one node
+	masks   = 1 << iota
+)
+
+// maskOf is the graph that decides a level.
+func maskOf(l level.Level) (m mask) {
+	if l.Sessions() {
+		m |= bySession
+	}
+	if l.RealTime() {
+		m |= byTime
+	}
+	if l.Serial() {
+		m |= joined
+	}
+	return m
+}
+
+// Transaction t has three nodes: its begin, its commit, and its end in the chain of time.
+const (
+	beginNode = iota
+	commitNode
+	endNode
+	nodesEach
+)
+
+func node(t uint32, kind int32) int32 { return int32(t)*nodesEach + kind }
+
+// logged is an edge of the graph; class has the bits that a mask needs in order to have it.
+type logged struct {
+	u, v  int32
+	w     uint32 // as edge.w; of no use for those of sessions and time
+	dep   evidence.Dep
+	class mask
+}
+
+// within is no edge of the log: it is one of every transaction.
+const within = math.MaxInt32
+
+// kept is an order of the edges that a mask has.
+type kept struct {
+	mask
+	o *order.Order
+}
+
+// at is the node of this graph: where begin and commit are joined, the commit.
+func (m mask) at(u int32) int32 {
+	if m&joined != 0 && u%nodesEach == beginNode {
+		return u + commitNode - beginNode
+	}
+	return u
+}
+
+func (m mask) has(of mask) bool { return m&of == of }
+
+// family is one graph that grows, read as the graphs of several levels: each has some classes of its edges. What is
+// acyclic with more of them is acyclic with fewer, so that orders are kept of the largest acyclic ones only: one while
+// nothing is wrong, and never more than the levels that cannot be compared. When an edge closes a cycle, all graphs
+// that have the cycle's classes are cyclic for good, and the largest ones of the others begin with the order that was
+// kept, which suits them: their edges are added without a search.
+//
+// Source: [BCGraphs] Definition 6, of snapshot isolation alone, "serializability" there being the graph of §2; errata
+// B3.
+// Cost: of an edge, a comparison where it goes forward in the orders kept, else the search of [order.Order.AddEdge];
+// linear at each of the at most 12 times that a graph is found cyclic.
+type family struct {
+	log    []logged
+	live   []kept
+	on     [masks]bool
+	cycles [masks][]logged // of those that are cyclic
+	needs  [masks]mask     // the classes of their edges
+	dead   [masks]bool
+	txns   uint32
+}
+
+// ask has the graphs of levels kept, beside the same without what is guessed.
+func (f *family) ask(levels []level.Level) {
+	for _, l := range levels {
+		f.on[maskOf(l)], f.on[maskOf(l)|byGuess] = true, true
+	}
+	f.settle(nil)
+}
+
+// txn adds a transaction's nodes.
+func (f *family) txn() (t uint32) {
+	t = f.txns
+	f.txns++
+	for _, k := range f.live {
+		k.addTxn(t)
+	}
+	return t
+}
+
+func (k kept) addTxn(t uint32) {
+	k.o.Grow(int(t+1) * nodesEach)
+	if k.mask&joined == 0 {
+		k.o.AddEdge(node(t, beginNode), node(t, commitNode), within)
+	}
+}
+
+// edge adds an edge.
+func (f *family) edge(e logged) {
+	if len(f.live) == 0 {
+		return
+	}
+	f.log = append(f.log, e)
+	failed := false
+	for _, k := range f.live {
+		failed = !f.add(k, int32(len(f.log)-1)) || failed
+	}
+	if failed {
+		f.settle(f.live)
+	}
+}
+
+// add has an order take edge i; false: it closes a cycle, and all graphs with it are cyclic.
+func (f *family) add(k kept, i int32) bool {
+	e := &f.log[i]
+	if !k.has(e.class) {
+		return true
+	}
+	u, v := k.at(e.u), k.at(e.v)
+	if !k.o.AddEdge(u, v, i) {
+		return true
+	}
+	path, _ := k.o.Path(v, u, func(tag int32) int8 {
+		if tag != within && f.log[tag].class&byGuess != 0 {
+			return 1
+		}
+		return 0
+	})
+	cycle := []logged{*e}
+	for _, p := range path {
+		if p.Tag != within {
+			cycle = append(cycle, f.log[p.Tag])
+		}
+	}
+	f.refute(cycle)
+	return false
+}
+
+// refute says that the graphs that have a cycle are cyclic.
+func (f *family) refute(cycle []logged) {
+	var needs mask
+	for i, e := range cycle {
+		needs |= e.class
+		if next := cycle[(i+1)%len(cycle)]; e.v%nodesEach == commitNode && next.u == e.v-commitNode+beginNode {
+			needs |= joined // two anti-dependencies in a row
+		}
+	}
+	f.fail(needs, cycle)
+}
+
+// fail ends all graphs that have the bits; without a cycle another reason does it. Of those that had ended, one that
+// needs fewer bits is a better reason.
+func (f *family) fail(needs mask, cycle []logged) {
+	for m := range mask(masks) {
+		if f.on[m] && m.has(needs) && (!f.dead[m] || needs != f.needs[m] && f.needs[m].has(needs)) {
+			f.dead[m], f.cycles[m], f.needs[m] = true, cycle, needs
+		}
+	}
+}
+
+// without leaves out the graphs that have the bits.
+func (f *family) without(bits mask) {
+	gone := false
+	for m := range mask(masks) {
+		if m&bits != 0 && f.on[m] {
+			f.on[m], gone = false, true
+		}
+	}
+	if gone {
+		f.settle(f.live)
+	}
+}
+
+// settle keeps orders of the largest graphs that are not cyclic, from those that were kept so far.
+func (f *family) settle(old []kept) {
+	open := func(m mask) bool { return f.on[m] && !f.dead[m] }
+	f.live = nil
+	for _, k := range old {
+		if open(k.mask) {
+			f.live = append(f.live, k)
+		}
+	}
+	// A mask that has all bits of another one is the larger number.
+	for m := mask(masks) - 1; m < masks; m-- {
+		if open(m) && f.over(f.live, m) == nil {
+			if k := (kept{m, f.copyFor(m, f.over(old, m))}); f.refill(k) {
+				f.live = append(f.live, k)
+			}
+		}
+	}
+}
+
+// over is one of the orders that has all edges of a mask.
+func (f *family) over(of []kept, m mask) *kept {
+	for i := range of {
+		if of[i].has(m) {
+			return &of[i]
+		}
+	}
+	return nil
+}
+
+// copyFor makes an order without edges for a mask, that stands as one that had more edges did.
+func (f *family) copyFor(m mask, from *kept) *order.Order {
+	n := int(f.txns) * nodesEach
+	if from == nil {
+		return order.New(n)
+	}
+	topo := from.o.Topological()
+	if from.mask&joined != 0 && m&joined == 0 {
+		out := make([]int32, 0, n)
+		for _, u := range topo {
+			switch u % nodesEach {
+			case commitNode:
+				out = append(out, u-commitNode+beginNode, u)
+			case endNode:
+				out = append(out, u)
+			}
+		}
+		topo = out
+	}
+	return order.FromTopological(n, topo)
+}
+
+// refill adds all edges to a new order; false: they close a cycle.
+func (f *family) refill(k kept) bool {
+	for t := range f.txns {
+		k.addTxn(t)
+	}
+	for i := range f.log {
+		if !f.add(k, int32(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// verdict is the answer of a level's graph.
+func (f *family) verdict(m mask) evidence.Verdict {
+	switch {
+	case f.dead[m]:
+		return evidence.Violated
+	case !f.on[m] || f.dead[m|byGuess]:
+		return evidence.Unknown
+	}
+	return evidence.Holds
+}
+
+// order lists an acyclic graph's nodes of transactions: commits alone where begin and commit are joined.
+func (f *family) order(m mask) (out []int32) {
+	k := f.over(f.live, m)
+	for _, u := range k.o.Topological() {
+		switch kind := u % nodesEach; {
+		case kind == endNode, kind == beginNode && k.mask&joined != 0:
+		case kind == commitNode && m&joined == 0 && k.mask&joined != 0:
+			out = append(out, u-commitNode+beginNode, u)
+		default:
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// told is a cycle of edges between transactions, whose numbers ids has.
+func told(cycle []logged, ids []uint32, say func(e edge) evidence.Edge) []evidence.Edge {
+	steps := make([]events.Step, len(cycle))
+	for i, e := range cycle {
+		steps[i] = events.Step{U: e.u, V: e.v, Dep: e.dep, Of: e.w}
+	}
+	return events.Cycle(steps, func(u int32) uint32 {
+		if u%nodesEach == endNode {
+			return none
+		}
+		return ids[u/nodesEach]
+	}, func(from, to uint32, s events.Step) evidence.Edge { return say(edge{from, to, s.Of, s.Dep}) })
+}
+
+// ends is the chain of time: the ends of transactions in their order, each before the next, and each before the begins
+// that have it as the last end before them. What comes in the order of its ends is added behind; else it is put in
+// between, and the begins that follow it move to it.
+//
+// Source: errata B6, as [graph.TimeChain], for what comes one by one. Cost: a search; a move of what ended later.
+type ends struct {
+	at    []int64  // ascending
+	of    []uint32 // the transactions
+	first []uint32 // txn → one that began after it as the last to end, none; the last place: after nobody
+	next  []uint32 // txn → another one
+	start []int64
+}
+
+// add calls f for the edges of a transaction, numbered one by one, that began and ended so.
+func (c *ends) add(t uint32, start, end int64, f func(u, v int32)) {
+	c.start = append(c.start, start)
+	c.next = append(c.next, none)
+	if len(c.first) == 0 {
+		c.first = append(c.first, none)
+	}
+	c.first = append(c.first, none) // [t+1]; [0] is of who began after nobody
+	behind := func(end int64) int { // how many ended no later
+		lo, hi := 0, len(c.at)
+		if hi > 0 && c.at[hi-1] <= end {
+			return hi
+		}
+		for lo < hi {
+			if mid := int(uint(lo+hi) >> 1); c.at[mid] <= end {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		return lo
+	}
+	list := func(i int) *uint32 { // of who began after the end before place i
+		if i == 0 {
+			return &c.first[0]
+		}
+		return &c.first[c.of[i-1]+1]
+	}
+	if start > math.MinInt64 {
+		i := behind(start - 1)
+		if i > 0 {
+			f(node(c.of[i-1], endNode), node(t, beginNode))
+		}
+		l := list(i)
+		c.next[t], *l = *l, t
+	}
+	if end == graph.NoEnd {
+		return
+	}
+	i := behind(end)
+	f(node(t, commitNode), node(t, endNode))
+	if i > 0 {
+		f(node(c.of[i-1], endNode), node(t, endNode))
+	}
+	if i < len(c.of) {
+		f(node(t, endNode), node(c.of[i], endNode))
+	}
+	for l := list(i); *l != none; {
+		u := *l
+		if c.start[u] <= end || u == t {
+			l = &c.next[u]
+			continue
+		}
+		*l = c.next[u]
+		c.next[u], c.first[t+1] = c.first[t+1], u
+		f(node(t, endNode), node(u, beginNode))
+	}
+	c.at = append(c.at, 0)
+	c.of = append(c.of, 0)
+	copy(c.at[i+1:], c.at[i:])
+	copy(c.of[i+1:], c.of[i:])
+	c.at[i], c.of[i] = end, t
+}

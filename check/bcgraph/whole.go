@@ -1,0 +1,144 @@
+package bcgraph
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/check/events"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+)
+
+// Whole is a whole history in one graph, which answers for several levels.
+type Whole struct {
+	in    Input
+	c     *chains
+	guess string
+}
+
+// NewWhole adds a history's transactions to one graph, which is asked for the levels given: in the order of their
+// commit timestamps, where each that writes has one, else of their client's ends, else as they stand in the file, which
+// is the order in which the chains of versions of a key are taken to follow each other where it is open (as in
+// [Guess]). Input's level and orders are not looked at. A level with real time asks for the times of all transactions
+// that committed.
+//
+// stop, if not nil, ends the work where it returns true, and the answer is nil. Cost: a sort, and that of family.edge
+// for each read and each transaction.
+func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
+	v, h := in.V, in.V.H
+	w := &Whole{in: in, c: newChains()}
+	c := w.c
+	timed := slices.ContainsFunc(levels, level.Level.RealTime)
+	n := len(v.WKey)
+	c.key, c.writer, c.next, c.after = v.WKey, none32(n), none32(n), none32(n)
+	c.other = make([]uint32, n)
+	c.reads = make([]int32, n)
+	for i := range n {
+		c.other[i], c.reads[i] = uint32(i), -1
+	}
+	for k := range uint32(h.NumKeys()) {
+		c.newKey(k)
+	}
+	c.f.ask(levels)
+	txns, by := inTime(v)
+	w.guess = by
+	before, number := none32(len(v.Counts)), none32(len(v.Counts))
+	events.Sessions(h, v.Counts, false, func(t, u uint32) { before[u] = t })
+	var late []uint32 // who comes before the one before it
+	var a arrival
+	var writes []uint32
+	for i, t := range txns {
+		if i%1024 == 1023 && stop != nil && stop() {
+			return nil
+		}
+		a = arrival{id: t, before: none, timed: timed, saw: v.RW[v.ROff[t]:v.ROff[t+1]]}
+		a.start, a.end = h.Window(t, in.Skew)
+		if b := before[t]; b != none {
+			if a.before = number[b]; a.before == none {
+				late = append(late, t)
+			}
+		}
+		writes = writes[:0]
+		for x := v.WOff[t]; x < v.WOff[t+1]; x++ {
+			writes = append(writes, x)
+		}
+		a.writes = writes
+		number[t] = c.add(&a)
+	}
+	for _, t := range late {
+		c.session(number[before[t]], number[t])
+	}
+	return w
+}
+
+func none32(n int) []uint32 {
+	s := make([]uint32, n)
+	for i := range s {
+		s[i] = none
+	}
+	return s
+}
+
+// inTime lists the transactions that count in the order of a time, named by.
+func inTime(v *prepass.View) (txns []uint32, by string) {
+	h := v.H
+	for t, c := range v.Counts {
+		if c {
+			txns = append(txns, uint32(t))
+		}
+	}
+	first := func(times ...int64) int64 {
+		for _, t := range times {
+			if t != history.NoTime {
+				return t
+			}
+		}
+		return history.NoTime
+	}
+	stamp := func(t uint32) int64 { return first(h.CommitTS(t), h.StartTS(t)) } // who only reads may have no commit
+	time, by := stamp, "commit timestamps"
+	if slices.ContainsFunc(txns, func(t uint32) bool {
+		return stamp(t) == history.NoTime || v.WOff[t] < v.WOff[t+1] && h.CommitTS(t) == history.NoTime
+	}) {
+		time, by = func(t uint32) int64 { return first(h.End(t), h.Start(t)) }, "client times"
+	}
+	sorted := true
+	for i := 1; i < len(txns); i++ {
+		sorted = sorted && time(txns[i-1]) <= time(txns[i])
+	}
+	if !sorted {
+		slices.SortStableFunc(txns, func(t, u uint32) int { return cmp.Compare(time(t), time(u)) })
+	}
+	return txns, by
+}
+
+// Verdict is the answer at a level: unknown if no order is at hand and nothing that is known excludes one.
+func (w *Whole) Verdict(l level.Level) evidence.Verdict { return w.c.f.verdict(maskOf(l)) }
+
+// Order is an order that explains the history at a level that holds (evidence.Result.Order).
+func (w *Whole) Order(l level.Level) []uint32 { return w.c.order(l) }
+
+// Violation is a cycle of what is known, of the graph of a level that is violated, and those that other orders of
+// versions would close than it assumes. nil: two transactions overwrote one version, see Fork.
+func (w *Whole) Violation(l level.Level) (cycle []evidence.Edge, forcing [][]evidence.Edge) {
+	found := w.c.f.cycles[maskOf(l)]
+	if found == nil {
+		return nil, nil
+	}
+	for _, f := range w.c.forcing(found) {
+		forcing = append(forcing, told(f, w.c.ids, w.in.evidence))
+	}
+	return told(found, w.c.ids, w.in.evidence), forcing
+}
+
+// Fork is two writes that overwrote one version, none if there are none.
+func (w *Whole) Fork() [2]uint32 { return w.c.fork }
+
+// Open is the first write whose place among the versions of its key is a guess, none if all are known, and by what it
+// is guessed.
+func (w *Whole) Open() (write uint32, by string) { return w.c.open, w.guess }
+
+// Edges counts the edges of the graph.
+func (w *Whole) Edges() int { return len(w.c.f.log) + int(w.c.f.txns) }

@@ -1,0 +1,204 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"isovet/certify"
+	"isovet/check/lists"
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/room"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+	"isovet/solver/external"
+)
+
+// Formula is a history's question as a problem that is satisfiable exactly if the history satisfies the level.
+type Formula struct {
+	*encode.Problem
+	// Refuted says why the history violates the level without a search; the problem then has an empty clause.
+	Refuted string
+
+	x *run
+	h *history.History // as it was given: lists are told with registers
+}
+
+// FormulaOptions are the parameters of NewFormula beside the checker's: Options.Level, ClockSkew, and the Pipeline's
+// Encoding and AtMostOne are heeded.
+type FormulaOptions struct {
+	Options
+	// Pruned settles beforehand what reachability settles.
+	Pruned bool
+	// Eager makes the problem acyclic by its clauses (encode.MakeAcyclic).
+	Eager bool
+}
+
+// NewFormula makes the problem of a history at a serializable or snapshot level: all pairs of writes, with predicate
+// operations, and real time at the strict levels only, so that it asks neither more nor less than the level does.
+// Lists are told with registers, as their reads show the order of the elements; where several writes may be what was
+// read, and where transactions may have committed that reads may have seen, the formula has a variable for each. why,
+// if not "", says why there is none: what such a formula does not express, elements appended twice and transactions of
+// unknown outcome that conditions may have seen; or one that is too large.
+//
+// Cost: of [Cobra]'s polygraph: quadratic in the writes of a key.
+func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *Formula, why string, err error) {
+	in := vbox{}.Info()
+	in.Name, in.Levels, in.Takes.Predicates, in.Solvers = "encode", orderLevels, orderLevels, nil
+	if err := in.Unfit(o.Pipeline); err != nil {
+		return nil, "", err
+	}
+	if o.Level, why = settle(in, h, o.Level); why != "" {
+		return nil, why, nil
+	}
+	given := h
+	if h.HasLists() {
+		v := lists.Read(h)
+		switch {
+		case len(v.Anomalies) > 0:
+			return listsRefuted(v, o.Level), "", nil
+		case v.Ambiguous != "":
+			return nil, "list elements must be appended once: " + v.Ambiguous, nil
+		}
+		h = v.Registers().H
+	}
+	x, done, err := begin(ctx, in, h, o.Options)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !done && len(x.v.LeftOut)+len(x.v.Open) > 0 && !x.openOutcomes():
+		open := append(x.v.Open, x.v.LeftOut...)
+		return nil, fmt.Sprintf("whether transaction %d committed is open, which a formula of one order does not say",
+			h.Txns.ID[open[0]]), nil
+	case done && x.r.Verdict != evidence.Violated:
+		return nil, x.r.Reason, nil
+	}
+	x.r.Checker = in.Name
+	f = &Formula{x: x, h: given}
+	p := &polygraph.Polygraph{V: x.v, Level: o.Level}
+	refuted := func(format string, args ...any) (*Formula, string, error) {
+		f.Refuted = fmt.Sprintf(format, args...)
+		f.Problem = &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true}
+		return f, "", nil
+	}
+	if done {
+		return refuted("%s", x.r.Anomalies[0].Kind)
+	}
+	p = polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew,
+		Outcomes: x.openOutcomes(), AtMostOne: o.Pipeline.AtMostOne == "on"})
+	if err := room.For(p.ListBytes()); err != nil {
+		return nil, fmt.Sprintf("too many pairs of writes are open: listing them %v", err), nil
+	}
+	p.AllPairs()
+	if !p.Predicates(maxBased) {
+		return nil, fmt.Sprintf("predicate constraints name more than %d versions", maxBased), nil
+	}
+	if m, ok := p.Mismatch(); ok {
+		return refuted("%s", m.Kind)
+	}
+	if p.Baseless() != nil {
+		return refuted("a predicate operation was based on no version")
+	}
+	if p.KnownCycle() != nil {
+		return refuted("a cycle of what is known")
+	}
+	if o.Pruned {
+		kind := closure.KindPurdomPlus
+		if p.Start == nil {
+			kind = closure.KindPurdom
+		}
+		reach, _, err := closure.New(kind, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)},
+			closure.Options{MaxBytes: max(1, min(maxClosure, room.Left()/2)),
+				Stop: func() bool { return ctx.Err() != nil }})
+		if err != nil && !errors.Is(err, closure.ErrTooLarge) {
+			return nil, "", errors.Join(ctx.Err(), err)
+		}
+		if err == nil {
+			if _, conflict, err := p.Prune(ctx, reach); err != nil {
+				return nil, "", err
+			} else if conflict != nil {
+				return refuted("pruning leaves a choice no side")
+			}
+		}
+	}
+	enc := o.Pipeline.encoding("vbox")
+	f.Problem = enc.Encode(p)
+	if (p.OpenBased() > 0 || p.OpenOutcomes()) && !f.Based {
+		return nil, fmt.Sprintf("encoding %s makes no clauses of predicate operations, nor of reads that several "+
+			"writes explain", enc.Name), nil
+	}
+	if o.Eager {
+		if n := encode.AcyclicClauses(f.Problem); n > maxExported {
+			return nil, fmt.Sprintf("acyclic by its clauses it would have %d of them, more than %d; the forms gnf and "+
+				"smt2 have a graph", n, maxExported), nil
+		}
+		f.Problem = encode.MakeAcyclic(f.Problem)
+	}
+	return f, "", nil
+}
+
+// maxExported bounds the clauses that keep an exported problem acyclic: a file of some gigabytes.
+var maxExported = 100_000_000
+
+// listsRefuted is the formula of a list history that reads alone, or pairs of them, refute.
+func listsRefuted(v *lists.View, l level.Level) *Formula {
+	p := &polygraph.Polygraph{V: &prepass.View{H: v.H}, Level: l}
+	return &Formula{Problem: &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true},
+		Refuted: string(v.Anomalies[0].Kind), x: &run{r: &evidence.Result{}}, h: v.H}
+}
+
+// ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
+// text is no answer.
+var (
+	ErrUnsatisfiable = errors.New("it says unsatisfiable, which is no evidence")
+	ErrNoAnswer      = errors.New("it says neither SATISFIABLE nor UNSATISFIABLE, and has no model; expected a " +
+		"solver's answer")
+)
+
+// Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,
+// ErrNoAnswer, those of Decode.
+func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
+	status, lits, err := external.ParseAnswer(answer)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	case status == solver.Unsat:
+		return nil, ErrUnsatisfiable
+	case status == solver.Unknown:
+		return nil, ErrNoAnswer
+	}
+	return f.Decode(lits, skew)
+}
+
+// Decode makes a certified "valid" of a model, which is given by its true literals; variables that are not among them
+// are false. An error is the model's: it does not satisfy the formula. One of certification is a Fault.
+func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error) {
+	values := make([]bool, f.Vars)
+	for _, l := range lits {
+		if int(l.Var()) < f.Vars { // others are the text form's own
+			values[l.Var()] = !l.IsNeg()
+		}
+	}
+	edges, err := f.Model(func(v solver.Var) bool { return values[v] })
+	if err != nil {
+		return nil, err
+	}
+	if err := f.x.holds(f.P, edges); err != nil {
+		return nil, err
+	}
+	r := f.x.r
+	r.H = f.h
+	if err := certify.Check(r, certify.Options{ClockSkew: skew}); err != nil {
+		return nil, &Fault{Checker: r.Checker, Err: fmt.Errorf("the order of the model is not certified: %w", err)}
+	}
+	return r, nil
+}
+
+// FormulaEncodings are the encodings that NewFormula takes, the default first.
+func FormulaEncodings() []string { return slices.Clone(encodingFirst("vbox")) }

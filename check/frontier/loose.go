@@ -1,0 +1,104 @@
+package frontier
+
+import (
+	"isovet/history"
+	"isovet/prepass"
+)
+
+// loose is what a search knows of reads with several possible writers.
+type loose struct {
+	view *prepass.View
+	open []bool // transactions whose outcome is open
+	// By key, None where no read needs it: the place in the frontier, behind the lanes, of its current version.
+	slot  []uint32
+	start []uint32 // the frontier's part before anything is executed
+	// number tells the versions of loose keys apart; versions are how many there are.
+	number   []uint32 // by version, 0: of none that was needed
+	versions int
+	was      []uint32 // current versions that were overwritten, the last behind
+}
+
+// newLoose returns nil where each read has one possible writer.
+func newLoose(v *prepass.View) *loose {
+	if !v.Ambiguous() {
+		return nil
+	}
+	h := v.H
+	l := &loose{view: v, open: make([]bool, h.NumTxns()), slot: make([]uint32, h.NumKeys()),
+		number: make([]uint32, h.NumVersions())}
+	for k := range l.slot {
+		l.slot[k] = history.None
+	}
+	keep := func(k uint32) {
+		if l.slot[k] == history.None {
+			l.slot[k] = uint32(len(l.start))
+			l.start = append(l.start, l.of(v.WVer[k]))
+		}
+	}
+	for _, r := range v.Amb {
+		keep(v.RKey[r])
+	}
+	for _, t := range v.Open {
+		l.open[t] = true
+		for _, k := range v.RKey[v.ROff[t]:v.ROff[t+1]] {
+			keep(k)
+		}
+	}
+	for w, k := range v.WKey {
+		if l.slot[k] != history.None {
+			l.of(v.WVer[w])
+		}
+	}
+	return l
+}
+
+// of numbers a version, from 1; an initial one that nobody read is none, and 0.
+func (l *loose) of(ver uint32) uint32 {
+	if ver == history.None {
+		return 0
+	}
+	if l.number[ver] == 0 {
+		l.versions++
+		l.number[ver] = uint32(l.versions)
+	}
+	return l.number[ver]
+}
+
+// mayCount reports whether a transaction's outcome is open.
+func (l *loose) mayCount(t uint32) bool { return l != nil && l.open[t] }
+
+// exact reports whether a read of t sees one write, and must if the history is to be explained.
+func (l *loose) exact(t, r uint32) bool {
+	return l == nil || !l.open[t] && l.view.RW[r] != history.None
+}
+
+// current reports whether the version that a read saw is current.
+func (s *search) current(r uint32) bool {
+	return s.at[len(s.lanes)+int(s.slot[s.v.RKey[r]])] == s.number[s.v.RVer(r)]
+}
+
+// install makes the versions of a transaction current, uninstall those before; the last installed first.
+func (s *search) install(t uint32) {
+	if s.loose == nil {
+		return
+	}
+	for w := s.v.WOff[t]; w < s.v.WOff[t+1]; w++ {
+		if i := s.slot[s.v.WKey[w]]; i != history.None {
+			at := &s.at[len(s.lanes)+int(i)]
+			s.was = append(s.was, *at)
+			*at = s.number[s.v.WVer[w]]
+		}
+	}
+}
+
+func (s *search) uninstall(t uint32) {
+	if s.loose == nil {
+		return
+	}
+	for w := s.v.WOff[t+1]; w > s.v.WOff[t]; w-- {
+		if i := s.slot[s.v.WKey[w-1]]; i != history.None {
+			s.at[len(s.lanes)+int(i)] = s.was[len(s.was)-1]
+			s.was = s.was[:len(s.was)-1]
+		}
+	}
+}

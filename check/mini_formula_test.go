@@ -1,0 +1,91 @@
+package check_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"isovet/check"
+	"isovet/check/oracle"
+	"isovet/datasets/hard"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// bruteForce tries all assignments.
+func bruteForce(f hard.Formula) bool {
+	for bits := range 1 << f.Vars {
+		all := true
+		for _, c := range f.Clauses {
+			any := false
+			for _, l := range c {
+				any = any || (bits>>(max(l, -l)-1)&1 == 1) == (l > 0)
+			}
+			all = all && any
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// TestMiniFormulaLevels: at each level that MTC's Appendix C is about the histories of hard.MiniFormula hold iff the
+// formula is satisfiable; small ones by the definitions too.
+func TestMiniFormulaLevels(t *testing.T) {
+	levels := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[bool]int{}
+	for seed := range uint64(16) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		f := hard.Formula{Vars: 1 + rng.IntN(3)}
+		for n := 0; n < 2+int(seed)/2; n++ {
+			var c []int
+			for _, v := range rng.Perm(f.Vars)[:1+rng.IntN(f.Vars)] {
+				c = append(c, (v+1)*(1-2*rng.IntN(2)))
+			}
+			f.Clauses = append(f.Clauses, c)
+		}
+		h, err := hard.MiniFormula(f, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sat := bruteForce(f)
+		want := evidence.Violated
+		if sat {
+			want = evidence.Holds
+		}
+		answers[sat]++
+		for _, l := range levels {
+			r, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil || r.Verdict != want {
+				t.Fatalf("seed %d, %v at %s: %v, %v (%s); want %v", seed, f, l, r.Verdict, err, r.Reason, want)
+			}
+		}
+	}
+	if answers[true] < 4 || answers[false] < 4 {
+		t.Errorf("%v: one answer is hardly tested", answers)
+	}
+	for _, c := range []struct {
+		f    hard.Formula
+		want evidence.Verdict
+	}{
+		{hard.Formula{Vars: 1, Clauses: [][]int{{1}}}, evidence.Holds},
+		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {-1}}}, evidence.Violated},
+		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {1}}}, evidence.Holds},
+	} {
+		h, err := hard.MiniFormula(c.f, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range levels {
+			r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 32})
+			if err != nil || r.Verdict != c.want {
+				t.Errorf("%v at %s: %v by definition, %v, %s; want %v", c.f, l, r.Verdict, err, r.Reason, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package check
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/check/mechanism"
+	"isovet/evidence"
+	"isovet/internal/histtest/notation"
+	"isovet/level"
+)
+
+var updateTakes = flag.Bool("update", false, "write docs/takes.md anew")
+
+const takesPage = "../docs/takes.md"
+
+// traits are what a history may have that not every checker takes, each with a small history that satisfies every
+// level.
+var traits = []struct{ name, about, text string }{
+	{"registers", "reads and writes, each write after a read, with sessions, client times and database timestamps",
+		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(x,1) w(x,2) @[3,4] ts[3,4] | s1: r(x,2) @[5,6] ts[5,5]"},
+	{"blind writes", "writes of a key that the transaction has not read",
+		"init=0: s1: w(x,1) @[1,4] ts[1,2] | s2: w(x,2) @[2,4] ts[3,4] | s1: r(x,2) @[5,6] ts[5,5]"},
+	{"several keys", "transactions of more than one key",
+		"init=0: s1: r(x,0) w(x,1) r(y,0) @[1,2] ts[1,2] | s2: r(x,1) w(y,2) @[3,4] ts[3,4]"},
+	{"deletes", "a write of null, and reads that find nothing",
+		"init=0: s1: r(x,0) w(x,_) @[1,2] ts[1,2] | s2: r(x,_) w(x,2) @[3,4] ts[3,4] | s1: r(x,2) @[5,6] ts[5,5]"},
+	{"duplicate values", "one value written to a key by two transactions, and read",
+		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(x,1) w(x,2) @[3,4] ts[3,4] | " +
+			"s1: r(x,2) w(x,1) @[5,6] ts[5,6] | s2: r(x,1) @[7,8] ts[7,7]"},
+	{"unknown outcome", "a transaction that nobody knows whether it committed, and whose write was read",
+		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: r(x,1) @[3,4] ts[3,3]"},
+	{"unknown outcome, open", "the same, and another transaction wrote the value too",
+		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: w(x,1) @[3,4] ts[3,4] | s3: r(x,1) @[5,6] ts[5,5]"},
+	{"predicate operations", "reads of all rows that match",
+		`init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: pr{"":{"=":1}}[x=1] @[3,4] ts[3,3]`},
+	{"lists", "appends to lists, and reads of whole lists",
+		"s1: a(x,1) @[1,2] ts[1,2] | s2: r(x,[1]) a(x,2) @[3,4] ts[3,4] | s1: r(x,[1,2]) @[5,6] ts[5,5]"},
+	{"lists beside predicates", "both in one history",
+		`s1: a(x,1) w(y,1) @[1,2] ts[1,2] | s2: r(x,[1]) pr{"":{"=":1}}[y=1] @[3,4] ts[3,3]`},
+	{"no client times", "no times at all, but database timestamps",
+		"init=0: s1: r(x,0) w(x,1) ts[1,2] | s2: r(x,1) w(x,2) ts[3,4]"},
+	{"no timestamps", "client times, but no timestamps of the database",
+		"init=0: s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1) w(x,2) @[3,4]"},
+}
+
+// TestTakesPage: docs/takes.md is what the checkers say of a history of each trait: they decide it, or say why not.
+// What they decide is right: all these histories satisfy every level.
+func TestTakesPage(t *testing.T) {
+	profile, err := mechanism.LookupProfile("postgresql:serializable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	page.WriteString(takesHead)
+	short := func(l level.Level) string {
+		if s := l.ShortNames(); len(s) > 0 {
+			return s[0]
+		}
+		return l.String()
+	}
+	for _, trait := range traits {
+		h := notation.MustParse(trait.text)
+		fmt.Fprintf(&page, "\n## %s%s\n\n%s%s.\n", strings.ToUpper(trait.name[:1]), trait.name[1:],
+			strings.ToUpper(trait.about[:1]), trait.about[1:])
+		var whole, partly, none []string
+		var reasons []string
+		for _, c := range All() {
+			in := c.Info()
+			var yes []string
+			no := map[int][]string{}
+			for _, l := range level.All() {
+				if !in.Decides(l) {
+					continue
+				}
+				r, err := Run(t.Context(), c, h, Options{Level: l, Profile: profile})
+				switch {
+				case err != nil:
+					t.Fatalf("%s, %s, %s: %v", trait.name, in.Name, l, err)
+				case r.Verdict == evidence.Violated:
+					t.Errorf("%s: %s says that %s is violated: %+v", trait.name, in.Name, l, r.Anomalies)
+				case r.Verdict == evidence.Holds:
+					yes = append(yes, short(l))
+				case r.Reason == "":
+					t.Errorf("%s: %s does not decide %s, and does not say why", trait.name, in.Name, l)
+				default:
+					why := regexp.MustCompile(`\b`+regexp.QuoteMeta(in.Name)+`\b`).ReplaceAllString(r.Reason, "the checker")
+					why = strings.ReplaceAll(why, l.String(), "the level")
+					i := slices.Index(reasons, why)
+					if i < 0 {
+						i = len(reasons)
+						reasons = append(reasons, why)
+					}
+					no[i] = append(no[i], short(l))
+				}
+			}
+			var because []string
+			for i := range reasons {
+				if len(no[i]) > 0 {
+					because = append(because, fmt.Sprintf("%s: %d", strings.Join(no[i], " "), i+1))
+				}
+			}
+			name := "`" + in.Name + "`"
+			switch {
+			case len(no) == 0:
+				whole = append(whole, name)
+			case len(yes) == 0:
+				none = append(none, fmt.Sprintf("- %s (%s)", name, strings.Join(because, "; ")))
+			default:
+				partly = append(partly, fmt.Sprintf("- %s: %s (not %s)", name, strings.Join(yes, " "),
+					strings.Join(because, "; ")))
+			}
+		}
+		if len(whole) > 0 {
+			fmt.Fprintf(&page, "\nDecided at every level that it has, by %s.\n", strings.Join(whole, ", "))
+		}
+		if len(partly) > 0 {
+			fmt.Fprintf(&page, "\nDecided at some levels, by\n\n%s\n", strings.Join(partly, "\n"))
+		}
+		if len(none) > 0 {
+			fmt.Fprintf(&page, "\nNot decided by\n\n%s\n", strings.Join(none, "\n"))
+		}
+		if len(reasons) > 0 {
+			page.WriteString("\nReasons, as the program gives them for this history:\n\n")
+			for i, why := range reasons {
+				fmt.Fprintf(&page, "%d. %s\n", i+1, why)
+			}
+		}
+	}
+	want := []byte(folded(page.String()))
+	if *updateTakes {
+		if err := os.WriteFile(takesPage, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(takesPage)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/takes.md is not what the checkers say (%v): go test ./check -run TestTakesPage -update", err)
+	}
+}
+
+const takesHead = `# What each checker takes
+
+A history may have more in it than a checker takes; the verdict is then unknown, with the reason. This page is written
+by the checkers: for each trait every one of them is asked about a small history that has it and satisfies every level.
+It decides, at the levels named ([levels.md](levels.md)), or says why not; the number is that of the reason. What they
+say of themselves is in "isovet checkers --json". Where one checker does not decide, "--checker auto" takes one that
+does, if there is one.
+`
+
+// folded breaks lines at 120 columns; those of a list are indented.
+func folded(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		indent := ""
+		if strings.HasPrefix(line, "- ") {
+			indent = "  "
+		} else if _, _, ok := strings.Cut(line, ". "); ok && line[0] >= '0' && line[0] <= '9' {
+			indent = "   "
+		}
+		column := 0
+		for i, word := range strings.Split(line, " ") {
+			n := len([]rune(word))
+			switch {
+			case i == 0:
+				column = n
+			case column+1+n > 120:
+				b.WriteString("\n" + indent)
+				column = len(indent) + n
+			default:
+				b.WriteByte(' ')
+				column += 1 + n
+			}
+			b.WriteString(word)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,129 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/internal/histtest/random"
+	"isovet/level"
+	"isovet/prepass"
+)
+
+// takesAll are the checkers that decide all histories of registers at some levels whatever several writes explain and
+// whoever may have committed.
+var takesAll = []string{"cobra", "cobra-sessions", "cobra-rounds", "viper", "viper-sessions", "vbox", "be",
+	"polysi", "polysi-sessions", "bc", "bc-full", "adya-si", "adya-si-full", "elle-register"}
+
+// TestTakesAgainstBruteForce: histories in which values are written twice, outcomes unknown, keys deleted. Each checker
+// that says of itself that it decides them does, as brute force does, with each solver in turn; Run certifies each
+// answer.
+func TestTakesAgainstBruteForce(t *testing.T) {
+	n := histtest.Long[uint64](400, 40_000)
+	verdicts := map[string]int{}
+	doubled, open := 0, 0
+	histtest.Each(t, n, func(seed uint64) *history.History {
+		if seed%8 == 7 {
+			return random.ManyUnknown(seed)
+		}
+		return random.Tiny(seed, random.Options{Txns: 6, Keys: 2, Duplicates: true, Unknown: seed%4 > 0,
+			Deletes: seed%3 == 0, NoTimes: seed%5 == 1, Aborted: seed%7 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		switch v := prepass.Run(h); {
+		case len(v.Anomalies) > 0:
+		case len(v.Open) > 0:
+			open++
+		case len(v.Amb) > 0:
+			doubled++
+		}
+		shared := bc{}.shared() // one graph for all levels
+		for _, l := range slices.Concat(orderLevels, []level.Level{level.RepeatableRead}) {
+			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, name := range takesAll {
+				c, err := ByName(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name == "bc" && seed%3 == 0 {
+					c = shared
+				}
+				in := c.Info()
+				if !in.Decides(l) || in.Hidden && seed%4 > 0 {
+					continue
+				}
+				o := Options{Level: l}
+				if len(in.Solvers) > 0 {
+					o.Solver = in.Solvers[int(seed)%len(in.Solvers)]
+				}
+				for _, s := range in.Settings {
+					if s.Name == SettingEncoding && seed%5 == 0 {
+						o.Pipeline.Encoding = s.Values[int(seed/5)%len(s.Values)]
+					}
+				}
+				got, err := Run(context.Background(), c, h, o)
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, name, o.Solver, err, dump(h))
+				}
+				verdicts[name+" "+got.Verdict.String()]++
+				incomplete := got.Verdict == evidence.Unknown && (strings.Contains(got.Reason, "the order of versions "+
+					"is not known") || strings.Contains(got.Reason, "incomplete: no cycle"))
+				if incomplete {
+					continue
+				}
+				if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown {
+					t.Errorf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, name, o.Solver,
+						got.Verdict, got.Reason, want.Verdict, dump(h))
+				}
+			}
+		}
+	})
+	t.Log(verdicts, doubled, open)
+	if histtest.Whole() && (doubled < int(n)/10 || open < int(n)/30) {
+		t.Errorf("of %d histories %d have reads of several writers, %d an open outcome beside", n, doubled, open)
+	}
+}
+
+// TestCasesMedium: on histories of some hundred transactions, whose values are written again and again, who decides by
+// cases says what replay says, or that there are too many cases; refutations of single cases rule out enough that this
+// is seldom.
+func TestCasesMedium(t *testing.T) {
+	defer func(n int) { maxResolved = n }(maxResolved)
+	maxResolved = 500
+	verdicts := map[string]int{}
+	n := histtest.Long[uint64](8, 1000)
+	histtest.Each(t, n, func(seed uint64) *history.History {
+		return random.Medium(seed, random.Options{Txns: 80, Keys: 8, Duplicates: true, Mini: seed%2 == 0,
+			Unknown: seed%3 == 0, Deletes: seed%3 == 1})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
+			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, c := range []Checker{bc{}, polysi{}} {
+				got, err := Run(context.Background(), c, h, Options{Level: l})
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, c.Info().Name, err, dump(h))
+				}
+				verdicts[c.Info().Name+" "+got.Verdict.String()]++
+				if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown &&
+					(got.Verdict != evidence.Unknown ||
+						!strings.Contains(got.Reason, "could have installed")) {
+					t.Errorf("seed %d, %s: %s says %s (%s), replay %s\n%s", seed, l, c.Info().Name, got.Verdict,
+						got.Reason, want.Verdict, dump(h))
+				}
+			}
+		}
+	})
+	t.Log(verdicts)
+	if histtest.Whole() && (verdicts["polysi valid"] < int(n)/4 || verdicts["bc valid"] < int(n)/10) {
+		t.Errorf("few are decided: %v", verdicts)
+	}
+}

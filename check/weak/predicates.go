@@ -1,0 +1,285 @@
+package weak
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// predicated decides read-atomic and causal where there are predicate operations. Such an operation reads every key:
+// of one that it did not match some version of which its predicate is not true. The reads that say which version they
+// saw come first. With the commit order that explains these, a key that was missed mostly needs no reason: the last
+// version that is visible anyway is one of which the predicate is not true. For the others a read of some such version
+// is added, with all transactions that made one as its writers, and the commit order is looked for again, until there
+// are none. A violation by less reads is one by all.
+//
+// Which of its fitting versions the reader sees matters only in that it makes a transaction visible: where a later one
+// is visible too, it may have seen that. So of the other versions only those that do not fit are demanded to come
+// before, and no fitting one is.
+//
+// Cost: for each predicate operation the versions of which its predicate is true, and of their keys the versions
+// between; and what choices cost.
+func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
+	keys := func() []uint32 { return make([]uint32, v.H.NumKeys()) }
+	x := &seeker{v: v, causal: l == level.Causal, known: keys(), wrote: keys(), matched: keys(), tried: keys(),
+		from: make([]uint32, v.H.NumTxns()), only: o.Only, work: o.Work}
+	if o.Work <= 0 {
+		x.work = math.MaxInt
+	}
+	sum := Answer{}
+	for {
+		seen := v
+		if len(x.sights) > 0 {
+			seen = v.WithSights(x.sights)
+		}
+		var a Answer
+		var c *checker
+		if seen.Ambiguous() {
+			a, c = choose(ctx, seen, l, o)
+		} else {
+			c = newChecker(ctx, seen, l, o)
+			a = c.run()
+		}
+		a.Rounds, a.Choices = a.Rounds+sum.Rounds, a.Choices+sum.Choices
+		if sum = a; a.Status != Holds {
+			return a
+		}
+		before := len(x.sights)
+		switch impossible := x.look(c, a.Order); {
+		case c.stopped:
+			sum.Status = Stopped
+			return sum
+		case x.work < 0:
+			sum.Status, sum.Reason = GaveUp, "too many versions may be what predicate operations saw"
+			return sum
+		case impossible != nil:
+			sum.Status, sum.Order, sum.Sources, sum.Anomaly = Violated, nil, nil, *impossible
+			return sum
+		case len(x.sights) == before:
+			return sum
+		}
+	}
+}
+
+// seeker looks for keys that predicate operations missed, or overwrote blindly, and of which the last visible version
+// is none that they can have seen.
+type seeker struct {
+	v      *prepass.View
+	causal bool
+	sights []prepass.Sight
+	only   map[uint32]bool
+	work   int // what is left of it
+
+	known, wrote, matched, tried []uint32 // key → 1 + transaction that read, or wrote it; 1 + operation
+	from                         []uint32 // transaction → 1 + the one that read from it last
+}
+
+// look goes through a commit order and adds sights; impossible is about an operation that no version explains.
+func (x *seeker) look(c *checker, order []uint32) (impossible *evidence.Anomaly) {
+	for _, marks := range [][]uint32{x.known, x.wrote, x.matched, x.tried, x.from} {
+		clear(marks)
+	}
+	c.sources()
+	p := newPast(c)
+	topo := make([]int32, len(order))
+	for i, t := range order {
+		topo[i] = int32(t)
+	}
+	p.order(topo)
+	if x.causal {
+		p.startClocks()
+	}
+	for _, t := range topo {
+		if c.ctx.Err() != nil {
+			c.stopped = true
+			return nil
+		}
+		if x.causal {
+			p.tick(t)
+		}
+		if x.work < 0 {
+			return nil
+		}
+		if x.v.POff[t] < x.v.POff[t+1] && (x.only == nil || x.only[uint32(t)]) {
+			if impossible = x.txn(p, uint32(t)); impossible != nil {
+				return impossible
+			}
+		}
+		p.install(t)
+		if x.causal {
+			p.keep(t)
+		}
+	}
+	return nil
+}
+
+// txn looks at the predicate operations of t.
+func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
+	v, h := p.v, x.v.H
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		x.known[v.RKey[r]] = t + 1
+		if u := p.src[r]; u >= 0 {
+			x.from[u] = t + 1
+		}
+	}
+	var wrong []uint32
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+		case history.Write:
+			x.wrote[h.VerKey[q]] = t + 1
+		case history.PredRead, history.PredWrite:
+			from, to := h.Preds.Off[q], h.Preds.Off[q+1]
+			for r := from; r < to; r++ {
+				k := prepass.RowKey(h, r)
+				x.matched[k] = op + 1
+				if h.Preds.Old[r] == none && x.known[k] != t+1 && x.wrote[k] != t+1 &&
+					v.Index.Truth(q, k, x.last(p, t, k)) == predicates.False {
+					wrong = append(wrong, k)
+					x.known[k] = t + 1
+				}
+			}
+			v.Index.Each(q, predicates.True, func(k, _ uint32) {
+				if x.work--; x.known[k] == t+1 || x.wrote[k] == t+1 || x.matched[k] == op+1 || x.tried[k] == op+1 {
+					return
+				}
+				if x.tried[k] = op + 1; v.Index.Truth(q, k, x.last(p, t, k)) == predicates.True {
+					wrong = append(wrong, k)
+					x.known[k] = t + 1
+				}
+			})
+			for r := from; r < to && h.Ops.Kind[op] == history.PredWrite; r++ {
+				x.wrote[prepass.RowKey(h, r)] = t + 1
+			}
+		}
+	}
+	for _, k := range wrong {
+		s := x.sight(t, k)
+		x.work -= 16 * len(s.From) // each is a choice
+		if len(s.From) == 0 && x.v.Counts[t] {
+			a := mismatch(t, s.Op, k)
+			return &a
+		}
+		x.sights = append(x.sights, s)
+	}
+	return nil
+}
+
+func mismatch(t, op, k uint32) evidence.Anomaly {
+	return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t}, Ops: []uint32{op}, Key: k}
+}
+
+// unseen is about a sight that nobody can explain: of its writers, of unknown outcome all, none can have committed, for
+// a sight of their own that nobody explains, and so on.
+func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
+	v := x.v
+	dead := make(map[uint32]bool)
+	for grown := true; grown; {
+		grown = false
+		for i, r := range v.Amb {
+			t := v.Reader(r)
+			if dead[t] || slices.ContainsFunc(v.Cand[v.CandOff[i]:v.CandOff[i+1]], func(w uint32) bool {
+				return !dead[v.WTxn[w]]
+			}) {
+				continue
+			}
+			if x.counts[t] != solver.LitUndef {
+				dead[t], grown = true, true
+			} else if v.IsSight(r) {
+				return mismatch(t, v.ROp(r), v.RKey[r]), true
+			}
+		}
+	}
+	return a, false
+}
+
+// last is the last version of k that is visible to t, whose turn in the order it is.
+func (x *seeker) last(p *past, t, k uint32) (ver uint32) {
+	w := p.cur[k]
+	for ; !p.v.Initial(w); w = p.older[w] {
+		x.work--
+		u := p.v.WTxn[w]
+		if x.causal && p.sees(int32(t), int32(u)) || !x.causal && (x.from[u] == t+1 || p.follows(int32(t), int32(u))) {
+			break
+		}
+	}
+	return p.v.WVer[w]
+}
+
+// sight is what t saw of a key: a version that agrees with all of its operations before it wrote the key itself.
+func (x *seeker) sight(t, k uint32) prepass.Sight {
+	v := x.v
+	s := prepass.Sight{Txn: t, Key: k}
+	ops := openAt(v, t, k)
+	s.Op = ops[0].op
+	offer := func(w uint32) {
+		if v.WTxn[w] != t && !slices.ContainsFunc(ops, func(o openOp) bool { return !o.fits(v, k, v.WVer[w]) }) {
+			s.From = append(s.From, w)
+		}
+	}
+	offer(k)
+	for _, w := range v.Writes(k) {
+		offer(w)
+	}
+	return s
+}
+
+// openOp is a predicate operation that says of a key only whether its predicate holds.
+type openOp struct {
+	op     uint32
+	missed bool
+}
+
+func (o openOp) fits(v *prepass.View, k, ver uint32) bool {
+	return v.Fits(prepass.Miss{Op: o.op, Key: k}, ver, o.missed)
+}
+
+// openAt are the predicate operations of t before its own first write of k, which it does not read.
+func openAt(v *prepass.View, t, k uint32) (ops []openOp) {
+	h := v.H
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+		case history.Write:
+			if h.VerKey[q] == k {
+				return ops
+			}
+		case history.PredRead, history.PredWrite:
+			missed := v.Missed(prepass.Miss{Op: op, Key: k})
+			if ops = append(ops, openOp{op, missed}); !missed && h.Ops.Kind[op] == history.PredWrite {
+				return ops
+			}
+		}
+	}
+	return ops
+}
+
+// fits reports whether write w is one that sight r may be of.
+func (c *checker) fits(w, r uint32) bool {
+	i := c.ambAt[r] - 1
+	_, is := slices.BinarySearch(c.v.Cand[c.v.CandOff[i]:c.v.CandOff[i+1]], w)
+	return is
+}
+
+// against is the operation of a sight's reader that cannot have seen what u made of its key.
+func (c *checker) against(r uint32, u int32) uint32 {
+	v, k := c.v, c.v.RKey[r]
+	for w := v.WOff[u]; w < v.WOff[u+1]; w++ {
+		if v.WKey[w] != k {
+			continue
+		}
+		for _, o := range openAt(v, v.Reader(r), k) {
+			if !o.fits(v, k, v.WVer[w]) {
+				return o.op
+			}
+		}
+	}
+	return v.ROp(r)
+}

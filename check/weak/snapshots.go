@@ -1,0 +1,186 @@
+package weak
+
+import (
+	"cmp"
+	"context"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/sorts"
+	"isovet/prepass"
+)
+
+// maxClocks bounds the clocks of Seen: transactions × sessions.
+var maxClocks = 1 << 27
+
+// Seen says for an order of begins and commits in which each transaction's reads are of what had committed when it
+// began (evidence.Result.Order at the snapshot levels) what predicate operations saw, so that the commits are an order
+// of the causal level: all that had committed, told by few transactions for each, the last of sessions, through which
+// the others are visible. sources are those of reads that several can explain. false: it cannot be told so, or would be
+// too large.
+//
+// Cost: transactions × sessions, and sessions × log of sessions for each transaction with a predicate operation.
+func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source, bool) {
+	h := v.H
+	s := &snapshots{v: v, chain: make([]int32, h.NumTxns()), row: make([]int32, h.NumTxns())}
+	s.chains()
+	takes := len(events) / 2
+	if s.n == 0 || takes > maxClocks/s.n {
+		return nil, false
+	}
+	named := make(map[[2]uint32]uint32, len(sources)) // operation and key → writer
+	for _, src := range sources {
+		named[[2]uint32{src.Op, src.Key}] = src.Writer
+	}
+	s.clocks = make([]int32, 0, takes*s.n)
+	s.last = make([]top, s.n)
+	for i, e := range events {
+		if i&0xfff == 0 && ctx.Err() != nil {
+			return nil, false
+		}
+		t := e >> 1
+		if e&1 == 0 {
+			more, ok := s.begin(t, named)
+			if !ok {
+				return nil, false
+			}
+			sources = append(sources, more...)
+			continue
+		}
+		s.commits++
+		if c := s.chain[t]; v.WOff[t] < v.WOff[t+1] {
+			s.last[c] = top{txn: t, at: s.commits, writes: true}
+		}
+		s.clock(t)[s.chain[t]] = s.commits
+	}
+	return sources, true
+}
+
+// top is a chain's last writer that has committed.
+type top struct {
+	txn    uint32
+	at     int32
+	writes bool
+}
+
+// snapshots goes through events. Chains are the sessions; a transaction of unknown outcome, which comes before none of
+// its session, is one by itself.
+type snapshots struct {
+	v       *prepass.View
+	chain   []int32
+	prev    []int32 // transaction → the one before it in its chain, or -1
+	n       int
+	clocks  []int32 // row × n: chain → up to which commit it is seen
+	row     []int32
+	last    []top
+	commits int32
+	order   []int32
+}
+
+func (s *snapshots) chains() {
+	h := s.v.H
+	s.prev = make([]int32, h.NumTxns())
+	for i := range h.NumSessions() {
+		mine, before := int32(-1), int32(-1)
+		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
+			s.prev[t] = before
+			switch h.Txns.Status[t] {
+			case history.Aborted:
+			case history.Unknown:
+				s.chain[t] = int32(s.n)
+				s.n++
+			default:
+				if mine < 0 {
+					mine = int32(s.n)
+					s.n++
+				}
+				s.chain[t], before = mine, int32(t)
+			}
+		}
+	}
+}
+
+func (s *snapshots) clock(t uint32) []int32 {
+	at := int(s.row[t]) * s.n
+	return s.clocks[at : at+s.n]
+}
+
+func (s *snapshots) join(now []int32, u uint32) {
+	for c, at := range s.clock(u) {
+		now[c] = max(now[c], at)
+	}
+}
+
+// begin makes t's clock, from its session and reads, and, where it has a predicate operation, from the others that had
+// committed; these are what it saw.
+func (s *snapshots) begin(t uint32, named map[[2]uint32]uint32) (saw []evidence.Source, ok bool) {
+	v := s.v
+	s.row[t] = int32(len(s.clocks) / s.n)
+	s.clocks = s.clocks[:len(s.clocks)+s.n]
+	now := s.clock(t)
+	if u := s.prev[t]; u >= 0 {
+		s.join(now, uint32(u))
+	}
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		u := uint32(history.None)
+		if w := v.RW[r]; w != none {
+			u = v.WTxn[w]
+		} else {
+			var is bool
+			if u, is = named[[2]uint32{v.ROp(r), v.RKey[r]}]; !is {
+				return nil, false
+			}
+		}
+		if u != none && u != v.H.Init {
+			s.join(now, u)
+		}
+	}
+	if v.POff[t] == v.POff[t+1] {
+		return nil, true
+	}
+	s.order = s.order[:0]
+	for c := range int32(s.n) {
+		if l := s.last[c]; l.writes && now[c] < l.at {
+			s.order = append(s.order, c)
+		}
+	}
+	sorts.Func(s.order, func(a, b int32) int { return cmp.Compare(s.last[b].at, s.last[a].at) })
+	for _, c := range s.order {
+		l := s.last[c]
+		if now[c] >= l.at {
+			continue
+		}
+		source, ok := s.source(t, l.txn)
+		if !ok {
+			return nil, false
+		}
+		saw = append(saw, source)
+		s.join(now, l.txn)
+	}
+	return saw, true
+}
+
+// source finds a predicate operation of t, and a key that u wrote of which it does not show a known version.
+func (s *snapshots) source(t, u uint32) (evidence.Source, bool) {
+	v := s.v
+	for i := v.POff[t]; i < v.POff[t+1]; i++ {
+		op := v.POp[i]
+		for w := v.WOff[u]; w < v.WOff[u+1]; w++ {
+			if k := v.WKey[w]; blind(v.H, op, k) {
+				return evidence.Source{Op: op, Key: k, Writer: u}, true
+			}
+		}
+	}
+	return evidence.Source{}, false
+}
+
+// blind reports whether a predicate operation shows no known version of a key.
+func blind(h *history.History, op, k uint32) bool {
+	q := h.Ops.Ver[op]
+	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
+		if prepass.RowKey(h, r) == k {
+			return h.Preds.Old[r] == none
+		}
+	}
+	return true
+}

@@ -1,0 +1,160 @@
+package collect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"isovet/collect/driver"
+)
+
+// Abort is a reason for which attempts at transactions did not commit, or for which nobody knows whether they did.
+type Abort struct {
+	// Class is what it means: that of driver.Class, or one of ByClient and AtEnd.
+	Class string
+	Code  string // the database's, such as an SQLSTATE; "": it gives none
+	Text  string // of the first, in one line
+	Count int
+	// Unknown: the commit had been sent, so that nobody knows whether it took effect.
+	Unknown bool
+}
+
+const (
+	// ByClient is the class of transactions that the workload itself rolls back.
+	ByClient = "rolled back by the client"
+	// AtEnd is the class of transactions that were under way when the run ended.
+	AtEnd = "ended with the run"
+)
+
+// Refused reports whether it was the database that did not commit, or the connection with it.
+func (a *Abort) Refused() bool { return a.Class != ByClient && a.Class != AtEnd }
+
+// abortKey tells reasons apart: by the code or, where the database gives none, by the text with its numbers left out.
+type abortKey struct {
+	class, code, text string
+	unknown           bool
+}
+
+// mostReasons is how many reasons a session tells apart; more are as good as one.
+const mostReasons = 64
+
+// longestReason is how many bytes of a text are kept.
+const longestReason = 240
+
+// unmade counts an attempt that was not committed.
+func (c *client) unmade(class, code, text string, unknown bool) {
+	k := abortKey{class: class, code: code, unknown: unknown}
+	if code == "" {
+		k.text = withoutNumbers(text)
+	}
+	n := c.unmades[k]
+	if n == nil {
+		if len(c.unmades) >= mostReasons {
+			k.code, k.text, text = "", "others", "others"
+		}
+		if n = c.unmades[k]; n == nil {
+			n = &Abort{Class: class, Code: k.code, Text: oneLine(text), Unknown: unknown}
+			if c.unmades == nil {
+				c.unmades = map[abortKey]*Abort{}
+			}
+			c.unmades[k] = n
+		}
+	}
+	n.Count++
+}
+
+// unmadeBy is unmade for an error of the database's.
+func (c *client) unmadeBy(class driver.Class, err error, unknown bool) {
+	c.unmade(class.String(), driver.Code(err), err.Error(), unknown)
+}
+
+// withoutNumbers has one # for each number of a text.
+func withoutNumbers(s string) string {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	first := strings.IndexAny(s, "0123456789")
+	if first < 0 {
+		return s
+	}
+	b := append(make([]byte, 0, len(s)), s[:first]...)
+	for i := first; i < len(s); i++ {
+		if !digit(s[i]) {
+			b = append(b, s[i])
+		} else if i == first || !digit(s[i-1]) {
+			b = append(b, '#')
+		}
+	}
+	return string(b)
+}
+
+// oneLine makes a line of an error's text, without passwords.
+func oneLine(s string) string {
+	s = strings.Join(strings.FieldsFunc(driver.Redact(s), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if len(s) > longestReason {
+		s = strings.ToValidUTF8(s[:longestReason], "") + "…"
+	}
+	return s
+}
+
+// aborts are the reasons of all sessions, the most frequent first.
+func (r *run) aborts() []Abort {
+	lists := make([][]Abort, len(r.clients))
+	for i, c := range r.clients {
+		for _, a := range c.unmades {
+			lists[i] = append(lists[i], *a)
+		}
+		sortAborts(lists[i]) // which text is the first does not depend on a map's order
+	}
+	return mergeAborts(lists...)
+}
+
+// mergeAborts adds up what several sessions or rounds were refused for.
+func mergeAborts(lists ...[]Abort) (all []Abort) {
+	at := map[abortKey]int{}
+	for _, list := range lists {
+		for _, a := range list {
+			k := abortKey{class: a.Class, code: a.Code, unknown: a.Unknown}
+			if a.Code == "" {
+				k.text = withoutNumbers(a.Text)
+			}
+			if i, ok := at[k]; ok {
+				all[i].Count += a.Count
+				continue
+			}
+			at[k] = len(all)
+			all = append(all, a)
+		}
+	}
+	sortAborts(all)
+	return all
+}
+
+func sortAborts(all []Abort) {
+	slices.SortFunc(all, func(a, b Abort) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Text, b.Text))
+	})
+}
+
+// Refused is the number of attempts that the database refused, or whose connection was lost, those of unknown outcome
+// among them: not what the workload itself rolled back, nor what was under way when the run ended.
+func (s *Summary) Refused() (n int) {
+	for i := range s.Aborts {
+		if s.Aborts[i].Refused() {
+			n += s.Aborts[i].Count
+		}
+	}
+	return n
+}
+
+// class is what an error means for the transaction under way. A row without its parent is a refusal where the workload
+// has foreign keys, and else a fault of the workload's.
+func (r *run) class(err error) driver.Class {
+	class := r.target.db.Classify(err)
+	if class == driver.Fatal && r.foreign && driver.Broken(err) {
+		return driver.Aborted
+	}
+	return class
+}

@@ -1,0 +1,157 @@
+package collect
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// ahead checks what a round has recorded while the round lasts, and ends it when there is a violation, or when what is
+// recorded takes as long to check as the hunt has time left.
+type ahead struct {
+	level level.Level
+	until time.Time // when the hunt's time is up
+	// rate is how long a check takes, in seconds a transaction, as the last one showed; 0: there was none.
+	rate float64
+
+	checks   int
+	violated bool // a check found a violation
+}
+
+const (
+	aheadEvery = 100 * time.Millisecond
+	// aheadLeast is how many transactions a check ahead of the round's end is worth.
+	aheadLeast = 50
+	// aheadShare bounds the share of the time that checks ahead take: one in so many parts.
+	aheadShare = 5
+	// aheadPause is the least pause between two checks ahead.
+	aheadPause = 500 * time.Millisecond
+)
+
+// took notes what a check of n transactions cost.
+func (a *ahead) took(d time.Duration, n int) {
+	if n > 0 {
+		a.rate = d.Seconds() / float64(n)
+	}
+}
+
+// need is how long the check of n transactions will take, with something to spare: checks take more than linear time.
+func (a *ahead) need(n int) time.Duration {
+	return time.Duration(1.5 * a.rate * float64(n) * float64(time.Second))
+}
+
+// lookAhead checks the run until done.
+func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
+	a := r.cfg.ahead
+	if a == nil {
+		return
+	}
+	tick := time.NewTicker(aheadEvery)
+	defer tick.Stop()
+	last, again := 0, time.Now().Add(aheadPause)
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		n := int(r.committed.Load() + r.aborted.Load() + r.unknown.Load())
+		if n > 0 && time.Until(a.until) < a.need(n) {
+			r.stop.Store(true)
+			return
+		}
+		if n < aheadLeast || n < last+last/4 || time.Now().Before(again) || r.stop.Load() {
+			continue
+		}
+		begin := time.Now()
+		h, err := r.past()
+		if err != nil || h == nil {
+			if err != nil {
+				r.fail(err)
+				return
+			}
+			continue
+		}
+		res, err := examineAt(ctx, h, a.level, max(time.Until(a.until), aheadPause))
+		took := time.Since(begin)
+		switch {
+		case err != nil:
+			r.fail(err)
+			return
+		case res.Verdict == evidence.Violated:
+			a.violated = true
+			r.stop.Store(true)
+			return
+		case ctx.Err() != nil: // the round is over
+			return
+		}
+		a.checks++
+		a.took(took, h.NumTxns())
+		last, again = n, time.Now().Add(max(aheadPause, (aheadShare-1)*took))
+	}
+}
+
+// past makes a history of a moment while the run lasts, which violates no level that the whole one does not violate.
+// Whatever has ended before the oldest transaction under way began is in it as it is; of what else has ended, and began
+// before, there are the writes, and a commit whose outcome is unknown. So whatever the transactions that are there as
+// they are can have seen is there: it began before they ended. nil: nothing has ended.
+func (r *run) past() (*history.History, error) {
+	mark := int64(never)
+	for _, c := range r.clients {
+		mark = min(mark, c.since.Load())
+	}
+	var logs []*log
+	for _, c := range r.clients {
+		p := c.published.Load() // behind the marks: what began before mark and is not here is under way
+		if p == nil {
+			continue
+		}
+		n := 0
+		for n < len(p.txns) && p.txns[n].ended() < mark {
+			n++
+		}
+		whole := *p
+		whole.txns = p.txns[:n]
+		logs = append(logs, &whole)
+		rest := log{lists: p.lists, preds: p.preds, cells: p.cells}
+		for _, t := range p.txns[n:] {
+			if t.start >= mark {
+				break
+			}
+			for _, o := range p.ops[t.off : t.off+t.n] {
+				rest.addWrites(p, o)
+			}
+			if t.status == history.Committed {
+				t.status, t.end = history.Unknown, history.NoTime
+			}
+			if len(rest.ops) > 0 {
+				rest.end(t)
+			}
+		}
+		if len(rest.txns) > 0 {
+			logs = append(logs, &rest)
+		}
+	}
+	if !slices.ContainsFunc(logs, func(l *log) bool { return len(l.txns) > 0 }) {
+		return nil, nil
+	}
+	return r.history(logs, 1, map[int64]bool{})
+}
+
+// addWrites adds what an operation of another log with the same rows wrote, and not what it read.
+func (l *log) addWrites(of *log, o opRec) {
+	switch o.kind {
+	case history.Write, history.Append:
+		l.add(o)
+	case history.PredWrite:
+		for _, row := range of.preds[o.ext].rows {
+			w := o
+			w.kind, w.key, w.value, w.ext = history.Write, row.key, row.new, 0
+			l.add(w)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package collect_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	_ "modernc.org/sqlite"
+
+	"isovet/collect"
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// lostCounts are the writes of committed transactions beyond the first of each value: a counter grew once where two
+// transactions had counted. The sum of all counters falls short by that and, where a counter's last write took it back
+// to an earlier value, by more; without lost updates it is what was counted.
+func lostCounts(t *testing.T, h *history.History) (lost, counted int64) {
+	t.Helper()
+	type version struct {
+		key   uint32
+		value int64
+	}
+	seen := map[version]bool{}
+	for x := range uint32(h.NumTxns()) {
+		if x == h.Init || h.Txns.Status[x] == history.Aborted {
+			continue
+		}
+		if h.Txns.Status[x] != history.Committed {
+			t.Fatalf("transaction %d: its outcome is unknown", h.Txns.ID[x])
+		}
+		for lo, hi := h.TxnOps(x); lo < hi; lo++ {
+			if h.Ops.Kind[lo] != history.Write {
+				continue
+			}
+			counted++
+			v := version{h.OpKey(lo), h.VerValue(h.Ops.Ver[lo]).N}
+			if seen[v] {
+				lost++
+			}
+			seen[v] = true
+		}
+	}
+	return lost, counted
+}
+
+// agree collects a round of counters, asks the database what they hold, and compares: what isovet says, what the
+// history says, what SQL says.
+func agree(t *testing.T, d *collect.Target, c collect.Config, db *sql.DB) (lost int64) {
+	t.Helper()
+	r, err := d.Collect(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	if err := db.QueryRowContext(t.Context(), "select sum(p) from isovet_kv where k >= 0").Scan(&sum); err != nil {
+		t.Fatal(err)
+	}
+	lost, counted := lostCounts(t, r.History)
+	if short := counted - sum; short < lost || (short > 0) != (lost > 0) {
+		t.Errorf("%d times counted, the sum falls short by %d; the history has %d lost", counted, short, lost)
+	}
+	want := evidence.Holds
+	if lost > 0 {
+		want = evidence.Violated
+	}
+	verdict(t, r.History, level.Serializable, want)
+	return lost
+}
+
+// TestCounters: SQLite loses nothing, and its sum says so.
+func TestCounters(t *testing.T) {
+	file := t.TempDir() + "/db"
+	c := collect.Config{DB: []string{"sqlite:" + file}, Workload: "counters", Variant: "pairs", Txns: 1500, Sessions: 8}
+	d := open(t, c)
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if lost := agree(t, d, c, db); lost != 0 {
+		t.Errorf("%d lost, expected none", lost)
+	}
+	// Without conflict detection the same workload loses some.
+	r := run(t, collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "counters", Txns: 1500,
+		Sessions: 8, Think: 100_000})
+	lost, _ := lostCounts(t, r.History)
+	if lost == 0 {
+		t.Fatal("no lost update on Badger without conflict detection")
+	}
+	verdict(t, r.History, level.SnapshotIsolation, evidence.Violated)
+}
+
+// urlParts are a mysql:// URL's user, network, address and database.
+func urlParts(t *testing.T, s string) (user, network, address, name string) {
+	t.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.User.Username(), "tcp", u.Host, strings.Trim(u.Path, "/")
+}
+
+// TestCountersOnServers: MariaDB's repeatable read loses updates of two who write the same, and what SQL counts
+// afterwards is what the history has.
+func TestCountersOnServers(t *testing.T) {
+	needServers(t)
+	s, err := server.Start(context.Background(), "mariadb:start")
+	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skipf("NOT RUN, a server is missing: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, e := range []struct {
+		isolation, variant string
+		loses              bool
+	}{{"repeatable-read", "default", true}, {"repeatable-read", "locking", false}, {"serializable", "pairs", false}} {
+		c := collect.Config{DB: s.URLs, Isolation: e.isolation, Workload: "counters", Variant: e.variant, Txns: 1500}
+		d := open(t, c)
+		cfg := mysql.NewConfig()
+		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, s.URLs[0])
+		db, err := sql.Open("mysql", cfg.FormatDSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := agree(t, d, c, db)
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s, %s: %d lost", e.isolation, e.variant, lost)
+		if (lost > 0) != e.loses {
+			t.Errorf("%s, %s: %d lost; expected some: %v", e.isolation, e.variant, lost, e.loses)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/datasets/workload"
+)
+
+// telling is how a database says which rows an update or a delete has found by itself, and what they held before. The
+// zero value: it does not, and the rows must be looked for first.
+type telling struct {
+	updates, deletes bool // by RETURNING
+	// gathers says that an update can gather the keys in a variable of the session: MySQL's and MariaDB's.
+	gathers bool
+}
+
+// direct reports whether a change is to be one statement, and can be.
+func (c *columnsSQL) direct(t *Table, change *Change) bool {
+	if !t.Direct || change.reads() {
+		return false
+	}
+	return change.Delete && c.tells.deletes || change.Set != nil && (c.tells.updates || c.tells.gathers)
+}
+
+// oldColumn is the column in which an update of a Direct table keeps what the column was before.
+func oldColumn(name string) string { return "o_" + name }
+
+// columnsOf are the columns of a table behind the key.
+func columnsOf(t *Table) []string {
+	all := []string{"u"}
+	for _, c := range t.Columns {
+		all = append(all, columnName(c))
+	}
+	return all
+}
+
+// oldColumns are what a Direct table has beside its columns, as part of the statement that makes it.
+func oldColumns(t *Table, integer string) (sql string) {
+	if !t.Direct {
+		return ""
+	}
+	for _, name := range columnsOf(t) {
+		sql += ", " + oldColumn(name) + " " + integer + " default 0 not null"
+	}
+	return sql
+}
+
+// target is a table's name behind "insert into".
+func (t *Table) target() string {
+	if !t.Direct {
+		return tableName(t.ID)
+	}
+	return tableName(t.ID) + "(k, " + strings.Join(columnsOf(t), ", ") + ")"
+}
+
+// target is the same in an upsert: a merge names its columns by itself.
+func (c *columnsSQL) target(t *Table) string {
+	if c.upsert == merge {
+		return tableName(t.ID)
+	}
+	return t.target()
+}
+
+// keysVariable gathers the keys of the rows of an update, with a comma before each.
+const keysVariable = "@isovet_keys"
+
+// whereDirect changes rows in one statement, which finds them by whichever index the database likes, and asks
+// afterwards which they were. An update keeps what they held in columns beside. MySQL evaluates assignments from left
+// to right (manual, UPDATE), the standard all of them on the old row: those columns come first, which is right for
+// both.
+func (c *columnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
+	name, all := tableName(t.ID), columnsOf(t)
+	old := make([]string, len(all))
+	for i, column := range all {
+		old[i] = oldColumn(column)
+	}
+	before := strings.Join(all, ", ")
+	if !change.Delete {
+		before = strings.Join(old, ", ") + ", " + before
+	}
+	take := func(v []int64) error {
+		m := Match{PK: v[0], Old: slices.Clone(v[1 : 1+len(all)])}
+		if !change.Delete {
+			m.New = slices.Clone(v[1+len(all):])
+		}
+		found = append(found, m)
+		return nil
+	}
+	defer func() { slices.SortFunc(found, func(a, b Match) int { return cmp.Compare(a.PK, b.PK) }) }()
+	if change.Delete {
+		err = c.ask(fmt.Sprintf("delete from %s where %s returning k, %s", name, condition(t, where), before), take)
+		return found, err
+	}
+	gathers := !c.tells.updates
+	set := make([]string, 0, 2*len(all))
+	for i, column := range all {
+		value := column
+		if i == 0 && gathers {
+			value = fmt.Sprintf("if((%s := concat(%[1]s, ',', k)) is null, u, u)", keysVariable)
+		}
+		set = append(set, old[i]+" = "+value)
+	}
+	set = append(set, "u = "+strconv.FormatInt(change.Version, 10))
+	for _, s := range change.Set {
+		column := columnName(t.Columns[s.Column])
+		set = append(set, column+" = "+c.expression(column, s))
+	}
+	update := fmt.Sprintf("update %s set %s where %s", name, strings.Join(set, ", "), condition(t, where))
+	if !gathers {
+		return found, c.ask(update+" returning k, "+before, take)
+	}
+	for _, q := range []string{"set " + keysVariable + " = ''", update} {
+		if err := c.ask(q, noRow); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := c.text("select " + keysVariable)
+	if err != nil || keys == "" {
+		return nil, err
+	}
+	// A server may try a statement again by itself: then some of the keys may be those of rows that it left alone.
+	return found, c.ask(fmt.Sprintf("select k, %s from %s where k in (%s) and u = %d", before, name, keys[1:],
+		change.Version), take)
+}
+
+// findTelling finds out how a database tells, by the row with the mark. exec runs a statement, text one with an answer;
+// refused tells an error that is an answer. All of it is rolled back.
+func findTelling(tables []Table, exec func(string) error, text func(string) (string, error), begin string,
+	refused func(error) bool) (tells telling, err error) {
+	if !slices.ContainsFunc(tables, func(t Table) bool { return t.Direct }) {
+		return tells, nil
+	}
+	mark := fmt.Sprintf(" where k = %d", markKey)
+	for _, try := range []struct {
+		has       *bool
+		sql       []string
+		ask, want string
+	}{
+		{&tells.updates, nil, "update isovet_kv set u = u" + mark + " returning k", strconv.Itoa(markKey)},
+		{&tells.deletes, nil, "delete from isovet_kv" + mark + " returning k", strconv.Itoa(markKey)},
+		{&tells.gathers, []string{"set " + keysVariable + " = ''", "update isovet_kv set u = if((" + keysVariable +
+			" := concat(" + keysVariable + ", ',', k)) is null, u, u)" + mark}, "select " + keysVariable,
+			"," + strconv.Itoa(markKey)},
+	} {
+		if err := exec(begin); err != nil {
+			return tells, err
+		}
+		var got string
+		for _, q := range try.sql {
+			if err == nil {
+				err = exec(q)
+			}
+		}
+		if err == nil {
+			got, err = text(try.ask)
+		}
+		*try.has = err == nil && got == try.want
+		if err != nil && !refused(err) {
+			return tells, err
+		}
+		if err = exec("rollback"); err != nil {
+			return tells, err
+		}
+	}
+	return tells, nil
+}

@@ -1,0 +1,132 @@
+//go:build !offline
+
+package driver
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+)
+
+// lift takes the numbers out of a statement of ours and leaves parameters in their place: "?", or "$1" and so on. Text
+// in quotes stays. A sign belongs to its number where no operand stands before it.
+func lift(q string, numbered bool) (text string, numbers []int64) {
+	var b strings.Builder
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	word := func(c byte) bool { return c == '_' || digit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }
+	operand := false // the last thing was one
+	for i := 0; i < len(q); {
+		c, j := q[i], i+1
+		switch {
+		case digit(c), c == '-' && !operand && j < len(q) && digit(q[j]):
+			for j < len(q) && digit(q[j]) {
+				j++
+			}
+			n, err := strconv.ParseInt(q[i:j], 10, 64)
+			if operand = true; err != nil {
+				break
+			}
+			numbers = append(numbers, n)
+			b.WriteString(parameter(len(numbers), numbered))
+			i = j
+			continue
+		case c == '\'':
+			for j < len(q) && q[j] != '\'' {
+				j++
+			}
+			j = min(j+1, len(q))
+			operand = true
+		case c == '@' || word(c):
+			for j < len(q) && word(q[j]) {
+				j++
+			}
+			operand = true
+		case c == ')':
+			operand = true
+		case c != ' ':
+			operand = false
+		}
+		b.WriteString(q[i:j])
+		i = j
+	}
+	return b.String(), numbers
+}
+
+func parameter(n int, numbered bool) string {
+	if numbered {
+		return "$" + strconv.Itoa(n)
+	}
+	return "?"
+}
+
+// mostPrepared bounds how many statements a session keeps prepared: lists of keys differ in length.
+const mostPrepared = 100
+
+// rowRunner is a runner that has rows one by one.
+type rowRunner interface {
+	runner
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// preparing has the server prepare each statement that has values, once.
+type preparing struct {
+	c     *sql.Conn
+	cache map[string]*sql.Stmt
+}
+
+// statement is a prepared one and its values; nil: it has none and is sent as it is, or there are too many.
+func (p *preparing) statement(ctx context.Context, q string, args []any) (*sql.Stmt, []any, error) {
+	if len(args) == 0 {
+		var numbers []int64
+		if q, numbers = lift(q, false); len(numbers) == 0 {
+			return nil, nil, nil
+		}
+		for _, n := range numbers {
+			args = append(args, n)
+		}
+	}
+	if st := p.cache[q]; st != nil {
+		return st, args, nil
+	}
+	if len(p.cache) == mostPrepared {
+		return nil, nil, nil
+	}
+	st, err := p.c.PrepareContext(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.cache == nil {
+		p.cache = map[string]*sql.Stmt{}
+	}
+	p.cache[q] = st
+	return st, args, nil
+}
+
+func (p *preparing) ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error) {
+	switch st, values, err := p.statement(ctx, q, args); {
+	case err != nil:
+		return nil, err
+	case st != nil:
+		return st.ExecContext(ctx, values...)
+	}
+	return p.c.ExecContext(ctx, q, args...)
+}
+
+func (p *preparing) QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	switch st, values, err := p.statement(ctx, q, args); {
+	case err != nil:
+		return nil, err
+	case st != nil:
+		return st.QueryContext(ctx, values...)
+	}
+	return p.c.QueryContext(ctx, q, args...)
+}
+
+// QueryRowContext is for statements with parameters; where one cannot be prepared, the row says why.
+func (p *preparing) QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row {
+	if st, values, err := p.statement(ctx, q, args); err == nil && st != nil {
+		return st.QueryRowContext(ctx, values...)
+	}
+	return p.c.QueryRowContext(ctx, q, args...)
+}

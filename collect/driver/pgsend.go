@@ -1,0 +1,202 @@
+//go:build !offline
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// execMode is how statements with values are sent by PostgreSQL's protocol. The names are those of the client library
+// pgx, whose parameter of a URL this is.
+type execMode uint8
+
+const (
+	anyMode    execMode = iota // operations by key prepared once a session, those with conditions as text
+	simpleMode                 // all as text, by the simple protocol
+	unnamed                    // all by the extended protocol, parsed each time
+	cached                     // all prepared once a session
+)
+
+const execModeName = "default_query_exec_mode"
+
+var execModes = [...]string{"", "simple_protocol", "exec", "cache_statement"}
+
+// takeMode reads the mode from the parameters that the server would be given.
+func (p *postgres) takeMode(cfg *pgconn.Config) error {
+	v, ok := cfg.RuntimeParams[execModeName]
+	if !ok {
+		return nil
+	}
+	delete(cfg.RuntimeParams, execModeName)
+	if err := p.Send(execModeName + "=" + v); err != nil {
+		return err
+	}
+	p.asked = p.mode
+	return nil
+}
+
+// parameter is the mode as a parameter of a URL.
+func (m execMode) parameter() string {
+	if m == anyMode {
+		return ""
+	}
+	return execModeName + "=" + execModes[m]
+}
+
+// Ways are the modes as parameters of a URL; none if that names one.
+func (p *postgres) Ways() (all []string) {
+	for m := simpleMode; int(m) < len(execModes) && p.asked == anyMode; m++ {
+		all = append(all, m.parameter())
+	}
+	return all
+}
+
+// Send has the sessions that are opened from now on send their statements so; "": as the URL says.
+func (p *postgres) Send(way string) error {
+	if way == "" {
+		p.mode, p.info.Statements = p.asked, p.asked.parameter()
+		return nil
+	}
+	for m := simpleMode; int(m) < len(execModes); m++ {
+		if m.parameter() == way {
+			p.mode, p.info.Statements = m, way
+			return nil
+		}
+	}
+	return fmt.Errorf("%s; expected one of %s", way, strings.Join(execModes[1:], ", "))
+}
+
+// sender is what a session knows of the statements that it has prepared, or would have.
+type sender struct {
+	texts  map[string]string // by name, where they are not prepared
+	byText map[string]string // by text, of those prepared on the way
+}
+
+// prepare makes a session's own statements ready.
+func (s *postgresSession) prepare(ctx context.Context, all []statement) error {
+	for _, st := range all {
+		if s.mode == simpleMode || s.mode == unnamed {
+			if s.texts == nil {
+				s.texts = map[string]string{}
+			}
+			s.texts[st.name] = st.sql
+			continue
+		}
+		if _, err := s.c.Prepare(ctx, st.name, st.sql, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exec runs one of the session's own statements and hands over each row.
+func (s *postgresSession) exec(name string, args int, row func(v [][]byte) error) error {
+	switch s.mode {
+	case simpleMode:
+		return s.say(written(s.texts[name], s.args[:args]), row)
+	case unnamed:
+		return read(s.c.ExecParams(context.Background(), s.texts[name], s.args[:args], nil, nil, nil), row)
+	}
+	return read(s.c.ExecPrepared(context.Background(), name, s.args[:args], nil, nil), row)
+}
+
+// written is a statement with the values in their places, as quoted text, of which the statement says the type.
+func written(q string, args [][]byte) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(q, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		if v := args[rest[0]-'1']; v == nil {
+			b.WriteString("null")
+		} else {
+			b.WriteString("'" + string(v) + "'")
+		}
+		q = rest[1:]
+	}
+}
+
+// read hands over each row of an answer.
+func read(r *pgconn.ResultReader, row func(v [][]byte) error) error {
+	var bad error
+	for r.NextRow() {
+		if bad == nil {
+			bad = row(r.Values())
+		}
+	}
+	_, err := r.Close()
+	return errors.Join(err, bad)
+}
+
+// say runs a statement by the simple protocol.
+func (s *postgresSession) say(q string, row func(v [][]byte) error) error {
+	m := s.c.Exec(context.Background(), q)
+	var bad error
+	for m.NextResult() {
+		for r := m.ResultReader(); r.NextRow(); {
+			if bad == nil {
+				bad = row(r.Values())
+			}
+		}
+	}
+	return errors.Join(m.Close(), bad)
+}
+
+// askInts runs a statement whose rows are integers.
+func (s *postgresSession) askInts(q string, row func([]int64) error) error {
+	var ints []int64
+	each := func(values [][]byte) error {
+		ints = ints[:0]
+		for _, v := range values {
+			n, err := strconv.ParseInt(string(v), 10, 64)
+			if err != nil {
+				return err
+			}
+			ints = append(ints, n)
+		}
+		return row(ints)
+	}
+	if s.mode == unnamed || s.mode == cached {
+		return s.lifted(q, each)
+	}
+	return s.say(q, each)
+}
+
+// lifted runs a statement with its numbers as parameters. A MERGE keeps them: nothing there tells their types.
+func (s *postgresSession) lifted(q string, row func([][]byte) error) error {
+	ctx := context.Background()
+	var args [][]byte
+	if !strings.HasPrefix(q, "merge") {
+		text, numbers := lift(q, true)
+		for _, n := range numbers {
+			args = append(args, strconv.AppendInt(nil, n, 10))
+		}
+		q = text
+	}
+	if s.mode == unnamed || args == nil {
+		return read(s.c.ExecParams(ctx, q, args, nil, nil, nil), row)
+	}
+	name, ok := s.byText[q]
+	if !ok && len(s.byText) == mostPrepared {
+		return read(s.c.ExecParams(ctx, q, args, nil, nil, nil), row)
+	}
+	if !ok {
+		name = "where " + strconv.Itoa(len(s.byText))
+		if _, err := s.c.Prepare(ctx, name, q, nil); err != nil {
+			return err
+		}
+		if s.byText == nil {
+			s.byText = map[string]string{}
+		}
+		s.byText[q] = name
+	}
+	return read(s.c.ExecPrepared(ctx, name, args, nil, nil), row)
+}

@@ -1,0 +1,62 @@
+package driver
+
+import "isovet/datasets/workload"
+
+// planOf is the plan of the first of the tables that asks for one.
+func planOf(tables []Table) workload.Plan {
+	for i := range tables {
+		if p := tables[i].Plan; p != workload.AnyPlan {
+			return p
+		}
+	}
+	return workload.AnyPlan
+}
+
+// planSettings are what a session sets beside them for a plan: all other ways to a row are made dear.
+func planSettings(p workload.Plan) (sql []string) {
+	if p == workload.AnyPlan {
+		return nil
+	}
+	for _, s := range []struct {
+		name string
+		plan workload.Plan
+	}{{"enable_seqscan", workload.Sequential}, {"enable_indexscan", workload.ByIndex},
+		{"enable_indexonlyscan", workload.IndexOnly}, {"enable_bitmapscan", workload.Bitmap}} {
+		value := "off"
+		if s.plan == p {
+			value = "on"
+		}
+		sql = append(sql, "set "+s.name+" = "+value)
+	}
+	return sql
+}
+
+// mysqlHint and sqliteHint are those of the two. Neither has bitmaps.
+func mysqlHint(p workload.Plan, index string) string {
+	if p == workload.Sequential {
+		return " ignore index (" + index + ")"
+	}
+	return " force index (" + index + ")"
+}
+
+func sqliteHint(p workload.Plan, index string) string {
+	if p == workload.Sequential {
+		return " not indexed"
+	}
+	return " indexed by " + index
+}
+
+// roomySQL builds the indexes of tables that are to be roomy anew, ten pages where there was one: PostgreSQL's least
+// fillfactor.
+func roomySQL(tables []Table) (sql []string) {
+	for i := range tables {
+		t := &tables[i]
+		for _, c := range t.Columns {
+			if t.Roomy && c.Index {
+				name := indexName(t.ID, c)
+				sql = append(sql, "alter index "+name+" set (fillfactor = 10)", "reindex index "+name)
+			}
+		}
+	}
+	return sql
+}

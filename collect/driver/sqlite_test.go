@@ -1,0 +1,50 @@
+//go:build !offline
+
+package driver
+
+import (
+	"testing"
+
+	"isovet/datasets/workload"
+)
+
+// TestSQLiteTablesMadeAnew: a session on a connection that has seen the tables of another load begins with those of its
+// own, even with an insert, and without the transaction that a session before it has left.
+func TestSQLiteTablesMadeAnew(t *testing.T) {
+	d, err := Open(t.Context(), []string{"sqlite:"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for n := 1; n < 4; n++ {
+		table := Table{Columns: []workload.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}[:n],
+			Rows: func(func(int64, []int64) bool) {}}
+		if err := d.Load(t.Context(), Data{Rows: func(func(int64, Row) bool) {}, Tables: []Table{table}}); err != nil {
+			t.Fatal(err)
+		}
+		var all []Session
+		for range 3 {
+			s, err := d.Connect(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, s)
+		}
+		for i, s := range all {
+			if err := s.Begin(); err != nil {
+				t.Fatalf("%d columns: %v", n, err)
+			}
+			if err := s.(Columnar).PutRow(0, int64(i), make([]int64, 1+n)); err != nil {
+				t.Fatalf("%d columns: %v", n, err)
+			}
+			if i == 0 {
+				if err := s.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			s.Close() // in the middle of its transaction
+		}
+		all[0].Close()
+	}
+}

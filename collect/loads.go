@@ -1,0 +1,156 @@
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+)
+
+// huntLoads are the workloads that a hunt takes turns with where none is named. First are those that find most: lost
+// updates, write skew, lost updates of equal values, phantoms, and what random statements by secondary indexes bring.
+// Among the others are those that take other paths through a database: updates by an index in one statement, insert
+// if absent, foreign keys, savepoints, single statements without BEGIN.
+var huntLoads = []struct{ workload, variant string }{{"rmw", ""}, {"smallbank", ""}, {"counters", ""},
+	{"claim", "fresh"}, {"rows", ""}, {"booking", ""}, {"rows", "direct"}, {"longfork", ""}, {"list-append", ""},
+	{"references", ""}, {"mix", ""}, {"rows", "locking"}, {"claim", "insert"}, {"rows", "savepoints"},
+	{"rows", "autocommit"}, {"rmw", "autocommit"}}
+
+// HuntLoads names them.
+func HuntLoads() (names []string) {
+	for _, l := range huntLoads {
+		names = append(names, joined(l.workload, l.variant))
+	}
+	return names
+}
+
+func joined(workload, variant string) string {
+	if variant != "" {
+		return workload + "/" + variant
+	}
+	return workload
+}
+
+// turn is a workload of a hunt, with the numbers of keys that its rounds take turns with.
+type turn struct {
+	workload, variant string
+	sizes             []int
+	rounds            int
+	ways              []string // of sending; "" is the URL's
+	place             int      // among the turns
+	schema            bool     // some rounds are run beside changes of the schema
+}
+
+// turns are the hunt's: of one workload, or of all of huntLoads that can have c's number of keys. An SQL database may
+// have defaults of its own.
+func turns(c *Config, sql bool) (all []*turn, err error) {
+	if c.Custom != nil || c.Own != nil {
+		return []*turn{{workload: c.Workload, variant: c.Variant, sizes: []int{c.Keys}}}, nil
+	}
+	if c.Workload != "" {
+		t := &turn{workload: c.Workload, variant: c.Variant}
+		t.sizes, err = contended(c, t, sql)
+		return []*turn{t}, err
+	}
+	if c.Variant != "" || c.Ops != 0 || c.Values != 0 {
+		return nil, errors.New("a variant, operations a transaction or values are given, and no workload; expected " +
+			"the workload whose they are")
+	}
+	for _, l := range huntLoads {
+		t := &turn{workload: l.workload, variant: l.variant}
+		sizes, one := contended(c, t, sql)
+		if one != nil {
+			err = errors.Join(err, one)
+			continue
+		}
+		t.sizes = sizes
+		all = append(all, t)
+	}
+	if len(all) > 0 {
+		err = nil
+	}
+	return all, err
+}
+
+// vary has the turns take others of the database's ways of sending statements, and change the schema beside every third
+// round, where the hunt is not told what to do.
+func vary(all []*turn, c *Config, db driver.DB) {
+	ways := []string{c.Send}
+	if s, ok := db.(driver.Sender); ok && c.Send == "" {
+		ways = append(ways, s.Ways()...)
+	}
+	schema := c.Fault.Kind == NoFault && driver.SchemaChanges(db.Info().Dialect, driver.Data{}) != nil
+	for i, t := range all {
+		t.ways, t.place, t.schema = ways, i, schema
+	}
+}
+
+// send has statements sent in a way of the database's.
+func (t *Target) send(way string) error {
+	if s, ok := t.db.(driver.Sender); ok {
+		return s.Send(way)
+	}
+	if way != "" {
+		return fmt.Errorf("%w: statements sent by %s", driver.ErrUnsupported, way)
+	}
+	return nil
+}
+
+// next is whose turn it is in round n, and sets what it does: its number of keys, how statements are sent, and what is
+// done beside them, so that in time each meets each.
+func next(all []*turn, n int, c *Config, longest time.Duration) *turn {
+	t := all[n%len(all)]
+	k := t.rounds
+	t.rounds++
+	c.Workload, c.Variant, c.Keys = t.workload, t.variant, t.sizes[k%len(t.sizes)]
+	if len(t.ways) > 0 {
+		c.Send = t.ways[(k%len(t.sizes)+k/len(t.sizes))%len(t.ways)]
+	}
+	if t.schema && (k+t.place)%3 == 2 {
+		c.Fault = Fault{Kind: Schema, Every: min(max((longest/4).Round(100*time.Millisecond), 100*time.Millisecond),
+			time.Second)}
+	}
+	return t
+}
+
+// longest bounds a round, so that every workload has its turn, with few keys and with more, before the time is up.
+func longest(all []*turn, whole, left time.Duration) time.Duration {
+	if len(all) == 1 {
+		return left
+	}
+	return min(left, max(whole/time.Duration(2*len(all)), 100*time.Millisecond))
+}
+
+// unfit takes a turn out whose workload the database cannot run; false: there is no other.
+func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
+	if !errors.Is(err, driver.ErrUnsupported) || len(all) == 1 {
+		return all, false
+	}
+	return slices.DeleteFunc(all, func(x *turn) bool { return x == t }), true
+}
+
+// contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is
+// nothing to find.
+func contended(c *Config, t *turn, sql bool) ([]int, error) {
+	info, err := workload.Lookup(t.workload)
+	if err != nil {
+		return nil, err
+	}
+	p := workload.Params{Variant: t.variant, Ops: c.Ops, Keys: c.Keys, Values: c.Values, Database: sql,
+		Sessions: c.withDefaults().Sessions}
+	_, own, err := info.New(p)
+	if err != nil {
+		return nil, fmt.Errorf("workload %s: %w", joined(t.workload, t.variant), err)
+	}
+	var sizes []int
+	for _, n := range []int{20, 8, 100} {
+		p.Keys = n
+		if _, _, err := info.New(p); c.Keys == 0 && err == nil && n < own.Keys {
+			sizes = append(sizes, n)
+		}
+	}
+	return append(sizes, own.Keys), nil
+}

@@ -1,0 +1,108 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"isovet/collect/driver"
+)
+
+// schemaCounts are what a run did to the schema.
+type schemaCounts struct{ made, refused atomic.Int64 }
+
+// schemaChanger is the session that changes the schema.
+type schemaChanger struct {
+	r    *run
+	node int
+	sess driver.Session // nil: none is open
+	all  []driver.SchemaChange
+}
+
+// changeSchema makes a change every so often, and takes it back after half of the time, until pause says that the run
+// is over. The first node that writes is told.
+func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.Duration) bool) error {
+	c := schemaChanger{r: r, all: driver.SchemaChanges(r.info.Dialect, r.data())}
+	for r.info.Nodes[c.node].ReadOnly && c.node < len(r.info.Nodes)-1 {
+		c.node++
+	}
+	ctx = context.WithoutCancel(ctx) // a change is taken back even when the run is over
+	defer c.drop()
+	for pause(r.cfg.Fault.Every / 2) {
+		i := rng.IntN(len(c.all))
+		x := c.all[i]
+		class, err := c.say(ctx, x.Do)
+		switch {
+		case err == nil:
+			r.changes.made.Add(1)
+		case class == driver.Fatal: // it has no such thing
+			r.changes.refused.Add(1)
+			if c.all = append(c.all[:i:i], c.all[i+1:]...); len(c.all) == 0 {
+				return fmt.Errorf("%s: %w", x.Do, err)
+			}
+			continue
+		default:
+			r.changes.refused.Add(1)
+		}
+		pause(r.cfg.Fault.Every / 2)
+		if x.Undo != "" {
+			if err := c.undo(ctx, x.Undo, err != nil); err != nil {
+				return fmt.Errorf("%s: %w", x.Undo, err)
+			}
+		}
+	}
+	return nil
+}
+
+// undoTries is how often a change is taken back in vain before that ends the run.
+const undoTries = 30
+
+// undo takes a change back; doubtful says that it may not have been made.
+func (c *schemaChanger) undo(ctx context.Context, statement string, doubtful bool) error {
+	for try := 1; ; try++ {
+		class, err := c.say(ctx, statement)
+		if err == nil || class == driver.Fatal && (doubtful || try > 1) { // it is not there, or was gone the first time
+			return nil
+		}
+		if class == driver.Fatal || try == undoTries {
+			return err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+// say sends a statement, and tells what its error means for the next.
+func (c *schemaChanger) say(ctx context.Context, statement string) (driver.Class, error) {
+	db := c.r.target.db
+	if c.sess == nil {
+		s, err := db.Connect(ctx, c.node)
+		if err != nil {
+			return driver.Lost, err
+		}
+		c.sess = s
+		if q := driver.SchemaPatience(c.r.info.Dialect); q != "" {
+			if _, err := c.sess.(driver.Speaker).Say(q); err != nil && db.Classify(err) == driver.Lost {
+				c.drop()
+				return driver.Lost, err
+			}
+		}
+	}
+	_, err := c.sess.(driver.Speaker).Say(statement)
+	if err == nil {
+		return 0, nil
+	}
+	class := db.Classify(err)
+	if class == driver.Lost {
+		c.drop()
+	}
+	return class, err
+}
+
+func (c *schemaChanger) drop() {
+	if c.sess != nil {
+		c.sess.Close()
+		c.sess = nil
+	}
+}

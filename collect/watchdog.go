@@ -1,0 +1,275 @@
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/history"
+	"isovet/internal/safego"
+)
+
+// A call into a database inside this program may never come back, and nothing can end it. Its session is given up then:
+// the watchdog ends the session's part of the history, and the goroutine ends when the call comes back, if ever.
+//
+// A session says when a call begins and when it is over (client.calling). The watchdog gives a session up by changing
+// that word, so either the session finds its word as it was, or all that it owns is the watchdog's.
+
+// stage is what a call is about.
+type stage uint8
+
+const (
+	beginning stage = iota
+	operating
+	committing
+	rollingBack
+	closing
+)
+
+// watched is what a client and the watchdog share.
+type watched struct {
+	// calling is when the call under way began, on the clients' clock; 0: there is none; gone: the session is given up.
+	calling atomic.Int64
+	mine    int64 // as it was stored
+	stage   stage
+	x       txnRec       // the attempt under way, or the last one
+	under   bool         // it is under way, and not in the log
+	o       opRec        // the operation under way, or the last one
+	doing   *workload.Op // the same
+	// over is closed when the session's goroutine has ended, or is given up.
+	over  chan struct{}
+	group safego.Group
+}
+
+const gone = -1
+
+func (w *watched) isGone() bool { return w.calling.Load() == gone }
+
+// enter says that a call begins.
+func (c *client) enter(s stage) {
+	if !c.r.info.Unbounded {
+		return
+	}
+	c.stage = s
+	c.mine = max(c.r.now(), 1)
+	c.calling.Store(c.mine)
+}
+
+// leave says that the call is over. It ends the goroutine of a session that is given up.
+func (c *client) leave() {
+	if !c.r.info.Unbounded || c.calling.CompareAndSwap(c.mine, 0) {
+		return
+	}
+	defer c.r.target.hung.back()
+	if c.stage != closing {
+		c.sess.Close() // what it holds would stop others
+	}
+	runtime.Goexit()
+}
+
+// begin, commit and rollback are the session's, watched.
+func (c *client) begin(a workload.Access) error {
+	c.enter(beginning)
+	defer c.leave()
+	if s, ok := c.sess.(driver.Accessor); ok && a != workload.ReadWrite {
+		return s.BeginAs(a)
+	}
+	return c.sess.Begin()
+}
+
+func (c *client) commit() error {
+	c.enter(committing)
+	defer c.leave()
+	return c.sess.Commit()
+}
+
+// rollback gives the connection up where it does not work.
+func (c *client) rollback() {
+	c.enter(rollingBack)
+	err := c.sess.Rollback()
+	c.leave()
+	if err != nil {
+		c.drop()
+	}
+}
+
+// start runs a session's part.
+func (c *client) start(part func()) {
+	c.over = make(chan struct{})
+	c.group.Go(func() {
+		defer func() {
+			if !c.isGone() {
+				close(c.over)
+			}
+		}()
+		part()
+	})
+}
+
+// await waits until every session has ended or is given up.
+func (r *run) await() {
+	for _, c := range r.clients {
+		<-c.over
+	}
+	left := 0
+	for _, c := range r.clients {
+		if !c.isGone() {
+			left++
+			c.group.Wait()
+		}
+	}
+	if left == 0 && len(r.clients) > 0 && !r.cutOff.Load() {
+		r.fail(fmt.Errorf("no session is left: %w", noAnswer(r.cfg.Timeout)))
+	}
+}
+
+// cut ends the calls that are under way.
+func (r *run) cut() {
+	r.cutOff.Store(true)
+	r.target.db.Cut()
+}
+
+// watchCalls gives sessions up whose calls take longer than an answer may, until done.
+func (r *run) watchCalls(done <-chan struct{}) {
+	if !r.info.Unbounded {
+		return
+	}
+	tick := time.NewTicker(min(max(r.cfg.Timeout/20, time.Millisecond), 100*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		limit := int64(r.cfg.Timeout)
+		if r.cutOff.Load() {
+			limit = 0
+		}
+		for _, c := range r.clients {
+			at := c.calling.Load()
+			if at <= 0 || r.now()-at < limit || !c.calling.CompareAndSwap(at, gone) {
+				continue
+			}
+			r.target.hung.add()
+			c.bury()
+			close(c.over)
+		}
+	}
+}
+
+// noAnswer is the error of a call that did not come back.
+func noAnswer(d time.Duration) error {
+	return fmt.Errorf("the database has not answered for %v", d)
+}
+
+// bury ends the part of a session that is given up: nobody else touches what is the session's. Its transaction was not
+// committed, for nobody will commit it; or nobody knows.
+func (c *client) bury() {
+	defer c.since.Store(never)
+	r, x := c.r, &c.x
+	err := noAnswer(r.cfg.Timeout)
+	if r.cutOff.Load() {
+		err = errors.New("a call was under way when the run ended")
+	}
+	c.why = err.Error()
+	if c.under {
+		r.tickets.Add(1)
+		if c.stage == operating {
+			c.note(c.doing, &c.o, err, true)
+		}
+		unknown := c.stage == committing
+		if unknown {
+			x.status, x.end = history.Unknown, history.NoTime
+			r.unknown.Add(1)
+			c.write(*x)
+		} else {
+			x.status, x.end = history.Aborted, r.now()
+			if x.commit == history.NoTime {
+				x.commit = x.end
+			}
+			r.aborted.Add(1)
+			c.writeIfAny(*x)
+		}
+		if class := driver.Lost.String(); r.cutOff.Load() && !unknown {
+			c.unmade(AtEnd, "", "", false)
+		} else {
+			c.unmade(class, "", err.Error(), unknown)
+		}
+	}
+	if f := r.cfg.Feed; f != nil {
+		f.close(int(c.id))
+	}
+}
+
+// hung counts the calls of sessions that were given up, and that are under way still.
+type hung struct {
+	mu    sync.Mutex
+	calls int
+	free  chan struct{} // closed when there is none
+}
+
+func (h *hung) add() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls == 0 {
+		h.free = make(chan struct{})
+	}
+	h.calls++
+}
+
+func (h *hung) back() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls--; h.calls == 0 {
+		close(h.free)
+	}
+}
+
+// await waits for the calls to come back.
+func (h *hung) await(limit time.Duration) error {
+	h.mu.Lock()
+	n, free := h.calls, h.free
+	h.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	select {
+	case <-free:
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("%d sessions were given up, and their calls are under way still: %w", n, noAnswer(limit))
+	}
+}
+
+// close closes the database, which may wait for what does not come back.
+func (h *hung) close(db driver.DB, limit time.Duration) error {
+	if !db.Info().Unbounded {
+		return db.Close()
+	}
+	if err := h.await(limit); err != nil {
+		return err // closing it would wait for them, too
+	}
+	var err error
+	ended := make(chan struct{})
+	var g safego.Group
+	g.Go(func() {
+		err = db.Close()
+		close(ended)
+	})
+	select {
+	case <-ended:
+		g.Wait()
+		return err
+	case <-time.After(max(limit, closeWithin)):
+		return fmt.Errorf("closing: %w", noAnswer(limit))
+	}
+}
+
+// closeWithin is how long a database may take to close at least: it may write what it holds.
+const closeWithin = 10 * time.Second

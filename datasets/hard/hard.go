@@ -1,0 +1,174 @@
+// Package hard makes histories that are hard to judge, or large in one direction: for isovet gen --hard, for tests and
+// their benchmarks.
+//
+// Experimental: this package may still change.
+package hard
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Instance is a history that is hard, or large in one direction, by name. Verdicts are at Level.
+type Instance struct {
+	Name, About string
+	Level       level.Level
+	// Valid and Violates say what the verdict is by construction; neither: it is not known beforehand.
+	Valid, Violates bool
+	spec            datasets.Spec
+	formula         func(size int, seed uint64) Formula
+	size            int
+	mini            bool // as mini-transactions
+}
+
+// Instances returns the family, each with the size that makes it worth its name.
+func Instances() []Instance {
+	threeSAT := func(planted bool) func(int, uint64) Formula {
+		return func(vars int, seed uint64) Formula {
+			return RandomFormula(seed, vars, (vars*426+50)/100, planted)
+		}
+	}
+	return []Instance{
+		{Name: "contended", About: "blind writes on few keys, little session order, no times", Valid: true, size: 20000,
+			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
+				NoAborted: true}},
+		{Name: "contended-fault", About: "the same with a long fork in the middle", Violates: true, size: 20000,
+			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
+				NoAborted: true, Fault: "long-fork"}},
+		{Name: "3sat", About: "random 3-SAT at 4.26 clauses a variable, as a history", size: 20,
+			formula: threeSAT(false)},
+		{Name: "3sat-satisfiable", About: "random 3-SAT at 4.26 with a hidden solution", Valid: true, size: 20,
+			formula: threeSAT(true)},
+		{Name: "pigeonhole", About: "size+1 pigeons in size holes: refutations are long", Violates: true, size: 4,
+			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }},
+		{Name: "order", About: "size elements in a total order without a first one: refutations are long",
+			Violates: true, size: 4, formula: func(n int, _ uint64) Formula { return noFirst(n) }},
+		{Name: "mini-3sat", About: "random 3-SAT at 4.26 as mini-transactions without unique values, all concurrent: " +
+			"serializable, strict and snapshot isolation alike iff satisfiable", size: 20, formula: threeSAT(false),
+			mini: true},
+		{Name: "mini-3sat-satisfiable", About: "the same, of a formula with a hidden solution",
+			Level: level.StrictSerializable, Valid: true, size: 20, formula: threeSAT(true), mini: true},
+		{Name: "mini-pigeonhole", About: "size+1 pigeons in size holes as mini-transactions: refutations are long",
+			Level: level.SnapshotIsolation, Violates: true, size: 3, mini: true,
+			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }},
+		{Name: "duplicates", About: "blind writes of three values a key, no times: a read has many possible writers",
+			Valid: true, size: 60,
+			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Sessions: 20, Keys: 20, Values: 3,
+				Times: datasets.NoTimes, NoAborted: true}},
+		{Name: "long-transaction", About: "one transaction open through the whole run", Level: level.StrictSerializable,
+			Valid: true, size: 20000,
+			spec: datasets.Spec{LongTxn: true}},
+		{Name: "many-sessions", About: "five thousand sessions of a few transactions each",
+			Level: level.StrictSerializable, Valid: true, size: 20000,
+			spec: datasets.Spec{Sessions: 5000, Keys: 200000}},
+		{Name: "one-key", About: "every transaction reads and writes the same key", Valid: true, size: 20000,
+			spec: datasets.Spec{Workload: "rmw", Variant: "counters", Keys: 1, Times: datasets.NoTimes,
+				NoAborted: true}},
+		{Name: "one-key-blind", About: "every transaction reads or writes the same key, no times", Valid: true,
+			size: 20000,
+			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Keys: 1, Ops: 1, Times: datasets.NoTimes,
+				NoAborted: true}},
+		{Name: "million-keys", About: "a million keys, hardly one touched twice", Valid: true, size: 200000,
+			spec: datasets.Spec{Keys: 1000000}},
+		{Name: "thousand-operations", About: "transactions of a thousand operations", Valid: true, size: 1000,
+			spec: datasets.Spec{Ops: 1000, Keys: 100000}},
+		{Name: "reversed-times", About: "client times run backwards: a hint that is always wrong", Valid: true,
+			size: 20000,
+			spec: datasets.Spec{Hint: datasets.ReversedTimes}},
+		{Name: "random-times", About: "client times shuffled among transactions: a hint worth nothing", Valid: true,
+			size: 20000,
+			spec: datasets.Spec{Hint: datasets.RandomTimes}},
+	}
+}
+
+// Names lists the instances.
+func Names() (names []string) {
+	for _, in := range Instances() {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// Lookup finds an instance by name; "php" is pigeonhole.
+func Lookup(name string) (*Instance, error) {
+	if name == "php" {
+		name = "pigeonhole"
+	}
+	for _, in := range Instances() {
+		if strings.EqualFold(in.Name, name) {
+			return &in, nil
+		}
+	}
+	names := Names()
+	return nil, fmt.Errorf("unknown hard instance %q; expected one of %s", name, strings.Join(names, ", "))
+}
+
+// Build makes the instance; size 0 is its own: transactions, or variables of a formula.
+func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.History, error) {
+	if size == 0 {
+		size = in.size
+	}
+	switch {
+	case in.mini:
+		return MiniFormula(in.formula(size, seed), seed)
+	case in.formula != nil:
+		return FromFormula(in.formula(size, seed), seed)
+	}
+	spec := in.spec
+	spec.Txns, spec.Seed = size, seed
+	return datasets.Generate(ctx, spec)
+}
+
+// pigeonhole says that holes+1 pigeons sit in so many holes, no two in one: unsatisfiable.
+func pigeonhole(holes int) Formula {
+	f := Formula{Vars: holes * (holes + 1)}
+	in := func(p, h int) int { return p*holes + h + 1 }
+	for p := range holes + 1 {
+		var c []int
+		for h := range holes {
+			c = append(c, in(p, h))
+		}
+		f.Clauses = append(f.Clauses, c)
+	}
+	for h := range holes {
+		for p := range holes + 1 {
+			for q := range p {
+				f.Clauses = append(f.Clauses, []int{-in(p, h), -in(q, h)})
+			}
+		}
+	}
+	return f
+}
+
+// noFirst says of n elements that "before" is a total order, and that each has one before it: unsatisfiable, with long
+// refutations (the ordering principle).
+func noFirst(n int) Formula {
+	f := Formula{Vars: n * (n - 1) / 2}
+	before := func(i, j int) int { // i before j
+		if i < j {
+			return i*(2*n-i-1)/2 + j - i
+		}
+		return -(j*(2*n-j-1)/2 + i - j)
+	}
+	for i := range n {
+		var c []int
+		for j := range n {
+			if j != i {
+				c = append(c, before(j, i))
+			}
+		}
+		f.Clauses = append(f.Clauses, c)
+		for j := i + 1; j < n; j++ {
+			for k := j + 1; k < n; k++ {
+				f.Clauses = append(f.Clauses, []int{-before(i, j), -before(j, k), before(i, k)},
+					[]int{before(i, j), before(j, k), -before(i, k)})
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,75 @@
+package workload
+
+import "math/rand/v2"
+
+func countersInfo() Info {
+	return Info{
+		Name: "counters",
+		About: "counters read and written one higher, without a unique id beside them: two clients that read the " +
+			"same write the same, which a database that merges equal values takes for agreement",
+		Paper: "lost update (P4) of Berenson et al. (SIGMOD 1995)",
+		Variants: []Variant{
+			{Name: "default", About: "one counter a transaction; 20 % read four of them"},
+			{Name: "pairs", About: "two counters a transaction; 20 % read four of them"},
+			{Name: "locking", About: "as default, read by SELECT … FOR UPDATE"},
+		},
+		Keys:   20,
+		Scales: "counters",
+		new: func(p Params) (Workload, error) {
+			w := &counters{keys: p.Keys, each: 1, lock: p.Variant == "locking"}
+			if p.Variant == "pairs" {
+				w.each = 2
+			}
+			return w, needKeys(p, countersRead)
+		},
+	}
+}
+
+// countersRead is how many counters a transaction that only reads reads.
+const countersRead = 4
+
+type counters struct {
+	keys, each int
+	lock       bool
+}
+
+func (w *counters) Tables() []Table { return []Table{{Rows: w.keys, Counter: true}} }
+
+func (w *counters) Client(_ int, rng *rand.Rand) Client { return &countersClient{w: w, rng: rng} }
+
+type countersClient struct {
+	w   *counters
+	rng *rand.Rand
+	set distinct
+}
+
+func (c *countersClient) Next(t *Txn) {
+	t.Name = "count"
+	n := c.w.each
+	if c.rng.IntN(5) == 0 {
+		t.Name, n = "read", countersRead
+	}
+	t.Args = c.set.draw(t.Args[:0], n, Uniform(c.w.keys), c.rng)
+}
+
+// Step runs one counter after the other, each written one higher.
+func (c *countersClient) Step(t *Txn) {
+	if t.Name == "read" {
+		if t.Stage == 0 {
+			for _, k := range t.Args {
+				t.Read(Key(k))
+			}
+		}
+		return
+	}
+	pair, write := t.Stage/2, t.Stage%2 == 1
+	if pair >= len(t.Args) {
+		return
+	}
+	k := Key(t.Args[pair])
+	if write {
+		t.Write(k, t.Last().Payload+1)
+		return
+	}
+	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
+}

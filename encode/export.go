@@ -1,0 +1,161 @@
+package encode
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"isovet/evidence"
+	"isovet/polygraph"
+	"isovet/solver"
+	"isovet/solver/dimacs"
+	"isovet/solver/external"
+)
+
+// Export is a text form of a problem.
+type Export struct {
+	Name, About string
+	// Eager: the form knows clauses only, so that it gets MakeEager of the problem.
+	Eager bool
+	Write func(w io.Writer, q *Problem) error
+}
+
+// Exports returns all of them.
+func Exports() []Export {
+	return []Export{
+		{"dimacs", "DIMACS CNF, for any SAT solver; acyclic by its clauses", true, func(w io.Writer, q *Problem) error {
+			return dimacs.Write(w, &dimacs.CNF{Vars: q.Vars, Clauses: q.Clauses})
+		}},
+		{"gnf", "MonoSAT's GNF: clauses and a graph that must be acyclic", false, func(w io.Writer, q *Problem) error {
+			g := q.graph()
+			return external.WriteGNF(w, &g)
+		}},
+		{"smt2", "SMT-LIB 2: clauses, and a number for each node that edges make larger (QF_IDL)", false,
+			func(w io.Writer, q *Problem) error {
+				g := q.graph()
+				return external.WriteSMT(w, &g)
+			}},
+	}
+}
+
+// graph is the problem with its graph, real time as auxiliary nodes.
+func (q *Problem) graph() external.Graph {
+	full := q.P.FullGraph(nil)
+	g := external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}
+	for u := range int32(full.N()) {
+		for _, v := range full.Succ(u) {
+			g.Known = append(g.Known, [2]int32{u, v})
+		}
+	}
+	for _, e := range q.Guards {
+		g.Edges = append(g.Edges, external.Edge{From: e.Edge.From, To: e.Edge.To, Lit: e.Lit})
+	}
+	return g
+}
+
+// The lines of a map (WriteMap).
+type (
+	mapNode struct {
+		Node int    `json:"node"`
+		Txn  int64  `json:"txn"`
+		Part string `json:"part,omitempty"`
+	}
+	mapEdge struct {
+		From int64  `json:"from"`
+		To   int64  `json:"to"`
+		Dep  string `json:"dep"`
+		// Key is JSON.
+		Key    json.RawMessage `json:"key,omitempty"`
+		FromAt int32           `json:"from_node"`
+		ToAt   int32           `json:"to_node"`
+	}
+	mapVar struct {
+		Var    int       `json:"var"` // from 1
+		True   []mapEdge `json:"true,omitempty"`
+		False  []mapEdge `json:"false,omitempty"`
+		Before []int64   `json:"before,omitempty"`
+		Nodes  []int32   `json:"before_nodes,omitempty"`
+		// Number is the node of whose number the variable is bit Bit.
+		Number *int32 `json:"number_of_node,omitempty"`
+		Bit    *int   `json:"bit,omitempty"`
+		// Committed is the transaction that committed if the variable is true.
+		Committed *int64 `json:"committed,omitempty"`
+	}
+)
+
+// WriteMap says what a problem's nodes and variables mean, a JSON object a line: of a node its transaction, and at the
+// snapshot levels whether it is the begin or the commit; of a variable, numbered as in DIMACS, the edges that the graph
+// has if it is true, and if it is false, or the two nodes of which it says that the first comes before the second, or
+// which bit of a node's number it is (nodes that are not listed stand for moments of real time), or which transaction
+// committed if it is true. Variables without any serve the clauses alone.
+func WriteMap(w io.Writer, q *Problem) error {
+	p, h := q.P, q.P.V.H
+	b := bufio.NewWriter(w)
+	e := json.NewEncoder(b)
+	id := func(n int32) int64 { return h.Txns.ID[p.Txn[n]] }
+	for n := range p.N {
+		line := mapNode{Node: n, Txn: id(int32(n))}
+		if p.Split {
+			line.Part = "begin"
+			if p.BeginNode(int32(n)) != int32(n) {
+				line.Part = "commit"
+			}
+		}
+		if err := e.Encode(line); err != nil {
+			return err
+		}
+	}
+	vars := make([]mapVar, q.Vars)
+	for _, g := range q.Guards {
+		edge := mapEdge{From: id(g.Edge.From), To: id(g.Edge.To), Dep: g.Edge.Dep.String(), FromAt: g.Edge.From,
+			ToAt: g.Edge.To}
+		if d := g.Edge.Dep; d == evidence.WW || d == evidence.RW {
+			edge.Key = json.RawMessage(h.KeyString(p.V.WKey[g.Edge.W]))
+		}
+		v := &vars[g.Lit.Var()]
+		if g.Lit.IsNeg() {
+			v.False = append(v.False, edge)
+		} else {
+			v.True = append(v.True, edge)
+		}
+	}
+	for _, o := range q.Befores {
+		vars[o.Var].Before, vars[o.Var].Nodes = []int64{id(o.U), id(o.V)}, []int32{o.U, o.V}
+	}
+	for i := range q.Bits {
+		b := &q.Bits[i]
+		vars[b.Var].Number, vars[b.Var].Bit = &b.Node, &b.Bit
+	}
+	for u, l := range q.committed {
+		if l > 0 {
+			t := id(int32(u))
+			vars[(l - 1).Var()].Committed = &t
+		}
+	}
+	for i := range vars {
+		vars[i].Var = i + 1
+		if err := e.Encode(vars[i]); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// Model checks values of the variables against the clauses and the graph, and returns the edges that they choose.
+func (q *Problem) Model(value func(solver.Var) bool) ([]polygraph.Edge, error) {
+	for i, c := range q.Clauses {
+		sat := false
+		for _, l := range c {
+			sat = sat || value(l.Var()) != l.IsNeg()
+		}
+		if !sat {
+			return nil, fmt.Errorf("the model does not satisfy clause %d of %d", i+1, len(q.Clauses))
+		}
+	}
+	edges := q.chosen(value)
+	if _, ok := q.P.Order(edges); !ok {
+		return nil, fmt.Errorf("the edges that the model chooses have a cycle")
+	}
+	return edges, nil
+}

@@ -1,0 +1,240 @@
+package split
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/native"
+	"isovet/internal/bounds"
+)
+
+// copyFrom is the size in bytes from which ReadMapped copies; compressed files count as eight times what they are.
+var copyFrom = 64 << 20
+
+func init() { bounds.Register("split.copy-from", &copyFrom) }
+
+// ReadMapped is [Read] for who looks at a history and does not want all of it in memory: what is large and no native
+// file is first copied into one, in the folder dir, which is mapped. The file is removed by the time ReadMapped
+// returns, with an error or without: where the system maps files its space is there until the process ends. JSON
+// lines, Parquet and most files of Jepsen's are copied in batches, in memory that does not grow with the history but
+// for what native.Writer keeps, some 25 bytes a version; other formats, and histories whose sessions do not stand in
+// order, are read into memory for the time of the copying. A history with locking reads stays in memory, since
+// native files do not tell them.
+func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if !large(paths) {
+		return Read(ctx, paths, o)
+	}
+	c := copying{ctx: ctx, o: o, dir: dir, name: strings.Join(paths, " ")}
+	err := c.batches(paths)
+	if err == nil {
+		return c.mapped()
+	}
+	c.close()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if _, full := errors.AsType[*os.PathError](err); full { // errors about the history are input errors
+		return nil, fmt.Errorf("cannot copy the history to look at it: %w; expected room in %s", err, dir)
+	}
+	// Only all of it tells, or words what is wrong with it.
+	h, err := Read(ctx, paths, o)
+	if err != nil || h.Txns.Locking != nil {
+		return h, err
+	}
+	c = copying{ctx: ctx, o: o, dir: dir, name: h.File, notes: h.Notes, positions: h.Positions}
+	if err := c.create(func(w *bufio.Writer) error { return native.Write(w, h) }); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c.mapped()
+}
+
+// large reports whether a history takes much memory and is no native file, which takes none.
+func large(paths []string) bool {
+	var files []string
+	for _, p := range paths {
+		parts, _, err := format.Parts(p)
+		if err != nil || !format.IsParts(p) {
+			parts = []string{p}
+		}
+		files = append(files, parts...)
+	}
+	sum := int64(0)
+	for _, f := range files {
+		in, err := format.Open(f)
+		if err != nil {
+			return false // reading it says why
+		}
+		data, plain := in.Mapped()
+		columns := native.Is(data)
+		err = in.Close()
+		st, serr := os.Stat(f)
+		switch {
+		case err != nil || serr != nil:
+			return false
+		case st.IsDir():
+			_ = filepath.WalkDir(f, func(_ string, e os.DirEntry, err error) error {
+				if err == nil {
+					if i, err := e.Info(); err == nil && !i.IsDir() {
+						sum += i.Size()
+					}
+				}
+				return nil // what cannot be read is told later
+			})
+		case columns && len(files) == 1: // it is mapped anyway
+		case plain:
+			sum += st.Size()
+		default:
+			sum += 8 * st.Size()
+		}
+	}
+	return sum >= int64(copyFrom)
+}
+
+// copying is a history that is copied into a native file.
+type copying struct {
+	ctx       context.Context
+	o         format.Options
+	dir, name string
+	file      *os.File
+	notes     []history.Note
+	positions bool
+}
+
+// errLocking says that a history has what a native file does not hold.
+var errLocking = errors.New("locking reads")
+
+// batches copies in batches.
+func (c *copying) batches(paths []string) error {
+	var w *native.Writer
+	defer func() {
+		if w != nil {
+			w.Close()
+		}
+	}()
+	add := func(h *history.History) error {
+		if w == nil {
+			w = native.NewWriter(c.dir, h)
+		}
+		if h.Txns.Locking != nil {
+			return errLocking
+		}
+		c.positions = c.positions || h.Positions
+		var all history.History
+		all.Notes = c.notes
+		for _, n := range h.Notes {
+			all.AddNote(n.Kind, n.Count, "%s", n.Text)
+		}
+		c.notes = all.Notes
+		return w.Add(h)
+	}
+	ok := false
+	if !InParts(paths) {
+		notes, done, err := format.ReadBatches(c.ctx, paths[0], c.o, add)
+		if ok = done; err != nil {
+			return err
+		}
+		c.notes = append(c.notes, notes...)
+	}
+	if !ok {
+		if err := c.pieces(paths, func(s *Set) error {
+			header, err := s.Header.History()
+			if err != nil {
+				return err
+			}
+			w = native.NewWriter(c.dir, header)
+			return nil
+		}, add); err != nil {
+			return err
+		}
+	}
+	if w == nil {
+		return errors.New("no transactions")
+	}
+	return c.create(func(b *bufio.Writer) error { return w.Finish(b) })
+}
+
+// errWhole says that a history cannot be read in part.
+var errWhole = errors.New("only as a whole")
+
+// pieces reads what Plan divides.
+func (c *copying) pieces(paths []string, begin func(*Set) error, add func(*history.History) error) error {
+	o := Options{Format: c.o.Format, RealTime: c.o.RealTime, Initial: c.o.Initial, Workers: c.o.Workers, Whole: 1}
+	if told := c.o.Progress; told != nil {
+		o.Progress = func(done, total int64) { told(done/2, total) }
+	}
+	s, err := Plan(c.ctx, paths, o)
+	if err != nil {
+		return err
+	}
+	for i := range s.Pieces {
+		if s.Pieces[i].By == asWhole {
+			return errWhole
+		}
+	}
+	if err := begin(s); err != nil {
+		return err
+	}
+	timed := false
+	if o.RealTime == format.ByTime {
+		for i := range s.Pieces {
+			s.Pieces[i].RealTime = "" // of all files together
+		}
+	}
+	err = s.Each(c.ctx, func(b *Batch) error {
+		if c.o.Progress != nil && s.Txns > 0 {
+			c.o.Progress(s.Bytes/2+int64(float64(s.Bytes)/2*float64(b.First)/float64(s.Txns)), s.Bytes)
+		}
+		timed = timed || b.H.Txns.Start != nil || b.H.Txns.End != nil
+		return add(b.H)
+	})
+	if err == nil && o.RealTime == format.ByTime && !timed {
+		return errWhole // which says that there are no times
+	}
+	return err
+}
+
+// create creates the file.
+func (c *copying) create(write func(*bufio.Writer) error) (err error) {
+	if c.file, err = os.CreateTemp(c.dir, "isovet-copy-*.ivh"); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(c.file, 1<<18)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// close removes the file.
+func (c *copying) close() {
+	if c.file != nil {
+		c.file.Close()
+		os.Remove(c.file.Name())
+		c.file = nil
+	}
+}
+
+// mapped maps the file, and removes it.
+func (c *copying) mapped() (*history.History, error) {
+	defer c.close()
+	h, err := native.ReadFile(c.ctx, c.file.Name(), c.o.Workers)
+	if err != nil {
+		return nil, err
+	}
+	h.File, h.Notes, h.Positions = c.name, c.notes, c.positions
+	debug.FreeOSMemory()
+	return h, nil
+}

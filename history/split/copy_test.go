@@ -1,0 +1,124 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/internal/bounds"
+	"isovet/internal/histtest/diff"
+)
+
+// TestReadMapped: of any format, plain, compressed or in parts, a copy is read as the file is, and nothing is left of
+// it.
+func TestReadMapped(t *testing.T) {
+	defer bounds.Set("split.copy-from", 1)()
+	defer bounds.Set("jepsen.batch-txns", 50)()
+	in, dir := t.TempDir(), t.TempDir()
+	made := func(workload string) *history.History {
+		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20, Seed: 3,
+			Times: datasets.TxnTimes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	var files [][]string
+	for workload, names := range map[string][]string{
+		"rmw":         {"h.jsonl", "h.jsonl.zst", "h.edn", "h.edn.gz", "h.parquet", "h.bincode", "h.ivh", "h.ivh.zst"},
+		"list-append": {"h.jsonl", "h.edn", "h.parquet"}, "blindw-pred": {"h.jsonl"}} {
+		h := made(workload)
+		for _, name := range names {
+			path := filepath.Join(in, workload+"-"+name)
+			if err := format.Write(path, h, "", true); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, []string{path})
+		}
+	}
+	// Parts, and a session that does not stand in its order.
+	odd := filepath.Join(in, "odd.jsonl")
+	text := `{"id":7,"session":1,"seq":1,"ops":[["r","x",1]]}
+{"id":8,"session":1,"seq":0,"ops":[["w","x",1]]}
+`
+	if err := os.WriteFile(odd, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, []string{odd}, []string{filepath.Join(in, "rmw-h.jsonl"), odd})
+	for _, paths := range files {
+		for _, real := range []format.RealTime{"", format.Untimed} {
+			o := format.Options{RealTime: real}
+			want, err := Read(context.Background(), paths, o)
+			if err != nil {
+				o.Initial = "null"
+				if want, err = Read(context.Background(), paths, o); err != nil {
+					continue // ids that occur twice
+				}
+			}
+			h, err := ReadMapped(context.Background(), paths, o, dir)
+			if err != nil {
+				t.Fatalf("%s: %v", paths, err)
+			}
+			if d := diff.Histories(want, h); d != "" {
+				t.Errorf("%s: %s", paths, d)
+			}
+			if h.File != want.File || fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) || h.Positions != want.Positions {
+				t.Errorf("%s: %q, %v, %v; expected %q, %v, %v", paths, h.File, h.Notes, h.Positions, want.File,
+					want.Notes, want.Positions)
+			}
+			empty(t, dir)
+		}
+	}
+}
+
+// TestReadMappedFails: what is wrong with a file is told as by who reads it into memory, and nothing is left.
+func TestReadMappedFails(t *testing.T) {
+	defer bounds.Set("split.copy-from", 1)()
+	in, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"cut.edn": "{:type :invoke :process 0 :f :txn :value [[:w 1 1]]}\n{:type :ok :process 0 :f :txn :value [[:w 1",
+		"mix.edn": "{:type :invoke :process 0 :f :txn :value [[:append 1 1] [:w 1 2]]}\n" +
+			"{:type :ok :process 0 :f :txn :value [[:append 1 1] [:w 1 2]]}\n",
+		"ids.jsonl": `{"id":1,"ops":[]}` + "\n" + `{"id":1,"ops":[]}` + "\n", "empty.jsonl": "", "none.txt": "nothing\n",
+	} {
+		path := filepath.Join(in, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, want := Read(context.Background(), []string{path}, format.Options{})
+		_, err := ReadMapped(context.Background(), []string{path}, format.Options{}, dir)
+		if fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Errorf("%s: %v; expected %v", name, err, want)
+		}
+		empty(t, dir)
+	}
+	path := filepath.Join(in, "good.jsonl")
+	if err := os.WriteFile(path, []byte(`{"id":1,"ops":[["w",1,1]]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadMapped(context.Background(), []string{path}, format.Options{}, filepath.Join(dir,
+		"gone")); err == nil {
+		t.Error("copied into a folder that is not there")
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("stopped")
+	cancel(stop)
+	if _, err := ReadMapped(ctx, []string{path}, format.Options{}, dir); !errors.Is(err, stop) {
+		t.Errorf("stopped: %v", err)
+	}
+	empty(t, dir)
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v %v", left, err)
+	}
+}

@@ -1,0 +1,88 @@
+//go:build !checkonly
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/datasets/hard"
+	"isovet/history"
+	"isovet/history/format"
+)
+
+// hardTakes are the flags that --hard takes.
+var hardTakes = map[string]bool{"hard": true, "txns": true, "seed": true, "out": true, "format": true, "memory": true,
+	"json": true, "quiet": true}
+
+// runGenHard writes a history of a hard family.
+func runGenHard(c *cobra.Command, e *env, g *genFlags, o genOut) error {
+	var other error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !hardTakes[f.Name] {
+			other = usagef("--hard %s and --%s cannot be combined: a family says itself what is in it", o.hard, f.Name)
+		}
+	})
+	if other != nil {
+		return other
+	}
+	in, err := hard.Lookup(o.hard)
+	if err != nil {
+		return usagef("--hard: %v", err)
+	}
+	size := 0
+	if c.Flags().Changed("txns") {
+		if size = g.spec.Txns; size < 1 {
+			return usagef("--txns %d; expected at least 1", size)
+		}
+	}
+	switch {
+	case o.file == "":
+		return usagef("-o FILE is missing; -o - writes to standard output")
+	case o.json && o.file == "-":
+		return usagef("--json and -o - both write to standard output; choose one")
+	case folderish(o.file):
+		return usagef("-o %s is a folder; expected a file", o.file)
+	}
+	if err := writable(o.file, o.format, "--format"); err != nil {
+		return err
+	}
+	start := time.Now()
+	h, err := guard(c.Context(), limits{memory: o.memory}, func() string { return "generating" },
+		func(ctx context.Context) (*history.History, error) {
+			h, err := in.Build(ctx, size, g.spec.Seed)
+			if err != nil {
+				return nil, err
+			}
+			h.Meta.Name, h.Meta.Note = in.Name, in.About+said(in)
+			return h, format.WriteContext(ctx, o.file, h, o.format, false)
+		})
+	if err != nil {
+		return orInterrupted(err, "generating; nothing was written")
+	}
+	if o.json {
+		return jsonLine(e.stdout, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note, Txns: h.NumTxns(),
+			Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Seed: g.spec.Seed,
+			GenMS: milliseconds(time.Since(start))})
+	}
+	if !o.quiet {
+		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", o.file, in.Name, h.NumTxns(), h.NumOps(),
+			h.Meta.Note)
+	}
+	return nil
+}
+
+// said is what is known of a family's verdicts.
+func said(in *hard.Instance) string {
+	switch {
+	case in.Valid:
+		return fmt.Sprintf("; satisfies %s", in.Level)
+	case in.Violates:
+		return fmt.Sprintf("; violates %s", in.Level)
+	}
+	return ""
+}

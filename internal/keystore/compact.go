@@ -1,0 +1,104 @@
+package keystore
+
+import (
+	"slices"
+
+	"isovet/internal/bounds"
+	"isovet/internal/saved"
+)
+
+// fewNumbers is up to how many numbers a table stays as it is, and takenOf that one in so many, at most, is taken where
+// it does not.
+var (
+	fewNumbers = 1 << 12
+	takenOf    = 4
+)
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("keystore.fewNumbers", &fewNumbers)
+	bounds.Register("keystore.takenOf", &takenOf)
+}
+
+// Sparse reports whether most numbers are free: so many that Compact would do something.
+func (t *Table) Sparse() bool {
+	return t.store != nil && len(t.names) > fewNumbers && takenOf*t.live < len(t.names)
+}
+
+// Compact makes the numbers fewer where most of them are free, so that arrays by number can be made shorter:
+// texts with the greatest get the least that are free, up to one that is pinned. save and drop are as for Evict; have
+// is called with a number that a text has now, and with what save said of it. It reports whether there are fewer. When
+// it may be called, and what is valid behind it, is as with Evict. Cost: next to none where there is nothing to do,
+// else the numbers that there are less.
+func (t *Table) Compact(save func(n uint32, buf []byte) (state []byte, pinned bool), drop func(n uint32),
+	have func(n uint32, state []byte) error) (fewer bool, err error) {
+	if !t.Sparse() {
+		return false, nil
+	}
+	n, low := len(t.names), uint32(0)
+	for ; n > 0; n-- {
+		from := uint32(n - 1)
+		if t.state[from] == vacant {
+			continue
+		}
+		for low < from && t.state[low] != vacant {
+			low++
+		}
+		if low == from {
+			break
+		}
+		state, pinned := save(from, t.buf[:0])
+		if pinned {
+			break
+		}
+		t.buf = state
+		drop(from)
+		t.move(from, low)
+		if err := have(low, state); err != nil {
+			return true, err
+		}
+	}
+	if n == len(t.names) {
+		return false, nil
+	}
+	t.names, t.sums = saved.Shorter(t.names, n), saved.Shorter(t.sums, n)
+	t.was, t.state = saved.Shorter(t.was, n), saved.Shorter(t.state, n)
+	if cap(t.free) > 2*n {
+		t.free = t.free[:0]
+		for i, s := range slices.Backward(t.state) {
+			if s == vacant {
+				t.free = append(t.free, uint32(i))
+			}
+		}
+		t.free = slices.Clone(t.free)
+	}
+	if len(t.index) > 64 && len(t.index) > 16*t.live {
+		t.Thawed()
+	}
+	return true, nil
+}
+
+// move gives the text of a number another one, which is free. It stays in the list of those that are.
+func (t *Table) move(from, to uint32) {
+	mask := uint64(len(t.index) - 1)
+	i := t.sums[from] & mask
+	for t.index[i] != from+1 {
+		i = (i + 1) & mask
+	}
+	t.index[i] = to + 1
+	t.names[to], t.sums[to], t.was[to], t.state[to] = t.names[from], t.sums[from], t.was[from], t.state[from]
+	t.names[from], t.state[from] = "", vacant
+}
+
+// reuse takes a number that is free; false: there is none. The list may have some twice, or that are no more, or are
+// taken.
+func (t *Table) reuse() (uint32, bool) {
+	for k := len(t.free); k > 0; k = len(t.free) {
+		n := t.free[k-1]
+		t.free = t.free[:k-1]
+		if int(n) < len(t.names) && t.state[n] == vacant {
+			return n, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,60 @@
+package watch
+
+import (
+	"isovet/check/timestamp"
+	"isovet/history"
+	"isovet/internal/bounds"
+	"isovet/internal/saved"
+)
+
+// An initial transaction may have more keys than there is memory for. It is then taken in pieces, between which keys go
+// to the disk.
+
+// pieceKeys is how many keys a stream's first batch has at most where its initial transaction is taken at once, and
+// operations a piece.
+var pieceKeys = 1 << 14
+
+func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it to 1
+
+// inPieces takes the initial transaction with which a stream begins, if it has very many keys and what is known of them
+// is bounded, and gives numbers to the keys of the other transactions of its batch. False: it is still to be taken.
+func (p *parser) inPieces(b *Batch) bool {
+	h := b.H
+	if p.evict == nil || p.share != timestamp.Everything || b.First > 0 || len(h.Keys) <= pieceKeys ||
+		len(b.Heads) == 0 || !b.Heads[0].Init || unfit(h, 0, &b.Heads[0], 0) != nil {
+		return false
+	}
+	p.keyOf = saved.Spare(p.keyOf, len(h.Keys))
+	for range h.Keys {
+		p.keyOf = append(p.keyOf, history.None)
+	}
+	lo, hi := h.Txns.OpOff[0], h.Txns.OpOff[1]
+	for ; lo < hi && p.err == nil; lo += min(hi-lo, uint32(pieceKeys)) {
+		to := lo + min(hi-lo, uint32(pieceKeys))
+		p.numberOf(h, lo, to)
+		a := p.head(&b.Heads[0], 0)
+		p.ops(h, lo, to)
+		p.holds(a)
+		for op := lo; op < to; op++ { // the next may get their numbers
+			p.keyOf[h.OpKey(op)] = history.None
+		}
+		if err := p.evict(); err != nil {
+			p.err = err
+		}
+	}
+	p.numberOf(h, hi, uint32(len(h.Ops.Kind)))
+	return true
+}
+
+// numberOf gives numbers to the keys of operations, and brings back what is known of them.
+func (p *parser) numberOf(h *history.History, lo, hi uint32) {
+	for op := lo; op < hi; op++ {
+		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
+			continue // of a transaction that is not understood
+		}
+		if k := h.OpKey(op); p.keyOf[k] == history.None {
+			p.keyOf[k] = p.number(h.Texts, h.Keys[k])
+		}
+	}
+	p.fetch()
+}
