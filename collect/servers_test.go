@@ -61,6 +61,8 @@ type expectation struct {
 const (
 	holds    = evidence.Holds
 	violated = evidence.Violated
+	// either: nothing is promised that would tell; but no round may be undecided.
+	either = evidence.Unknown
 )
 
 // matrix is the ground truth. Where a violation is expected, rounds are repeated with new seeds until one has it:
@@ -126,9 +128,10 @@ var matrix = []expectation{
 	{db: "etcd:start", isolation: "none", workload: "rmw", keys: 20, txns: 300, ser: violated, si: violated,
 		kinds: lostUpdate},
 	// H2's serializable is its snapshot isolation, which its documentation says.
-	{db: "h2:start", isolation: "serializable", workload: "list-append", txns: 300, ser: violated, si: holds},
+	// Rarely one of H2's locking reads or updates is not refused though its row has changed: docs/found.md.
+	{db: "h2:start", isolation: "serializable", workload: "list-append", txns: 300, ser: violated, si: either},
 	{db: "h2:start", isolation: "serializable", workload: "claim", txns: 300, ser: violated, si: holds},
-	{db: "h2:start", isolation: "snapshot", workload: "smallbank", keys: 20, txns: 600, ser: violated, si: holds},
+	{db: "h2:start", isolation: "snapshot", workload: "smallbank", keys: 20, txns: 600, ser: violated, si: either},
 	{db: "h2:start", isolation: "read-committed", workload: "rmw", ser: violated, si: violated, kinds: lostUpdate},
 	{db: "postgres:start:standby", isolation: "repeatable-read", workload: "longfork", txns: 4000, ser: violated,
 		si: violated},
@@ -185,7 +188,7 @@ func (e expectation) test(t *testing.T, urls []string) {
 			Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed, SetupSQL: e.setup})
 		sound(t, r)
 		ser, si = e.look(t, r, level.Serializable, e.ser), e.look(t, r, level.SnapshotIsolation, e.si)
-		if t.Failed() || ser.Verdict == e.ser && si.Verdict == e.si && e.has(si) {
+		if t.Failed() || ser.Verdict == e.ser && (e.si == either || si.Verdict == e.si) && e.has(si) {
 			t.Logf("seed %d: %s %s: %d committed, %d aborted in %.1f s; SER %v, SI %v", seed, r.Summary.DB,
 				r.Summary.Isolation, r.Summary.Committed, r.Summary.Aborted, r.Summary.Elapsed.Seconds(), ser.Verdict,
 				si.Verdict)

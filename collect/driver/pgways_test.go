@@ -210,6 +210,8 @@ func TestWireClasses(t *testing.T) {
 		{"H2", "HYT00", "Timeout trying to lock table", Aborted},
 		{"H2", "90067", "Connection is broken", Lost},
 		{"H2", "90098", "The database has been closed", Lost},
+		{"H2", "HY000", `General error: "Transaction was illegally transitioned from CLOSED to ROLLING_BACK"`, Lost},
+		{"H2", "HY000", "General error", Fatal},
 	} {
 		if got := p.Classify(&pgconn.PgError{Code: x.code, Message: x.text}); got != x.want {
 			t.Errorf("%s %s %s: %v, expected %v", x.who, x.code, x.text, got, x.want)

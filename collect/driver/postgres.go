@@ -293,6 +293,8 @@ func (p *postgres) Classify(err error) Class {
 			return Lost
 		case e.Code == "XX000":
 			return yugabyteClass(e.Message)
+		case e.Code == "HY000" && strings.Contains(e.Message, "Transaction was illegally transitioned"):
+			return Lost // an internal error of H2, of this session alone: another one can go on
 		}
 		return Fatal
 	}
