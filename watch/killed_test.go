@@ -177,12 +177,7 @@ func TestKilled(t *testing.T) {
 				switch kind {
 				case "nats":
 					url, js := natsServer(t)
-					for _, l := range s.lines {
-						if _, err := js.PublishAsync("txns", bytes.TrimSpace(l)); err != nil {
-							t.Fatal(err)
-						}
-					}
-					<-js.PublishAsyncComplete()
+					publish(t, js, s.lines)
 					source = url
 				case "http":
 					source = send(t, s.lines, 1+len(s.lines)/(8*kills))

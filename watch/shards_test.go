@@ -207,12 +207,7 @@ func TestProcesses(t *testing.T) {
 		want[i] = strings.TrimSpace(want[i])
 	}
 	url, js := natsServer(t)
-	for _, l := range lines {
-		if _, err := js.PublishAsync("txns", bytes.TrimSpace(l)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
+	publish(t, js, lines)
 	start := func(dir string, part int) (*exec.Cmd, *bytes.Buffer) {
 		cmd, said := exec.Command(os.Args[0]), &bytes.Buffer{}
 		cmd.Env = append(os.Environ(), fmt.Sprintf("ISOVET_WATCH_CHILD=%s|part %d 4 %d|400|40|nats %s", dir, part,

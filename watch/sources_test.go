@@ -48,6 +48,17 @@ func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
 	return s.ClientURL(), js
 }
 
+// publish hands lines to the server, as fast as it takes them: a machine that is busy may take none for seconds.
+func publish(t *testing.T, js jetstream.JetStream, lines [][]byte) {
+	t.Helper()
+	for _, l := range lines {
+		if _, err := js.PublishAsync("txns", bytes.TrimSpace(l), jetstream.WithStallWait(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+}
+
 // TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
 func TestHTTP(t *testing.T) {
 	dir := t.TempDir()
