@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +45,7 @@ func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
 	kept := 0
 	c := Config{Plan: planned(t, small), Dir: dir, For: 3 * time.Second,
-		Keep: func(_ context.Context, c *Cell, run int, f *collect.Found, g []*collect.Group) (string, error) {
+		Keep: func(_ context.Context, c *Cell, f *collect.Found, g []*collect.Group) (string, error) {
 			if kept++; c.Isolation != "no-conflicts" || len(g) == 0 || f.Answer == nil {
 				t.Errorf("%+v with %d kinds", c, len(g))
 			}
@@ -112,6 +113,38 @@ func TestCampaign(t *testing.T) {
 			t.Errorf("seed %d twice", r.Seed)
 		}
 		used[r.Seed] = true
+	}
+}
+
+// TestUnkept: where what is found cannot be kept, the campaign ends and says so, and the line has no place of it.
+func TestUnkept(t *testing.T) {
+	full := errors.New("the disk is full")
+	c := Config{Plan: planned(t, "databases: [{db: 'badger:', isolations: [no-conflicts], levels: [snapshot-isolation]}]\n"+
+		"workloads: [rmw]\nsessions: 8\ntxns: 200"), Dir: t.TempDir(), For: time.Minute, Jobs: 2,
+		Keep: func(context.Context, *Cell, *collect.Found, []*collect.Group) (string, error) { return "found/1", full }}
+	begin := time.Now()
+	p, err := Start(t.Context(), c)
+	if !errors.Is(err, full) || time.Since(begin) > 50*time.Second {
+		t.Fatalf("%v after %v; expected that it ends with the error", err, time.Since(begin))
+	}
+	if r := p.Runs[len(p.Runs)-1]; r.Verdict != "violation" || r.Kept != "" || !strings.Contains(r.Reason, full.Error()) {
+		t.Errorf("%+v; expected a violation that was not kept", r)
+	}
+}
+
+// TestOutcomes: a cell says that nothing was found there only where something was decided.
+func TestOutcomes(t *testing.T) {
+	for want, x := range map[string]tally{
+		"not run":      {},
+		NoneFound:      {runs: 2, rounds: 3, undecided: 2, committed: 500, attempts: 600, failed: 1},
+		"unknown":      {runs: 2, rounds: 3, undecided: 3, committed: 500, attempts: 600},
+		"error":        {runs: 2, rounds: 1, committed: 500, attempts: 600, failed: 2},
+		"inconclusive": {runs: 2, rounds: 3, undecided: 3, committed: 5, attempts: 600},
+		"lost-update":  {runs: 2, rounds: 3, undecided: 2, kinds: []string{"lost-update"}},
+	} {
+		if got, _ := x.outcome(); got != want {
+			t.Errorf("%+v: %s; expected %s", x, got, want)
+		}
 	}
 }
 

@@ -29,8 +29,9 @@ type Config struct {
 	For time.Duration
 	// Jobs is how many hunts run at once; 0: 1. Shard of Shards, from 1, is which cells are this machine's; 0: all.
 	Jobs, Shard, Shards int
-	// Keep, if set, is given each violation while its database is open, and says where it was kept.
-	Keep func(ctx context.Context, c *Cell, run int, f *collect.Found, g []*collect.Group) (where string, err error)
+	// Keep, if set, is given each violation while its database is open, and says where it was kept. It is called by
+	// several hunts at once. An error ends the campaign: what is found could not be kept.
+	Keep func(ctx context.Context, c *Cell, f *collect.Found, g []*collect.Group) (where string, err error)
 	Told func(what string)
 }
 
@@ -76,7 +77,7 @@ type Campaign struct {
 }
 
 // Start hunts until the time is up: each time the cell of this shard that was hunted the least by then, those without a
-// violation first. Errors: of the folder; a hunt's own are in its line.
+// violation first. Errors: of the folder, and of Keep, which end it early; a hunt's own are in its line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -159,10 +160,13 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// take chooses the next cell; nil: there is none.
+// take chooses the next cell; nil: there is none, or what is found cannot be written down.
 func (p *Campaign) take() *Cell {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.err != nil {
+		return nil
+	}
 	t := p.tallies()
 	var best *Cell
 	for _, c := range p.Cells {
@@ -190,7 +194,6 @@ func less(a *Cell, x tally, b *Cell, y tally) bool {
 func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	p.mu.Lock()
 	t := p.tallies()[c.key()]
-	n := len(p.Runs) + 1
 	p.mu.Unlock()
 	p.cfg.Told(fmt.Sprintf("%s, %s, %s, %s, fault %s", c.DB, c.Isolation, c.Level, c.Workload, c.Fault))
 	// A cell's seeds do not overlap: no hunt has so many rounds.
@@ -199,10 +202,16 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	cfg := collect.HuntConfig{Level: c.at, For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
 		Workload: name, Variant: variant, Fault: c.fault, Seed: r.Seed, Sessions: p.cfg.Plan.Sessions,
 		Txns: p.cfg.Plan.Txns, Timeout: p.cfg.Plan.Timeout}}
+	var unkept error
 	if p.cfg.Keep != nil {
-		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*collect.Group) (err error) {
-			r.Kept, err = p.cfg.Keep(ctx, c, n, f, g)
-			return err
+		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*collect.Group) error {
+			where, err := p.cfg.Keep(ctx, c, f, g)
+			if err != nil {
+				unkept = fmt.Errorf("what was found was not kept: %w", err)
+				return unkept
+			}
+			r.Kept = where
+			return nil
 		}
 	}
 	h, err := collect.Hunt(ctx, cfg)
@@ -225,6 +234,9 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	switch {
 	case h.Violated:
 		r.Verdict = "violation"
+		if err != nil { // the round ended early, or it was not kept
+			r.Reason = err.Error()
+		}
 	case errors.Is(err, driver.ErrUnsupported):
 		r.Verdict, r.Reason = "unsupported", err.Error()
 	case err != nil:
@@ -244,14 +256,12 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	if err == nil {
 		_, err = p.file.Write(append(line, '\n'))
 	}
-	if p.err == nil {
-		p.err = err
-	}
+	p.err = errors.Join(p.err, unkept, err)
 }
 
 // tally is what was run of a cell.
 type tally struct {
-	runs, rounds, committed, attempts, refused, failed, unsupported int
+	runs, rounds, undecided, committed, attempts, refused, failed, unsupported int
 
 	elapsed time.Duration
 	first   time.Duration // to the first violation, over its runs; 0: none
@@ -271,6 +281,7 @@ func (p *Campaign) tallies() map[string]tally {
 		t := all[r.key()]
 		t.runs++
 		t.rounds += r.Rounds
+		t.undecided += r.Undecided
 		t.committed += r.Committed
 		t.attempts += r.Attempts
 		t.refused += r.Refused

@@ -26,6 +26,9 @@ type Row struct {
 	Outcome, Because string        // in a word, and why
 }
 
+// NoneFound is the outcome of a cell that was hunted in earnest, and showed no violation.
+const NoneFound = "none found"
+
 // Contradicts reports whether the cell shows what the database's documentation rules out.
 func (r *Row) Contradicts() bool {
 	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool {
@@ -75,8 +78,10 @@ func (t *tally) outcome() (word, why string) {
 		return "error", t.reason
 	case t.committed < collect.FewCommits || float64(t.refused) > collect.MostRefused*float64(t.attempts):
 		return "inconclusive", t.reason
+	case t.undecided == t.rounds:
+		return "unknown", t.reason
 	}
-	return "none found", t.reason
+	return NoneFound, t.reason
 }
 
 // Sum says in a sentence what was run.

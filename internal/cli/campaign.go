@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,19 +84,15 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 	defer p.Close()
 	p.Begin("campaign")
 	cfg.Told = func(what string) { p.Step(what, 0, 0) }
-	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, run int, x *collect.Found, g []*collect.Group) (string,
-		error) {
-		dir := filepath.Join("found", strconv.Itoa(run))
-		if f.shard != "" {
-			dir += "-" + strconv.Itoa(cfg.Shard)
-		}
-		if err := os.MkdirAll(filepath.Join(f.out, dir), 0o755); err != nil {
+	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, x *collect.Found, g []*collect.Group) (string, error) {
+		dir, err := findFolder(f.out, cfg.Shard)
+		if err != nil {
 			return "", err
 		}
 		k := &keptFind{to: filepath.Join(f.out, dir, "violation.jsonl"), groups: g, answer: x.Answer}
 		k.command = again(&collectFlags{cfg: x.Config, fault: cell.FaultFlag()}, x.Level,
 			&collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
-		err := k.keep(e)
+		err = k.keep(e)
 		if err == nil && (in.dir != noIncident || small) {
 			err = k.make(ctx, e, &findFlags{search: in.search, dir: onlyNone(in.dir)}, x, small, 1, p)
 		}
@@ -118,7 +116,11 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 	if asJSON {
 		err = errors.Join(err, jsonLine(e.stdout, &j))
 	} else {
-		_, werr := fmt.Fprintf(e.stdout, "%s\n  table in %s\n", r.Sum(), filepath.Join(f.out, "campaign.html"))
+		away := ""
+		if len(r.Away) > 0 {
+			away = fmt.Sprintf(", with %d that were not hunted, and why", len(r.Away))
+		}
+		_, werr := fmt.Fprintf(e.stdout, "%s\n  table in %s%s\n", r.Sum(), filepath.Join(f.out, "campaign.html"), away)
 		err = errors.Join(err, werr)
 	}
 	switch {
@@ -128,8 +130,27 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 		return &exitError{statusInterrupted, errors.New("interrupted; the same command goes on")}
 	case len(j.Found) > 0:
 		return status(statusViolation)
+	case !slices.ContainsFunc(rows, func(x campaign.Row) bool { return x.Outcome == campaign.NoneFound }):
+		return status(statusUnknown)
 	}
 	return nil
+}
+
+// findFolder makes the folder of a find, and returns its name in the campaign's: the first number that is free, for
+// hunts of several jobs find at once, and what an earlier campaign has found stays. A shard, if not 0, is in the name.
+func findFolder(out string, shard int) (string, error) {
+	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join("found", strconv.Itoa(n))
+		if shard > 0 {
+			dir += "-" + strconv.Itoa(shard)
+		}
+		if err := os.Mkdir(filepath.Join(out, dir), 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
 }
 
 // onlyNone is the one value of --incident that a campaign has: each find has a folder of its own.

@@ -74,7 +74,7 @@ of the cells, so that N machines can share a campaign: their runs.jsonl, put beh
   slice: 20s
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
-inconclusive.
+inconclusive; of a campaign: that is so of each of its cells, or none was run.
 ` + databases(),
 		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
