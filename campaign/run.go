@@ -46,7 +46,8 @@ type Run struct {
 	Attempts  int            `json:"attempts"`
 	Refused   int            `json:"refused"`
 	Undecided int            `json:"undecided,omitempty"`
-	Verdict   string         `json:"verdict"` // as of hunt, or "error"
+	Broken    []string       `json:"broken,omitempty"` // as of hunt
+	Verdict   string         `json:"verdict"`          // as of hunt, or "error"
 	Reason    string         `json:"reason,omitempty"`
 	Found     []Find         `json:"found,omitempty"`
 	Kept      string         `json:"kept,omitempty"`
@@ -247,6 +248,9 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		r.Verdict, r.Reason = "inconclusive", why
 	default:
 		r.Verdict = "none"
+	}
+	if r.Broken = h.Broken; len(h.Broken) > 0 && r.Reason == "" {
+		r.Reason = fmt.Sprintf("it broke %d times, and was opened anew; first in %s", len(h.Broken), h.Broken[0])
 	}
 	line, err := json.Marshal(&r)
 	p.mu.Lock()

@@ -162,6 +162,8 @@ type Target struct {
 	closed  sync.Once
 	hung    hung
 	urls    []string // of the nodes
+	// broken says that an error has broken the database: it is opened anew before the next load.
+	broken atomic.Bool
 }
 
 // Open starts the server if c asks for that, and opens the database. Close must be called.
@@ -285,10 +287,11 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		}
 	}
 	c.tell(Progress{Stage: "loading"})
-	if err := t.db.Load(ctx, r.data()); err != nil {
+	if err := t.load(ctx, r.data()); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
 	if err := r.connect(ctx); err != nil {
+		t.breaks(err)
 		return nil, err
 	}
 	if c.Partial != "" && !c.NoRecord {
@@ -484,16 +487,6 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 			}
 		}
 	}
-}
-
-// fail ends the run with an error.
-func (r *run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
-	}
-	r.stop.Store(true)
 }
 
 // now is the clients' clock: nanoseconds since the run began, by the monotonic clock.

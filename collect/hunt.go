@@ -64,8 +64,12 @@ type Hunted struct {
 	// reasons.
 	Attempts, Refused int
 	Aborts            []Abort
-	Elapsed           time.Duration
-	Interrupted       bool
+	// Broken are the errors that have broken the database, which was opened anew for the next round: driver.Breaker.
+	Broken      []string
+	Elapsed     time.Duration
+	Interrupted bool
+
+	barren int // rounds in a row that broke it without a commit
 }
 
 const (
@@ -166,7 +170,7 @@ func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn
 			continue
 		}
 		if r == nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || h.survives(t, n+1, 0, err) {
 				continue
 			}
 			return fmt.Errorf("round %d: %w", n+1, err)
@@ -192,13 +196,19 @@ func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn
 				from := time.Now()
 				one.ahead, one.grace = nil, 0
 				f := &Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
-				err = errors.Join(err, c.Keep(ctx, f, fresh))
+				kept := c.Keep(ctx, f, fresh)
 				begin = begin.Add(time.Since(from)) // what follows the find is no part of the hunt
 				b.until = b.until.Add(time.Since(from))
+				if kept != nil {
+					return errors.Join(err, kept)
+				}
 			}
 			if !c.GoOn {
 				return err
 			}
+		}
+		if h.survives(t, n+1, round.Summary.Committed, err) {
+			continue
 		}
 		if err != nil && one.Fault != c.Fault && ctx.Err() == nil {
 			for _, t := range all { // it does not bear what was not asked for

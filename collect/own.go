@@ -59,7 +59,7 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		c.Sessions)}
 	r.work = tablesOnly(nil)
 	c.tell(Progress{Stage: "loading"})
-	if err := t.db.Load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
+	if err := t.load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
 	o := record.Options{OpTimes: true, Meta: history.Meta{Name: fmt.Sprintf("%s-%d", c.Own.Name, c.Seed),

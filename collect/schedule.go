@@ -222,7 +222,7 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 		return nil, err
 	}
 	r.note = "schedule: " + s.String()
-	if err := t.db.Load(ctx, r.data()); err != nil {
+	if err := t.load(ctx, r.data()); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
 	if err := r.connect(ctx); err != nil {

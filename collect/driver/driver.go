@@ -188,6 +188,13 @@ type Sender interface {
 	Send(way string) error
 }
 
+// Breaker is a DB inside this program that an error can break: nothing of it answers then until it is closed and opened
+// anew.
+type Breaker interface {
+	// Breaks reports whether an error says so. Classify says Fatal of it.
+	Breaks(err error) bool
+}
+
 // Info describes an open database.
 type Info struct {
 	// Name is product and version, such as "PostgreSQL 15.20". A fork or a re-implementation is called what it is, and

@@ -38,6 +38,9 @@ type SQL struct {
 	Batch int
 	// Classify says what an error means; Lost and context errors are told by themselves.
 	Classify func(error) Class
+	// Breaks reports whether an error of class Fatal says that nothing answers until the database is opened anew, which
+	// an Embedded one can be; nil: none does.
+	Breaks func(error) bool
 	// Settings are statements that a session begins with; one that is refused is noted.
 	Settings []string
 }
@@ -120,6 +123,9 @@ func (s *sqlDB) Classify(err error) Class {
 	}
 	return Fatal
 }
+
+// Breaks goes by what the adapter says.
+func (s *sqlDB) Breaks(err error) bool { return s.d.Embedded && s.d.Breaks != nil && s.d.Breaks(err) }
 
 // drop removes our tables; whether a table is there shows in the error of one that is not.
 func (s *sqlDB) drop(exec func(string) error) {

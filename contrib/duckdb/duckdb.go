@@ -31,13 +31,29 @@ func Register() {
 		Version:  "select version()",
 		Text:     "varchar",
 		Classify: classify,
+		Breaks:   breaks,
 	})
 }
+
+// breaks: a fatal error, and most internal ones, invalidate the database, which tells so with every statement since.
+// Some errors come without their type.
+func breaks(err error) bool {
+	var e *duckdb.Error
+	if errors.As(err, &e) && (e.Type == duckdb.ErrorTypeFatal || e.Type == duckdb.ErrorTypeInternal) {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "FATAL Error") || strings.Contains(text, "INTERNAL Error") ||
+		strings.Contains(text, invalidated)
+}
+
+// invalidated is what every statement is told since a fatal error.
+const invalidated = "database has been invalidated"
 
 // classify: a conflict is an error of the transaction's, or of a constraint that another transaction's row violates.
 func classify(err error) driver.Class {
 	var e *duckdb.Error
-	if !errors.As(err, &e) {
+	if !errors.As(err, &e) || strings.Contains(e.Msg, invalidated) {
 		return driver.Fatal
 	}
 	switch e.Type {

@@ -167,6 +167,8 @@ type huntJSON struct {
 	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
 	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
 	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
+	// Broken are the errors that have broken a database inside isovet, which was opened anew.
+	Broken []string `json:"broken,omitempty"`
 }
 
 func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l level.Level, limit time.Duration,
@@ -211,6 +213,7 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l leve
 		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed,
 		ElapsedMS: milliseconds(h.Elapsed), Interrupted: h.Interrupted,
 		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
+		Broken: h.Broken,
 	}
 	if len(h.Rounds) > 0 {
 		last := &h.Rounds[len(h.Rounds)-1]
@@ -231,6 +234,9 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l leve
 	}
 	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
 		return err
+	}
+	for _, why := range h.Broken {
+		fmt.Fprintf(e.stderr, "isovet: the database broke, and could be used only once opened anew: %s\n", why)
 	}
 	if !quiet && !asJSON {
 		if err := sayAborts(e.stderr, h.Aborts); err != nil {
