@@ -353,15 +353,14 @@ func (c *client) do(op *workload.Op) error {
 	if op.Kind == workload.Savepoint || op.Kind == workload.RollbackTo {
 		return c.saving(op, o)
 	}
-	c.enter(operating)
 	err := c.send(op, o)
-	c.leave()
 	lost := err != nil && (c.alone || c.r.target.db.Classify(err) == driver.Lost)
 	c.note(op, o, err, lost)
 	return err
 }
 
-// send has the database do an operation.
+// send has the database do an operation. What is in o when it enters a call stands if the call does not come back, and
+// nothing that others read is touched before it has left the call: whose it is shows then.
 func (c *client) send(op *workload.Op, o *opRec) error {
 	t := &c.r.tables[op.Key.Table()]
 	switch {
@@ -388,38 +387,6 @@ func (c *client) note(op *workload.Op, o *opRec, err error, lost bool) {
 	}
 }
 
-// errNoSuch is for operations that a table of the workload's cannot have.
-func (c *client) errNoSuch(op *workload.Op) error {
-	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it",
-		driver.ErrUnsupported, c.r.what, op.Kind)
-}
-
-func (c *client) doPlain(op *workload.Op, o *opRec, t *workload.Table) error {
-	switch op.Kind {
-	case workload.Read:
-		row, found, err := c.sess.Get(int64(op.Key), op.ForUpdate)
-		if err != nil {
-			return err
-		}
-		op.Absent, op.Payload, op.Row = !found || row.Dead, row.Payload, row.Wide
-		if found {
-			o.value = history.IntValue(row.Version)
-		}
-		return nil
-	case workload.Write, workload.Delete:
-		row := driver.Row{Payload: op.Payload, Wide: op.Row, Dead: op.Kind == workload.Delete}
-		if row.Version = op.Payload; !t.Counter {
-			row.Version = c.value()
-		}
-		o.kind, o.value = history.Write, history.IntValue(row.Version)
-		if err := c.announce(o); err != nil {
-			return err
-		}
-		return c.sess.Put(int64(op.Key), row)
-	}
-	return c.errNoSuch(op)
-}
-
 func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	s, ok := c.sess.(driver.Columnar)
 	if !ok {
@@ -429,7 +396,9 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	var change driver.Change
 	switch op.Kind {
 	case workload.Read:
+		c.enter(operating)
 		row, err := s.GetRow(table, pk, op.ForUpdate)
+		c.leave()
 		if err != nil {
 			return err
 		}
@@ -443,7 +412,9 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 		o.kind, o.value = history.Write, c.log.row(row)
 		c.change.Version = row[0]
 		if i, ok := c.sess.(driver.Inserter); ok && op.IfAbsent {
+			c.enter(operating)
 			inserted, err := i.InsertRow(table, pk, row)
+			c.leave()
 			if op.Absent = err == nil && !inserted; op.Absent { // what is certain: nobody else writes to the key
 				o.kind, o.value, o.locks = history.Read, history.Value{}, c.r.locks
 			}
@@ -452,15 +423,21 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 		if err := c.announce(o); err != nil {
 			return err
 		}
+		c.enter(operating)
+		defer c.leave()
 		return s.PutRow(table, pk, row)
 	case workload.Delete:
 		// A delete that finds no row has written nothing, whatever others have put there meanwhile.
+		c.enter(operating)
 		row, err := s.GetRow(table, pk, true)
+		c.leave()
 		if op.Absent = row == nil; err != nil || op.Absent {
 			o.locks = c.r.locks
 			return err
 		}
 		o.kind = history.Write
+		c.enter(operating)
+		defer c.leave()
 		return s.DeleteRow(table, pk)
 	case workload.ReadWhere:
 		o.kind, change = history.PredRead, driver.Change{Lock: op.ForUpdate, Share: op.ForShare}
@@ -471,8 +448,11 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	default:
 		return c.errNoSuch(op)
 	}
+	c.found, c.change = nil, change
+	c.enter(operating)
 	found, err := s.Where(table, op.Where, change)
-	c.found, c.change = found, change
+	c.leave()
+	c.found = found
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,10 +98,15 @@ func TestStuck(t *testing.T) {
 			t.Errorf("%s: closing: %v; expected that it is not waited for", call, err)
 		}
 		before := s.shut.Load()
+		late := r.run.clients[slices.IndexFunc(r.run.clients, func(c *client) bool { return c.isGone() })]
+		was := late.o // the watchdog's by now, as all that was the session's
 		close(s.again)
 		ends := call == "get" || call == "put"
 		if err := target.hung.await(time.Minute); err != nil || ends && s.shut.Load() == before {
 			t.Errorf("%s: %v; expected that the late session ends its transaction", call, err)
+		}
+		if late.o != was {
+			t.Errorf("%s: %+v, and it was %+v; expected that the late session leaves it alone", call, late.o, was)
 		}
 	}
 }

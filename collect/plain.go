@@ -1,0 +1,75 @@
+package collect
+
+import (
+	"fmt"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+func (c *client) doList(op *workload.Op, o *opRec) error {
+	switch op.Kind {
+	case workload.Read:
+		c.enter(operating)
+		elements, found, err := c.sess.List(nil, int64(op.Key))
+		c.leave()
+		if err != nil {
+			return err
+		}
+		if op.Absent = !found; found {
+			o.kind, o.ext = history.ReadList, int32(len(c.log.lists))
+			list := make([]history.Value, len(elements))
+			for i, e := range elements {
+				list[i] = history.IntValue(e)
+			}
+			c.log.lists = append(c.log.lists, list)
+		}
+		return nil
+	case workload.Append:
+		o.kind, o.value = history.Append, history.IntValue(c.value())
+		if err := c.announce(o); err != nil {
+			return err
+		}
+		c.enter(operating)
+		defer c.leave()
+		return c.sess.Append(int64(op.Key), o.value.N)
+	}
+	return c.errNoSuch(op)
+}
+
+// errNoSuch is for operations that a table of the workload's cannot have.
+func (c *client) errNoSuch(op *workload.Op) error {
+	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it",
+		driver.ErrUnsupported, c.r.what, op.Kind)
+}
+
+func (c *client) doPlain(op *workload.Op, o *opRec, t *workload.Table) error {
+	switch op.Kind {
+	case workload.Read:
+		c.enter(operating)
+		row, found, err := c.sess.Get(int64(op.Key), op.ForUpdate)
+		c.leave()
+		if err != nil {
+			return err
+		}
+		op.Absent, op.Payload, op.Row = !found || row.Dead, row.Payload, row.Wide
+		if found {
+			o.value = history.IntValue(row.Version)
+		}
+		return nil
+	case workload.Write, workload.Delete:
+		row := driver.Row{Payload: op.Payload, Wide: op.Row, Dead: op.Kind == workload.Delete}
+		if row.Version = op.Payload; !t.Counter {
+			row.Version = c.value()
+		}
+		o.kind, o.value = history.Write, history.IntValue(row.Version)
+		if err := c.announce(o); err != nil {
+			return err
+		}
+		c.enter(operating)
+		defer c.leave()
+		return c.sess.Put(int64(op.Key), row)
+	}
+	return c.errNoSuch(op)
+}
