@@ -132,6 +132,53 @@ func TestUnkept(t *testing.T) {
 	}
 }
 
+// TestJobs: of a database that is there before its hunts one has it at a time: they use tables of the same names, and
+// would find what the other wrote.
+func TestJobs(t *testing.T) {
+	file := "sqlite:" + filepath.Join(t.TempDir(), "db")
+	c := Config{Plan: planned(t, "databases: [{db: '"+file+"', isolations: [serializable]}, "+
+		"{db: '"+file+"', isolations: [immediate]}]\n"+
+		"workloads: [rmw, smallbank, longfork]\nsessions: 4\ntxns: 200"), Dir: t.TempDir(), For: 3 * time.Second, Jobs: 3}
+	c.Plan.Slice = 300 * time.Millisecond // less than a file may say
+	p, err := Start(t.Context(), c)
+	if err != nil || len(p.Runs) < 4 {
+		t.Fatalf("%v, %d hunts, away %+v", err, len(p.Runs), p.Away)
+	}
+	for _, r := range p.Runs {
+		if r.Verdict != "none" && r.Verdict != "inconclusive" {
+			t.Errorf("%s, %s: %s %s", r.Workload, r.Isolation, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestTaken: what jobs may have at once.
+func TestTaken(t *testing.T) {
+	for _, x := range []struct {
+		a, b string
+		both bool
+	}{
+		{"postgres://u:p@here/db", "postgres://v@here/db?default_query_exec_mode=exec", false},
+		{"postgres://here/db", "postgres://there/db", true},
+		{"postgres://here/db", "PostgreSQL://u@here/db", false},
+		{"mysql://one/ mysql://two/", "mysql://two/", false},
+		{"sqlite:", "sqlite:", true},
+		{"sqlite:f", "sqlite://f", false},
+		{"postgres:start", "postgres:start", true},
+		{"redis:", "redis:", false},
+	} {
+		a, b := Cell{DB: "a", urls: strings.Fields(x.a)}, Cell{DB: "b", urls: strings.Fields(x.b)}
+		p := Campaign{Cells: []*Cell{&a, &b}, busy: map[string]bool{}}
+		if p.take() == nil || (p.take() != nil) != x.both {
+			t.Errorf("%s and %s; expected at once %v", x.a, x.b, x.both)
+		}
+		p.give(&a)
+		p.give(&b)
+		if p.take() == nil || len(p.busy) == 0 {
+			t.Errorf("%s and %s: nothing to take, where all was given back", x.a, x.b)
+		}
+	}
+}
+
 // TestOutcomes: a cell says that nothing was found there only where something was decided.
 func TestOutcomes(t *testing.T) {
 	for want, x := range map[string]tally{

@@ -18,6 +18,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/server"
 	"isovet/internal/safego"
 )
 
@@ -27,7 +28,8 @@ type Config struct {
 	// Dir is where its state is: runs.jsonl, a line a hunt.
 	Dir string
 	For time.Duration
-	// Jobs is how many hunts run at once; 0: 1. Shard of Shards, from 1, is which cells are this machine's; 0: all.
+	// Jobs is how many hunts run at once; 0: 1. A database that is there before has one at a time. Shard of Shards, from
+	// 1, is which cells are this machine's; 0: all.
 	Jobs, Shard, Shards int
 	// Keep, if set, is given each violation while its database is open, and says where it was kept. It is called by
 	// several hunts at once. An error ends the campaign: what is found could not be kept.
@@ -71,7 +73,7 @@ type Campaign struct {
 	Runs  []Run
 
 	mu   sync.Mutex
-	busy map[string]bool
+	busy map[string]bool // what the hunts under way have: Cell.needs
 	file *os.File
 	cfg  Config
 	err  error
@@ -172,7 +174,7 @@ func (p *Campaign) take() *Cell {
 	var best *Cell
 	for _, c := range p.Cells {
 		x := t[c.key()]
-		if !p.mine(c) || p.busy[c.key()] || x.hopeless() {
+		if !p.mine(c) || x.hopeless() || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
 			continue
 		}
 		if best == nil || less(c, x, best, t[best.key()]) {
@@ -180,9 +182,37 @@ func (p *Campaign) take() *Cell {
 		}
 	}
 	if best != nil {
-		p.busy[best.key()] = true
+		for _, n := range best.needs() {
+			p.busy[n] = true
+		}
 	}
 	return best
+}
+
+// give gives back what take has taken. Who holds p.mu calls it.
+func (p *Campaign) give(c *Cell) {
+	for _, n := range c.needs() {
+		delete(p.busy, n)
+	}
+}
+
+// needs is what one hunt has at a time: the cell, and databases that are there before it, for hunts load tables of the
+// same names. A server that it starts, and a database in memory, is its own.
+func (c *Cell) needs() []string {
+	all := []string{c.key()}
+	for _, u := range c.urls {
+		place, _, _ := strings.Cut(driver.Redact(u), "?")
+		kind, rest, _ := strings.Cut(place, ":")
+		s, err := driver.Lookup(u)
+		if err == nil {
+			kind = s.Name // it may have several schemes
+		}
+		if rest = strings.TrimPrefix(rest, "//"); server.Is(u) || err == nil && s.Embedded && rest == "" {
+			continue
+		}
+		all = append(all, kind+":"+strings.TrimPrefix(rest, "…@"))
+	}
+	return all
 }
 
 func less(a *Cell, x tally, b *Cell, y tally) bool {
@@ -255,7 +285,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	line, err := json.Marshal(&r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.busy, c.key())
+	p.give(c)
 	p.Runs = append(p.Runs, r)
 	if err == nil {
 		_, err = p.file.Write(append(line, '\n'))

@@ -33,7 +33,8 @@ func (f *campaignFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.plan, "campaign", "", "hunt through the table that `FILE` describes, or \"default\", for --for in all; "+
 		"-o is then a folder")
 	fl.StringVar(&f.shard, "shard", "", "with --campaign: the cells of part `I/N`, such as 2/4")
-	fl.IntVar(&f.jobs, "jobs", 1, "with --campaign: hunts at a time")
+	fl.IntVar(&f.jobs, "jobs", 1, "with --campaign: hunts at a time; one of a database that is there "+
+		"already")
 }
 
 // campaignJSON is what "isovet hunt --campaign --json" prints.
