@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"isovet/collect"
+	"isovet/level"
 )
 
 func planned(t *testing.T, text string) *Plan {
@@ -147,6 +148,26 @@ func TestJobs(t *testing.T) {
 	for _, r := range p.Runs {
 		if r.Verdict != "none" && r.Verdict != "inconclusive" {
 			t.Errorf("%s, %s: %s %s", r.Workload, r.Isolation, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestContradicts: what the documentation allows nevertheless does not contradict it, through session order either.
+func TestContradicts(t *testing.T) {
+	for _, x := range []struct {
+		source string
+		kinds  []string
+		want   bool
+	}{
+		{"manual", []string{"non-monotonic-read"}, false},
+		{"manual", []string{"non-monotonic-read-session"}, false},
+		{"manual", []string{"non-monotonic-read-session", "g1c"}, true},
+		{"manual", nil, false},
+		{"", []string{"g1c"}, false},
+	} {
+		r := Row{Cell: Cell{Source: x.source, Allowed: []level.Anomaly{level.NonMonotonicRead}}, Kinds: x.kinds}
+		if r.Contradicts() != x.want {
+			t.Errorf("%q, %q; expected %v", x.source, x.kinds, x.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"isovet/collect"
+	"isovet/collect/driver"
 	"isovet/level"
 )
 
@@ -31,9 +32,8 @@ const NoneFound = "none found"
 
 // Contradicts reports whether the cell shows what the database's documentation rules out.
 func (r *Row) Contradicts() bool {
-	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool {
-		return !slices.Contains(r.Allowed, level.Anomaly(k))
-	})
+	p := driver.Promise{But: r.Allowed}
+	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool { return !p.Excepts(level.Anomaly(k)) })
 }
 
 // Rows are the cells of the plan, those of other shards among them, and cells that were run under an earlier plan.

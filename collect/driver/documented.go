@@ -58,12 +58,17 @@ func Promised(in Info, isolation string) Promise {
 	return Promise{}
 }
 
+// Excepts reports whether an anomaly is one of But, through session order or without.
+func (p *Promise) Excepts(kind level.Anomaly) bool {
+	return slices.Contains(p.But, level.Anomaly(strings.TrimSuffix(string(kind), "-session")))
+}
+
 // Says is what the documentation promises of an anomaly that is forbidden from a level on, and by its kinds.
 func (p *Promise) Says(from level.Level, kinds []level.Anomaly) Documented {
 	switch {
 	case p.Source == "":
 		return Unspoken
-	case len(kinds) > 0 && slices.Contains(p.But, level.Anomaly(strings.TrimSuffix(string(kinds[0]), "-session"))):
+	case len(kinds) > 0 && p.Excepts(kinds[0]):
 		return Allowed
 	case slices.ContainsFunc(p.Levels, func(l level.Level) bool {
 		return l.Implies(from) || len(kinds) > 0 && l.Forbids(kinds[0])
