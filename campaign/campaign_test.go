@@ -120,7 +120,8 @@ func TestCampaign(t *testing.T) {
 // TestUnkept: where what is found cannot be kept, the campaign ends and says so, and the line has no place of it.
 func TestUnkept(t *testing.T) {
 	full := errors.New("the disk is full")
-	c := Config{Plan: planned(t, "databases: [{db: 'badger:', isolations: [no-conflicts], levels: [snapshot-isolation]}]\n"+
+	c := Config{Plan: planned(t, "databases:\n"+
+		"  - {db: 'badger:', isolations: [no-conflicts], levels: [snapshot-isolation]}\n"+
 		"workloads: [rmw]\nsessions: 8\ntxns: 200"), Dir: t.TempDir(), For: time.Minute, Jobs: 2,
 		Keep: func(context.Context, *Cell, *collect.Found, []*collect.Group) (string, error) { return "found/1", full }}
 	begin := time.Now()
