@@ -129,7 +129,8 @@ func TestUnkept(t *testing.T) {
 	if !errors.Is(err, full) || time.Since(begin) > 50*time.Second {
 		t.Fatalf("%v after %v; expected that it ends with the error", err, time.Since(begin))
 	}
-	if r := p.Runs[len(p.Runs)-1]; r.Verdict != "violation" || r.Kept != "" || !strings.Contains(r.Reason, full.Error()) {
+	r := p.Runs[len(p.Runs)-1]
+	if r.Verdict != "violation" || r.Kept != "" || !strings.Contains(r.Reason, full.Error()) {
 		t.Errorf("%+v; expected a violation that was not kept", r)
 	}
 }
@@ -140,7 +141,8 @@ func TestJobs(t *testing.T) {
 	file := "sqlite:" + filepath.Join(t.TempDir(), "db")
 	c := Config{Plan: planned(t, "databases: [{db: '"+file+"', isolations: [serializable]}, "+
 		"{db: '"+file+"', isolations: [immediate]}]\n"+
-		"workloads: [rmw, smallbank, longfork]\nsessions: 4\ntxns: 200"), Dir: t.TempDir(), For: 3 * time.Second, Jobs: 3}
+		"workloads: [rmw, smallbank, longfork]\nsessions: 4\ntxns: 200"), Dir: t.TempDir(), For: 3 * time.Second,
+		Jobs: 3}
 	c.Plan.Slice = 300 * time.Millisecond // less than a file may say
 	p, err := Start(t.Context(), c)
 	if err != nil || len(p.Runs) < 4 {
