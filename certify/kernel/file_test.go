@@ -139,3 +139,17 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// TestManySessions: sessions may have any numbers, however few there are; at causal each has a clock.
+func TestManySessions(t *testing.T) {
+	const file = "isovet-kernel 1\nlevel causal\ntxn 1 committed 1 0\nw 1 1\ntxn 2 committed 2 0\nw 1 2\n" +
+		"txn 3 committed %d 0\nr 1 1\norder 1 2 3\nsaw 3 1\n"
+	for _, session := range []int{3, 1<<16 - 1, 98303, 1<<27 - 1} {
+		if got := answer(fmt.Appendf(nil, file, session)); got != "VERIFIED valid causal\n" {
+			t.Errorf("session %d: %q", session, got)
+		}
+	}
+	if got := answer(fmt.Appendf(nil, file, 2)); got != "NOT VERIFIED valid causal: place 3\n" {
+		t.Errorf("%q, of who overwrote it itself", got)
+	}
+}

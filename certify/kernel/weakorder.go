@@ -88,7 +88,7 @@ type pass struct {
 
 func newPass(v Weak, h Txns, verKey []uint32) *pass {
 	txns, keys, sessions := h.Size()
-	p := &pass{v: v, sessions: sessions, txns: make([]weakHead, txns+1), init: make([]uint32, keys),
+	p := &pass{v: v, txns: make([]weakHead, txns+1), init: make([]uint32, keys),
 		own: make([]current, keys), seen: make([]uint32, txns+1)}
 	for k := range p.init {
 		if x := h.Init(uint32(k) + 1); len(x) == 1 {
@@ -97,12 +97,17 @@ func newPass(v Weak, h Txns, verKey []uint32) *pass {
 			p.ill = true
 		}
 	}
+	named := make([]uint32, sessions+1) // session → its number here, so that clocks have no more than there are
 	h.Heads(func(t *Txn) bool {
 		if t.ID == 0 || t.ID > txns || t.Session > sessions || p.txns[t.ID].id != 0 {
 			p.ill, p.bad = true, t.ID
 			return false
 		}
-		p.txns[t.ID] = weakHead{t.ID, t.Session, uint32(len(p.heads)), t.Committed}
+		if named[t.Session] == 0 {
+			p.sessions++
+			named[t.Session] = p.sessions
+		}
+		p.txns[t.ID] = weakHead{t.ID, named[t.Session], uint32(len(p.heads)), t.Committed}
 		p.heads = append(p.heads, t.ID)
 		return true
 	})
