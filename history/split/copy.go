@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,12 +24,12 @@ var copyFrom = 64 << 20
 func init() { bounds.Register("split.copy-from", &copyFrom) }
 
 // ReadMapped is [Read] for who looks at a history and does not want all of it in memory: what is large and no native
-// file is first copied into one, in the folder dir, which is mapped. The file is removed by the time ReadMapped
-// returns, with an error or without: where the system maps files its space is there until the process ends. JSON
-// lines, Parquet and most files of Jepsen's are copied in batches, in memory that does not grow with the history but
-// for what native.Writer keeps, some 25 bytes a version; other formats, and histories whose sessions do not stand in
-// order, are read into memory for the time of the copying. A history with locking reads stays in memory, since
-// native files do not tell them.
+// file is first copied into one, in the folder dir, which is mapped. The file loses its name as soon as it is open, or,
+// where the system does not have that, is removed by the time ReadMapped returns, with an error or without; where the
+// system maps files its space is taken until the process ends. JSON lines, Parquet and most files of Jepsen's are
+// copied in batches, in memory that does not grow with the history but for what native.Writer keeps, some 25 bytes a
+// version; other formats, and histories whose sessions do not stand in order, are read into memory for the time of the
+// copying. A history with locking reads stays in memory, since native files do not tell them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -206,11 +207,13 @@ func (c *copying) pieces(paths []string, begin func(*Set) error, add func(*histo
 	return err
 }
 
-// create creates the file.
+// create creates the file, and removes its name at once, so that it is gone even if the process is killed; where open
+// files cannot be removed, close does it.
 func (c *copying) create(write func(*bufio.Writer) error) (err error) {
 	if c.file, err = os.CreateTemp(c.dir, "isovet-copy-*.ivh"); err != nil {
 		return err
 	}
+	_ = os.Remove(c.file.Name())
 	w := bufio.NewWriterSize(c.file, 1<<18)
 	if err := write(w); err != nil {
 		return err
@@ -227,10 +230,13 @@ func (c *copying) close() {
 	}
 }
 
-// mapped maps the file, and removes it.
+// mapped maps the file.
 func (c *copying) mapped() (*history.History, error) {
 	defer c.close()
-	h, err := native.ReadFile(c.ctx, c.file.Name(), c.o.Workers)
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	h, err := native.ReadOpen(c.ctx, c.file, c.file.Name(), c.o.Workers)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,13 @@
 package split
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"isovet/datasets"
@@ -113,6 +115,19 @@ func TestReadMappedFails(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	empty(t, dir)
+}
+
+// TestCopyHasNoName: while a copy is written it has no name already, so that nothing is left if the process is killed.
+func TestCopyHasNoName(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files cannot be removed there")
+	}
+	dir := t.TempDir()
+	c := copying{ctx: t.Context(), dir: dir}
+	defer c.close()
+	if err := c.create(func(w *bufio.Writer) error { empty(t, dir); return nil }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func empty(t *testing.T, dir string) {

@@ -20,6 +20,12 @@ func ReadFile(ctx context.Context, path string, workers int) (*history.History, 
 		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
 	}
 	defer f.Close()
+	return ReadOpen(ctx, f, path, workers)
+}
+
+// ReadOpen is ReadFile of a file that is open, at its beginning; path is its name in errors. Closing it later leaves
+// the history as it is.
+func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*history.History, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
