@@ -38,8 +38,9 @@ var traits = []struct{ name, about, text string }{
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: r(x,1) @[3,4] ts[3,3]"},
 	{"unknown outcome, open", "the same, and another transaction wrote the value too",
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: w(x,1) @[3,4] ts[3,4] | s3: r(x,1) @[5,6] ts[5,5]"},
-	{"predicate operations", "reads of all rows that match",
-		`init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: pr{"":{"=":1}}[x=1] @[3,4] ts[3,3]`},
+	{"predicate operations", "reads of all rows that match, of two keys",
+		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(y,0) w(y,2) @[3,4] ts[3,4] | " +
+			`s1: pr{"":{"=":1}}[x=1] @[5,6] ts[5,5]`},
 	{"lists", "appends to lists, and reads of whole lists",
 		"s1: a(x,1) @[1,2] ts[1,2] | s2: r(x,[1]) a(x,2) @[3,4] ts[3,4] | s1: r(x,[1,2]) @[5,6] ts[5,5]"},
 	{"lists beside predicates", "both in one history",
@@ -151,7 +152,8 @@ A history may have more in it than a checker takes; the verdict is then unknown,
 by the checkers: for each trait every one of them is asked about a small history that has it and satisfies every level.
 It decides, at the levels named ([levels.md](levels.md)), or says why not; the number is that of the reason. What they
 say of themselves is in "isovet checkers --json". Where one checker does not decide, "--checker auto" takes one that
-does, if there is one.
+does, if there is one. "leopard" is told the profile of PostgreSQL's serializable level here; it decides nothing of a
+history whose header names no database ("db") without "--profile".
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.
