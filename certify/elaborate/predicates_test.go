@@ -9,6 +9,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 
@@ -40,6 +41,24 @@ func maybeFound(t *testing.T, circular bool) *history.History {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// TestNoOrderOfAKey: of a key of which no order is found the evidence names those under way at the end alone; what else
+// shows it is taken in.
+func TestNoOrderOfAKey(t *testing.T) {
+	for _, text := range []string{
+		`s1: w(x,1) @[1,2] | s2: pr{"":{">":1}}[] r(x,_) @[3,4]`,
+		`s1: w(x,2) @[1,2] | s2: w(x,1) @[3,4] | s3: pr{"":{">":1}}[x=2] @[5,6] | s4: r(x,1) @[7,8]`,
+	} {
+		r := answer(t, notation.MustParse(text), level.StrictSerializable)
+		if r.Verdict != evidence.Violated || r.Anomalies[0].Kind != level.NonLinearizable {
+			t.Fatalf("%s: %s, %v", text, r.Verdict, r.Anomalies)
+		}
+		n := tally{why: map[string]int{}}
+		if judge(t, r, &n); n.violated != 1 {
+			t.Errorf("%s: %s", text, &n)
+		}
+	}
 }
 
 // TestUnknownTruth: a row of which a predicate's truth is unknown may be found or not, by one predicate that says so.

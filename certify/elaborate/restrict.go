@@ -160,6 +160,32 @@ func (s *scene) widen() {
 	s.allReaders()
 }
 
+// few is of how many transactions a refutation is looked for where the evidence does not say which of them matter.
+const few = 32
+
+// until takes in all that is done to a register by those who began before the transaction of an operation had ended, if
+// they are few: no order explains it, and the evidence does not say which of them show that.
+func (s *scene) until(op, key uint32) {
+	h := s.h
+	end := h.End(h.TxnOf(op))
+	if int(key) >= h.NumKeys() || s.isList(key) || end == history.NoTime {
+		return
+	}
+	var ts []uint32
+	for t := range uint32(h.NumTxns()) {
+		if !s.takesPart(t) || h.Start(t) != history.NoTime && unsigned(h.Start(t)) > unsigned(end)+s.skew {
+			continue
+		}
+		if ts = append(ts, t); len(ts) > few {
+			return
+		}
+	}
+	for _, t := range ts {
+		s.write(t, key)
+		s.read(t, key)
+	}
+}
+
 // readsOf calls f with the key of each of a transaction's reads.
 func (s *scene) readsOf(t uint32, f func(k uint32)) {
 	h := s.h

@@ -5,6 +5,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 	"isovet/predicates"
 )
 
@@ -99,6 +100,9 @@ func (s *scene) anomaly(a *evidence.Anomaly) {
 	s.operations(a.Ops, a.Key, whole)
 	for _, ops := range a.Dead {
 		s.operations(ops, a.Key, whole)
+	}
+	if a.Kind == level.NonLinearizable && len(a.Ops) > 0 {
+		s.until(a.Ops[0], a.Key)
 	}
 }
 
