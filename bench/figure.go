@@ -374,8 +374,7 @@ func (r *Report) Write(dir string) error {
 	if err := r.WriteText(&page, true); err != nil {
 		return err
 	}
-	files := map[string][]byte{path + ".json": append(data, '\n'), path + ".csv": list.Bytes(),
-		path + ".md": page.Bytes()}
+	files := map[string][]byte{path + ".csv": list.Bytes(), path + ".md": page.Bytes()}
 	for _, m := range r.fig.Metrics {
 		if !r.charted(m) {
 			continue
@@ -391,7 +390,7 @@ func (r *Report) Write(dir string) error {
 			return err
 		}
 	}
-	return nil
+	return writeWhole(path+".json", append(data, '\n')) // the last: a figure that has it has all
 }
 
 // writeWhole writes a file so that nobody sees half of it.

@@ -99,13 +99,12 @@ func (k *keeper) write(x any) error {
 	return errors.Join(err, w.Flush())
 }
 
-// close closes the file, and removes it if there is nothing left to take up.
-func (k *keeper) close(complete bool) error {
-	err := k.file.Close()
-	if complete {
-		err = errors.Join(err, os.Remove(k.path))
+// forget removes the file of a figure that this measured, when its results are written.
+func (l *Lab) forget() error {
+	if l.keep == nil {
+		return nil
 	}
-	return err
+	return os.Remove(l.keep.path)
 }
 
 // kept returns what f returned before, if that was kept, else calls it and keeps what it returns without an error. The

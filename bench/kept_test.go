@@ -93,6 +93,40 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestKeptUntilWritten: the parts of a figure whose results cannot be written are kept.
+func TestKeptUntilWritten(t *testing.T) {
+	out := t.TempDir()
+	figure := Figure{ID: "vbox/table2", Metrics: []Metric{{"constraints", "item constraints", "pairs"}}, Axis: "size",
+		Measure: func(_ context.Context, lab *Lab, r *Report) error {
+			return lab.step(r, "one", func() error {
+				r.Add(decided("constraints", "1", "vbox", 1))
+				return nil
+			})
+		}}
+	measure := func() error {
+		_, err := Reproduce(t.Context(), []Figure{figure}, ReproduceOptions{Scale: QuickScale, Out: out, Resume: true,
+			NoServers: true})
+		return err
+	}
+	page, left := filepath.Join(out, "vbox", "table2.md"), filepath.Join(out, "vbox", "table2.kept")
+	if err := os.MkdirAll(filepath.Join(page, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := measure()
+	if b, e := os.ReadFile(left); err == nil || e != nil || strings.Count(string(b), "\n") != 2 {
+		t.Fatalf("%v; kept: %q, %v", err, b, e)
+	}
+	if err := os.RemoveAll(page); err != nil {
+		t.Fatal(err)
+	}
+	if err := measure(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("parts of a complete figure are kept: %v", err)
+	}
+}
+
 // TestSteps: what a step adds to a report is added again, and neither measured again nor mixed up with another turn.
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
@@ -116,8 +150,13 @@ func TestSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := k.close(until == 3); err != nil {
+		if err := k.file.Close(); err != nil {
 			t.Fatal(err)
+		}
+		if until == 3 {
+			if err := l.forget(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		r.Workloads = l.made.lines()
 		return r

@@ -206,6 +206,11 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 			if e := r.Write(o.Out); e != nil {
 				return reports, e
 			}
+			if r.Complete { // and never before: a disk may be full, and the machine may stop here
+				if e := lab.forget(); e != nil {
+					return reports, e
+				}
+			}
 			if o.Scale == FullScale { // the page of the other scale now leads here
 				if d, e := LoadReport(filepath.Join(o.Out, r.base()+".json")); e == nil {
 					if e := d.Write(o.Out); e != nil {
@@ -225,6 +230,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 // figure measures a figure, or takes it up where it was stopped. Without a report the error is that of its files.
 func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report, error) {
 	r := newReport(f, l, o)
+	l.keep = nil
 	if o.Resume {
 		was, err := LoadReport(r.Path(o.Out) + ".json")
 		if err == nil && was.Complete && was.keptHead() == r.keptHead() {
@@ -253,7 +259,7 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 		r.Load.End = loadAverage()
 	}
 	r.judgeAll()
-	return r, errors.Join(err, l.keep.close(err == nil))
+	return r, errors.Join(err, l.keep.file.Close())
 }
 
 // measure measures a figure, and ends its servers whatever happens.
