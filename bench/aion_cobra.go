@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"isovet/datasets"
@@ -48,6 +49,7 @@ func (c cobraWay) fenced(spec datasets.Spec) datasets.Spec {
 type followed struct {
 	m       Measured
 	txns    int // of the whole stream
+	round   int // transactions of a round at least
 	timeout time.Duration
 }
 
@@ -57,7 +59,7 @@ func (l *Lab) follow(ctx context.Context, spec datasets.Spec, c cobraWay) (follo
 	if err != nil {
 		return followed{}, err
 	}
-	f := followed{txns: src.Sizes.Txns, timeout: min(l.Timeout, cobraPatience)}
+	f := followed{txns: src.Sizes.Txns, round: c.round, timeout: min(l.Timeout, cobraPatience)}
 	run := Run{Checker: "cobra-rounds", Round: c.round, Timeout: f.timeout}
 	if c.purdom {
 		run.Pipeline.Closure = "purdom"
@@ -97,6 +99,22 @@ func (f *followed) at(txns float64) (ms float64, ok bool) {
 	return 0, false
 }
 
+// atLeast is at for what had not been verified when it was stopped: after the last round came one of its least size, or
+// of half the transactions before it if that is more, and of that round a share may already be counted.
+func (f *followed) atLeast(txns float64) (ms float64, ok bool) {
+	last := Round{}
+	if n := len(f.m.Rounds); n > 0 {
+		last = f.m.Rounds[n-1]
+	}
+	stopped := f.m.Stats.CheckMS
+	if !strings.HasPrefix(f.m.Reason, "timeout") || txns <= float64(last.Txns) || stopped <= last.MS {
+		return 0, false
+	}
+	left := txns - float64(last.Txns)
+	share := left / min(max(left, float64(f.round), float64(last.Txns)/2), float64(f.txns-last.Txns))
+	return last.MS + share*(stopped-last.MS), true
+}
+
 // addRates adds the throughput in each of so many parts of the stream.
 func (f *followed) addRates(r *Report, series string, parts int) {
 	was := 0.0
@@ -107,6 +125,10 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 			p := point("rate", g, series, &f.m, 0)
 			if p.Verdict != evidence.Unknown { // it ends with the violation
 				p.Verdict, p.Reason = evidence.Unknown, "it stops at the first violation"
+			}
+			begin := float64(f.txns*(i-1)) / float64(parts)
+			if end, ok := f.atLeast(float64(f.txns*i) / float64(parts)); ok && begin <= float64(f.verified()) && end > was {
+				p.Bound = float64(f.txns) / float64(parts) / (end - was) * 1e3
 			}
 			r.Add(p)
 			continue

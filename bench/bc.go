@@ -53,7 +53,7 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 		for _, c := range []string{"bc", "bc-full", "adya-si-full"} {
-			m := Measured{Reason: "timeout on a smaller history"}
+			m := Measured{Reason: timeoutBefore}
 			if !late[c] {
 				if m, err = lab.Run(ctx, src, bcLevel, Run{Checker: c}); err != nil {
 					return err

@@ -50,6 +50,15 @@ type Run struct {
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
 	// StageMemory measures what each stage takes of the heap, with a collection after each: its times are of no use.
 	StageMemory bool `json:"stage_memory,omitempty"`
+
+	// tell, if set, is told how far the run is.
+	tell func(progress)
+}
+
+// progress is what a child writes before its answer, a line each, so that it is known of one that has to be killed.
+type progress struct {
+	Begun bool   `json:"begun,omitempty"` // the history is loaded, and the check begins
+	Round *Round `json:"round,omitempty"` // cobra-rounds has come to the end of a round
 }
 
 // Measured is what a run found out.
@@ -83,8 +92,9 @@ type Round struct {
 	MS   float64 `json:"ms"`   // since the check began
 }
 
-// Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which
-// is how it learns that its parent is gone. Its error is only that the line could not be written.
+// Child is the child's side of a run: it loads, checks once and writes a line, and before it some that say how far it
+// is. It ends early when stdin does, which is how it learns that its parent is gone. Its error is only that a line
+// could not be written.
 func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -97,14 +107,12 @@ func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error 
 	if r.Memory > 0 {
 		debug.SetMemoryLimit(r.Memory - r.Memory/8)
 	}
+	lines := json.NewEncoder(stdout)
+	var untold error
+	r.tell = func(p progress) { untold = errors.Join(untold, lines.Encode(p)) }
 	m, _ := measure(ctx, r, nil)
 	m.Stats.PeakMB = room.PeakMB()
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	_, err = stdout.Write(append(b, '\n'))
-	return err
+	return errors.Join(untold, lines.Encode(m))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
@@ -126,14 +134,20 @@ func measure(ctx context.Context, r Run, h *history.History) (Measured, *history
 			m.BadInput = err.Error()
 		}
 	}
-	if m.BadInput == "" {
+	begun := m.BadInput == ""
+	if begun {
+		if r.tell != nil {
+			r.tell(progress{Begun: true})
+		}
 		m = checked(ctx, r, h, milliseconds(time.Since(start)))
 	}
 	if m.Verdict == evidence.Unknown && ctx.Err() != nil {
 		m.Reason = "interrupted"
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			m.Reason = timeoutReason(r.Timeout)
-			m.Stats.CheckMS = max(m.Stats.CheckMS, milliseconds(time.Since(start))-m.Stats.LoadMS)
+			if begun {
+				m.Stats.CheckMS = max(m.Stats.CheckMS, milliseconds(time.Since(start))-m.Stats.LoadMS)
+			}
 		}
 		m.Fault, m.BadInput = "", ""
 	}
@@ -160,6 +174,9 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 		o.Progress = func(stage string, done, _ int) {
 			if stage == "rounds" { // of which one follows another
 				rounds = append(rounds, Round{done, milliseconds(time.Since(start))})
+				if r.tell != nil {
+					r.tell(progress{Round: &rounds[len(rounds)-1]})
+				}
 			}
 		}
 	}
@@ -224,7 +241,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	}
 	cmd := exec.CommandContext(kill, self[0], append(append([]string(nil), self[1:]...), ChildCommand, string(arg))...)
 	cmd.WaitDelay = drainAfter
-	var out bytes.Buffer
+	var out childLines
 	var errs tail
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	parent, err := cmd.StdinPipe() // open as long as we live
@@ -242,11 +259,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	if ctx.Err() != nil {
 		return Measured{}, ctx.Err()
 	}
-	var m Measured
-	answered := json.Unmarshal(out.Bytes(), &m) == nil && out.Len() > 0
-	if !answered {
-		m = Measured{}
-	}
+	m, answered := out.answer()
 	m.WallMS = milliseconds(time.Since(began))
 	if cmd.ProcessState != nil {
 		m.CPUMS = milliseconds(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
@@ -262,7 +275,9 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		m.Reason = "memory bound: " + room.Size(float64(r.Memory)) + " reached"
 	case kill.Err() != nil:
 		m.Reason = timeoutReason(r.Timeout)
-		m.Stats.CheckMS = milliseconds(r.Timeout) // a lower bound: how much of it was loading died with the process
+		if end, ok := kill.Deadline(); ok && !out.begun.IsZero() {
+			m.Stats.CheckMS = milliseconds(end.Sub(out.begun)) // a lower bound
+		}
 	case killed(err):
 		m.Reason = "the process was killed, perhaps for want of memory"
 	case strings.Contains(errs.String(), "out of memory") || strings.Contains(errs.String(), "cannot allocate memory"):
@@ -271,6 +286,39 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		m.Fault = fmt.Sprintf("the process died: %v\n%s", err, strings.TrimSpace(errs.String()))
 	}
 	return m, nil
+}
+
+// childLines are what a child writes, and when it began to check.
+type childLines struct {
+	b     []byte
+	begun time.Time // zero: not that one knows
+}
+
+func (c *childLines) Write(b []byte) (int, error) {
+	if c.begun.IsZero() {
+		c.begun = time.Now() // it writes nothing before
+	}
+	c.b = append(c.b, b...)
+	return len(b), nil
+}
+
+// answer is a child's answer, or, if it came to none, its rounds.
+func (c *childLines) answer() (m Measured, answered bool) {
+	var rounds []Round
+	for line := range bytes.Lines(c.b) {
+		var p progress
+		switch err := json.Unmarshal(line, &p); {
+		case err != nil: // a torn line
+		case p.Round != nil:
+			rounds = append(rounds, *p.Round)
+		case !p.Begun:
+			answered = json.Unmarshal(line, &m) == nil
+		}
+	}
+	if !answered {
+		m = Measured{Rounds: rounds}
+	}
+	return m, answered
 }
 
 // bound kills a process as soon as it holds more than so many bytes, where the system tells. The function that it

@@ -136,7 +136,7 @@ func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns i
 			return err
 		}
 		for _, c := range checkers {
-			m := Measured{Reason: "timeout on a smaller history"}
+			m := Measured{Reason: timeoutBefore}
 			if !late[c] {
 				if m, err = l.Run(ctx, src, at, Run{Checker: c}); err != nil {
 					return err

@@ -128,7 +128,7 @@ func (c *Claim) verdict() string {
 	case AtLeast:
 		holds = least
 	case MoreThan:
-		holds = c.Here > c.Number-room
+		holds = c.Here > c.Number-room || c.Beyond && c.Here == c.Number-room
 	case AtMost:
 		holds = most
 	case LessThan:

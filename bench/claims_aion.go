@@ -174,7 +174,7 @@ func outperforms(says, metric, fast string, slow ...string) Saying {
 	return Saying{Says: says, Sense: MoreThan, Number: 1, Unit: "times as fast", Find: func(r *Report) Found {
 		best := notMeasured(slow[0])
 		for _, s := range slow {
-			f := timesLeast(metric, s, fast)(r)
+			f := overSlower(metric, s, fast)(r)
 			if f.None == "" && (best.None != "" || f.Value < best.Value) {
 				best = f
 				best.At = strings.TrimSpace("against " + s + " " + f.At)
@@ -184,6 +184,36 @@ func outperforms(says, metric, fast string, slow ...string) Saying {
 	}}
 }
 
+// overSlower is the least factor between two throughputs, over all groups at which the slower one has a value or, where
+// it was stopped, is below one; there the factor is a lower bound.
+func overSlower(metric, slow, fast string) func(*Report) Found {
+	return func(r *Report) Found {
+		best, n := Found{}, 0
+		for _, g := range r.Groups(metric) {
+			b := r.Find(metric, g, fast)
+			v, below := 0.0, false
+			if a := r.Find(metric, g, slow); a != nil {
+				v = a.Value
+			} else {
+				v, below, _ = r.stopped(metric, g, slow)
+			}
+			if b == nil || v <= 0 {
+				continue
+			}
+			if n++; n == 1 || b.Value/v < best.Value {
+				best = Found{b.Value / v, below, r.place(g), ""}
+			}
+		}
+		if n == 0 {
+			return notMeasured(slow + " beside " + fast)
+		}
+		if n > 1 {
+			best.At += fmt.Sprintf(", the least of %d", n)
+		}
+		return best
+	}
+}
+
 // cobraBelow is that of Cobra's throughput with a fence after every 20 transactions.
 func cobraBelow(metric string) Saying {
 	return Saying{Says: "Cobra does not exceed 3 K with a fence after every 20", Sense: AtMost, Number: 3000,
@@ -191,12 +221,18 @@ func cobraBelow(metric string) Saying {
 		Why: cobraForgets}
 }
 
-// highest is the share of groups at which a series is not below any of others that has a value there.
+// highest is the share of groups at which a series is not below any of others that has a value there. Where it was
+// stopped it is below those that have more than it can have.
 func highest(metric, what, series string, others ...string) func(*Report) Found {
 	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
 		own := r.Find(metric, g, series)
 		if own == nil {
-			return false, false
+			v, below, _ := r.stopped(metric, g, series)
+			lower := below && slices.ContainsFunc(others, func(o string) bool {
+				p := r.Find(metric, g, o)
+				return p != nil && p.Value > v
+			})
+			return false, lower
 		}
 		yes = true
 		for _, o := range others {
@@ -222,8 +258,8 @@ func lastOfFirst(metric, series string) func(*Report) Found {
 		if first == last || first.Value == 0 {
 			return notMeasured(series + " at two places")
 		}
-		return Found{Value: last.Value / first.Value, At: fmt.Sprintf("(%s and %s)", number(last.Value),
-			number(first.Value))}
+		return Found{Value: last.Value / first.Value, At: fmt.Sprintf("(%s %s and %s %s)", number(last.Value),
+			r.place(last.Group), number(first.Value), r.place(first.Group))}
 	}
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -172,11 +173,23 @@ func fewer(metric, series string) func(*Report) Found {
 // outgrows is by how much more the second series grows than the first over the numbered groups of a metric.
 func outgrows(metric, a, b string) func(*Report) Found {
 	return func(r *Report) Found {
-		x, y := growing(metric, "", a)(r), growing(metric, "", b)(r)
-		if x.None != "" || y.None != "" || x.Value == 0 {
-			return notMeasured(b + " beside " + a)
+		both := &Report{Timeout: r.Timeout, Bounds: r.Bounds, timeout: r.timeout, fig: r.fig}
+		for _, g := range r.Groups(metric) { // a growth to one size is not compared with a growth to another
+			_, _, ok := r.timed(metric, g, b)
+			if r.Find(metric, g, a) == nil || !ok {
+				continue
+			}
+			for _, p := range r.Points {
+				if p.Metric == metric && p.Group == g {
+					both.Add(p)
+				}
+			}
 		}
-		return Found{y.Value / x.Value, false, y.At, ""}
+		x, y := growing(metric, "", a)(both), growing(metric, "", b)(both)
+		if x.None != "" || y.None != "" || x.Value == 0 {
+			return notMeasured(b + " beside " + a + " at two sizes")
+		}
+		return Found{y.Value / x.Value, y.Beyond, y.At, ""}
 	}
 }
 
@@ -214,19 +227,19 @@ func gtMost(metric, group, where string) func(*Report) Found {
 // robust compares the least rate of general transactions with the greatest of mini-transactions.
 func robust(where string) func(*Report) Found {
 	return func(r *Report) Found {
-		low, high := 0.0, 0.0
+		low, high := math.Inf(1), 0.0
 		for _, p := range r.Points {
-			if !strings.HasSuffix(p.Series, where) {
+			if !strings.HasSuffix(p.Series, where) || !p.Decided() {
 				continue
 			}
-			if strings.HasPrefix(p.Series, "GT") && (low == 0 || p.Value < low) {
-				low = p.Value
+			if strings.HasPrefix(p.Series, "GT") {
+				low = min(low, p.Value)
 			}
 			if strings.HasPrefix(p.Series, "MT") {
 				high = max(high, p.Value)
 			}
 		}
-		if low == 0 || high == 0 {
+		if math.IsInf(low, 1) || high == 0 {
 			return notMeasured("PostgreSQL")
 		}
 		return Found{low / high, false, fmt.Sprintf("(%s %% and %s %%)", number(low), number(high)), ""}
@@ -254,7 +267,7 @@ func moreTrials(series string) func(*Report) Found {
 // trialsOfBest compares MTC's trials that find something with the other's at its best, on PostgreSQL at SER.
 func trialsOfBest(series string) func(*Report) Found {
 	return func(r *Report) Found {
-		metric, own, best := trialMetric(r), 0.0, 0.0
+		metric, own, best := trialMetric(r), (*Point)(nil), 0.0
 		for _, db := range weakDatabases() {
 			if !strings.HasPrefix(db.name, "PostgreSQL repeatable-read") {
 				continue
@@ -264,14 +277,14 @@ func trialsOfBest(series string) func(*Report) Found {
 					best = max(best, p.Value)
 				}
 				if p := r.Find(metric, db.name+", "+ops, "mini, mtc"); p != nil {
-					own = p.Value
+					own = p
 				}
 			}
 		}
-		if own == 0 || best == 0 {
+		if own == nil || best == 0 {
 			return notMeasured("PostgreSQL")
 		}
-		return Found{own / best, false, fmt.Sprintf("(%s and %s)", number(own), number(best)), ""}
+		return Found{own.Value / best, false, fmt.Sprintf("(%s and %s)", number(own.Value), number(best)), ""}
 	}
 }
 

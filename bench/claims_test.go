@@ -100,6 +100,7 @@ func TestVerdicts(t *testing.T) {
 		{AtMost, false, 13.4, 13.5, false, Fails}, {AtMost, true, 5, 5.5, false, Holds},
 		{AtMost, true, 5, 5.6, false, Fails}, {AtMost, false, 10, 5, true, NotComparable},
 		{AtMost, false, 10, 15, true, Fails}, {MoreThan, false, 1, 1, false, Fails},
+		{MoreThan, false, 10, 10, true, Holds}, {AtMost, false, 10, 10, true, NotComparable},
 		{MoreThan, false, 1, 1.01, false, Holds}, {MoreThan, false, 1, 0.5, true, NotComparable},
 		{LessThan, false, 6, 6, false, Fails}, {LessThan, false, 6, 5.9, false, Holds},
 		{EqualTo, false, 30, 33, false, Holds}, {EqualTo, false, 30, 33.1, false, Fails},
@@ -156,7 +157,7 @@ func TestFinders(t *testing.T) {
 		{"growing", growing("time", "", "a"), Found{1.25, false, "from 1000 to 8000: 8 times the size, 10 times as " +
 			"much", ""}},
 		{"shortest", shortest("time", "sizes", "a", "b"), Found{1, false, "3 of 3 sizes", ""}},
-		{"never", shortest("time", "sizes", "b", "a"), Found{0, false, "0 of 2 sizes", ""}},
+		{"never", shortest("time", "sizes", "b", "a"), Found{0, false, "0 of 3 sizes", ""}},
 		{"steady", steady("time", anyGroup, "a"), Found{10, false, "over 4, from 10 to 100", ""}},
 		{"rising", rising("time", "", "a"), Found{1, false, "3 of 3 steps", ""}},
 		{"between", between("time", "a", "1000", "4000"), Found{5, false, "(10 and 50)", ""}},

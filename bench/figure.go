@@ -37,8 +37,10 @@ type Report struct {
 	// Workloads are the histories that were made for the figure, with their sizes.
 	Workloads []string `json:"workloads,omitempty"`
 	Points    []Point  `json:"points"`
-	Claims    []Claim  `json:"claims,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
+	// Bounds says that runs that were stopped have their bounds; of earlier reports the time-out is taken for them.
+	Bounds bool     `json:"bounds,omitempty"`
+	Claims []Claim  `json:"claims,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 
 	fig     Figure
 	timeout time.Duration
@@ -57,7 +59,10 @@ type Point struct {
 	Verdict  evidence.Verdict `json:"verdict"`
 	Reason   string           `json:"reason,omitempty"`
 	TimedOut bool             `json:"timed_out,omitempty"`
-	Fault    bool             `json:"fault,omitempty"`
+	// Bound is what the value of a run that was stopped is beyond: a time is at least that, a throughput at most. 0: it
+	// is not known, for it may have been stopped before what is measured began.
+	Bound float64 `json:"bound,omitempty"`
+	Fault bool    `json:"fault,omitempty"`
 	// CPUMS is what the whole process computed, loading included.
 	CPUMS float64 `json:"cpu_ms,omitempty"`
 	// Paper is what the paper says of this point, where its text or a table does.
@@ -71,7 +76,7 @@ func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
 	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(
 		time.Second), Commit: commit(),
 		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(),
-		Timeout: l.Timeout.String(), Load: newLoad(), fig: f, timeout: l.Timeout}
+		Timeout: l.Timeout.String(), Load: newLoad(), Bounds: true, fig: f, timeout: l.Timeout}
 }
 
 // Add adds a point.
@@ -114,6 +119,26 @@ func (r *Report) names(metric string, get func(*Point) string) []string {
 	return out
 }
 
+// bound is what the value of a run that was stopped is beyond: at least that, or, below, at most.
+func (r *Report) bound(p *Point) (v float64, below, ok bool) {
+	unit := r.fig.unit(p.Metric)
+	switch {
+	case !p.TimedOut || p.Reason == timeoutBefore:
+		return 0, false, false
+	case unit == "ms" && !r.Bounds:
+		return float64(r.timeout.Milliseconds()), false, true
+	case unit == "ms" || unit == tpsUnit:
+		return p.Bound, unit == tpsUnit, p.Bound > 0
+	}
+	return 0, false, false
+}
+
+// timeoutBefore is the reason of a point that was not run; tpsUnit the unit of throughput.
+const (
+	timeoutBefore = "timeout on a smaller history"
+	tpsUnit       = "transactions a second"
+)
+
 // Faults lists mistakes of ours among the points.
 func (r *Report) Faults() []string {
 	var out []string
@@ -132,9 +157,12 @@ func (r *Report) cell(p *Point) string {
 		return ""
 	case p.Text != "":
 		return p.Text
-	case p.TimedOut && r.fig.unit(p.Metric) == "ms":
+	case p.TimedOut && r.fig.unit(p.Metric) == "ms" && !r.Bounds:
 		return "> " + r.Timeout
 	case !p.Decided():
+		if v, below, ok := r.bound(p); ok {
+			return map[bool]string{false: "> ", true: "< "}[below] + number(sixDigits(v))
+		}
 		return "-"
 	}
 	return number(p.Value)
@@ -421,7 +449,7 @@ func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) er
 	for j, name := range header {
 		cols[j] = tableColumn{name, j == 0}
 		for _, row := range rows {
-			if s := strings.TrimPrefix(row[j], "> "); s != "" && s != "-" && (s[0] < '0' || s[0] > '9') ||
+			if s := strings.TrimLeft(row[j], "<> "); s != "" && s != "-" && (s[0] < '0' || s[0] > '9') ||
 				strings.ContainsAny(s, "ax×;") {
 				cols[j].left = true
 			}

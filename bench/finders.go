@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,19 +18,25 @@ func without(why string) func(*Report) Found {
 	return func(*Report) Found { return Found{None: why} }
 }
 
-// timed returns a value, or the time-out where the run ran into it.
+// timed returns a value, or what a time is at least where the run ran into the time-out.
 func (r *Report) timed(metric, group, series string) (v float64, beyond, ok bool) {
 	if p := r.Find(metric, group, series); p != nil {
 		return p.Value, false, true
 	}
-	if r.fig.unit(metric) != "ms" {
+	v, below, ok := r.stopped(metric, group, series)
+	if !ok || below {
 		return 0, false, false
 	}
+	return v, true, true
+}
+
+// stopped is the bound of a run that ran into the time-out.
+func (r *Report) stopped(metric, group, series string) (v float64, below, ok bool) {
 	for i := range r.Points {
-		p := &r.Points[i]
-		if p.Metric == metric && p.Group == group && p.Series == series && p.TimedOut &&
-			!strings.Contains(p.Reason, "smaller") {
-			return float64(r.timeout.Milliseconds()), true, true
+		if p := &r.Points[i]; p.Metric == metric && p.Group == group && p.Series == series {
+			if v, below, ok = r.bound(p); ok {
+				return v, below, true
+			}
 		}
 	}
 	return 0, false, false
@@ -86,7 +93,7 @@ func startsWith(prefixes ...string) func(string) bool {
 // extreme is the least (sign 1) or the greatest (sign -1) factor over groups of metrics (nil: all of the figure's).
 func extreme(metrics []string, keep func(string) bool, fast, slow string, sign float64) func(*Report) Found {
 	return func(r *Report) Found {
-		best, n := Found{}, 0
+		best, n, late := Found{}, 0, false
 		for _, m := range r.fig.Metrics {
 			if metrics != nil && !slices.Contains(metrics, m.Key) {
 				continue
@@ -96,11 +103,13 @@ func extreme(metrics []string, keep func(string) bool, fast, slow string, sign f
 				if !ok || !keep(g) {
 					continue
 				}
+				late = late || beyond
 				if n++; n == 1 || sign*f < sign*best.Value {
 					best = Found{f, beyond, r.place(g), ""}
 				}
 			}
 		}
+		best.Beyond = best.Beyond || sign < 0 && late // another may be greater than its bound
 		if n == 0 {
 			return notMeasured(slow + " beside " + fast)
 		}
@@ -135,60 +144,56 @@ func numberIn(group, prefix string) (float64, bool) {
 // prefix at which it has a value: 1 is linear.
 func growing(metric, prefix, series string) func(*Report) Found {
 	return func(r *Report) Found {
-		var at, is []float64
-		late := false
-		for _, g := range r.Groups(metric) {
-			n, ok := numberIn(g, prefix)
-			if v, beyond, there := r.timed(metric, g, series); ok && there && v > 0 && !late {
-				at, is, late = append(at, n), append(is, v), beyond
-			}
-		}
-		if len(at) < 2 || at[len(at)-1] <= at[0] {
-			return notMeasured(strings.TrimSpace(series + " at two sizes " + prefix))
-		}
-		last := len(at) - 1
-		size, times := at[last]/at[0], is[last]/is[0]
-		return Found{times / size, late, fmt.Sprintf("from %s to %s: %s times the size, %s times as much",
-			number(at[0]), number(at[last]), number(size), number(times)), ""}
+		return r.grown(metric, prefix, series, 1)
 	}
 }
 
 // squared is growing beside the square of the groups' numbers: 1 is quadratic.
 func squared(metric, series string) func(*Report) Found {
-	return func(r *Report) Found {
-		f := growing(metric, "", series)(r)
-		groups := r.Groups(metric)
-		if f.None != "" {
-			return f
-		}
-		first, _ := numberIn(groups[0], "")
-		last, _ := numberIn(groups[len(groups)-1], "")
-		f.Value *= first / last
-		return f
-	}
+	return func(r *Report) Found { return r.grown(metric, "", series, 2) }
 }
 
-// steady is the ratio of the greatest to the least value of a series over groups.
+// grown is growing beside a power of the groups' numbers.
+func (r *Report) grown(metric, prefix, series string, power float64) Found {
+	var at, is []float64
+	late := false
+	for _, g := range r.Groups(metric) {
+		n, ok := numberIn(g, prefix)
+		if v, beyond, there := r.timed(metric, g, series); ok && there && v > 0 && !late {
+			at, is, late = append(at, n), append(is, v), beyond
+		}
+	}
+	if len(at) < 2 || at[len(at)-1] <= at[0] {
+		return notMeasured(strings.TrimSpace(series + " at two sizes " + prefix))
+	}
+	last := len(at) - 1
+	size, times := at[last]/at[0], is[last]/is[0]
+	return Found{times / math.Pow(size, power), late, fmt.Sprintf("from %s to %s: %s times the size, %s times as much",
+		number(at[0]), number(at[last]), number(size), number(times)), ""}
+}
+
+// steady is the ratio of the greatest to the least value of a series over groups. A time that was stopped is no least
+// one, and if there is one the ratio is a lower bound.
 func steady(metric string, keep func(string) bool, series string) func(*Report) Found {
 	return func(r *Report) Found {
-		least, most, n := 0.0, 0.0, 0
+		least, most, n, late := math.Inf(1), 0.0, 0, false
 		for _, g := range r.Groups(metric) {
-			p := r.Find(metric, g, series)
-			if p == nil || !keep(g) {
+			v, beyond, ok := r.timed(metric, g, series)
+			if !ok || !keep(g) {
 				continue
 			}
-			if n++; n == 1 {
-				least, most = p.Value, p.Value
+			n, late, most = n+1, late || beyond, max(most, v)
+			if !beyond {
+				least = min(least, v)
 			}
-			least, most = min(least, p.Value), max(most, p.Value)
 		}
-		if n < 2 {
+		if n < 2 || math.IsInf(least, 1) {
 			return notMeasured(series)
 		}
 		if least == most {
-			return Found{1, false, fmt.Sprintf("over %d", n), ""}
+			return Found{1, late, fmt.Sprintf("over %d", n), ""}
 		}
-		return Found{most / least, false, fmt.Sprintf("over %d, from %s to %s", n, number(least), number(most)), ""}
+		return Found{most / least, late, fmt.Sprintf("over %d, from %s to %s", n, number(least), number(most)), ""}
 	}
 }
 
@@ -252,12 +257,17 @@ func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool
 	}
 }
 
-// shortest is the share of groups at which a series is not above any of others that has a value there.
+// shortest is the share of groups at which a series is not above any of others that has a value there. Where it was
+// stopped it is above those that took less than it had taken by then.
 func shortest(metric, what, series string, others ...string) func(*Report) Found {
 	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
 		own := r.Find(metric, g, series)
 		if own == nil {
-			return false, false
+			v, _, late := r.timed(metric, g, series)
+			return false, late && slices.ContainsFunc(others, func(o string) bool {
+				p := r.Find(metric, g, o)
+				return p != nil && p.Value < v
+			})
 		}
 		yes = true
 		for _, o := range others {

@@ -340,7 +340,8 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		p := Point{Metric: "time", Group: group, Series: "cycle search", TimedOut: true, Reason: "timeout"}
+		p := Point{Metric: "time", Group: group, Series: "cycle search", TimedOut: true, Reason: "timeout",
+			Bound: milliseconds(lab.Timeout)}
 		q := p
 		q.Series = "graph and cycle search"
 		if ms, ok := searchCycles(ctx, rep.Edges, h.NumTxns(), lab.Timeout); ok {
@@ -442,7 +443,7 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			m := Measured{Reason: "timeout on a smaller history"}
+			m := Measured{Reason: timeoutBefore}
 			if !grows || !late[c.name] {
 				if m, err = lab.Run(ctx, src, level.SessionSerializable, c.run); err != nil {
 					return err

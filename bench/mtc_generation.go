@@ -57,7 +57,11 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		if solving, ok := m.Stats.Stages["solving"]; ok && checker == rival {
 			where := strings.TrimPrefix(series, "GT, "+rival)
 			r.Add(point("parts", group, "solver"+where, &m, solving))
-			r.Add(point("parts", group, "all else"+where, &m, m.Stats.CheckMS-solving))
+			rest := m.Stats.CheckMS - solving
+			if m.Verdict == evidence.Unknown {
+				rest = 0 // some of it may be solving that no stage was booked for
+			}
+			r.Add(point("parts", group, "all else"+where, &m, rest))
 		}
 		return nil
 	}

@@ -393,7 +393,8 @@ func (l *Lab) fastestNow(ctx context.Context, src Source, at level.Level, r Run,
 // A run shorter than repeatBelow (ms) is repeated.
 const repeats, repeatBelow = 5, 1000
 
-// point makes a point of a run: value is the value if the run came to a verdict.
+// point makes a point of a run: value is the value if the run came to a verdict, and of a time what it is at least if
+// the run was stopped, 0 if that is not known.
 func point(metric, group, series string, m *Measured, value float64) Point {
 	p := Point{Metric: metric, Group: group, Series: series, Verdict: m.Verdict, Reason: m.Reason, CPUMS: m.CPUMS}
 	switch {
@@ -403,7 +404,7 @@ func point(metric, group, series string, m *Measured, value float64) Point {
 	case m.Verdict != evidence.Unknown:
 		p.Value = value
 	case strings.HasPrefix(m.Reason, "timeout"):
-		p.TimedOut = true
+		p.TimedOut, p.Bound = true, max(value, 0)
 	}
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 
 	"isovet/check"
 	"isovet/datasets"
@@ -139,7 +140,8 @@ const (
 // refutesNothing reports whether mechanisms alone, which prove nothing, came to their end and found nothing; it is then
 // made a verdict, so that times can be compared.
 func (m *Measured) refutesNothing() bool {
-	if m.Fault != "" || m.Verdict == evidence.Violated || m.Mechanisms == nil || m.Mechanisms.Total() > 0 {
+	if m.Fault != "" || m.Verdict == evidence.Violated || m.Mechanisms == nil || m.Mechanisms.Total() > 0 ||
+		strings.HasPrefix(m.Reason, "timeout") {
 		return false
 	}
 	m.Verdict = evidence.Holds
@@ -161,7 +163,7 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		for _, c := range rivals {
 			g := strconv.Itoa(n)
-			m := Measured{Reason: "timeout on a smaller history"}
+			m := Measured{Reason: timeoutBefore}
 			if !late[c] {
 				if m, err = lab.Run(ctx, src, vboxLevel, Run{Checker: c}); err != nil {
 					return err
