@@ -127,3 +127,27 @@ func TestCasesMedium(t *testing.T) {
 		t.Errorf("few are decided: %v", verdicts)
 	}
 }
+
+// TestCasesWithoutProof: a case that is refuted where there is no room for the closure that its proof would need is one
+// case only, and the next explains the history.
+func TestCasesWithoutProof(t *testing.T) {
+	defer setBound(&maxClosure, 128)()
+	h, err := histtest.Read([]byte(`{"ops":[["w","x",1],["w","y",1]]}
+{"ops":[["w","y",2],["w","x",1]]}
+{"ops":[["r","x",1],["r","y",1]]}
+{"ops":[["r","x",1],["r","y",2]]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Checker{polysi{}, polysi{bySessions: true}} {
+		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+			r, err := Run(t.Context(), c, h, Options{Level: l})
+			if err != nil {
+				t.Errorf("%s at %s: %v", c.Info().Name, l, err)
+			} else if r.Verdict != evidence.Holds {
+				t.Errorf("%s at %s: %s (%s); expected valid", c.Info().Name, l, r.Verdict, r.Reason)
+			}
+		}
+	}
+}
