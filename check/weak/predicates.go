@@ -177,24 +177,30 @@ func mismatch(t, op, k uint32) evidence.Anomaly {
 }
 
 // unseen is about a sight that nobody can explain: of its writers, of unknown outcome all, none can have committed, for
-// a sight of their own that nobody explains, and so on.
+// a sight of their own that nobody explains, and so on. Where it is a read that leads there, the sight is of one of
+// those that it may have seen.
 func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	v := x.v
-	dead := make(map[uint32]bool)
+	dead := make(map[uint32]int) // of unknown outcome → its place in v.Amb that nobody explains
 	for grown := true; grown; {
 		grown = false
 		for i, r := range v.Amb {
 			t := v.Reader(r)
-			if dead[t] || slices.ContainsFunc(v.Cand[v.CandOff[i]:v.CandOff[i+1]], func(w uint32) bool {
-				return !dead[v.WTxn[w]]
+			if _, is := dead[t]; is || slices.ContainsFunc(v.Cand[v.CandOff[i]:v.CandOff[i+1]], func(w uint32) bool {
+				_, is := dead[v.WTxn[w]]
+				return !is
 			}) {
 				continue
 			}
 			if x.counts[t] != solver.LitUndef {
-				dead[t], grown = true, true
-			} else if v.IsSight(r) {
-				return mismatch(t, v.ROp(r), v.RKey[r]), true
+				dead[t], grown = i, true
+				continue
 			}
+			for !v.IsSight(r) { // a read has writers
+				i = dead[v.WTxn[v.Cand[v.CandOff[i]]]]
+				r = v.Amb[i]
+			}
+			return mismatch(v.Reader(r), v.ROp(r), v.RKey[r]), true
 		}
 	}
 	return a, false
