@@ -47,6 +47,7 @@ func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error
 	if err != nil {
 		return nil, err
 	}
+	t.saw = t.settled
 	if err := t.lemmas(x, core, x.pk.Guards(), x.about); err != nil {
 		return nil, err
 	}
@@ -123,6 +124,21 @@ func (t *settleTracer) read(q uint32, before int32) {
 		}
 	}
 	t.seed = append(t.seed, e.txn[t.s.reader[j]])
+}
+
+// settled is read of the reads that settling left write w for, and that are of a node's transaction: an edge from it to
+// a later writer rests on what it cannot have seen.
+func (t *settleTracer) settled(node int32, w uint32) {
+	e := t.s.e
+	if int(node) >= e.events() {
+		return
+	}
+	v, x := e.v, e.txn[e.nodeOf(node)]
+	for q := v.ROff[x]; q < v.ROff[x+1]; q++ {
+		if v.RW[q] == none && t.s.rw[q] == w {
+			t.read(q, int32(len(t.s.found)))
+		}
+	}
 }
 
 // back explains what is needed, the last first, and returns all transactions named.

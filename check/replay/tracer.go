@@ -17,6 +17,8 @@ type tracer struct {
 	ord  *order.Order
 	need []bool // findings to be explained
 	seed []uint32
+	// saw, if not nil, notes why the transaction of a node read a write, where it did and others could explain that.
+	saw func(node int32, w uint32)
 }
 
 // write notes the transaction of a write.
@@ -59,6 +61,9 @@ func (t *tracer) lemmas(x *engine, core [][]solver.Lit, guards []acyclic.Guard, 
 		t.seed = x.preds.story(about[i].read, t.seed)
 		t.write(about[i].a)
 		t.write(about[i].b)
+		if t.saw != nil {
+			t.saw(guards[i].From, about[i].a)
+		}
 	}
 	for _, c := range core {
 		i, path, ok := lemmas.Cycle(t.ord, c)
