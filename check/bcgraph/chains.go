@@ -1,6 +1,8 @@
 package bcgraph
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/level"
 )
@@ -224,6 +226,31 @@ func (c *chains) order(l level.Level) []uint32 {
 		out = append(out, t)
 	}
 	return out
+}
+
+// straight is a cycle without the detours by which it passes the writer of what an anti-dependency is about: who
+// overwrote that read it too. A detour would rest on the order of the two, which is none where each read from the other.
+func (c *chains) straight(cycle []logged) []logged {
+	for i := 0; i < len(cycle); i++ {
+		e := cycle[i]
+		if e.dep != evidence.RW || c.writer[e.w] == none || c.next[e.w] == none {
+			continue
+		}
+		from, to := c.writer[e.w], c.writer[c.next[e.w]]
+		if to != uint32(e.v/nodesEach) {
+			continue // it is behind the whole chain
+		}
+		before := slices.Concat(cycle[i+1:], cycle[:i])
+		for j, b := range before {
+			if uint32(b.v/nodesEach) == from && b.v%nodesEach != endNode {
+				direct := logged{node(from, commitNode), node(to, beginNode), e.w, evidence.WR, 0}
+				cycle = append(before[:j+1], direct)
+				i = -1
+				break
+			}
+		}
+	}
+	return cycle
 }
 
 // forcing has the cycles that exclude other orders of versions than a cycle of what is known has: that a blind write

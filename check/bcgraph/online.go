@@ -433,7 +433,7 @@ func (g *Growing) Violation(l level.Level) (v Violation, ok bool) {
 		return v, false
 	}
 	if v = g.why; v.Kind == "" { // else it says more, whatever came first
-		cycle := g.c.f.cycles[m]
+		cycle := g.c.straight(g.c.f.cycles[m])
 		v = Violation{Cycle: g.say(cycle)}
 		for _, f := range g.c.forcing(cycle) {
 			v.Forcing = append(v.Forcing, g.say(f))

@@ -127,6 +127,7 @@ func (w *Whole) Violation(l level.Level) (cycle []evidence.Edge, forcing [][]evi
 	if found == nil {
 		return nil, nil
 	}
+	found = w.c.straight(found)
 	for _, f := range w.c.forcing(found) {
 		forcing = append(forcing, told(f, w.c.ids, w.in.evidence))
 	}
