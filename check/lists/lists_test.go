@@ -93,6 +93,10 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 			for op := lo; op < hi; op++ {
 				k := h.OpKey(op)
 				switch h.Ops.Kind[op] {
+				case history.Read:
+					if w, ok := sole(h, h.Ops.Ver[op]); ok && w != h.Init {
+						counts[w] = true
+					}
 				case history.Append:
 					own = append(own, h.Ops.Ver[op])
 				case history.ReadList:
@@ -145,6 +149,23 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 		}
 	}
 	return counts, longest, false
+}
+
+// sole is who wrote a version, if only one transaction can have.
+func sole(h *history.History, ver uint32) (w uint32, ok bool) {
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Write || h.Ops.Ver[op] != ver || h.Txns.Status[t] == history.Aborted {
+				continue
+			}
+			if ok && w != t {
+				return 0, false
+			}
+			w, ok = t, true
+		}
+	}
+	return w, ok
 }
 
 // TestRead holds Read against naive: who counts, the chains, and whether something is wrong with the reads.
