@@ -400,7 +400,8 @@ func (g *Growing) say(cycle []logged) (out []Edge) {
 }
 
 // Answer is what is known of a level by now, and why it is unknown. A read of what nobody has written yet makes what is
-// not violated unknown, since its writer may still come; see Waits.
+// not violated unknown, since its writer may still come; see Waits. A transaction without start or end makes the strict
+// levels unknown, violated ones too: they are about histories of which all times are known.
 func (g *Growing) Answer(l level.Level) (v evidence.Verdict, why string) {
 	m := maskOf(l)
 	switch v = g.c.f.verdict(m); {
