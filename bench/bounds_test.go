@@ -63,6 +63,14 @@ func TestBounds(t *testing.T) {
 			"what was run"}},
 		{"as a time", timesLeast("rate", "slow", "fast"), Found{None: "fast beside slow is not among what was run"}},
 		{"highest", highest("rate", "parts", "slow", "other"), Found{0, false, "0 of 1 parts", ""}},
+		{"the most of those that are known", valueOver("rate", ofSeries("slow", "other"), most), Found{300, true,
+			"(other at 10 transactions)", ""}},
+		{"the most with a bound", valueOver("rate", func(p *Point) bool { return p.Group == "10" }, most), Found{6000,
+			false, "(fast at 10 transactions)", ""}},
+		{"the least with a bound", valueOver("time", func(p *Point) bool { return p.Bound > 0 || p.Decided() }, least),
+			Found{100, false, "(a at 1000 transactions)", ""}},
+		{"the least of those that are known", valueOver("rate", ofSeries("slow", "other"), least), Found{None: "slow " +
+			"at 10 transactions was stopped, and may be less"}},
 		{"perhaps", highest("rate", "parts", "slow", "none"), Found{None: "this is not among what was run"}},
 	} {
 		got := c.find(r)

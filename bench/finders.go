@@ -208,13 +208,19 @@ func valueAt(metric, group, series string) func(*Report) Found {
 	}
 }
 
-// valueOver is the least or the greatest value of points of a metric that are kept.
+// valueOver is the least or the greatest value of points of a metric that are kept. Where runs were stopped it is the
+// greatest known, and no least is known, unless their bounds leave no other.
 func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) float64) func(*Report) Found {
 	return func(r *Report) Found {
 		n, best, at := 0, 0.0, ""
+		var stopped []*Point
 		for i := range r.Points {
 			p := &r.Points[i]
-			if p.Metric != metric || !p.Decided() || !keep(p) {
+			if p.Metric != metric || !keep(p) {
+				continue
+			}
+			if !p.Decided() {
+				stopped = append(stopped, p)
 				continue
 			}
 			if n++; n == 1 || pick(best, p.Value) != best {
@@ -224,7 +230,18 @@ func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) 
 		if n == 0 {
 			return notMeasured("this")
 		}
-		return Found{best, false, "(" + at + ")", ""}
+		greatest, beyond := pick(0, 1) == 1, false
+		for _, p := range stopped { // may it have been more, or less?
+			v, below, ok := r.bound(p)
+			switch {
+			case ok && below == greatest && pick(best, v) == best:
+			case greatest:
+				beyond = true
+			default:
+				return Found{None: p.Series + " " + r.place(p.Group) + " was stopped, and may be less"}
+			}
+		}
+		return Found{best, beyond, "(" + at + ")", ""}
 	}
 }
 

@@ -139,6 +139,8 @@ func vboxReasons() []reasons {
 		{figure: "vbox/fig6", says: "BE times out", test: "TestBEWithoutChoices"},
 		{figure: "vbox/fig7", says: "up to 30,000", shown: shown("vbox's time grows",
 			growing("time", "", "vbox"), AtMost, 2, "times as much as the size")},
+		{figure: "vbox/fig7", says: "takes 44 MB", shown: shown("its memory grows",
+			growing("memory", "", "vbox"), AtMost, 0.5, "times as much as the size")},
 		{figure: "vbox/fig7", says: "by its mechanisms alone", shown: shown("their time",
 			growing("time", "", aloneLeopard), AtMost, 1.5, "times the growth of the size")},
 		{figure: "vbox/memory", says: "in use after a stage", shown: shown("constraints and known graph, at the least",
@@ -251,80 +253,14 @@ func leopardReasons() []reasons {
 			shown("of the most transactions the search takes", lastFactor("time", "leopard", "cycle search"), MoreThan,
 				1, "times Leopard's time"))},
 		{figure: "leopard/fig12", says: "some of TPC-C", test: "TestValuesDiffer"},
+		{figure: "leopard/fig13", says: "time grows linearly", shown: shown("replay's",
+			growingBy("time", " transactions", "replay"), MoreThan, 1, "times the growth of the size")},
 		{figure: "leopard/fig13", says: "114 times", shown: rounds},
 		{figure: "leopard/fig13", says: "271 times", shown: rounds},
 		{figure: "leopard/fig13", says: "takes longer than without", shown: rounds},
 		{figure: "leopard/fig13", says: "memory is stable", shown: shown(
 			"replay's, which has no mechanisms, by as much", steady("memory", anyGroup, "replay"), AtLeast, 1.05,
 			"times")},
-	}
-}
-
-func chronosReasons() []reasons {
-	alike := func(rival string) showing {
-		return allShown(shown("CHRONOS", growing("time", "", "chronos"), AtMost, 2, "times the growth of the size"),
-			shown(rival, growing("time", "", rival), AtMost, 2, "times the growth of the size"))
-	}
-	atLast := func(rival string) showing {
-		return shown("with the most transactions", timesLast("memory", "chronos", rival), MoreThan, 1,
-			"times as much memory")
-	}
-	const first = "N(100, 10²)"
-	share := func(g string, sense Sense, n float64) showing {
-		return shown("with "+g, valueAt("txns", g, "transactions"), sense, n, "%")
-	}
-	return []reasons{
-		{figure: "chronos/fig5a", says: "more slowly", shown: alike("elle-register")},
-		{figure: "chronos/fig5b", says: "more slowly", shown: alike("elle")},
-		{figure: "chronos/fig5b", says: "7.4 times", shown: shown("the factor's greatest is",
-			factors("time", anyGroup, "chronos", "elle"), AtMost, 4, "times its least")},
-		{figure: "chronos/fig6", says: "share of reads", test: "TestReadShares"},
-		{figure: "chronos/fig7", says: "PolySI requires", shown: atLast("polysi")},
-		{figure: "chronos/fig7", says: "Viper requires", shown: atLast("viper")},
-		{figure: "chronos/fig7", says: "Emme-SI requires", shown: atLast("emme-si")},
-		{figure: "chronos/fig7", says: "ElleKV consumes", shown: atLast("elle-register")},
-		{figure: "chronos/fig9", says: "longest stage", shown: allShown(
-			shown("of the heap has pointers, at the most", valueOver("scanned", anyPoint, most), AtMost, 20, "%"),
-			shown("collections where most frequent", ratioFirstLast("cycles", "collections"), AtLeast, 5,
-				"times those where least"))},
-		{figure: "chronos/fig9", says: "the less frequent", shown: shown("of all three stages, at the most",
-			shareOfStages("garbage collecting"), AtMost, 60, "%")},
-		{figure: "chronos/fig10", says: "peaks during the loading", shown: stillHeld},
-		{figure: "chronos/fig10", says: "decreases sharply", shown: stillHeld},
-		{figure: "chronos/fig10", says: "in the end less", shown: stillHeld},
-		{figure: "aion/fig12", says: "a round size of 2.4 K", shown: shown("with Purdom's closure",
-			timesMost("rate", cobraDefault.String(), cobraPurdom.String()), AtLeast, 1.5, "times as fast")},
-		{figure: "aion/fig13", says: "29.8 %", shown: allShown(
-			shown("at 250 a second", valueAt("byrate", "250", "transactions that flip"), EqualTo, 29.8, "%"),
-			shown("at 100", valueAt("byrate", "100", "transactions that flip"), AtMost, 20, "%"))},
-		{figure: "aion/fig13", says: "once or twice", shown: allShown(
-			shown("at 250 a second", valueAt("byrate", "250", "of these once or twice"), AtLeast, 80, "%"),
-			shown("at 100", valueAt("byrate", "100", "of these once or twice"), AtLeast, 90, "%"))},
-		{figure: "aion/fig17", says: "at least 20 %", shown: share(first, AtLeast, 20)},
-		{figure: "aion/fig17", says: "at most 40 %", shown: share(first, AtMost, 40)},
-		{figure: "aion/fig17", says: "once or twice", shown: shown("it falls with the deviation",
-			risesOver("few", "transactions", "N(100, 50²)", "N(100, 20²)", first, "N(100, 1²)"), AtLeast, 1, all)},
-		{figure: "aion/online-rate", says: "at a threshold", shown: allShown(
-			shown("with 1,000 keys", valueOver("whole", ofSeries("SI, "+some), least), AtLeast, 12_000, "a second"),
-			shown("with memory for the million", valueOver("whole", ofSeries("SI, many keys, "+plenty), least), AtLeast,
-				12_000, "a second"))},
-		{figure: "aion/online-rectified", says: "about 3 %", test: "TestWritersBatches"},
-		{figure: "aion/online-rectified", says: "each after its delay", test: "TestDelaysApart"},
-		{figure: "aion/online-rectified", says: "1.5 s, probably the next batch, each", test: "TestWritersBatches"},
-		{figure: "aion/overhead", says: "roughly 5 %", shown: func(r *Report) (string, bool) {
-			mean := func(db string) float64 {
-				total, n := 0.0, 0
-				for _, g := range r.Groups("loss") {
-					if p := r.Find("loss", g, toWatch); p != nil && strings.HasPrefix(g, db) {
-						total, n = total+p.Value, n+1
-					}
-				}
-				return total / float64(max(n, 1))
-			}
-			lite, pg := mean("SQLite"), mean("PostgreSQL")
-			return fmt.Sprintf("SQLite %s %%, PostgreSQL %s %%", number(sixDigits(lite)), number(sixDigits(pg))),
-				lite > pg
-		}},
 	}
 }
 

@@ -60,6 +60,10 @@ var lowBounds = map[string]func() (restore func()){
 	"maxInduced":    func() func() { return setBound(&maxInduced, 1) },
 	"maxFrontiers":  func() func() { return setBound(&maxFrontiers, 1) },
 	"maxEager":      func() func() { return setBound(&maxEager, 1) },
+	"maxResolved":   func() func() { return setBound(&maxResolved, 1) },
+	"resolvedWork":  func() func() { return setBound(&resolvedWork, 1) },
+	"maxOpen":       func() func() { return setBound(&maxOpen, 1) },
+	"maxPicks":      func() func() { return setBound(&maxPicks, 1) },
 	"all": func() func() {
 		var undo []func()
 		for _, name := range bounds.Names() {
