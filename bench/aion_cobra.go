@@ -127,7 +127,8 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 				p.Verdict, p.Reason = evidence.Unknown, "it stops at the first violation"
 			}
 			begin := float64(f.txns*(i-1)) / float64(parts)
-			if end, ok := f.atLeast(float64(f.txns*i) / float64(parts)); ok && begin <= float64(f.verified()) && end > was {
+			end, ok := f.atLeast(float64(f.txns*i) / float64(parts))
+			if ok && begin <= float64(f.verified()) && end > was {
 				p.Bound = float64(f.txns) / float64(parts) / (end - was) * 1e3
 			}
 			r.Add(p)

@@ -229,7 +229,8 @@ func (c *chains) order(l level.Level) []uint32 {
 }
 
 // straight is a cycle without the detours by which it passes the writer of what an anti-dependency is about: who
-// overwrote that read it too. A detour would rest on the order of the two, which is none where each read from the other.
+// overwrote that read it too. A detour would rest on the order of the two, and where each read from the other there is
+// none.
 func (c *chains) straight(cycle []logged) []logged {
 	for i := 0; i < len(cycle); i++ {
 		e := cycle[i]
