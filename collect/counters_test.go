@@ -1,11 +1,8 @@
 package collect_test
 
 import (
-	"context"
 	"database/sql"
-	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +10,6 @@ import (
 	_ "modernc.org/sqlite"
 
 	"isovet/collect"
-	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -112,26 +108,15 @@ func urlParts(t *testing.T, s string) (user, network, address, name string) {
 // afterwards is what the history has.
 func TestCountersOnServers(t *testing.T) {
 	needServers(t)
-	s, err := server.Start(context.Background(), "mariadb:start")
-	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
-		t.Skipf("NOT RUN, a server is missing: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	urls := started(t, "mariadb:start")
 	for _, e := range []struct {
 		isolation, variant string
 		loses              bool
 	}{{"repeatable-read", "default", true}, {"repeatable-read", "locking", false}, {"serializable", "pairs", false}} {
-		c := collect.Config{DB: s.URLs, Isolation: e.isolation, Workload: "counters", Variant: e.variant, Txns: 1500}
+		c := collect.Config{DB: urls, Isolation: e.isolation, Workload: "counters", Variant: e.variant, Txns: 1500}
 		d := open(t, c)
 		cfg := mysql.NewConfig()
-		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, s.URLs[0])
+		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, urls[0])
 		db, err := sql.Open("mysql", cfg.FormatDSN())
 		if err != nil {
 			t.Fatal(err)

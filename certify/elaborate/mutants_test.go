@@ -93,11 +93,8 @@ func mutations(few int) int {
 	return few
 }
 
-// mutantOrder reports whether the kernel accepts an order that is changed in one place.
-func mutantOrder(rng *rand.Rand, r *evidence.Result, at level.Level, order []uint32) bool {
-	if len(order) == 0 {
-		return false
-	}
+// misplaced is an order that is changed in one place, or as it is. It overwrites order.
+func misplaced(rng *rand.Rand, order []uint32) []uint32 {
 	i, j := rng.IntN(len(order)), rng.IntN(len(order))
 	switch rng.IntN(4) {
 	case 0:
@@ -106,8 +103,16 @@ func mutantOrder(rng *rand.Rand, r *evidence.Result, at level.Level, order []uin
 		order = slices.Delete(order, i, i+1)
 	case 2:
 		order[i] = order[j]
-	case 3: // the order as it is
 	}
+	return order
+}
+
+// mutantOrder reports whether the kernel accepts an order that is changed in one place.
+func mutantOrder(rng *rand.Rand, r *evidence.Result, at level.Level, order []uint32) bool {
+	if len(order) == 0 {
+		return false
+	}
+	order = misplaced(rng, order)
 	// a certificate with that order: the kernel reads events by how often a transaction came before
 	x := *r
 	x.Level = at

@@ -189,15 +189,7 @@ func changedOrder(rng *rand.Rand, h *kernel.History, l kernel.Level, order []uin
 	if len(order) == 0 {
 		return false
 	}
-	i, j := rng.IntN(len(order)), rng.IntN(len(order))
-	switch rng.IntN(5) {
-	case 0:
-		order[i], order[j] = order[j], order[i]
-	case 1:
-		order = slices.Delete(order, i, i+1)
-	case 2:
-		order[i] = order[j]
-	}
+	order = misplaced(rng, order)
 	if l.Serial {
 		return kernel.CheckSerial(l, kernel.All(h), order).Outcome == kernel.Proved
 	}
