@@ -175,7 +175,7 @@ Start here:
 }
 
 // setUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
-// refuse unknown words. (cobra's own group commands print help and exit 0 there.)
+// refuse unknown words, help that a terminal can show. (cobra's own group commands print help and exit 0 there.)
 func setUp(root *cobra.Command, e *env) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -189,6 +189,7 @@ func setUp(root *cobra.Command, e *env) {
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
+		c.Long = inColumns(c.Long)
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 			c.Args = cobra.ArbitraryArgs
 			c.RunE = func(c *cobra.Command, args []string) error {
