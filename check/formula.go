@@ -154,15 +154,17 @@ func listsRefuted(v *lists.View, l level.Level) *Formula {
 }
 
 // ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
-// text is no answer.
+// text is no answer; ErrNoModel, that it is "satisfiable" and nothing else, where there are variables.
 var (
 	ErrUnsatisfiable = errors.New("it says unsatisfiable, which is no evidence")
 	ErrNoAnswer      = errors.New("it says neither SATISFIABLE nor UNSATISFIABLE, and has no model; expected a " +
 		"solver's answer")
+	ErrNoModel = errors.New("it says SATISFIABLE, but has no model; expected one: lines of literals behind it " +
+		"(minisat writes them into the file that it is given second) or define-funs")
 )
 
 // Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,
-// ErrNoAnswer, those of Decode.
+// ErrNoAnswer, ErrNoModel, those of Decode.
 func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 	status, lits, err := external.ParseAnswer(answer)
 	switch {
@@ -172,6 +174,8 @@ func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 		return nil, ErrUnsatisfiable
 	case status == solver.Unknown:
 		return nil, ErrNoAnswer
+	case len(lits) == 0 && f.Vars > 0:
+		return nil, ErrNoModel
 	}
 	return f.Decode(lits, skew)
 }

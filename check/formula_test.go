@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -165,6 +166,34 @@ func TestFormulaRefuses(t *testing.T) {
 		_, why, err := NewFormula(t.Context(), read(text), FormulaOptions{Options: Options{Level: l}})
 		if err != nil || !strings.Contains(why, want) {
 			t.Errorf("%s: %q, %v; want %q", text, why, err, want)
+		}
+	}
+}
+
+// TestFormulaAnswers: "satisfiable" without a model is no model that fails, but none; a formula without variables needs
+// none.
+func TestFormulaAnswers(t *testing.T) {
+	for text, want := range map[string]error{
+		"w1": nil,
+		"w2": ErrNoModel,
+	} {
+		lines := `{"session":0,"ops":[["w","x",1]]}` + "\n"
+		if text == "w2" { // the order of two writes is open
+			lines += `{"session":1,"ops":[["w","x",2]]}` + "\n"
+		}
+		h, err := histtest.Read([]byte(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := FormulaOptions{Options: Options{Level: level.Serializable}}
+		q, why, err := NewFormula(t.Context(), h, o)
+		if err != nil || why != "" {
+			t.Fatal(why, err)
+		}
+		for _, answer := range []string{"s SATISFIABLE\n", "SAT\n"} {
+			if _, err := q.Read(answer, 0); !errors.Is(err, want) {
+				t.Errorf("%s, %q: %v; want %v", text, answer, err, want)
+			}
 		}
 	}
 }

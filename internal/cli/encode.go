@@ -183,7 +183,7 @@ func (f *encodeFlags) solve(e *env, q *check.Formula, path string) error {
 	case errors.Is(err, check.ErrUnsatisfiable):
 		return &exitError{statusUnknown, fmt.Errorf("%s: %v; isovet check finds a violation that is certified",
 			f.solution, err)}
-	case errors.Is(err, check.ErrNoAnswer):
+	case errors.Is(err, check.ErrNoAnswer), errors.Is(err, check.ErrNoModel):
 		return usagef("%s: %v", f.solution, err)
 	}
 	if fault, ok := errors.AsType[*check.Fault](err); ok {

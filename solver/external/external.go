@@ -35,6 +35,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"isovet/solver"
 )
@@ -186,7 +188,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		}
 		// That there is no model after unsat makes some programs end with 1.
 		if exit = e.ExitCode(); exit != 10 && exit != 20 && (p.Format != SMT || exit != 1) {
-			return model{}, fmt.Errorf("%s: %w: %s", p.Name, ran, lastLine(stderr.String()+stdout.String()))
+			return model{}, fmt.Errorf("%s: %w%s", p.Name, ran, lastLine(stderr.String()+stdout.String()))
 		}
 	}
 	text := stdout.String()
@@ -208,7 +210,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		case 20:
 			m.status = solver.Unsat
 		default:
-			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE: %s", p.Name, lastLine(text))
+			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE%s", p.Name, lastLine(text))
 		}
 	}
 	return m, nil
@@ -290,7 +292,25 @@ func (m *model) values(p *Program, vars int, clauses [][]solver.Lit) ([]bool, er
 	return value, nil
 }
 
+// lastLine is what a text ends with, behind a colon; "" if there is nothing. It goes into an error: what a terminal
+// would take for a command is quoted, and the rest of a long line left out.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if last == "" {
+		return ""
+	}
+	const most = 200
+	cut := ""
+	if len(last) > most {
+		n := most
+		for n > 0 && !utf8.RuneStart(last[n]) {
+			n--
+		}
+		last, cut = last[:n], "…"
+	}
+	if !utf8.ValidString(last) || strings.ContainsFunc(last, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		last = strconv.Quote(last)
+	}
+	return ": " + last + cut
 }

@@ -190,6 +190,26 @@ func TestBadPrograms(t *testing.T) {
 	}
 }
 
+// TestLastLine: of what a program printed last no control characters get into an error, and no endless line.
+func TestLastLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "",
+		" \n\n":                        "",
+		"v 1\nout of cheese \n":        ": out of cheese",
+		"a\n\x1b[2Jb":                  `: "\x1b[2Jb"`,
+		"\xff\x00":                     `: "\xff\x00"`,
+		"é":                            ": é",
+		`(error "x\y")`:                `: (error "x\y")`,
+		strings.Repeat("é", 101):       ": " + strings.Repeat("é", 100) + "…",
+		"x" + strings.Repeat("é", 101): ": x" + strings.Repeat("é", 99) + "…",
+		strings.Repeat("x", 201):       ": " + strings.Repeat("x", 200) + "…",
+	} {
+		if got := external.LastLine(text); got != want {
+			t.Errorf("%q: %q; want %q", text, got, want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	if _, err := external.Parse("external:no-such-program-here -x"); !errors.Is(err, external.ErrNotFound) ||
 		!strings.Contains(err.Error(), "no-such-program-here") {

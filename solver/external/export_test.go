@@ -1,0 +1,4 @@
+package external
+
+// LastLine is lastLine for the tests.
+var LastLine = lastLine
