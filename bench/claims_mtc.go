@@ -22,7 +22,7 @@ func mtcSays() map[string][]Saying {
 		return Saying{Says: says, Sense: AtMost, Number: 1, Roughly: true, Unit: "times, the greatest to the least",
 			Find: steady(metric, anyGroup, series), Why: why}
 	}
-	const short = "it takes some milliseconds, and the runs differ by as much from one to the next"
+	const short = "it takes some milliseconds at most, and the runs differ by as much from one to the next"
 	return map[string][]Saying{
 		"mtc/fig7": {
 			faster("MTC-SER consistently outperforms Cobra", panels, 1, false, "mtc", "cobra", ""),
@@ -70,7 +70,9 @@ func mtcSays() map[string][]Saying {
 				Unit: "times the solver", Find: timesLeast("parts", "solver"+inPostgres, "all else"+inPostgres)},
 			Saying{Says: "up to 14 times less memory than Cobra without a GPU", Sense: AtLeast, Number: 14,
 				Unit: "times less memory", Find: timesMost("memory", "MT, mtc"+inPostgres, "GT, cobra"+inPostgres),
-				Why: "the program itself takes 35 MB of either, and Cobra's matrix is one of bits"}),
+				Why: "either is mostly the program itself, which is the same, and Cobra's matrix is one of bits"},
+			Saying{Says: "up to 30 times less memory than Cobra on a GPU", Sense: AtLeast, Number: 30,
+				Unit: "times less memory", Find: without("there is no GPU here")}),
 		"mtc/fig17": endToEndSays("PolySI", "MT, mtc", "GT, polysi"),
 		"mtc/fig11": {
 			{Says: "general transactions abort more than mini-transactions", Sense: AtLeast, Number: 1, Unit: all,
@@ -135,19 +137,52 @@ func endToEndSays(rival, mt, gt string) []Saying {
 		least("MTC consistently verifies them faster than "+rival+" general ones", "time", "times as fast"),
 		least("MTC consistently takes less memory than "+rival, "memory", "times less memory"),
 		{Says: "generation gains the more the more operations a transaction has", Sense: MoreThan, Number: 1,
-			Unit: "times the gain of 4 operations at 16", Find: gains(mt, gt)},
+			Unit: "times the gain of 4 operations at 16",
+			Find: gains(mt, gt, "GT of 4 operations", "GT of 16 operations")},
+		{Says: "generation gains the more the more transactions there are", Sense: MoreThan, Number: 1,
+			Unit: "times the gain of the fewest", Find: gainsBy(mt, gt, " transactions", false)},
+		{Says: "generation gains the more the fewer objects there are", Sense: MoreThan, Number: 1,
+			Unit: "times the gain of the most", Find: gainsBy(mt, gt, " objects", true)},
 	}
 }
 
-// gains compares the gain in generation at 16 operations with that at 4.
-func gains(mt, gt string) func(*Report) Found {
+// gains compares the gain in generation at one group with that at another.
+func gains(mt, gt, from, to string) func(*Report) Found {
 	return func(r *Report) Found {
-		a, _, ok := r.factor("generation", "GT of 4 operations", mt+inPostgres, gt+inPostgres)
-		b, _, there := r.factor("generation", "GT of 16 operations", mt+inPostgres, gt+inPostgres)
+		a, _, ok := r.factor("generation", from, mt+inPostgres, gt+inPostgres)
+		b, _, there := r.factor("generation", to, mt+inPostgres, gt+inPostgres)
 		if !ok || !there || a == 0 {
 			return notMeasured("generation on PostgreSQL")
 		}
 		return Found{b / a, false, fmt.Sprintf("(%s and %s times)", number(b), number(a)), ""}
+	}
+}
+
+// gainsBy compares the gains at the least and the greatest of the groups whose names are a number and what: the last
+// with the first, or the first with the last.
+func gainsBy(mt, gt, what string, falling bool) func(*Report) Found {
+	return func(r *Report) Found {
+		from, to := "", ""
+		var least, most float64
+		for _, g := range r.Groups("generation") {
+			v, ok := numberIn(g, "")
+			if !ok || !strings.HasSuffix(g, what) {
+				continue
+			}
+			if from == "" || v < least {
+				from, least = g, v
+			}
+			if to == "" || v > most {
+				to, most = g, v
+			}
+		}
+		if from == to {
+			return notMeasured("generation by" + what)
+		}
+		if falling {
+			from, to = to, from
+		}
+		return gains(mt, gt, from, to)(r)
 	}
 }
 

@@ -154,6 +154,8 @@ func vboxReasons() []reasons {
 		{figure: "vbox/fig8b", says: "shortest verification time", shown: shown("closure and pruning alone",
 			shortest("update", "workloads", "Italiano+, by edges", "Warshall, anew each round",
 				"Italiano, by edges", "Purdom, anew each round", "Purdom+, anew each round"), AtLeast, 0.8, all)},
+		{figure: "vbox/table2", says: "by a factor of 4,920", test: "TestLeftBySessions"},
+		{figure: "vbox/table2", says: "fewer than Cobra by", test: "TestLeftBySessions"},
 		{figure: "vbox/fig9", says: "faster than MiniSat", shown: func(r *Report) (string, bool) {
 			for _, s := range r.Series("time") {
 				f, _, ok := r.between("time", s, "cdcl, vbox", "gini-eager")

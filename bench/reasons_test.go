@@ -139,6 +139,20 @@ func TestCobraOnMiniTransactions(t *testing.T) {
 	}
 }
 
+// TestLeftBySessions: Vbox leaves no constraint of what one session wrote, and the more the more sessions there are,
+// each of two transactions that overlap.
+func TestLeftBySessions(t *testing.T) {
+	last := 0
+	for _, sessions := range []int{1, 4, 24} {
+		h := made(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 10_000, Sessions: sessions, Seed: 1})
+		left := checked1(t, "vbox", h).Stats.Left
+		if sessions == 1 && left != 0 || sessions > 1 && left < 3*max(last, 10) {
+			t.Errorf("%d sessions: %d constraints left, %d with fewer", sessions, left, last)
+		}
+		last = left
+	}
+}
+
 // TestValuesDiffer: in TPC-C and SmallBank no two writes of a key have one value here, where the paper's repeat.
 func TestValuesDiffer(t *testing.T) {
 	for _, w := range []string{"tpcc", "smallbank"} {
