@@ -324,11 +324,20 @@ func conclude(e *env, rows []bench.Row) int {
 		fmt.Fprintf(e.stderr, "isovet: DISAGREEMENT: %v\n", d)
 		worst = worse(worst, statusViolation)
 	}
-	if worst != statusOK {
+	own := slices.DeleteFunc(slices.Clone(rows), func(r bench.Row) bool { return r.Program })
+	switch {
+	case worst == statusOK:
+	case worst == statusFault || len(bench.Disagreements(own)) > 0:
 		fmt.Fprintln(e.stderr, reportPlease)
+	default:
+		fmt.Fprintln(e.stderr, programDiffers)
 	}
 	return worst
 }
+
+// programDiffers is said where only a program of --program is not of the others' opinion.
+const programDiffers = "isovet's own checkers do not contradict each other, and their answers are certified: " +
+	"if the program answers the same question, of the same level, it is wrong, or its exit status is read wrongly."
 
 // A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own,
 // and a folder that goes with the lab.

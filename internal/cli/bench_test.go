@@ -17,6 +17,7 @@ func TestConclude(t *testing.T) {
 	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
 		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
 	}
+	program := func(r bench.Row) bench.Row { r.Program = true; return r }
 	for _, c := range []struct {
 		rows []bench.Row
 		want int
@@ -27,6 +28,10 @@ func TestConclude(t *testing.T) {
 		{[]bench.Row{row("a", evidence.Violated, ""), row("b", evidence.Unknown, "")}, 0, ""},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
 			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1, reportPlease},
+		{[]bench.Row{row("a", evidence.Holds, ""), program(row("b", evidence.Violated, ""))}, 1, programDiffers},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, ""),
+			program(row("c", evidence.Violated, ""))}, 1, reportPlease},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
 	} {
 		var said bytes.Buffer
