@@ -27,17 +27,17 @@ type suited interface {
 // AutoName has Choose take what Auto picks.
 const AutoName = "auto"
 
-// Choose is the checker of a name, Auto's for AutoName; nil with a reason where it does not decide the level, or cannot
-// use the solver.
+// Choose is the checker of a name, for AutoName Auto's, or with a solver one that uses it; nil with a reason where it
+// does not decide the level.
 func Choose(name, solver string, h *history.History, l level.Level) (Checker, string) {
 	if name == AutoName {
 		c, ok := Auto(h, l)
+		if ok && solver != "" {
+			c = autoSolving(h, l)
+			ok = c != nil
+		}
 		if !ok {
 			return nil, fmt.Sprintf("no checker decides %s for this history%s", l, deciders(l))
-		}
-		if in := c.Info(); solver != "" && len(in.Solvers) > 0 && TakesSolver(in, solver) != nil {
-			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name,
-				solver, strings.Join(in.Solvers, ", "))
 		}
 		return c, ""
 	}
@@ -86,6 +86,27 @@ func Auto(h *history.History, l level.Level) (Checker, bool) {
 		return nil, false
 	}
 	return byKeys(h, l, c), true
+}
+
+// AutoSolves reports whether a checker that uses a solver can be chosen for a level.
+func AutoSolves(l level.Level) bool { return autoSolving(nil, l) != nil }
+
+// autoSolving picks the first checker that uses solvers, any of ours and other programs, and takes the history; where
+// none does, the first that decides the level, which says why. nil: none decides it.
+func autoSolving(h *history.History, l level.Level) (first Checker) {
+	for _, c := range Deciding(l) {
+		in := c.Info()
+		if len(in.Solvers) == 0 || in.Hidden || in.Partial || in.Timestamps {
+			continue
+		}
+		if h == nil || refuses(in, h, l) == "" {
+			return c
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	return first
 }
 
 // Deciding lists the checkers that decide a level, in the order of All.

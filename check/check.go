@@ -38,6 +38,8 @@ type Options struct {
 	MechanismsOnly bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
+	// Rounds, if set, is told by cobra-rounds of each of its rounds but the last, as it ends.
+	Rounds func(CobraRound)
 }
 
 // Info describes a checker: for lists and help, and for Run, which refuses by it what the checker cannot take.

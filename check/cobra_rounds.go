@@ -25,6 +25,14 @@ type cobraRounds struct {
 
 const roundsBatch = 512
 
+// CobraRound is what one round of cobra-rounds looked at.
+type CobraRound struct {
+	Verified int // transactions verified by its end, in all
+	Window   int // transactions of the round: those that were left, and those that it added
+	Choices  int // open choices before pruning
+	Left     int // choices that pruning left
+}
+
 // CobraRounds is the checker cobra-rounds with rounds that add at least so many transactions (2,400 are
 // Cobra's default, [CHRONOS] §VI-B); 0: its own number.
 func CobraRounds(least int) Checker { return cobraRounds{batch: max(0, least)} }
@@ -235,6 +243,7 @@ func (s *rounds) run(batch int) error {
 			x.unknown("too many pairs of chains of writes are open: listing them %v", s.short)
 			return nil
 		}
+		now := CobraRound{Verified: s.arrived, Window: len(s.members), Choices: len(p.Choices)}
 		reach, ok, err := cobraPrune(x, p)
 		if err != nil || x.r.Reason != "" {
 			return err
@@ -242,6 +251,7 @@ func (s *rounds) run(batch int) error {
 		if !ok {
 			return no()
 		}
+		now.Left = len(p.Choices)
 		x.r.Stats.KnownEdges, x.r.Stats.Left = max(x.r.Stats.KnownEdges, len(p.Known)), max(x.r.Stats.Left,
 			len(p.Choices))
 		a := encode.Answer{Status: solver.Sat}
@@ -275,6 +285,9 @@ func (s *rounds) run(batch int) error {
 		x.stage("garbage")
 		if x.o.Progress != nil {
 			x.o.Progress("rounds", s.arrived, len(s.arrival))
+		}
+		if x.o.Rounds != nil {
+			x.o.Rounds(now)
 		}
 	}
 }

@@ -39,3 +39,6 @@ func SolverError(name string) error {
 	_, err := solverByName(name)
 	return err
 }
+
+// LastLine is what another program's output ends with, behind a colon, fit for an error; "" if there is nothing.
+func LastLine(text string) string { return external.LastLine(text) }

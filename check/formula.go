@@ -154,13 +154,13 @@ func listsRefuted(v *lists.View, l level.Level) *Formula {
 }
 
 // ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
-// text is no answer; ErrNoModel, that it is "satisfiable" and nothing else, where there are variables.
+// text is no answer; ErrNoModel, that it is "satisfiable" and names none of the variables, where there are some.
 var (
 	ErrUnsatisfiable = errors.New("it says unsatisfiable, which is no evidence")
 	ErrNoAnswer      = errors.New("it says neither SATISFIABLE nor UNSATISFIABLE, and has no model; expected a " +
 		"solver's answer")
-	ErrNoModel = errors.New("it says SATISFIABLE, but has no model; expected one: lines of literals behind it " +
-		"(minisat writes them into the file that it is given second) or define-funs")
+	ErrNoModel = errors.New("it says SATISFIABLE, but has no model of this formula's variables; expected one: lines " +
+		"of literals behind it (minisat writes them into the file that it is given second) or define-funs")
 )
 
 // Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,
@@ -174,7 +174,7 @@ func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 		return nil, ErrUnsatisfiable
 	case status == solver.Unknown:
 		return nil, ErrNoAnswer
-	case len(lits) == 0 && f.Vars > 0:
+	case f.Vars > 0 && !slices.ContainsFunc(lits, func(l solver.Lit) bool { return int(l.Var()) < f.Vars }):
 		return nil, ErrNoModel
 	}
 	return f.Decode(lits, skew)

@@ -190,7 +190,8 @@ func TestFormulaAnswers(t *testing.T) {
 		if err != nil || why != "" {
 			t.Fatal(why, err)
 		}
-		for _, answer := range []string{"s SATISFIABLE\n", "SAT\n"} {
+		for _, answer := range []string{"s SATISFIABLE\n", "SAT\n", "sat\n(model (define-fun n0 () Int 3))\n",
+			"s SATISFIABLE\nv 1000 -1001 0\n"} {
 			if _, err := q.Read(answer, 0); !errors.Is(err, want) {
 				t.Errorf("%s, %q: %v; want %v", text, answer, err, want)
 			}

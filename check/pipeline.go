@@ -116,8 +116,8 @@ func (p Pipeline) shape(q *encode.Problem) {
 }
 
 // SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order",
-// a theory of isovet's own CDCL; "auto", the better of these two by the problem's size; "lazy", a clause for each cycle
-// found; "eager", clauses for all of them; "own", that of another program. false: there is none.
+// a theory of isovet's own CDCL; "auto", the order, and after many conflicts the closure; "lazy", a clause for each
+// cycle found; "eager", clauses for all of them; "own", that of another program. false: there is none.
 func SolverFor(backend, theory string) (string, bool) {
 	if external.Is(backend) {
 		return backend, LookupSolver(backend).Theory == theory

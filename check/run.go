@@ -44,6 +44,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	if r.DecidedBy == r.Checker {
 		r.DecidedBy = ""
 	}
+	r.Settings = settled(r, o)
 	how := certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}
 	relax(ctx, c, r, o, how)
 	plain(r, how)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"isovet/encode"
+	"isovet/evidence"
 	"isovet/solver"
 )
 
@@ -100,6 +101,26 @@ func (in *Info) Unfit(p Pipeline) error {
 	return nil
 }
 
+// settled names the theory, unless it is what the default solver usually takes, and of closure and encoding what was
+// asked for.
+func settled(r *evidence.Result, o Options) string {
+	s := &r.Stats
+	var said []string
+	for _, x := range []struct {
+		name, value string
+		plain       bool
+	}{
+		{"theory", s.Theory, r.Solver == defaultSolver().Name && s.Theory == encode.TheoryOrder},
+		{SettingClosure, s.Closure, o.Pipeline.Closure == ""},
+		{SettingEncoding, s.Encoding, o.Pipeline.Encoding == ""},
+	} {
+		if x.value != "" && !x.plain {
+			said = append(said, x.name+" "+x.value)
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
 // technique is one that a pipeline does without, or takes in place of another.
 type technique struct {
 	name, about string
@@ -159,9 +180,9 @@ func TechniqueMatters(name, backend, theory string) bool {
 	t := Pipeline{Technique: name}.technique()
 	switch name {
 	case "no-propagation":
-		return backend == "cdcl" && theory == encode.TheoryClosure
+		return backend == "cdcl" && (theory == encode.TheoryClosure || theory == theoryAuto)
 	case "pk-propagation", "no-dont-cares":
-		return backend == "cdcl" && theory == encode.TheoryOrder
+		return backend == "cdcl" && (theory == encode.TheoryOrder || theory == theoryAuto)
 	}
 	return t.set == nil || backend == "cdcl"
 }

@@ -51,10 +51,10 @@ func Solvers() []Solver {
 	giniBack := func(*encode.Problem) solver.Backend { return gini.New() }
 	gopher := func(*encode.Problem) solver.Backend { return gophersat.New() }
 	return []Solver{
-		{"cdcl", "isovet's own CDCL; cdcl-closure, or cdcl-pk where that would be large: \"theory\" says which", "cdcl",
-			theoryAuto, encode.WithClosure},
+		{"cdcl", "isovet's own CDCL; cdcl-pk, and after many conflicts cdcl-closure: \"theory\" says which", "cdcl",
+			theoryAuto, encode.OrderFirst},
 		{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
-			encode.TheoryClosure, encode.OnlyClosure},
+			encode.TheoryClosure, encode.WithClosure},
 		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", encode.TheoryOrder,
 			encode.WithOrder},
 		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", encode.TheoryLazy,

@@ -16,7 +16,7 @@ import (
 )
 
 // vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice
-// goes to a solver whose theory is that closure.
+// goes to a solver whose theory keeps the graph acyclic: in the paper that closure.
 type vbox struct{}
 
 // maxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"isovet/check/oracle"
 	"isovet/check/weak"
+	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest"
@@ -65,6 +67,9 @@ func TestWeakPredicates(t *testing.T) {
 			if len(got.Sources) > 0 {
 				verdicts["with sources"]++
 			}
+			if strings.Contains(got.Note, "nobody reads from") {
+				verdicts[l.String()+" without some"]++
+			}
 			for _, a := range got.Anomalies {
 				verdicts[string(a.Kind)]++
 				named = append(named, a.Kind)
@@ -86,6 +91,79 @@ func TestWeakPredicates(t *testing.T) {
 		for _, v := range []string{" valid", " violation"} {
 			if histtest.Whole() && verdicts[l.String()+v] < 100 {
 				t.Errorf("the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
+			}
+		}
+	}
+}
+
+// TestWeakWithout: histories that a long fork or a lost update keeps from snapshot isolation are valid at causal, by
+// snapshots of all transactions but those that nobody reads from; what else is planted is judged as without snapshots.
+func TestWeakWithout(t *testing.T) {
+	verdicts := map[string]int{}
+	for _, fault := range []string{"long-fork", "lost-update", "lost-predicate-update", "causality-violation",
+		"fractured-read", "phantom-read", "missed-row"} {
+		for seed := range histtest.Long[uint64](6, 60) {
+			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 150, Keys: 200,
+				Sessions: 8, Fault: fault, Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
+				want, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+				if err != nil {
+					t.Fatal(err)
+				}
+				usual := setBound(&fewVersions, 1)
+				got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+				usual()
+				if err != nil || got.Verdict != want.Verdict || want.Verdict == evidence.Unknown {
+					t.Fatalf("%s, seed %d, %s: %v, %s (%s), not %s (%s)", fault, seed, l, err, got.Verdict, got.Reason,
+						want.Verdict, want.Reason)
+				}
+				verdicts[fault+" "+got.Verdict.String()]++
+				if strings.Contains(got.Note, "nobody reads from") {
+					verdicts[fault+" without some"]++
+				}
+			}
+		}
+	}
+	t.Log(verdicts)
+	for _, fault := range []string{"long-fork", "lost-update"} {
+		if n := verdicts[fault+" without some"]; 2*n < verdicts[fault+" valid"] || n == 0 {
+			t.Errorf("%s: %d of %d without some", fault, n, verdicts[fault+" valid"])
+		}
+	}
+}
+
+// TestWeakWithoutDuplicates: a row that a predicate operation read, and that several may have written, is no version
+// that it missed, whoever wrote it.
+func TestWeakWithoutDuplicates(t *testing.T) {
+	defer setBound(&fewVersions, 1)()
+	for _, text := range []string{
+		`init: w(k00,{"v":null,"w":3}) | ` +
+			`s1: r(k00,{"v":null,"w":3}) pw{"w":{"!=":2}}[k00={"v":null,"w":3}->{"v":null,"w":3}] ` +
+			`w(k00,{"v":null,"w":3}) ` +
+			`pw{"and":[{"v":{">=":2}},{"v":{"<=":3}}]}[k00={"v":null,"w":3}->{"v":0,"w":"3"}] | ` +
+			`s0: pw{"not":{"v":{">=":0}}}[k00={"v":null,"w":3}->{"v":null,"w":3}] r(k00,{"v":null,"w":3}) | ` +
+			`s1: pr{"w":{">":3}}[] pr{"v":{">":0}}[k00={"v":null,"w":3}] | ` +
+			`s1: pw{"w":{"in":[3,2]}}[k00={"v":null,"w":3}->{"v":null,"w":3}] pr{"w":{"=":0}}[] ` +
+			`pr{"or":[{"and":[{"v":{">":2}},{"v":{"<":3}}]},{"v":{"<":0}}]}[k00={"v":null,"w":3}]`,
+		`init=0: s1/0: w(k00,1) pw{"":{"<=":0}}[k01=0->3] pw{"and":[{"":{">=":5}},{"":{">=":4}}]}[] w(k00,0) | ` +
+			`s1/1: | s0/2: r(k01,3) pw{"":{"<":3}}[] | s3/3: r(k00,_) r(k01,3) w(k00,10) | ` +
+			`s4/4: w(k00,_) r(k01,3) ` +
+			`pr{"or":[{"not":{"":{"=":6}}},{"and":[{"":{"!=":1}},{"and":[{"":{">=":12}},{"":{"<":4}}]}]}]}[k01=3] | ` +
+			`s0/5: pw{"":{"!=":4}}[k01=3->13] | s3/6: pr{"and":[{"":{">=":15}},{"":{"<=":4}}]}[] pw{"":{"<":4}}[] | ` +
+			`s4/7: pw{"or":[{"":{"!=":14}},{"":{"<":11}}]}[k01=13->0] w(k00,_) pw{"":{">=":0}}[k01=0->0] ` +
+			`pw{"and":[{"":{">=":6}},{"":{"<=":10}}]}[]`,
+	} {
+		h, err := notation.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
+			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+			if err != nil || got.Verdict != evidence.Holds {
+				t.Errorf("%s: %v, %+v; expected valid\n%s", l, err, got, text)
 			}
 		}
 	}

@@ -141,6 +141,8 @@ const (
 	TheoryLazy    = "lazy"    // a clause for each cycle found in a model
 	TheoryEager   = "eager"   // clauses for all cycles beforehand
 	TheoryOwn     = "own"     // another program's
+
+	TheoryBoth = "order+closure" // the order, and after many conflicts the closure: see OrderFirst
 )
 
 // Stats counts a solver's work.
@@ -152,7 +154,7 @@ type Stats struct {
 	Rounds                                     int
 }
 
-// chosen collects the edges that a model puts into the graph, without repeating one.
+// chosen collects the edges that a model puts into the graph, once for each guard.
 func (q *Problem) chosen(value func(solver.Var) bool) []polygraph.Edge {
 	var out []polygraph.Edge
 	for _, g := range q.Guards {

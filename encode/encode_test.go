@@ -6,8 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/datasets"
 	"isovet/encode"
 	"isovet/history"
+	"isovet/internal/bounds"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -22,9 +24,13 @@ import (
 // ways are all ways to solve a problem.
 func ways() map[string]func(context.Context, *encode.Problem) encode.Answer {
 	out := map[string]func(context.Context, *encode.Problem) encode.Answer{
-		"closure": encode.OnlyClosure,
-		"auto":    encode.WithClosure,
-		"order":   encode.WithOrder,
+		"closure": encode.WithClosure,
+		"auto":    encode.OrderFirst,
+		"soon": func(ctx context.Context, q *encode.Problem) encode.Answer {
+			defer bounds.Set("encode.turnConflicts", 1)()
+			return encode.OrderFirst(ctx, q)
+		},
+		"order": encode.WithOrder,
 	}
 	for name, back := range map[string]func() solver.Backend{
 		"cdcl":      func() solver.Backend { return solver.New(solver.Options{}) },
@@ -106,7 +112,7 @@ type ends struct{ from, to int32 }
 // one side of each choice and leave the graph acyclic; the cycles of a refutation are cycles, and forbid every
 // assignment.
 func TestEveryWay(t *testing.T) {
-	yes, no, n := 0, 0, 0
+	yes, no, n, turned := 0, 0, 0, 0
 	histtest.Each(t, 4500, func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Unknown: seed%3 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -149,6 +155,9 @@ func TestEveryWay(t *testing.T) {
 					continue
 				}
 				a := solve(context.Background(), q)
+				if a.Stats.Theory == encode.TheoryBoth {
+					turned++
+				}
 				at := fmt.Sprintf("seed %d, %s, %s, %s", seed, l, enc.Name, name)
 				if a.Status != want {
 					t.Fatalf("%s: %v; want %v\n%s", at, a.Status, want, notation.Format(h))
@@ -161,8 +170,8 @@ func TestEveryWay(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (yes < 200 || no < 60 || n < 1200) {
-		t.Errorf("%d satisfiable, %d not, of %d", yes, no, n)
+	if histtest.Whole() && (yes < 200 || no < 60 || n < 1200 || turned < 200) {
+		t.Errorf("%d satisfiable, %d not, of %d; %d times the closure after the order", yes, no, n, turned)
 	}
 }
 
@@ -237,6 +246,28 @@ func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.
 		if !forbidden {
 			t.Fatalf("%s: no cycle forbids assignment %b", at, way)
 		}
+	}
+}
+
+// TestObeyedIsNotDecided: where choices stand in variables of their own and their edges in others, the order decides
+// only what it does not obey, as where they are one, and not each of 10,000 choices anew after each conflict.
+func TestObeyedIsNotDecided(t *testing.T) {
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Keys: 200, Txns: 500,
+		Times: datasets.NoTimes, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
+	p.AllPairs()
+	for _, enc := range []func(*polygraph.Polygraph) *encode.Problem{encode.Vbox, encode.Cobra} {
+		q := enc(p)
+		a := encode.WithOrder(t.Context(), q)
+		if a.Status != solver.Sat || a.Stats.Conflicts < 1000 ||
+			a.Stats.Decisions > 100*a.Stats.Conflicts {
+			t.Errorf("%d variables: %v, %d conflicts, %d decisions, %d choices", q.Vars, a.Status, a.Stats.Conflicts,
+				a.Stats.Decisions, len(p.Choices))
+		}
+		checkModel(t, "contended", p, a.Edges)
 	}
 }
 

@@ -212,6 +212,9 @@ type Result struct {
 	// DecidedBy is the checker that this answer, verdict or proof, is from, where Checker asked another; else "".
 	DecidedBy string
 	Solver    string // "" where none was used
+	// Settings are what the checker's text names of how it was decided beside the solver: the theory, unless it is
+	// the default's usual one, and the closure and the encoding if they were asked for; "" where there is nothing.
+	Settings string
 
 	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself
 	// only. At the serializable levels: the committed transactions, and those of unknown outcome that count as

@@ -47,6 +47,9 @@ type Options struct {
 	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve; Solve then
 	// returns Unknown.
 	ConflictBudget int64
+	// Enough, if not nil, is asked after each conflict, with how many there have been in the solver's life; where it
+	// returns true, Solve returns Unknown.
+	Enough func(conflicts int64) bool
 	// MaxArena bounds the words of 4 bytes that clauses of three and more literals take, up to 2^30, the default; see
 	// [Solver.Exhausted].
 	MaxArena int

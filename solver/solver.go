@@ -11,8 +11,10 @@ type Solver struct {
 	opts  Options
 	stats Stats
 
-	ok        bool // false: unsatisfiable without assumptions
-	exhausted bool // the arena is full: no answer any more
+	ok        bool            // false: unsatisfiable without assumptions
+	exhausted bool            // the arena is full: no answer any more
+	done      <-chan struct{} // ends the present Solve
+	cut       bool            // fixpoint found that it has ended
 
 	// The assignment; see doc.go.
 	vals     []int8
@@ -211,8 +213,9 @@ func (s *Solver) learnEmpty() {
 }
 
 // Solve looks for a model of the clauses that the theory accepts and in which the assumptions are true. It returns
-// Unknown if ctx ended, which is looked at once a conflict and once every 16 decisions, if the conflict budget was used
-// up, or if the solver is exhausted. What was learned is kept for the next call.
+// Unknown if ctx ended, which is looked at once a conflict, once every 16 decisions and once for each reason that a
+// proof asks for at level 0, if the conflict budget was used up or Options.Enough said so, or if the solver is
+// exhausted. What was learned is kept for the next call.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	s.model = s.model[:0]
 	s.failed = s.failed[:0]
@@ -223,7 +226,8 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 		return Unknown
 	}
 	s.assume = append(s.assume[:0], assumptions...)
-	status := s.search(ctx.Done())
+	s.done, s.cut = ctx.Done(), false
+	status := s.search(s.done)
 	s.backtrack(0)
 	if status != Sat {
 		s.model = s.model[:0]
@@ -265,10 +269,14 @@ func (s *Solver) search(done <-chan struct{}) Status {
 				return Unsat
 			}
 			s.learn(c)
-			if s.exhausted || s.stats.Conflicts >= budget || ended(done) {
+			if s.exhausted || s.stats.Conflicts >= budget || ended(done) ||
+				s.opts.Enough != nil && s.opts.Enough(s.stats.Conflicts) {
 				return Unknown
 			}
 			continue
+		}
+		if s.cut {
+			return Unknown
 		}
 		if !s.opts.NoRestarts && s.restart.due(s.stats.Conflicts) && len(s.trailLim) > len(s.assume) {
 			s.stats.Restarts++

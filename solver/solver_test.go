@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"isovet/internal/histtest/randtest"
 	"isovet/internal/solvertest/proof"
@@ -447,40 +446,6 @@ func TestEdgeCases(t *testing.T) {
 	}
 	if s.AddClause() || s.Solve(ctx) != solver.Unsat || len(s.Failed()) != 0 || s.AddClause(solver.Pos(w)) {
 		t.Fatal("the empty clause leaves a model")
-	}
-}
-
-func TestStops(t *testing.T) {
-	hard := pigeonhole(13)
-	for name, b := range map[string]solver.Backend{
-		"ours": solver.New(solver.Options{}), "gini": gini.New(), "gophersat": gophersat.New(),
-	} {
-		load(b, hard)
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
-		begin := time.Now()
-		if got := b.Solve(ctx); got != solver.Unknown {
-			t.Errorf("%s: %v at the deadline", name, got)
-		}
-		if d := time.Since(begin); d > 5*time.Second {
-			t.Errorf("%s: took %v to stop", name, d)
-		}
-		cancel()
-		if got := b.Solve(ctx); got != solver.Unknown {
-			t.Errorf("%s: %v after the deadline", name, got)
-		}
-	}
-	s := solver.New(solver.Options{ConflictBudget: 100})
-	load(s, hard)
-	for i := int64(1); i <= 3; i++ {
-		if got := s.Solve(context.Background()); got != solver.Unknown || s.Stats().Conflicts != 100*i {
-			t.Fatalf("%v after %d conflicts with a budget of 100, call %d", got, s.Stats().Conflicts, i)
-		}
-	}
-	// The solver is still good for an easier question.
-	easy := hard.clauses[0][0]
-	s.AddClause(easy)
-	if got := s.Solve(context.Background(), easy.Not()); got != solver.Unsat {
-		t.Fatalf("%v after the budget ran out", got)
 	}
 }
 

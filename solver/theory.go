@@ -30,7 +30,8 @@ type Theory interface {
 
 	// Propagate returns literals that follow from the assignments told so far. It is called when
 	// clauses and Assign are at a fixpoint, and again until nothing new comes. Literals already
-	// true are ignored; one that is false is a conflict, explained by Explain at once.
+	// true are ignored; one that is false is a conflict, explained by Explain at once. Where Solve ends meanwhile, some
+	// may be forgotten: the theory must refuse their negations, by Assign or FinalCheck, all the same.
 	Propagate() []Lit
 
 	// Explain returns the reason of a literal that Propagate returned: a clause that the theory
@@ -144,6 +145,10 @@ func (s *Solver) fixpoint() []Lit {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
 			if len(s.trailLim) == 0 && s.opts.Proof != nil {
+				if ended(s.done) { // each reason may be a long search; what is left untold is found as a conflict
+					s.cut = true
+					return nil
+				}
 				s.stats.TheoryReasons++
 				s.opts.Proof.Lemma(s.theory.Explain(l))
 			}

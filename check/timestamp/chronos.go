@@ -19,6 +19,9 @@ type Options struct {
 	ReadOnlyAtStart bool
 	// Share is Aion's alone.
 	Share Share
+	// After, if set, is called by Chronos after each Every transactions: measurements call the collector there.
+	After func()
+	Every int
 }
 
 // Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The
@@ -111,9 +114,14 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	if o.Level.Sessions() {
 		s.session(l)
 	}
+	pause, step := o.pauses(len(l.moments))
 	for i, m := range l.moments {
 		if i&0xffff == 0xffff && ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if i == pause {
+			o.After()
+			pause += step
 		}
 		t := m >> 1
 		switch {
@@ -137,6 +145,18 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	s.out.w, s.out.Begin = s.w, l.begin
 	s.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}
 	return &s.out, nil
+}
+
+// pauses are before which of so many moments After is called first, and after how many more each time.
+func (o Options) pauses(moments int) (first, step int) {
+	if o.After == nil || o.Every <= 0 {
+		return moments, 0
+	}
+	step = min(o.Every, moments) // a moment a transaction, or its start and its commit
+	if !o.Level.Serial() {
+		step *= 2
+	}
+	return step, step
 }
 
 func (r *Report) add(v Violation) { r.Violations = append(r.Violations, v) }

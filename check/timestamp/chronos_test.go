@@ -94,6 +94,37 @@ func TestChronosIsNaive(t *testing.T) {
 	}
 }
 
+// TestChronosAfter: After is called after each so many transactions, and changes nothing.
+func TestChronosAfter(t *testing.T) {
+	for seed := range uint64(50) {
+		h := random.Stamped(seed, random.StampedOptions{Ties: true})
+		for _, o := range allOptions() {
+			plain, err := Chronos(t.Context(), h, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for every := 1; every <= h.NumTxns()+1; every++ {
+				called := 0
+				o.Every, o.After = every, func() { called++ }
+				r, err := Chronos(t.Context(), h, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				moments := len(r.Order)
+				if !o.Level.Serial() {
+					moments /= 2
+				}
+				if want := max(moments-1, 0) / every; called < want || called > want+1 {
+					t.Fatalf("seed %d, %s, every %d of %d: called %d times", seed, o.Level, every, moments, called)
+				}
+				if !slices.Equal(r.Violations, plain.Violations) {
+					t.Fatalf("seed %d, %s: other violations", seed, o.Level)
+				}
+			}
+		}
+	}
+}
+
 // TestChronosBackwards: errata C5. A transaction that commits before it starts is reported, and disturbs no other.
 func TestChronosBackwards(t *testing.T) {
 	h := stampedHistory(t, [][2]int64{{3, 5}, {6, 7}, {8, 9}}, func(b *history.Builder,

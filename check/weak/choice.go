@@ -107,6 +107,10 @@ func (x *choice) encode() {
 	x.ambAt = make([]int32, len(v.RW))
 	x.picked = make([]uint32, len(v.Amb))
 	hint := newChecker(x.ctx, v, x.level, x.o).hint()
+	begin := hint
+	if x.o.Guess != nil {
+		begin = x.o.Guess.Begin
+	}
 	for i, r := range v.Amb {
 		x.ambAt[r] = int32(i) + 1
 		t := v.Reader(r)
@@ -115,7 +119,7 @@ func (x *choice) encode() {
 			some = append(some, x.counts[t].Not())
 		}
 		lo, hi := v.CandOff[i], v.CandOff[i+1]
-		best := x.favourite(hint, t, v.Cand[lo:hi])
+		best := x.favourite(hint, begin[t], v.Cand[lo:hi])
 		for j := lo; j < hi; j++ {
 			given := some[:0:0]
 			if x.counts[t] != solver.LitUndef {
@@ -147,14 +151,14 @@ func (x *choice) clause(c []solver.Lit) {
 	x.s.AddClause(c...)
 }
 
-// favourite is the place of the latest writer before the reader, as far as is guessed; of the first one, if none is
-// before it.
-func (x *choice) favourite(hint []int64, t uint32, writers []uint32) int {
+// favourite is the place of the latest writer before the reader began, as far as is guessed; of the first one, if none
+// is before it.
+func (x *choice) favourite(hint []int64, begin int64, writers []uint32) int {
 	best, latest := 0, int64(math.MinInt64)
 	for i, w := range writers {
 		at := latest + 1 // the initial version, if nothing better came yet
 		if u := x.v.WTxn[w]; u != none {
-			if at = hint[u]; at >= hint[t] {
+			if at = hint[u]; at >= begin {
 				continue
 			}
 		} else if i > 0 {

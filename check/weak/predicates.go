@@ -33,6 +33,7 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	if o.Work <= 0 {
 		x.work = math.MaxInt
 	}
+	x.told(o.Seen)
 	sum := Answer{}
 	for {
 		seen := v
@@ -79,6 +80,35 @@ type seeker struct {
 
 	known, wrote, matched, tried []uint32 // key → 1 + transaction that read, or wrote it; 1 + operation
 	from                         []uint32 // transaction → 1 + the one that read from it last
+}
+
+// told makes sights of what predicate operations saw of keys that they do not read.
+func (x *seeker) told(sources []evidence.Source) {
+	v, reader := x.v, none
+	for _, s := range sources { // a transaction's stand together
+		switch v.H.Ops.Kind[s.Op] {
+		case history.PredRead, history.PredWrite:
+		default:
+			continue // a read, which has its writers
+		}
+		t := v.H.TxnOf(s.Op)
+		if t != reader {
+			reader = t
+			for _, k := range v.RKey[v.ROff[t]:v.ROff[t+1]] {
+				x.known[k] = t + 1
+			}
+		}
+		if s.Writer == none || x.known[s.Key] == t+1 {
+			continue // a read by a predicate operation, likewise
+		}
+		ops := openAt(v, t, s.Key)
+		for w := v.WOff[s.Writer]; w < v.WOff[s.Writer+1] && len(ops) > 0; w++ {
+			if v.WKey[w] == s.Key {
+				x.sights = append(x.sights, prepass.Sight{Txn: t, Key: s.Key, Op: ops[0].op, From: []uint32{w}})
+				break
+			}
+		}
+	}
 }
 
 // look goes through a commit order and adds sights; impossible is about an operation that no version explains.

@@ -21,8 +21,25 @@ var maxClocks = 1 << 27
 //
 // Cost: transactions × sessions, and sessions × log of sessions for each transaction with a predicate operation.
 func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source, bool) {
+	return seen(ctx, &snapshots{v: v}, events, sources)
+}
+
+// Current is Seen where each version that is told was the current one, and of a key that its reader is told of once:
+// for Options.Seen. What cannot be told so is left out. Cost: Seen's.
+func Current(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source,
+	bool) {
+	n := v.H.NumKeys()
+	s := &snapshots{v: v, current: make([]uint32, n), told: make([]uint32, n)}
+	for k := range s.current {
+		s.current[k] = none
+	}
+	return seen(ctx, s, events, sources)
+}
+
+func seen(ctx context.Context, s *snapshots, events []uint32, sources []evidence.Source) ([]evidence.Source, bool) {
+	v := s.v
 	h := v.H
-	s := &snapshots{v: v, chain: make([]int32, h.NumTxns()), row: make([]int32, h.NumTxns())}
+	s.chain, s.row = make([]int32, h.NumTxns()), make([]int32, h.NumTxns())
 	s.chains()
 	takes := len(events) / 2
 	if s.n == 0 || takes > maxClocks/s.n {
@@ -51,6 +68,11 @@ func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evide
 		if c := s.chain[t]; v.WOff[t] < v.WOff[t+1] {
 			s.last[c] = top{txn: t, at: s.commits, writes: true}
 		}
+		if s.current != nil {
+			for _, k := range v.WKey[v.WOff[t]:v.WOff[t+1]] {
+				s.current[k] = t
+			}
+		}
 		s.clock(t)[s.chain[t]] = s.commits
 	}
 	return sources, true
@@ -75,6 +97,8 @@ type snapshots struct {
 	last    []top
 	commits int32
 	order   []int32
+	// Of Current: key → who wrote its current version, and 1 + the transaction that reads it or is told of it.
+	current, told []uint32
 }
 
 func (s *snapshots) chains() {
@@ -131,6 +155,9 @@ func (s *snapshots) begin(t uint32, named map[[2]uint32]uint32) (saw []evidence.
 				return nil, false
 			}
 		}
+		if s.told != nil {
+			s.told[v.RKey[r]] = t + 1
+		}
 		if u != none && u != v.H.Init {
 			s.join(now, u)
 		}
@@ -151,6 +178,9 @@ func (s *snapshots) begin(t uint32, named map[[2]uint32]uint32) (saw []evidence.
 			continue
 		}
 		source, ok := s.source(t, l.txn)
+		if !ok && s.current != nil {
+			continue
+		}
 		if !ok {
 			return nil, false
 		}
@@ -166,9 +196,14 @@ func (s *snapshots) source(t, u uint32) (evidence.Source, bool) {
 	for i := v.POff[t]; i < v.POff[t+1]; i++ {
 		op := v.POp[i]
 		for w := v.WOff[u]; w < v.WOff[u+1]; w++ {
-			if k := v.WKey[w]; blind(v.H, op, k) {
-				return evidence.Source{Op: op, Key: k, Writer: u}, true
+			k := v.WKey[w]
+			if s.current != nil && (s.current[k] != u || s.told[k] == t+1) || !blind(v.H, op, k) {
+				continue
 			}
+			if s.told != nil {
+				s.told[k] = t + 1
+			}
+			return evidence.Source{Op: op, Key: k, Writer: u}, true
 		}
 	}
 	return evidence.Source{}, false

@@ -89,6 +89,16 @@ type Options struct {
 	Work int
 	// Known, if set, are orders of versions that the commit order has to keep.
 	Known Known
+	// Seen, if set, is what predicate operations saw, as Current tells it, above read-committed: Holds is of the whole
+	// then, Violated is not.
+	Seen []evidence.Source
+	// Guess, if set, stands in for client times: it decides what is tried first, and nothing else.
+	Guess *Guess
+}
+
+// Guess is when transactions began and committed, as places in one order of both.
+type Guess struct {
+	Begin, Commit []int64
 }
 
 // Known is the order of the versions of some keys: of each, those that were read and then, in any order, the others.
@@ -262,6 +272,9 @@ func (c *checker) graph() *graph.CSR {
 // where that goes from session to session as they come; else its place in its session. A wrong one costs time, never
 // the answer.
 func (c *checker) hint() []int64 {
+	if c.o.Guess != nil {
+		return c.o.Guess.Commit
+	}
 	h := c.h
 	hint := make([]int64, c.n)
 	timed := true

@@ -7,6 +7,7 @@ package hard
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"isovet/datasets"
@@ -22,6 +23,8 @@ type Instance struct {
 	Valid, Violates bool
 	spec            datasets.Spec
 	formula         func(size int, seed uint64) Formula
+	unit            string // what size counts, where there is a formula
+	sizes           func(n float64) (vars, literals float64)
 	size            int
 	mini            bool // as mini-transactions
 }
@@ -33,6 +36,9 @@ func Instances() []Instance {
 			return RandomFormula(seed, vars, (vars*426+50)/100, planted)
 		}
 	}
+	variables := func(n float64) (float64, float64) { return n, 3 * math.Floor((n*426+50)/100) }
+	holes := func(n float64) (float64, float64) { return n * (n + 1), n * (n + 1) * (n + 1) }
+	elements := func(n float64) (float64, float64) { return n * (n - 1) / 2, n * (n - 1) * (n - 1) }
 	return []Instance{
 		{Name: "contended", About: "blind writes on few keys, little session order, no times", Valid: true, size: 20000,
 			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
@@ -41,21 +47,23 @@ func Instances() []Instance {
 			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
 				NoAborted: true, Fault: "long-fork"}},
 		{Name: "3sat", About: "random 3-SAT at 4.26 clauses a variable, as a history", size: 20,
-			formula: threeSAT(false)},
+			formula: threeSAT(false), unit: "variables", sizes: variables},
 		{Name: "3sat-satisfiable", About: "random 3-SAT at 4.26 with a hidden solution", Valid: true, size: 20,
-			formula: threeSAT(true)},
+			formula: threeSAT(true), unit: "variables", sizes: variables},
 		{Name: "pigeonhole", About: "size+1 pigeons in size holes: refutations are long", Violates: true, size: 4,
-			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }},
+			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }, unit: "holes", sizes: holes},
 		{Name: "order", About: "size elements in a total order without a first one: refutations are long",
-			Violates: true, size: 4, formula: func(n int, _ uint64) Formula { return noFirst(n) }},
+			Violates: true, size: 4, formula: func(n int, _ uint64) Formula { return noFirst(n) },
+			unit: "elements", sizes: elements},
 		{Name: "mini-3sat", About: "random 3-SAT at 4.26 as mini-transactions without unique values, all concurrent: " +
 			"serializable, strict and snapshot isolation alike iff satisfiable", size: 20, formula: threeSAT(false),
-			mini: true},
+			unit: "variables", sizes: variables, mini: true},
 		{Name: "mini-3sat-satisfiable", About: "the same, of a formula with a hidden solution",
-			Level: level.StrictSerializable, Valid: true, size: 20, formula: threeSAT(true), mini: true},
+			Level: level.StrictSerializable, Valid: true, size: 20, formula: threeSAT(true),
+			unit: "variables", sizes: variables, mini: true},
 		{Name: "mini-pigeonhole", About: "size+1 pigeons in size holes as mini-transactions: refutations are long",
 			Level: level.SnapshotIsolation, Violates: true, size: 3, mini: true,
-			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }},
+			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }, unit: "holes", sizes: holes},
 		{Name: "duplicates", About: "blind writes of three values a key, no times: a read has many possible writers",
 			Valid: true, size: 60,
 			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Sessions: 20, Keys: 20, Values: 3,
@@ -122,6 +130,23 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 	spec := in.spec
 	spec.Txns, spec.Seed = size, seed
 	return datasets.Generate(ctx, spec)
+}
+
+// Txns is how many transactions an instance of a size has, as Build takes it, and what the size counts: "variables",
+// "holes" or "elements" of a formula, or "transactions".
+func (in *Instance) Txns(size int) (txns float64, unit string) {
+	if size == 0 {
+		size = in.size
+	}
+	if in.formula == nil {
+		return float64(size), "transactions"
+	}
+	vars, literals := in.sizes(float64(size))
+	txns = 2*vars + 5*literals
+	if in.mini {
+		txns *= 2
+	}
+	return txns, in.unit
 }
 
 // pigeonhole says that holes+1 pigeons sit in so many holes, no two in one: unsatisfiable.

@@ -208,3 +208,21 @@ func committed(h *history.History) []uint32 {
 	slices.SortFunc(out, func(a, b uint32) int { return cmp.Compare(h.CommitTS(a), h.CommitTS(b)) })
 	return out
 }
+
+// TestTxns: the number of transactions is known before they are made.
+func TestTxns(t *testing.T) {
+	for _, in := range Instances() {
+		if in.formula == nil {
+			continue
+		}
+		for _, size := range []int{0, 3, 5, 8} {
+			h, err := in.Build(t.Context(), size, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, unit := in.Txns(size); n != float64(h.NumTxns()) || unit == "" {
+				t.Errorf("%s of size %d: %.0f transactions of %q; it has %d", in.Name, size, n, unit, h.NumTxns())
+			}
+		}
+	}
+}

@@ -18,6 +18,9 @@ type PKOptions struct {
 	NoDontCares bool
 	// Phases completes an open variable of which the order obeys both sides by its phase.
 	Phases bool
+	// Positive are the variables that are completed as true where the order obeys their edges, as is right for those
+	// that the clauses want true if anything; nil: none.
+	Positive []bool
 }
 
 // PK keeps guarded edges acyclic by a topological order.
@@ -96,13 +99,14 @@ func (t *PK) bad(v solver.Var) bool {
 	return t.back[solver.Pos(v)] > 0 && t.back[solver.Neg(v)] > 0
 }
 
-// Complete gives an open variable a side that the order obeys: the negative one if it can, or with Phases, the one that
-// the solver would try first. See solver.Completer.
+// Complete gives an open variable a side that the order obeys: the negative one if it can, unless the variable is one
+// of Positive, or with Phases, the one that the solver would try first. See solver.Completer.
 func (t *PK) Complete(v solver.Var) bool {
 	if t.back[solver.Neg(v)] > 0 {
 		return true
 	}
-	return t.opts.Phases && t.back[solver.Pos(v)] == 0 && t.s.Phase(v)
+	return t.back[solver.Pos(v)] == 0 &&
+		(t.opts.Phases && t.s.Phase(v) || int(v) < len(t.opts.Positive) && t.opts.Positive[v])
 }
 
 // Arrange has the nodes stand in another order, between calls of Solve. All known edges, and the edges of literals that

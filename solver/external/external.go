@@ -110,6 +110,13 @@ func Parse(name string) (*Program, error) {
 	}
 	var err error
 	if p.Path, err = exec.LookPath(words[0]); err != nil {
+		if st, err := os.Stat(words[0]); err == nil && filepath.Base(words[0]) != words[0] {
+			what := "a file that may not be executed"
+			if st.IsDir() {
+				what = "a folder"
+			}
+			return nil, fmt.Errorf("solver %q: %s is %s; expected a program", name, words[0], what)
+		}
 		return nil, fmt.Errorf("solver %q: %w: %s", name, ErrNotFound, words[0])
 	}
 	if p.Path, err = filepath.Abs(p.Path); err != nil {
@@ -188,7 +195,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		}
 		// That there is no model after unsat makes some programs end with 1.
 		if exit = e.ExitCode(); exit != 10 && exit != 20 && (p.Format != SMT || exit != 1) {
-			return model{}, fmt.Errorf("%s: %w%s", p.Name, ran, lastLine(stderr.String()+stdout.String()))
+			return model{}, fmt.Errorf("%s: %w%s", p.Name, ran, LastLine(stderr.String()+stdout.String()))
 		}
 	}
 	text := stdout.String()
@@ -210,7 +217,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		case 20:
 			m.status = solver.Unsat
 		default:
-			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE%s", p.Name, lastLine(text))
+			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE%s", p.Name, LastLine(text))
 		}
 	}
 	return m, nil
@@ -292,9 +299,9 @@ func (m *model) values(p *Program, vars int, clauses [][]solver.Lit) ([]bool, er
 	return value, nil
 }
 
-// lastLine is what a text ends with, behind a colon; "" if there is nothing. It goes into an error: what a terminal
+// LastLine is what a text ends with, behind a colon; "" if there is nothing. It goes into an error: what a terminal
 // would take for a command is quoted, and the rest of a long line left out.
-func lastLine(text string) string {
+func LastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
 	if last == "" {

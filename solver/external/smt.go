@@ -55,10 +55,10 @@ func parseSMT(text string) (model, error) {
 		case "unsat":
 			return model{status: solver.Unsat}, nil
 		case "unknown":
-			return model{}, fmt.Errorf("it says unknown%s", lastLine(text))
+			return model{}, fmt.Errorf("it says unknown%s", LastLine(text))
 		}
 	}
-	return model{}, fmt.Errorf("it says neither sat nor unsat%s", lastLine(text))
+	return model{}, fmt.Errorf("it says neither sat nor unsat%s", LastLine(text))
 }
 
 // definitions reads (define-fun v3 () Bool true), however it is broken into lines.

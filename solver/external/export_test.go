@@ -1,4 +1,0 @@
-package external
-
-// LastLine is lastLine for the tests.
-var LastLine = lastLine

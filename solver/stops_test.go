@@ -1,0 +1,109 @@
+package solver_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"isovet/internal/solvertest/proof"
+	"isovet/solver"
+	"isovet/solver/gini"
+	"isovet/solver/gophersat"
+)
+
+func TestStops(t *testing.T) {
+	hard := pigeonhole(13)
+	for name, b := range map[string]solver.Backend{
+		"ours": solver.New(solver.Options{}), "gini": gini.New(), "gophersat": gophersat.New(),
+	} {
+		load(b, hard)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
+		begin := time.Now()
+		if got := b.Solve(ctx); got != solver.Unknown {
+			t.Errorf("%s: %v at the deadline", name, got)
+		}
+		if d := time.Since(begin); d > 5*time.Second {
+			t.Errorf("%s: took %v to stop", name, d)
+		}
+		cancel()
+		if got := b.Solve(ctx); got != solver.Unknown {
+			t.Errorf("%s: %v after the deadline", name, got)
+		}
+	}
+	s := solver.New(solver.Options{ConflictBudget: 100})
+	load(s, hard)
+	for i := int64(1); i <= 3; i++ {
+		if got := s.Solve(context.Background()); got != solver.Unknown || s.Stats().Conflicts != 100*i {
+			t.Fatalf("%v after %d conflicts with a budget of 100, call %d", got, s.Stats().Conflicts, i)
+		}
+	}
+	enough := solver.New(solver.Options{Enough: func(conflicts int64) bool { return conflicts%150 == 0 }})
+	load(enough, hard)
+	for i := int64(1); i <= 3; i++ {
+		if got := enough.Solve(context.Background()); got != solver.Unknown || enough.Stats().Conflicts != 150*i {
+			t.Fatalf("%v after %d conflicts where each 150th is enough, call %d", got, enough.Stats().Conflicts, i)
+		}
+	}
+	// The solver is still good for an easier question.
+	easy := hard.clauses[0][0]
+	s.AddClause(easy)
+	if got := s.Solve(context.Background(), easy.Not()); got != solver.Unsat {
+		t.Fatalf("%v after the budget ran out", got)
+	}
+}
+
+// allTrue is a theory that wants all variables true, and says so of all of them at once; asked why for the stop-th time
+// it ends the search.
+type allTrue struct {
+	solver.TheoryBase
+	n, asked, stop int
+	end            func()
+}
+
+func (a *allTrue) Assign(l solver.Lit) []solver.Lit {
+	if l.IsNeg() {
+		return []solver.Lit{l.Not()}
+	}
+	return nil
+}
+
+func (a *allTrue) Propagate() (out []solver.Lit) {
+	if a.asked == 0 { // once only: what is forgotten is refused by Assign
+		for v := range a.n {
+			out = append(out, solver.Pos(solver.Var(v)))
+		}
+	}
+	return out
+}
+
+func (a *allTrue) Explain(l solver.Lit) []solver.Lit {
+	if a.asked++; a.asked == a.stop {
+		a.end()
+	}
+	return []solver.Lit{l}
+}
+
+// TestStopsWhileExplaining: where a proof wants the reason of each of many literals, a search that has ended asks for
+// no more of them, and can be gone on with.
+func TestStopsWhileExplaining(t *testing.T) {
+	const n, stop = 1000, 7
+	s := solver.New(solver.Options{Proof: &proof.Checker{}})
+	s.NewVars(n)
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &allTrue{n: n, stop: stop, end: cancel}
+	s.SetTheory(a)
+	for v := range n {
+		s.Observe(solver.Var(v))
+	}
+	if got := s.Solve(ctx); got != solver.Unknown || a.asked != stop {
+		t.Fatalf("%v after %d reasons, ended by the %dth", got, a.asked, stop)
+	}
+	if got := s.Solve(t.Context()); got != solver.Sat {
+		t.Fatalf("%v when it goes on", got)
+	}
+	for v := range n {
+		if !s.Value(solver.Var(v)) {
+			t.Fatalf("variable %d is false", v)
+		}
+	}
+}
