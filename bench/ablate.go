@@ -53,14 +53,19 @@ func (c Cell) String() string {
 
 // encoding names the encoding with its clauses, and the technique that is left out.
 func (c Cell) encoding() string {
-	s := c.Encoding
-	if c.AtMostOne != "" {
-		s += " at-most-one"
-	}
+	s := c.clauses()
 	if c.Technique != "" {
 		s += " " + c.Technique
 	}
 	return s
+}
+
+// clauses names the encoding with its clauses.
+func (c Cell) clauses() string {
+	if c.AtMostOne != "" {
+		return c.Encoding + " at-most-one"
+	}
+	return c.Encoding
 }
 
 // axes are the choices in the order of Cell's fields.
@@ -326,23 +331,27 @@ func WriteAblationJSON(w io.Writer, rows []AblateRow) error {
 	return err
 }
 
-// WriteAblationCSV writes the rows with the names of the JSON fields as header.
+// WriteAblationCSV writes the rows with the names of the JSON fields as header. A generated history is named by its
+// workload and variant, as in tidy data.
 func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
 	c := csv.NewWriter(w)
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	lines := [][]string{{"workload", "variant", "history", "txns", "level", "closure", "pruning", "encoding", "theory",
 		"phase", "solver", "verdict", "reason",
 		"check_ms", "check_ms_min", "check_ms_max", "closure_ms", "pruning_ms", "encoding_ms", "solving_ms", "peak_mb",
-		"constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat"}}
+		"constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat",
+		"technique"}}
 	for i := range rows {
 		r := &rows[i]
 		s := r.Stages
-		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(),
-			r.Cell.Closure, r.Pruning, r.encoding(), r.Cell.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
+		lines = append(lines, []string{r.Workload, r.Variant, r.source().Name(), strconv.Itoa(r.Txns),
+			r.Level.String(), r.Cell.Closure, r.Pruning, r.clauses(),
+			r.Cell.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
 			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]),
 			f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
 			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10),
-			strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat)})
+			strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat),
+			cmp.Or(r.Technique, "default")})
 	}
 	return c.WriteAll(lines)
 }

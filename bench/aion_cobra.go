@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +85,7 @@ func (f *followed) verified() int {
 func (f *followed) at(txns float64) (ms float64, ok bool) {
 	was := Round{}
 	for i := range len(f.m.Rounds) + 1 {
-		now := Round{f.txns, f.m.Stats.CheckMS}
+		now := Round{Txns: f.txns, MS: f.m.Stats.CheckMS}
 		if i < len(f.m.Rounds) {
 			now = f.m.Rounds[i]
 		} else if f.m.Verdict != evidence.Holds {
@@ -141,6 +142,41 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 		r.Note("%s had verified %d of %d transactions when it was stopped after %v, loading "+
 			"included.", series, n, f.txns, f.timeout)
 	}
+}
+
+// roundSpans is how many points a line of Cobra's rounds has at most: of more rounds, as many as it takes are taken
+// together.
+const roundSpans = 16
+
+// addRounds adds the throughput of Cobra's rounds, at the part of the stream that is verified by their ends, and what
+// they look at; and the throughput of all rounds together, the loading not counted.
+func (f *followed) addRounds(r *Report, series string) {
+	rounds := f.m.Rounds
+	if f.m.Verdict == evidence.Holds {
+		rounds = append(slices.Clone(rounds), Round{Txns: f.txns, MS: f.m.Stats.CheckMS})
+	}
+	span := max(1, (len(rounds)+roundSpans-1)/roundSpans)
+	was := Round{}
+	for i := span - 1; i < len(rounds); i += span {
+		now := rounds[i]
+		g := strconv.FormatFloat(100*float64(now.Txns)/float64(f.txns), 'f', 2, 64)
+		r.Add(decided("rounds", g, series, float64(now.Txns-was.Txns)/max(now.MS-was.MS, 1e-3)*1e3))
+		if now.Window > 0 { // the last round does not tell
+			r.Add(decided("window", g, series, float64(now.Window)))
+			r.Add(decided("choices", g, series, float64(now.Choices)))
+			r.Add(decided("left", g, series, float64(now.Left)))
+		}
+		was = now
+	}
+	if n := len(rounds); n > 0 {
+		r.Add(decided("mean", "100", series, float64(rounds[n-1].Txns)/max(rounds[n-1].MS, 1e-3)*1e3))
+		return
+	}
+	p := point("mean", "100", series, &f.m, 0)
+	if took, ok := f.atLeast(float64(f.round)); ok && !p.Decided() {
+		p.Bound = float64(f.round) / took * 1e3
+	}
+	r.Add(p)
 }
 
 // addWhole adds what a process took, and Cobra's window.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"isovet/datasets"
 	"isovet/evidence"
@@ -15,7 +16,7 @@ import (
 
 // TestFollowed: throughput over time follows from when rounds end; what was not reached has no value.
 func TestFollowed(t *testing.T) {
-	rounds := []Round{{20, 100}, {60, 300}}
+	rounds := []Round{{Txns: 20, MS: 100}, {Txns: 60, MS: 300}}
 	for _, c := range []struct {
 		name  string
 		m     Measured
@@ -56,6 +57,49 @@ func TestFollowed(t *testing.T) {
 	}
 }
 
+// TestRoundsOfCobra: the throughput of each round, in the order of the stream whatever the line, and of all together;
+// many rounds are taken together; where no round came to its end there is a bound.
+func TestRoundsOfCobra(t *testing.T) {
+	r := &Report{fig: Figure{Metrics: []Metric{{"mean", "", tpsUnit}}}, Bounds: true}
+	many := make([]Round, 40)
+	for i := range many {
+		many[i] = Round{Txns: 2 * (i + 1), MS: float64(100 * (i + 1)), Window: i, Choices: 10 * i, Left: 1}
+	}
+	few := followed{m: Measured{Verdict: evidence.Holds, Rounds: []Round{{20, 100, 20, 7, 3}, {60, 300, 50, 9, 4}},
+		Stats: evidence.Stats{CheckMS: 700}}, txns: 100}
+	few.addRounds(r, "few")
+	(&followed{m: Measured{Reason: timeoutReason(time.Second), Rounds: many}, txns: 1000}).addRounds(r, "many")
+	(&followed{m: Measured{Reason: timeoutReason(time.Second), Stats: evidence.Stats{CheckMS: 500}},
+		txns: 1000, round: 100}).addRounds(r, "none")
+	inOrder(r, "rounds", "window", "choices", "left")
+	for _, c := range []struct {
+		metric, group, series string
+		want                  float64
+	}{{"rounds", "20.00", "few", 200}, {"rounds", "60.00", "few", 200}, {"rounds", "100.00", "few", 100},
+		{"window", "60.00", "few", 50}, {"choices", "60.00", "few", 9}, {"left", "60.00", "few", 4},
+		{"rounds", "0.60", "many", 20}, {"rounds", "7.80", "many", 20}, {"choices", "0.60", "many", 20},
+		{"mean", "100", "few", 1e5 / 700}, {"mean", "100", "many", 20}} {
+		p := r.Find(c.metric, c.group, c.series)
+		if p == nil || math.Abs(p.Value-c.want) > 1e-6 {
+			t.Errorf("%s at %s of %s: %+v, not %v", c.metric, c.group, c.series, p, c.want)
+		}
+	}
+	last := 0.0
+	for _, g := range r.Groups("rounds") {
+		if n, ok := numberIn(g, ""); !ok || n < last {
+			t.Errorf("%q", r.Groups("rounds"))
+		} else {
+			last = n
+		}
+	}
+	if n := len(r.Groups("rounds")); n != 3+13 {
+		t.Errorf("%d places", n)
+	}
+	if v, below, ok := r.stopped("mean", "100", "none"); !ok || !below || v != 200 {
+		t.Errorf("a round that did not end: %v, %v, %v", v, below, ok)
+	}
+}
+
 // TestRoundsOfRun: a run tells the rounds that it was asked for; other checkers have none.
 func TestRoundsOfRun(t *testing.T) {
 	spec := datasets.Spec{Workload: "blindw", Variant: "RW", Txns: 500, Sessions: 4, Keys: 100, FenceEvery: 5, Seed: 1,
@@ -81,6 +125,9 @@ func TestRoundsOfRun(t *testing.T) {
 		t.Fatalf("%d committed: %+v", n, m)
 	}
 	for i, r := range m.Rounds {
+		if r.Window < 200 || r.Left > r.Choices {
+			t.Errorf("round %d: %+v", i, r)
+		}
 		if r.Txns >= n || r.MS > m.Stats.CheckMS+1 || i > 0 && (r.Txns < m.Rounds[i-1].Txns+200 ||
 			r.MS < m.Rounds[i-1].MS) {
 			t.Errorf("round %d of %+v", i, m.Rounds)

@@ -319,7 +319,7 @@ func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 		{"SER", "serializable", level.SessionSerializable, 1000}} {
 		spec := tableI(txns)
 		spec.Sessions, spec.Ops, spec.Isolation, spec.Keys = 24, 8, c.isolation, c.keys
-		if lab.Scale == FullScale && c.isolation == "serializable" {
+		if c.isolation == "serializable" {
 			spec.Variant = "read-heavy"
 			r.Note("At serializable %d %% of the operations read, as in the paper.", 90)
 		}

@@ -203,8 +203,12 @@ func TestContenders(t *testing.T) {
 		"vbox:theory=all":            "[vbox:cdcl-closure vbox:cdcl-pk vbox:cdcl-lazy vbox:cdcl-eager]",
 		"vbox:no-restarts":           "[vbox:technique=no-restarts:cdcl]",
 		"oracle:cdcl":                "",
-		"none":                       "",
-		"":                           "",
+		"vbox:cdcl-pk:closure":       "", // two theories
+		"vbox:encoding=nope":         "",
+
+		"vbox:encoding=cobra,theory=lazy,cobra": "[vbox:encoding=cobra:cdcl-lazy cobra:cdcl]",
+		"none":                                  "",
+		"":                                      "",
 	} {
 		got, err := Contenders(list, level.Serializable)
 		if want == "" {

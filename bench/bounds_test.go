@@ -106,17 +106,24 @@ func TestStagesOfStopped(t *testing.T) {
 	}
 }
 
-// TestRobust: a rate of nought is the least, and what has no value is none.
-func TestRobust(t *testing.T) {
+// TestVaries: a rate of nought is the least, what has no value is none, and the level that varies more counts.
+func TestVaries(t *testing.T) {
 	r := &Report{}
-	r.Add(decided("sessions", "2", "GT, SI"+inPostgres, 0))
-	r.Add(decided("sessions", "5", "GT, SI"+inPostgres, 10))
-	r.Add(decided("sessions", "5", "MT, SI"+inPostgres, 2))
-	if f := robust(inPostgres)(r); f.None != "" || f.Value != 0 {
+	for _, p := range []struct {
+		group, series string
+		value         float64
+	}{{"2", "GT, SI", 0}, {"5", "GT, SI", 10}, {"20", "GT, SI", 50}, {"2", "MT, SI", 1}, {"20", "MT, SI", 6},
+		{"2", "GT, SER", 10}, {"20", "GT, SER", 30}, {"2", "MT, SER", 1}, {"20", "MT, SER", 5}} {
+		r.Add(decided("sessions", p.group, p.series+inPostgres, p.value))
+	}
+	if f := varies("sessions")(r); f.None != "" || f.Value != 0.2 {
 		t.Errorf("%+v", f)
 	}
-	r.Points[0].Verdict = evidence.Unknown
-	if f := robust(inPostgres)(r); f.Value != 5 {
+	r.Points[0].Verdict, r.Points[1].Verdict = evidence.Unknown, evidence.Unknown
+	if f := varies("sessions")(r); f.Value != 0.2 { // at SI general ones do not vary now
+		t.Errorf("%+v", f)
+	}
+	if f := varies("skew")(r); f.None == "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -137,7 +144,7 @@ func TestStoppedThroughput(t *testing.T) {
 		{"the only round", followed{txns: 100, round: 400, m: Measured{Stats: evidence.Stats{CheckMS: 2000}}}, 10,
 			[]float64{50, 0, 0}},
 		// 25 verified at 1 s, which puts 20 at 0.8 s; from 1 s to 3 s it was in a round of at most 12.5.
-		{"within", followed{txns: 100, round: 5, m: Measured{Rounds: []Round{{25, 1000}},
+		{"within", followed{txns: 100, round: 5, m: Measured{Rounds: []Round{{Txns: 25, MS: 1000}},
 			Stats: evidence.Stats{CheckMS: 3000}}}, 10, []float64{0, 0, 10}},
 		{"loading", followed{txns: 100, round: 5}, 10, []float64{0, 0, 0}},
 	} {

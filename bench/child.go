@@ -90,6 +90,10 @@ type Measured struct {
 type Round struct {
 	Txns int     `json:"txns"` // verified so far
 	MS   float64 `json:"ms"`   // since the check began
+	// What the round looked at: check.CobraRound.
+	Window  int `json:"window,omitempty"`
+	Choices int `json:"choices,omitempty"`
+	Left    int `json:"left,omitempty"`
 }
 
 // Child is the child's side of a run: it loads, checks once and writes a line, and before it some that say how far it
@@ -171,12 +175,10 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	var rounds []Round
 	if r.Round > 0 {
 		start := time.Now()
-		o.Progress = func(stage string, done, _ int) {
-			if stage == "rounds" { // of which one follows another
-				rounds = append(rounds, Round{done, milliseconds(time.Since(start))})
-				if r.tell != nil {
-					r.tell(progress{Round: &rounds[len(rounds)-1]})
-				}
+		o.Rounds = func(c check.CobraRound) { // one follows another
+			rounds = append(rounds, Round{c.Verified, milliseconds(time.Since(start)), c.Window, c.Choices, c.Left})
+			if r.tell != nil {
+				r.tell(progress{Round: &rounds[len(rounds)-1]})
 			}
 		}
 	}

@@ -13,12 +13,11 @@ import (
 
 // claimRule is what every page says of its verdicts.
 const claimRule = "A claim holds if the number measured here reaches the paper's, in the direction that the paper " +
-	"claims. Where the paper says \"about\" or \"almost\", or gives no number to reach (linear, stable, " +
-	"negligible), a " +
-	"tenth may be missing; nowhere else. Where a rival ran into the time-out the number is a lower bound. What was " +
-	"not " +
-	"run at the size that the claim names, or not with its rival, is not comparable. Why a claim does not hold is " +
-	"recomputed from these rows, or by the test that is named, unless it is called a conjecture."
+	"claims. Where the paper says \"about\" or \"almost\", states what it measured (\"29.8 %\"), or gives no number " +
+	"to reach (linear, stable, negligible), a tenth may be missing; nowhere else; super-linear is what is not linear " +
+	"by that. Where a rival ran into the time-out the number is a lower bound. What was not run at the size that the " +
+	"claim names, or not with its rival, is not comparable. Why a claim does not hold is recomputed from these rows, " +
+	"or by the test that is named, unless it is called a conjecture."
 
 // tenth is the tolerance of claimRule.
 const tenth = 0.1
@@ -75,6 +74,9 @@ type Saying struct {
 	Find func(r *Report) Found
 	// Why is the reason if the claim does not hold.
 	Why string
+
+	noPurdom bool // of Cobra's, but of nothing that its closure changes (besidePurdom)
+	purdom   bool // of Cobra's by Purdom's closure
 
 	shown showing // recomputes what the reason rests on
 	test  string  // the name of the test that does
@@ -169,8 +171,11 @@ func (r *Report) judgeAll() {
 
 // demanded is what a claim demands in words: "about 7.4 times or more".
 func (c *Claim) demanded() string {
-	if c.Unit == all && c.Number == 1 {
-		return "all"
+	switch {
+	case c.Unit == all && c.Number == 1:
+		return c.whole()
+	case c.Number == 1 && c.once() != "":
+		return c.once()
 	}
 	v := c.amount(c.Number)
 	if c.Roughly {
@@ -187,10 +192,14 @@ func (c *Claim) here() string {
 	if !c.Measured {
 		return "-"
 	}
-	v := c.amount(c.Here)
-	if c.Unit == all {
+	v := c.enough()
+	switch {
+	case c.Unit == all:
 		v = c.At
-	} else if c.At != "" {
+	case c.Unit == spread:
+		more := map[bool]string{true: "more than "}[c.Beyond]
+		return strings.TrimRight("the greatest is "+more+strings.TrimSuffix(v, spread)+"times the least "+c.At, " ")
+	case c.At != "":
 		v += " " + c.At
 	}
 	if c.Beyond {
@@ -231,10 +240,13 @@ func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		line := fmt.Sprintf("%s. %s: %s. Here: %s. %s.", upper(c.Says), who, c.demanded(), c.here(), upper(c.said()))
+		numbers := fmt.Sprintf(" %s: %s. Here: %s.", who, c.demanded(), c.here())
+		if !c.Measured {
+			numbers = "" // the claim in words has what the paper says
+		}
+		line := fmt.Sprintf("%s.%s %s.", upper(c.Says), numbers, upper(c.said()))
 		if markdown {
-			line = fmt.Sprintf("%s. %s: %s. Here: %s. **%s**", upper(c.Says), who, c.demanded(), c.here(),
-				upper(c.Holds))
+			line = fmt.Sprintf("%s.%s **%s**", upper(c.Says), numbers, upper(c.Holds))
 			if c.Why != "" {
 				line += ": " + c.Why
 			}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -16,14 +15,17 @@ func chronosSays() map[string][]Saying {
 			Find: growing(metric, prefix, series), Why: why}
 	}
 	steep := func(says, series string) Saying {
-		return Saying{Says: says, Sense: MoreThan, Number: 1, Unit: "times the growth of the size",
+		return Saying{Says: says, Sense: MoreThan, Number: 1 + tenth, Unit: "times the growth of the size",
 			Find: growing("time", "", series), Why: quickBlackBox}
 	}
-	stable := func(says, metric string, prefixes ...string) Saying {
-		return Saying{Says: says, Sense: AtMost, Number: 1, Roughly: true, Unit: "times, the greatest to the least",
-			Find: steady(metric, startsWith(prefixes...), "chronos"),
+	stableOf := func(says, metric, series string, prefixes ...string) Saying {
+		return Saying{Says: says, Sense: AtMost, Number: 1, Roughly: true, Unit: spread,
+			Find: steady(metric, startsWith(prefixes...), series),
 			Why: "by parameter the runs differ in how many operations write, and in how many keys the cache has " +
 				"to hold"}
+	}
+	stable := func(says, metric string, prefixes ...string) Saying {
+		return stableOf(says, metric, "chronos", prefixes...)
 	}
 	more := func(says, rival string) Saying {
 		return Saying{Says: says, Sense: MoreThan, Number: 1, Unit: "times as much memory",
@@ -48,42 +50,55 @@ func chronosSays() map[string][]Saying {
 				Find: timesLeast("time", "chronos", "emme-si")},
 			{Says: "CHRONOS is about 10.5 times as fast as ElleKV", Sense: AtLeast, Number: 10.5, Roughly: true,
 				Unit: "times as fast", Find: timesLast("time", "chronos", "elle-register")},
-			linear("ElleKV grows almost linearly", "time", "", "elle-register", "its search for cycles meets one "+
-				"large "+
-				"component: the store's transactions of 15 operations on 1,000 keys all depend on each other"),
-			{Says: "CHRONOS grows much more slowly than ElleKV", Sense: MoreThan, Number: 1, Unit: "times the growth",
-				Find: slower("chronos", "elle-register"), Why: growthAlike},
+			linear("ElleKV grows almost linearly", "time", "", "elle-register", "the "+
+				"caches hold the smallest history and not the largest; its search meets no cycle"),
+			{Says: "CHRONOS grows much more slowly than ElleKV", Sense: MoreThan, Number: 1,
+				Unit: "times CHRONOS's growth", Find: slower("chronos", "elle-register"), Why: growthAlike},
 		},
 		"chronos/fig5b": {
 			{Says: "CHRONOS is about 7.4 times as fast as ElleList", Sense: AtLeast, Number: 7.4, Roughly: true,
 				Unit: "times as fast", Find: timesLast("time", "chronos", "elle"),
 				Why: "isovet's Elle reads the orders of lists off in one pass and sorts a graph of integers by " +
-					"strongly connected components, in the same language and on the same tables as CHRONOS, and " +
-					"grows as slowly"},
+					"strongly connected components, in the same language and on the same tables as CHRONOS"},
 			{Says: "CHRONOS checks 10 K transactions on lists in about one second", Sense: AtMost, Number: 1000,
 				Roughly: true, Unit: "ms", Find: valueAt("time", "10000", "chronos")},
 			linear("ElleList grows almost linearly", "time", "", "elle", "caches hold the smallest history and not "+
 				"the "+
 				"largest"),
-			{Says: "CHRONOS grows much more slowly than ElleList", Sense: MoreThan, Number: 1, Unit: "times the growth",
-				Find: slower("chronos", "elle"), Why: growthAlike},
+			{Says: "CHRONOS grows much more slowly than ElleList", Sense: MoreThan, Number: 1,
+				Unit: "times CHRONOS's growth", Find: slower("chronos", "elle"), Why: growthAlike},
 		},
 		"chronos/fig6": {
-			linear("the runtime grows almost linearly with the transactions", "time", "#txns", "chronos", fromCache),
-			linear("the runtime grows almost linearly with the operations a transaction", "time", "#ops/txn", "chronos",
+			linear("the runtime grows almost linearly with the transactions", "time", "#txns", neverCollected,
 				fromCache),
-			stable("the runtime is stable whatever the sessions", "time", "#sess"),
-			stable("the runtime is stable whatever the keys", "time", "#keys"),
-			stable("the runtime is stable whatever the share of reads", "time", "#reads"),
-			stable("the runtime is stable whatever the distribution", "time", "dist"),
+			linear("the runtime grows almost linearly with the operations a transaction", "time", "#ops/txn",
+				neverCollected, fromCache),
+			because(stableOf("the runtime is stable whatever the sessions", "time", neverCollected, "#sess"),
+				fewSessions),
+			stableOf("the runtime is stable whatever the keys", "time", neverCollected, "#keys"),
+			stableOf("the runtime is stable whatever the share of reads", "time", neverCollected, "#reads"),
+			stableOf("the runtime is stable whatever the distribution", "time", neverCollected, "dist"),
 			{Says: "CHRONOS checks a million transactions in about 17 seconds", Sense: AtMost, Number: 17_000,
 				Roughly: true, Unit: "ms", Find: valueAt("time", "#txns 1000000", "chronos")},
+			{Says: "PolySI takes several hours, and Viper struggles", Sense: MoreThan, Number: 1, Unit: "hours",
+				Find: without("the rivals are in chronos/fig4 and chronos/fig7")},
+			{Says: "the more frequently the collector is called, the longer CHRONOS takes", Sense: AtLeast, Number: 1,
+				Unit: all, Find: collectedLonger, Why: "a collection has so little to look at that few of them make " +
+					"no more difference than there is between runs"},
+			{Says: "collected as often, the runtime grows linearly with the operations a transaction", Sense: AtMost,
+				Number: 1, Roughly: true, Unit: "times the growth of the size", Find: growingCollected("#ops/txn"),
+				Why: fromCache},
+			{Says: "but more than linearly with the transactions", Sense: MoreThan, Number: 1 + tenth,
+				Unit: "times the growth of the size", Find: growingCollected("#txns"), Why: "collections are as many " +
+					"as the transactions make them, and each looks at a few arrays without pointers, however long " +
+					"these are"},
 		},
 		"chronos/fig7": {
 			linear("memory grows linearly with the transactions", "memory", "#txns", "chronos", ""),
 			linear("memory grows linearly with the operations a transaction", "memory", "#ops/txn", "chronos", ""),
 			stable("memory is stable whatever the sessions", "memory", "#sess"),
 			stable("memory is stable whatever the keys", "memory", "#keys"),
+			because(stable("memory is stable whatever the share of reads", "memory", "#reads"), moreVersions),
 			stable("memory is stable whatever the distribution", "memory", "dist"),
 			{Says: "a million transactions take about 13 GB", Sense: AtMost, Number: 13_000, Roughly: true, Unit: "MB",
 				Find: valueAt("memory", "#txns 1000000", "chronos")},
@@ -97,31 +112,56 @@ func chronosSays() map[string][]Saying {
 				"length",
 				Find: longestStage("loading", "sorting", "checking")},
 			{Says: "sorting is negligible (a tenth of all, or less)", Sense: AtMost, Number: 10, Unit: "% of all",
-				Find: stageShare("sorting"), Why: "loading and checking take so little time here that a radix sort " +
-					"of the " +
-					"timestamps is more than a tenth of all three"},
-			linear("loading grows almost linearly with the transactions", "time", "", "loading", ""),
-			linear("checking grows almost linearly with the transactions", "time", "", "checking", fromCache),
+				Find: stageShare("sorting", anyGroup), Why: "of five operations a transaction there is so little to " +
+					"load and to check that a radix sort of the timestamps is more than a tenth; of more it is less"},
+			linear("loading grows almost linearly with the transactions", "time", "#txns", "loading", ""),
+			linear("checking grows almost linearly with the transactions", "time", "#txns", "checking", fromCache),
+			linear("loading grows almost linearly with the operations a transaction", "time", "#ops/txn", "loading",
+				""),
+			linear("checking grows almost linearly with the operations a transaction", "time", "#ops/txn", "checking",
+				fromCache),
+			because(stableOf("loading is stable whatever the sessions", "time", "loading", "#sess"), sameDiffers),
+			because(stableOf("checking is stable whatever the sessions", "time", "checking", "#sess"), "it rises from "+
+				"step to step: the more sessions, the more transactions commit between one's start and its commit"),
+			because(stableOf("loading is stable whatever the keys", "time", "loading", "#keys"), sameDiffers),
+			because(stableOf("checking is stable whatever the keys", "time", "checking", "#keys"), sameDiffers),
+			because(stableOf("loading is stable whatever the share of reads", "time", "loading", "#reads"),
+				moreVersions),
+			stableOf("checking is stable whatever the share of reads", "time", "checking", "#reads"),
+			because(stableOf("loading is stable whatever the distribution", "time", "loading", "dist"), sameDiffers),
+			because(stableOf("checking is stable whatever the distribution", "time", "checking", "dist"), sameDiffers),
 		},
 		"chronos/fig9": {
 			{Says: "frequent collections make collecting the longest stage", Sense: MoreThan, Number: 1,
 				Unit: "times the longest other stage", Find: collecting,
 				Why: "Go's collector marks beside the other stages and has little to look at, for a history is a " +
 					"few arrays without pointers"},
-			{Says: "collecting takes less time the less frequent it is", Sense: AtLeast, Number: 1, Unit: all,
-				Find: falling("time", "garbage collecting"), Why: "so little is collected that the differences are " +
-					"those between runs"},
+			{Says: "collecting takes less time the less frequent it is, linearly", Sense: EqualTo, Number: 1,
+				Unit: "times the decrease of the collections", Find: perCollection, Why: "most of the frequent " +
+					"collections come while the history is small, and the last has all of it to look at"},
+			{Says: "the more frequent the collections, the less each of them releases (of Figure 10; loading " +
+				"included)", Sense: AtLeast,
+				Number: 1, Unit: all, Find: rising("released", "", "a collection")},
+			{Says: "and the longer the whole run (of Figure 10)", Sense: AtLeast, Number: 1, Unit: all,
+				Find: falling("time", wholeRun), Why: "so little is collected that the differences are those between " +
+					"runs"},
 		},
 		"chronos/fig10": {
+			{Says: "memory increases steadily while the history is loaded", Sense: AtLeast, Number: 1, Unit: all,
+				Find: risingUntilLoaded, Why: "a collection while it is loaded gives memory back"},
+			{Says: "while it is checked memory rises and falls with each collection, and gradually decreases",
+				Sense: LessThan, Number: 1, Unit: "times", Find: without("it is known at each tenth of the run alone")},
 			{Says: "memory peaks during the loading", Sense: LessThan, Number: 1,
-				Unit: "times the highest before its end, afterwards", Find: afterLoading(slices.Max[[]float64]),
+				Unit: "times its greatest while loading, after it", Find: afterLoading(slices.Max[[]float64],
+					slices.Max[[]float64]),
 				Why: noneRecycled},
 			{Says: "memory decreases sharply before the checking", Sense: LessThan, Number: 1,
-				Unit: "times the peak of the loading, at the least", Find: afterLoading(slices.Min[[]float64]),
-				Why: noneRecycled},
+				Unit: "times what is held when loading ends, at the least afterwards",
+				Find: afterLoading(slices.Min[[]float64], lastOf),
+				Why:  noneRecycled},
 			{Says: "in the end less is held than at the end of loading", Sense: LessThan, Number: 1,
-				Unit: "times the peak of the loading, at the end",
-				Find: afterLoading(func(x []float64) float64 { return x[len(x)-1] }),
+				Unit: "times what is held when loading ends, at the end of the run",
+				Find: afterLoading(lastOf, lastOf),
 				Why:  noneRecycled},
 		},
 		"chronos/fig11": {
@@ -143,138 +183,14 @@ const (
 	noneRecycled = "the history is no garbage when it is loaded, and stays in memory while it is checked"
 
 	quickBlackBox = "isovet's black-box checkers decide these histories by one candidate order and search little, " +
-		"and " +
-		"share the reader and the tables with CHRONOS"
+		"and share the tables with CHRONOS"
 	growthAlike = "both are near-linear here: either's time a transaction is the same at all sizes but for what " +
 		"caches hold"
+	sameDiffers  = "the default workload's own runs, of which each parameter has one, differ by nearly as much"
+	moreVersions = "each write makes a version, which is kept, and a read makes none"
+
+	fewSessions = "with ten sessions few transactions lie between one's start and its commit, and what is looked " +
+		"at at the one is in the cache at the other"
 	fromCache = "the smallest history fits into the processor's caches and the largest does not: per operation the " +
 		"time rises with the size of the table of keys' versions"
 )
-
-// slower is by how much more the second series grows than the first, from the first size that both have to the last.
-func slower(a, b string) func(*Report) Found {
-	return func(r *Report) Found {
-		var first, last string
-		for _, g := range r.Groups("time") {
-			if r.Find("time", g, a) != nil && r.Find("time", g, b) != nil {
-				if first == "" {
-					first = g
-				}
-				last = g
-			}
-		}
-		if first == last {
-			return notMeasured(b + " beside " + a + " at two sizes")
-		}
-		x := r.Find("time", last, a).Value / r.Find("time", first, a).Value
-		y := r.Find("time", last, b).Value / r.Find("time", first, b).Value
-		return Found{y / x, false, fmt.Sprintf("from %s to %s transactions: %s and %s times as much", first, last,
-			number(y), number(x)), ""}
-	}
-}
-
-// longestStage is by how much a stage is longer than the longest of others at the last group.
-func longestStage(stage string, others ...string) func(*Report) Found {
-	return func(r *Report) Found {
-		best := Found{None: stage + " is not among what was run"}
-		for _, g := range r.Groups("time") {
-			own, other := r.Find("time", g, stage), 0.0
-			for _, o := range others {
-				if p := r.Find("time", g, o); p != nil {
-					other = max(other, p.Value)
-				}
-			}
-			if own != nil && other > 0 && (best.None != "" || own.Value/other < best.Value) {
-				best = Found{own.Value / other, false, r.place(g), ""}
-			}
-		}
-		return best
-	}
-}
-
-// stageShare is the share of loading, sorting and checking that a stage takes, in percent, at most.
-func stageShare(stage string) func(*Report) Found {
-	return func(r *Report) Found {
-		best := Found{None: stage + " is not among what was run"}
-		for _, g := range r.Groups("time") {
-			whole := 0.0
-			for _, s := range []string{"loading", "sorting", "checking"} {
-				if p := r.Find("time", g, s); p != nil {
-					whole += p.Value
-				}
-			}
-			if p := r.Find("time", g,
-				stage); p != nil && whole > 0 && (best.None != "" || p.Value/whole > best.Value/100) {
-				best = Found{100 * p.Value / whole, false, r.place(g), ""}
-			}
-		}
-		return best
-	}
-}
-
-// collecting is by how much collecting is longer than any other stage where it is most frequent.
-func collecting(r *Report) Found {
-	groups := r.Groups("time")
-	if len(groups) == 0 {
-		return notMeasured("this")
-	}
-	own, other := r.Find("time", groups[0], "garbage collecting"), 0.0
-	for _, s := range []string{"loading", "checking"} {
-		if p := r.Find("time", groups[0], s); p != nil {
-			other = max(other, p.Value)
-		}
-	}
-	if own == nil || other == 0 {
-		return notMeasured("garbage collecting")
-	}
-	return Found{own.Value / other, false, r.place(groups[0]), ""}
-}
-
-// falling is the share of steps from one group to the next at which a series does not rise.
-func falling(metric, series string) func(*Report) Found {
-	return func(r *Report) Found {
-		var is []float64
-		for _, g := range r.Groups(metric) {
-			if p := r.Find(metric, g, series); p != nil {
-				is = append(is, p.Value)
-			}
-		}
-		if len(is) < 2 {
-			return notMeasured(series)
-		}
-		down := 0
-		for i := range is[1:] {
-			if is[i+1] <= is[i] {
-				down++
-			}
-		}
-		return Found{float64(down) / float64(len(is)-1), false, fmt.Sprintf("%d of %d steps", down, len(is)-1), ""}
-	}
-}
-
-// afterLoading compares the memory held after the loading with the greatest held during it.
-func afterLoading(pick func([]float64) float64) func(*Report) Found {
-	return func(r *Report) Found {
-		end := r.Find("loaded", "all", "chronos")
-		if end == nil {
-			return notMeasured("when loading ended")
-		}
-		var during, after []float64
-		for _, g := range r.Groups("memory") {
-			p, percent := r.Find("memory", g, "chronos"), 0.0
-			if _, err := fmt.Sscan(g, &percent); err != nil || p == nil {
-				continue
-			}
-			if percent <= end.Value {
-				during = append(during, p.Value)
-			} else {
-				after = append(after, p.Value)
-			}
-		}
-		if len(during) == 0 || len(after) == 0 {
-			return notMeasured("memory before and after loading")
-		}
-		return Found{pick(after) / slices.Max(during), false, fmt.Sprintf("(%s of %s MB; loading ends at %s %%)",
-			number(pick(after)), number(slices.Max(during)), number(end.Value)), ""}
-	}
-}

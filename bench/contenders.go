@@ -42,8 +42,9 @@ type Variation struct {
 // Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default
 // solver; "vbox" is one checker, "vbox:gini" with another solver ("vbox:external:minisat" too), "vbox:all" with each of
 // its solvers, "all:all" every checker with each of its solvers; "vbox:order" or "vbox:encoding=order" is one with
-// another encoding, and so are closures, theories and the other settings of isovet checkers. Hidden and partial
-// checkers must be named. Those that trust timestamps are not among them: "timestamps" is all of these.
+// another encoding, and so are closures, theories and the other settings of isovet checkers;
+// "vbox:encoding=cobra,theory=lazy" has two. Hidden and partial checkers must be named. Those that trust timestamps are
+// not among them: "timestamps" is all of these.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	return ContendersWith(list, l, Variation{})
 }
@@ -52,8 +53,8 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error) {
 	var out []Contender
 	used := map[string]bool{}
-	for _, word := range strings.Split(list, ",") {
-		name, settings, _ := strings.Cut(strings.TrimSpace(word), ":")
+	for _, word := range entries(list) {
+		name, settings, _ := strings.Cut(word, ":")
 		several := name == "all" || name == "timestamps"
 		chosen, err := named(name, l)
 		if err != nil {
@@ -61,10 +62,10 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 		}
 		for _, c := range chosen {
 			in := c.Info()
-			e, err := parseEntry(in, settings)
+			values, err := in.ParseChoices(settings)
 			if err == nil {
 				var more []Contender
-				if more, err = e.with(v, used).contenders(); err == nil {
+				if more, err = (entry{in, values}).with(v, used).contenders(); err == nil {
 					for _, c := range more {
 						if !slices.Contains(out, c) {
 							out = append(out, c)
@@ -83,12 +84,31 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 	for _, s := range v.lists() {
 		for _, value := range s.values {
 			if !used[s.name+"="+value] {
+				if s.name == check.ChoiceSolver && check.IsExternal(value) {
+					if err := check.SolverError(value); err != nil {
+						return nil, err // there is no such program
+					}
+				}
 				return nil, fmt.Errorf("no checker of %q has %s %q; isovet checkers lists what each has", list, s.name,
 					value)
 			}
 		}
 	}
 	return out, nil
+}
+
+// entries are the words of a list. One that gives a setting its value goes with the word before it, as in
+// vbox:encoding=cobra,theory=lazy.
+func entries(list string) (out []string) {
+	for i, word := range strings.Split(list, ",") {
+		word = strings.TrimSpace(word)
+		if name, _, ok := strings.Cut(word, "="); ok && i > 0 && !strings.Contains(name, ":") {
+			out[len(out)-1] += "," + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
 }
 
 // named are the checkers of a name in a list.
@@ -123,84 +143,10 @@ func checkerNames() []string {
 	return names
 }
 
-// The names of choices that are no settings.
-const (
-	choiceSolver = "solver"
-	choiceTheory = "theory"
-)
-
 // entry is a checker with the values that a list gives its choices; "" is the checker's own.
 type entry struct {
 	in     check.Info
 	values map[string][]string
-}
-
-// choices are what the checker leaves open, with the values that it takes.
-func choices(in check.Info) []check.Setting {
-	out := slices.Clone(in.Settings)
-	if len(in.Solvers) > 0 {
-		out = append(out, check.Setting{Name: choiceSolver, Values: in.Solvers},
-			check.Setting{Name: choiceTheory, Values: check.Theories()})
-	}
-	return out
-}
-
-// parseEntry reads what stands behind a checker's name.
-func parseEntry(in check.Info, text string) (entry, error) {
-	e := entry{in, map[string][]string{}}
-	for text != "" {
-		word, rest, _ := strings.Cut(text, ":")
-		if check.IsExternal(text) {
-			word, rest = text, ""
-		}
-		text = rest
-		name, value, named := strings.Cut(word, "=")
-		if check.IsExternal(word) {
-			if err := check.TakesSolver(in, word); err != nil {
-				return e, err
-			}
-			name, value, named = choiceSolver, word, true
-		}
-		if word == "all" {
-			name, value, named = choiceSolver, word, true
-		}
-		var fits []string
-		for _, s := range choices(in) {
-			if named && s.Name == name && (value == "all" || slices.Contains(s.Values, value) ||
-				name == choiceSolver && check.IsExternal(value)) || !named && slices.Contains(s.Values, word) {
-				fits = append(fits, s.Name)
-			}
-		}
-		if !named {
-			value = word
-		}
-		switch {
-		case len(fits) > 1:
-			return e, fmt.Errorf("checker %s: %q can be its %s; write %s=%s, or another", in.Name, word,
-				strings.Join(fits, " or its "), fits[0], word)
-		case len(fits) == 0 && !named && check.HasSolver(word):
-			return e, check.TakesSolver(in, word)
-		case len(fits) == 0 && word == "all": // of no solvers
-		case len(fits) == 0:
-			return e, fmt.Errorf("checker %s cannot use solver %s, and has no such setting; %s", in.Name, word,
-				describe(in))
-		default:
-			e.values[fits[0]] = append(e.values[fits[0]], value)
-		}
-	}
-	return e, nil
-}
-
-// describe says what may stand behind a checker's name.
-func describe(in check.Info) string {
-	var parts []string
-	for _, s := range choices(in) {
-		parts = append(parts, s.Name+" ("+strings.Join(s.Values, ", ")+")")
-	}
-	if len(parts) == 0 {
-		return "it has no settings"
-	}
-	return "expected a value of " + strings.Join(parts, ", ")
 }
 
 // lists are the variation's choices.
@@ -212,21 +158,21 @@ func (v Variation) lists() []struct {
 		name   string
 		values []string
 	}{{check.SettingClosure, v.Closures}, {check.SettingEncoding, v.Encodings}, {check.SettingTechnique, v.Techniques},
-		{choiceSolver, v.Solvers}, {choiceTheory, v.Theories}}
+		{check.ChoiceSolver, v.Solvers}, {check.ChoiceTheory, v.Theories}}
 }
 
 // with gives the choices that the entry leaves open the variation's values, as far as it takes them, and notes those
 // that it does.
 func (e entry) with(v Variation, used map[string]bool) entry {
 	for _, s := range v.lists() {
-		i := slices.IndexFunc(choices(e.in), func(c check.Setting) bool { return c.Name == s.name })
+		i := slices.IndexFunc(e.in.Choices(), func(c check.Setting) bool { return c.Name == s.name })
 		if i < 0 {
 			continue
 		}
 		open := len(e.values[s.name]) == 0
 		for _, value := range s.values {
-			if value == "all" || slices.Contains(choices(e.in)[i].Values, value) ||
-				s.name == choiceSolver && check.TakesSolver(e.in, value) == nil {
+			if value == "all" || slices.Contains(e.in.Choices()[i].Values, value) ||
+				s.name == check.ChoiceSolver && check.TakesSolver(e.in, value) == nil {
 				used[s.name+"="+value] = true
 				if open {
 					e.values[s.name] = append(e.values[s.name], value)
@@ -276,7 +222,7 @@ func (e entry) contenders() ([]Contender, error) {
 
 // solvers are those of the entry's solvers and theories.
 func (e entry) solvers() ([]string, error) {
-	names, theories := e.values[choiceSolver], e.values[choiceTheory]
+	names, theories := e.values[check.ChoiceSolver], e.values[check.ChoiceTheory]
 	if slices.Contains(names, "all") {
 		names = e.in.Solvers
 	}
@@ -295,8 +241,8 @@ func (e entry) solvers() ([]string, error) {
 	}
 	for _, n := range names {
 		for _, t := range theories {
-			s, ok := check.SolverFor(check.LookupSolver(n).Backend, t)
-			if ok && check.TakesSolver(e.in, s) == nil && !slices.Contains(out, s) {
+			s, err := check.WithTheory(n, t)
+			if err == nil && check.TakesSolver(e.in, s) == nil && !slices.Contains(out, s) {
 				out = append(out, s)
 			}
 		}

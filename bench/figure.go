@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -38,13 +39,16 @@ type Report struct {
 	Workloads []string `json:"workloads,omitempty"`
 	Points    []Point  `json:"points"`
 	// Bounds says that runs that were stopped have their bounds; of earlier reports the time-out is taken for them.
-	Bounds bool     `json:"bounds,omitempty"`
-	Claims []Claim  `json:"claims,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
+	Bounds bool `json:"bounds,omitempty"`
+	// OrderFirst says that the solver cdcl was encode.OrderFirst; in earlier reports it went by the number of nodes.
+	OrderFirst bool     `json:"order_first,omitempty"`
+	Claims     []Claim  `json:"claims,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
 
 	fig     Figure
 	timeout time.Duration
-	other   bool // there are results at the other scale: at the paper's sizes, or at the default's
+	dir     string // the folder of all results; "": it is not known
+	other   bool   // there are results at the other scale: at the paper's sizes, or at the default's
 }
 
 // Point is one measurement.
@@ -76,7 +80,7 @@ func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
 	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(
 		time.Second), Commit: commit(),
 		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(),
-		Timeout: l.Timeout.String(), Load: newLoad(), Bounds: true, fig: f, timeout: l.Timeout}
+		Timeout: l.Timeout.String(), Load: newLoad(), Bounds: true, OrderFirst: true, fig: f, timeout: l.Timeout}
 }
 
 // Add adds a point.
@@ -183,7 +187,7 @@ func number(v float64) string {
 // grid makes a metric's table: a row a group, a column a series.
 func (r *Report) grid(m Metric) (header []string, rows [][]string) {
 	series := r.Series(m.Key)
-	header = append([]string{r.fig.Axis}, series...)
+	header = append([]string{r.fig.axis(m.Key)}, series...)
 	for _, g := range r.Groups(m.Key) {
 		row := []string{g}
 		for _, s := range series {
@@ -251,10 +255,16 @@ func (r *Report) writeHead(b *bytes.Buffer) {
 		fmt.Fprintf(b, "    %s\n\n", strings.Join(lines, " \\\n    "))
 	}
 	if o := r.otherScale(); o != "" {
-		fmt.Fprintf(b, "%s.\n\n", o)
+		b.WriteString(wrapped("", o+".") + "\n")
 	}
 	if !r.Complete {
 		fmt.Fprintf(b, "**Interrupted: some of it is missing.**\n\n")
+	}
+	if s := r.solvers(); s != "" {
+		b.WriteString(wrapped("", s+".") + "\n")
+	}
+	if of := historiesOf[r.Figure]; of != "" && len(r.Workloads) == 0 {
+		b.WriteString(wrapped("", "Histories: "+of+".") + "\n")
 	}
 	if len(r.Workloads) > 0 {
 		b.WriteString("Histories:\n\n")
@@ -271,7 +281,7 @@ func (r *Report) writeMetric(b *bytes.Buffer, m Metric, markdown bool) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(b, "%s, %s:\n\n", m.Label, m.Unit)
+	fmt.Fprintf(b, "%s:\n\n", m.named())
 	var err error
 	if markdown {
 		err = pageGrid(b, header, rows)
@@ -303,6 +313,9 @@ func (r *Report) notes() []string {
 
 func short12(commit string) string { return commit[:min(12, len(commit))] }
 
+// axis names what a metric's groups are.
+func (f *Figure) axis(metric string) string { return cmp.Or(f.Axes[metric], f.Axis) }
+
 func (f *Figure) unit(metric string) string {
 	for _, m := range f.Metrics {
 		if m.Key == metric {
@@ -319,7 +332,7 @@ func (r *Report) beside() [][]string {
 			label := p.Metric
 			for _, m := range r.fig.Metrics {
 				if m.Key == p.Metric {
-					label = m.Label + ", " + m.Unit
+					label = m.named()
 				}
 			}
 			rows = append(rows, []string{label, p.Group, p.Series, r.cell(p), p.Paper})
@@ -352,6 +365,7 @@ func (r *Report) Path(dir string) string { return filepath.Join(dir, r.folder(),
 
 // seek finds out whether there are results at the other scale below the folder of all.
 func (r *Report) seek(dir string) {
+	r.dir = dir
 	o := Report{Figure: r.Figure, Scale: FullScale.String()}
 	if r.Scale == o.Scale {
 		o.Scale = DefaultScale.String()
@@ -364,11 +378,11 @@ func (r *Report) seek(dir string) {
 func (r *Report) otherScale() string {
 	switch full := r.Scale == FullScale.String(); {
 	case full && r.other:
-		return "These are the paper's sizes. [At the default scale](../../" + r.Figure + ".md)"
+		return strings.TrimPrefix(paperSizes(r.Figure)+". ", ". ") + "[At the default scale](../../" + r.Figure + ".md)"
 	case full:
-		return "These are the paper's sizes"
+		return paperSizes(r.Figure)
 	case r.other:
-		return "[At the paper's sizes](../" + FullFolder + "/" + r.Figure + ".md)"
+		return "[At the full scale](../" + FullFolder + "/" + r.Figure + ".md)"
 	}
 	return ""
 }

@@ -49,9 +49,12 @@ func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok
 	return b / a, beyond, there && ok && !late && a > 0
 }
 
-func (r *Report) place(group string) string {
-	if r.fig.Axis == "transactions" {
-		return "at " + group + " transactions"
+func (r *Report) place(group string) string { return r.placeOn(r.fig.Axis, group) }
+
+// placeOn is that on a metric's axis.
+func (r *Report) placeOn(axis, group string) string {
+	if axis == "transactions" || axis == "keys" {
+		return "at " + group + " " + axis
 	}
 	return "at " + group
 }
@@ -105,7 +108,7 @@ func extreme(metrics []string, keep func(string) bool, fast, slow string, sign f
 				}
 				late = late || beyond
 				if n++; n == 1 || sign*f < sign*best.Value {
-					best = Found{f, beyond, r.place(g), ""}
+					best = Found{f, beyond, r.placeOn(r.fig.axis(m.Key), g), ""}
 				}
 			}
 		}

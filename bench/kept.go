@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"isovet/internal/filelock"
 )
 
 // What a figure has measured is kept as it is measured, in a file beside its results, until the figure is complete: so
@@ -45,40 +48,29 @@ type keeper struct {
 func (r *Report) keptHead() keptHead { return keptHead{r.Figure, r.Scale, r.Seed, r.Timeout, r.Commit} }
 
 // newKeeper opens the file for a figure's parts below a folder of results; if resume, with those that are in it of the
-// same figure, scale, seed, time-out and program. Errors: of the file.
+// same figure, scale, seed, time-out and program. It is this process's alone until it is closed. Errors: of the file;
+// that another process has it.
 func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
 	k := &keeper{path: r.Path(dir) + ".kept", have: map[string]keptLine{}, asked: map[string]int{}}
 	if err := os.MkdirAll(filepath.Dir(k.path), 0o755); err != nil {
 		return nil, err
 	}
-	var whole int64 // bytes of whole lines: a last one may be torn
-	if resume {
-		b, err := os.ReadFile(k.path)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		for line := range bytes.Lines(b) {
-			var head keptHead
-			var part keptLine
-			if whole == 0 {
-				if json.Unmarshal(line, &head) != nil || head != r.keptHead() {
-					break
-				}
-			} else if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &part) != nil {
-				break
-			} else {
-				k.have[part.Key] = part
-			}
-			whole += int64(len(line))
-		}
-	}
 	var err error
-	if k.file, err = os.OpenFile(k.path, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+	if k.file, err = openAlone(k.path); errors.Is(err, filelock.ErrLocked) {
+		return nil, fmt.Errorf("%s: another process measures %s now; expected its end, or another --out folder", k.path,
+			r.Figure)
+	} else if err != nil {
 		return nil, err
 	}
-	err = k.file.Truncate(whole)
+	var whole int64 // bytes of whole lines: a last one may be torn
+	if resume {
+		whole, err = k.read(r.keptHead())
+	}
 	if err == nil {
-		_, err = k.file.Seek(whole, 0)
+		err = k.file.Truncate(whole)
+	}
+	if err == nil {
+		_, err = k.file.Seek(whole, io.SeekStart)
 	}
 	if err == nil && whole == 0 {
 		err = k.write(r.keptHead())
@@ -87,6 +79,53 @@ func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
 		return nil, errors.Join(err, k.file.Close())
 	}
 	return k, nil
+}
+
+// openAlone opens a file, if need be a new one, and takes it for this process. Errors: filelock.ErrLocked.
+func openAlone(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		if err := filelock.Try(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		now, err := os.Stat(path)
+		if err == nil && os.SameFile(mine, now) {
+			return f, nil
+		}
+		if e := f.Close(); e != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, errors.Join(err, e)
+		} // else who had it has removed it in between
+	}
+}
+
+// read takes the parts that are in the file, if they are of what head says, and tells where they end.
+func (k *keeper) read(head keptHead) (whole int64, err error) {
+	b, err := io.ReadAll(k.file)
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(b) {
+		var is keptHead
+		var part keptLine
+		if whole == 0 {
+			if json.Unmarshal(line, &is) != nil || is != head {
+				break
+			}
+		} else if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &part) != nil {
+			break
+		} else {
+			k.have[part.Key] = part
+		}
+		whole += int64(len(line))
+	}
+	return whole, nil
 }
 
 func (k *keeper) write(x any) error {

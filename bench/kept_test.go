@@ -171,6 +171,35 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestKeptByOne: a figure is measured into a folder by one process at a time, and by the next one afterwards; what the
+// first has kept is its own.
+func TestKeptByOne(t *testing.T) {
+	dir, r := t.TempDir(), &Report{Figure: "vbox/fig6", Scale: "full"}
+	k, err := newKeeper(dir, r, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.write(keptLine{Key: "a part #1", Value: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, resume := range []bool{true, false} {
+		if _, err := newKeeper(dir, r, resume); err == nil || !strings.Contains(err.Error(),
+			"another process measures "+
+				"vbox/fig6 now; expected") {
+			t.Errorf("a second one: %v", err)
+		}
+	}
+	if err := k.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if k, err = newKeeper(dir, r, true); err != nil || len(k.have) != 1 {
+		t.Fatalf("%v; %d parts are left", err, len(k.have))
+	}
+	if err := k.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMemoryBound: a run that takes more than it may ends without a verdict, and says so.
 func TestMemoryBound(t *testing.T) {
 	if _, err := os.Stat("/proc/self/statm"); err != nil {

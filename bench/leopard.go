@@ -432,7 +432,9 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 	}{
 		{"leopard", Run{Checker: "leopard", MechanismsOnly: true}, 0}, {"cobra", Run{Checker: "cobra-rounds"},
 			fenceEvery},
-		{"cobra without GC", Run{Checker: "cobra"}, 0}, {"replay", Run{Checker: "replay"}, 0},
+		{"cobra" + byPurdom, rival("cobra-rounds" + byPurdom), fenceEvery},
+		{"cobra without GC", Run{Checker: "cobra"}, 0}, {"cobra without GC" + byPurdom, rival("cobra" + byPurdom), 0},
+		{"replay", Run{Checker: "replay"}, 0},
 	}
 	late := map[string]bool{}
 	one := func(group string, spec datasets.Spec, grows bool) error {
@@ -472,6 +474,7 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	r.Note("Cobra's histories have a fence after every %d transactions of a session, the others' none. Leopard "+
 		"proves nothing where it finds nothing, Cobra does.", fenceEvery)
+	r.Note(purdomNote)
 	r.Note("The checker cobra-rounds forgets by a rule of its own (docs/checkers/cobra-rounds.md): rounds over what " +
 		"is left cost less than one over all, where the paper's Cobra spends its time on finding out what it may " +
 		"forget. Either Cobra holds the whole history.")

@@ -58,7 +58,7 @@ func ends() []Metric {
 func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolation string, names ...string) error {
 	var rivals []string
 	for _, n := range names {
-		if _, err := check.ByName(n); err != nil {
+		if _, err := check.ByName(rival(n).Checker); err != nil {
 			r.Note("%s is left out: the checker is not built in.", n)
 			continue
 		}
@@ -76,7 +76,7 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 			if late[metric+c] { // has timed out on a smaller one
 				continue
 			}
-			m, err := lab.Run(ctx, src, at, Run{Checker: c})
+			m, err := lab.Run(ctx, src, at, rival(c))
 			if err != nil {
 				return err
 			}
@@ -114,11 +114,11 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 }
 
 func mtcFig7(ctx context.Context, lab *Lab, r *Report) error {
-	if err := mtcPanels(ctx, lab, r, level.SessionSerializable, "serializable", "mtc", "cobra", "vbox",
-		"replay"); err != nil {
+	if err := mtcPanels(ctx, lab, r, level.SessionSerializable, "serializable", "mtc", "cobra",
+		"cobra"+byPurdom, "vbox", "replay"); err != nil {
 		return err
 	}
-	r.Note("Cobra runs without a GPU.")
+	r.Note("Cobra runs without a GPU. " + purdomNote)
 	return nil
 }
 

@@ -39,23 +39,26 @@ func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Resul
 }
 
 // endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its
-// rival.
-func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, isolation, rival string) error {
+// rivals, who verify the same ones.
+func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, isolation string,
+	rivals ...string) error {
 	n := lab.Pick(200, 2000, 10_000)
 	pg, err := lab.serve(ctx, r, "postgres:start")
 	if err != nil {
 		return err
 	}
-	verify := func(group, series, checker string, src Source, generation float64) error {
-		m, err := lab.Run(ctx, src, at, Run{Checker: checker})
+	by := func(group, series, checker, where string, src Source, generation float64) error {
+		m, err := lab.Run(ctx, src, at, rival(checker))
 		if err != nil {
 			return err
 		}
-		r.Add(point("generation", group, series, &m, generation))
-		r.Add(point("time", group, series, &m, m.Stats.CheckMS))
-		r.Add(point("memory", group, series, &m, m.Stats.PeakMB))
-		if solving, ok := m.Stats.Stages["solving"]; ok && checker == rival {
-			where := strings.TrimPrefix(series, "GT, "+rival)
+		if checker == "mtc" || checker == rivals[0] { // the others' is the same
+			r.Add(point("generation", group, series+where, &m, generation))
+		}
+		r.Add(point("time", group, series+where, &m, m.Stats.CheckMS))
+		r.Add(point("memory", group, series+where, &m, m.Stats.PeakMB))
+		if solving, ok := m.Stats.Stages["solving"]; ok && checker != "mtc" {
+			where := strings.TrimPrefix(checker, rivals[0]) + where
 			r.Add(point("parts", group, "solver"+where, &m, solving))
 			rest := m.Stats.CheckMS - solving
 			if m.Verdict == evidence.Unknown {
@@ -65,7 +68,18 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		}
 		return nil
 	}
-	one := func(group, series, checker string, spec datasets.Spec) error {
+	verify := func(group, where string, mini bool, src Source, generation float64) error {
+		if mini {
+			return by(group, "MT, mtc", "mtc", where, src, generation)
+		}
+		for _, c := range rivals {
+			if err := by(group, "GT, "+c, c, where, src, generation); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	one := func(group string, mini bool, spec datasets.Spec) error {
 		spec.Times, spec.Isolation = datasets.TxnTimes, memory
 		_, ms, err := lab.generate(ctx, spec)
 		if err != nil {
@@ -75,7 +89,7 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		if err != nil {
 			return err
 		}
-		if err := verify(group, series+inMemory, checker, src, ms); err != nil || pg == nil {
+		if err := verify(group, inMemory, mini, src, ms); err != nil || pg == nil {
 			return err
 		}
 		res, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: isolation,
@@ -88,12 +102,11 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 			return err
 		}
 		r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
-		return verify(group, series+inPostgres, checker, src, milliseconds(res.Summary.Elapsed))
+		return verify(group, inPostgres, mini, src, milliseconds(res.Summary.Elapsed))
 	}
-	measure := func(group, series, checker string, spec datasets.Spec) error {
-		return lab.step(r, group+", "+series, func() error { return one(group, series, checker, spec) })
+	measure := func(group string, mini bool, spec datasets.Spec) error {
+		return lab.step(r, group+", "+spec.Workload, func() error { return one(group, mini, spec) })
 	}
-	mt, gt := "MT, mtc", "GT, "+rival
 	groups := []struct {
 		name            string
 		txns, ops, keys int
@@ -107,10 +120,10 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		groups = groups[:3]
 	}
 	for _, g := range groups {
-		if err := measure(g.name, mt, "mtc", datasets.Spec{Workload: "mini", Txns: g.txns, Keys: g.keys}); err != nil {
+		if err := measure(g.name, true, datasets.Spec{Workload: "mini", Txns: g.txns, Keys: g.keys}); err != nil {
 			return err
 		}
-		if err := measure(g.name, gt, rival, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops,
+		if err := measure(g.name, false, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops,
 			Keys: g.keys}); err != nil {
 			return err
 		}
@@ -119,8 +132,9 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 }
 
 func mtcFig10(ctx context.Context, lab *Lab, r *Report) error {
-	err := endToEnd(ctx, lab, r, level.SessionSerializable, "serializable", "serializable", "cobra")
-	r.Note("Cobra runs without a GPU.")
+	err := endToEnd(ctx, lab, r, level.SessionSerializable, "serializable", "serializable", "cobra",
+		"cobra"+byPurdom)
+	r.Note("Cobra runs without a GPU. " + purdomNote)
 	return err
 }
 
@@ -138,7 +152,7 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	one := func(metric, group string, sessions, keys int) error {
+	one := func(metric, group string, sessions int, keys func(txns int) int) error {
 		add := func(series string, aborted, all int) {
 			r.Add(Point{Metric: metric, Group: group, Series: series, Value: 100 * float64(aborted) / float64(max(1,
 				all)), Verdict: evidence.Holds})
@@ -150,7 +164,7 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 			for _, iso := range abortLevels {
 				series := w.name + ", " + iso.name
 				res, _, err := lab.generate(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Ops: w.ops,
-					Isolation: iso.memory, Txns: n, Keys: keys, Sessions: sessions})
+					Isolation: iso.memory, Txns: n, Keys: keys(n), Sessions: sessions})
 				if err != nil {
 					return err
 				}
@@ -161,7 +175,8 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 					continue
 				}
 				got, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: iso.postgres,
-					Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys, Sessions: sessions,
+					Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys(n / 4),
+					Sessions: sessions,
 					NoRecord: true})
 				if err != nil {
 					return err
@@ -171,7 +186,7 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		return nil
 	}
-	rate := func(metric, group string, sessions, keys int) error {
+	rate := func(metric, group string, sessions int, keys func(txns int) int) error {
 		return lab.step(r, metric+" "+group, func() error { return one(metric, group, sessions, keys) })
 	}
 	sizes := []int{2, 5, 10, 20}
@@ -179,16 +194,18 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 		sizes = sizes[1:3]
 	}
 	for _, s := range sizes {
-		if err := rate("sessions", strconv.Itoa(s), s, 1000); err != nil {
+		if err := rate("sessions", strconv.Itoa(s), s, func(int) int { return 1000 }); err != nil {
 			return err
 		}
 	}
 	for _, per := range sizes {
-		if err := rate("skew", strconv.Itoa(per), 10, max(n/per, 50)); err != nil {
+		if err := rate("skew", strconv.Itoa(per), 10, func(txns int) int { return max(txns/per, 20) }); err != nil {
 			return err
 		}
 	}
 	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not "+
-		"say how many objects there were; here it is 1,000 in (a), and in (b) %d transactions.", n)
+		"say how many objects there were; here it is 1,000 in (a), and in (b) as many as there are so many "+
+		"transactions "+
+		"an object of: of %d, on PostgreSQL of %d.", n, n/4)
 	return nil
 }

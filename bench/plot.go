@@ -64,9 +64,13 @@ func colors(series []string) map[string]color.Color {
 	return out
 }
 
-// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place.
+// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place, and
+// lines at more than one place.
 func (r *Report) charted(m Metric) bool {
-	return m.Unit != "" && slices.ContainsFunc(r.Points, func(p Point) bool {
+	if m.Unit == "" || r.fig.Numeric && len(r.Groups(m.Key)) < 2 {
+		return false
+	}
+	return slices.ContainsFunc(r.Points, func(p Point) bool {
 		return p.Metric == m.Key && (p.Decided() && p.Value > 0 || p.TimedOut)
 	})
 }
@@ -225,7 +229,7 @@ func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
 	p.Y.Label.Text = strings.TrimSuffix(wrappedTo(upright, p.Y.Label.Text), "\n")
-	p.X.Label.Text = c.r.fig.Axis
+	p.X.Label.Text = c.r.fig.axis(c.m.Key)
 	var lastX []float64 // of the ends
 	for i, s := range c.series {
 		var xy, paper, late, none plotter.XYs
@@ -298,7 +302,12 @@ func (c *chart) lines() error {
 		}
 	}
 	// The last tick's number must not be cut.
-	p.X.Max += (p.X.Max - p.X.Min) * 0.02
+	if c.r.fig.LogX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, shortTicks{plot.LogTicks{Prec: -1}}
+		p.X.Max *= 1.04
+	} else {
+		p.X.Max += (p.X.Max - p.X.Min) * 0.02
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"isovet/check"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/history/split"
@@ -21,7 +22,8 @@ import (
 // time is that of the whole process, loading included.
 //
 // Its verdict is that of the last line of its output that has one of the words ACCEPT, REJECT, valid, invalid,
-// violation (in any case), or true or false as its last; else the exit status: 0 valid, 1 violation.
+// violation (in any case), or true or false as its last; else the exit status: 0 valid, 1 violation. But a 1 with
+// something on standard error is unknown: so ends a Java program with an exception that nobody catches.
 type Program struct {
 	Name    string
 	Command []string
@@ -44,6 +46,19 @@ func ParseProgram(text string) (Program, error) {
 		}
 	}
 	return p, nil
+}
+
+// Distinct says which name of programs and contenders stands for two of them; nil: none.
+func Distinct(programs []Program, contenders []Contender) error {
+	for i, p := range programs {
+		if slices.ContainsFunc(programs[:i], func(q Program) bool { return q.Name == p.Name }) {
+			return fmt.Errorf("two programs are named %q; expected a name for each", p.Name)
+		}
+		if slices.ContainsFunc(contenders, func(c Contender) bool { return c.Checker == p.Name }) {
+			return fmt.Errorf("%q is the name of a checker of isovet's in the table; expected another", p.Name)
+		}
+	}
+	return nil
 }
 
 const placeholder = "{history"
@@ -126,13 +141,13 @@ func (p *Program) run(ctx context.Context, path string, timeout time.Duration) (
 		status = exit.ExitCode()
 	}
 	if m.Verdict = said(out.b); m.Verdict == evidence.Unknown {
-		switch status {
-		case 0:
+		switch complaint := check.LastLine(errs.String()); {
+		case status == 0:
 			m.Verdict = evidence.Holds
-		case 1:
+		case status == 1 && complaint == "":
 			m.Verdict = evidence.Violated
 		default:
-			m.Reason = fmt.Sprintf("%s: exit status %d, and no verdict", p.Name, status)
+			m.Reason = fmt.Sprintf("%s: exit status %d, and no verdict%s", p.Name, status, complaint)
 		}
 	}
 	return m, nil

@@ -84,7 +84,7 @@ func readerBounds(r *Report) []Saying {
 	for _, g := range r.Groups("rate") {
 		if bound := r.Find("rate", g, "bound"); bound != nil {
 			out = append(out, Saying{Says: g, Sense: AtLeast, Number: bound.Value, Unit: "MB/s",
-				Find: whole("rate", g, "now")})
+				Find: whole("rate", g, "now"), Why: runsDiffer, shown: missedBy("rate", g)})
 		}
 	}
 	return out

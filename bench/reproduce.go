@@ -33,10 +33,16 @@ type Figure struct {
 	Metrics []Metric
 	// Axis names what the groups are: workload, transactions.
 	Axis string
+	// Axes are those of metrics with other groups, by their keys.
+	Axes map[string]string
 	// Numeric: the groups are numbers, and the charts lines; else bars.
 	Numeric bool
 	// Linear charts have no logarithmic axis.
 	Linear bool
+	// LogX: the groups' axis is logarithmic.
+	LogX bool
+	// Timeouts are the figure's own, by scale; else timeouts.
+	Timeouts map[Scale]time.Duration
 	// Own: the claims are bounds of ours, not a paper's.
 	Own bool
 	// Says are the paper's claims about it; Bounds, for our own figures, makes them of the points.
@@ -143,6 +149,7 @@ type Lab struct {
 	// asked, if set, is told what histories are asked for and may make them smaller; nothing is run then.
 	asked     func(*datasets.Spec)
 	keep      *keeper // of the present figure; nil: nothing is kept
+	papers    bool    // the present figure is a paper's
 	noServers bool
 	servers   []*served  // of the present figure
 	trials    []trialsOf // Figures 13 and 14 of MTC show the same runs
@@ -179,11 +186,8 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, before: o.Before, dir: dir,
+	lab := &Lab{Scale: o.Scale, Seed: o.Seed, self: o.Self, before: o.Before, dir: dir,
 		sources: map[sourceKey]Source{}, noServers: o.NoServers, memory: o.Memory}
-	if lab.Timeout == 0 {
-		lab.Timeout = timeouts[o.Scale]
-	}
 	if o.Memory > 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(o.Memory - o.Memory/8))
 	}
@@ -194,6 +198,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 				o.Progress(f.ID+": "+what, i, len(figures))
 			}
 		}
+		lab.Timeout = cmp.Or(o.Timeout, f.Timeouts[o.Scale], timeouts[o.Scale])
 		lab.tell("")
 		r, err := lab.figure(ctx, f, o)
 		if r == nil {
@@ -258,6 +263,7 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 	if r.Load != nil {
 		r.Load.End = loadAverage()
 	}
+	r.seek(o.Out)
 	r.judgeAll()
 	return r, errors.Join(err, l.keep.file.Close())
 }
@@ -265,6 +271,7 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 // measure measures a figure, and ends its servers whatever happens.
 func (l *Lab) measure(ctx context.Context, f Figure, r *Report) (err error) {
 	defer func() { err = errors.Join(err, l.endServers()) }()
+	l.papers = !f.Own
 	return f.Measure(ctx, l, r)
 }
 
@@ -347,6 +354,9 @@ func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by
 	error) {
 	if l.asked != nil {
 		return Measured{Verdict: evidence.Holds}, nil
+	}
+	if l.papers && r.Checker == papersOwn.checker && r.Solver == "" {
+		r.Solver = papersOwn.solver
 	}
 	if l.keep == nil {
 		return l.fastestNow(ctx, src, at, r, by)

@@ -24,7 +24,7 @@ func TestReproduceVbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(figures) != 9 || figures[0].ID != "vbox/table2" {
+	if len(figures) != 10 || figures[0].ID != "vbox/table2" {
 		t.Fatalf("%d figures, first %s", len(figures), figures[0].ID)
 	}
 	t.Setenv(corpusVariable, "")

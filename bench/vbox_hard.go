@@ -104,6 +104,19 @@ func mostConflicts(set string) func(*Report) Found {
 	}
 }
 
+// agreeing is how many of those that decide a set say what the first one says: its text is "21/21: valid".
+func agreeing(set string) func(*Report) Found {
+	return func(r *Report) Found {
+		f := whole("agree", "all", set)(r)
+		if p := r.Find("agree", "all", set); p != nil {
+			same, of, _ := strings.Cut(p.Text, "/")
+			of, _, _ = strings.Cut(of, ":")
+			f.At = same + " of " + of
+		}
+		return f
+	}
+}
+
 // hardBounds: our own solver meets conflicts, and whoever decides says the same.
 func hardBounds(r *Report) []Saying {
 	var out []Saying
@@ -111,9 +124,9 @@ func hardBounds(r *Report) []Saying {
 		if p.Metric == "agree" {
 			set := p.Series
 			out = append(out,
-				Saying{Says: "all that decide agree on " + set, Sense: AtLeast, Number: 1, Unit: "of them",
-					Find: whole("agree", "all", set)},
-				Saying{Says: "a solver of ours has conflicts in " + set, Sense: AtLeast, Number: 1, Unit: "conflicts",
+				Saying{Says: "all that decide agree on " + set, Sense: AtLeast, Number: 1, Unit: all,
+					Find: agreeing(set)},
+				Saying{Says: "a solver of ours has conflicts in " + set, Sense: MoreThan, Number: 0, Unit: "conflicts",
 					Find: mostConflicts(set)})
 		}
 	}

@@ -50,6 +50,9 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 		"IAT": {"7/7", "5/7", "5/7", "0/7"}, "real-world": {"7/7", "7/7", "6/7", "1/7"}}
 	columns := []string{"vbox", "cobra", "be", "leopard"}
 	for _, c := range vboxRivals(r) {
+		if strings.HasSuffix(c, byPurdom) {
+			continue // it finds what it finds by either closure
+		}
 		for _, class := range classes {
 			found, proved, of, missed := 0, 0, 0, map[string][]string{}
 			for _, a := range all {

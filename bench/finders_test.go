@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+)
+
+// TestMoreFinders: what claims are measured with, on rows whose answers are known.
+func TestMoreFinders(t *testing.T) {
+	late := func(metric, group, series string, bound float64) Point {
+		return Point{Metric: metric, Group: group, Series: series, Reason: timeoutReason(time.Second), TimedOut: true,
+			Bound: bound}
+	}
+	none := math.NaN()
+	text := func(group, series, found string) Point {
+		p := decided("found", group, series, 0)
+		p.Text = found
+		return p
+	}
+	deduced := func(group string, value float64) Point { return decided("overlap", group, "store", value) }
+	taken := func(group string, a, b, c float64) []Point {
+		return []Point{decided("memory", group, "a", a), decided("memory", group, "b", b),
+			decided("memory", group, "c", c)}
+	}
+	for _, c := range []struct {
+		name   string
+		points []Point
+		find   func(*Report) Found
+		want   float64
+		beyond bool
+	}{
+		{"the least that is known", []Point{decided("time", "A", "be", 30), decided("time", "B", "be", 20),
+			late("time", "C", "be", 5)}, leastKnown("time", "be"), 20, false},
+		{"the least bound", []Point{late("time", "A", "be", 50), late("time", "B", "be", 40)}, leastKnown("time", "be"),
+			40, true},
+		{"nothing known", []Point{decided("time", "A", "vbox", 1)}, leastKnown("time", "be"), none, false},
+		{"late above a size", []Point{decided("time", "40000", "cobra", 7), decided("time", "50000", "cobra", 9)},
+			lateAbove("time", 40_000, "cobra"), 9, false},
+		{"late below it", []Point{decided("time", "20000", "cobra", 7), late("time", "30000", "cobra", 60)},
+			lateAbove("time", 40_000, "cobra"), 60, true},
+		{"not that large", []Point{decided("time", "40000", "cobra", 7)}, lateAbove("time", 40_000, "cobra"), none,
+			false},
+		{"clauses", []Point{decided("clauses", "ours", "x", 5), decided("clauses", "other", "x", 50),
+			decided("clauses", "ours", "y", 10), decided("clauses", "other", "y", 20)}, clausesOf("ours", "other"), 0.5,
+			false},
+		{"missed", []Point{text("RAT", "be", "11/13"), text("IAT", "be", "7/7"), text("WAT", "cobra", "0/9")},
+			misses("be"), 2, false},
+		{"the first of rivals", []Point{decided("time", "fast", "x", 2), decided("time", "b", "x", 8)},
+			first(bySeries("time", "fast", []string{"a", "b"})), 4, false},
+		{"major factors", []Point{deduced("skew 0.2", 1), deduced("skew 0.9", 8), deduced("8 threads", 1),
+			deduced("24 threads", 3), deduced("95 % reads", 2), deduced("read-modify-writes", 3)},
+			majorFactors("store"),
+			2, false},
+		{"no major factors", []Point{deduced("skew 0.2", 1), deduced("skew 0.9", 8)}, majorFactors("store"), none,
+			false},
+		{"most memory", append(taken("1 threads", 3, 2, 3), taken("2 threads", 1, 2, 0)...), mostMemory("a", "b", "c"),
+			0.5, false},
+		{"grows more", []Point{decided("time", "2 threads", "a", 1), decided("time", "2 threads", "b", 2),
+			decided("time", "8 threads", "a", 2), decided("time", "8 threads", "b", 12),
+			decided("time", "16 threads", "a", 9)}, growsMore("time", " threads", "a", "b"), 3, false},
+		{"most of workloads", []Point{decided("time", "1", "heap, BlindW-RW+", 5), decided("time", "1", "heap, TPC-C",
+			4),
+			decided("time", "2", "heap, BlindW-RW+", 5), decided("time", "2", "heap, TPC-C", 6)},
+			mostOfWorkloads("time", "heap"), 0.5, false},
+		{"aborts rise", []Point{decided("skew", "2", "GT, SER"+inPostgres, 1), decided("skew", "5",
+			"GT, SER"+inPostgres,
+			2), decided("skew", "2", "GT, SI"+inPostgres, 2), decided("skew", "5", "GT, SI"+inPostgres, 1)},
+			gtRises("skew"), 0.5, false},
+		{"the last growth", []Point{decided("time", "#txns 1", "a", 1), decided("time", "#txns 10", "a", 9),
+			decided("time", "#txns 20", "a", 27)}, lastGrowth("time", "#txns", "a"), 1.5, false},
+		{"falls", []Point{decided("whole", "100", "a", 9), decided("whole", "100", "b", 5),
+			decided("whole", "100", "c", 6)}, fallsOver("whole", "100", "a", "b", "c"), 0.5, false},
+		{"mean over", []Point{decided("rate", "10", "a", 9), decided("rate", "20", "a", 3), decided("rate", "10", "b",
+			3)},
+			meanOver("rate", "a", "b"), 0.5, false},
+		{"what SI keeps", []Point{decided("whole", "100", "SI, "+plenty, 10), decided("whole", "100", "SI, "+some, 4),
+			decided("whole", "100", "SER, "+plenty, 10), decided("whole", "100", "SER, "+some, 8)}, keptShare, 0.5,
+			false},
+		{"least steady", []Point{decided("rounds", "1", cobraDefault.String(), 2),
+			decided("rounds", "2", cobraDefault.String(), 4), decided("rounds", "1", cobraDense.String(), 1),
+			decided("rounds", "2", cobraDense.String(), 3)}, leastSteady("rounds", cobraDefault, cobraDense), 3, false},
+		{"per collection", []Point{decided("time", "5 %", "garbage collecting", 12), decided("cycles", "5 %",
+			"collections",
+			8), decided("time", "400 %", "garbage collecting", 3), decided("cycles", "400 %", "collections", 4)},
+			perCollection, 2, false},
+		{"until it is loaded", []Point{decided("loaded", "all", "chronos", 65), decided("memory", "0", "chronos", 1),
+			decided("memory", "30", "chronos", 3), decided("memory", "60", "chronos", 2),
+			decided("memory", "90", "chronos", 9)}, risingUntilLoaded, 0.5, false},
+		{"held after loading, by its greatest", heldAt(9, 5, 4, 8), afterLoading(slices.Max[[]float64],
+			slices.Max[[]float64]), 8.0 / 9, false},
+		{"held after loading, by its end", heldAt(9, 5, 4, 8), afterLoading(slices.Min[[]float64], lastOf), 0.8, false},
+		{"held at the end", heldAt(9, 5, 4, 8), afterLoading(lastOf, lastOf), 1.6, false},
+		{"by Warshall's closure", []Point{decided("time", "A", "cobra", 6), decided("time", "A", "cobra"+byPurdom, 3),
+			decided("time", "B", "cobra", 12), decided("time", "B", "cobra"+byPurdom, 4),
+			decided("memory", "B", "cobra", 9), decided("memory", "B", "cobra"+byPurdom, 9)}, warshallTakes, 2, false},
+		{"a collection", []Point{decided("time", "#txns 100", neverCollected, 1),
+			decided("time", "#txns 100", everyTxns6+"10", 3), decided("time", "#txns 100", everyTxns6+"50", 2),
+			decided("time", "#txns 200", neverCollected, 2), decided("time", "#txns 200", everyTxns6+"10", 8)},
+			aCollection, 1.5, false},
+		{"collected longer", []Point{decided("time", "#txns 100", neverCollected, 1),
+			decided("time", "#txns 100", everyTxns6+"50", 2), decided("time", "#txns 100", everyTxns6+"10", 1)},
+			collectedLonger, 0.5, false},
+	} {
+		r := &Report{Bounds: true, fig: Figure{Metrics: []Metric{{"time", "", "ms"}, {"memory", "", "MB"}}}}
+		for _, p := range c.points {
+			r.Add(p)
+		}
+		f := c.find(r)
+		found := f.None == ""
+		if found == math.IsNaN(c.want) || found && (math.Abs(f.Value-c.want) > 1e-9 || f.Beyond != c.beyond) {
+			t.Errorf("%s: %+v, not %v", c.name, f, c.want)
+		}
+		if found {
+			for i := range r.Points { // what has no value is none
+				r.Points[i].Verdict, r.Points[i].TimedOut = evidence.Unknown, false
+			}
+			if f := c.find(r); f.None == "" {
+				t.Errorf("%s, of nothing: %+v", c.name, f)
+			}
+		}
+	}
+}
+
+// heldAt is memory at the parts of a run whose first half loads.
+func heldAt(mb ...float64) []Point {
+	out := []Point{decided("loaded", "all", "chronos", 50)}
+	for i, v := range mb {
+		out = append(out, decided("memory", strconv.Itoa(100*i/(len(mb)-1)), "chronos", v))
+	}
+	return out
+}
+
+// TestBesidePurdom: what is claimed of Cobra is judged by either closure, and other claims once.
+func TestBesidePurdom(t *testing.T) {
+	r := &Report{Scale: "full", fig: Figure{Metrics: []Metric{{"time", "", "ms"}}}}
+	for _, p := range []Point{decided("time", "A", "vbox", 1), decided("time", "A", "cobra", 90),
+		decided("time", "A", "cobra"+byPurdom, 5), decided("time", "A", "be", 7)} {
+		r.Add(p)
+	}
+	r.fig.Says = besidePurdom([]Saying{
+		{Says: "60 times as fast as Cobra", Sense: AtLeast, Number: 60, Find: timesLeast("time", "vbox", "cobra")},
+		{Says: "faster than BE", Sense: MoreThan, Number: 1, Find: timesLeast("time", "vbox", "be")},
+		{Says: "Cobra on a GPU", Sense: AtLeast, Number: 1, Find: without("none"), noPurdom: true}})
+	r.judgeAll()
+	var got []string
+	for _, c := range r.Claims {
+		got = append(got, fmt.Sprintf("%s: %s, %v, %s", c.Says, c.Holds, c.Here, c.Tested))
+	}
+	want := []string{"60 times as fast as Cobra: holds, 90, ",
+		"60 times as fast as Cobra (by Purdom's closure): does not hold, 5, rows", "faster than BE: holds, 7, ",
+		"Cobra on a GPU: not comparable, 0, "}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q; expected %q", got, want)
+	}
+	r.Points = slices.DeleteFunc(r.Points, func(p Point) bool { return strings.Contains(p.Series, byPurdom) })
+	if r.judgeAll(); r.Claims[0].Holds != Holds || r.Claims[1].Holds != NotComparable {
+		t.Errorf("without Purdom: %+v", r.Claims[:2])
+	}
+}

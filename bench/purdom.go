@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+
+	"isovet/check"
+)
+
+// Cobra's first closure is Warshall's by default, as the paper's is, which computes it on a GPU. Purdom's takes a small
+// part of that time here, so figures show both, and what the papers claim of Cobra is compared with both.
+
+// byPurdom ends the name of a series of Cobra's whose first closure is Purdom's.
+const byPurdom = ", Purdom"
+
+// rival is the run that a series' name stands for: a checker, or one byPurdom.
+func rival(series string) Run {
+	checker, purdom := strings.CutSuffix(series, byPurdom)
+	run := Run{Checker: checker}
+	if purdom {
+		run.Pipeline = check.Pipeline{Closure: "purdom"}
+	}
+	return run
+}
+
+// purdomNote says what the series are.
+const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which has a GPU for it; in the series with " +
+	"\"Purdom\" it is Purdom's (cobra:purdom), which is faster without a GPU."
+
+// besidePurdom puts behind each claim that is about Cobra the same one of Cobra by Purdom's closure.
+func besidePurdom(says []Saying) []Saying {
+	var out []Saying
+	for _, s := range says {
+		out = append(out, s)
+		if !strings.Contains(s.Says, "Cobra") || s.noPurdom {
+			continue
+		}
+		find := s.Find
+		s.Says += " (by Purdom's closure)"
+		s.purdom = true
+		s.Find = func(r *Report) Found { return find(r.underPurdom()) }
+		if s.Why == "" {
+			s.Why = "Cobra by Purdom's closure takes a part of what it takes by Warshall's, with which the paper's " +
+				"is compared"
+			s.shown = shown("that by Warshall's takes", warshallTakes, MoreThan, 1, "times as long")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// warshallTakes is by how much Cobra's time grows by Warshall's closure, at the least.
+func warshallTakes(r *Report) Found {
+	best, n := Found{}, 0
+	for _, p := range r.Points {
+		whole := strings.Replace(p.Series, byPurdom, "", 1)
+		if whole == p.Series || p.Metric == "memory" || p.Metric == "parts" { // the solver's part does not grow
+			continue
+		}
+		if f, beyond, ok := r.factor(p.Metric, p.Group, p.Series, whole); ok {
+			if n++; n == 1 || f < best.Value {
+				best = Found{Value: f, Beyond: beyond, At: r.place(p.Group) + ", the least"}
+			}
+		}
+	}
+	if n == 0 {
+		return notMeasured("Cobra by both closures")
+	}
+	return best
+}
+
+// underPurdom is the report with Cobra's series by Purdom's closure in the place of those by Warshall's.
+func (r *Report) underPurdom() *Report {
+	replaced := map[string]bool{}
+	for _, p := range r.Points {
+		if strings.Contains(p.Series, byPurdom) {
+			replaced[strings.Replace(p.Series, byPurdom, "", 1)] = true
+		}
+	}
+	out := *r
+	out.Points = slices.DeleteFunc(slices.Clone(r.Points), func(p Point) bool {
+		return replaced[p.Series] || len(replaced) == 0 && strings.Contains(p.Series, "cobra")
+	})
+	for i := range out.Points {
+		out.Points[i].Series = strings.Replace(out.Points[i].Series, byPurdom, "", 1)
+	}
+	return &out
+}
