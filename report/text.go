@@ -144,6 +144,9 @@ func Summary(r *evidence.Result) string {
 		if r.Solver != "" {
 			by += " with " + r.Solver
 		}
+		if r.Settings != "" {
+			by += " (" + r.Settings + ")"
+		}
 		if r.DecidedBy != "" {
 			by += ", which asked " + r.DecidedBy
 		}

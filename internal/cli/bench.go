@@ -87,7 +87,8 @@ note says which transaction has none. Their verdicts, of a stricter question, ha
 
 "vbox:cobra" is vbox with the encoding cobra, and so on for each setting of the checker: its closure, pruning, encoding,
 first values (phase), a technique left out, and the way in which the solver keeps the graph acyclic (theory); isovet
-checkers --json lists them. "encoding=order" where a name alone could be two of them. --encoding, --closure, --solver,
+checkers --json lists them. "encoding=order" where a name alone could be two of them; "vbox:gini:cobra" and
+"vbox:encoding=cobra,theory=lazy" have two. --encoding, --closure, --solver,
 --theory and --technique take lists, or all, and vary every checker that has the choice and is not told otherwise.
 
 Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
@@ -215,7 +216,7 @@ func (f *compareFlags) validate() error {
 	case f.skew < 0:
 		return usagef("--clock-skew %v is negative", f.skew)
 	}
-	return nil
+	return f.validateOutputs()
 }
 
 func runCompare(ctx context.Context, e *env, f *compareFlags) error {
@@ -243,6 +244,9 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 		}
 		programs = append(programs, p)
 	}
+	if err := bench.Distinct(programs, contenders); err != nil {
+		return usagef("--program: %v", err)
+	}
 	lab, err := f.prepare(ctx, e)
 	if err != nil {
 		return err
@@ -251,6 +255,9 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	if all && len(f.history) > 0 && slices.Contains(timestamp.Levels(), f.level) && f.stamped(ctx, e, lab) {
 		// what could go wrong has gone wrong above
 		contenders, _ = bench.ContendersWith(f.checkers+",timestamps", f.level, vary)
+		if err := bench.Distinct(programs, contenders); err != nil {
+			return usagef("--program: %v", err)
+		}
 	}
 	rows, err := bench.Compare(ctx, lab.sources, bench.Options{
 		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew,

@@ -28,6 +28,8 @@ type checkFlags struct {
 	pipeline               check.Pipeline
 	all                    bool // levels
 	checker, solver        string
+	unsolved               string              // why a solver that was asked for is not used
+	choices                map[string][]string // what --checker says of its settings
 	loading                loading
 	limits                 limits
 	skew                   time.Duration
@@ -81,6 +83,9 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
+			if err := f.takeChoices(); err != nil {
+				return err
+			}
 			if err := f.validateSpill(e); err != nil {
 				return err
 			}
@@ -118,8 +123,10 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 
 // judging adds the flags that say how a history is judged, the level apart.
 func (f *checkFlags) judging(c *cobra.Command) {
-	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history",
-		checkerNames())
+	c.Flags().Var(checkerValue{f}, "checker", "auto takes the fastest that decides the level for the history, with "+
+		"--solver or --theory one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with "+
+		"settings, which flags must not contradict")
+	complete(c, "checker", described("checker", checkerNames()))
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
 		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", described("solver", solverNames()))

@@ -196,7 +196,9 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 	fl.StringVar(&o.truth, "truth", "", "write what was planted to `FILE`: a JSON object a line for each fault, "+
 		"with the ids of its transactions")
 	fl.StringVar(&o.hard, "hard", "", "a `FAMILY` that is hard to judge in place of a workload: "+
-		strings.Join(hard.Names(), ", ")+"; --txns is its size, transactions or variables, --seed its seed")
+		strings.Join(hard.Names(), ", ")+"; --seed is its seed, --txns its size: "+
+		"transactions, but of 3sat variables (66 transactions each), of pigeonhole holes and of order elements (5 "+
+		"transactions times the cube), and of mini-… twice as many")
 	complete(c, "hard", hard.Names())
 	fl.Var(sizeValue{&o.memory}, "memory", "stop where it takes more memory")
 	fl.BoolVar(&o.json, "json", false, "say as a JSON object on standard output what was generated")

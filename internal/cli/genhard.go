@@ -19,6 +19,9 @@ import (
 var hardTakes = map[string]bool{"hard": true, "txns": true, "seed": true, "out": true, "format": true, "memory": true,
 	"json": true, "quiet": true}
 
+// manyHard is how many transactions nobody expects who gives a formula's size.
+const manyHard = 1e6
+
 // runGenHard writes a history of a hard family.
 func runGenHard(c *cobra.Command, e *env, g *genFlags, o genOut) error {
 	var other error
@@ -50,6 +53,10 @@ func runGenHard(c *cobra.Command, e *env, g *genFlags, o genOut) error {
 	}
 	if err := writable(o.file, o.format, "--format"); err != nil {
 		return err
+	}
+	if n, unit := in.Txns(size); n > manyHard && unit != "transactions" && !o.quiet {
+		fmt.Fprintf(e.stderr, "isovet: warning: --txns %d is the number of %s of %s: this makes %.3g million "+
+			"transactions\n", size, unit, in.Name, n/1e6)
 	}
 	start := time.Now()
 	h, err := guard(c.Context(), limits{memory: o.memory}, func() string { return "generating" },

@@ -44,8 +44,6 @@ func (v latticeValue) Set(s string) error {
 // runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
 func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	switch {
-	case f.checker == auto && (f.solver != "" || f.theory != ""):
-		return usagef("--level all takes the checker of each level; add --checker, or leave --solver and --theory out")
 	case f.checker != auto && trustsTimestamps(f.checker):
 		return usagef("checker %s's verdicts are about timestamps, of which no level follows from another; leave "+
 			"--level all out", f.checker)

@@ -174,6 +174,9 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 		}
 		return nil
 	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return usagef("cannot write %s: it is a folder; expected a file", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)

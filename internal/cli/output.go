@@ -29,6 +29,9 @@ var outputs = []choice{
 // around writes what stands around the answers for n histories, of several answers each, that work gives: the begin and
 // the end of a document, or a line of totals where people read. A kept process leaves that to its keeper.
 func (f *checkFlags) around(e *env, n, answers int, work func() (tally, error)) error {
+	if f.unsolved != "" {
+		fmt.Fprintf(e.stderr, "isovet: --solver and --theory are not used: %s\n", f.unsolved)
+	}
 	if e.kept != nil {
 		_, err := work()
 		return err
