@@ -5,7 +5,6 @@ package record_test
 import (
 	"io"
 	"math"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -23,12 +22,10 @@ func cpu() time.Duration {
 }
 
 // TestCost bounds what an operation costs, begin and commit of its transaction of eight included, in processor time,
-// the best of several runs: 300 ns on a machine that does nothing else, and not ten times that on any.
+// the best of several runs, by ten times what BenchmarkRecord measures on a machine that does nothing else: a lock that is
+// waited for, or an allocation for each operation that grows with them, shows on any machine.
 func TestCost(t *testing.T) {
-	bound := 3000.0
-	if os.Getenv("ISOVET_LONG") != "" {
-		bound = 300
-	}
+	const bound = 3000.0
 	const n = 200_000
 	for name, to := range map[string]func() *record.Recorder{
 		"memory": func() *record.Recorder { return record.New(record.Options{}) },
