@@ -145,7 +145,7 @@ func TestDeadChildren(t *testing.T) {
 }
 
 func TestChildTimeout(t *testing.T) {
-	src := generate(t, datasets.Spec{Workload: "contended", Txns: 3000, Times: datasets.NoTimes})
+	src := generate(t, datasets.Spec{Workload: "contended", Txns: 12_000, Times: datasets.NoTimes})
 	m, err := runChild(context.Background(), self(t), Run{Checker: "cobra", History: src.Path,
 		Timeout: 100 * time.Millisecond})
 	if err != nil || m.Verdict != evidence.Unknown || m.Reason != "timeout after 100ms" || m.Fault != "" {
