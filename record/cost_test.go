@@ -22,8 +22,8 @@ func cpu() time.Duration {
 }
 
 // TestCost bounds what an operation costs, begin and commit of its transaction of eight included, in processor time,
-// the best of several runs, by ten times what BenchmarkRecord measures on a machine that does nothing else: a lock that is
-// waited for, or an allocation for each operation that grows with them, shows on any machine.
+// the best of several runs, by ten times what BenchmarkRecord measures on a machine that does nothing else: a lock
+// that is waited for, or work that grows with the recording, shows on any machine.
 func TestCost(t *testing.T) {
 	const bound = 3000.0
 	const n = 200_000
