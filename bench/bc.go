@@ -22,7 +22,6 @@ func bcFigures() []Figure {
 			Metrics: []Metric{{"solving", "solving time", "ms"}, {"start", "start-dependency edges", "edges"},
 				{"long", "solving time where one transaction is open throughout", "ms"}},
 			Axis: "transactions", Numeric: true, Measure: bcFig2},
-		bcLevelsFigure(),
 	}
 }
 

@@ -75,7 +75,6 @@ var noSize = map[string]string{
 	"aion/overhead": "What is compared is a loss in percent, over 20,000 transactions of 5 operations, and " +
 		"as many operations in longer ones",
 	"mtc/table2": "What is compared is when a bug is found, whatever the size",
-	"bc/levels":  "These histories are not in the paper, which calls this future work",
 }
 
 // theSame is how sizes begin that are the paper's.

@@ -50,18 +50,6 @@ func (c *chains) newKey(initial uint32) {
 	c.last = append(c.last, initial)
 }
 
-// newWrite makes a write of a key, whose writer has not come.
-func (c *chains) newWrite(key uint32) (w uint32) {
-	w = uint32(len(c.key))
-	c.key = append(c.key, key)
-	c.writer = append(c.writer, none)
-	c.next = append(c.next, none)
-	c.other = append(c.other, w)
-	c.after = append(c.after, none)
-	c.reads = append(c.reads, -1)
-	return w
-}
-
 // arrival is a transaction: the writes that it saw, and those that it makes, one a key.
 type arrival struct {
 	id          uint32 // the caller's number

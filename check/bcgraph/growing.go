@@ -180,19 +180,6 @@ func (f *family) fail(needs mask, cycle []logged) {
 	}
 }
 
-// without leaves out the graphs that have the bits.
-func (f *family) without(bits mask) {
-	gone := false
-	for m := range mask(masks) {
-		if m&bits != 0 && f.on[m] {
-			f.on[m], gone = false, true
-		}
-	}
-	if gone {
-		f.settle(f.live)
-	}
-}
-
 // settle keeps orders of the largest graphs that are not cyclic, from those that were kept so far.
 func (f *family) settle(old []kept) {
 	open := func(m mask) bool { return f.on[m] && !f.dead[m] }

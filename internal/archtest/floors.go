@@ -121,7 +121,7 @@ var floors = [][]room{
 			"read-committed, read-atomic and causal: the orders that Biswas and Enea's axioms demand, and a commit " +
 				"order that keeps them"},
 		{"check/bcgraph",
-			"known version orders: the graph of begins and commits, whole or as transactions come, and Adya's " +
+			"known version orders: the graph of begins and commits, of one level or of six, and Adya's " +
 				"start-ordered one"},
 		{"certify",
 			"replays evidence against the history; shares no code with what it checks"},
