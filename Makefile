@@ -22,7 +22,7 @@ staticcheck:
 	$(GO) run honnef.co/go/tools/cmd/staticcheck $(PKGS)
 
 arch:
-	$(GO) test ./internal/archtest
+	$(GO) test ./internal/test/archtest
 
 # What neither program reaches must go, or stand in .ci/deadcode.txt with a reason.
 deadcode:

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/browser"
+	"isovet/internal/test/browser"
 )
 
 // TestIndex: the page over all results has every figure that has some, each claim, and charts that are there; a folder

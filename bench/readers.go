@@ -10,7 +10,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/internal/formatfiles"
+	"isovet/internal/test/formatfiles"
 )
 
 // readersFigure is how fast the text formats are read, and dbcop's and Cobra's binary ones, which other tools write.

@@ -13,8 +13,8 @@ import (
 	"isovet/closure"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/level"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are

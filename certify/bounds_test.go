@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestBoundsOfOne: with each bound at one, and with all of them, a certificate is judged as ever, or given up.

@@ -9,8 +9,8 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/oracletest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/oracletest"
 	"isovet/level"
 )
 

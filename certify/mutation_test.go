@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestMutants tries to have false certificates accepted: certificates of every kind are taken from the checkers on

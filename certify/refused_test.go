@@ -15,7 +15,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 func satisfiable(vars int, clauses [][]certify.Lit) bool {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"isovet/history"
-	"isovet/internal/histtest/oracletest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/histtest/random"
 )
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }

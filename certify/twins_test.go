@@ -9,9 +9,9 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

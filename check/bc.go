@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"isovet/check/bcgraph"
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // bc is the BC-graph: snapshot isolation in linear time, where version orders are known; and serializability, with

@@ -6,8 +6,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // bcByOne is the lattice of bc, of which all six levels are answered by one graph, and every answer is certified.

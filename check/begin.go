@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // run is one checker's run on one history: the parts that every pipeline over the polygraph shares.

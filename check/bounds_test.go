@@ -11,10 +11,10 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/oracletest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

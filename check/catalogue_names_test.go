@@ -7,7 +7,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest/oracletest"
+	"isovet/internal/test/histtest/oracletest"
 )
 
 // TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists:

@@ -11,8 +11,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 )
 
 // TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against

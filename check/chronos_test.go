@@ -13,8 +13,8 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

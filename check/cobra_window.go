@@ -3,9 +3,9 @@ package check
 import (
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // window is the part of a history that cobraRounds still has to look at, and what it keeps of the rest: the base

@@ -10,8 +10,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // tiny makes a random history of few transactions on few keys: half of them from a serial run whose reads are then

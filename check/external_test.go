@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"isovet/evidence"
-	"isovet/internal/histtest/random"
-	"isovet/internal/solvertest/fake"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/solvertest/fake"
 	"isovet/level"
 )
 

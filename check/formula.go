@@ -8,6 +8,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/lists"
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
@@ -15,7 +16,6 @@ import (
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/external"
 )

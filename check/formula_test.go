@@ -11,7 +11,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/dimacs"

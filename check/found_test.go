@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestFound: histories on which some checker once failed; the note in each says at what. Every checker agrees with

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/prepass"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and

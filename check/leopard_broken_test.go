@@ -10,8 +10,8 @@ import (
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/evidence"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // brokenRun is a run of the store in which one part failed once, and who found it.

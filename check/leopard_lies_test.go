@@ -10,9 +10,9 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

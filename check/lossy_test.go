@@ -12,8 +12,8 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/oracletest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/oracletest"
 	"isovet/level"
 )
 

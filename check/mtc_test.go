@@ -8,14 +8,14 @@ import (
 
 	"isovet/check/minitxn"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // sameAsOracle checks a history at all six levels, and counts the verdicts.

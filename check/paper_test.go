@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

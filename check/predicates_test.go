@@ -8,8 +8,8 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // predicateOptions are the kinds of tiny histories with predicates that checkers are compared with brute force on.

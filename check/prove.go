@@ -9,6 +9,7 @@ import (
 	"isovet/certify"
 	"isovet/check/explain"
 	"isovet/check/minitxn"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/closure"
 	"isovet/encode"
@@ -17,7 +18,6 @@ import (
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/external"
 )

@@ -7,7 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

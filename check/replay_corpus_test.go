@@ -10,7 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // without is the part of a history of unique values with some transactions, less the reads of what the others wrote.

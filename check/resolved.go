@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

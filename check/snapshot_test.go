@@ -7,13 +7,13 @@ import (
 
 	"isovet/check/bcgraph"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // rmw makes a tiny history in which every write overwrites a version that its transaction read, from a run with

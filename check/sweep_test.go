@@ -9,8 +9,8 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

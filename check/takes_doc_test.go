@@ -12,7 +12,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/evidence"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // takesAll are the checkers that decide all histories of registers at some levels whatever several writes explain and

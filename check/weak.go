@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/prepass"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // weakly decides the levels below snapshot isolation by the orders that their axioms demand.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // Index answers reachability questions. Every node reaches itself. It is safe for concurrent use

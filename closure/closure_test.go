@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/graph"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // naive is the twin of all closures: every edge written down, the relation closed afresh by

@@ -3,7 +3,7 @@ package closure
 import (
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // Compact is the compact transitive closure: bits only where windows leave the answer open. The

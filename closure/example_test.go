@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"isovet/closure"
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 func Example() {

@@ -1,6 +1,6 @@
 package closure
 
-import "isovet/graph"
+import "isovet/internal/graph"
 
 // Italiano builds the full closure by adding the known edges one by one to real-time order, which is
 // its own closure. The known edges are settled: they have no tag and cannot be undone.

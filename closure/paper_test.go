@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/graph"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // The paper is Vbox (arXiv:2503.05163) §4.4; Vnn are the rows of the errata about it.

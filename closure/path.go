@@ -1,6 +1,6 @@
 package closure
 
-import "isovet/graph"
+import "isovet/internal/graph"
 
 // pathFinder searches explanations. It needs no more than the edges: the closure itself keeps the
 // search to nodes between the two ends.

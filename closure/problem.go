@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/internal/room"
 )
 

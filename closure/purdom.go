@@ -1,6 +1,6 @@
 package closure
 
-import "isovet/graph"
+import "isovet/internal/graph"
 
 // Purdom builds the full closure by merging, in reverse topological order, the row of each
 // successor into the row of each node.

@@ -3,7 +3,7 @@ package closure
 import (
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // PurdomPlus builds the compact closure from all known edges at once.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/internal/safego"
 )
 

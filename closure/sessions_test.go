@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"isovet/closure"
-	"isovet/graph"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // reached is the naive twin: a search.

@@ -1,6 +1,6 @@
 package closure
 
-import "isovet/graph"
+import "isovet/internal/graph"
 
 // Limits of the automatic choice: rows of up to narrow words on average are not worth widening the
 // code path for; more than manyStragglers are no longer exceptions, and every added edge looks at all.

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/graph"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // randomRun draws a plausible run of n transactions, about overlap of them open at once and the first

@@ -11,7 +11,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // fakeDB is a serial store whose operations fail as a script of chance says.

@@ -13,7 +13,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/evidence"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

@@ -10,7 +10,7 @@ import (
 	"isovet/check"
 	"isovet/collect"
 	"isovet/collect/server"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

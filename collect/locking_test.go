@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"isovet/check"
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/level"
-	"isovet/shrink"
 )
 
 // TestLockingReads: a history tells reads that take locks from plain ones, keeps that when it is written, read and cut

@@ -15,7 +15,7 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/report"
 )

@@ -1,6 +1,6 @@
 // Package datasets makes histories: by running a workload on a store in memory with simulated time, with faults planted
 // on request; and from a catalogue of named anomalies. Random histories for differential tests, and those that are hard
-// to check, are in internal/histtest.
+// to check, are in internal/test/histtest.
 //
 // Everything is deterministic: the same arguments give the same history, byte for byte.
 //

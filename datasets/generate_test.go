@@ -11,7 +11,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestForSQL: what the store in memory has not, it refuses.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // replaySerial runs the committed transactions in the given order and reports the first read that it does not explain.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

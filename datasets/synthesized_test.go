@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 

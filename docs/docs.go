@@ -13,7 +13,7 @@ import (
 var anomalies string
 
 // Anomaly is what the page of anomalies says of a kind: what it is, and the weakest levels that forbid it, both in
-// words, and a history that shows it, in one line (package internal/histtest/notation has the grammar).
+// words, and a history that shows it, in one line (package internal/test/histtest/notation has the grammar).
 type Anomaly struct{ Kind, About, Weakest, Example string }
 
 var item = regexp.MustCompile("(?m)^- `([A-Za-z0-9-]+)`: (.+)\\. Weakest levels: (.+)\\. Example: `(.+)`$")

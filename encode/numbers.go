@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"isovet/graph"
 	"isovet/internal/bounds"
+	"isovet/internal/graph"
 	"isovet/solver"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"isovet/closure"
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/polygraph"
 	"isovet/solver"
 	"isovet/solver/acyclic"

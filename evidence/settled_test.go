@@ -6,7 +6,7 @@ import (
 
 	checkers "isovet/check"
 	"isovet/evidence"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

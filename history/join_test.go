@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // naiveHistory is the plain twin of Builder: what each operation names, as text, looked up in maps.

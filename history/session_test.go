@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // naiveSessions orders sessions by definition: by seq where given, else by the order in the file.

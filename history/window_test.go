@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 func init() { history.SetDiffer(diff.Histories) }

@@ -3,9 +3,9 @@ package polygraph
 import (
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/evidence"
-	"isovet/prepass"
 )
 
 // Relation is what is known of two versions of a key.

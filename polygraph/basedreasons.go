@@ -3,9 +3,9 @@ package polygraph
 import (
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // Baseless returns a predicate constraint that has no option from the start, as a conflict; nil if there is none.

@@ -4,8 +4,8 @@ import (
 	"sort"
 
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 )
 
 // openBase separates the By of guarded edges from the other reasons: By = openBase − index.

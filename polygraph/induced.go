@@ -9,7 +9,7 @@ import (
 
 	"isovet/closure"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/internal/sorts"
 )
 

@@ -2,7 +2,7 @@ package polygraph
 
 import (
 	"isovet/closure"
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // BySessions has Prune look at a closure by sessions in place of a full matrix: chains are paths of known edges that

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // TestGeneralizedConstraint: the two keys that two transactions write are one constraint, each side with its WW edges

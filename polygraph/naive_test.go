@@ -5,15 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 var levels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}

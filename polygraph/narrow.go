@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/evidence"
-	"isovet/prepass"
 )
 
 // crowded reports whether the pairs of writes that time leaves open, and the pairs of readers of an initial version and

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/closure"
-	"isovet/graph"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver/acyclic"
 )
 

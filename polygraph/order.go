@@ -1,6 +1,6 @@
 package polygraph
 
-import "isovet/graph"
+import "isovet/internal/graph"
 
 // Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with
 // split nodes as events (evidence.Result.Order); false if there is a cycle. Transactions that may not have committed

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/evidence"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // describe lists edges by the transactions' ids, as in "1>2 rw", sorted.

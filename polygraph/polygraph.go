@@ -26,11 +26,11 @@ import (
 	"math"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 const none = history.None

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"isovet/graph"
+	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/internal/sorts"
 	"isovet/predicates"
-	"isovet/prepass"
 )
 
 // Based is a predicate constraint: node's predicate operation Op missed Key (or, where Missed is false, overwrote it

@@ -8,14 +8,14 @@ import (
 
 	"isovet/certify"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestSortCells: both radix sorts against a plain one, with values of few and of many bits, negative and extreme ones.

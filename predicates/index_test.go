@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // number is mostly one of few, at times one far off.

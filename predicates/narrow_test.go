@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestNarrow: a column of integers alone is the same by words as by cells.

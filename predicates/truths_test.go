@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestTruths: what is read once and kept says what evaluation by definition says.

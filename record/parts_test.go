@@ -15,7 +15,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/history/partlist"
 	"isovet/history/split"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 	"isovet/record"
 )
 

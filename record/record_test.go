@@ -21,7 +21,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 	"isovet/level"
 	"isovet/record"
 )

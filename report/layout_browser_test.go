@@ -10,8 +10,8 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/browser"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/browser"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

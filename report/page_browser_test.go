@@ -15,7 +15,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/browser"
+	"isovet/internal/test/browser"
 	"isovet/level"
 )
 

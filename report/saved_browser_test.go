@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/internal/browser"
+	"isovet/internal/test/browser"
 )
 
 // keepsSaved has a page keep what it would give to be saved.

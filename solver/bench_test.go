@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/solvertest/proof"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"

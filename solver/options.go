@@ -84,7 +84,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Proof receives the clauses of a run in the order in which they matter. The slices belong to the
-// solver and are valid during the call only. internal/solvertest/proof has a text form and a checker.
+// solver and are valid during the call only. internal/test/solvertest/proof has a text form and a checker.
 //
 // After Solve returned Unsat the last learned clause is the empty one, or, under assumptions, the
 // clause of the negations of [Solver.Failed].

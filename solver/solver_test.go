@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
-	"isovet/internal/solvertest/proof"
+	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/solvertest/proof"
+	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"

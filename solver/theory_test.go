@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
-	"isovet/internal/solvertest/proof"
+	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

@@ -14,7 +14,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // drawnStream is a random stream of registers and lists by timestamps and client times, wrong in places, and in any

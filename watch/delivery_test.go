@@ -17,8 +17,8 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

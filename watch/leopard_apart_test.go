@@ -11,7 +11,7 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestLeopardsApart: processes of which each reads the lines in an order of its own find what spans keys, too, with

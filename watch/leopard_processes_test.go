@@ -17,7 +17,7 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // processes has n processes' leopards watch lines, each some of the keys, in a folder of its own; of 1 all.

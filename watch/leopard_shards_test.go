@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestLeopardShards: among however many goroutines the keys are divided, a leopard finds what one finds that does it

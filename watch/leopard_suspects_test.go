@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // suspectsOf is what a leopard tells of suspects and finds, in pieces; turn may replace it.

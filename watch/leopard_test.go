@@ -22,7 +22,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // mechanisms is a run of the store with a part broken, as lines in an order of arrival, and what Verify finds in it.

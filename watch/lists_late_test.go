@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"isovet/check/timestamp"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

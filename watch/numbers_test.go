@@ -10,7 +10,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestNumbers: a stream whose lines have numbers of more than 32 bits, from some of fewer on, is judged as any other,

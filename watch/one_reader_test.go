@@ -14,8 +14,8 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // alter changes a line as a faulty producer, or another one, might.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what it

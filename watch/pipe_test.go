@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestPipeLines: a pipe gives the lines that were written, whatever their lengths, however they are written, and

@@ -11,7 +11,7 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestRandom: small random histories, times at both ends of the 64 bits among them, as a stream whose every transaction

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // serialStream writes transactions of 15 operations on 1,000 keys, one after the other by the database's timestamps, as

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // TestEvictionSaysReplay: whatever lies on disk, and however often it begins again at a checkpoint, a judge of the

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

@@ -15,8 +15,8 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

@@ -14,8 +14,8 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/internal/histtest/oracletest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 

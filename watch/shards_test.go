@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"isovet/check/timestamp"
-	"isovet/internal/histtest"
 	"isovet/internal/keystore"
+	"isovet/internal/test/histtest"
 )
 
 // TestShards: among however many goroutines the keys are divided, an aion finds what one finds that does it alone, line

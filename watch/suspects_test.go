@@ -12,8 +12,8 @@ import (
 	"isovet/check"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // permuted are the lines of a history in an order of arrival in which each is within the lateness of 400, but for a

@@ -21,7 +21,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

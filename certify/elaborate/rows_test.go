@@ -9,7 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

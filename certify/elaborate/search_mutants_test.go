@@ -12,7 +12,7 @@ import (
 	"isovet/certify/elaborate"
 	"isovet/certify/kernel"
 	"isovet/evidence"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

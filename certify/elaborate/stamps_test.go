@@ -13,7 +13,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

@@ -9,7 +9,7 @@ import (
 	"isovet/certify/kernel"
 	"isovet/check/oracle"
 	"isovet/evidence"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

@@ -32,7 +32,7 @@ func answer(file []byte) string {
 
 func examples(t *testing.T) (files [][]byte) {
 	t.Helper()
-	names, err := filepath.Glob("../../proofs/testdata/*.txt")
+	names, err := filepath.Glob("../proofs/testdata/*.txt")
 	if err != nil || len(names) < 20 {
 		t.Fatal(err, names)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // Adya is the start-ordered serialization graph: a node a transaction.

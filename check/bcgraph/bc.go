@@ -3,7 +3,7 @@ package bcgraph
 import (
 	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. At the

@@ -6,10 +6,10 @@ import (
 	"sort"
 
 	"isovet/check/events"
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // Input is what both graphs are made of.

@@ -5,8 +5,8 @@ import (
 
 	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/level"
 )
 

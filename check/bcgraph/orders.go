@@ -43,8 +43,8 @@ import (
 	"cmp"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/prepass"
 )
 
 const none = history.None

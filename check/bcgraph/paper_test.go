@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 func input(t testing.TB, h *history.History, l level.Level) Input {

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"isovet/check/events"
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // Whole is a whole history in one graph, which answers for several levels.

@@ -20,8 +20,8 @@ package events
 
 import (
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/level"
 )
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

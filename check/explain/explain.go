@@ -15,11 +15,11 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/sorts"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

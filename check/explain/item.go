@@ -3,12 +3,12 @@ package explain
 import (
 	"context"
 
+	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -3,9 +3,9 @@ package explain
 import (
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/predicates"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

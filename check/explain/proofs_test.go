@@ -10,13 +10,13 @@ import (
 	"isovet/certify"
 	"isovet/check/explain"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // explained counts what the explanations of many histories were about.

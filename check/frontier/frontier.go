@@ -34,8 +34,8 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/prepass"
 )
 
 // Options bound a search. The zero value does not.

@@ -7,14 +7,14 @@ import (
 
 	"isovet/check/frontier"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // TestAgainstBruteForce: same verdict as every order tried by definition; and an order that is found is one.

@@ -1,8 +1,8 @@
 package frontier
 
 import (
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/prepass"
 )
 
 // loose is what a search knows of reads with several possible writers.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 )
 
 // elems returns the elements of list read i.

@@ -5,7 +5,7 @@ import (
 
 	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // maxWork bounds the edges that the search for one kind of cycle looks at.

@@ -5,7 +5,7 @@ import (
 
 	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/level"
 )
 

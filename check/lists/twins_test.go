@@ -9,13 +9,13 @@ import (
 	"isovet/certify"
 	"isovet/check/lists"
 	"isovet/check/oracle"
+	"isovet/check/prepass"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/polygraph"
-	"isovet/prepass"
 )
 
 // verdict is brute force's, over all orders; ok: it has one.

@@ -10,7 +10,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // benchHistory is BlindW-RW by two-phase locking, 8 operations a transaction.

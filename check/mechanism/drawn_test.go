@@ -3,7 +3,7 @@ package mechanism
 import (
 	"math/rand/v2"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // drawn is a random run: its transactions, each with the client that ran it.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // apart has parts take transactions each in an order of its own, by another number in each, and the rest run over what

@@ -9,9 +9,9 @@ import (
 
 	"isovet/datasets"
 	"isovet/history/format"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.

@@ -3,7 +3,7 @@ package mechanism
 import (
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 type naiveVersion struct {

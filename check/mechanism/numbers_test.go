@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestNumbers: what is found does not depend on how many transactions there have been before, also where their number

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // endless makes the traces of many clients one transaction after the other, as a serial database would answer them

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own

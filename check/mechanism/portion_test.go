@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"isovet/internal/freeze"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // portions runs n parts, each alone, over what arrives, and the rest over what they tell; all that they find.

@@ -12,7 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // streamed is a history as it would arrive: a run of the store, and an order of arrival near that of the ends.

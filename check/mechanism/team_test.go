@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // arrivals are the traces of whole transactions in the order in which they arrive, near that of their ends. Some rows

@@ -3,7 +3,7 @@ package minitxn
 import (
 	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/level"
 )
 

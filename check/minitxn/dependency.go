@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"isovet/check/events"
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // divergence is two transactions that overwrote one version, which both had read ([MTC] Definition 10).

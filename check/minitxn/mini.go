@@ -3,8 +3,8 @@ package minitxn
 import (
 	"fmt"
 
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/prepass"
 )
 
 const none = history.None

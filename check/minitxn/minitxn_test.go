@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"isovet/check/minitxn"
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // TestDefinitions: Definitions 8 and 9 of [MTC], and what they leave out.

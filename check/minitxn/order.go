@@ -1,11 +1,11 @@
 package minitxn
 
 import (
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // Answer is a verdict with what proves it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/internal/sorts"
 )
 

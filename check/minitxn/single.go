@@ -3,9 +3,9 @@ package minitxn
 import (
 	"fmt"
 
+	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/predicates"
-	"isovet/prepass"
 )
 
 // MultiKey says why linearizability has no meaning for a history, "" if it has one: a transaction that takes effect, or

@@ -3,7 +3,7 @@ package replay
 import (
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // Where at most one in fewMoved nodes moved since the last replay, only what they touch is replayed. That is prepared,

@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/graph/order"
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/graph/order"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

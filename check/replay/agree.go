@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // scheduler makes an order of the graph nodes that obeys what is known, and in which few reads fail: of the nodes that

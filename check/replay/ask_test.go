@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // TestAskedTogether: an order that several cores replay, each a run of it, fails where it does on one core, in the same

@@ -6,14 +6,14 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

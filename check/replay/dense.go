@@ -3,7 +3,7 @@ package replay
 import (
 	"context"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
-	"isovet/internal/histtest/notation"
+	"isovet/internal/test/histtest/notation"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

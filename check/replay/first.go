@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/internal/room"
 	"isovet/internal/safego"
 )

@@ -8,14 +8,14 @@ import (
 	"isovet/certify"
 	"isovet/check"
 	"isovet/check/explain"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/datasets/hard"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

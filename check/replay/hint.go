@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 )
 
 // hint guesses when transaction t took effect, by the best that all transactions have. Of those of unknown outcome no

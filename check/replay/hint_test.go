@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

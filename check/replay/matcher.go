@@ -1,8 +1,8 @@
 package replay
 
 import (
+	"isovet/check/prepass"
 	"isovet/predicates"
-	"isovet/prepass"
 )
 
 // matcher is what a replay needs to know of predicates: the truth of a predicate of a version, and of how many of the

@@ -8,9 +8,9 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 )
 
 // mixed is a random history: a tiny one of every mix, and a medium one now and then, more rarely later on, since one

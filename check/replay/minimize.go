@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph/order"
+	"isovet/internal/graph/order"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

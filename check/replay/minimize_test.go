@@ -4,13 +4,13 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // TestMinimize: a minimizer finds something exactly where a refutation is found; what it finds violates the level by

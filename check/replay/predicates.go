@@ -3,11 +3,11 @@ package replay
 import (
 	"cmp"
 
-	"isovet/graph"
+	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/internal/sorts"
 	"isovet/predicates"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

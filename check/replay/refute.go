@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
-	"isovet/graph/order"
 	"isovet/history"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

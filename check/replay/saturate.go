@@ -3,7 +3,7 @@ package replay
 import (
 	"math"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/solver/acyclic"
 )
 

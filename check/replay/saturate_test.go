@@ -9,14 +9,14 @@ import (
 
 	"isovet/certify"
 	"isovet/check/explain"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

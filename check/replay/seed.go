@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/solver"
 )
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/closure"
-	"isovet/graph"
 	"isovet/history"
-	"isovet/prepass"
+	"isovet/internal/graph"
 	"isovet/solver"
 )
 

@@ -3,7 +3,7 @@ package replay
 import (
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // look applies the rules where something has changed, or everywhere.

@@ -8,16 +8,16 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

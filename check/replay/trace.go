@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 )
 
 // trace returns the transactions that a refutation after saturation rests on: those of the cycle that the last batch of

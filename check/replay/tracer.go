@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"isovet/graph/order"
+	"isovet/internal/graph/order"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

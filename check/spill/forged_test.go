@@ -15,9 +15,9 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	forging "isovet/internal/histtest/forge"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	forging "isovet/internal/test/histtest/forge"
+	"isovet/internal/test/histtest/random"
 )
 
 // pieces does the passes of large.Verify by random groups of an input's pieces.

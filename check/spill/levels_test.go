@@ -10,8 +10,8 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // compareBy checks a history by a checker out of core, in pieces, and in memory: never another verdict, and one where

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

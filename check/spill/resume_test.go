@@ -16,7 +16,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 

@@ -15,8 +15,8 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // cut gives a history as pieces of few transactions.

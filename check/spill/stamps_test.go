@@ -15,8 +15,8 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // texts are the anomalies of a result in words, sorted.

@@ -10,7 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // A window that meets earlier ones takes these in and grows a little, however close together they stand: where a

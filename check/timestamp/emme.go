@@ -5,8 +5,8 @@ import (
 	"sort"
 	"time"
 
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 )
 
 // dependency is an edge of the start-ordered serialization graph, between moments, and what is violated if it closes a

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
 )
 
 // TestEmmeAgrees: the same verdict as Chronos, and of INT, EXT and SESSION the same violations; conflicts are listed

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/internal/sorts"
 )
 

@@ -1,8 +1,8 @@
 package weak
 
 import (
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 )
 
 var (

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

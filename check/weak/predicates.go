@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

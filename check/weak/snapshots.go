@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/sorts"
-	"isovet/prepass"
 )
 
 // maxClocks bounds the clocks of Seen: transactions × sessions.

@@ -39,11 +39,11 @@ import (
 	"math"
 
 	"isovet/check/events"
+	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 const none = history.None

@@ -5,13 +5,13 @@ import (
 	"runtime"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
-	"isovet/prepass"
 )
 
 // naive is the axiom on a matrix: who is before whom by sessions and reads, what that demands, and whether all of it

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 func TestRedact(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestSorted: the index of a column against a slice that is sorted anew for each question.

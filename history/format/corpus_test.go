@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // corpus returns the folder of real histories: ISOVET_CORPUS, or ../shared/corpus beside the module.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // Each sample is found by its content, by its own format alone, and is the history that it should be.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // sample is a history in a format, and the same in the project's own.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/formatfiles"
+	"isovet/internal/test/formatfiles"
 )
 
 // open writes a file and opens it.

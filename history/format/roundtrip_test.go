@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // randomHistory has what a format can hold: integers, 0 at first, each value written once; sometimes an initial

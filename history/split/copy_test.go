@@ -14,7 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // TestReadMapped: of any format, plain, compressed or in parts, a copy is read as the file is, and nothing is left of

@@ -17,9 +17,9 @@ import (
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/random"
 )
 
 // txns writes each transaction of a history as one line of text, all of it.

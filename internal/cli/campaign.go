@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"isovet/campaign"
 	"isovet/collect"
+	"isovet/collect/campaign"
 )
 
 // campaignFlags are those of hunt --campaign.

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/incident"
 	"isovet/report"
-	"isovet/shrink"
+	"isovet/report/incident"
 )
 
 // mostFinds is how many violations of one hunt are kept at most; the others are counted.

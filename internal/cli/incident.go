@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/server"
 	"isovet/docs"
 	"isovet/evidence"
-	"isovet/incident"
 	"isovet/level"
 	"isovet/report"
-	"isovet/shrink"
+	"isovet/report/incident"
 )
 
 // findFlags say whether an incident folder is written, and how long its schedule is looked for.

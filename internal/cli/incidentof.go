@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/check"
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/evidence"
-	"isovet/incident"
 	"isovet/level"
 	"isovet/report"
-	"isovet/shrink"
+	"isovet/report/incident"
 )
 
 func newIncident(e *env) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/shrink"
 	"isovet/docs"
 	"isovet/report"
-	"isovet/shrink"
 )
 
 func newReport(e *env) *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // isovetProgram is a link to this test's own program, which is isovet under that name.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestMemoryATransaction measures how many bytes a checker takes for a transaction in memory, beside the mapped file

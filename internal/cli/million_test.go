@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestMillion: of a million transactions, checked out of core in 64 MiB, exactly the planted faults are reported that

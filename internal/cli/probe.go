@@ -17,13 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/incident"
 	"isovet/level"
-	"isovet/shrink"
+	"isovet/report/incident"
 )
 
 type probeFlags struct {

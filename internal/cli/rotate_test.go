@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestKilledParts: the folder of a run that writes parts is a history while the run lasts, and when it was killed.

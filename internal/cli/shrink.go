@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/report"
-	"isovet/shrink"
 )
 
 type shrinkFlags struct {

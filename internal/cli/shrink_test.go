@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"isovet/check"
+	"isovet/check/shrink"
 	"isovet/datasets"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/shrink"
 )
 
 // TestShrinkInterrupted: of a search that Ctrl-C ended, the smallest history by then is written; the status is 130.

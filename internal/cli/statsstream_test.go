@@ -11,7 +11,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 )
 
 // What is counted batch by batch is what is counted in memory.

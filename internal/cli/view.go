@@ -17,7 +17,7 @@ import (
 	"isovet/check"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/view"
+	"isovet/report/view"
 )
 
 type viewFlags struct {

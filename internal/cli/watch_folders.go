@@ -14,12 +14,12 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/incident"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/shrink"
+	"isovet/report/incident"
 	"isovet/watch"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestSweep: of random lists, of which random things must stay, some only together with others, what is left is what

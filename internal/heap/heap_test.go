@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestHeap compares with a sorted list, pushes and pops mixed.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // TestRecent: what was put is here or has left, the latest of each key and no other, in any order of puts and gets,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // owner is who has a table: a count for each text, and which numbers are in use.

@@ -90,7 +90,7 @@ func TestSetPath(t *testing.T) {
 	}
 	run(t, dir, build...)
 	if os.Getenv("ISOVET_LONG") != "" {
-		run(t, dir, "test", "-run", "Imports|Floor|Narrow|Goroutines", "./internal/archtest")
+		run(t, dir, "test", "-run", "Imports|Floor|Narrow|Goroutines", "./internal/test/archtest")
 	}
 	said := run(t, dir, "run", "./internal/setpath", "isovet")
 	if !strings.Contains(said, " files have the path isovet") {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/graph"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"isovet/graph"
-	"isovet/graph/order"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

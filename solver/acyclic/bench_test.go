@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/solver"
 )
 

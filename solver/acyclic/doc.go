@@ -8,7 +8,7 @@
 //
 // # Three ways
 //
-// [PK] keeps a topological order (Pearce and Kelly, isovet/graph/order). An edge that goes forward
+// [PK] keeps a topological order (Pearce and Kelly, isovet/internal/graph/order). An edge that goes forward
 // costs a comparison. The order is never undone: an order of a graph is an order of every subgraph.
 // It also answers which choices need no decision at all: a variable one of whose sides has only
 // forward edges is a don't-care while nothing moves.

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"isovet/closure"
-	"isovet/graph"
-	"isovet/graph/order"
-	"isovet/internal/solvertest/proof"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
+	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )

@@ -1,8 +1,8 @@
 package acyclic
 
 import (
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/solver"
 )
 

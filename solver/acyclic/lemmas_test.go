@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/graph"
-	"isovet/graph/order"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/solver"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"isovet/graph"
-	"isovet/graph/order"
+	"isovet/internal/graph"
+	"isovet/internal/graph/order"
 	"isovet/solver"
 )
 

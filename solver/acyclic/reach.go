@@ -3,7 +3,7 @@ package acyclic
 import (
 	"math/bits"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // Reach answers which nodes of a graph reach which, like a [Window] that never changes and takes a quarter of its

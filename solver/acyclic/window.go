@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 	"isovet/solver"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"isovet/graph"
+	"isovet/internal/graph"
 )
 
 // halfRows are rows of bits for the words [lo, hi) of ranks, cut from slabs, of which none moves as they grow.

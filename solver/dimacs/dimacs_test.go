@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/dimacs"
 )

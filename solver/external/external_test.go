@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/histtest/randtest"
-	"isovet/internal/solvertest/fake"
+	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/solvertest/fake"
 	"isovet/solver"
 	"isovet/solver/external"
 )

@@ -23,7 +23,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/watch"
 )

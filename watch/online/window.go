@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/internal/browser"
+	"isovet/internal/test/browser"
 	"isovet/level"
 	"isovet/watch"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"isovet/history/format/jsonl"
-	"isovet/internal/browser"
+	"isovet/internal/test/browser"
 )
 
 func figureOf(t *testing.T, text string, d drawn) *figure {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 

@@ -17,7 +17,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

@@ -13,7 +13,7 @@ import (
 	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/contrib/beam/run"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
 

@@ -15,8 +15,8 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/split"
-	"isovet/internal/histtest/forge"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/forge"
+	"isovet/internal/test/histtest/random"
 )
 
 // source is a set's history in one pass.

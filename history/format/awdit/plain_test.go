@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // slowly is a file with a blank behind each line, which is never plain and says the same.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // sameText compares the two ways of reading text, histories and errors, and reports whether there was a history.

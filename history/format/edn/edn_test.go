@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // tokens reads all of a text, a word a token: kind and content.

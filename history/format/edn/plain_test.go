@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
+	"isovet/internal/test/histtest"
 )
 
 // agree compares Plain with Scanner at the beginning of a text, and says how many of its methods took something.

@@ -12,8 +12,8 @@ import (
 	"isovet/history"
 	"isovet/history/format/native"
 	"isovet/internal/bounds"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // joined is what Batches gives, as one history by way of a native file; false: it is not for this file.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // slowly is Read, or for a log ReadLog, by way of the scanner alone: the twin of what reads plain text.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too;

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // pick returns one of several, at random.

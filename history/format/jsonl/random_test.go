@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // readTolerant reads every line with the tolerant reader.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 const recording = `{"format":"isovet-history","version":1,"partial":true,"name":"x"}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestStream: lines of random documents, read into one draft that is emptied now and then, are what each is by itself,

@@ -8,8 +8,8 @@ import (
 )
 
 // Write writes a history, transactions in the order of the file it came from. What Read makes of it is the same history
-// (package internal/histtest/diff finds none), though not the same bytes as a file it was read from: defaults are left
-// out, ids, sessions and positions in sessions are always written.
+// (package internal/test/histtest/diff finds none), though not the same bytes as a file it was read from: defaults are
+// left out, ids, sessions and positions in sessions are always written.
 func Write(w io.Writer, h *history.History) error {
 	e := writer{w: w, h: h, buf: make([]byte, 0, writeBuffer+4096)}
 	e.header()

@@ -9,8 +9,8 @@ import (
 
 	"isovet/datasets"
 	"isovet/history/format"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/random"
 )
 
 // Files of every name that package format gives this format to, and back to JSON lines.

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/randtest"
-	"isovet/prepass"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // unverified decodes a file's columns and checks nothing that is not needed for that; false: it cannot be decoded.

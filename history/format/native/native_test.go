@@ -17,9 +17,9 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/random"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/random"
 )
 
 // misaligned returns a copy of data at an odd address.

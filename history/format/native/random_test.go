@@ -13,9 +13,9 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/internal/histtest/notation"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // randomHistory makes a history that has, at random, everything that one can have.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // A file that is sliced, and written again slice by slice, is the same history; so is what a file of one slice says.

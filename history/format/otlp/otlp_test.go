@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // trace is a lost update of two spans, exported in the wrong order, in two lines, beside a span that is none of ours.

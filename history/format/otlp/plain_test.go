@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // same compares what is plain with what encoding/json makes of it.

@@ -16,7 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"isovet/history"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // file makes a file of rows of the plainest types.

@@ -11,7 +11,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest/diff"
 )
 
 // nodeSQL runs statements in DuckDB from JavaScript, and prints rows as duckdb -list -noheader does.

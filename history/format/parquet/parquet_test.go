@@ -14,9 +14,9 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/internal/histtest/diff"
-	"isovet/internal/histtest/random"
-	"isovet/internal/histtest/randtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // anything makes a history that has, at random, everything that one can have.

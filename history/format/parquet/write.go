@@ -50,8 +50,8 @@ const (
 	maxDictionary = 1 << 20
 )
 
-// Write writes a history. What Read makes of it is the same history (package internal/histtest/diff finds none). A text
-// that is not UTF-8 is an error: Parquet's texts are. Cost: a few hundred nanoseconds a row; memory: a row group.
+// Write writes a history. What Read makes of it is the same history (package internal/test/histtest/diff finds none). A
+// text that is not UTF-8 is an error: Parquet's texts are. Cost: a few hundred nanoseconds a row; memory: a row group.
 func Write(w io.Writer, h *history.History) error {
 	e, err := NewWriter(w, h)
 	if err != nil {

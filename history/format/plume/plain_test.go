@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // TestReadPlain: a file of which no line need be kept is read as the others are.

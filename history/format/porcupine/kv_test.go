@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // randomKV makes a log of a store that is linearizable but for some answers: tokens that end as none begins, some of

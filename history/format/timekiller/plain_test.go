@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // same compares the two ways of reading and reports whether the text was plain.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/internal/histtest"
-	"isovet/internal/histtest/diff"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
 )
 
 // TestPlain: plain operations are read as the scanner reads them, errors and all.

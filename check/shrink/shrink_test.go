@@ -1,0 +1,265 @@
+package shrink
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/level"
+)
+
+var kinds = []random.Options{
+	{}, {Txns: 6, Keys: 3, Sessions: 4}, {Duplicates: true, Deletes: true}, {Aborted: true, Unknown: true},
+	{Predicates: true}, {Predicates: true, Deletes: true, Aborted: true}, {Lists: true},
+	{Lists: true, Duplicates: true, Aborted: true, Unknown: true}, {Predicates: true, Duplicates: true, Unknown: true},
+	{NoTimes: true, Txns: 6}, {Duplicates: true, Aborted: true, Unknown: true, Txns: 6},
+}
+
+func some(seed uint64) *history.History { return random.Tiny(seed, kinds[seed%uint64(len(kinds))]) }
+
+func judge(t testing.TB, h *history.History, l level.Level) *evidence.Result {
+	t.Helper()
+	c, why := check.Choose(check.AutoName, "", h, l)
+	if c == nil {
+		return &evidence.Result{Reason: why}
+	}
+	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestCutsKeepValid: whatever is taken away of a valid history, with what must go with it, what is left is valid. So a
+// violation of a part is one of the whole.
+func TestCutsKeepValid(t *testing.T) {
+	valid, parts := 0, 0
+	levels := level.All()
+	histtest.Each(t, histtest.Long[uint64](8_000, 200_000), some, func(t testing.TB, seed uint64, h *history.History) {
+		l := levels[seed/uint64(len(kinds))%uint64(len(levels))]
+		if judge(t, h, l).Verdict != evidence.Holds {
+			return
+		}
+		valid++
+		w, err := newWhole(h, l, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(seed, 7))
+		for range 4 {
+			s := w.all()
+			for range 1 + rng.IntN(3) {
+				cutSome(w, s, rng)
+			}
+			w.settle(s)
+			if txns, _ := w.size(s); txns == 0 {
+				continue
+			}
+			p, err := w.build(s, naming{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts++
+			if r := judge(t, p.h, l); r.Verdict == evidence.Violated {
+				t.Fatalf("%v: valid, but of its part it says\n%s\n%s", l, r.Anomalies[0].Text, text(t, p.h))
+			}
+		}
+	})
+	if valid < 1000 || parts < 2000 {
+		t.Errorf("only %d histories were valid, with %d parts", valid, parts)
+	}
+}
+
+// cutSome takes away something by chance, as the search does.
+func cutSome(w *whole, s *state, rng *rand.Rand) {
+	h := w.h
+	switch rng.IntN(4) {
+	case 0:
+		lo, hi := h.TxnOps(uint32(rng.IntN(h.NumTxns())))
+		for op := lo; op < hi; op++ {
+			w.take(s, op)
+		}
+	case 1:
+		if n := h.NumOps(); n > 0 {
+			w.take(s, uint32(rng.IntN(n)))
+		}
+	case 2:
+		if n := len(h.Lists.Elem); n > 0 {
+			w.takeElement(s, h.Lists.Elem[rng.IntN(n)])
+		}
+	default:
+		if n := len(s.matched); n > 0 {
+			j := rng.IntN(n)
+			if s.matched[j] {
+				s.matched[j] = false
+			}
+		}
+	}
+}
+
+func text(t testing.TB, h *history.History) string {
+	var b bytes.Buffer
+	if err := jsonl.Write(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestShrinkRandom: what becomes of a random history that violates a level violates it, is the same in each run, can be
+// written and read, and no transaction of it can go alone.
+func TestShrinkRandom(t *testing.T) {
+	levels := level.All()
+	shrunk := map[level.Level]int{}
+	histtest.Each(t, histtest.Long[uint64](1_200, 40_000), func(seed uint64) *history.History {
+		if seed%3 == 0 {
+			easy := []int{0, 1, 3, 6, 9} // parts of the others may take the checker longer than they get
+			o := kinds[easy[seed/3%uint64(len(easy))]]
+			o.Txns, o.Keys, o.Sessions = 60, 12, 5
+			return random.Medium(seed, o)
+		}
+		return some(seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		l := levels[seed/uint64(len(kinds))%uint64(len(levels))]
+		if judge(t, h, l).Verdict != evidence.Violated {
+			if _, err := History(t.Context(), h, l, Options{}); !isNone(err) {
+				t.Fatalf("%v: no violation, but %v", l, err)
+			}
+			return
+		}
+		r, err := History(t.Context(), h, l, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shrunk[l]++
+		small := text(t, r.H)
+		again, err := History(t.Context(), h, l, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := text(t, again.H); s != small {
+			t.Fatalf("two runs, two histories:\n%s\n%s", small, s)
+		}
+		g, err := histtest.Read([]byte(small))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, small)
+		}
+		if v := judge(t, g, l).Verdict; v != evidence.Violated || r.Answer.Verdict != v {
+			t.Fatalf("%v: what is left is %v:\n%s", l, v, small)
+		}
+		minimal(t, g, l)
+	})
+	for _, l := range levels {
+		if shrunk[l] == 0 {
+			t.Errorf("no history was shrunk at %v", l)
+		}
+	}
+}
+
+func isNone(err error) bool {
+	_, ok := errors.AsType[*NoViolation](err)
+	return ok
+}
+
+// minimal demands that no transaction can go alone.
+func minimal(t testing.TB, h *history.History, l level.Level) {
+	t.Helper()
+	w, err := newWhole(h, l, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x := range uint32(h.NumTxns()) {
+		s := w.all()
+		lo, hi := h.TxnOps(x)
+		for op := lo; op < hi; op++ {
+			w.take(s, op)
+		}
+		w.settle(s)
+		p, err := w.build(s, naming{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if judge(t, p.h, l).Verdict == evidence.Violated {
+			t.Fatalf("%v: T%d can go of\n%s", l, h.Txns.ID[x], text(t, h))
+		}
+	}
+}
+
+// TestStamped: a violation of database timestamps stays one of timestamps.
+func TestStamped(t *testing.T) {
+	found := 0
+	histtest.Each(t, 300, func(seed uint64) *history.History {
+		return random.Stamped(seed, random.StampedOptions{Aborted: seed%2 == 0, Lists: seed%3 == 0,
+			Predicates: seed%3 == 1, Duplicates: seed%5 == 0})
+	}, func(t testing.TB, _ uint64, h *history.History) {
+		c, why := check.Choose("chronos", "", h, level.SnapshotIsolation)
+		if c == nil {
+			t.Fatal(why)
+		}
+		o := check.Options{Level: level.SnapshotIsolation}
+		whole, err := check.Run(t.Context(), c, h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := History(t.Context(), h, level.SnapshotIsolation, Options{Checker: "chronos"})
+		if whole.Verdict != evidence.Violated {
+			if !isNone(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+		if again, err := check.Run(t.Context(), c, r.H, o); err != nil || again.Verdict != evidence.Violated {
+			t.Fatalf("%v, %v", again, err)
+		}
+		if r.To.Txns > 4 {
+			t.Fatalf("%d transactions:\n%s", r.To.Txns, text(t, r.H))
+		}
+	})
+	if found < 50 {
+		t.Errorf("%d violations", found)
+	}
+}
+
+// TestEnds: what was found when the context ended is the result, and it violates the level.
+func TestEnds(t *testing.T) {
+	var whole *history.History
+	for seed := uint64(0); whole == nil; seed++ {
+		h := random.Medium(seed, random.Options{Txns: 200, Keys: 30})
+		if judge(t, h, level.Serializable).Verdict == evidence.Violated {
+			whole = h
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := History(gone, whole, level.Serializable, Options{}); err == nil {
+		t.Errorf("ended before it began: %v", r.To)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	r, err := History(ctx, whole, level.Serializable, Options{Smaller: func(*Result) {
+		if seen++; seen == 2 {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Ended == nil || seen != 2 || r.To.Txns >= r.From.Txns {
+		t.Errorf("ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
+	}
+	if judge(t, r.H, level.Serializable).Verdict != evidence.Violated {
+		t.Errorf("no violation:\n%s", text(t, r.H))
+	}
+}

@@ -1,0 +1,101 @@
+package graph
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/internal/test/histtest/randtest"
+)
+
+// TestGroup compares with a list a key.
+func TestGroup(t *testing.T) {
+	randtest.Seeds(t, 300, func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		n := rng.IntN(8)
+		keys := make([]int32, 0, 20)
+		if n > 0 {
+			for range rng.IntN(20) {
+				keys = append(keys, rng.Int32N(int32(n)))
+			}
+		}
+		want := make([][]int32, n)
+		for i, k := range keys {
+			want[k] = append(want[k], int32(i))
+		}
+		off, items := Group(keys, n)
+		if len(off) != n+1 || int(off[n]) != len(keys) || len(items) != len(keys) {
+			t.Fatalf("seed %d: %d offsets and %d items of %d keys", seed, len(off), len(items), len(keys))
+		}
+		for k := range n {
+			if !slices.Equal(items[off[k]:off[k+1]], want[k]) {
+				t.Fatalf("seed %d: of key %d %v, want %v", seed, k, items[off[k]:off[k+1]], want[k])
+			}
+		}
+	})
+}
+
+// TestShortCycle: on a cycle of each graph that has one; of the fewest nodes of a component, unless no search fits the
+// bound.
+func TestShortCycle(t *testing.T) {
+	cyclic := 0
+	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 1 + rng.IntN(9)
+		var edges []Edge
+		for range rng.IntN(2 * n) {
+			edges = append(edges, Edge{rng.Int32N(int32(n)), rng.Int32N(int32(n))})
+		}
+		g := Build(n, edges)
+		parts := Cyclic(g)
+		if _, ok := Topological(g); ok && len(parts) > 0 {
+			t.Fatalf("seed %d: %v of an acyclic graph", seed, parts)
+		}
+		comp, _ := Components(g)
+		for v := range comp {
+			in := 0
+			for _, p := range parts {
+				if slices.Contains(p, int32(v)) {
+					in++
+				}
+			}
+			many := 0
+			for _, c := range comp {
+				if c == comp[v] {
+					many++
+				}
+			}
+			if (many > 1) != (in == 1) || in > 1 {
+				t.Fatalf("seed %d: node %d is in %d of %v", seed, v, in, parts)
+			}
+		}
+		if len(parts) == 0 {
+			return
+		}
+		cyclic++
+		smallest := parts[0]
+		for _, p := range parts {
+			if len(p) < len(smallest) {
+				smallest = p
+			}
+		}
+		for _, work := range []int{0, 1, 1 << 20} {
+			c := ShortCycle(g, work)
+			for i, u := range c {
+				if !slices.Contains(g.Succ(u), c[(i+1)%len(c)]) {
+					t.Fatalf("seed %d: %v is no cycle", seed, c)
+				}
+			}
+			if work == 1 {
+				continue
+			}
+			exact, _ := NewSearcher(n).ShortestCycle(g, smallest, 0)
+			if len(c) != len(exact) {
+				t.Fatalf("seed %d: cycle of %d nodes, want %d", seed, len(c), len(exact))
+			}
+		}
+	})
+	if randtest.Whole() && cyclic < 60 {
+		t.Fatalf("%d graphs with a cycle", cyclic)
+	}
+}

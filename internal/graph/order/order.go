@@ -1,0 +1,316 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/internal/graph"
+)
+
+// none ends a linked list.
+const none = -1
+
+// out and in are the last dynamic edges leaving and entering a node, or none.
+func (o *Order) out(v int32) int32 { return o.outHead.Get(v) - 1 }
+func (o *Order) in(v int32) int32  { return o.inHead.Get(v) - 1 }
+
+// Order is an incremental topological order with undo. It is not for concurrent use.
+//
+// Source:  Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs,
+// ACM JEA 11 (2006).
+// Differs: edges can be undone; positions then stay as they are (package comment).
+type Order struct {
+	pos  []int32 // Invariant: a permutation, and pos[u] < pos[v] for every edge u→v
+	base *graph.CSR
+	back *graph.CSR // base reversed
+
+	edges   []edge              // in the order they were added
+	outHead graph.Sparse[int32] // one more than the last dynamic edge leaving the node
+	inHead  graph.Sparse[int32] // one more than the last dynamic edge entering the node
+
+	// Scratch of AddEdge.
+	seen     graph.Sparse[uint32]
+	epoch    uint32
+	forward  []int64 // pos<<32 | node, so that sorting needs no look-up
+	backward []int64
+	slots    []int32
+	moved    []int32 // nodes given a new position by the last AddEdge: backward part, then forward part
+	split    int     // where in moved the forward part begins
+	stack    []int32
+
+	search pathSearch
+	stats  Stats
+}
+
+// edge is a dynamic edge. One struct, not five arrays: a search step reads next and one end together.
+type edge struct {
+	from, to        int32
+	nextOut, nextIn int32 // the edge pushed before this one at the same source, target
+	tag             int32
+}
+
+// Stats counts what an order has done since it was made.
+type Stats struct {
+	Added     int // edges added, undone ones included
+	Reordered int // of these, edges that changed positions
+	Moved     int // nodes that changed position, over all reorderings
+	Cycles    int // edges refused
+	Visited   int // nodes met by the searches of AddEdge
+}
+
+// New makes the order 0 … n−1 of n nodes without edges.
+func New(n int) *Order {
+	o := &Order{}
+	o.Grow(n)
+	return o
+}
+
+// FromTopological makes an order of n nodes without edges that starts as the given permutation.
+func FromTopological(n int, order []int32) *Order {
+	if len(order) != n {
+		panic(fmt.Sprintf("order: %d nodes listed, want %d", len(order), n))
+	}
+	o := New(n)
+	for i := range o.pos {
+		o.pos[i] = none
+	}
+	for i, v := range order {
+		if o.pos[v] != none {
+			panic(fmt.Sprintf("order: node %d listed twice", v))
+		}
+		o.pos[v] = int32(i)
+	}
+	return o
+}
+
+// FromGraph makes an order over the edges of base, which must not change afterwards and can never be
+// undone. topo is a topological order of it, as graph.Topological or graph.TopologicalBy returns.
+//
+// Cost: O(n+m): base is reversed.
+func FromGraph(base *graph.CSR, topo []int32) *Order {
+	o := FromTopological(base.N(), topo)
+	o.base, o.back = base, base.Reverse()
+	if invariants {
+		o.mustBeSound()
+	}
+	return o
+}
+
+// Grow adds nodes without edges, up to n in all, behind the present ones.
+func (o *Order) Grow(n int) {
+	o.pos = slices.Grow(o.pos, max(0, n-len(o.pos)))
+	for v := len(o.pos); v < n; v++ {
+		o.pos = append(o.pos, int32(v))
+	}
+	o.outHead.Grow(n)
+	o.inHead.Grow(n)
+	o.seen.Grow(n)
+}
+
+// N is the number of nodes.
+func (o *Order) N() int { return len(o.pos) }
+
+// Pos is the present position of v, from 0 to N−1.
+func (o *Order) Pos(v int32) int32 { return o.pos[v] }
+
+// Less reports whether u stands before v.
+func (o *Order) Less(u, v int32) bool { return o.pos[u] < o.pos[v] }
+
+// Topological lists the nodes in their present order. Cost: O(n), one slice.
+func (o *Order) Topological() []int32 {
+	nodes := make([]int32, len(o.pos))
+	for v, p := range o.pos {
+		nodes[p] = int32(v)
+	}
+	return nodes
+}
+
+// Arrange has the nodes stand in another order, which all present edges must obey. Cost: O(n).
+func (o *Order) Arrange(order []int32) {
+	if len(order) != len(o.pos) {
+		panic(fmt.Sprintf("order: %d nodes listed, want %d", len(order), len(o.pos)))
+	}
+	for p, v := range order {
+		o.pos[v] = int32(p)
+	}
+	o.moved, o.split = o.moved[:0], 0
+	if invariants {
+		o.mustBeSound()
+	}
+}
+
+// Stats returns the counters.
+func (o *Order) Stats() Stats { return o.stats }
+
+// Mark names the present edges, for Undo.
+func (o *Order) Mark() int { return len(o.edges) }
+
+// Undo removes the edges added since the mark was taken. The mark stays valid. Positions stay.
+//
+// Cost: O(1) an edge.
+func (o *Order) Undo(mark int) {
+	if mark < 0 || mark > len(o.edges) {
+		panic(fmt.Sprintf("order: undo to mark %d with %d edges", mark, len(o.edges)))
+	}
+	for i := len(o.edges) - 1; i >= mark; i-- {
+		e := &o.edges[i]
+		*o.outHead.At(e.from) = e.nextOut + 1
+		*o.inHead.At(e.to) = e.nextIn + 1
+	}
+	o.edges = o.edges[:mark]
+	o.moved, o.split = o.moved[:0], 0
+}
+
+// Edge returns the dynamic edge that was added when Mark was i.
+func (o *Order) Edge(i int) Edge {
+	e := o.edges[i]
+	return Edge{e.from, e.to, e.tag}
+}
+
+// AddEdge adds u→v and reorders as needed. If the edge would close a cycle, self-loops included, it
+// is not added, nothing changes, and cycle is true; Path(v, u, …) then tells the rest of the cycle.
+// tag is the caller's name of the edge; parallel edges are kept.
+//
+// Cost: O(1) if u stands before v already. Otherwise O(δ log δ) in the nodes δ that reach u or are
+// reached from v between the two positions, plus their edges.
+func (o *Order) AddEdge(u, v, tag int32) (cycle bool) {
+	o.moved, o.split = o.moved[:0], 0
+	lower, upper := o.pos[v], o.pos[u]
+	if upper >= lower {
+		if u == v || o.searchForward(v, u, upper) {
+			o.stats.Cycles++
+			return true
+		}
+		o.searchBackward(u, lower)
+		o.reorder()
+		o.stats.Reordered++
+	}
+	id := int32(len(o.edges))
+	o.edges = append(o.edges, edge{u, v, o.out(u), o.in(v), tag})
+	*o.outHead.At(u), *o.inHead.At(v) = id+1, id+1
+	o.stats.Added++
+	if invariants {
+		o.mustBeSound()
+	}
+	return false
+}
+
+// nextEpoch forgets the nodes seen.
+func (o *Order) nextEpoch() {
+	o.epoch++
+	if o.epoch == 0 {
+		o.seen.Clear()
+		o.epoch = 1
+	}
+}
+
+func (o *Order) packed(v int32) int64 { return int64(o.pos[v])<<32 | int64(v) }
+
+// searchForward collects what v reaches up to the position of goal; it reports meeting goal.
+func (o *Order) searchForward(v, goal, upper int32) bool {
+	o.nextEpoch()
+	o.forward = append(o.forward[:0], o.packed(v))
+	*o.seen.At(v) = o.epoch
+	stack := append(o.stack[:0], v)
+	defer func() { o.stack = stack; o.stats.Visited += len(o.forward) }()
+	for len(stack) > 0 {
+		x := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if o.base != nil && int(x) < o.base.N() {
+			for _, y := range o.base.Succ(x) {
+				if y == goal {
+					return true
+				}
+				if o.pos[y] < upper && o.seen.Get(y) != o.epoch {
+					*o.seen.At(y) = o.epoch
+					o.forward = append(o.forward, o.packed(y))
+					stack = append(stack, y)
+				}
+			}
+		}
+		for i := o.out(x); i != none; i = o.edges[i].nextOut {
+			y := o.edges[i].to
+			if y == goal {
+				return true
+			}
+			if o.pos[y] < upper && o.seen.Get(y) != o.epoch {
+				*o.seen.At(y) = o.epoch
+				o.forward = append(o.forward, o.packed(y))
+				stack = append(stack, y)
+			}
+		}
+	}
+	return false
+}
+
+// searchBackward collects what reaches u down to the position lower. No node is in both parts, for
+// that would be a cycle, so the marks of the forward search do no harm.
+func (o *Order) searchBackward(u, lower int32) {
+	o.backward = append(o.backward[:0], o.packed(u))
+	*o.seen.At(u) = o.epoch
+	stack := append(o.stack[:0], u)
+	for len(stack) > 0 {
+		x := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if o.back != nil && int(x) < o.back.N() {
+			for _, y := range o.back.Succ(x) {
+				if o.pos[y] > lower && o.seen.Get(y) != o.epoch {
+					*o.seen.At(y) = o.epoch
+					o.backward = append(o.backward, o.packed(y))
+					stack = append(stack, y)
+				}
+			}
+		}
+		for i := o.in(x); i != none; i = o.edges[i].nextIn {
+			y := o.edges[i].from
+			if o.pos[y] > lower && o.seen.Get(y) != o.epoch {
+				*o.seen.At(y) = o.epoch
+				o.backward = append(o.backward, o.packed(y))
+				stack = append(stack, y)
+			}
+		}
+	}
+	o.stack = stack
+	o.stats.Visited += len(o.backward)
+}
+
+// reorder deals the positions of both parts out again: first the backward part, then the forward
+// part, each in its old order.
+func (o *Order) reorder() {
+	slices.Sort(o.backward)
+	slices.Sort(o.forward)
+	slots := o.slots[:0]
+	b, f := o.backward, o.forward
+	for len(b) > 0 && len(f) > 0 {
+		if b[0] < f[0] {
+			slots, b = append(slots, int32(b[0]>>32)), b[1:]
+		} else {
+			slots, f = append(slots, int32(f[0]>>32)), f[1:]
+		}
+	}
+	for _, p := range b {
+		slots = append(slots, int32(p>>32))
+	}
+	for _, p := range f {
+		slots = append(slots, int32(p>>32))
+	}
+	for i, p := range o.backward {
+		o.pos[int32(p)] = slots[i]
+		o.moved = append(o.moved, int32(p))
+	}
+	o.split = len(o.backward)
+	for i, p := range o.forward {
+		o.pos[int32(p)] = slots[o.split+i]
+		o.moved = append(o.moved, int32(p))
+	}
+	o.slots = slots
+	o.stats.Moved += len(o.moved)
+}
+
+// Moved lists the nodes that the last AddEdge gave a new position, in their new order; it is empty
+// if the edge already went forward or was refused. The slice is valid until the next AddEdge or Undo.
+func (o *Order) Moved() []int32 { return o.moved }
+
+// Region splits Moved: every node of backward reaches the source of the last edge, its target
+// reaches every node of forward, so each undecided edge from forward to backward would close a cycle.
+func (o *Order) Region() (backward, forward []int32) { return o.moved[:o.split], o.moved[o.split:] }

@@ -1,0 +1,394 @@
+package archtest
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// module is the path in go.mod, which internal/setpath changes.
+var module = func() string {
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "go.mod"))
+	if err != nil {
+		panic(err)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(line, "module "))
+}()
+
+// pkg is a package of the module: what its files import, tests aside. Tests may look at everything.
+type pkg struct {
+	path    string // below the module
+	imports []string
+}
+
+func root(t *testing.T) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}
+
+// packages parses the imports of every Go file, whatever its build tags.
+func packages(t *testing.T) map[string]*pkg {
+	top := root(t)
+	all := map[string]*pkg{}
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); path != top && (n == "testdata" || strings.HasPrefix(n, ".") || strings.HasPrefix(n,
+				"_")) {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != top && err == nil {
+				return filepath.SkipDir // another module: what it imports is its own affair
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(top, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		p := all[name]
+		if p == nil {
+			p = &pkg{path: name}
+			all[name] = p
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, im := range f.Imports {
+			s, err := strconv.Unquote(im.Path.Value)
+			if err != nil {
+				return err
+			}
+			if s == module || strings.HasPrefix(s, module+"/") {
+				s = strings.TrimPrefix(strings.TrimPrefix(s, module), "/")
+				if !slices.Contains(p.imports, s) {
+					p.imports = append(p.imports, s)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (r room) names() []string { return strings.Fields(r.packages) }
+
+func floorOf(path string) int {
+	return slices.IndexFunc(floors, func(f []room) bool {
+		return slices.ContainsFunc(f, func(r room) bool { return anyMatches(r.names(), path) })
+	})
+}
+
+func matches(pattern, path string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(path, below+"/")
+	}
+	return pattern == path
+}
+
+func anyMatches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
+}
+
+func mayImport(from, to string) bool {
+	a, b := floorOf(from), floorOf(to)
+	return b < a || a == b && slices.ContainsFunc(alongFloor, func(r along) bool {
+		return matches(r.from, from) && matches(r.to, to)
+	})
+}
+
+// TestEveryPackageHasAFloor: a new package goes into the table, a removed one out of it.
+func TestEveryPackageHasAFloor(t *testing.T) {
+	all := packages(t)
+	for path := range all {
+		if floorOf(path) < 0 {
+			t.Errorf("package %s is not in the table of floors (internal/test/archtest/floors.go)", path)
+		}
+	}
+	seen := map[string]bool{}
+	for _, r := range slices.Concat(floors...) {
+		if r.purpose == "" {
+			t.Errorf("%s has no purpose", r.packages)
+		}
+		for _, path := range r.names() {
+			if all[path] == nil && !strings.HasSuffix(path, "/*") {
+				t.Errorf("the table of floors names %s, which is not there", path)
+			}
+			if seen[path] {
+				t.Errorf("the table of floors names %s twice", path)
+			}
+			seen[path] = true
+		}
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, im := range p.imports {
+			if floorOf(p.path) < 0 || floorOf(im) < 0 {
+				continue // the other test says so
+			}
+			if !mayImport(p.path, im) {
+				t.Errorf("%s (floor %d) imports %s (floor %d); a package imports lower floors only",
+					p.path, floorOf(p.path), im, floorOf(im))
+			}
+		}
+	}
+}
+
+func TestNarrowPackages(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, im := range p.imports {
+			if allowed, ok := narrow[p.path]; ok && !anyMatches(allowed, im) {
+				t.Errorf("%s imports %s; it may import %q only", p.path, im, allowed)
+			}
+			if from, ok := importers[im]; ok && !anyMatches(from, p.path) {
+				t.Errorf("%s imports %s, which only %q may", p.path, im, from)
+			}
+		}
+	}
+}
+
+// TestRulesCatch breaks each kind of rule on paper: a test that cannot fail proves nothing.
+func TestRulesCatch(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"check", "history", true},
+		{"history", "check", false},
+		{"history", "level", false},
+		{"internal/graph/order", "internal/graph", true},
+		{"internal/graph", "internal/graph/order", false},
+		{"history/format", "history/format/jsonl", true},
+		{"history/format/jsonl", "history/format", false},
+		{"solver/gini", "solver", true},
+		{"solver", "solver/gini", false},
+		{"cmd/isovet", "cmd/bench", false},
+		{"internal/cli", "internal/test/histtest/random", false}, // tests only
+	} {
+		if got := mayImport(c.from, c.to); got != c.want {
+			t.Errorf("mayImport(%s, %s) = %v", c.from, c.to, got)
+		}
+	}
+	if anyMatches(narrow["certify"], "check/prepass") || !anyMatches(narrow["certify"], "evidence") {
+		t.Error("the narrow rule of certify does not bite")
+	}
+}
+
+// TestReasons: every exception says why.
+func TestReasons(t *testing.T) {
+	for _, r := range alongFloor {
+		if r.why == "" {
+			t.Errorf("%s → %s is allowed without a reason", r.from, r.to)
+		}
+	}
+}
+
+var update = flag.Bool("update", false,
+	"write the lists of docs/architecture.md, and the lines of code that pages link to")
+
+// lists is what docs/architecture.md says of the packages.
+func lists() string {
+	code := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+	var b strings.Builder
+	for i, f := range floors {
+		fmt.Fprintf(&b, "**Layer %d**\n\n", i)
+		for _, r := range f {
+			b.WriteString(item(code(r.names()) + ": " + r.purpose))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("These packages import less than their layers allow:\n\n")
+	for _, p := range slices.Sorted(maps.Keys(narrow)) {
+		only := "nothing of this module"
+		if len(narrow[p]) > 0 {
+			only = "only " + code(narrow[p])
+		}
+		b.WriteString(item("`" + p + "` imports " + only))
+	}
+	b.WriteString("\nThese packages are imported by few:\n\n")
+	for _, p := range slices.Sorted(maps.Keys(importers)) {
+		by := "tests"
+		if len(importers[p]) > 0 {
+			by = code(importers[p])
+		}
+		b.WriteString(item("`" + p + "` is imported only by " + by))
+	}
+	return b.String()
+}
+
+// item is an item of a list, in lines of at most maxColumns.
+func item(text string) string {
+	var b strings.Builder
+	line := "-"
+	for _, word := range strings.Fields(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxColumns {
+			b.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}
+
+// TestDocumented: the lists of docs/architecture.md are these.
+func TestDocumented(t *testing.T) {
+	path := filepath.Join(root(t), "docs", "architecture.md")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "<!-- begin: go test ./internal/test/archtest -update -->\n\n"
+	const end = "\n<!-- end -->\n"
+	head, rest, ok := strings.Cut(string(b), begin)
+	got, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("docs/architecture.md has no place for the lists, between %q and %q", begin, end)
+	}
+	want := lists()
+	if got == want {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	a, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(w)) {
+		if a[i] != w[i] {
+			t.Fatalf("docs/architecture.md says\n%s\nand the table of floors\n%s\n"+
+				"go test ./internal/test/archtest -update writes it", a[i], w[i])
+		}
+	}
+	t.Fatalf("the lists of docs/architecture.md have %d lines, and ought to have %d", len(a), len(w))
+}
+
+// TestImportersAreReal: who may import a package, and does not, stands in the table for nothing.
+func TestImportersAreReal(t *testing.T) {
+	all := packages(t)
+	for to, from := range importers {
+		for _, pattern := range from {
+			used := false
+			for _, p := range all {
+				used = used || matches(pattern, p.path) && slices.Contains(p.imports, to)
+			}
+			if !used {
+				t.Errorf("%s may import %s, and does not", pattern, to)
+			}
+		}
+	}
+	for from, tos := range narrow {
+		for _, to := range tos {
+			if !slices.Contains(all[from].imports, to) {
+				t.Errorf("%s may import %s, and does not", from, to)
+			}
+		}
+	}
+}
+
+// TestGoroutines finds go statements, and sync.WaitGroup's or errgroup's way to start one.
+func TestGoroutines(t *testing.T) {
+	top := root(t)
+	seen := map[string]bool{}
+	for dir := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			f, err := parser.ParseFile(set, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := dir + "/" + filepath.Base(path)
+			safe := slices.ContainsFunc(f.Imports,
+				func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
+				!slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool {
+					return strings.HasSuffix(i.Path.Value,
+						`/errgroup"`)
+				})
+			ast.Inspect(f, func(n ast.Node) bool {
+				starts := false
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					starts = true
+				case *ast.CallExpr:
+					sel, ok := n.Fun.(*ast.SelectorExpr)
+					starts = ok && sel.Sel.Name == "Go" && !safe
+				}
+				if starts {
+					seen[name] = true
+					if goroutines[name] == "" {
+						t.Errorf("%s: starts a goroutine; use safego.Group, so that a panic is a fault and not "+
+							"\"unknown\"", set.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
+	for name := range goroutines {
+		if !seen[name] {
+			t.Errorf("%s is excused and starts no goroutine", name)
+		}
+	}
+}
+
+// TestThinMains: a main package holds one short file.
+func TestThinMains(t *testing.T) {
+	for _, dir := range []string{"cmd/isovet", "cmd/bench"} {
+		p, err := build.ImportDir(filepath.Join(root(t), dir), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) != 1 {
+			t.Errorf("%s has %d files; what commands do belongs into internal/cli", dir, len(p.GoFiles))
+		}
+	}
+}

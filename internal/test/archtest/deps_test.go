@@ -1,0 +1,106 @@
+package archtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// modules are those that packages are made of, this one among them.
+func modules(t *testing.T, args ...string) []string {
+	t.Helper()
+	c := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, args...)...)
+	c.Dir = root(t)
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", c.Args, err)
+	}
+	all := strings.Fields(string(out))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestFewModules: who uses the library gets no database's client with it.
+func TestFewModules(t *testing.T) {
+	for most, packages := range map[int][]string{
+		5: {"./check", "./record/isovettest", "./report", "./check/shrink"},
+		2: {"./record", "./history", "./evidence", "./level", "./certify"},
+	} {
+		if got := modules(t, packages...); len(got) > most {
+			t.Errorf("%v need %d modules, more than %d: %v", packages, len(got), most, got)
+		}
+	}
+}
+
+// maxCheckOnly is how many bytes the program that checks and nothing else may have.
+const maxCheckOnly = 11_200_000
+
+// TestCheckOnly builds the program without databases, a message queue and charts, as a release is built, and tries it.
+func TestCheckOnly(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "isovet-check")
+	build := exec.Command("go", "build", "-tags", "checkonly", "-trimpath", "-ldflags=-s -w", "-o", program,
+		"./cmd/isovet")
+	build.Dir = root(t)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\nA command that needs collect, watch or bench belongs into internal/cli/full.go, and its "+
+			"file behind //go:build !checkonly", err, out)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", info.Size())
+	if info.Size() > maxCheckOnly {
+		t.Errorf("%d bytes, more than %d", info.Size(), maxCheckOnly)
+	}
+	for _, m := range modules(t, "-tags", "checkonly", "./cmd/isovet") {
+		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar",
+			"parquet"} {
+			if strings.Contains(m, heavy) {
+				t.Errorf("it is built with %s", m)
+			}
+		}
+	}
+	h := filepath.Join(dir, "h.jsonl")
+	text := `{"ops":[["r","x",0],["w","x",1]]}` + "\n" + `{"ops":[["r","x",0],["w","x",2]]}` + "\n" +
+		`{"init":true,"ops":[["w","x",0]]}` + "\n"
+	if err := os.WriteFile(h, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"check", h}, 1, "lost-update"},
+		{[]string{"checkers"}, 0, "replay"},
+		{[]string{"collect", "--db", "sqlite:"}, 254, "full isovet"},
+	} {
+		run := exec.Command(program, c.args...)
+		out, _ := run.CombinedOutput() // the status is looked at
+		if got := run.ProcessState.ExitCode(); got != c.status || !strings.Contains(string(out), c.says) {
+			t.Errorf("%v: status %d, want %d and %q: %s", c.args, got, c.status, c.says, out)
+		}
+	}
+}
+
+// TestHeavyDrivers: databases whose client libraries are heavy, or need cgo, are in modules of their own under contrib.
+func TestHeavyDrivers(t *testing.T) {
+	all := modules(t, "./cmd/isovet")
+	if len(all) < 20 {
+		t.Fatalf("%d modules", len(all))
+	}
+	for _, m := range all {
+		for _, heavy := range []string{"duckdb", "gocql", "mongo", "bbolt", "rqlite", "firebird", "etcd", "grpc",
+			"beam"} {
+			if strings.Contains(m, heavy) {
+				t.Errorf("the main program is built with %s", m)
+			}
+		}
+	}
+}

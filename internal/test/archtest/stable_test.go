@@ -1,0 +1,62 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stable are the packages whose API others may rely on.
+var stable = []string{"history", "history/format", "level", "check", "evidence", "report", "record",
+	"record/isovettest"}
+
+// TestStability: the documentation of every package that others can import says whether they may rely on it, and those
+// that they may rely on have examples.
+func TestStability(t *testing.T) {
+	top, seen := root(t), 0
+	for dir := range packages(t) {
+		if strings.HasPrefix(dir, "internal/") || strings.HasPrefix(dir, "cmd/") {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, example := "", false
+		for _, path := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				for _, d := range f.Decls {
+					x, ok := d.(*ast.FuncDecl)
+					example = example || ok && strings.HasPrefix(x.Name.Name, "Example")
+				}
+			} else if f.Doc != nil {
+				doc += f.Doc.Text()
+			}
+		}
+		if doc == "" && strings.Contains(dir, "testdata") {
+			continue
+		}
+		seen++
+		want := "\nExperimental: this package may still change.\n"
+		if slices.Contains(stable, dir) {
+			want = "\nStable: this package's API changes only with a new major version.\n"
+			if !example {
+				t.Errorf("package %s has no example", dir)
+			}
+		}
+		if !strings.Contains(doc, want) {
+			t.Errorf("the documentation of package %s does not say %q", dir, strings.TrimSpace(want))
+		}
+	}
+	if seen < 30 {
+		t.Errorf("%d packages", seen)
+	}
+}

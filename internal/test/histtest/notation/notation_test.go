@@ -1,0 +1,196 @@
+package notation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/test/histtest/diff"
+)
+
+func Example() {
+	h, err := Parse("init: w(x,0) w(y,0) | " +
+		"s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1)! | s1: pr{\"\":{\"=\":1}}[x=1] w(y,_)?")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(h.NumTxns(), "transactions,", h.NumOps(), "operations,", h.NumSessions()-1, "sessions beside init")
+	for t, id := range h.Txns.ID {
+		fmt.Println(id, h.Txns.Status[t])
+	}
+	fmt.Println(Format(h))
+	// Output:
+	// 4 transactions, 7 operations, 2 sessions beside init
+	// 0 committed
+	// 1 committed
+	// 2 aborted
+	// 3 unknown
+	// init: w(x,0) w(y,0) | s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1) ! | s1: pr{"":{"=":1}}[x=1] w(y,_) ?
+}
+
+func ExampleFormat() {
+	fmt.Println(Format(MustParse(`init=0: s2: r(x,0,5,6) ts[3,_] | s1/9: w("a b",{"v":1,"u":null})`)))
+	// Output: init=0: s2: r(x,0,5,6) ts[3,_] | s1/9: w("a b",{"u":null,"v":1})
+}
+
+// What is written in canonical form comes back as it was.
+func TestFormatIsInverse(t *testing.T) {
+	for _, text := range []string{
+		"",
+		"init=0:",
+		"s1:",
+		"s1: r(x,0)",
+		"s-3: r(-1,-5) w(7,true) r(7,false)",
+		"_: r(x,_) | _: w(x,1) | s1: r(x,1)",
+		`s1: w("a b","true") r("","") w(x,abc) r(x,"a b")`,
+		`s1: w(x,"null") r(x,_)`,
+		"s1: a(x,1) r(x,[]) r(x,[1,2]) | s2: r(x,[1,_,true,abc])",
+		"s1: r(x,1) @[1,2] | s1: r(x,1) @[1,2,3] | s1: r(x,1) @[_,2] | s1: @[_,2,_] | s2: ? @[1,_]",
+		"s1: r(x,1) ts[1,2] | s2: ! @[1,2] ts[-1,_]",
+		"s1: w(x,1,3,4) r(x,1) r(y,2,5,_) r(z,[],1,2)",
+		`s1: pr{}[] | s2: pr{"v":{">":5,"in":[1,"b"]}}[x={"v":6},y={"u":null,"v":7}](1,2)`,
+		`s1: pw{"not":{"":{"=":1}}}[x=1->2,y->_] w(z,0)`,
+		`init=0: s1: r(x,0)`,
+		`init={"a":1}: init/7: w(x,1) | s1/8: r(x,1) | s1: r(x,1)`,
+	} {
+		h, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := Format(h); got != text {
+			t.Errorf("got  %s\nwant %s", got, text)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"s: r(x,1)", `notation:byte 1: found ':'; expected a session's number`},
+		{"s1 r(x,1)", `notation:byte 3: found 'r'; expected ":"`},
+		{"s1: r(x)", `notation:byte 7: found ')'; expected ","`},
+		{"s1: r(x,)", `notation:byte 8: found ')'; expected a value: an integer, "_", a word, a string or a row {…}`},
+		{"s1: q(x,1)", `notation:byte 4: found 'q'; expected an operation such as r(x,1), or a mark: "!", "?", "@[1,2]", "ts[1,2]"`},
+		{"s1: r(x,1) |", `notation:byte 12: found the end; expected a transaction: "s1:", "_:" or "init:"`},
+		{"s1: r(x,99999999999999999999)",
+			`notation:byte 8: 99999999999999999999 is out of range; expected an integer of 64 bits`},
+		{"s1: @[2,1]", `notation: field "end": transaction 1 ends at 1, before its start at 2`},
+		{"s1: r(x,1,2,1)", `notation:byte 10: the operation ends at 1, before its start at 2`},
+		{"s1/4: | s2/4:", `notation: field "id": transaction id 4 occurs twice, first in line 0; expected unique ids`},
+		{`s1: w(x,{"v":[1]})`, `notation:byte 17: column "v" of a row is no scalar; expected null, an integer, a string or a boolean`},
+		{`s1: w(x,{"v":1.5})`, `notation:byte 17: column "v" of a row is 1.5; expected an integer of 64 bits`},
+		{`s1: pr[x=1]`, `notation:byte 6: found '['; expected a predicate: a JSON object`},
+		{"s1: a(x,1) w(x,2)", `notation: field "ops": key "x" is used as a list and as a register; expected one of them`},
+	} {
+		_, err := Parse(c.text)
+		if err == nil {
+			t.Errorf("%s: no error; want %s", c.text, c.want)
+		} else if err.Error() != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// Format(Parse(Format(h))) keeps random histories as they are.
+func TestRoundTripRandom(t *testing.T) {
+	for seed := range uint64(2000) {
+		h := randomHistory(rand.New(rand.NewPCG(seed, 1)))
+		text := Format(h)
+		g, err := Parse(text)
+		if err != nil {
+			t.Fatalf("seed %d: %s: %v", seed, text, err)
+		}
+		if again := Format(g); again != text {
+			t.Fatalf("seed %d:\n%s\n%s", seed, text, again)
+		}
+		if d := diff.Histories(h, g); d != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, d, text)
+		}
+	}
+}
+
+// randomHistory makes a history of registers r0… and lists l0… of which sessions are in file order.
+func randomHistory(rnd *rand.Rand) *history.History {
+	b := history.NewBuilder()
+	if rnd.IntN(3) == 0 {
+		b.Initial = history.IntValue(0)
+	}
+	value := func() history.Value {
+		switch rnd.IntN(8) {
+		case 0:
+			return history.Value{}
+		case 1:
+			return history.BoolValue(rnd.IntN(2) == 0)
+		case 2:
+			return b.StringValue([]byte([]string{"", "null", "abc", "é\"\n", "a b", "_"}[rnd.IntN(6)]))
+		case 3:
+			return b.RowValue([]byte(`{"u":1,"v":"x"}`))
+		}
+		return history.IntValue(rnd.Int64N(5) - 1)
+	}
+	key := func(list bool) uint32 {
+		if list {
+			return b.Key(b.StringValue(fmt.Append(nil, "l", rnd.IntN(2))))
+		}
+		if rnd.IntN(2) == 0 {
+			return b.Key(history.IntValue(rnd.Int64N(3) - 1))
+		}
+		return b.Key(b.StringValue([]byte([]string{"x", "y", "", "a-b"}[rnd.IntN(4)])))
+	}
+	for t := range rnd.IntN(6) {
+		h := history.NewTxnHead()
+		h.HasID, h.ID = true, int64(t+1)
+		if rnd.IntN(4) == 0 {
+			h.ID += 100
+		}
+		h.HasSess, h.Session = rnd.IntN(5) > 0, rnd.Int64N(3)-1
+		h.Status = history.Status(rnd.IntN(3))
+		if rnd.IntN(2) == 0 {
+			h.Start, h.Commit, h.End = 10, 15, 20+rnd.Int64N(5)
+			switch rnd.IntN(4) {
+			case 0:
+				h.Start = history.NoTime
+			case 1:
+				h.Commit = history.NoTime
+			case 2:
+				h.End = history.NoTime
+			}
+		}
+		if rnd.IntN(3) == 0 {
+			h.StartTS, h.CommitTS = rnd.Int64N(3), history.NoTime
+		}
+		for range rnd.IntN(5) {
+			switch rnd.IntN(7) {
+			case 0, 1:
+				b.Read(key(false), value())
+			case 2, 3:
+				b.Write(key(false), value())
+			case 4:
+				b.Append(key(true), history.IntValue(rnd.Int64N(9)))
+			case 5:
+				b.ReadList(key(true), []history.Value{history.IntValue(1), value()}[:rnd.IntN(3)])
+			case 6:
+				kind := history.PredRead + history.OpKind(rnd.IntN(2))
+				rows := []history.PredRow{{Key: key(false), Old: value()}}
+				if kind == history.PredWrite {
+					rows[0].New = value()
+					if rnd.IntN(2) == 0 {
+						rows[0].OldUnknown, rows[0].Old = true, history.Value{}
+					}
+				}
+				b.Predicate(kind, []byte(`{"v":{"=":1}}`), rows[:rnd.IntN(2)])
+			}
+			if rnd.IntN(4) == 0 {
+				b.OpTimes(5, []int64{9, history.NoTime}[rnd.IntN(2)])
+			}
+		}
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return h
+}

@@ -1,0 +1,321 @@
+package recordpgx_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/pgx"
+	"isovet/record/sql"
+)
+
+var accounts = recordpgx.Table{Name: "accounts", Key: "id", Version: "v", Ranges: true}
+
+// start starts a PostgreSQL of its own, and returns its address.
+func start(t *testing.T) string {
+	t.Helper()
+	c, err := server.Start(t.Context(), "postgres:start")
+	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skipf("NOT RUN, there is no PostgreSQL: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.URLs[0]
+}
+
+// load makes the table anew.
+func load(t *testing.T, url string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	for _, q := range []string{"DROP TABLE IF EXISTS accounts", "CREATE TABLE accounts (id int PRIMARY KEY, v bigint)",
+		"INSERT INTO accounts SELECT i, i FROM generate_series(1, 5) i"} {
+		if _, err := c.Exec(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// initial tells the recorder what load has made.
+func initial(t *testing.T, rec *record.Recorder) {
+	t.Helper()
+	for i := 1; i <= 5; i++ {
+		row := map[string]any{"table": "accounts", "id": i, "v": i}
+		if err := rec.Initial(fmt.Sprint("accounts/", i), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// clients runs one from several goroutines.
+func clients(t *testing.T, each int, one func(random *rand.Rand, unique *atomic.Int64) error) {
+	t.Helper()
+	var unique atomic.Int64
+	unique.Store(100)
+	var all sync.WaitGroup
+	for c := range 6 {
+		random := rand.New(rand.NewPCG(uint64(c), 5))
+		all.Go(func() {
+			for range each {
+				if err := one(random, &unique); err != nil && !recordpgx.Aborted(err) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// deleted is how many of three kinds of writes are left out. At repeatable read PostgreSQL lets an upsert insert a row
+// that its snapshot has and another transaction has deleted since: two concurrent writers of a row both commit, which
+// snapshot isolation forbids, and which this test found. So nothing is deleted there.
+func deleted(serializable bool) int {
+	if serializable {
+		return 0
+	}
+	return 1
+}
+
+// viaPgx is a program on pgx.
+func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
+	gone := deleted(l == pgx.Serializable)
+	trace := recordpgx.New(rec, accounts)
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.Tracer = trace
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
+		a, b := 1+random.IntN(7), 1+random.IntN(7)
+		return pgx.BeginTxFunc(t.Context(), pool, pgx.TxOptions{IsoLevel: l}, func(tx pgx.Tx) error {
+			var id int32
+			var v int64
+			err := trace.QueryRow(t.Context(), tx, "SELECT v FROM accounts WHERE id = $1", a).Scan(&v)
+			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			rows, err := trace.Query(t.Context(), tx, "SELECT id, v FROM accounts WHERE id >= $1", b)
+			if err != nil {
+				return err
+			}
+			if _, err := pgx.ForEachRow(rows, []any{&id, &v}, func() error { return nil }); err != nil {
+				return err
+			}
+			switch n := unique.Add(1); gone + random.IntN(3-gone) {
+			case 0:
+				_, err = tx.Exec(t.Context(), "DELETE FROM accounts WHERE id = $1", b)
+			case 1:
+				_, err = tx.Exec(t.Context(), "INSERT INTO accounts (id, v) VALUES ($1, $2) "+
+					"ON CONFLICT (id) DO UPDATE SET v = excluded.v", b, n)
+			default:
+				_, err = tx.Exec(t.Context(), "UPDATE accounts SET v = @v WHERE id = @id",
+					pgx.NamedArgs{"v": n, "id": b})
+			}
+			return err
+		})
+	})
+	if s := trace.Stats(); len(s.NotUnderstood) > 0 || s.Understood < 300 {
+		t.Error(s)
+	}
+}
+
+// viaSQL is the same on database/sql.
+func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel) {
+	gone := deleted(l == sql.LevelSerializable)
+	log := recordsql.New(rec, accounts)
+	db, err := log.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
+		a, b := 1+random.IntN(7), 1+random.IntN(7)
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: l})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		var v int64
+		err = tx.QueryRow("SELECT v FROM accounts WHERE id = $1", a).Scan(&v)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		rows, err := tx.Query("SELECT id, v FROM accounts WHERE id >= $1 FOR SHARE", b)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		switch n := unique.Add(1); gone + random.IntN(3-gone) {
+		case 0:
+			_, err = tx.Exec("DELETE FROM accounts WHERE id = $1", b)
+		case 1:
+			_, err = tx.Exec("INSERT INTO accounts (id, v) VALUES ($1, $2) "+
+				"ON CONFLICT (id) DO UPDATE SET v = excluded.v", b, n)
+		default:
+			rows, err = tx.Query("UPDATE accounts SET v = v + 100000 WHERE id = $1 RETURNING id, v", b)
+			if err == nil {
+				for rows.Next() {
+				}
+				err = errors.Join(rows.Err(), rows.Close())
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+	if s := log.Stats(); len(s.NotUnderstood) > 0 || s.Understood < 300 {
+		t.Error(s)
+	}
+}
+
+// TestPostgres: a program with reads of rows, of ranges and of what is not there, writes and deletes, recorded by the
+// tracer and by the wrapper: serializable where PostgreSQL was asked for that, and snapshots where for repeatable read.
+func TestPostgres(t *testing.T) {
+	url := start(t)
+	for name, run := range map[string]func(t *testing.T, rec *record.Recorder, serializable bool){
+		"pgx": func(t *testing.T, rec *record.Recorder, serializable bool) {
+			viaPgx(t, url, rec, map[bool]pgx.TxIsoLevel{true: pgx.Serializable,
+				false: pgx.RepeatableRead}[serializable])
+		},
+		"database-sql": func(t *testing.T, rec *record.Recorder, serializable bool) {
+			viaSQL(t, url, rec, map[bool]sql.IsolationLevel{true: sql.LevelSerializable,
+				false: sql.LevelRepeatableRead}[serializable])
+		},
+	} {
+		for serializable, l := range map[bool]level.Level{true: level.Serializable, false: level.SnapshotIsolation} {
+			t.Run(fmt.Sprintf("%s/%v", name, l), func(t *testing.T) {
+				load(t, url)
+				rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}, Promised: &l})
+				initial(t, rec)
+				run(t, rec, serializable)
+				if s := rec.Stats(); s.Committed < 60 || s.Unknown > 0 {
+					t.Errorf("%+v", s)
+				} else {
+					t.Logf("%+v", s)
+				}
+				isovettest.Check(t, rec, l)
+			})
+		}
+	}
+}
+
+// TestReadCommitted: where lost updates are allowed, the recording shows one.
+func TestReadCommitted(t *testing.T) {
+	url := start(t)
+	load(t, url)
+	rec := record.New(record.Options{})
+	initial(t, rec)
+	trace := recordpgx.New(rec, accounts)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Tracer = trace
+	var txs [2]pgx.Tx
+	for i := range txs {
+		c, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+		if txs[i], err = c.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var v int64
+		if err := trace.QueryRow(t.Context(), txs[i], "SELECT v FROM accounts WHERE id = 1").Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, tx := range txs {
+		if _, err := tx.Exec(t.Context(), "UPDATE accounts SET v = $1 WHERE id = 1", 100+i); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A SELECT of which the tracer sees no rows, and a write in a batch.
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if _, err := c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	s := trace.Stats()
+	if s.NotUnderstood["its rows are not seen"] != 1 || len(s.NotUnderstood) != 1 {
+		t.Error(s)
+	}
+	h, err := rec.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := isovettest.Run(t.Context(), h, isovettest.Options{})
+	if err != nil || r.Verdict != evidence.Violated || r.Anomalies[0].Kind != "lost-update" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	b := &pgx.Batch{}
+	b.Queue("UPDATE accounts SET v = 7 WHERE id = 2")
+	if err := c.SendBatch(t.Context(), b).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Err(); err == nil || !strings.Contains(err.Error(), "part of a batch") {
+		t.Errorf("a write in a batch: %v", err)
+	}
+}
+
+// TestAborted: which errors of a commit say that it had no effect.
+func TestAborted(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&pgconn.PgError{Code: "40001"}, true}, {&pgconn.PgError{Code: "40P01"}, true},
+		{&pgconn.PgError{Code: "23505"}, true}, {fmt.Errorf("x: %w", &pgconn.PgError{Code: "25P02"}), true},
+		{pgx.ErrTxCommitRollback, true}, {&pgconn.PgError{Code: "40003"}, false},
+		{&pgconn.PgError{Code: "57P01"}, false}, {&pgconn.PgError{Code: "08006"}, false},
+		{context.DeadlineExceeded, false}, {errors.New("broken pipe"), false}, {nil, false},
+	} {
+		if got := recordpgx.Aborted(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package recordsql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	_ "modernc.org/sqlite"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/sql"
+)
+
+var accounts = recordsql.Table{Name: "accounts", Key: "id", Version: "v"}
+
+// open is a new SQLite database with the tables, wrapped.
+func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.DB, *recordsql.Log) {
+	t.Helper()
+	log := recordsql.New(rec, tables...)
+	db, err := log.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+
+		"?_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER, name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	return db, log
+}
+
+// ops are the operations of a history's committed transactions, by their lines.
+func ops(t *testing.T, rec *record.Recorder) string {
+	t.Helper()
+	h, err := rec.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := jsonl.Write(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(b.String()) {
+		if _, ops, ok := strings.Cut(line, `"ops":`); ok {
+			status := "committed"
+			if strings.Contains(line, `"status":"aborted"`) {
+				status = "aborted"
+			}
+			out = append(out, status+" "+strings.TrimSuffix(strings.TrimSpace(ops), "}"))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestStatements: what each statement does, as it stands in the history.
+func TestStatements(t *testing.T) {
+	rec := record.New(record.Options{})
+	ranged := accounts
+	ranged.Ranges = true
+	db, log := open(t, rec, ranged)
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec := func(on interface {
+		ExecContext(context.Context, string, ...any) (sql.Result, error)
+	}, query string, args ...any) {
+		t.Helper()
+		_, err := on.ExecContext(ctx, query, args...)
+		must(err)
+	}
+	exec(db, "INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, upper('b'))")
+	tx, err := db.BeginTx(ctx, nil)
+	must(err)
+	var id, v int
+	must(tx.QueryRow("SELECT v FROM accounts WHERE id = ?", 1).Scan(&v))
+	if err := tx.QueryRow("SELECT * FROM accounts WHERE id = $1", 9).Scan(&id, &v, new(string)); !errors.Is(err,
+		sql.ErrNoRows) {
+		t.Fatal(err)
+	}
+	exec(tx, "UPDATE accounts SET v = ?, name = upper(?) WHERE id = ?", 11, "x", 1)
+	exec(tx, "UPDATE accounts SET v = 99 WHERE id = 77") // there is none
+	must(tx.Commit())
+	tx, err = db.BeginTx(ctx, nil)
+	must(err)
+	exec(tx, "DELETE FROM accounts WHERE id = 2")
+	must(tx.Rollback())
+	all, err := db.Query("SELECT a.id, a.v AS version FROM accounts AS a WHERE a.id >= ? AND a.id < 5 ORDER BY id", 1)
+	must(err)
+	for all.Next() {
+		must(all.Scan(&id, &v))
+	}
+	must(all.Close())
+	must(db.QueryRow("UPDATE accounts SET v = v + 1 WHERE id = 2 RETURNING v").Scan(&v))
+	must(db.QueryRow("INSERT INTO accounts (v) VALUES (?) RETURNING id", 30).Scan(&id))
+	st, err := db.Prepare("INSERT INTO accounts (id, v) VALUES (:id, :v) ON CONFLICT (id) DO UPDATE SET v = excluded.v")
+	must(err)
+	_, err = st.Exec(sql.Named("v", 12), sql.Named("id", 1))
+	must(err)
+	must(st.Close())
+	exec(db, "DELETE FROM accounts WHERE id IN (1, 2)")
+	conn, err := db.Conn(ctx)
+	must(err)
+	exec(conn, "BEGIN IMMEDIATE")
+	exec(conn, "REPLACE INTO accounts (id, v) VALUES (1, 13)")
+	exec(conn, "COMMIT")
+	must(conn.Close())
+	must(db.QueryRow("SELECT count(*) FROM accounts").Scan(&v)) // not understood: a read
+	noted := recordsql.Explicit(ctx, func(t *record.Txn) error { return t.Write("accounts/5", 50) })
+	_, err = db.ExecContext(noted, "INSERT INTO accounts SELECT 5, 50, 'z'")
+	must(err)
+	row := func(k, v int) string { return fmt.Sprintf(`{"id":%d,"table":"accounts","v":%d}`, k, v) }
+	want := `committed [["w","accounts/1",` + row(1, 10) + `],["w","accounts/2",` + row(2, 20) + `]]
+committed [["r","accounts/1",` + row(1, 10) + `],["r","accounts/9",null],["w","accounts/1",` + row(1, 11) + `]]
+aborted [["w","accounts/2",null]]
+committed [["pr",{"and":[{"table":{"=":"accounts"}},{"id":{">=":1}},{"id":{"<":5}}]},[["accounts/1",` + row(1, 11) +
+		`],["accounts/2",` + row(2, 20) + `]]]]
+committed [["w","accounts/2",` + row(2, 21) + `]]
+committed [["w","accounts/3",` + row(3, 30) + `]]
+committed [["w","accounts/1",` + row(1, 12) + `]]
+committed [["w","accounts/1",null],["w","accounts/2",null]]
+committed [["w","accounts/1",` + row(1, 13) + `]]
+committed []
+committed [["w","accounts/5",50]]`
+	if got := ops(t, rec); got != want {
+		t.Errorf("found\n%s\nwant\n%s", got, want)
+	}
+	s := log.Stats()
+	if len(s.NotUnderstood) != 1 || s.NotUnderstood["the version is not returned"] != 1 || s.Understood != 12 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestWritesThatAreMissed are errors of the recording, and name the statement.
+func TestWritesThatAreMissed(t *testing.T) {
+	for _, query := range []string{
+		"UPDATE accounts SET v = v + 1 WHERE id = 1",
+		"UPDATE accounts SET name = 'x' WHERE id = 1",
+		"UPDATE accounts SET v = 5 WHERE name = 'a'",
+		"UPDATE accounts SET v = 5 WHERE id = 1 OR id = 2",
+		"INSERT INTO accounts SELECT 7, 7, 'x'",
+		"INSERT INTO accounts VALUES (7, 7, 'x')",
+		"DELETE FROM accounts",
+		"WITH x AS (SELECT 1) UPDATE accounts SET v = 5",
+	} {
+		rec := record.New(record.Options{})
+		db, log := open(t, rec, accounts)
+		if _, err := db.Exec("INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, 'b')"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if _, err := rec.History(); err == nil || !strings.Contains(err.Error(), query) {
+			t.Errorf("%s: %v", query, err)
+		}
+		if s := log.Stats(); len(s.NotUnderstood) != 1 {
+			t.Errorf("%s: %v", query, s)
+		}
+	}
+}
+
+// transfers has clients move versions about, as a program would, in the database's own transactions.
+func transfers(t *testing.T, db *sql.DB, begin *sql.TxOptions, clients, each int, put string) {
+	t.Helper()
+	var unique atomic.Int64
+	unique.Store(100)
+	var all sync.WaitGroup
+	for c := range clients {
+		random := rand.New(rand.NewPCG(uint64(c), 5))
+		all.Go(func() {
+			for range each {
+				a, b := 1+random.IntN(5), 1+random.IntN(5)
+				one := func() error {
+					tx, err := db.BeginTx(t.Context(), begin)
+					if err != nil {
+						return err
+					}
+					defer tx.Rollback()
+					var v, w any
+					if err := tx.QueryRow(strings.Replace(put, "PUT", "SELECT v FROM accounts WHERE id = $1", 1),
+						a).Scan(&v); err != nil {
+						return err
+					}
+					if err := tx.QueryRow("SELECT v FROM accounts WHERE id = $1", b).Scan(&w); err != nil {
+						return err
+					}
+					if _, err := tx.Exec("UPDATE accounts SET v = $1 WHERE id = $2", unique.Add(1), b); err != nil {
+						return err
+					}
+					return tx.Commit()
+				}
+				if err := one(); err != nil && !recordsql.Aborted(err) && !errors.Is(err, sql.ErrTxDone) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSQLite records a program on SQLite from many goroutines: serializable, with sessions and real time too.
+func TestSQLite(t *testing.T) {
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "sqlite"}})
+	db, log := open(t, rec, accounts)
+	if _, err := db.Exec("INSERT INTO accounts (id, v) VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"); err != nil {
+		t.Fatal(err)
+	}
+	transfers(t, db, nil, 4, 100, "PUT")
+	if s := rec.Stats(); s.Committed < 300 || s.Unknown > 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := log.Stats(); len(s.NotUnderstood) > 0 {
+		t.Error(s)
+	}
+	h, err := rec.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
+	if err != nil || r.Verdict != evidence.Holds {
+		t.Errorf("%v: %v %s", err, r.Verdict, r.Reason)
+	}
+}

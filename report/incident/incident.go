@@ -1,0 +1,290 @@
+// Package incident makes of a violation what can be filed with the maintainers of a database: a folder with a report
+// for their tracker, what the server is and how its sessions were set, the SQL of the transactions side by side, the
+// smallest history with its certificate and page, and a schedule that repeats the violation on a fresh database.
+//
+// Experimental: this package may still change.
+package incident
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"isovet/check/shrink"
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Incident is what a folder tells; the JSON of it is the folder's incident.json.
+type Incident struct {
+	Format   string `json:"format"` // "isovet-incident"
+	Version  int    `json:"version"`
+	Made     string `json:"made_by,omitempty"`
+	Recorded string `json:"recorded"` // the day, UTC: 2006-01-02
+	Database struct {
+		Name      string           `json:"name"`
+		Version   string           `json:"server_says,omitempty"`
+		Asked     string           `json:"isolation_asked_for,omitempty"`
+		Isolation string           `json:"isolation"`
+		Nodes     []string         `json:"nodes,omitempty"`
+		URLs      []string         `json:"urls,omitempty"` // without users and passwords
+		Settings  []driver.Setting `json:"settings,omitempty"`
+		Setup     []string         `json:"setup_sql,omitempty"`
+		Session   []string         `json:"session_sql,omitempty"`
+		Tables    []string         `json:"tables,omitempty"`
+		Promise   string           `json:"documentation,omitempty"` // what it says of the isolation, and where
+	} `json:"database"`
+	Workload string   `json:"workload,omitempty"`
+	Level    string   `json:"level"`
+	Anomaly  string   `json:"anomaly"`
+	Command  string   `json:"command,omitempty"`
+	Seed     uint64   `json:"seed,omitempty"`
+	Replay   *Replay  `json:"replay,omitempty"`
+	Files    []string `json:"files"`
+
+	about string // the anomaly
+	// As it was found: the whole history's size, the smallest, what its transactions did.
+	whole  string
+	answer *evidence.Result // for the smallest
+	found  []collect.Event
+	// As it is repeated.
+	repro  *collect.Reproduction
+	events []collect.Event
+	rows   []string // the statements that load what the tables hold at first
+}
+
+// Replay says how often the schedule violated the level when it was played on fresh tables of the same server.
+type Replay struct {
+	Runs     int `json:"runs"`
+	Violated int `json:"violated"`
+	Sessions int `json:"sessions"`
+	Steps    int `json:"steps"`
+}
+
+// Options say how an incident is made.
+type Options struct {
+	Command string // by which it was found
+	Seed    uint64
+	Made    string // which isovet
+	// Small is the smallest history, if it has been looked for; else it has an anomaly of one of Kinds.
+	Small *shrink.Result
+	Kinds []level.Anomaly
+	// About says what an anomaly is, in a sentence without a full stop.
+	About func(kind string) string
+	collect.ReproduceOptions
+	// NoReplay leaves the schedule out.
+	NoReplay bool
+}
+
+// shrinks is how long a history is cut down at most.
+const shrinks = 20 * time.Second
+
+// Make tells a violation while its database is still open. It plays schedules there, on tables that it makes anew.
+func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
+	x := &Incident{Format: "isovet-incident", Version: 1, Made: o.Made, Recorded: today(), Level: f.Level.String(),
+		Command: o.Command, Seed: o.Seed}
+	x.database(f)
+	small := o.Small
+	if small == nil {
+		limited, cancel := context.WithTimeout(ctx, shrinks)
+		s, err := shrink.History(limited, f.Answer.H, f.Level, shrink.Options{First: f.Answer, Kinds: o.Kinds})
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		small = s
+	}
+	x.tell(f.Answer, small, o.About)
+	ids := ids(small.H)
+	switch {
+	case f.Result != nil:
+		x.found = f.Result.Events(ids)
+	case f.Played != nil:
+		x.found = f.Played.Events()
+	}
+	if o.NoReplay || len(x.found) == 0 {
+		return x, nil
+	}
+	r, err := f.Reproduce(ctx, ids, o.ReproduceOptions)
+	if err != nil {
+		return nil, err
+	}
+	x.repro = r
+	r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
+	x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps)}
+	for _, st := range r.Script.Steps {
+		x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
+	}
+	if r.Played != nil {
+		x.events = r.Played.Events()
+		x.Database.Tables, x.rows = r.Played.Tables()
+	}
+	return x, nil
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+// Of tells a violation of which there is only the history, that of a log, say: no SQL, no settings and no schedule.
+func Of(small *shrink.Result, made string, about func(string) string) *Incident {
+	r := small.Answer
+	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Recorded: today(), Level: r.Level.String()}
+	x.Database.Name, x.Database.Isolation = r.H.Meta.DB, r.H.Meta.Isolation
+	x.tell(r, small, about)
+	x.found = eventsOf(r.H, ids(r.H))
+	return x
+}
+
+func (x *Incident) tell(whole *evidence.Result, small *shrink.Result, about func(string) string) {
+	x.whole, x.answer = small.From.String(), small.Answer
+	x.Workload = whole.H.Meta.Workload
+	x.Anomaly = "violation of " + whole.Label()
+	if len(small.Answer.Anomalies) > 0 {
+		x.Anomaly = string(small.Answer.Anomalies[0].Kind)
+		if about != nil {
+			x.about = about(x.Anomaly)
+		}
+	}
+}
+
+func (x *Incident) database(f *collect.Found) {
+	in, d := f.Target.Info(), &x.Database
+	d.Name, d.Version, d.Isolation, d.Settings = in.Name, in.Version, in.Isolation, in.Settings
+	d.Asked = f.Config.Isolation
+	for _, n := range in.Nodes {
+		d.Nodes = append(d.Nodes, n.Name)
+	}
+	for _, u := range f.Config.DB {
+		d.URLs = append(d.URLs, driver.Redact(u))
+	}
+	d.Setup, d.Session = f.Config.SetupSQL, f.Config.SessionSQL
+	d.Promise = promise(in, f)
+}
+
+// promise says what the documentation has of the isolation, as far as isovet knows.
+func promise(in driver.Info, f *collect.Found) string {
+	name, err := f.Target.IsolationName(f.Config)
+	if err != nil {
+		return ""
+	}
+	if name == "default" {
+		name = strings.ReplaceAll(in.Isolation, " ", "-")
+	}
+	p := driver.Promised(in, name)
+	if p.Source == "" {
+		return ""
+	}
+	switch p.Says(f.Level, kinds(f.Answer)) {
+	case driver.Forbidden:
+		return "forbids it (" + p.Source + ")"
+	case driver.Allowed:
+		return "allows it (" + p.Source + ")"
+	}
+	return ""
+}
+
+func kinds(r *evidence.Result) (out []level.Anomaly) {
+	for i := range r.Anomalies {
+		out = append(out, r.Anomalies[i].Kind)
+	}
+	return out
+}
+
+// ids are the transactions of a history, the initial one apart.
+func ids(h *history.History) (out []int64) {
+	for t := range uint32(h.NumTxns()) {
+		if t != h.Init {
+			out = append(out, h.Txns.ID[t])
+		}
+	}
+	return out
+}
+
+// eventsOf tells transactions in the history's own words, in the order of their times, or of the file.
+func eventsOf(h *history.History, ids []int64) (out []collect.Event) {
+	sessions := map[uint32]int{}
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init || !slices.Contains(ids, h.Txns.ID[t]) {
+			continue
+		}
+		s, ok := sessions[h.Txns.Sess[t]]
+		if !ok {
+			s = len(sessions)
+			sessions[h.Txns.Sess[t]] = s
+		}
+		last := h.Start(t)
+		add := func(start, end int64, text string) {
+			if start == history.NoTime || start < last {
+				start = last
+			}
+			last = start
+			out = append(out, collect.Event{Session: s, Txn: h.Txns.ID[t], Start: start, End: end,
+				Statements: []string{text}})
+		}
+		add(h.Start(t), history.NoTime, "begin")
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			add(h.OpStart(op), h.OpEnd(op), opText(h, op))
+		}
+		end := map[history.Status]string{history.Committed: "commit", history.Aborted: "rollback",
+			history.Unknown: "commit, without an answer"}[h.Txns.Status[t]]
+		add(h.Commit(t), h.End(t), end)
+	}
+	slices.SortStableFunc(out, func(a, b collect.Event) int { return cmp.Compare(a.Start, b.Start) })
+	return out
+}
+
+// opText is an operation as the history has it.
+func opText(h *history.History, op uint32) string {
+	value := func(v uint32) string {
+		if v == history.None {
+			return "?"
+		}
+		return string(h.Texts.AppendValue(nil, h.VerValue(v)))
+	}
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return fmt.Sprintf("read %s: %s", h.KeyString(h.OpKey(op)), value(v))
+	case history.Write:
+		return fmt.Sprintf("write %s = %s", h.KeyString(h.OpKey(op)), value(v))
+	case history.Append:
+		return fmt.Sprintf("append %s to %s", value(v), h.KeyString(h.OpKey(op)))
+	case history.ReadList:
+		var es []string
+		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			es = append(es, value(e))
+		}
+		return fmt.Sprintf("read %s: [%s]", h.KeyString(h.OpKey(op)), strings.Join(es, ", "))
+	}
+	var rows []string
+	for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+		k := h.Preds.Old[j]
+		if k == history.None {
+			k = h.Preds.New[j]
+		}
+		row := h.KeyString(h.VerKey[k]) + ": " + value(h.Preds.Old[j])
+		if h.Ops.Kind[op] == history.PredWrite {
+			row += " -> " + value(h.Preds.New[j])
+		}
+		rows = append(rows, row)
+	}
+	verb := "read where "
+	if h.Ops.Kind[op] == history.PredWrite {
+		verb = "write where "
+	}
+	return fmt.Sprintf("%s%s: %d rows %s", verb, h.Texts.Text(h.Preds.Pred[v]), len(rows), strings.Join(rows, ", "))
+}
+
+// ms is a time in milliseconds since another.
+func ms(t, since int64) string {
+	if t == history.NoTime {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", float64(time.Duration(t-since))/1e6)
+}
