@@ -240,17 +240,44 @@ func ReadFile(r io.Reader) (*File, error) {
 		}
 	}
 	p.finish()
-	switch f := p.file; {
-	case !p.begun:
-		return nil, &SyntaxError{p.line, "expected 'isovet-kernel 1'"}
-	case f.Level == "":
-		return nil, &SyntaxError{p.line, "the file ends without a level"}
-	case len(f.Steps) > 0 && strings.HasPrefix(f.Level, byStamps):
-		return nil, &SyntaxError{p.line, "steps of a refutation by timestamps"}
-	case len(f.Order) > 0 && len(f.Steps) > 0:
-		return nil, &SyntaxError{p.line, "both an order and steps of a refutation"}
-	case p.early > 0 && isWeak(f.Level):
-		return nil, &SyntaxError{p.early, "steps of a refutation before the level"}
+	if !p.cut {
+		p.line++
+	}
+	if bad := p.together(); bad != "" {
+		return nil, &SyntaxError{p.line, bad}
 	}
 	return p.file, nil
+}
+
+// together says what is wrong with what the lines say together, and sets the line.
+func (p *parser) together() string {
+	f := p.file
+	stamps, refuted := strings.HasPrefix(f.Level, byStamps), len(f.Steps) > 0
+	at := func(line int, what string) string {
+		p.line = line
+		return what
+	}
+	switch {
+	case !p.begun:
+		return "expected 'isovet-kernel 1'"
+	case f.Level == "":
+		return "the file ends without a level"
+	case p.stamped > 0 && !stamps:
+		return at(p.stamped, "stamps at a level that does not go by them")
+	case p.turned > 0 && (f.Wrong == nil || f.Wrong.Kind != Early):
+		return at(p.turned, "stamps of who commits before it starts; expected an early line to claim that")
+	case p.sawn > 0 && !isWeak(f.Level):
+		return at(p.sawn, "saw at a level that does not go by it")
+	case refuted && stamps:
+		return "steps of a refutation by timestamps"
+	case refuted && p.ordered > 0:
+		return "both an order and steps of a refutation"
+	case refuted && p.sawn > 0:
+		return "both saw and steps of a refutation"
+	case f.Wrong != nil && f.Wrong.Kind != Unexplained && p.ordered > 0:
+		return at(p.ordered, "an order beside what is wrong without one")
+	case !refuted && f.Wrong == nil && p.ordered == 0:
+		return "the file ends without an order or what refutes the level"
+	}
+	return ""
 }

@@ -2,10 +2,10 @@ package kernel
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -18,15 +18,22 @@ type parser struct {
 	rest  []byte // what is left of it, without the comment
 	bad   error
 	file  *File
+	cut   bool // no newline ends it
 	begun bool
+	rests bool // there is more than the first statement
 	head  *Txn
 	preds map[uint32]*Pred
-	used  map[*Pred]bool // found by some operation, and not to change any more
-	early int            // the line of the first step before the level
+	known map[uint32]bool // transactions
+
+	// Lines, 0 if there are none: the first uses of predicates, the first line that claims something, the first of some
+	// statements, and of stamps whose commit is before their start.
+	used                                  map[uint32]int
+	claim, ordered, sawn, stamped, turned int
 }
 
 func newParser(r io.Reader) *parser {
-	return &parser{in: bufio.NewReaderSize(r, 1<<16), preds: map[uint32]*Pred{}, used: map[*Pred]bool{},
+	return &parser{in: bufio.NewReaderSize(r, 1<<16), preds: map[uint32]*Pred{}, used: map[uint32]int{},
+		known: map[uint32]bool{},
 		file: &File{History: &History{Init: map[uint32]Cell{}}, Saw: map[uint32][]uint32{},
 			Stamps: map[uint32][2]uint64{}}}
 }
@@ -46,13 +53,27 @@ func (p *parser) next() (more bool, err error) {
 			}
 			return false, err
 		}
-		p.rest = p.text
+		p.rest, p.cut = p.text, err == io.EOF
 		p.line++
+		p.ascii()
+		if p.bad != nil {
+			return false, p.bad
+		}
 		if i := slices.Index(p.rest, '#'); i >= 0 {
 			p.rest = p.rest[:i]
 		}
 		if p.more() {
 			return true, nil
+		}
+	}
+}
+
+// ascii refuses what is no ASCII text, in comments too: nothing in a file may hide from who looks at it.
+func (p *parser) ascii() {
+	for i, c := range p.text {
+		if c < ' ' && c != '\t' && c != '\n' && (c != '\r' || !bytes.HasPrefix(p.text[i+1:], []byte("\n"))) || c > '~' {
+			p.fail("the byte 0x%02x; expected ASCII text", c)
+			return
 		}
 	}
 }
@@ -105,7 +126,7 @@ func (p *parser) number(most uint64) uint64 {
 const (
 	mostName = 1<<27 - 1
 	mostElem = 1<<32 - 3
-	mostTime = 100_000_000_000_000_000
+	mostTime = 100_000_000_000_000_000 - 1
 )
 
 func (p *parser) from1(most uint64) uint32 {
@@ -136,10 +157,33 @@ func (p *parser) finish() {
 	}
 }
 
+// claims begins a claim, which follows the whole history.
+func (p *parser) claims() {
+	p.finish()
+	first(&p.claim, p.line)
+}
+
+func first(of *int, line int) {
+	if *of == 0 {
+		*of = line
+	}
+}
+
+// fact refuses what is of the history behind what is claimed of it.
+func (p *parser) fact() {
+	if p.claim > 0 {
+		p.fail("expected the history before what line %d claims of it", p.claim)
+	}
+}
+
 func (p *parser) op(o Op) {
-	if p.head == nil {
+	p.fact()
+	switch {
+	case p.head == nil:
 		p.fail("an operation before any txn")
 		return
+	case o.Kind != Read && o.Kind != Write && isWeak(p.file.Level):
+		p.fail("expected r and w only at this level")
 	}
 	p.head.Ops = append(p.head.Ops, o)
 }
@@ -147,7 +191,7 @@ func (p *parser) op(o Op) {
 func (p *parser) statement() {
 	s := p.word()
 	if !p.begun {
-		if s != "isovet-kernel" || p.number(mostTime) != 1 {
+		if s != "isovet-kernel" || p.word() != "1" {
 			p.bad = &SyntaxError{p.line, "expected 'isovet-kernel 1'"}
 		}
 		p.begun = true
@@ -163,13 +207,19 @@ func (p *parser) statement() {
 		p.op(Op{Kind: Append, Key: p.name(), Elem: p.elem()})
 	case "m":
 		m := &Match{Pred: p.pred(p.name())}
-		p.used[m.Pred] = true
+		if p.used[m.Pred.Name] == 0 {
+			p.used[m.Pred.Name] = p.line
+		}
 		m.Keys = p.many(p.name)
 		p.op(Op{Kind: Search, Match: m})
 	case "pred", "maybe":
-		p.truth(s == "pred")
+		p.holds(s == "pred")
 	case "init":
+		p.fact()
 		k := p.name()
+		if _, twice := f.History.Init[k]; twice {
+			p.fail("init of key %d twice", k)
+		}
 		f.History.Init[k] = p.cell()
 	case "txn":
 		p.txn()
@@ -180,30 +230,55 @@ func (p *parser) statement() {
 		}
 		f.Level = p.word()
 		_, strong := levels[strings.TrimPrefix(f.Level, byStamps)]
-		if _, weak := weakLevels[f.Level]; !strong && !weak {
-			p.fail("level %q; expected one of the nine that are known here", f.Level)
+		switch weak := isWeak(f.Level); {
+		case !strong && !weak:
+			p.fail("level %q; expected one of the nine that the kernel knows", f.Level)
+		case weak && p.rests:
+			p.fail("expected the level before the rest")
 		}
 	case "stamps":
+		first(&p.stamped, p.line)
 		t := p.name()
-		f.Stamps[t] = [2]uint64{p.number(mostTime), p.number(mostTime)}
+		_, twice := f.Stamps[t]
+		p.about(s, t, twice)
+		x := [2]uint64{p.number(mostTime), p.number(mostTime)}
+		if f.Stamps[t] = x; x[1] < x[0] {
+			first(&p.turned, p.line)
+		}
 	case "early", "overlaps", "conflicts", "unexplained":
 		p.wrong(s)
 	case "order":
-		p.finish()
+		p.claims()
+		first(&p.ordered, p.line)
 		f.Order = append(f.Order, p.many(p.name)...)
 	case "saw":
-		p.finish()
+		p.claims()
+		first(&p.sawn, p.line)
 		t := p.name()
+		_, twice := f.Saw[t]
+		p.about(s, t, twice)
 		f.Saw[t] = p.many(p.optional)
 	default:
-		p.finish()
+		p.claims()
 		p.step(s)
 	}
+	p.rests = true
 	p.end()
+}
+
+// about checks the transaction that a line is about, which stands before it, and has one such line only.
+func (p *parser) about(what string, t uint32, twice bool) {
+	switch {
+	case !p.known[t]:
+		p.fail("%s of transaction %d, which is not before it", what, t)
+	case twice:
+		p.fail("%s of transaction %d twice", what, t)
+	}
 }
 
 // wrong says what is wrong by the stamps.
 func (p *parser) wrong(word string) {
+	p.claims()
 	f := p.file
 	switch {
 	case !strings.HasPrefix(f.Level, byStamps):
@@ -228,6 +303,9 @@ func (p *parser) end() {
 	if p.more() {
 		p.fail("more than was expected on this line")
 	}
+	if p.cut {
+		p.fail("expected the line to end: the file may be cut off")
+	}
 }
 
 func (p *parser) pred(n uint32) *Pred {
@@ -237,24 +315,26 @@ func (p *parser) pred(n uint32) *Pred {
 	return p.preds[n]
 }
 
-// truth is of what a predicate is true. Operations before that know it without.
-func (p *parser) truth(certain bool) {
+// holds is of what a predicate is true, which all operations know that look for it.
+func (p *parser) holds(certain bool) {
+	p.fact()
 	x := p.pred(p.name())
-	if p.used[x] {
-		x = &Pred{Name: x.Name, Cells: maps.Clone(x.Cells), Maybe: maps.Clone(x.Maybe)}
-		p.preds[x.Name] = x
+	if line := p.used[x.Name]; line > 0 {
+		p.fail("expected what predicate %d is true of before line %d, which uses it", x.Name, line)
 	}
 	to := x.Maybe
 	if certain {
 		to = x.Cells
 	}
 	k := p.name()
-	to[k] = append(slices.Clip(to[k]), p.cell())
+	to[k] = append(to[k], p.cell())
 }
 
 func (p *parser) txn() {
+	p.fact()
 	p.finish()
 	t := &Txn{ID: p.name()}
+	p.known[t.ID] = true
 	switch s := p.word(); s {
 	case "committed":
 		t.Committed = true
@@ -264,7 +344,9 @@ func (p *parser) txn() {
 	}
 	t.Session, t.Began, t.NoEnd = p.name(), p.number(mostTime), true
 	if p.more() {
-		t.Ended, t.NoEnd = p.number(mostTime), false
+		if t.Ended, t.NoEnd = p.number(mostTime), false; t.Ended < t.Began {
+			p.fail("a transaction that ended before it began")
+		}
 	}
 	p.head = t
 }
@@ -283,9 +365,6 @@ func (p *parser) atom(kind string) (a Atom) {
 }
 
 func (p *parser) step(word string) {
-	if p.file.Level == "" && p.early == 0 {
-		p.early = p.line
-	}
 	weak := isWeak(p.file.Level)
 	s := Step{}
 	switch {

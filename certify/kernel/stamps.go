@@ -256,6 +256,10 @@ func WriteStamped(w io.Writer, level string, h Txns, s Stamps, order []uint32, w
 		}
 		return true
 	})
+	if wrong == nil && len(order) == 0 {
+		b.add("order") // of nobody
+		b.end(out)
+	}
 	if wrong != nil {
 		numbers := []uint32{wrong.T, wrong.U, wrong.K}
 		b.add([...]string{"early", "overlaps", "conflicts", "unexplained"}[wrong.Kind],

@@ -12,9 +12,16 @@ let filled = ref 0
 let at = ref 0
 let line = ref 1
 
-(* The next byte, or '\000' at the end of the file. *)
+let bad_at line what = raise (Bad (Printf.sprintf "line %d: %s" line what))
+let bad what = bad_at !line what
+let byte c = bad (Printf.sprintf "the byte 0x%02x; expected ASCII text" (Char.code c))
+
+(* The next byte, or '\000' at the end of the file: no file has that byte, nor any that might hide from a reader. *)
 let rec peek () =
-  if !at < !filled then Bytes.unsafe_get buffer !at
+  if !at < !filled then
+    match Bytes.unsafe_get buffer !at with
+    | (' ' .. '~' | '\t' | '\n' | '\r') as c -> c
+    | c -> byte c
   else begin
     filled := input !chan buffer 0 65536;
     at := 0;
@@ -22,18 +29,19 @@ let rec peek () =
   end
 
 let skip () = incr at
-let bad what = raise (Bad (Printf.sprintf "line %d: %s" !line what))
+let return () = skip (); if peek () <> '\n' then byte '\r'
 
 let rec blanks () =
   match peek () with
-  | ' ' | '\t' | '\r' -> skip (); blanks ()
+  | ' ' | '\t' -> skip (); blanks ()
+  | '\r' -> return ()
   | '#' -> comment ()
   | _ -> ()
 
-and comment () = match peek () with '\n' | '\000' -> () | _ -> skip (); comment ()
+and comment () = match peek () with '\n' | '\000' -> () | '\r' -> return () | _ -> skip (); comment ()
 
 let at_end () = blanks (); match peek () with '\n' | '\000' -> true | _ -> false
-let limit = 1 lsl 60
+let limit = 100_000_000_000_000_000
 (* A number from 0 on *)
 let number () =
   blanks ();
@@ -41,8 +49,9 @@ let number () =
     match peek () with
     | '0' .. '9' as c ->
         skip ();
-        if n >= limit / 10 then bad "a number too large; expected less than 2^60 / 10";
-        go ((n * 10) + Char.code c - 48) true
+        let n = (n * 10) + Char.code c - 48 in
+        if n >= limit then bad (Printf.sprintf "a number too large; expected at most %d" (limit - 1));
+        go n true
     | _ -> if digits then n else bad "expected a number"
   in
   let n = go 0 false in
@@ -71,7 +80,9 @@ let cell () = rest_reversed []
 
 let end_of_line () =
   if not (at_end ()) then bad "more than was expected on this line";
-  if peek () = '\n' then (skip (); incr line)
+  if peek () <> '\n' then bad "expected the line to end: the file may be cut off";
+  skip ();
+  incr line
 
 let weak_of = function
   | "read-committed" -> Some ReadCommitted
@@ -86,12 +97,21 @@ let level_of = function
   | "snapshot-isolation" -> snapshot_isolation
   | "session-snapshot-isolation" -> session_snapshot_isolation
   | "strict-snapshot-isolation" -> strict_snapshot_isolation
-  | s -> bad (Printf.sprintf "level %S; expected one of the nine that the kernel knows" s)
+  | _ -> bad (Printf.sprintf "level %S; expected one of the nine that the kernel knows" (Buffer.contents text))
 
-(* What is read, so far *)
+(* What is read, so far; of some lines where they are *)
+let begun = ref false
 let level = ref None
+let by_stamps = ref false
 let init = ref PositiveMap.empty
 let preds : (int, (bool * cell) list PositiveMap.t) Hashtbl.t = Hashtbl.create 16
+let used : (int, int) Hashtbl.t = Hashtbl.create 16
+let known : (int, unit) Hashtbl.t = Hashtbl.create 1024
+let claim = ref 0
+let ordered = ref 0
+let first_saw = ref 0
+let first_stamps = ref 0
+let first_early = ref 0
 let txns = ref []
 let head = ref None
 let body = ref []
@@ -99,7 +119,6 @@ let order = ref []
 let steps = ref []
 let weak_steps = ref []
 let saw = ref PositiveMap.empty
-let by_stamps = ref false
 let stamps = ref PositiveMap.empty
 let wrong = ref None
 
@@ -111,18 +130,41 @@ let finish () =
       head := None;
       body := []
 
-let operation o = if !head = None then bad "an operation before any txn" else body := o :: !body
+(* A claim follows the whole history. *)
+let claims () = finish (); if !claim = 0 then claim := !line
+let fact () = if !claim > 0 then bad (Printf.sprintf "expected the history before what line %d claims of it" !claim)
+let mark first = if !first = 0 then first := !line
+let is_weak () = match !level with Some l -> weak_of l <> None && not !by_stamps | None -> false
+
+let operation o =
+  fact ();
+  if !head = None then bad "an operation before any txn";
+  (match o with
+  | (Append _ | Match _) when is_weak () -> bad "expected r and w only at this level"
+  | _ -> ());
+  body := o :: !body
+
+(* The transaction that a line is about, which stands before it, and has one such line only *)
+let about what map =
+  let t = name () in
+  if not (Hashtbl.mem known t) then bad (Printf.sprintf "%s of transaction %d, which is not before it" what t);
+  if PositiveMap.mem t map then bad (Printf.sprintf "%s of transaction %d twice" what t);
+  t
+
 let pred p = match Hashtbl.find_opt preds p with Some m -> m | None -> PositiveMap.empty
 
 let txn () =
+  fact ();
   finish ();
   let id = name () in
+  Hashtbl.replace known id ();
   let committed =
     match word () with "committed" -> true | "unknown" -> false | s -> bad (s ^ "; expected committed or unknown")
   in
   let session = name () in
   let began = number () in
   let ended = if at_end () then None else Some (number ()) in
+  (match ended with Some e when e < began -> bad "a transaction that ended before it began" | _ -> ());
   head := Some { id; committed; session; began; ended; ops = [] }
 
 let atom kind =
@@ -160,9 +202,7 @@ let rup () =
   let cl = lits [] in
   Rup (cl, rest ())
 
-let step s = finish (); steps := s :: !steps
-(* What is said otherwise at a weak level, where reads have numbers *)
-let is_weak () = match !level with Some l -> weak_of l <> None && not !by_stamps | None -> false
+let step s = steps := s :: !steps
 let rec times n f = if n = 0 then [] else let x = f () in x :: times (n - 1) f
 
 let link () =
@@ -181,8 +221,8 @@ let weak_edge () =
       WSeen (t, i, w, u, times (name ()) link)
   | s -> bad (Printf.sprintf "%S; expected session, before, read or seen" s)
 
+(* What is said otherwise at a weak level, where reads have numbers *)
 let weak_step s =
-  finish ();
   let s =
     match s with
     | "cycle" -> WCycle (until_end weak_edge [])
@@ -200,50 +240,93 @@ let statement = function
   | "r" -> let k = name () in operation (Read (k, cell ()))
   | "w" -> let k = name () in operation (Write (k, cell ()))
   | "a" -> let k = name () in operation (Append (k, name ()))
-  | "m" -> let p = name () in operation (Match (pred p, rest ()))
+  | "m" ->
+      let p = name () in
+      if not (Hashtbl.mem used p) then Hashtbl.add used p !line;
+      operation (Match (pred p, rest ()))
   | "txn" -> txn ()
   | "level" ->
       if !level <> None then bad "a second level";
       let s = word () in
       by_stamps := String.length s > 3 && String.sub s 0 3 = "ts:";
-      level := Some (if !by_stamps then String.sub s 3 (String.length s - 3) else s)
-  | "init" -> let k = name () in init := PositiveMap.add k (cell ()) !init
-  | ("pred" | "maybe") as s ->
-      let p = name () in
+      let s = if !by_stamps then String.sub s 3 (String.length s - 3) else s in
+      if !by_stamps || weak_of s = None then ignore (level_of s);
+      level := Some s;
+      if is_weak () && !begun then bad "expected the level before the rest"
+  | "init" ->
+      fact ();
       let k = name () in
+      if PositiveMap.mem k !init then bad (Printf.sprintf "init of key %d twice" k);
+      init := PositiveMap.add k (cell ()) !init
+  | ("pred" | "maybe") as s ->
+      fact ();
+      let p = name () in
+      (match Hashtbl.find_opt used p with
+      | Some l -> bad (Printf.sprintf "expected what predicate %d is true of before line %d, which uses it" p l)
+      | None -> ());
+      let k = name () in
+      let c = cell () in
       let m = pred p in
       let ys = match PositiveMap.find k m with Some ys -> ys | None -> [] in
-      Hashtbl.replace preds p (PositiveMap.add k ((s = "pred", cell ()) :: ys) m)
-  | "stamps" -> let t = name () in let s = number () in stamps := PositiveMap.add t (s, number ()) !stamps
+      Hashtbl.replace preds p (PositiveMap.add k ((s = "pred", c) :: ys) m)
+  | "stamps" ->
+      mark first_stamps;
+      let t = about "stamps" !stamps in
+      let s = number () in
+      let c = number () in
+      if c < s then mark first_early;
+      stamps := PositiveMap.add t (s, c) !stamps
   | ("early" | "overlaps" | "conflicts" | "unexplained") as s when !by_stamps ->
+      claims ();
       if !wrong <> None then bad "a second thing that is wrong";
       let t = name () in
       wrong := Some (match s with "early" -> Early t | "unexplained" -> Unexplained t
         | "overlaps" -> Overlaps (t, name ()) | _ -> let u = name () in Conflicts (t, u, name ()))
-  | "order" -> finish (); order := List.rev_append (rest ()) !order
-  | ("cycle" | "source" | "total" | "initial" | "own" | "once" | "takes" | "rup") as s when is_weak () -> weak_step s
+  | "order" -> claims (); mark ordered; order := List.rev_append (rest ()) !order
   | "saw" ->
-      finish ();
-      let t = name () in
+      claims ();
+      mark first_saw;
+      let t = about "saw" !saw in
       let rec sources l = if at_end () then List.rev l else sources (optional () :: l) in
       saw := PositiveMap.add t (sources []) !saw
-  | "cycle" -> step (Cycle (until_end just []))
-  | "source" -> let t = name () in let k = name () in step (Source (t, k, rest ()))
-  | "total" -> let t = name () in let u = name () in step (Total (t, u, name ()))
-  | "once" ->
-      let t = name () in let k = name () in let w = optional () in
-      step (Once (t, k, w, optional ()))
-  | "takes" -> let t = name () in step (Takes (atom (word ()), t))
-  | "rup" -> step (rup ())
-  | s -> bad (Printf.sprintf "%S; expected a statement, such as txn, r, w, order or cycle" s)
+  | s ->
+      claims ();
+      match s with
+      | "cycle" | "source" | "total" | "initial" | "own" | "once" | "takes" | "rup" when is_weak () -> weak_step s
+      | "cycle" -> step (Cycle (until_end just []))
+      | "source" -> let t = name () in let k = name () in step (Source (t, k, rest ()))
+      | "total" -> let t = name () in let u = name () in step (Total (t, u, name ()))
+      | "once" ->
+          let t = name () in let k = name () in let w = optional () in
+          step (Once (t, k, w, optional ()))
+      | "takes" -> let t = name () in step (Takes (atom (word ()), t))
+      | "rup" -> step (rup ())
+      | s -> bad (Printf.sprintf "%S; expected a statement, such as txn, r, w, order or cycle" s)
 
 let rec lines () =
   if not (at_end ()) then begin
     statement (word ());
+    begun := true;
     end_of_line ();
     lines ()
   end
   else if peek () = '\n' then (end_of_line (); lines ())
+
+(* What the lines say together *)
+let together () =
+  let refuted = !steps <> [] || !weak_steps <> [] in
+  let early = match !wrong with Some (Early _) -> true | _ -> false in
+  let unneeded = match !wrong with None | Some (Unexplained _) -> false | _ -> true in
+  if !level = None then bad "the file ends without a level";
+  if !first_stamps > 0 && not !by_stamps then bad_at !first_stamps "stamps at a level that does not go by them";
+  if !first_early > 0 && not early then
+    bad_at !first_early "stamps of who commits before it starts; expected an early line to claim that";
+  if !first_saw > 0 && not (is_weak ()) then bad_at !first_saw "saw at a level that does not go by it";
+  if refuted && !by_stamps then bad "steps of a refutation by timestamps";
+  if refuted && !ordered > 0 then bad "both an order and steps of a refutation";
+  if refuted && !first_saw > 0 then bad "both saw and steps of a refutation";
+  if unneeded && !ordered > 0 then bad_at !ordered "an order beside what is wrong without one";
+  if !ordered = 0 && not refuted && !wrong = None then bad "the file ends without an order or what refutes the level"
 
 (* At the snapshot levels the first place of a transaction in the order is its begin, the second its commit. *)
 let events l =
@@ -260,29 +343,27 @@ let () =
   | _ -> prerr_endline "usage: isovet-kernel FILE"; exit 254);
   try
     while at_end () && peek () = '\n' do end_of_line () done;
-    if word () <> "isovet-kernel" || number () <> 1 then bad "expected 'isovet-kernel 1'";
+    if word () <> "isovet-kernel" || word () <> "1" then bad "expected 'isovet-kernel 1'";
     end_of_line ();
     lines ();
     finish ();
-    let name = match !level with Some s -> s | None -> bad "the file ends without a level" in
+    together ();
+    let name = Option.get !level in
     let h = { init = !init; txns = List.rev !txns } in
     let answer, verdict, what =
-      match (weak_of name, !order, !steps, !weak_steps) with
-      | _, o, [], [] when !by_stamps -> (
+      match (weak_of name, List.rev !order, !steps, !weak_steps) with
+      | _, o, _, _ when !by_stamps -> (
           let l = level_of name in
           match !wrong with
-          | Some w -> (check_stamps_violation !stamps l h (List.rev o) w, "violation", "step")
+          | Some w -> (check_stamps_violation !stamps l h o w, "violation", "step")
           | None ->
-              let es = if l.serial then List.rev_map (fun t -> (true, t)) o else events (List.rev o) in
+              let es = if l.serial then List.rev (List.rev_map (fun t -> (true, t)) o) else events o in
               (check_stamps !stamps l h es, "valid", "place"))
-      | _ when !by_stamps -> bad "steps of a refutation by timestamps"
-      | _, _ :: _, _ :: _, _ | _, _ :: _, _, _ :: _ -> bad "both an order and steps of a refutation"
-      | Some v, [], _, (_ :: _ as s) -> (check_weak_violation v h (List.rev s), "violation", "step")
-      | Some _, _, _ :: _, _ -> bad "steps of a refutation before the level"
-      | Some v, o, _, _ -> (check_weak v h (List.rev o) !saw, "valid", "place")
-      | None, [], (_ :: _ as s), _ -> (check_violation (level_of name) h (List.rev s), "violation", "step")
+      | Some v, _, _, (_ :: _ as s) -> (check_weak_violation v h (List.rev s), "violation", "step")
+      | Some v, o, _, _ -> (check_weak v h o !saw, "valid", "place")
+      | None, _, (_ :: _ as s), _ -> (check_violation (level_of name) h (List.rev s), "violation", "step")
       | None, o, _, _ ->
-          let l = level_of name and o = List.rev o in
+          let l = level_of name in
           ((if l.serial then check_serial l h o else check_snapshot l h (events o)), "valid", "place")
     in
     let name = if !by_stamps then "ts:" ^ name else name in
@@ -295,6 +376,6 @@ let () =
     | Ill_formed -> refused (Printf.sprintf "%s %s: a transaction's number stands twice%s" verdict name
         (if !by_stamps then ", or one did not commit, or lacks stamps" else ""))
   with
-  | Bad why -> Printf.eprintf "%s\n" why; exit 254
+  | Bad why | Sys_error why -> Printf.eprintf "%s\n" why; exit 254
   | Stack_overflow -> Printf.eprintf "too large for the stack\n"; exit 254
   | Out_of_memory -> Printf.eprintf "too large for memory\n"; exit 254

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -127,34 +128,45 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// A file that can't be read is told by line, with status 254.
-func TestBadFiles(t *testing.T) {
+// TestHostile: what is no file for the kernel is told by line, with status 254; the port has the same test, in
+// certify/kernel.
+func TestHostile(t *testing.T) {
 	program := kernel(t)
-	for text, want := range map[string]string{
-		"":                                             "line 1: expected 'isovet-kernel 1'",
-		"isovet-kernel 2\n":                            "line 1: expected 'isovet-kernel 1'",
-		"isovet-kernel 1\nlevel linearizable\n":        `line 3: level "linearizable"; expected one of the nine that the kernel knows`,
-		"isovet-kernel 1\nr 1 2\n":                     "line 2: an operation before any txn",
-		"isovet-kernel 1\ntxn 1 aborted 1":             "line 2: aborted; expected committed or unknown",
-		"isovet-kernel 1\norder 1 x\n":                 "line 2: expected a number",
-		"isovet-kernel 1\norder 0\n":                   "line 2: 0; expected a number from 1 on",
-		"isovet-kernel 1\ntotal 1 2 3 4\n":             "line 2: more than was expected on this line",
-		"isovet-kernel 1\norder 1\n":                   "line 3: the file ends without a level",
-		"isovet-kernel 1\ncycle from 1 2\n":            `line 2: "from"; expected must, before, read, anti, elem, miss or order`,
-		"isovet-kernel 1\norder 4611686018427387905\n": "line 2: a number too large; expected less than 2^60 / 10",
-
-		"isovet-kernel 1\nlevel ts:causal\n":                       `line 3: level "causal"; expected one of the nine that the kernel knows`,
-		"isovet-kernel 1\nlevel ts:serializable\nearly 1\nearly 2": "line 4: a second thing that is wrong",
-		"isovet-kernel 1\nlevel serializable\nearly 1":             `line 3: "early"; expected a statement, such as txn, r, w, order or cycle`,
-		"isovet-kernel 1\nlevel ts:serializable\nsource 1 1\n":     "line 4: steps of a refutation by timestamps",
-	} {
-		f := filepath.Join(t.TempDir(), "bad.txt")
+	table, err := os.ReadFile("testdata/hostile.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := filepath.Join(t.TempDir(), "hostile.txt")
+	files := 0
+	for row := range strings.Lines(string(table)) {
+		if strings.HasPrefix(row, "#") {
+			continue
+		}
+		x := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
+		text, err := strconv.Unquote(x[2])
+		if err != nil {
+			t.Fatal(err, row)
+		}
+		files++
+		want, status := x[1], 0
+		switch {
+		case x[0] != "0":
+			want, status = "line "+x[0]+": "+want, 254
+		case strings.HasPrefix(want, "NOT "):
+			status = 1
+		}
 		if err := os.WriteFile(f, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, code := run(t, program, f); got != want || code != 254 {
-			t.Errorf("%q: %q, status %d; expected %q, 254", text, got, code, want)
+		if got, code := run(t, program, f); got != want || code != status {
+			t.Errorf("%s: %q, status %d; expected %q, %d", x[2], got, code, want, status)
 		}
+	}
+	if files < 100 {
+		t.Errorf("%d files", files)
+	}
+	if got, code := run(t, program, t.TempDir()); code != 254 {
+		t.Errorf("a folder: %q, status %d; expected 254", got, code)
 	}
 }
 
