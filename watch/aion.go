@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,7 +27,6 @@ type AionOptions struct {
 	Attach Attach
 	Gate   GateOptions
 	Bounds
-	Division
 }
 
 // Attach says whether keys hold what nobody knows when the stream begins.
@@ -82,7 +80,6 @@ type aion struct {
 	store     *keystore.Store `freeze:"-"`
 	room      shares          `freeze:"-"`
 	shortened int64           // see shorten
-	team      *team           `freeze:"-"` // those that judge the keys; nil: this one does
 }
 
 // NewAion returns a judge by the database's timestamps. Errors: options that cannot be.
@@ -90,29 +87,15 @@ func NewAion(o AionOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Wait < 0 {
 		return nil, fmt.Errorf("lateness %d, %v is negative", o.Lateness, o.Wait)
 	}
-	if err := o.Division.check(); err != nil {
-		return nil, err
-	}
-	rest := o.Options
-	if o.divided() {
-		rest.Share = timestamp.Rest
-	}
-	a, err := timestamp.NewAion(rest)
+	a, err := timestamp.NewAion(o.Options)
 	if err != nil {
 		return nil, err
 	}
-	store := o.sub("rest").store()
+	store := o.store()
 	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
 		room: o.shares()}
 	if store != nil {
 		j.p.evict = j.evict
-	}
-	if o.divided() {
-		if j.team, err = newTeam(&o); err != nil {
-			return nil, err
-		}
-		j.p.share, j.p.part = timestamp.Rest, o.portion(0, 1)
-		j.p.later = j.team.doubt
 	}
 	j.g.seen.half = o.halfSeen()
 	if o.Attach == AttachAlways {
@@ -132,9 +115,6 @@ func stamped(h *history.TxnHead) (int64, bool) {
 func (j *aion) attach() {
 	j.attached = true
 	j.a.Attach()
-	if j.team != nil {
-		j.team.say(command{what: sayAttach})
-	}
 }
 
 func (j *aion) Settings() []Setting {
@@ -147,7 +127,7 @@ func (j *aion) Settings() []Setting {
 	if j.o.Level.Serial() {
 		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
 	}
-	return append(append(s, j.o.Gate.settings()...), j.o.Division.settings()...)
+	return append(s, j.o.Gate.settings()...)
 }
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
@@ -156,54 +136,27 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	if err := j.evict(); err != nil {
 		return err
 	}
-	if j.team != nil {
-		j.team.open(len(b.Lines))
-	}
-	j.begin(b)
+	j.p.begin(b)
 	for i := range b.Lines {
 		j.line(b, i, bad)
-		if v := j.g.take(); len(v) > 0 {
-			j.say(v)
-		}
+		j.found = append(j.found, j.g.take()...)
 		j.settle(j.o.Gate.Patience)
 		if out := j.g.released(); out != nil {
-			j.begin(out)
+			j.p.begin(out)
 			for k := range out.Lines {
 				j.judge(out, k, bad)
 			}
 			j.settle(j.o.Gate.Patience)
-			j.begin(b)
+			j.p.begin(b)
 		}
 	}
-	j.join()
 	return j.p.err
-}
-
-// begin begins a batch.
-func (j *aion) begin(b *Batch) {
-	if j.team != nil {
-		b.weigh(j.team.of)
-		j.team.say(command{what: sayBatch, b: b})
-	}
-	j.p.begin(b)
-}
-
-// say takes findings of the gate's.
-func (j *aion) say(v []Violation) {
-	if j.team != nil {
-		j.team.chores = append(j.team.chores, chore{found: slices.Clone(v)})
-		return
-	}
-	j.found = append(j.found, v...)
 }
 
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 	l := &b.Lines[i]
 	if l.Err == nil && l.Txn == history.None || l.comesAgain(j.p.header, b.Text(i)) {
 		return
-	}
-	if l.Err == nil {
-		l.Err = j.nameless(&b.Heads[l.Txn])
 	}
 	if l.Err == nil {
 		fate, err := j.g.look(b, i)
@@ -230,13 +183,6 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	if err != nil {
 		bad(b.Lines[i].Place, err)
 	}
-	if j.team != nil {
-		what := sayTxn
-		if err != nil || b.Lines[i].Txn == history.None {
-			what = sayNothing
-		}
-		j.team.say(command{what: what, i: int32(i)})
-	}
 	if t == nil {
 		return
 	}
@@ -244,7 +190,7 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	if err == nil && j.p.hasWho {
 		who = int64(j.p.who) // its number may be another's later on
 	}
-	j.add(t, who, b, i)
+	j.add(t, who)
 }
 
 // at is where a transaction stands for the watermark.
@@ -255,23 +201,15 @@ func (j *aion) at(t *timestamp.Arrival) int64 {
 	return t.Start
 }
 
-func (j *aion) add(t *timestamp.Arrival, who int64, b *Batch, i int) {
+func (j *aion) add(t *timestamp.Arrival, who int64) {
 	at := j.at(t)
 	j.a.Add(t)
-	if j.team != nil {
-		j.team.take(j.a, 0)
-	}
 	if t.NoPart {
 		return
 	}
 	if j.begun && at < j.watermark {
 		j.settle(j.o.Gate.Patience)
-		if j.team != nil {
-			j.team.chores = append(j.team.chores, chore{late: t.ID, b: b, i: i, arrival: j.a.Arrived() - 1,
-				latest: j.max})
-		} else {
-			j.explain(t, j.p.keys.Sum, j.a.Arrived()-1, j.max)
-		}
+		j.explain(t)
 	}
 	j.front.add(who, at)
 	if !j.begun || at > j.max {
@@ -283,9 +221,9 @@ func (j *aion) add(t *timestamp.Arrival, who int64, b *Batch, i int) {
 }
 
 // explain settles reads that wait for what a late transaction wrote.
-func (j *aion) explain(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
-	j.suspects.late(t, sum, func(x *suspect) { j.acquit(x, t.ID) })
-	j.suspects.came(t, sum, arrival, latest)
+func (j *aion) explain(t *timestamp.Arrival) {
+	j.suspects.late(t, j.p.keys.Sum, func(x *suspect) { j.acquit(x, t.ID) })
+	j.suspects.came(t, j.p.keys.Sum, j.a.Arrived()-1, j.max)
 }
 
 // follow moves the watermark by the timestamps, if they tell how far.
@@ -328,7 +266,6 @@ func (j *aion) Clock(now int64) {
 	if n > 0 {
 		j.advance(j.past[n-1].at)
 		j.settle(j.o.Gate.Patience)
-		j.join()
 		j.past = j.past[:copy(j.past, j.past[n:])]
 	}
 }
@@ -340,10 +277,6 @@ func (j *aion) Quiet() (int64, bool) { return j.max, j.begun }
 func (j *aion) advance(mark int64) {
 	j.a.Advance(mark)
 	j.a.Missing(mark)
-	if j.team != nil {
-		j.team.advance(mark)
-		j.team.take(j.a, timestamp.StepSessions)
-	}
 	j.watermark = max(j.watermark, mark)
 }
 
@@ -353,27 +286,17 @@ func (j *aion) Advance(mark int64) {
 	}
 	j.advance(mark)
 	j.settle(0)
-	j.join()
 	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
 func (j *aion) End() {
 	j.watermark = max(j.watermark, j.a.Settle())
-	if j.team != nil {
-		j.team.say(command{what: saySettle})
-		j.team.take(j.a, timestamp.StepSessions)
-	}
 	j.settle(0)
-	j.join()
 	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
 // settle takes what has become final; what a writer that comes late may explain waits for it.
 func (j *aion) settle(patience time.Duration) {
-	if j.team != nil {
-		j.team.settle(patience)
-		return
-	}
 	for _, f := range j.a.Take() {
 		key, sum := "", uint64(0)
 		if f.Key != history.None { // it has its number still
@@ -447,10 +370,6 @@ func (j *aion) Stats(s *Snapshot) {
 	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
 	s.Rectified = Rectified{}
 	j.p.turned.add(&s.Rectified)
-	if j.team != nil {
-		keys, spilled = j.team.stats(s, &a)
-		s.Part, s.Parts = j.o.part()
-	}
 	if s.Keys = int(keys); j.begun && j.watermark != 0 {
 		s.WatermarkAt = j.g.time(j.watermark)
 	}

@@ -28,11 +28,6 @@ type Batch struct {
 	// Print is a fingerprint of each transaction, of what it says, not of how its line is written.
 	Print []uint64
 
-	// Where the work is divided: hashes of the keys, and what transactions weigh. See weigh.
-	sums    []uint64
-	loads   []load
-	prepare func(b *Batch) // may be nil: what a judge wants to be done by those who read
-
 	text   []byte      // as in the log, with a margin behind
 	most   int         // bytes of text that it had lately
 	last   []lastPlace // of each stream that has lines here
@@ -75,7 +70,6 @@ func (b *Batch) reset(first int64) {
 	}
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
 	b.Print, b.last = b.Print[:0], b.last[:0]
-	b.sums, b.loads = b.sums[:0], b.loads[:0]
 	b.lines.Reset()
 }
 
@@ -175,9 +169,6 @@ func (b *Batch) read() {
 	b.H, b.Heads = b.lines.Draft.History(), b.lines.Draft.Heads
 	for t := range b.Heads {
 		b.Print = append(b.Print, b.print(uint32(t)))
-	}
-	if b.prepare != nil {
-		b.prepare(b)
 	}
 }
 

@@ -35,18 +35,10 @@ func (j *aion) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
 		return nil, err
 	}
-	own := keysCheckpoint(j.store, dir)
-	if j.team == nil {
-		return own, nil
-	}
-	team, err := j.team.checkpoint(dir)
-	return func() error { return errors.Join(own(), team()) }, err
+	return keysCheckpoint(j.store, dir), nil
 }
 
 func (j *aion) Restore(dir string) error {
-	if j.team != nil {
-		return j.restoreTeam(dir)
-	}
 	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
 		return err
 	}
@@ -132,12 +124,6 @@ func (s *spread) most(n int) int {
 // evict lets keys and sessions go that are idle, if memory is short.
 func (j *aion) evict() error {
 	more := func() bool { return j.a.Bytes()+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state }
-	if j.team != nil {
-		j.team.say(command{what: sayEvict})
-		all := j.room.state
-		j.room.state = all / 4 // what is known of sessions
-		defer func() { j.room.state = all }()
-	}
 	if j.o.Memory <= 0 {
 		return nil
 	}
@@ -196,14 +182,7 @@ func (p *parser) compact() error {
 type leopardKeys struct{ j *leopard }
 
 func (k leopardKeys) Number(text []byte) (uint32, bool) {
-	if !k.j.has(text) {
-		return mechanism.Foreign, false
-	}
-	n, made := k.j.keys.Number(text)
-	if made && k.j.divided() {
-		k.j.online.Place(n, k.j.keys.Sum(n))
-	}
-	return n, made
+	return k.j.keys.Number(text)
 }
 
 func (k leopardKeys) Name(n uint32) string { return k.j.keys.Name(n) }
@@ -254,7 +233,6 @@ func (j *leopard) evict() error {
 		return j.online.SaveKey(j.stream, n, buf), false
 	}
 	fewer, err := j.keys.Compact(save, j.online.DropKey, func(n uint32, state []byte) error {
-		j.online.Place(n, j.keys.Sum(n))
 		return j.online.LoadKey(j.stream, n, state)
 	})
 	if fewer {

@@ -33,7 +33,6 @@ type manifest struct {
 	Emitted   emittedState      `json:"emitted"`
 	Bad       int64             `json:"bad_lines"`
 	Watermark *int64            `json:"watermark,omitempty"` // for who looks at the folder
-	Facts     int64             `json:"facts,omitempty"`     // files of them that belong to it
 	Found     map[string]int64  `json:"violations"`
 	Incidents incidentState     `json:"incidents"`
 	StateSize map[string]int64  `json:"files"` // by name
@@ -139,7 +138,7 @@ func (w *watcher) restore() (*manifest, error) {
 		}
 		switch {
 		case err == nil:
-			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log, m.Facts})
+			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
 			w.cfg.Log.Warn("a checkpoint is damaged, and is passed over", "folder", dir, "error", err)
 			if err := os.Rename(dir, dir+".damaged"); err != nil {
@@ -156,7 +155,6 @@ func (w *watcher) restore() (*manifest, error) {
 type kept struct {
 	number int
 	at     Position
-	facts  int64 // files of them that belong to it
 }
 
 // keeper makes checkpoints last, beside the judge.
@@ -209,7 +207,7 @@ func (w *watcher) checkpoint() {
 			size, err = finish(w.cfg.Dir, dir, m)
 		}
 		if err == nil {
-			k.whole = append([]kept{{number, at, m.Facts}}, k.whole...)
+			k.whole = append([]kept{{number, at}}, k.whole...)
 			err = w.forget()
 		}
 		if err != nil {
@@ -261,9 +259,6 @@ func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err er
 		Incidents: w.incidents.state(), StateSize: map[string]int64{}}
 	for _, s := range w.judge.Settings() {
 		m.Options[s.Name] = s.Value
-	}
-	if x, is := w.judge.(telling); is {
-		m.Facts = x.Told()
 	}
 	var s Snapshot
 	if w.judge.Stats(&s); s.Txns > 0 {
@@ -336,11 +331,8 @@ func (w *watcher) forget() error {
 		}
 		k.whole = k.whole[:len(k.whole)-1]
 	}
-	if len(k.whole) < keptCheckpoints {
+	if len(k.whole) < keptCheckpoints || k.closing.Load() {
 		return nil
-	}
-	if err := forgetFacts(w.cfg.Dir, k.whole[len(k.whole)-1].facts); err != nil || k.closing.Load() {
-		return err
 	}
 	return tidy(w.cfg.Dir, k.whole[len(k.whole)-1].at.Segment, w.cfg.Keep, k.closing.Load)
 }

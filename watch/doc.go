@@ -38,9 +38,7 @@
 //   - judge.go: the interface of judges
 //   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
-//   - shards.go, shard.go: the work on keys divided among several; merge.go: what several processes have found
-//   - leopard.go: mechanisms; leopard_shards.go: their keys divided among goroutines; facts.go, merge_facts.go: among
-//     processes; leopard_foreign.go: lines that are not judged; witness.go: what a
+//   - leopard.go: mechanisms; leopard_foreign.go: lines that are not judged; witness.go: what a
 //     violation is in words, and whether its transactions prove one of the level
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; finder.go: its lines by number; emitted.go, emitted_rotated.go: the file of

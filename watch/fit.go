@@ -47,23 +47,8 @@ func (j *aion) Unfit(b *Batch) func(i int) error {
 		if !b.Heads[t].HasID {
 			id = b.Lines[i].N
 		}
-		if err := j.nameless(&b.Heads[t]); err != nil {
-			return err
-		}
 		return unfit(b.H, t, &b.Heads[t], id)
 	}
-}
-
-func (j *aion) nameless(t *history.TxnHead) error    { return j.o.nameless(t) }
-func (j *leopard) nameless(t *history.TxnHead) error { d := j.o.division(); return d.nameless(t) }
-
-// nameless refuses transactions that only their places in the stream name, where several processes judge it.
-func (d *Division) nameless(t *history.TxnHead) error {
-	if d.Of > 1 && !t.HasID && !t.Init {
-		return fmt.Errorf("field %q: a transaction without; expected one, since several processes judge the stream "+
-			"and must call it the same", "id")
-	}
-	return nil
 }
 
 // Unfit implements Fitting.
@@ -75,9 +60,6 @@ func (j *leopard) Unfit(b *Batch) func(i int) error {
 		t := b.Lines[i].Txn
 		if b.Heads[t].Init {
 			return nil
-		}
-		if err := j.nameless(&b.Heads[t]); err != nil {
-			return err
 		}
 		buf, err = stream.Txn(buf[:0], t, 0)
 		return err

@@ -74,12 +74,6 @@ type Proof struct {
 	Why string
 }
 
-// Preparing is a judge that has a part of its work done by those who read lines, several batches at once. Prepare
-// changes the batch alone. A batch may come to Take without.
-type Preparing interface {
-	Prepare(b *Batch)
-}
-
 // stateFile is what judges call the file that has most of their state.
 const stateFile = "state"
 

@@ -39,25 +39,6 @@ func child(arg string) error {
 		}
 		cfg.Judge = j
 	}
-	if judge == "shards" {
-		j, err := NewAion(AionOptions{Options: si, Lateness: lateness, Division: Division{Shards: 4}})
-		if err != nil {
-			return err
-		}
-		cfg.Judge = j
-	}
-	total := 0 // of the stream, which ends there
-	if part, is := strings.CutPrefix(judge, "part "); is {
-		d := Division{}
-		if _, err := fmt.Sscan(part, &d.Shard, &d.Of, &total); err != nil {
-			return err
-		}
-		j, err := NewAion(AionOptions{Options: si, Lateness: lateness, Division: d})
-		if err != nil {
-			return err
-		}
-		cfg.Judge, cfg.Idle = j, 0
-	}
 	kind, at, _ := strings.Cut(source, " ")
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
 		switch kind {
@@ -80,27 +61,9 @@ func child(arg string) error {
 		default:
 			s, err = Files(FileOptions{Path: at}, after)
 		}
-		if total > 0 {
-			s = &whole{s, total - int(max(after.Last(), 0))}
-		}
 		return slow{s, most}, err
 	}
 	return Run(context.Background(), cfg)
-}
-
-// whole is a source that ends when all has come.
-type whole struct {
-	Source
-	left int
-}
-
-func (w *whole) Next(ctx context.Context, most int) ([]Line, error) {
-	if w.left == 0 {
-		return nil, io.EOF
-	}
-	lines, err := w.Source.Next(ctx, most)
-	w.left -= len(lines)
-	return lines, err
 }
 
 // slow gives time to kill.
@@ -148,7 +111,7 @@ func TestKilled(t *testing.T) {
 		want     []string
 	}
 	_, lines := arrivals(t, 2, 3000)
-	streams := []*stream{{judge: "aion", lateness: 400, lines: lines}, {judge: "shards", lateness: 400, lines: lines}}
+	streams := []*stream{{judge: "aion", lateness: 400, lines: lines}}
 	m := brokenRun(t, "blindw", "snapshot", "version", 0, 2000)
 	// some come late
 	streams = append(streams, &stream{judge: "leopard", lateness: m.apart / 3, lines: m.lines})
@@ -168,9 +131,6 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%s: %d violations are too few", s.judge, len(s.want))
 		}
 		for _, kind := range []string{"file", "pipe", "http", "nats"} {
-			if s.judge == "shards" && kind != "file" {
-				continue
-			}
 			t.Run(s.judge+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				source := ""

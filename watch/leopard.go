@@ -32,14 +32,6 @@ type LeopardOptions struct {
 	Attach   Attach
 	Gate     GateOptions
 	Bounds
-	// Shards is how many goroutines know the keys, beside the one that takes lines and the one that does what spans
-	// keys; 0 is 1, and with 1 there are no others. NewLive is not divided.
-	Shards int
-	// Of, if more than 1, is how many processes judge one stream, each some of the keys, and Shard, from 0, which of
-	// them this is (Division). What spans keys it writes down in Folder, for Merge.
-	Shard, Of int
-	Folder    string
-	disk      disk // in tests
 }
 
 // leopard judges by the mechanisms of the database, over client times.
@@ -62,16 +54,10 @@ type leopard struct {
 	store  *keystore.Store `freeze:"-"`
 	err    error           `freeze:"-"` // of the store
 	pinned []uint64        `freeze:"-"` // see evict
-	cut    int             `freeze:"-"` // cuts since join
-	joined int             `freeze:"-"` // of found, those that are in order
 	// for tests: keys go whenever they can
 	everything bool `freeze:"-"`
 	// Times that transactions were made final before their time, for memory
 	shortened int64
-	// of facts: files that are whole; the one that is written to
-	told  int64
-	facts factsWriter `freeze:"-"`
-	piece []byte      `freeze:"-"`
 	// What became of reads that waited for a writer: violations; explained by a late transaction
 	confirmed, withdrawn int64
 }
@@ -83,7 +69,6 @@ type finding struct {
 	read  *mechanism.Unjudged
 	txn   int64
 	ahead *Violation
-	cut   int // where the work is divided: it comes before what is found at that cut
 }
 
 type waiting struct {
@@ -101,15 +86,6 @@ func ended(h *history.TxnHead) (int64, bool) {
 func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
-	}
-	d := o.division()
-	switch err := d.check(); {
-	case err != nil:
-		return nil, err
-	case d.Of > 1 && d.Shards > 1:
-		return nil, fmt.Errorf("%d shards in each of %d processes; expected 1 for leopard", d.Shards, d.Of)
-	case d.Of > 1 && o.Folder == "":
-		return nil, errors.New("one of several processes without a folder for what spans keys")
 	}
 	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()
@@ -136,8 +112,7 @@ func (j *leopard) Settings() []Setting {
 	}
 	s := []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
 		j.o.Skew)}, {"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
-	d := j.o.division()
-	return append(append(s, j.o.Gate.settings()...), d.settings()...)
+	return append(s, j.o.Gate.settings()...)
 }
 
 // begun is what must be known before the rest of the state can be read.
@@ -150,17 +125,10 @@ func (j *leopard) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
 		return nil, err
 	}
-	told, err := j.closeFacts()
-	if err == nil {
-		err = j.forgotten()
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return told, err
-	}
-	if err := freeze.Save(filepath.Join(dir, stateFile), j.state()...); err != nil {
-		return told, err
-	}
-	return both(told, keysCheckpoint(j.store, dir)), nil
+	return keysCheckpoint(j.store, dir), nil
 }
 
 func (j *leopard) Restore(dir string) error {
@@ -180,7 +148,7 @@ func (j *leopard) Restore(dir string) error {
 			return err
 		}
 	}
-	if err := freeze.Load(filepath.Join(dir, stateFile), j.state()...); err != nil {
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
 		return err
 	}
 	return j.o.restore(dir, j.store)
@@ -211,15 +179,6 @@ func (j *leopard) start(h *history.History) error {
 	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
 	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
-	if j.o.Of > 1 {
-		j.online.Portion()
-	}
-	if j.o.Shards > 1 {
-		j.online.Divide(j.o.Shards)
-		for n := range uint32(j.keys.Numbers()) {
-			j.online.Place(n, j.keys.Sum(n))
-		}
-	}
 	if j.keys != nil { // not of NewLive, where nothing is late
 		j.online.Doubting()
 	}
@@ -248,10 +207,6 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 		return err
 	}
 	j.stream.Piece(b.H)
-	if j.divided() {
-		j.online.Open(len(b.Heads))
-		defer j.join()
-	}
 	for i := range b.Lines {
 		if err := j.look(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
@@ -260,22 +215,18 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 			}
 		}
 		for _, v := range j.g.take() {
-			j.found = append(j.found, finding{ahead: &v, cut: j.cut})
+			j.found = append(j.found, finding{ahead: &v})
 		}
 		if out := j.g.released(); out != nil {
-			j.join()
 			j.stream.Piece(out.H)
 			for k := range out.Lines {
 				if err := j.txn(out, k); err != nil {
 					bad(out.Lines[k].Place, err)
 				}
 			}
-			j.join()
 			j.stream.Piece(b.H)
-			j.online.Open(len(b.Heads))
 		}
 	}
-	j.tellFacts()
 	return j.err
 }
 
@@ -313,16 +264,11 @@ func (j *leopard) id(hasID bool, id, n int64) int64 {
 func (j *leopard) txn(b *Batch, i int) (err error) {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head := &b.Heads[t]
-	if err := j.nameless(head); err != nil {
-		return err
-	}
 	if head.Init {
 		if j.taken {
 			return errors.New("the initial transaction comes after others; expected it first")
 		}
-		j.join()
 		j.stream.Init(t)
-		j.online.Open(len(b.Heads))
 		j.attach = j.o.Attach == AttachAlways
 		return nil
 	}
@@ -332,9 +278,6 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	if j.buf, err = j.stream.Txn(saved.Spare(j.buf, 0), t, uint64(n)); err != nil || len(j.buf) == 0 {
 		return err
 	}
-	if j.o.Of > 1 {
-		j.buf[len(j.buf)-1].SetName(uint64(head.ID))
-	}
 	j.taken = true
 	j.court.origin = min(j.court.origin, j.buf[0].Bef)
 	end := &j.buf[len(j.buf)-1]
@@ -343,7 +286,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 		at = end.Bef
 	}
 	if j.online.Add(j.buf) {
-		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n), cut: j.cut})
+		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n)})
 	} else {
 		j.front.add(j.g.who(head, n), at)
 	}
@@ -372,8 +315,6 @@ func (j *leopard) Clock(now int64) {
 		j.online.Convict(j.past[n-1].reads)
 		j.past = j.past[:copy(j.past, j.past[n:])]
 		j.collect()
-		j.join()
-		j.tellFacts()
 	}
 }
 
@@ -381,15 +322,7 @@ func (j *leopard) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gat
 
 // collect keeps what has been found.
 func (j *leopard) collect() {
-	if j.divided() {
-		j.cut = j.online.Cut() + 1
-		return
-	}
 	vs, us := j.online.Take()
-	j.add(vs, us)
-}
-
-func (j *leopard) add(vs []mechanism.Violation, us []mechanism.Unjudged) {
 	for i := range us {
 		j.found = append(j.found, finding{read: &us[i]})
 	}
@@ -409,12 +342,9 @@ func (j *leopard) Advance(mark int64) {
 	if j.online != nil {
 		j.online.Advance(mark)
 		if j.o.Gate.Patience > 0 {
-			j.join()
 			j.online.Convict(j.online.Suspects())
 		}
 		j.collect()
-		j.join()
-		j.tellFacts()
 	}
 }
 
@@ -422,8 +352,6 @@ func (j *leopard) End() {
 	if j.online != nil {
 		j.online.Settle()
 		j.collect()
-		j.join()
-		j.tellFacts()
 	}
 }
 
@@ -449,7 +377,7 @@ func (j *leopard) Findings(each func(f *Finding) error) error {
 			return err
 		}
 	}
-	j.found, j.joined = j.found[:0], 0
+	j.found = j.found[:0]
 	return nil
 }
 
@@ -479,6 +407,4 @@ func (j *leopard) Stats(s *Snapshot) {
 			"shortened", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)
-	d := j.o.division()
-	s.Part, s.Parts = d.part()
 }

@@ -19,7 +19,6 @@ func (j *leopard) foreign(b *Batch, i int) {
 		lines = append(lines, append(append([]byte(`{"start":0,"status":"unknown","ops":[`), op...), "]}"...))
 	}
 	ops := NewBatch(1, lines)
-	j.join()
 	j.stream.Piece(ops.H)
 	for t := range ops.Heads {
 		var err error
@@ -28,9 +27,7 @@ func (j *leopard) foreign(b *Batch, i int) {
 		}
 	}
 	j.collect()
-	j.join()
 	j.stream.Piece(b.H)
-	j.online.Open(len(b.Heads))
 }
 
 // understood is what of a line that is not understood is: those of its operations that are.

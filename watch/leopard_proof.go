@@ -85,10 +85,9 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 	return ws, of, gone, nil
 }
 
-// lineOf is the number of a transaction's line in the stream, or, of a merge, in what one of the processes read.
+// lineOf is the number of a transaction's line in the stream.
 func lineOf(txn uint64) int64 {
-	_, n := mechanism.JointID(txn)
-	return int64(n)
+	return int64(txn)
 }
 
 // twice returns an id that two transactions have.
@@ -152,27 +151,27 @@ func (j *leopard) tell(n int64, f finding) ([]byte, error) {
 
 // recall reads a transaction of the log again.
 func (j *leopard) recall(id uint64) (witness, error) {
-	_, n := mechanism.JointID(id)
-	line, err := j.line(int64(id))
+	n := int64(id)
+	line, err := j.line(n)
 	if err != nil {
 		return witness{}, err
 	}
 	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
 	if err != nil { // it is not understood, and was taken as far as it is
 		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
-			return witness{h: h, id: j.id(false, 0, int64(n))}, nil
+			return witness{h: h, id: j.id(false, 0, n)}, nil
 		}
 	}
 	if err != nil {
 		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, err)
 	}
-	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(n))}
+	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], n)}
 	b := NewBatch(1, [][]byte{line}) // its number in the session
 	if len(j.header) > 0 {
 		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})
 	}
 	if l := &b.Lines[len(b.Lines)-1]; l.Err == nil && l.Txn != history.None {
-		w.seat = seatOf(&b.Heads[l.Txn], int64(n))
+		w.seat = seatOf(&b.Heads[l.Txn], n)
 	}
 	return w, nil
 }

@@ -97,8 +97,7 @@ func TestListsLate(t *testing.T) {
 			attach = AttachAlways
 		}
 		j, err := NewAion(AionOptions{Options: o, Lateness: rng.Int64N(600), Attach: attach,
-			Gate:     GateOptions{Once: true, Patience: time.Hour},
-			Division: Division{Shards: 1 + rng.IntN(3)}})
+			Gate: GateOptions{Once: true, Patience: time.Hour}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,24 +31,14 @@ type Snapshot struct {
 	// The disk is full, and nothing is taken.
 	DiskFull    bool
 	More        []Count
-	Shards      []ShardCounts // where the work on keys is divided
-	Part, Parts int           // which of several processes' parts of the stream is judged here, from 1; 0 of 0: all
-	Rectified   Rectified     // of this run
-	LastArrival time.Time     // of this run; zero: nothing has come
+	Rectified   Rectified // of this run
+	LastArrival time.Time // of this run; zero: nothing has come
 	// WatermarkAt is the watermark as a time; zero where it does not tell time.
 	WatermarkAt time.Time
 	// Waiting is when the oldest line came that is in the log and not judged; zero: all are.
 	Waiting time.Time
 	// Ready: the state is that of the end of the log, and the source is there.
 	Ready bool
-}
-
-// ShardCounts are those of one shard.
-type ShardCounts struct {
-	Keys, Spilled int64
-	Ops           int64 // operations judged
-	// Busy is for how long it has worked, in this run; the rest of the time it waited.
-	Busy time.Duration
 }
 
 // Count is a number of one judge's.

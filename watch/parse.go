@@ -35,14 +35,9 @@ type parser struct {
 	// What lines that are not understood may have written: of registers, and lists. Who reads it is not accused.
 	lost      map[version]struct{}
 	lostLists map[uint64]struct{}
-	spread    spread // of all keys
-	err       error  `freeze:"-"` // of the store of keys
-	// Where the work is divided: which part of it this is, and of the keys or sessions.
-	share timestamp.Share `freeze:"-"`
-	part  portion         `freeze:"-"`
-	// later, if set, notes what a line may have written that is not understood, instead of doubtAll.
-	later  func(ops []byte) `freeze:"-"`
-	turned *rectified       `freeze:"-"`
+	spread    spread     // of all keys
+	err       error      `freeze:"-"` // of the store of keys
+	turned    *rectified `freeze:"-"`
 	// evict, if set, lets go what there is no room for. held: the batch's initial transaction has been taken.
 	evict func() error `freeze:"-"`
 	held  bool         `freeze:"-"`
@@ -114,23 +109,8 @@ func (p *parser) begin(b *Batch) {
 		return
 	}
 	p.keyOf = saved.Spare(p.keyOf, len(b.H.Keys))
-	switch p.share {
-	case timestamp.Everything:
-		for _, k := range b.H.Keys {
-			p.keyOf = append(p.keyOf, p.number(b.H.Texts, k))
-		}
-	case timestamp.Rest:
-		for _, sum := range b.sums {
-			p.spread.add(sum)
-		}
-	default:
-		for i, k := range b.H.Keys {
-			n := uint32(history.None)
-			if p.part.has(b.sums[i]) {
-				n = p.number(b.H.Texts, k)
-			}
-			p.keyOf = append(p.keyOf, n)
-		}
+	for _, k := range b.H.Keys {
+		p.keyOf = append(p.keyOf, p.number(b.H.Texts, k))
 	}
 	p.fetch()
 }
@@ -161,7 +141,7 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 	a := &p.buf
 	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: saved.Spare(a.Ops, 0),
-		Lists: a.Lists[:0], Places: a.Places[:0]}
+		Lists: a.Lists[:0]}
 	if t.HasID {
 		a.ID = t.ID
 	}
@@ -179,18 +159,9 @@ func (p *parser) txn(b *Batch, n uint32, ordinal int64) (*timestamp.Arrival, err
 	}
 	if p.hasWho = t.HasSess && !t.Init; p.hasWho {
 		a.Session = p.session(t.Session)
-		a.Foreign = a.Session == timestamp.NoSession
 		if t.HasSeq {
 			a.Seq = t.Seq
 		}
-	}
-	if p.share == timestamp.Rest {
-		l := &b.loads[n]
-		a.Writer, a.Weight = l.writer, l.weight
-		if t.Init {
-			return nil, nil
-		}
-		return a, nil
 	}
 	if t.Init && n == 0 && p.held {
 		return nil, nil
@@ -214,14 +185,9 @@ func (p *parser) holds(a *timestamp.Arrival) {
 	}
 }
 
-// session numbers a session; NoSession: another process judges it.
+// session numbers a session.
 func (p *parser) session(name int64) uint32 {
 	p.text = binary.BigEndian.AppendUint64(p.text[:0], uint64(name))
-	if p.part.of > 1 && p.share == timestamp.Rest {
-		if p.who = keystore.Sum(p.text); !p.part.has(p.who) {
-			return timestamp.NoSession
-		}
-	}
 	n, made := p.sessions.Number(p.text)
 	p.who = p.sessions.Sum(n)
 	if made {
@@ -240,9 +206,6 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		kind := h.Ops.Kind[op]
-		if p.share == timestamp.Keys && !p.mine(h, op, kind, v, lo) {
-			continue
-		}
 		if kind != history.ReadList {
 			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: value(h.Texts, h.VerValue(v))}
 			nulls = nulls || kind == history.Read && o.Val == 0
@@ -259,21 +222,6 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	if p.lists && nulls {
 		p.nullLists()
 	}
-}
-
-// mine reports whether an operation is on a key of this share's, and notes where it stands in its transaction.
-func (p *parser) mine(h *history.History, op uint32, kind history.OpKind, v, lo uint32) bool {
-	key := uint32(0)
-	if kind == history.ReadList {
-		key = h.Lists.Key[v]
-	} else {
-		key = h.VerKey[v]
-	}
-	if p.keyOf[key] == history.None {
-		return false
-	}
-	p.buf.Places = append(p.buf.Places, op-lo)
-	return true
 }
 
 // nullLists makes reads of null reads of lists, as the header says, but of keys that the transaction uses as registers.
@@ -317,23 +265,15 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 			a.Seq = *q
 		}
 	}
-	p.note(t["ops"])
+	p.doubtAll(t["ops"])
 	return a
-}
-
-func (p *parser) note(ops []byte) {
-	if p.later != nil {
-		p.later(ops)
-		return
-	}
-	p.doubtAll(ops)
 }
 
 // doubtOps notes what a line may have written.
 func (p *parser) doubtOps(line []byte) {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) == nil {
-		p.note(t["ops"])
+		p.doubtAll(t["ops"])
 	}
 }
 

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/internal/bounds"
 	"isovet/internal/saved"
@@ -20,7 +19,7 @@ func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it t
 // is bounded, and gives numbers to the keys of the other transactions of its batch. False: it is still to be taken.
 func (p *parser) inPieces(b *Batch) bool {
 	h := b.H
-	if p.evict == nil || p.share != timestamp.Everything || b.First > 0 || len(h.Keys) <= pieceKeys ||
+	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys ||
 		len(b.Heads) == 0 || !b.Heads[0].Init || unfit(h, 0, &b.Heads[0], 0) != nil {
 		return false
 	}

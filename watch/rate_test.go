@@ -86,10 +86,6 @@ func TestRate(t *testing.T) {
 				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g})
 				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
 			})
-			t.Run(fmt.Sprintf("leopard/%s/%v/2 shards", profile, times), func(t *testing.T) {
-				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g, Shards: 2})
-				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
-			})
 		}
 	}
 }

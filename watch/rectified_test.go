@@ -5,63 +5,53 @@ import (
 	"time"
 )
 
-// TestRectified: for how long a read was wrong whose writer came later is measured, by one and by shards, also behind a
-// restart; a read that was never wrong, or stays wrong, is not counted. (AION, Figure 13b.)
+// TestRectified: for how long a read was wrong whose writer came later is measured, also behind a restart; a read that
+// was never wrong, or stays wrong, is not counted. (AION, Figure 13b.)
 func TestRectified(t *testing.T) {
-	for _, shards := range []int{1, 3} {
-		o := AionOptions{Options: si, Lateness: 1000, Division: Division{Shards: shards}}
-		now := time.Unix(1e9, 0)
-		clocked := func(j *aion) *aion {
-			all := []*parser{j.p}
-			if j.team != nil {
-				for _, s := range j.team.shards {
-					all = append(all, s.p)
-				}
-			}
-			for _, p := range all {
-				p.turned.now = func() time.Time { return now }
-			}
-			return j
-		}
-		at := int64(0)
-		play := func(j *aion, line string, later time.Duration) {
-			now = now.Add(later)
-			if err := j.Take(NewBatch(at, [][]byte{[]byte(line + "\n")}), func(_ int64, err error) {
-				t.Error(err)
-			}); err != nil {
-				t.Fatal(err)
-			}
-			at++
-		}
-		j := clocked(aionWith(t, o))
-		j.Begin(nil)
-		play(j, `{"id":1,"session":0,"start_ts":10,"commit_ts":11,"ops":[["w","x",1]]}`, 0)
-		play(j, `{"id":2,"session":1,"start_ts":20,"commit_ts":20,"ops":[["r","x",1]]}`, time.Second)
-		play(j, `{"id":3,"session":2,"start_ts":30,"commit_ts":30,"ops":[["r","x",2],["r","y",9]]}`, time.Second)
-		play(j, `{"id":4,"session":3,"start_ts":24,"commit_ts":25,"ops":[["w","x",2]]}`, 7*time.Millisecond)
-		var s Snapshot
-		j.Stats(&s)
-		if r := s.Rectified; r.All != 1 || r.Sum != 7*time.Millisecond || r.Counts[2] != 0 || r.Counts[3] != 1 ||
-			r.Counts[len(r.Counts)-1] != 1 {
-			t.Errorf("%d shards: %+v", shards, r)
-		}
-		cp := t.TempDir()
-		if err := checkpointTo(j, cp); err != nil {
+	o := AionOptions{Options: si, Lateness: 1000}
+	now := time.Unix(1e9, 0)
+	clocked := func(j *aion) *aion {
+		j.p.turned.now = func() time.Time { return now }
+		return j
+	}
+	at := int64(0)
+	play := func(j *aion, line string, later time.Duration) {
+		now = now.Add(later)
+		if err := j.Take(NewBatch(at, [][]byte{[]byte(line + "\n")}), func(_ int64, err error) {
+			t.Error(err)
+		}); err != nil {
 			t.Fatal(err)
 		}
-		j = aionWith(t, o)
-		j.Begin(nil)
-		if err := j.Restore(cp); err != nil {
-			t.Fatal(err)
-		}
-		clocked(j)
-		play(j, `{"id":5,"session":4,"start_ts":40,"commit_ts":40,"ops":[["r","x",3]]}`, time.Second)
-		play(j, `{"id":6,"session":5,"start_ts":34,"commit_ts":35,"ops":[["w","x",3]]}`, 40*time.Second)
-		s = Snapshot{}
-		j.Stats(&s)
-		if r := s.Rectified; r.All != 1 || r.Sum != 40*time.Second || r.Counts[len(r.Counts)-2] != 0 {
-			t.Errorf("%d shards, after a restart: %+v", shards, r)
-		}
+		at++
+	}
+	j := clocked(aionWith(t, o))
+	j.Begin(nil)
+	play(j, `{"id":1,"session":0,"start_ts":10,"commit_ts":11,"ops":[["w","x",1]]}`, 0)
+	play(j, `{"id":2,"session":1,"start_ts":20,"commit_ts":20,"ops":[["r","x",1]]}`, time.Second)
+	play(j, `{"id":3,"session":2,"start_ts":30,"commit_ts":30,"ops":[["r","x",2],["r","y",9]]}`, time.Second)
+	play(j, `{"id":4,"session":3,"start_ts":24,"commit_ts":25,"ops":[["w","x",2]]}`, 7*time.Millisecond)
+	var s Snapshot
+	j.Stats(&s)
+	if r := s.Rectified; r.All != 1 || r.Sum != 7*time.Millisecond || r.Counts[2] != 0 || r.Counts[3] != 1 ||
+		r.Counts[len(r.Counts)-1] != 1 {
+		t.Errorf("%+v", r)
+	}
+	cp := t.TempDir()
+	if err := checkpointTo(j, cp); err != nil {
+		t.Fatal(err)
+	}
+	j = aionWith(t, o)
+	j.Begin(nil)
+	if err := j.Restore(cp); err != nil {
+		t.Fatal(err)
+	}
+	clocked(j)
+	play(j, `{"id":5,"session":4,"start_ts":40,"commit_ts":40,"ops":[["r","x",3]]}`, time.Second)
+	play(j, `{"id":6,"session":5,"start_ts":34,"commit_ts":35,"ops":[["w","x",3]]}`, 40*time.Second)
+	s = Snapshot{}
+	j.Stats(&s)
+	if r := s.Rectified; r.All != 1 || r.Sum != 40*time.Second || r.Counts[len(r.Counts)-2] != 0 {
+		t.Errorf("after a restart: %+v", r)
 	}
 	// Many that are wrong are sampled, and those that stay wrong take no memory for good.
 	r := rectified{now: time.Now}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +29,11 @@ func (e *SettingsError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "--%s was %s, given %s", e.Was[i].Name, e.Was[i].said(), e.Given[i].said())
+		if fmt.Fprintf(&b, "--%s was %s, ", e.Was[i].Name, e.Was[i].said()); e.Given[i].Value == noMore {
+			b.WriteString("which isovet watch has no more")
+			continue
+		}
+		fmt.Fprintf(&b, "given %s", e.Given[i].said())
 	}
 	b.WriteString("; expected the same ones, or another --state folder")
 	return b.String()
@@ -40,8 +46,12 @@ func (s Setting) said() string {
 	return s.Value
 }
 
-// before are the options of folders that do not name them, for they are older.
+// before are options that there are no more, and what they were where a folder does not name them. A folder that was
+// begun with another has a part of a stream, or the state of several judges, which nobody can go on with.
 var before = map[string]string{"shards": "1", "shard": "1/1"}
+
+// noMore is the value of an option that there is no more.
+const noMore = "\x00"
 
 const settingsFile = "options.json"
 
@@ -73,12 +83,13 @@ func compareSettings(path string, was map[string]string, given []Setting) error 
 		given = given[:1] // another checker has other options altogether
 	}
 	for _, s := range given {
-		old, there := was[s.Name]
-		if !there {
-			old = before[s.Name]
-		}
-		if old != s.Value {
+		if old := was[s.Name]; old != s.Value {
 			e.Was, e.Given = append(e.Was, Setting{s.Name, old}), append(e.Given, s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if old, there := was[name]; there && old != before[name] {
+			e.Was, e.Given = append(e.Was, Setting{name, old}), append(e.Given, Setting{name, noMore})
 		}
 	}
 	if len(e.Was) > 0 {

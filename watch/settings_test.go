@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,12 +41,6 @@ func TestSettings(t *testing.T) {
 		{Lateness: 10, Profile: profile("postgresql:repeatable-read")}, {Lateness: 10,
 			Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
 		judges = append(judges, leopardOf(t, o))
-	}
-	for _, shards := range []int{2, 3} {
-		judges = append(judges, leopardOf(t, LeopardOptions{Lateness: 10, Shards: shards}))
-	}
-	for _, d := range []Division{{Shards: 2}, {Shards: 3}, {Shard: 0, Of: 2}, {Shard: 1, Of: 2}} {
-		judges = append(judges, aionWith(t, AionOptions{Options: si, Lateness: 10, Division: d}))
 	}
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
 	run := func(dir, text string, j Judge) error {
@@ -88,6 +83,41 @@ func TestSettings(t *testing.T) {
 	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(),
 		path) {
 		t.Errorf("error %v; expected the name of the file", err)
+	}
+}
+
+func aionWith(t *testing.T, o AionOptions) *aion {
+	t.Helper()
+	j, err := NewAion(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.(*aion)
+}
+
+// TestSettingsBefore: a folder that was begun with options that there are no more is refused if they were others than
+// the usual, and says so; one that has the usual goes on.
+func TestSettingsBefore(t *testing.T) {
+	j := aionOf(si, 10)
+	for name, want := range map[string]string{`"shard":"1/1","shards":"1"`: "", `"shards":"1"`: "",
+		`"shards":"3"`:  "--shards was 3, which isovet watch has no more",
+		`"shard":"2/4"`: "--shard was 2/4, which isovet watch has no more"} {
+		dir := t.TempDir()
+		if err := keepSettings(dir, j.Settings()); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, settingsFile)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, bytes.Replace(text, []byte("{"), []byte("{"+name+","), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = sameSettings(dir, j.Settings())
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v; expected %q", name, err, want)
+		}
 	}
 }
 

@@ -58,20 +58,11 @@ func (j *aion) Suspects(most int) (out []Suspect) {
 			out = append(out, suspected(&v, ""))
 		}
 	}
-	list := func(a *timestamp.Aion, p *parser) {
-		for _, f := range a.Suspects(nil, most-len(out)) {
-			if !j.p.doubtful(&f, p.keys.Sum(f.Key)) {
-				v := j.violation(&f, p.keys.Name(f.Key))
-				out = append(out, suspected(&v, ""))
-			}
+	for _, f := range j.a.Suspects(nil, most-len(out)) {
+		if !j.p.doubtful(&f, j.p.keys.Sum(f.Key)) {
+			v := j.violation(&f, j.p.keys.Name(f.Key))
+			out = append(out, suspected(&v, ""))
 		}
-	}
-	if j.team == nil {
-		list(j.a, j.p)
-		return out
-	}
-	for _, s := range j.team.shards {
-		list(s.a, s.p)
 	}
 	return out
 }

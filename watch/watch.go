@@ -165,11 +165,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	for range batches {
-		b := newBatch()
-		if p, ok := w.judge.(Preparing); ok {
-			b.prepare = p.Prepare
-		}
-		w.free <- b
+		w.free <- newBatch()
 	}
 	w.readers = newReaders(runtime.GOMAXPROCS(0))
 	var judging safego.Group

@@ -60,7 +60,7 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 }
 
 func (v *Verifier) unjudge(u Unjudged) {
-	if v.part != nil && !v.part.alone {
+	if v.part != nil {
 		v.part.unjudge(v.stage, u)
 		return
 	}

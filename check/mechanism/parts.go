@@ -20,7 +20,6 @@ type part struct {
 	order  uint64 // of facts: the step at which a read began to wait that is a violation now; else 0
 	at     uint32 // the place among the operations
 	edges  bool   // somebody asks for dependencies
-	alone  bool   // the rest is somewhere else (portion.go): facts have its steps among them
 }
 
 // place is which part knows a key, and as which of its own.
@@ -35,8 +34,6 @@ type facts struct {
 	before     []predecessor
 	reads      []readFact
 	next       []uint64
-	ended      []endedFact
-	floors     []int64
 }
 
 // fact is one of them. Facts of a step are in the order of order and at.
@@ -56,10 +53,6 @@ const (
 	factBefore
 	factRead
 	factUnseen
-	factStep // these begin steps
-	factVerified
-	factEnded
-	factFloor
 )
 
 // edgeFact is a dependency between transactions, by their serials.
@@ -116,8 +109,7 @@ func (p *part) read(stage uint64, r *Trace, k *keyState, at int, until int64, ne
 // clear makes room for what comes next.
 func (f *facts) clear() {
 	clear(f.violations) // they have lists
-	*f = facts{f.all[:0], f.violations[:0], f.unjudged[:0], f.edges[:0], f.before[:0], f.reads[:0], f.next[:0],
-		f.ended[:0], f.floors[:0]}
+	*f = facts{f.all[:0], f.violations[:0], f.unjudged[:0], f.edges[:0], f.before[:0], f.reads[:0], f.next[:0]}
 }
 
 // has reports whether operation i, on a key, is the verifier's to look at.
@@ -126,15 +118,12 @@ func (v *Verifier) has(key uint32, i int) bool {
 		return v.rest == nil
 	}
 	v.part.at = uint32(i)
-	if v.part.alone {
-		return key != Foreign
-	}
 	return (*v.part.places)[key].part == v.part.number
 }
 
 // slot is where a key's state is.
 func (v *Verifier) slot(key uint32) uint32 {
-	if v.part != nil && !v.part.alone {
+	if v.part != nil {
 		return (*v.part.places)[key].slot
 	}
 	return key
@@ -192,9 +181,6 @@ func (v *Verifier) tellNext(p *pending, reads []Trace) {
 // step begins a step: a pass over a transaction's operations, or the end of some waiting.
 func (v *Verifier) step() {
 	v.stage++
-	if v.part != nil {
-		v.part.mark(v.stage, factStep, 0)
-	}
 	if v.rest != nil {
 		v.hearStep()
 	}

@@ -62,7 +62,7 @@ func (x *Online) Pins(pin func(key uint32)) {
 	trace := func(ts []Trace) {
 		for i := range ts {
 			k, key := ts[i].Kind, ts[i].Key
-			if key != Foreign && (k == Read || k == LockedRead || k == Write || k >= readBeforeWrite) {
+			if k == Read || k == LockedRead || k == Write || k >= readBeforeWrite {
 				pin(key)
 			}
 		}
@@ -116,9 +116,6 @@ func (v *Verifier) dropDead(g *certifier) {
 
 // forgotten reports whether nothing follows any more from what a transaction read.
 func (v *Verifier) forgotten(txn uint64, g *certifier) bool {
-	if v.part != nil && v.part.alone { // who knows it is somewhere else
-		return txn < v.dead
-	}
 	return g.node(txn) == nil
 }
 

@@ -129,9 +129,7 @@ func (s *Stream) Piece(h *history.History) {
 		s.others.Fetch()
 	}
 	for _, k := range h.Lists.Key {
-		if n := s.keyOf[k]; n != Foreign {
-			s.initial[n] = Nothing
-		}
+		s.initial[s.keyOf[k]] = Nothing
 	}
 	s.valOf = saved.Spare(s.valOf, h.NumVersions())
 	for v := range uint32(h.NumVersions()) {
@@ -149,33 +147,6 @@ func (s *Stream) number(text []byte) uint32 {
 		s.initial = append(s.initial, s.first)
 	}
 	return n
-}
-
-// compact forgets keys but for those that all has, whose numbers become others, and those that held something of their
-// own before everything; it returns how many are left.
-func (s *Stream) compact(all []*uint32) int {
-	to := make([]uint32, len(s.names))
-	names, initial := s.names, s.initial
-	s.names, s.initial = nil, nil
-	keep := func(n uint32) uint32 {
-		if to[n] == 0 {
-			s.names, s.initial = append(s.names, names[n]), append(s.initial, initial[n])
-			to[n] = uint32(len(s.names))
-		}
-		return to[n] - 1
-	}
-	for n := range names {
-		if initial[n] != s.first {
-			keep(uint32(n))
-		}
-	}
-	for _, n := range all {
-		if int(*n) < len(names) {
-			*n = keep(*n)
-		}
-	}
-	s.Thawed()
-	return len(s.names)
 }
 
 // Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the
@@ -226,9 +197,7 @@ func (s *Stream) Init(t uint32) {
 	for op := lo; op < hi; op++ {
 		if h.Ops.Kind[op] == history.Write {
 			v := h.Ops.Ver[op]
-			if n := s.keyOf[h.VerKey[v]]; n != Foreign {
-				s.initial[n] = s.valOf[v]
-			}
+			s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]
 		}
 	}
 }

@@ -65,7 +65,6 @@ type Verifier struct {
 	attached    attached
 	async       pruning `freeze:"-"`
 	stage       uint64  // steps taken, see step
-	told, dead  uint64  // of one that is alone: steps told; serials below are forgotten
 	part        *part   `freeze:"-"` // not nil: it has some of the keys (parts.go)
 	rest        *rest   `freeze:"-"` // not nil: it has none, and does what spans keys
 }
@@ -150,7 +149,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 				n++
 			}
 			ops := traces[i:n]
-			if s := v.o.Skew; s != 0 && (v.part == nil || v.part.alone) && v.rest == nil {
+			if s := v.o.Skew; s != 0 && v.part == nil && v.rest == nil {
 				for j := range ops {
 					ops[j].Bef, ops[j].Aft = earlier(ops[j].Bef, s), later(ops[j].Aft, s)
 				}
@@ -244,9 +243,6 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	cBef, cAft := earlier(t.Bef, v.o.Skew), later(t.Aft, v.o.Skew)
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn(), a, b, cBef, cAft)
-	if v.part != nil {
-		v.part.end(v.stage, endedFact{t.Txn(), t.name(), a, b, cBef, cAft})
-	}
 	before := len(v.before)
 	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
 		ready: b}
@@ -422,9 +418,6 @@ func (v *Verifier) verify(now int64) {
 		reads := v.reads[at : at+p.to-p.from]
 		before := v.before[v.beforeHead : v.beforeHead+p.before]
 		v.stage++
-		if v.part != nil {
-			v.part.mark(v.stage, factVerified, 0)
-		}
 		if v.rest != nil {
 			v.consistentHeard(&p, before)
 		} else if len(reads) > 0 {
@@ -436,7 +429,7 @@ func (v *Verifier) verify(now int64) {
 }
 
 func (v *Verifier) violation(x Violation) {
-	if v.part != nil && !v.part.alone {
+	if v.part != nil {
 		v.part.violation(v.stage, x)
 		return
 	}

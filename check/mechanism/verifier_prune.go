@@ -19,14 +19,11 @@ func (v *Verifier) prune() {
 	for i := v.head; i < len(v.queue); i++ {
 		floor = min(floor, v.queue[i].least)
 	}
-	if v.part == nil || v.part.alone {
+	if v.part == nil {
 		v.dropDead(&v.g)
 	}
 	was := v.floor
 	v.floor = floor
-	if v.part != nil {
-		v.part.floor(v.stage, floor)
-	}
 	if v.o.AsyncPrune {
 		v.handOver()
 	} else {

@@ -19,12 +19,6 @@ type Arrival struct {
 	NoPart bool
 	Ops    []ArrivalOp
 	Lists  [][]uint64 // what list reads saw
-	// Of an Aion that has a share of the work, see Share.
-	Places []uint32 // places of Ops in the transaction, increasing; nil: 0, 1, …
-	Writer bool     // the transaction writes keys that are not among Ops
-	// Of Rest: it has a session, which another judges; what its reads take in the window, in bytes.
-	Foreign bool
-	Weight  int32
 }
 
 // ArrivalOp is a read, write, append or list read. Val of a list read is an index into Lists.
@@ -54,8 +48,8 @@ type Final struct {
 	Want  uint64
 	// Kind of EXT as far as the window tells: own, before, uncommitted, after; NoKind where the window does not know
 	// the version.
-	Kind Kind
-	Order
+	Kind    Kind
+	Arrival int64 // EXT: the number of the reader's arrival
 }
 
 // AionStats count what Aion did. Flips are changes of a tentative verdict of a read.
@@ -95,7 +89,6 @@ type Aion struct {
 	mark     int64    // the watermark
 	closed   bool     // nothing is still to come
 	sess     []onlineSession
-	weight   int64    // Rest: of the reads of transactions that are not final
 	waiting  []uint32 // sessions of which something waits for its turn
 	nextDue  int64    // the least due of what waits
 	latest   int64    // start that has arrived
@@ -159,8 +152,8 @@ type slot struct {
 }
 
 type pendingWrite struct {
-	key, place uint32
-	val        uint64
+	key uint32
+	val uint64
 }
 
 // NewAion returns a checker. Errors: a level that timestamps do not decide.
@@ -265,7 +258,7 @@ func (a *Aion) Take() []Final {
 func (a *Aion) Add(t *Arrival) {
 	a.stats.Txns++
 	serial := a.o.Level.Serial()
-	writer := t.Writer
+	writer := false
 	for i := range t.Ops {
 		switch op := &t.Ops[i]; op.Kind {
 		case history.Append:
@@ -289,9 +282,7 @@ func (a *Aion) Add(t *Arrival) {
 		start = commit
 	}
 	if commit == history.NoTime || start == history.NoTime || start > commit || !serial && writer && start == commit {
-		if a.o.Share != Keys {
-			a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
-		}
+		a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 		a.session(t, 0, 0, false, writer)
 		return
 	}
@@ -310,31 +301,21 @@ func (a *Aion) Add(t *Arrival) {
 	}
 	if late {
 		a.stats.Late++
-		if a.o.Share != Keys {
-			a.final(Final{Axiom: LATE, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
-		}
+		a.final(Final{Axiom: LATE, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 	}
 	n := a.first + int64(len(a.slots))
 	a.slots = append(a.slots, slot{upTo: upTo, id: t.ID, late: late})
 	a.stats.MaxWindow = max(a.stats.MaxWindow, len(a.slots)-a.head)
-	if a.o.Share == Rest {
-		if !late {
-			a.slots[len(a.slots)-1].n = t.Weight
-			a.weight += int64(t.Weight)
-		}
-		return
-	}
 	a.look(t, n, upTo, late)
 	for _, w := range a.wrote {
-		a.install(w.key, onlineVersion{pos: commit, start: start, val: w.val, elem: w.val, by: t.ID}, serial,
-			Order{Step: stepInstall, Place: w.place})
+		a.install(w.key, onlineVersion{pos: commit, start: start, val: w.val, elem: w.val, by: t.ID}, serial)
 	}
 }
 
 func (a *Aion) final(f Final) { a.out = append(a.out, f) }
 
 // install puts a version at its place: NOCONFLICT with those that it overlaps, and its readers judged anew.
-func (a *Aion) install(key uint32, v onlineVersion, serial bool, at Order) {
+func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	k := &a.keys[key]
 	a.stats.Versions++
 	if n := len(k.versions); n > 0 && n >= int(k.dropAt) {
@@ -347,22 +328,19 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool, at Order) {
 	// the same transaction appends once more, or two writers tie (errata C3)
 	again := i > 0 && k.versions[i-1].pos == v.pos && k.versions[i-1].by != NoID
 	if again && k.versions[i-1].by != v.by {
-		a.final(Final{Axiom: TIMESTAMPS, Txn: v.by, Other: k.versions[i-1].by, Key: key, Op: history.None,
-			Order: at})
+		a.final(Final{Axiom: TIMESTAMPS, Txn: v.by, Other: k.versions[i-1].by, Key: key, Op: history.None})
 		return
 	}
 	if !serial && !again {
 		// Who appends several times has several versions at one place, and is one conflict.
 		for j := i - 1; j >= 0 && k.versions[j].pos > v.start; j-- {
 			if w := &k.versions[j]; w.by != NoID && (j+1 == i || w.by != k.versions[j+1].by) {
-				a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None,
-					Order: at})
+				a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
 			}
 		}
 		for j := i; j < len(k.versions); j++ {
 			if k.versions[j].start < v.pos && (j == i || k.versions[j].by != k.versions[j-1].by) {
-				a.final(Final{Axiom: NOCONFLICT, Txn: k.versions[j].by, Other: v.by, Key: key, Op: history.None,
-					Order: at})
+				a.final(Final{Axiom: NOCONFLICT, Txn: k.versions[j].by, Other: v.by, Key: key, Op: history.None})
 			}
 		}
 	}
@@ -445,11 +423,6 @@ func (a *Aion) settle() {
 		s := &a.slots[a.head]
 		if !s.late && !a.sealed(s.upTo) {
 			break
-		}
-		if a.o.Share == Rest {
-			a.weight -= int64(s.n)
-			a.head++
-			continue
 		}
 		if (a.attach || a.torn > 0 || len(a.kept) > 0) && s.n > 0 {
 			a.attachReads(s, a.first+int64(a.head))

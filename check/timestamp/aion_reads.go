@@ -33,11 +33,11 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 					if k.list && val == 0 {
 						val = emptyList
 					}
-					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: t.place(i)})
+					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
 				}
 			} else if k.own != op.Val {
-				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: t.place(i), Got: op.Val,
-					Want: k.own, Order: Order{Step: stepInternal, Place: t.place(i)}})
+				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val,
+					Want: k.own})
 			}
 			k.own, k.mine = op.Val, a.stamp
 		case history.Write:
@@ -48,11 +48,11 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 					}
 				}
 			} else {
-				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val, place: t.place(i)})
+				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
 			}
 			k.own, k.mine, k.wrote = op.Val, a.stamp, true
 		case history.Append:
-			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val, place: t.place(i)})
+			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
 			k.mine, k.wrote = a.stamp, true
 		case history.ReadList:
 			a.lookList(t, uint32(i), n, upTo, late)
@@ -67,9 +67,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	got := t.Lists[t.Ops[at].Val]
 	k := &a.keys[key]
 	wrong := func() {
-		place := t.place(int(at))
-		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: place,
-			Order: Order{Step: stepInternal, Place: place}})
+		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at})
 	}
 	if k.mine == a.stamp {
 		for before := at; before > 0; before-- {
@@ -109,7 +107,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	for _, e := range got {
 		state = fold(state, e)
 	}
-	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: t.place(int(at))})
+	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
 }
 
 // read judges an external read by what has arrived and keeps it for what will.
@@ -220,18 +218,13 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			continue
 		}
 		k := &a.keys[key]
-		first := history.None // the key's first read
 		for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
 			x := &k.readers[r]
-			if x.n != n {
-				continue
-			}
-			first = min(first, x.op)
-			if x.ok || x.excused {
+			if x.n != n || x.ok || x.excused {
 				continue
 			}
 			f := a.wrongRead(s, k, x, key)
-			f.Order = Order{Step: stepRead, Arrival: n, Place: first}
+			f.Arrival = n
 			if x.upTo > k.horizon || !k.list && (f.Kind != NoKind || a.knows(k, x.val)) {
 				a.final(f)
 			}

@@ -45,10 +45,10 @@ type sessionTurn struct {
 var maxAhead = 1 << 12
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
-	if !a.o.Level.Sessions() || a.o.Share == Keys {
+	if !a.o.Level.Sessions() {
 		return
 	}
-	if part && (t.Session != NoSession || t.Foreign) {
+	if part && t.Session != NoSession {
 		a.latest = max(a.latest, start)
 	}
 	if t.Session == NoSession {

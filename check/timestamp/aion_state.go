@@ -24,8 +24,8 @@ const (
 	slotBytes    = 40
 )
 
-// ReadBytes is what a read takes in the window.
-const ReadBytes = readerBytes + 4
+// readBytes is what a read takes in the window.
+const readBytes = readerBytes + 4
 
 // Bytes is what Aion takes in memory, about.
 func (a *Aion) Bytes() int64 {
@@ -37,11 +37,8 @@ func (a *Aion) Bytes() int64 {
 // Reads is how many keys they have read, one and the same for each of them. Both depend on nothing but what has
 // arrived.
 func (a *Aion) WindowBytes() (bytes int64, reads int) {
-	if a.o.Share == Rest {
-		return a.weight + int64(len(a.slots)-a.head)*slotBytes, int(a.weight / ReadBytes)
-	}
 	reads = len(a.reads) - a.readHead
-	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*ReadBytes, reads
+	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*readBytes, reads
 }
 
 // Oldest is a watermark at which a part of the transactions that are not final, the first to have arrived, would be:

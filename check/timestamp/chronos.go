@@ -17,8 +17,6 @@ type Options struct {
 	Level level.Level
 	// ReadOnlyAtStart, at the serializable levels, places transactions without writes at their start timestamp.
 	ReadOnlyAtStart bool
-	// Share is Aion's alone.
-	Share Share
 	// After, if set, is called by Chronos after each Every transactions: measurements call the collector there.
 	After func()
 	Every int

@@ -72,9 +72,6 @@ func (f *watchFlags) serve(ctx context.Context, m *watch.Metrics, incidents *wat
 	if f.checker == "leopard" {
 		about = append(about, [2]string{"profile", cmp.Or(f.profile, "auto")})
 	}
-	if f.division.shard != "" {
-		about = append(about, [2]string{"part", f.division.shard})
-	}
 	about = append(about, [2]string{"source", f.source.said()}, [2]string{"folder", f.state})
 	o := seen.Options{Metrics: m, Incidents: incidents, Dir: f.state, Tokens: tokens,
 		Title: "isovet watch: " + filepath.Base(f.state), About: about, Shrink: f.shrinkCommand(),

@@ -42,7 +42,7 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.credentials, "credentials", "", "nats: the user's credentials `FILE`; kafka: a file that has "+
 		"USER:PASSWORD")
 	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group that shows how "+
-		"far watch has got; with --shard I/N \"-I-of-N\" is added, unless it is given")
+		"far watch has got")
 	fl.StringVar(&f.tls.Cert, "tls-cert", "", "our certificate, a PEM `FILE`: https, nats, kafka")
 	fl.StringVar(&f.tls.Key, "tls-key", "", "the certificate's key, a PEM `FILE`")
 	fl.StringVar(&f.tls.CA, "tls-ca", "", "trust certificates of these only, a PEM `FILE`; https: clients need "+

@@ -65,7 +65,6 @@ type view struct {
 	Further    []number
 	Counts     []count
 	Rows       []row
-	Shards     []shardRow
 	More       int64 // incidents that have no row
 	Hidden     bool  // keys and transactions are not shown
 	One        *detail
@@ -96,34 +95,6 @@ type row struct {
 	in                            watch.Incident
 }
 
-// shardRow is a shard in a line of a table.
-type shardRow struct {
-	N                                     int
-	Rate, Busy, Share, Ops, Keys, Spilled string
-}
-
-// shards are those among which the work on keys is divided.
-func (p *live) shards(s *watch.Snapshot) (rows []shardRow) {
-	total := int64(0)
-	for _, c := range s.Shards {
-		total += c.Ops
-	}
-	ring := p.pulse.recent()
-	for i, c := range s.Shards {
-		at := func(b beat) (c watch.ShardCounts) {
-			if i < len(b.shards) {
-				c = b.shards[i]
-			}
-			return c
-		}
-		rows = append(rows, shardRow{N: i + 1, Ops: grouped(c.Ops), Keys: grouped(c.Keys), Spilled: grouped(c.Spilled),
-			Rate:  rate(speed(ring, func(b beat) float64 { return float64(at(b).Ops) })),
-			Busy:  fmt.Sprintf("%.0f %%", 100*speed(ring, func(b beat) float64 { return at(b).Busy.Seconds() })),
-			Share: fmt.Sprintf("%.1f %%", 100*float64(c.Ops)/float64(max(total, 1)))})
-	}
-	return rows
-}
-
 // live is what answers for the page.
 type live struct {
 	o     Options
@@ -148,7 +119,6 @@ func (p *live) view() *view {
 	v.Why = notReady(&s)
 	v.Ready = v.Why == ""
 	v.Chief, v.Further = p.numbers(&s, now)
-	v.Shards = p.shards(&s)
 	against := int64(0)
 	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {
 		if n := s.Violations[class]; n > 0 {

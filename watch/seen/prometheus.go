@@ -3,7 +3,6 @@ package seen
 import (
 	"cmp"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,29 +96,8 @@ var always = []metric{
 	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, the source is there, and lines are " +
 		"taken.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(notReady(s) == "") }},
-	{"part", prometheus.GaugeValue, "Which part of the stream is judged here, from 1, of several processes'.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return some(s.Part) }},
-	{"parts", prometheus.GaugeValue, "How many parts there are.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return some(s.Parts) }},
 	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
-}
-
-// ofShards are metrics of each shard, where the work on keys is divided.
-var ofShards = []struct {
-	name string
-	kind prometheus.ValueType
-	help string
-	what func(s *watch.ShardCounts) float64
-}{
-	{"shard_operations_total", prometheus.CounterValue, "Operations judged by a shard.",
-		func(s *watch.ShardCounts) float64 { return float64(s.Ops) }},
-	{"shard_busy_seconds_total", prometheus.CounterValue, "For how long a shard has worked, in this run.",
-		func(s *watch.ShardCounts) float64 { return s.Busy.Seconds() }},
-	{"shard_keys", prometheus.GaugeValue, "Keys known to a shard.",
-		func(s *watch.ShardCounts) float64 { return float64(s.Keys) }},
-	{"shard_spilled_keys", prometheus.GaugeValue, "Keys of a shard of which what is known lies on disk.",
-		func(s *watch.ShardCounts) float64 { return float64(s.Spilled) }},
 }
 
 // Further metrics: by kind, of the program, and of single judges.
@@ -136,14 +114,6 @@ func one(is bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// some is a number that is there or not.
-func some(n int) float64 {
-	if n == 0 {
-		return math.NaN()
-	}
-	return float64(n)
 }
 
 func since(at, now time.Time) float64 {
@@ -184,11 +154,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			kind = prometheus.CounterValue
 		}
 		send(Prefix+x.Name, x.Help, kind, float64(x.N))
-	}
-	for i := range s.Shards {
-		for _, m := range ofShards {
-			send(Prefix+m.name, m.help, m.kind, m.what(&s.Shards[i]), "shard", strconv.Itoa(i+1))
-		}
 	}
 	if s.Rectified.Counts != nil {
 		buckets := map[float64]uint64{}

@@ -20,7 +20,6 @@ type beat struct {
 	at              time.Time
 	arrived, judged int64
 	lag, memory     float64
-	shards          []watch.ShardCounts
 }
 
 const (
@@ -39,8 +38,7 @@ func (p *pulse) note(s *watch.Snapshot, now time.Time) {
 	if len(p.ring) == beats {
 		p.ring = p.ring[:copy(p.ring, p.ring[1:])]
 	}
-	p.ring = append(p.ring, beat{now, s.Arrived, max(s.Txns-int64(s.Window), 0), since(s.Waiting, now), memory(),
-		s.Shards})
+	p.ring = append(p.ring, beat{now, s.Arrived, max(s.Txns-int64(s.Window), 0), since(s.Waiting, now), memory()})
 }
 
 // recent is what is remembered.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -48,22 +47,20 @@ func TestMain(m *testing.M) {
 // child is a watch in a process of its own.
 type child struct {
 	Dir, Checker, Profile string
-	watch.Division
-	Brokers []string
-	Lines   int // of the topic
-	Most    int // lines every 2 ms; 0: all
+	Brokers               []string
+	Lines                 int // of the topic
+	Most                  int // lines every 2 ms; 0: all
 }
 
 func (c *child) run(ctx context.Context) error {
-	judge, err := watch.NewAion(watch.AionOptions{Lateness: 100, Division: c.Division,
+	judge, err := watch.NewAion(watch.AionOptions{Lateness: 100,
 		Options: timestamp.Options{Level: level.SessionSnapshotIsolation}})
 	if c.Checker == "leopard" {
 		p, e := mechanism.LookupProfile(cmp.Or(c.Profile, "postgresql:repeatable-read"))
 		if e != nil {
 			return e
 		}
-		judge, err = watch.NewLeopard(watch.LeopardOptions{Profile: p, Lateness: 100_000, Shard: c.Shard, Of: c.Of,
-			Folder: c.Dir})
+		judge, err = watch.NewLeopard(watch.LeopardOptions{Profile: p, Lateness: 100_000})
 	}
 	if err != nil {
 		return err
@@ -231,191 +228,11 @@ func (p *process) wait(t *testing.T) {
 // alone is what one process finds that nobody kills.
 func (c child) alone(t *testing.T) ([]string, int64) {
 	t.Helper()
-	c.Dir, c.Division, c.Most = t.TempDir(), watch.Division{}, 0
+	c.Dir, c.Most = t.TempDir(), 0
 	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return violations(t, c.Dir), logSize(t, c.Dir)
-}
-
-// TestProcesses: four processes that each read all partitions of a topic and judge a part of the keys and sessions,
-// one of them killed in the midst and started again, find together what one finds that judges all.
-func TestProcesses(t *testing.T) {
-	together(t, stream(1000), child{Checker: "aion"})
-}
-
-// TestLeopardProcesses: so do leopards, also what spans keys.
-func TestLeopardProcesses(t *testing.T) {
-	want := together(t, skewed(600), child{Checker: "leopard", Profile: "postgresql:serializable"})
-	cycles := 0
-	for _, v := range want {
-		if strings.Contains(v, `"cycle"`) {
-			cycles++
-		}
-	}
-	if cycles < 20 || cycles > len(want)-20 {
-		t.Errorf("%d of %d violations are cycles", cycles, len(want))
-	}
-}
-
-// TestLeopardProcessesKilled: four leopards, of which one or another is killed at a random place of the stream and
-// started again, while merges into one folder go on from each other, find together what one finds that nobody kills.
-func TestLeopardProcessesKilled(t *testing.T) {
-	kills := histtest.Long(4, 200)
-	all := skewed(300 + 10*kills)
-	c := brokers(t, kfake.SeedTopics(4, topic))
-	defer c.Close()
-	produce(t, client(t, c), all...)
-	one := child{Checker: "leopard", Profile: "postgresql:serializable", Brokers: c.ListenAddrs(), Lines: len(all)}
-	want, size := one.alone(t)
-	rng := rand.New(rand.NewPCG(3, 7))
-	into := filepath.Join(t.TempDir(), "merged")
-	var dirs []string
-	var parts []child
-	var running []*process
-	for i := range 4 {
-		x := one
-		x.Dir, x.Division, x.Most = t.TempDir(), watch.Division{Shard: i, Of: 4}, 1+len(all)/(12*kills)
-		parts, dirs, running = append(parts, x), append(dirs, x.Dir), append(running, x.start(t))
-	}
-	at := make([]int64, kills)
-	for i := range at {
-		at[i] = rng.Int64N(size * 9 / 10)
-	}
-	slices.Sort(at)
-	midway, merges, last := 0, 0, 0
-	for _, size := range at {
-		i := rng.IntN(4)
-		if running[i].killAt(t, dirs[i], size) {
-			midway++
-		}
-		running[i] = parts[i].start(t)
-		if kills < 20 || rng.IntN(4) == 0 {
-			m, err := watch.MergeInto(dirs, into)
-			var none *watch.MergeError // nothing has been judged yet
-			if err != nil && !errors.As(err, &none) {
-				t.Fatal(err)
-			}
-			if err == nil && (len(m.Violations) < last || m.Unspanned != "" && m.Known) {
-				t.Fatalf("%d violations, %d before; %q", len(m.Violations), last, m.Unspanned)
-			}
-			if err == nil {
-				merges, last = merges+1, len(m.Violations)
-			}
-		}
-	}
-	for _, p := range running {
-		p.wait(t)
-	}
-	m, err := watch.MergeInto(dirs, into)
-	if err != nil || m.Unspanned != "" || !m.Known {
-		t.Fatalf("%v, %+v", err, m)
-	}
-	if got := violations(t, into); !slices.Equal(got, want) || len(want) < 40 {
-		t.Fatalf("%d violations; one process finds %d", len(got), len(want))
-	}
-	if midway < kills/2 && kills > 20 { // on a slow machine a few may come too late
-		t.Errorf("killed %d times", midway)
-	}
-	t.Logf("killed %d times, merged %d times before the end; %d violations", midway, merges, len(want))
-}
-
-// skewed makes pairs of transactions that overlap, of which some read what the other overwrites, and some what was not
-// there any more.
-func skewed(pairs int) (all []*kgo.Record) {
-	rng := rand.New(rand.NewPCG(3, 6))
-	now, before := make([]int, 30), make([]int, 30)
-	n := 0
-	for i := range pairs {
-		at := 2000 * i
-		k := rng.Perm(len(now))[:4]
-		other := 2 // what the second one reads besides
-		if rng.IntN(10) == 0 {
-			other = 0
-		}
-		for j, w := range k[:2] {
-			reads := [2]int{k[1], k[3]}
-			if j == 1 {
-				reads[0] = k[other]
-			}
-			start := at + 50*j
-			b := fmt.Appendf(nil, `{"id":%d,"session":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, n, n%12, start,
-				start+400, start+450)
-			for r, key := range reads {
-				seen := now[key]
-				if rng.IntN(60) == 0 {
-					seen = before[key]
-				}
-				b = fmt.Appendf(b, `["r",%d,%s,%d,%d],`, key, value(seen), start+10*r+10, start+10*r+15)
-			}
-			b = fmt.Appendf(b, `["w",%d,%d,%d,%d]]}`, w, n+1, start+300, start+310)
-			all = append(all, message(int32(n%12%4), int64(1e12)+int64(n), string(b)))
-			n++
-		}
-		for j, w := range k[:2] {
-			before[w], now[w] = now[w], 2*i+j+1
-		}
-	}
-	return all
-}
-
-// value is null for what was there at first.
-func value(v int) string {
-	if v == 0 {
-		return "null"
-	}
-	return fmt.Sprint(v)
-}
-
-// together compares what four processes find with what one finds, and returns that.
-func together(t *testing.T, all []*kgo.Record, one child) []string {
-	c := brokers(t, kfake.SeedTopics(4, topic))
-	defer c.Close()
-	produce(t, client(t, c), all...)
-	one.Brokers, one.Lines = c.ListenAddrs(), len(all)
-	want, size := one.alone(t)
-	dirs, running := []string{}, []*process{}
-	var killed *child
-	for i := range 4 {
-		x := one
-		x.Dir, x.Division, x.Most = t.TempDir(), watch.Division{Shard: i, Of: 4}, 50
-		dirs = append(dirs, x.Dir)
-		running = append(running, x.start(t))
-		if i == 2 {
-			killed = &x
-		}
-	}
-	if !running[2].killAt(t, killed.Dir, size/3) {
-		t.Log("it had ended before it was killed: the machine is slow")
-	}
-	running[2] = killed.start(t)
-	for _, p := range running {
-		p.wait(t)
-	}
-	m, err := watch.Merge(dirs)
-	if err != nil || len(m.Missing) > 0 || !m.Known || m.Unspanned != "" {
-		t.Fatalf("%v, %+v", err, m)
-	}
-	var got []string
-	for i := range m.Violations {
-		b, err := json.Marshal(&m.Violations[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, string(numbered.ReplaceAll(b, nil)))
-	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) || len(want) < 40 {
-		t.Fatalf("%d violations; one process finds %d", len(got), len(want))
-	}
-	least := len(want)
-	for _, dir := range dirs {
-		least = min(least, len(violations(t, dir)))
-	}
-	if least == 0 || least > len(want)/2 {
-		t.Errorf("one has %d of %d violations", least, len(want))
-	}
-	return want
 }
 
 // TestKilled: killed with SIGKILL at random places of the stream and started again, by each judge: the violations of a
