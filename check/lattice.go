@@ -21,6 +21,15 @@ type Lattice struct {
 	Holding, Failing []level.Level
 }
 
+// Weigh is evidence.Result.Weigh of each level's answer.
+func (l *Lattice) Weigh() {
+	for _, r := range l.Results {
+		r.Weigh()
+	}
+	l.Holding, l.Failing = nil, nil
+	l.summarize()
+}
+
 // quick is how long a level is tried at first. What is decided by then decides others too, those that are hard by
 // themselves among them.
 func quick(h *history.History) time.Duration {

@@ -16,7 +16,8 @@ import (
 )
 
 // Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the
-// reason. A panic of the checker comes back as a Fault.
+// reason. A panic of the checker comes back as a Fault. The answer is the level's definition: every level holds of a
+// history of which nothing was committed or nothing read. Result.Weigh makes that unknown before people see it.
 func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evidence.Result, err error) {
 	name := c.Info().Name
 	defer func() {

@@ -132,27 +132,6 @@ type Anomaly struct {
 	Text   string
 }
 
-// Sizes says how large a history is.
-type Sizes struct {
-	Txns int `json:"txns"` // without the invented ones
-	// transactions that stand for writers of whom the file has no record
-	Invented int `json:"invented_writers,omitempty"`
-	Ops      int `json:"ops"`
-	Sessions int `json:"sessions"`
-	Keys     int `json:"keys"`
-}
-
-// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
-// writers that its reader invented are counted apart.
-func SizesOf(h *history.History) Sizes {
-	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(),
-		Keys: h.NumKeys()}
-	if h.Init != history.None {
-		s.Sessions--
-	}
-	return s
-}
-
 // Stats is what a checker measured. Times are milliseconds; a count that does not apply is left at zero and omitted.
 type Stats struct {
 	Sizes

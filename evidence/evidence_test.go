@@ -187,23 +187,27 @@ func TestJSON(t *testing.T) {
 	}{
 		{"T3 s1: r(x,0) w(x,5)\nT9 s2: r(x,5) w(x,null)\nT4: r(x,null) r(y,0)", level.Serializable,
 			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"valid","anomalies":[],` +
-				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
+				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
 		{"T3: w(x,5) r(y,0)\nT9: r(x,5) w(y,1)\nT4: r(y,1) r(x,0)", level.Serializable,
 			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"causality-violation","name":"causality violation",` +
 				`"txns":[3,9,4],"cycle":[{"from":3,"to":9,"dep":"wr","key":"x","value":5},{"from":9,"to":4,"dep":"wr","key":"y","value":1},` +
 				`{"from":4,"to":3,"dep":"rw","key":"x","value":0}],"text":"Let\n  T3 = w(x, 5) r(y, 0)\n  T9 = r(x, 5) w(y, 1)\n  T4 = r(y, 1) r(x, 0)\n` +
 				`T3 < T9, because T9 read x = 5, which T3 wrote.\nT9 < T4, because T4 read y = 1, which T9 wrote.\n` +
 				`T4 < T3, because T4 read x = 0, the initial value, before T3 overwrote it with 5.\nSo T3 would come before itself: a contradiction."}],` +
-				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
+				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
 		{"T1 ABORTED: w(x,\"a\")\nT2: r(x,\"a\")", level.Serializable,
 			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"G1a","name":"aborted read",` +
 				`"txns":[2,1],"ops":[{"txn":2,"index":0,"op":["r","x","a"]},{"txn":1,"index":0,"op":["w","x","a"]}],` +
 				`"text":"T2 read x = \"a\", and T1, which wrote x = \"a\", aborted."}],` +
-				`"stats":{"txns":2,"ops":2,"sessions":2,"keys":1,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+				`"stats":{"txns":2,"ops":2,"sessions":2,"keys":1,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
+				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
 		{"T1 s1: w(x,1)", level.StrictSerializable,
 			`{"history":"a.jsonl","level":"strict-serializable","checker":"oracle","verdict":"unknown",` +
 				`"reason":"strict-serializable needs start and end times; transaction 1 lacks one","anomalies":[],` +
-				`"stats":{"txns":1,"ops":1,"sessions":1,"keys":1,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+				`"stats":{"txns":1,"ops":1,"sessions":1,"keys":1,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
+				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
 	} {
 		got, err := evidence.JSON(check(t, c.history, c.level), "a.jsonl")
 		if err != nil || string(got) != c.json {

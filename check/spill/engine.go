@@ -102,6 +102,7 @@ type Stats struct {
 	Txns, Ops, Keys  int64
 	Sessions         int64
 	Committed        int64
+	Unknown, Reads   int64 // Reads are committed transactions'
 	Parts            int
 	Chunks           int
 	Misfits, Windows int // in the first replay; of all rounds

@@ -39,6 +39,7 @@ type checkFlags struct {
 	html, dot, certificate string
 	proof                  string // a file for isovet-kernel
 	unknownStatus          int
+	emptyOK                bool // what shows nothing is valid
 	spill                  spilling
 
 	profileName    string
@@ -57,7 +58,8 @@ func newCheck(e *env) *cobra.Command {
 		Short:   "Say whether histories satisfy an isolation level, and prove it",
 		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer
 before printing it. A "valid" is certified by replaying its order of the transactions, a "violation" by deriving each
-edge of its cycle again.
+edge of its cycle again. Every level holds of a history of which nothing was committed, or nothing read: that is no
+"valid" but unknown, "inconclusive", unless --empty-ok is set.
 
 --level all decides every level. It names the strongest levels that the history satisfies, the weakest levels that it
 violates, and one anomaly for each violated level. With --checker all levels are that checker's, and those that follow
@@ -117,6 +119,8 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		"shrink)")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no "+
 		"violation was found")
+	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history of which nothing was committed, or nothing read, is valid: "+
+		"every level holds of it (without the flag: unknown, inconclusive)")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
 }
@@ -341,6 +345,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		if !r.Items { // else r is about what is left of h
 			r.H = h
 		}
+		f.weigh(r)
 		return r, nil
 	})
 	var stopped *stoppedError
@@ -363,6 +368,13 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		r.Stats.PeakMB = room.PeakMB()
 	}
 	return outcome{path, r, err, began}
+}
+
+// weigh makes a "valid" of what shows nothing unknown, unless the command line says otherwise.
+func (f *checkFlags) weigh(r *evidence.Result) {
+	if !f.emptyOK {
+		r.Weigh()
+	}
 }
 
 // profiled is the profile of a history's database and the level to check: the one that was asked for, else with the
@@ -437,19 +449,6 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 
 // reasonOf is how reasons name a time-out.
 func (f *checkFlags) reasonOf(l limits) string { return l.timeout.String() + " passed" }
-
-// stoppable is a writer that writes no more once its context has ended.
-type stoppable struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (s stoppable) Write(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, context.Cause(s.ctx)
-	}
-	return s.w.Write(p)
-}
 
 // print says what became of a history: the verdict on standard output, mistakes on standard error.
 func (f *checkFlags) print(e *env, o outcome, i int, t *tally) error {

@@ -129,7 +129,7 @@ const reportPlease = "This is a fault of isovet's, not of the database's. Please
 const exitHelp = `Exit status:
   0    done; check: every history satisfies the level
   1    check: a violation was found; verify: the certificate was refuted; bench compare: checkers disagree
-  2    check, verify: unknown, and no violation (time-out, memory bound, not decided by this checker)
+  2    check, verify: unknown, and no violation (time-out, memory bound, not decided by this checker, nothing to judge)
   254  the command line or the input is wrong
   255  a fault of isovet's own: please report it
   130  interrupted; what was done is kept`

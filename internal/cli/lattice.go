@@ -196,6 +196,9 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 		}
 		return check.RunLatticeBy(ctx, c, h, o, partial)
 	})
+	if err == nil && !f.emptyOK {
+		l.Weigh()
+	}
 	load = time.Duration(loaded.Load())
 	if stopped, ok := errors.AsType[*stoppedError](err); ok {
 		l = unknownLattice(stopped.text)

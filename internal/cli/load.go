@@ -201,6 +201,19 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
+// stoppable is a writer that writes no more once its context has ended.
+type stoppable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s stoppable) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.w.Write(p)
+}
+
 // temporary notes a file that is to be removed when the program ends, unless the function that it returns was called
 // before.
 func (e *env) temporary(path string) (done func()) {

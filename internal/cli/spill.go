@@ -205,6 +205,9 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	}
 	s := &r.Stats.Sizes
 	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
+	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
+	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
+	f.weigh(r)
 	for i, w := range a.Open {
 		if i == 10 {
 			fmt.Fprintf(e.stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)

@@ -47,7 +47,9 @@ type historyStats struct {
 	ListReads  int `json:"list_reads"`
 	PredReads  int `json:"predicate_reads"`
 	PredWrites int `json:"predicate_writes"`
-	MaxOps     int `json:"max_ops"` // of a transaction
+	// reads of all kinds by committed transactions; a check of a history without any is inconclusive
+	CommittedReads int `json:"committed_reads"`
+	MaxOps         int `json:"max_ops"` // of a transaction
 
 	Keys     int `json:"keys"`
 	Versions int `json:"versions"`
@@ -240,6 +242,7 @@ func (s *historyStats) count(h *history.History, note func(v uint32)) {
 		switch h.Txns.Status[t] {
 		case history.Committed:
 			s.Committed++
+			s.CommittedReads += reads
 		case history.Aborted:
 			s.Aborted++
 		case history.Unknown:
@@ -372,6 +375,12 @@ func (s *historyStats) text(w io.Writer) error {
 	}
 	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown,
 		"of unknown outcome", initial, "initial"))
+	switch {
+	case s.Committed == 0:
+		add("", "nothing was committed: a check is inconclusive")
+	case s.CommittedReads == 0:
+		add("", "nothing was read by a committed transaction: a check is inconclusive")
+	}
 	if s.Invented > 0 {
 		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
 	}

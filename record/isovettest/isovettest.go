@@ -57,7 +57,8 @@ type Options struct {
 }
 
 // Run decides a history at o.Level, and certifies the answer, as isovet check does. A history that nothing decides, or
-// not in time, is an unknown verdict with its reason; errors are bad input or a fault of isovet's.
+// not in time, is an unknown verdict with its reason, and so is one that shows nothing, because nothing was committed
+// or nothing read; errors are bad input or a fault of isovet's.
 func Run(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -74,10 +75,15 @@ func Run(ctx context.Context, h *history.History, o Options) (*evidence.Result, 
 	}
 	how := o.Further
 	how.Level, how.Solver = o.Level, o.Solver
+	run := check.Run
 	if name == check.AutoName && o.Solver == "" {
-		return check.Decide(ctx, c, h, how)
+		run = check.Decide
 	}
-	return check.Run(ctx, c, h, how)
+	r, err := run(ctx, c, h, how)
+	if err == nil {
+		r.Weigh()
+	}
+	return r, err
 }
 
 // Seed is a new seed for the test's random choices, or the one that ISOVET_SEED says, to run a failing test again. It

@@ -140,6 +140,7 @@ func (b *book) check(at level.Level, checker string, o check.Options) error {
 		if !r.Items {
 			r.H = h
 		}
+		r.Weigh()
 		a := newAnswer(b.name, r)
 		b.add(a)
 		return a.N, nil
@@ -157,6 +158,7 @@ func (b *book) levels(o check.Options) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return 0, cause
 		}
+		l.Weigh()
 		a := newLatticeAnswer(b.name, l)
 		b.add(a)
 		return a.N, nil

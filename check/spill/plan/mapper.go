@@ -95,9 +95,26 @@ type MapStats struct {
 	Txns, Ops   int64 // the initial transaction included
 	Committed   int64
 	Unknown     int64
+	Reads       int64 // of committed transactions
 	Timeless    int64 // committed transactions without times
 	MinT, MaxT  int64 // positions of committed transactions
 	Took, Taken int64 // sum of some transactions' durations, and how many
+}
+
+// count adds transactions lo to hi of a history, their operations, and what the committed ones read.
+func (s *MapStats) count(h *history.History, lo, hi uint32) {
+	s.Txns += int64(hi - lo)
+	s.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	for t := lo; t < hi; t++ {
+		if h.Txns.Status[t] != history.Committed || t == h.Init {
+			continue
+		}
+		for _, k := range h.Ops.Kind[h.Txns.OpOff[t]:h.Txns.OpOff[t+1]] {
+			if k == history.Read {
+				s.Reads++
+			}
+		}
+	}
 }
 
 // Batch maps transactions lo to hi of a history; base is what their numbers lack of their places.
@@ -119,8 +136,7 @@ func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 	if err := m.place(h, lo, hi, base); err != nil {
 		return err
 	}
-	m.Stats.Txns += int64(hi - lo)
-	m.Stats.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	m.Stats.count(h, lo, hi)
 	for _, t := range m.order {
 		if err := m.txn(h, t, Pos{T: m.at[t-lo], N: base + uint64(t)}); err != nil {
 			return err

@@ -124,8 +124,7 @@ func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) erro
 		clear(m.wrote)
 	}
 	m.keys(h)
-	m.Stats.Txns += int64(hi - lo)
-	m.Stats.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	m.Stats.count(h, lo, hi)
 	m.events = m.events[:0]
 	last := int64(First.T + 1)
 	for t := lo; t < hi; t++ {

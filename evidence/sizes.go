@@ -1,0 +1,77 @@
+package evidence
+
+import (
+	"fmt"
+
+	"isovet/history"
+)
+
+// Sizes says how large a history is, and how much of it speaks.
+type Sizes struct {
+	Txns int `json:"txns"` // without the invented ones
+	// transactions that stand for writers of whom the file has no record
+	Invented int `json:"invented_writers,omitempty"`
+	Ops      int `json:"ops"`
+	Sessions int `json:"sessions"`
+	Keys     int `json:"keys"`
+
+	// Committed, Aborted and Unknown are the clients' transactions by outcome.
+	Committed int `json:"committed"`
+	Aborted   int `json:"aborted"`
+	Unknown   int `json:"unknown"`
+	// Reads are the operations of committed transactions that say what they saw, predicate writes among them.
+	Reads int `json:"reads"`
+}
+
+// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
+// writers that its reader invented are counted apart. Cost: linear in the operations.
+func SizesOf(h *history.History) Sizes {
+	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(),
+		Keys: h.NumKeys()}
+	if h.Init != history.None {
+		s.Sessions--
+	}
+	for t, status := range h.Txns.Status {
+		switch {
+		case uint32(t) == h.Init:
+		case status == history.Aborted:
+			s.Aborted++
+		case status == history.Unknown:
+			s.Unknown++
+		default:
+			s.Committed++
+			lo, hi := h.TxnOps(uint32(t))
+			for _, k := range h.Ops.Kind[lo:hi] {
+				if k != history.Write && k != history.Append {
+					s.Reads++
+				}
+			}
+		}
+	}
+	s.Unknown -= s.Invented // of unknown outcome, all of them
+	return s
+}
+
+// Nothing says why a history of these sizes shows nothing, "" if it may show something: no transaction committed, or
+// none that did has read. Every level holds of such a history, whatever the database does.
+func (s Sizes) Nothing() string {
+	switch {
+	case s.Committed == 0 && s.Aborted+s.Unknown == 0:
+		return "inconclusive: the history has no transaction"
+	case s.Committed == 0:
+		return fmt.Sprintf("inconclusive: nothing was committed (transactions: %d aborted, %d of unknown outcome)",
+			s.Aborted, s.Unknown)
+	case s.Reads == 0:
+		return fmt.Sprintf("inconclusive: nothing was read (transactions: %d committed, without a read)", s.Committed)
+	}
+	return ""
+}
+
+// Weigh makes a "valid" of a history that shows nothing unknown, with the reason of [Sizes.Nothing]. It is for whoever
+// tells people a verdict: checkers decide the level by its definition, which holds of such a history.
+func (r *Result) Weigh() {
+	if why := r.Stats.Nothing(); why != "" && r.Verdict == Holds {
+		r.Verdict, r.Reason, r.Order, r.Sources = Unknown, why, nil, nil
+		r.Certified, r.NotByKernel = "", ""
+	}
+}
