@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func self(t *testing.T) []string {
+func self(t testing.TB) []string {
 	t.Helper()
 	s, err := os.Executable()
 	if err != nil {

@@ -143,6 +143,15 @@ func numberIn(group, prefix string) (float64, bool) {
 	return v, err == nil && v > 0
 }
 
+// whole is valueAt without the place, which the claim names.
+func whole(metric, group, series string) func(*Report) Found {
+	return func(r *Report) Found {
+		f := valueAt(metric, group, series)(r)
+		f.At = ""
+		return f
+	}
+}
+
 // growing is by how much more than the groups' numbers a series grows, from the first to the last of those with a
 // prefix at which it has a value: 1 is linear.
 func growing(metric, prefix, series string) func(*Report) Found {

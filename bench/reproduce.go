@@ -57,7 +57,7 @@ type Metric struct{ Key, Label, Unit string }
 
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
-	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures(), speedFigures())
+	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures())
 	says := map[string][]Saying{}
 	for _, of := range []map[string][]Saying{vboxSays(), leopardSays(), chronosSays(), aionSays(), mtcSays(),
 		bcSays()} {
@@ -126,9 +126,6 @@ type ReproduceOptions struct {
 	Self []string
 	// NoServers leaves out database servers even where they are installed.
 	NoServers bool
-	// Before is another program that takes ChildCommand, with its first arguments: an earlier one, which figures that
-	// compare run in turn with Self; nil: there is none.
-	Before []string
 	// Progress, if set, is told what is being measured, and for how many figures that is done.
 	Progress func(what string, done, total int)
 }
@@ -140,9 +137,8 @@ type Lab struct {
 	Seed    uint64
 	Timeout time.Duration
 	self    []string
-	before  []string
 	dir     string
-	sources map[sourceKey]Source
+	sources map[datasets.Spec]Source
 	tell    func(what string)
 
 	memory int64
@@ -186,8 +182,8 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	lab := &Lab{Scale: o.Scale, Seed: o.Seed, self: o.Self, before: o.Before, dir: dir,
-		sources: map[sourceKey]Source{}, noServers: o.NoServers, memory: o.Memory}
+	lab := &Lab{Scale: o.Scale, Seed: o.Seed, self: o.Self, dir: dir,
+		sources: map[datasets.Spec]Source{}, noServers: o.NoServers, memory: o.Memory}
 	if o.Memory > 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(o.Memory - o.Memory/8))
 	}
@@ -283,26 +279,13 @@ func (l *Lab) Pick(quick, normal, full int) int {
 // ErrNoWorkload says that a figure needs a workload that is not built in.
 var ErrNoWorkload = errors.New("no such workload here")
 
-// sourceKey is what a generated file follows from.
-type sourceKey struct {
-	spec   datasets.Spec
-	native bool
-}
-
 // Source returns a generated history; the seed is the lab's. One spec is generated once.
 func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
-	spec.Seed = 0
-	return l.written(ctx, spec, false)
-}
-
-// written is Source for a spec with a seed of its own (0: the lab's), as a native file or as JSON lines.
-func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Source, error) {
-	spec.Seed = cmp.Or(spec.Seed, l.Seed)
+	spec.Seed = l.Seed
 	if l.asked != nil {
 		l.asked(&spec)
 	}
-	key := sourceKey{spec, native}
-	if s, ok := l.sources[key]; ok {
+	if s, ok := l.sources[spec]; ok {
 		l.made.add(spec, s.Sizes)
 		return s, nil
 	}
@@ -324,14 +307,10 @@ func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Sou
 	if err := os.Mkdir(sub, 0o700); err != nil {
 		return Source{}, err
 	}
-	ending := ".jsonl"
-	if native {
-		ending = ".ivh"
-	}
-	s, err := writeGenerated(ctx, spec, sub, ending)
-	s.id = string(id) + ending
+	s, err := Generate(ctx, spec, sub)
+	s.id = string(id) + ".jsonl"
 	if err == nil {
-		l.sources[key] = s
+		l.sources[spec] = s
 		l.made.add(spec, s.Sizes)
 	}
 	return s, err

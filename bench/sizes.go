@@ -116,7 +116,4 @@ var historiesOf = map[string]string{
 	"mtc/fig14":     "those of mtc/fig13, on ten keys by ten sessions",
 	"aion/overhead": "what databases' clients ran, in eleven turns: 20,000 transactions of 5 operations (at the " +
 		"default scale 3,000), and as many operations in longer ones",
-	"speed/shapes": "each one's workload and transactions are its name (k: a thousand, M: a million); keys and " +
-		"sessions are in bench/speed.go",
-	"speed/standard": "100,000 transactions of each workload, 10,000 of BlindW-Pred",
 }

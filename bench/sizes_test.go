@@ -19,7 +19,7 @@ func askedFor(t *testing.T, id string) (txns, histories int) {
 		t.Fatal(err)
 	}
 	l := &Lab{Scale: FullScale, Seed: 1, Timeout: timeouts[FullScale], dir: t.TempDir(), noServers: true,
-		sources: map[sourceKey]Source{}, tell: func(string) {}}
+		sources: map[datasets.Spec]Source{}, tell: func(string) {}}
 	l.asked = func(s *datasets.Spec) {
 		histories++
 		txns = max(txns, s.Txns)

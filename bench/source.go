@@ -58,17 +58,12 @@ func Variants(name, variant string) ([]string, error) {
 
 // Generate generates a history and writes it into a folder, for the runs to read.
 func Generate(ctx context.Context, spec datasets.Spec, dir string) (Source, error) {
-	return writeGenerated(ctx, spec, dir, ".jsonl")
-}
-
-// writeGenerated writes a generated history in the format that the ending names.
-func writeGenerated(ctx context.Context, spec datasets.Spec, dir, ending string) (Source, error) {
 	h, err := datasets.Generate(ctx, spec)
 	if err != nil {
 		return Source{}, err
 	}
 	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Sizes: evidence.SizesOf(h)}
 	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d", s.Workload, cmp.Or(s.Variant, "default"),
-		spec.Seed))+ending)
+		spec.Seed))+".jsonl")
 	return s, format.Write(s.Path, h, "", false)
 }

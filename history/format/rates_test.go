@@ -6,14 +6,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"isovet/internal/test/formatfiles"
 )
 
 // open writes a file and opens it.
-func open(tb testing.TB, f *formatfiles.File) (in *Input, size int64) {
+func open(tb testing.TB, f *shapeFile) (in *Input, size int64) {
 	tb.Helper()
-	path, size, err := f.Write(tb.TempDir())
+	path, size, err := f.write(tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,7 +26,7 @@ func open(tb testing.TB, f *formatfiles.File) (in *Input, size int64) {
 // the file a second of the processor's time reads: garbage collection, the join and everything else included.
 func BenchmarkRead(b *testing.B) {
 	var table bytes.Buffer
-	for _, r := range formatfiles.All(100_000) {
+	for _, r := range shapeFiles(100_000) {
 		f, ok := ByName(r.Format)
 		if !ok {
 			b.Fatal(r.Format)
@@ -58,7 +56,7 @@ func BenchmarkRead(b *testing.B) {
 
 // TestRates: the files that are measured are those of their formats, and hold what they should.
 func TestRates(t *testing.T) {
-	for _, r := range formatfiles.All(300) {
+	for _, r := range shapeFiles(300) {
 		in, size := open(t, &r)
 		f, err := Detect(in)
 		if err != nil || f.Name != r.Format {

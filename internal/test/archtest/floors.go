@@ -32,8 +32,6 @@ var floors = [][]room{
 			"the pages that the program shows offline"},
 		{"certify/proofs",
 			"what the levels mean and that isovet-kernel decides them rightly, proven in Coq; no Go but tests"},
-		{"internal/test/formatfiles",
-			"one history as files of every text format, for measuring how fast they are read"},
 		{"internal/ddmin",
 			"leaves out of a list what is not needed: delta debugging"},
 	},

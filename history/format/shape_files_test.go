@@ -1,6 +1,4 @@
-// Package formatfiles makes files of every text format that isovet reads, of one history: for measuring how fast they
-// are read.
-package formatfiles
+package format
 
 import (
 	"fmt"
@@ -10,16 +8,16 @@ import (
 	"strings"
 )
 
-// File is a history as a file, or a folder, of a format.
-type File struct {
+// shapeFile is a history as a file, or a folder, of a format.
+type shapeFile struct {
 	Name   string // the format's, and which of its forms
 	Format string
 	// A folder's name has a place for the part's number; parts without content are none.
 	parts func() (name string, each [][]byte)
 }
 
-func text(name, format string, data func() []byte) File {
-	return File{name, format, func() (string, [][]byte) { return "", [][]byte{data()} }}
+func text(name, format string, data func() []byte) shapeFile {
+	return shapeFile{name, format, func() (string, [][]byte) { return "", [][]byte{data()} }}
 }
 
 // anew empties what a text is made with before it is made.
@@ -30,8 +28,8 @@ func anew[K comparable, V any](state map[K]V, data func() []byte) func() []byte 
 	}
 }
 
-// Write writes it into an empty folder.
-func (f *File) Write(dir string) (path string, size int64, err error) {
+// write writes it into an empty folder.
+func (f *shapeFile) write(dir string) (path string, size int64, err error) {
 	name, each := f.parts()
 	path = dir
 	if name == "" {
@@ -90,8 +88,8 @@ func span(dst []byte, session int, t shapeTxn, ops func(dst []byte) []byte) []by
 	return append(ops(dst), "],\"status\":{}}]}]}]}\n"...)
 }
 
-// All makes files of all formats, of this many transactions each. Their content is made when they are written.
-func All(txns int) []File {
+// shapeFiles makes files of all formats, of this many transactions each. Their content is made when they are written.
+func shapeFiles(txns int) []shapeFile {
 	s := newShape(txns)
 	seq := map[int]int{}
 	comma := func(last bool) string {
@@ -263,7 +261,7 @@ func All(txns int) []File {
 		}
 		return dst
 	}))
-	return []File{
+	return []shapeFile{
 		text("isovet-history", "isovet-history", jsonl),
 		{"isovet-watch", "isovet-watch", func() (string, [][]byte) {
 			return "segment-%08d.log", [][]byte{nil, watch(jsonl())}

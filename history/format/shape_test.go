@@ -1,4 +1,4 @@
-package formatfiles
+package format
 
 import (
 	"fmt"
@@ -22,11 +22,6 @@ type shapeTxn struct {
 
 type shapePlace struct{ session, txn int }
 
-type event struct {
-	write           bool
-	variable, value uint64
-}
-
 func newShape(txns int) *shape {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	s := &shape{sessions: make([][]shapeTxn, 24)}
@@ -43,7 +38,7 @@ func newShape(txns int) *shape {
 				value++
 				last[k] = value
 			}
-			x.ops = append(x.ops, event{write, k, last[k]})
+			x.ops = append(x.ops, event{write, k, last[k], true})
 		}
 		i := rnd.IntN(len(s.sessions))
 		s.order = append(s.order, shapePlace{i, len(s.sessions[i])})

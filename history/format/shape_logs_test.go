@@ -1,18 +1,10 @@
-package formatfiles
+package format
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
 )
-
-func be(b []byte, letter byte, ns ...uint64) []byte {
-	b = append(b, letter)
-	for _, n := range ns {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
-}
 
 // cobra makes the logs of Cobra's clients.
 func (s *shape) cobra() (names string, logs [][]byte) {
