@@ -18,6 +18,8 @@ const (
 	NoteTimes    = "times"          // how real time was told, where the file's times do not tell it
 	NoteInitial  = "initial-values" // what keys hold at first, where that was guessed from the reads
 	NoteIgnored  = "ignored"        // parts of operations that nothing is made of
+	NoteNil      = "nil-reads"      // reads of nil that are not judged
+	NoteTwice    = "twice-in-a-set" // elements that stood twice in one read of a set
 	NoteTorn     = "torn-end"       // the file ends within a line or record
 )
 

@@ -69,11 +69,26 @@ var jepsenSamples = []sample{
 		{"session":1,"start":2,"end":3,"ops":[["a",1,2]]}
 		{"session":1,"start":4,"end":5,"ops":[["a",1,3]]}`},
 	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :write :value 5 :process 0} {:type :ok :f :write :value nil :process 0}
-		{:type :invoke :f :write :value [7 6] :process 0} {:type :ok :f :write :value [7 nil] :process 0}
 		{:type :invoke :f :read :value nil :process 0} {:type :ok :f :read :value 5 :process 0}`}, `
 		{"session":0,"start":0,"end":1,"ops":[["w","register",5]]}
-		{"session":0,"start":2,"end":3,"ops":[["w",7,6]]}
-		{"session":0,"start":4,"end":5,"ops":[["r","register",5]]}`},
+		{"session":0,"start":2,"end":3,"ops":[["r","register",5]]}`},
+	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :write :value [7 6] :process 0}
+		{:type :ok :f :write :value [7 nil] :process 0}`}, `
+		{"session":0,"start":0,"end":1,"ops":[["w",7,6]]}`},
+	// Transactions of jepsen.independent.
+	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :txn :value [7 [[:w 1 1] [:r :x nil]]] :process 0}
+		{:type :ok :f :txn :value [7 [[:w 1 1] [:r :x nil]]] :process 0}
+		{:type :invoke :f :txn :value ["a b" [[:w 1 1]]] :process 0}
+		{:type :info :f :txn :value ["a b" [[:w 1 1]]] :process 0}
+		{:type :ok :f :txn :value [7 []] :process 2}`}, `
+		{"session":0,"start":0,"end":1,"ops":[["w","7 1",1],["r","7 x",null]]}
+		{"session":0,"status":"unknown","start":2,"ops":[["w","a b 1",1]]}`},
+	{"jepsen-json", map[string]string{"": `[{"type":"invoke","f":"txn","value":["k",[["append",1,1]]],"process":0},
+		{"type":"ok","f":"txn","value":["k",[["append",1,1]]],"process":0},
+		{"type":"ok","f":"txn","value":["k",[["r",1,[1]]]],"process":1}]`}, `
+		{"format":"isovet-history","version":1,"model":"list"}
+		{"session":0,"start":0,"end":1,"ops":[["a","k 1",1]]}
+		{"session":1,"ops":[["r","k 1",[1]]]}`},
 	// Micro-operations in full.
 	{"jepsen-edn", map[string]string{"": `{:type :invoke :process 0 :f :txn :value [[:read :x nil] [:write :y 2]]} {:type :ok :process 0 :f :txn :value [[:read :x 1] [:write :y 2]]}`}, `
 		{"session":0,"start":0,"end":1,"ops":[["r","x",1],["w","y",2]]}`},
@@ -142,6 +157,14 @@ func TestJepsenNotes(t *testing.T) {
 		kind, note string // of the only note; "": there is none
 	}{
 		{"times", strings.ReplaceAll(write1, "100", "15") + read1, "", 20, false, "", ""},
+		{"nil", "{:type :ok :f :write :value 1}\n{:type :ok :f :read :value nil}\n{:type :ok :f :read}", Untimed,
+			history.NoTime, false, history.NoteNil, "2 reads of nil are not judged, the first at line 2: Knossos " +
+				"takes nil " +
+				"for an answer that is not known (--nil absent or --nil initial judges them)"},
+		{"twice", "{:type :ok :f :add :value 5}\n{:type :ok :f :read :value [5 6 5]}", Untimed, history.NoTime, false,
+			history.NoteTwice, "1 element stands twice in one read of a set, the first at line 2: each is judged as " +
+				"if it " +
+				"stood there once"},
 		{"index", strings.ReplaceAll(write1, "100", "15") + read1, ByIndex, 2, true, "", ""},
 		{"none", write1 + read1, Untimed, history.NoTime, false, "", ""},
 		{"back", write1 + read1, "", 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time " +
@@ -197,6 +220,51 @@ func TestJepsenErrors(t *testing.T) {
 	for _, c := range []struct {
 		format, text, want string
 	}{
+		// Two forms in one file, with both lines.
+		{"jepsen-edn", "{:type :ok :f :write :value [1 5]}\n{:type :ok :f :read :value 7}",
+			`FILE:2: field "value": found a value without a key, where line 1 has a value with a key; expected one form`},
+		{"jepsen-edn", "{:type :ok :f :write :value a}\n{:type :ok :f :read :key 3 :value a}",
+			`FILE:2: field "value": found a value with a key, where line 1 has a value without a key`},
+		{"jepsen-edn", "{:type :ok :f :cas :value [1 2]}\n\n{:type :ok :f :cas :value [:k [1 2]]}",
+			`FILE:3: field "value": found a value with a key, where line 1 has`},
+		{"jepsen-json", `[{"type":"ok","f":"write","value":["a",1]},` + "\n" + `{"type":"ok","f":"read","value":1}]`,
+			`FILE:2: field "value": found a value without a key`},
+		{"jepsen-log", "0\t:invoke\t:write\t[1 5]\n0\t:ok\t:write\t[1 5]\n1\t:invoke\t:read\tnil\n1\t:ok\t:read\t5\n",
+			`FILE:4: field "value": found a value without a key, where line 2 has a value with a key`},
+		{"jepsen-edn", "{:type :ok :f :write :value 5}\n{:type :ok :f :read :value [5 [\"5_1\" nil \"5_0\"]]}",
+			`FILE:2: field "value": found a value with a key, where line 1 has a value without a key; expected one form in ` +
+				`the file: what is written to be what is read (write k with read [k [subkeys]] is Jepsen's sequential`},
+		{"jepsen-edn", "{:type :ok :f :add :value 5}\n{:type :ok :f :read :value [1 #{5}]}", "add v and read #{v …}"},
+		{"jepsen-edn", "{:type :ok :f :txn :value [[:w 1 1]]}\n{:type :ok :f :read :value 7}",
+			`FILE:2: field "value": found a value without a key, where line 1 has micro-operations`},
+		{"jepsen-edn", "{:type :ok :f :txn :value [[:w 1 1]]}\n{:type :ok :f :txn :value [7 [[:r 1 1]]]}",
+			"all transactions with a key, [key [[:r k v] …]], or all without"},
+		// A completion that is not its invocation's.
+		{"jepsen-edn", "{:type :invoke :f :txn :value [[:append 8 1] [:r 9 nil]] :process 0}\n{:type :ok :f :txn " +
+			":value " +
+			"[[:r 9 []]] :process 0}", `FILE:2: field "value": the completion lacks one, its invocation (line 1) ` +
+			`appends 1 to key 8; expected what was invoked`},
+		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w 1 5]] :process 0}\n{:type :ok :f :txn :value [[:w 1 6]] " +
+			":process 0}", "the completion writes 6 to key 1, its invocation (line 1) writes 5 to key 1"},
+		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w \"a\" 5]] :process 0}\n{:type :ok :f :txn :value [[:w " +
+			"\"a\" 5] " +
+			"[:w \"b\" 6]] :process 0}", `the completion writes 6 to key "b", its invocation (line 1) lacks that`},
+		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w 1 5] [:r 2 nil]] :process 0}\n{:type :ok :f :txn :value " +
+			"[[:w 1 5]] :process 0}", "the completion lacks one, its invocation (line 1) reads key 2"},
+		{"jepsen-edn", "{:type :invoke :f :txn :value [7 [[:w 1 5]]] :process 0}\n{:type :ok :f :txn :value [8 [[:w " +
+			"1 5]]] " +
+			":process 0}", "the completion has the key 8, its invocation (line 1) the key 7"},
+		{"jepsen-edn", "{:type :invoke :f :write :value 5 :process 0}\n{:type :ok :f :write :value 6 :process 0}",
+			"the completion has 6, its invocation (line 1) has 5"},
+		{"jepsen-json", `[{"type":"invoke","f":"write","key":"x","value":5,"process":0},` + "\n" +
+			`{"type":"ok","f":"write","key":"y","value":5,"process":0}]`, `the completion has the key "y", its invocation`},
+		{"jepsen-edn", "{:type :invoke :f :cas :value [1 [2 3]] :process 0}\n{:type :ok :f :cas :value [1 [2 4]] " +
+			":process 0}", "the completion has [1 [2 4]], its invocation (line 1) has [1 [2 3]]"},
+		{"jepsen-edn", "{:type :invoke :f :read :value [1 nil] :process 0}\n{:type :ok :f :read :value [2 7] " +
+			":process 0}",
+			"the completion has [2 7], its invocation (line 1) has [1 nil]"},
+		{"jepsen-edn", "{:type :invoke :f :read :process 0}\n{:type :ok :f :write :value 7 :process 0}",
+			"the completion has another :f, its invocation (line 1) has not"},
 		{"jepsen-edn", "{:type :invoke :f :write :value [1 2 3] :process 0}",
 			`FILE:1: field "value": found a sequence of 3 values; expected a value or [key value]`},
 		{"jepsen-edn", "\n{:type :ok :f :read :value [1] :process 0}",

@@ -73,7 +73,7 @@ func Batches(data []byte, file string, o Options, give func(*history.History) er
 		said.AddNote(history.NoteTimes, t.back, "%s, the first at line %d: real time is told by time (--real-time "+
 			"index takes the order)", goBack(t.back), t.backLine)
 	}
-	q.sayVersions(said.AddNote)
+	q.saySkipped(said.AddNote)
 	return said.Notes, true, nil
 }
 

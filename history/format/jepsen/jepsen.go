@@ -16,6 +16,9 @@
 // so that whoever saw them is an aborted read. Completions alone have no times. :start-timestamp and :commit-timestamp
 // of a completion are database timestamps.
 //
+// An ok completion repeats what its invocation asks for, with what was read in it (nil may stand for what was not known
+// then). One that does something else is an error: whoever believes either accuses readers of what the other wrote.
+//
 // # Real time
 //
 // is told by :time, if every operation has one, they are not all the same, no operation ends before it begins and none
@@ -26,18 +29,23 @@
 // # Models
 //
 // A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
-// transaction, whatever :f says; with an append anywhere the history is one of lists. Otherwise :f says what it is:
+// transaction, whatever :f says; with an append anywhere the history is one of lists. [key [[:r k v] …]] is one of
+// jepsen.independent, whose keys are the texts "key k". A read of nil is one of the absent key, or the empty list.
+// Otherwise :f says what it is:
 //
 //   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value]
 //     (independent). A cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with
 //     the version that a database gave them, [key [version value]], count without it, which a note says. A failed cas
-//     says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either: Knossos's registers take
-//     it for one whose answer is not known.
+//     says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either, as Knossos's registers
+//
+// take     it for one whose answer is not known; a note counts them, and [Options] decides.
 //   - acquire, release: a mutex, a register that is 0, then 1, then 0 again.
 //   - add, and a read that is a collection: a set; each element is a key, and a read is a predicate read of all of
 //     them.
 //   - add with a read that is a number (a counter), transfer (a bank), get/put/append of strings (Porcupine's key-value
 //     logs) do not say what was written: no reads and writes explain them, and they are refused with that reason.
+//
+// Operations with a key beside others without, and transactions beside registers, are an error with both lines.
 //
 // Experimental: this package may still change.
 package jepsen
@@ -107,6 +115,11 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 type Options struct {
 	JSON     bool   // the notation
 	RealTime string // what real time is told by: "time", "index", "none", or else what fits
+	// Nil is what an ok read of nil says: "unknown", nothing; "absent" (or "initial", which the caller tells from it),
+	// that the key is absent, or the list or set is empty. "": unknown of registers and sets, else absent.
+	Nil string
+	// TextNumbers takes a text that is an integer for that integer, keys and values alike.
+	TextNumbers bool
 	// Told, if set, is told by Batches now and then how much of its work it has done; an error ends it.
 	Told func(done, total int64) error
 }
@@ -204,10 +217,24 @@ type reader struct {
 	lists    []saidList       // by key
 	model    model
 
+	did       []did // the micro-operations that were read last, if all are of integers
+	shape     shape // of the operations so far, and the first's line
+	shapeLine uint32
+	keyedTxns bool   // some transactions are [key micro-operations]
+	prefix    []byte // the key of the one that is being read, and a blank
+
 	completion []int32 // of an invocation its completion and the other way round; -1: none
 	byTime     bool
 	indexed    bool // all have an index, and in order
 	versions   int  // values that have a version
+	nils       int  // reads of nil that say nothing, and where the first is
+	nilLine    uint32
+	again      int // elements that stood in a read of a set already, and where the first is
+	againLine  uint32
+	mark       []int32 // by key, the last read of a set that had it
+	reads      int32   // of sets
+	nilMeans   string  // Options.Nil
+	numbers    bool    // Options.TextNumbers
 
 	// Of a file that is read in batches: sink takes each operation in place of events, which begin with operation
 	// number base; made is how many transactions there were in the batches before b.
@@ -224,7 +251,7 @@ type reader struct {
 
 func newReader(data []byte, file string, o Options) *reader {
 	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, size: len(data), realTime: o.RealTime,
-		b: history.NewBuilder(), names: map[string]int64{}, plain: true}
+		nilMeans: o.Nil, numbers: o.TextNumbers, b: history.NewBuilder(), names: map[string]int64{}, plain: true}
 	r.b.File = file
 	return r
 }

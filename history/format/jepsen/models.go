@@ -2,6 +2,7 @@ package jepsen
 
 import (
 	"bytes"
+	"strconv"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -40,6 +41,14 @@ func (r *reader) choose() error {
 			if !lists && i > 1<<8 {
 				r.settled = true
 				break // micro-operations throughout, and no lists
+			}
+			continue
+		} else if _, in, appends, err := r.independent(e.value); err != nil {
+			return err
+		} else if in >= 0 {
+			if r.keyedTxns = true; appends {
+				r.model, r.b.Meta.Lists = listModel, true
+				return nil
 			}
 			continue
 		}
@@ -205,23 +214,31 @@ func (r *reader) readShape(at int) (collection, number, balances bool, err error
 // ops adds the operations of a transaction of the given outcome; false: there is nothing to say of it.
 func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	if r.plain {
-		if done, any := r.simpleRegister(e, status); done {
-			return any, nil
+		if done, any, err := r.simpleRegister(e, status); done || err != nil {
+			return any, err
 		}
 	}
 	if e.value >= 0 {
 		if r.plain && r.plainMicro(e.value) {
-			return r.microOps(e, status)
+			if err := r.shaped(txnShape, e); err != nil {
+				return false, err
+			}
+			return r.microOps(e.value, status)
 		}
-		micro, err := r.begins(e.value)
-		if err == nil && !micro {
-			micro, _, err = r.micro(e.value)
-		}
+		micro, err := r.isMicro(e.value)
 		if err != nil {
 			return false, err
 		}
 		if micro {
-			return r.microOps(e, status)
+			if err := r.shaped(txnShape, e); err != nil {
+				return false, err
+			}
+			return r.microOps(e.value, status)
+		}
+		if r.keyedTxns || e.f == txnFn || e.f == noFn || e.f == otherFn {
+			if done, any, err := r.keyedTxn(e, status); done || err != nil {
+				return any, err
+			}
 		}
 	}
 	value := edn.Token{Kind: edn.Nil, Pos: e.pos}
@@ -253,6 +270,9 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 			if err != nil {
 				return false, err
 			}
+			if t.Kind != edn.Open && r.emptyAt(r.s.Pos()) { // of jepsen.independent
+				return false, nil
+			}
 			return false, r.s.Errorf(t.Pos, "value", "found %v; expected micro-operations, [:r k v], [:w k v] or "+
 				"[:append k v]", t)
 		}
@@ -260,6 +280,22 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	}
 	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, acquire, "+
 		"release and add", r.other)
+}
+
+// number is the integer that a text is taken for.
+func (r *reader) number(t edn.Token) (int64, bool) {
+	if !r.numbers {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(t.Text), 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == string(t.Text)
+}
+
+// unjudged counts a read at a place that says nothing.
+func (r *reader) unjudged(pos int) {
+	if r.nils++; r.nils == 1 {
+		r.nilLine = uint32(r.s.Line(pos))
+	}
 }
 
 // scalar makes a key or value of a token.
@@ -272,6 +308,9 @@ func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
 	case edn.Bool:
 		return history.BoolValue(t.N == 1), nil
 	case edn.Word, edn.Text, edn.Number:
+		if n, is := r.number(t); is {
+			return history.IntValue(n), nil
+		}
 		return r.b.StringValue(t.Text), nil
 	}
 	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
@@ -283,26 +322,46 @@ func (r *reader) key(t edn.Token) (uint32, error) {
 	case edn.Int:
 		return r.b.Key(history.IntValue(t.N)), nil
 	case edn.Word, edn.Text, edn.Number:
+		if n, is := r.number(t); is {
+			return r.b.Key(history.IntValue(n)), nil
+		}
 		return r.b.Key(r.b.StringValue(t.Text)), nil
 	}
 	return 0, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word", t)
 }
 
-// microOps adds [[:r k v] …].
-func (r *reader) microOps(e *event, status history.Status) (bool, error) {
-	any := false
-	r.s.Seek(e.value)
+// emptyAt reports whether an empty sequence, or nil, is at a place.
+func (r *reader) emptyAt(at int) bool {
+	r.s.Seek(at)
+	t, err := r.s.Next()
+	if err == nil && t.Opens() {
+		t, err = r.s.Next()
+		return err == nil && t.Kind == edn.Close
+	}
+	return err == nil && t.Kind == edn.Nil
+}
+
+// microOps adds [[:r k v] …], which is at a place.
+func (r *reader) microOps(at int, status history.Status) (bool, error) {
+	any, odd := false, false
+	defer func() {
+		if odd {
+			r.did = r.did[:0]
+		}
+	}()
+	r.s.Seek(at)
 	if _, err := r.s.Next(); err != nil {
 		return false, err
 	}
 	for {
-		if r.plain && r.plainMicroOps(status) {
+		if r.plain && r.prefix == nil && r.plainMicroOps(status) {
 			any = true
 		}
 		t, err := r.s.Next()
 		if err != nil || t.Kind == edn.Close {
 			return any, err
 		}
+		odd = true
 		if !t.Opens() {
 			return false, r.s.Errorf(t.Pos, "value", "found %v; expected a micro-operation", t)
 		}
@@ -318,7 +377,7 @@ func (r *reader) microOps(e *event, status history.Status) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		k, err := r.key(kt)
+		k, err := r.microKey(kt)
 		if err != nil {
 			return false, err
 		}
@@ -346,7 +405,8 @@ func (r *reader) microOps(e *event, status history.Status) (bool, error) {
 			if err := r.leave(v, nil); err != nil {
 				return false, err
 			}
-		case short:
+		case short || v.Kind == edn.Nil && r.nilMeans == "unknown":
+			r.unjudged(kt.Pos)
 		case r.model == listModel:
 			if err := r.list(k, v); err != nil {
 				return false, err

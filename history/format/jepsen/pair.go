@@ -244,12 +244,25 @@ func (r *reader) txns() error {
 			r.b.Reserve(int(more*float64(r.b.NumTxns())), int(more*float64(r.b.NumOps())))
 		}
 	}
-	r.sayVersions(r.b.Note)
+	r.saySkipped(r.b.Note)
 	return nil
 }
 
-// sayVersions notes the values that had a version.
-func (r *reader) sayVersions(note func(kind string, n int, format string, args ...any)) {
+// saySkipped notes what of the operations is not judged.
+func (r *reader) saySkipped(note func(kind string, n int, format string, args ...any)) {
+	if r.nils > 0 {
+		means := "Knossos takes nil for an answer that is not known"
+		if r.nilMeans != "" {
+			means = "--nil unknown says so"
+		}
+		note(history.NoteNil, r.nils, "%s not judged, the first at line %d: %s (--nil absent or --nil initial judges "+
+			"them)", plural(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
+	}
+	if r.again > 0 {
+		note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: each is judged as if "+
+			"it "+
+			"stood there once", plural(r.again, "element stands", "elements stand"), r.againLine)
+	}
 	if r.versions > 0 {
 		note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
 			"looked at", plural(r.versions, "value comes", "values come"))
@@ -300,7 +313,11 @@ func (r *reader) txn(first, last int32) error {
 		}
 		e = c
 	}
+	r.did = r.did[:0]
 	any, err := r.ops(&e, h.Status)
+	if err == nil && first >= 0 && h.Status == history.Committed {
+		err = r.agrees(&r.events[first], &r.events[last])
+	}
 	if err == nil && !any && first >= 0 && h.Status == history.Committed {
 		any, err = r.unsaid(&e, r.events[first])
 	}
@@ -327,10 +344,10 @@ func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
 	if invoked.value < 0 || invoked.value == e.value {
 		return false, nil
 	}
-	if said, err := r.isMicro(e.value); err != nil || said { // reads that say nothing
+	if _, said, err := r.microAt(e.value); err != nil || said { // reads that say nothing
 		return false, err
 	}
-	asked, err := r.isMicro(invoked.value)
+	_, asked, err := r.microAt(invoked.value)
 	if err != nil {
 		return false, err
 	}
@@ -349,10 +366,11 @@ func (r *reader) onlyWrites(done *event, invoked event) error {
 	if invoked.value < 0 {
 		return nil
 	}
-	if micro, err := r.isMicro(invoked.value); err != nil || !micro {
+	in, micro, err := r.microAt(invoked.value)
+	if err != nil || !micro {
 		return err
 	}
-	r.s.Seek(invoked.value)
+	r.s.Seek(in)
 	if _, err := r.s.Next(); err != nil {
 		return err
 	}
@@ -390,6 +408,15 @@ func (r *reader) isMicro(at int) (bool, error) {
 	}
 	micro, _, err := r.micro(at)
 	return micro, err
+}
+
+// microAt is isMicro that looks behind a key, too, and returns where the sequence is.
+func (r *reader) microAt(at int) (in int, micro bool, err error) {
+	if micro, err := r.isMicro(at); err != nil || micro {
+		return at, micro, err
+	}
+	_, in, _, err = r.independent(at)
+	return in, in >= 0, err
 }
 
 // time returns when an operation was: its time, or where it stands.

@@ -158,6 +158,7 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 				return any
 			}
 			key := r.b.Key(history.IntValue(k))
+			r.did = append(r.did, did{f, k, n})
 			if any = true; f == 'a' {
 				r.b.Append(key, history.IntValue(n))
 			} else {
@@ -168,14 +169,16 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 				return any
 			}
 			r.b.Key(history.IntValue(k)) // keys are numbered as they are met
+			r.did = append(r.did, did{f: 'r', key: k})
 		case r.model == listModel:
-			if !r.plainList(&p, k) {
+			if r.nilMeans == "unknown" && p.Peek() == 'n' || !r.plainList(&p, k) {
 				return any
 			}
 			any = true
+			r.did = append(r.did, did{f: 'r', key: k})
 		default:
 			if p.Peek() == 'n' {
-				if !p.Nil() {
+				if r.nilMeans == "unknown" || !p.Nil() {
 					return any
 				}
 			} else {
@@ -190,6 +193,7 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 			}
 			r.b.Read(r.b.Key(history.IntValue(k)), v)
 			any = true
+			r.did = append(r.did, did{f: 'r', key: k})
 		}
 		r.s.Went(&p)
 	}
@@ -267,16 +271,23 @@ func (r *reader) simple(at int) (v simple, ok bool) {
 }
 
 // simpleRegister adds a read or a write of a register with a simple value; done is false if it is something else.
-func (r *reader) simpleRegister(e *event, status history.Status) (done, any bool) {
+func (r *reader) simpleRegister(e *event, status history.Status) (done, any bool, err error) {
 	if e.f != readFn && e.f != writeFn || r.model != registers || e.key >= 0 || e.value < 0 {
-		return false, false
+		return false, false, nil
 	}
 	v, ok := r.simple(e.value)
-	if !ok {
-		return false, false
+	if !ok || v.null {
+		return false, false, nil
 	}
-	if v.null || e.f == readFn && status != history.Committed {
-		return true, false
+	if e.f == readFn && status != history.Committed {
+		return true, false, nil
+	}
+	s := alone
+	if v.pair {
+		s = withKey
+	}
+	if err := r.shaped(s, e); err != nil {
+		return false, false, err
 	}
 	var key uint32
 	if v.pair {
@@ -289,7 +300,7 @@ func (r *reader) simpleRegister(e *event, status history.Status) (done, any bool
 	} else {
 		r.b.Read(key, history.IntValue(v.n))
 	}
-	return true, true
+	return true, true, nil
 }
 
 // byProcess keeps a number for each process.

@@ -30,7 +30,8 @@ func same(t testing.TB, data []byte) (good bool) {
 	for _, c := range []struct {
 		o     Options
 		lines bool
-	}{{Options{}, false}, {Options{JSON: true}, false}, {Options{}, true}} {
+	}{{Options{}, false}, {Options{JSON: true}, false}, {Options{}, true}, {Options{Nil: "unknown"}, false},
+		{Options{JSON: true, Nil: "absent", TextNumbers: true}, false}} {
 		want, wantErr := slowly(data, c.o, c.lines)
 		var h *history.History
 		var err error
@@ -140,6 +141,9 @@ func made(rnd *rand.Rand) (text []byte) {
 		}
 		return fmt.Sprint(rnd.IntN(4))
 	}
+	type micro struct{ op, key, v string }
+	var asked []micro // of the invocation, which its completion repeats, but seldom
+	var askedF, askedKey, askedValue string
 	for i := range 2 * (1 + rnd.IntN(4)) {
 		kind := [...]string{"invoke", "ok", "fail", "info"}[i%2*(1+max(0, rnd.IntN(8)-5))]
 		ok := i%2 == 1
@@ -160,32 +164,44 @@ func made(rnd *rand.Rand) (text []byte) {
 			}
 			return number()
 		}
+		again := ok && rnd.IntN(8) > 0
 		if shape < 2 {
+			if !again {
+				asked = nil
+				for range rnd.IntN(4) {
+					m := micro{"r", number(), ""}
+					if rnd.IntN(2) == 0 {
+						if m.op, m.v = "w", number(); lists {
+							m.op = "append"
+						}
+					}
+					asked = append(asked, m)
+				}
+			}
 			value = "["
-			for j := range rnd.IntN(4) {
+			for j, m := range asked {
 				if j > 0 {
 					value += comma()
 				}
-				op, v := "r", ""
-				if rnd.IntN(2) == 0 {
-					if op, v = "w", number(); lists {
-						op = "append"
-					}
-				} else {
-					v = said()
+				if m.op == "r" {
+					m.v = said()
 				}
-				value += "[" + word(op) + comma() + number() + comma() + v + "]"
+				value += "[" + word(m.op) + comma() + m.key + comma() + m.v + "]"
 			}
 			value += "]"
 		} else {
-			f, value = "read", number()
-			if rnd.IntN(2) == 0 {
-				f = "write"
-			} else if !ok {
+			if !again {
+				askedF, askedKey, askedValue = "read", number(), number()
+				if rnd.IntN(2) == 0 {
+					askedF = "write"
+				}
+			}
+			f, value = askedF, askedValue
+			if f == "read" && !ok {
 				value = null
 			}
 			if shape == 3 {
-				value = "[" + number() + comma() + value + "]"
+				value = "[" + askedKey + comma() + value + "]"
 			}
 		}
 		if lines {

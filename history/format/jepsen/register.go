@@ -170,8 +170,20 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 		return false, r.wrong(at, expected)
 	}
 	x := r.forms[at].value
-	if e.f != casFn && x.Kind == history.Null {
+	null := e.f != casFn && x.Kind == history.Null
+	if null && (e.f == writeFn || r.nilMeans == "" || r.nilMeans == "unknown") {
+		if e.f == readFn {
+			r.unjudged(e.pos)
+		}
 		return false, nil
+	}
+	if keyed || k >= 0 {
+		err = r.shaped(withKey, e)
+	} else if !null || r.shape == withKey {
+		err = r.shaped(alone, e)
+	}
+	if err != nil {
+		return false, err
 	}
 	var key uint32
 	switch {

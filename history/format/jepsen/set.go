@@ -51,6 +51,15 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 			}
 		}
 	}
+	if e.f != readFn || v.Kind == edn.Open {
+		s := alone
+		if name != nil {
+			s = withKey
+		}
+		if err := r.shaped(s, e); err != nil {
+			return false, err
+		}
+	}
 	key := func(t edn.Token) (uint32, error) {
 		if name == nil {
 			return r.key(t)
@@ -75,11 +84,13 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 		r.b.Write(k, history.IntValue(1))
 		return true, nil
 	}
-	if v.Kind != edn.Open {
+	r.rows = r.rows[:0]
+	if v.Kind != edn.Open && (r.nilMeans == "" || r.nilMeans == "unknown") {
+		r.unjudged(e.pos)
 		return false, r.ends(pair)
 	}
-	r.rows = r.rows[:0]
-	for {
+	r.reads++
+	for v.Kind == edn.Open {
 		t, err := r.s.Next()
 		if err != nil {
 			return false, err
@@ -91,6 +102,16 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 		if err != nil {
 			return false, err
 		}
+		for int(k) >= len(r.mark) {
+			r.mark = append(r.mark, 0)
+		}
+		if r.mark[k] == r.reads {
+			if r.again++; r.again == 1 {
+				r.againLine = e.line
+			}
+			continue
+		}
+		r.mark[k] = r.reads
 		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
 	}
 	if err := r.ends(pair); err != nil {

@@ -1,0 +1,97 @@
+package jepsen
+
+import (
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// shape is how an operation says what it is on.
+type shape uint8
+
+const (
+	noShape  shape = iota
+	alone          // a value: of the one register, or the one set
+	withKey        // [key value], or a value and a field key
+	txnShape       // micro-operations
+	keyedTxn       // [key micro-operations], as jepsen.independent has them
+)
+
+var shapes = [...]string{alone: "a value without a key", withKey: "a value with a key", txnShape: "micro-operations",
+	keyedTxn: "a key with micro-operations"}
+
+// shaped is an error where an operation has another shape than one before it: then one of them does not mean what it
+// would by itself, and what the file has would be told as reads of what nobody wrote.
+func (r *reader) shaped(s shape, e *event) error {
+	switch {
+	case r.shape == s:
+		return nil
+	case r.shape == noShape:
+		r.shape, r.shapeLine = s, e.line
+		return nil
+	}
+	expected := "all operations with a key, [key value], or all without"
+	switch {
+	case r.model == sets && !r.used[addFn]:
+		expected = "what is written to be what is read (write k with read [k [subkeys]] is Jepsen's sequential " +
+			"workload, " +
+			"which is no set)"
+	case r.model == sets:
+		expected = "add v and read #{v …}, or add [key v] and read [key #{v …}]"
+	case s >= txnShape && r.shape >= txnShape:
+		expected = "all transactions with a key, [key [[:r k v] …]], or all without"
+	case s >= txnShape || r.shape >= txnShape:
+		expected = "transactions, or operations on registers"
+	}
+	return r.s.Errorf(e.pos, "value", "found %s, where line %d has %s; expected one form in the file: %s", shapes[s],
+		r.shapeLine, shapes[r.shape], expected)
+}
+
+// independent finds the parts of [key micro-operations]: in is where the micro-operations are, -1: it is none; appends
+// says whether they are of lists.
+func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err error) {
+	back := r.s.Pos()
+	defer r.s.Seek(back)
+	r.s.Seek(at)
+	t, err := r.s.Next()
+	if err != nil || !t.Opens() {
+		return key, -1, false, err
+	}
+	if key, err = r.s.Next(); err != nil || key.Kind == edn.Open || key.Kind == edn.Close || key.Kind == edn.Nil {
+		return key, -1, false, err
+	}
+	key.Text = append([]byte(nil), key.Text...)
+	in = r.s.Pos()
+	micro, appends, err := r.micro(in)
+	if err != nil || !micro {
+		return key, -1, false, err
+	}
+	return key, in, appends, nil
+}
+
+// microKey makes the key of a micro-operation; of an independent transaction's, the text "key key".
+func (r *reader) microKey(t edn.Token) (uint32, error) {
+	if r.prefix == nil {
+		return r.key(t)
+	}
+	switch t.Kind {
+	case edn.Int, edn.Word, edn.Text, edn.Number:
+		r.buf = spelled(append(r.buf[:0], r.prefix...), t)
+		return r.b.Key(r.b.StringValue(r.buf)), nil
+	}
+	return r.key(t) // says what is wrong
+}
+
+// keyedTxn adds a transaction of jepsen.independent; done is false if the value is none.
+func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err error) {
+	key, in, _, err := r.independent(e.value)
+	if err != nil || in < 0 {
+		return false, false, err
+	}
+	if err := r.shaped(keyedTxn, e); err != nil {
+		return true, false, err
+	}
+	r.prefix = append(spelled(r.prefix[:0], key), ' ')
+	any, err = r.microOps(in, status)
+	r.prefix = nil
+	return true, any, err
+}
