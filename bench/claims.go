@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A claim of a paper is data: what it says, its number, and how that number is measured from a figure's points. Whether
-// it holds follows from both by one rule, claimRule, for all papers.
+// A claim of a paper is data, a row of claims.tsv: what it says, its number, and how that number is measured from a
+// figure's points. Whether it holds follows from both by one rule, claimRule, for all papers.
 
 // claimRule is what every page says of its verdicts.
 const claimRule = "A claim holds if the number measured here reaches the paper's, in the direction that the paper " +
@@ -74,9 +74,6 @@ type Saying struct {
 	Find func(r *Report) Found
 	// Why is the reason if the claim does not hold.
 	Why string
-
-	noPurdom bool // of Cobra's, but of nothing that its closure changes (besidePurdom)
-	purdom   bool // of Cobra's by Purdom's closure
 
 	shown showing // recomputes what the reason rests on
 	test  string  // the name of the test that does

@@ -51,7 +51,7 @@ func TestClaims(t *testing.T) {
 			}
 			if c.Tested == refuted {
 				t.Errorf("%s: %q %s, and its reason has stopped holding: %s. Give it another, or take the rows from "+
-					"behind it (reasons.go), which makes it a conjecture", file, c.Says, c.Holds, c.Why)
+					"behind it (claims.tsv), which makes it a conjecture", file, c.Says, c.Holds, c.Why)
 			}
 			if c.Holds == Holds && (c.Why != "" || !c.Measured) {
 				t.Errorf("%s: %+v", file, c)
@@ -74,12 +74,9 @@ func TestSayings(t *testing.T) {
 			}
 		}
 	}
-	for _, of := range []map[string][]Saying{vboxSays(), leopardSays(), chronosSays(), aionSays(), mtcSays(),
-		bcSays()} {
-		for id := range of {
-			if !ids[id] {
-				t.Errorf("claims about %s, which is no figure", id)
-			}
+	for id := range claimsTable() {
+		if !ids[id] {
+			t.Errorf("claims about %s, which is no figure", id)
 		}
 	}
 }

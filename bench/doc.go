@@ -14,6 +14,7 @@
 //   - reproduce.go: the papers' figures: registry, histories, runs; figure.go: a figure's results; plot.go: its charts
 //   - vbox.go, vbox_table1.go: the evaluation of Vbox
 //   - leopard.go: the evaluation of Leopard; chronos.go, aion_figures.go: of Chronos and its online form Aion
+//   - claims.tsv: what the papers claim, as rows; claims_table.go reads them, claims.go judges, finders*.go measure
 //   - results.go: raw results with the machine they were measured on
 //   - peak.go: peak memory of a process
 //

@@ -322,3 +322,17 @@ func afterLoading(then, first func([]float64) float64) func(*Report) Found {
 			number(then(after)), number(first(during)), number(end.Value)), ""}
 	}
 }
+
+// wasChecked says whether a workload's history was checked.
+func wasChecked(r *Report, workload string) (yes, ok bool) {
+	return r.Find("time", workload, "checking") != nil, true
+}
+
+// but keeps all groups but one, ofGroup the points of one.
+func but(group string) func(string) bool { return func(g string) bool { return g != group } }
+
+func ofGroup(group string) func(*Point) bool { return func(p *Point) bool { return p.Group == group } }
+
+// greatest and smallest are of what is held over a run.
+func greatest(x []float64) float64 { return slices.Max(x) }
+func smallest(x []float64) float64 { return slices.Min(x) }

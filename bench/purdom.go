@@ -27,28 +27,6 @@ func rival(series string) Run {
 const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which has a GPU for it; in the series with " +
 	"\"Purdom\" it is Purdom's (cobra:purdom), which is faster without a GPU."
 
-// besidePurdom puts behind each claim that is about Cobra the same one of Cobra by Purdom's closure.
-func besidePurdom(says []Saying) []Saying {
-	var out []Saying
-	for _, s := range says {
-		out = append(out, s)
-		if !strings.Contains(s.Says, "Cobra") || s.noPurdom {
-			continue
-		}
-		find := s.Find
-		s.Says += " (by Purdom's closure)"
-		s.purdom = true
-		s.Find = func(r *Report) Found { return find(r.underPurdom()) }
-		if s.Why == "" {
-			s.Why = "Cobra by Purdom's closure takes a part of what it takes by Warshall's, with which the paper's " +
-				"is compared"
-			s.shown = shown("that by Warshall's takes", warshallTakes, MoreThan, 1, "times as long")
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // warshallTakes is by how much Cobra's time grows by Warshall's closure, at the least.
 func warshallTakes(r *Report) Found {
 	best, n := Found{}, 0
@@ -69,8 +47,18 @@ func warshallTakes(r *Report) Found {
 	return best
 }
 
-// underPurdom is the report with Cobra's series by Purdom's closure in the place of those by Warshall's.
-func (r *Report) underPurdom() *Report {
+// underPurdom measures a claim about Cobra by its series by Purdom's closure.
+func underPurdom(find func(*Report) Found) func(*Report) Found {
+	return func(r *Report) Found { return find(r.byPurdoms()) }
+}
+
+// shownUnderPurdom is that of a reason.
+func shownUnderPurdom(of showing) showing {
+	return func(r *Report) (string, bool) { return of(r.byPurdoms()) }
+}
+
+// byPurdoms is the report with Cobra's series by Purdom's closure in the place of those by Warshall's.
+func (r *Report) byPurdoms() *Report {
 	replaced := map[string]bool{}
 	for _, p := range r.Points {
 		if strings.Contains(p.Series, byPurdom) {

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -67,47 +66,6 @@ func allShown(of ...showing) showing {
 	}
 }
 
-// reasons are what is behind the reasons of a figure's claims: of those that say something.
-type reasons struct {
-	figure, says string
-	shown        showing
-	test         string
-}
-
-// bearOut gives a figure's claims what is behind their reasons.
-func bearOut(figure string, says []Saying) {
-	for _, x := range allReasons() {
-		for i := range says {
-			if x.figure == figure && strings.Contains(says[i].Says, x.says) {
-				says[i].shown, says[i].test = x.shown, x.test
-				if says[i].purdom && x.shown != nil {
-					says[i].shown = func(r *Report) (string, bool) { return x.shown(r.underPurdom()) }
-				}
-			}
-		}
-	}
-}
-
-// allReasons lists them; one behind another of the same claim takes its place.
-func allReasons() []reasons {
-	return slices.Concat(vboxReasons(), leopardReasons(), chronosReasons(), mtcReasons(), bcReasons())
-}
-
-func bcReasons() []reasons {
-	return []reasons{
-		{figure: "bc/fig1", says: "grows exponentially",
-			shown: allShown(
-				shown("its start dependencies grow", growing("start", "", "adya-si-full"), AtLeast, 4,
-					"times as much as the size"),
-				shown("its time", growing("time", "", "adya-si-full"), AtLeast, 4, "times as much"))},
-		{figure: "bc/fig2", says: "160 ms against 1.31 s",
-			shown: allShown(
-				shown("the factor's greatest is", factors("solving", anyGroup, "bc", "adya-si"), AtMost, 5,
-					"times its least"),
-				shown("open throughout", timesLast("long", "bc", "adya-si"), AtLeast, 1000, "times as fast"))},
-	}
-}
-
 // factors is the ratio of the greatest to the least factor over the groups of a metric.
 func factors(metric string, keep func(string) bool, fast, slow string) func(*Report) Found {
 	return func(r *Report) Found {
@@ -118,49 +76,6 @@ func factors(metric string, keep func(string) bool, fast, slow string) func(*Rep
 		}
 		return Found{Value: high.Value / low.Value, At: fmt.Sprintf("(from %s to %s)", number(low.Value),
 			number(high.Value))}
-	}
-}
-
-func vboxReasons() []reasons {
-	cobraMost := func(class string) showing {
-		return shown("synthesized anomalies that cobra finds in "+class, foundAll(class, "cobra"), AtLeast, 1, all)
-	}
-	return []reasons{
-		{figure: "vbox/table1", says: "Leopard detects the fewest", shown: allShown(cobraMost("WAT"),
-			shown("that leopard finds in RAT", foundAll("RAT", "leopard"), MoreThan, 3.0/13, all))},
-		{figure: "vbox/fig6", says: "less memory than Cobra",
-			shown: shown("vbox, at the least", valueOver("memory", ofSeries("vbox"), least), AtLeast, 30, "MB")},
-		{figure: "vbox/fig6", says: "Leopard's time is low", shown: shown("the mechanisms alone take",
-			ratioAt("time", "BlindW-WR", "leopard", aloneLeopard), AtLeast, 0.5, "of it")},
-		{figure: "vbox/fig6", says: "Leopard's memory is low", shown: shown("at the most",
-			moreBy("memory", "vbox", "leopard"), AtLeast, 4, "MB more")},
-		{figure: "vbox/fig6", says: "BE times out", test: "TestBEWithoutChoices"},
-		{figure: "vbox/fig7", says: "up to 30,000", shown: shown("theirs",
-			timesAt("time", "10000", "vbox", aloneLeopard), AtLeast, 1, "times Vbox's")},
-		{figure: "vbox/fig7", says: "takes 44 MB", shown: shown("its memory grows",
-			growing("memory", "", "vbox"), AtMost, 0.5, "times as much as the size")},
-		{figure: "vbox/fig7", says: "by its mechanisms alone", shown: shown("their time",
-			growing("time", "", aloneLeopard), AtMost, 1.5, "times the growth of the size")},
-		{figure: "vbox/memory", says: "in use after a stage", shown: shown("constraints and known graph, at the least",
-			overClosure, AtLeast, 1, "times the closure")},
-		{figure: "vbox/fig8a", says: "Warshall times out", test: "TestWarshallByWords"},
-		{figure: "vbox/fig8a", says: "Purdom+ is the fastest", shown: shown("Purdom+'s own time, at the most",
-			valueOver("closure", ofSeries("purdom+"), most), AtMost, 50, "ms")},
-		{figure: "vbox/fig8a", says: "Purdom+ is 3 to 17", shown: shown("Purdom+'s own time there, at the most",
-			valueOver("closure", ofSeries("purdom+"), most), AtMost, 50, "ms")},
-		{figure: "vbox/fig8a", says: "the paper's Algorithm 1", shown: shown("its time, ours being 1",
-			timesMost("closure", "purdom+", "algorithm-1"), MoreThan, 1.5, "times")},
-		{figure: "vbox/table2", says: "by a factor of 4,920", test: "TestLeftBySessions"},
-		{figure: "vbox/table2", says: "fewer than Cobra by", test: "TestLeftBySessions"},
-		{figure: "vbox/fig9", says: "faster than MiniSat", shown: func(r *Report) (string, bool) {
-			for _, s := range r.Series("time") {
-				f, _, ok := r.between("time", s, "cdcl-closure, vbox", "gini-eager")
-				if ok && strings.HasPrefix(s, "unpruned") {
-					return s + ": " + number(f) + " times", f >= 1000
-				}
-			}
-			return "", false
-		}},
 	}
 }
 
@@ -219,40 +134,6 @@ func moreBy(metric, base, series string) func(*Report) Found {
 	}
 }
 
-func leopardReasons() []reasons {
-	byTxns := func(g string) bool { _, ok := behind(g, " transactions"); return ok }
-	rounds := shown("rounds take less than all at once", extreme([]string{"time"}, byTxns, "cobra", "cobra without GC",
-		1), AtLeast, 1, "times as fast")
-	return []reasons{
-		{figure: "leopard/fig3", says: "are not, in memory", shown: shown("by threads",
-			steady("overlap", endsWith(" threads"), "in-memory store"), AtMost, 2, spread)},
-		{figure: "leopard/fig9", says: "memory than without its", shown: shown("most traces without batches",
-			steady("buffered", anyGroup, "without batches, BlindW-RW+"), AtMost, 1.1,
-			spread)},
-		{figure: "leopard/fig9", says: "similar maximal memory", shown: shown("most traces without batches",
-			steady("buffered", anyGroup, "without batches, BlindW-RW+"), AtMost, 1.1,
-			spread)},
-		{figure: "leopard/fig9", says: "the most traces", shown: shown("TPC-C's traces",
-			extreme([]string{"buffered"}, anyGroup, "one heap, BlindW-RW+", "one heap, TPC-C", 1), AtLeast, 0.9,
-			"times as many")},
-		{figure: "leopard/fig9", says: "longest dispatching", shown: shown("TPC-C's traces",
-			extreme([]string{"buffered"}, anyGroup, "one heap, BlindW-RW+", "one heap, TPC-C", 1), AtLeast, 0.9,
-			"times as many")},
-		{figure: "leopard/fig10", says: "falls as threads", shown: shown("dependencies, by threads",
-			steady("edges", func(g string) bool { return strings.HasSuffix(g, " threads") }, "deduced"), AtMost, 1.1,
-			spread)},
-		{figure: "leopard/fig12", says: "some of TPC-C", test: "TestValuesDiffer"},
-		{figure: "leopard/fig13", says: "time grows linearly", shown: shown("replay's",
-			growingBy("time", " transactions", "replay"), MoreThan, 1, "times the growth of the size")},
-		{figure: "leopard/fig13", says: "114 times", shown: rounds},
-		{figure: "leopard/fig13", says: "271 times", shown: rounds},
-		{figure: "leopard/fig13", says: "takes longer than without", shown: rounds},
-		{figure: "leopard/fig13", says: "memory is stable", shown: shown(
-			"replay's, which has no mechanisms, by as much", steady("memory", anyGroup, "replay"), AtLeast, 1.05,
-			"times")},
-	}
-}
-
 func anyPoint(*Point) bool { return true }
 
 // ratioFirstLast is a series' value at the first group over that at the last.
@@ -302,58 +183,6 @@ func stillHeld(r *Report) (string, bool) {
 	}
 	return fmt.Sprintf("after a collection %s MB are in use when it is loaded, %s MB when it is checked",
 		number(a.Value), number(b.Value)), b.Value >= 0.9*a.Value
-}
-
-func mtcReasons() []reasons {
-	below := func(metric, series string, ms float64) showing {
-		return shown("at the most", func(r *Report) Found {
-			return valueOver(metric, ofSeries(series), most)(r)
-		}, AtMost, ms, "ms")
-	}
-	elleShort := shown("its longest", valueOver("time", ofSeries("wr, elle-register", "append, elle"), most), AtMost,
-		10, "ms")
-	square := shown("PolySI's time grows", growing("txns", "", "polysi"), AtLeast, 2, "times as much as the size")
-	return []reasons{
-		{figure: "mtc/fig7", says: "whatever the skew", shown: below("objects", "mtc", 20)},
-		{figure: "mtc/fig7", says: "MTC-SER is stable whatever the sessions", shown: below("sessions", "mtc", 20)},
-		{figure: "mtc/fig7", says: "exponentially with fewer objects", test: "TestCobraOnMiniTransactions"},
-		{figure: "mtc/fig8", says: "gains significantly more", test: "TestCobraOnMiniTransactions"},
-		{figure: "mtc/fig8", says: "1600 times", shown: square},
-		{figure: "mtc/fig8", says: "93 times", shown: square},
-		{figure: "mtc/fig9", says: "stable as the sessions", shown: below("concurrency", "lwt", 20)},
-		{figure: "mtc/fig10", says: "three orders of magnitude", shown: shown("by the transactions the factor rises",
-			risingFactor("time", "MT, mtc"+inPostgres, "GT, cobra"+inPostgres), AtLeast, 2, "times")},
-		{figure: "mtc/fig10", says: "the more transactions", shown: shown("of many each takes",
-			eachTakes("GT, cobra"+inPostgres), AtMost, 1.1, "times as long as of few")},
-		{figure: "mtc/fig17", says: "the more transactions", shown: shown("of many each takes",
-			eachTakes("GT, polysi"+inPostgres), AtMost, 1.1, "times as long as of few")},
-		{figure: "mtc/fig10", says: "14 times less memory", shown: shown("MTC's at the least",
-			valueOver("memory", ofSeries("MT, mtc"+inPostgres), least), AtLeast, 25, "MB")},
-		{figure: "mtc/fig11", says: "nearly half", shown: shown("with ten",
-			gtMost("sessions", "10", inPostgres), AtLeast, 40, "%")},
-		{figure: "mtc/fig11", says: "over 60 %", shown: allShown(
-			shown("on a thousand objects, with ten sessions", gtMost("sessions", "10", inPostgres), AtMost, 50, "%"),
-			shown("with twenty", gtMost("sessions", "20", inPostgres), AtLeast, 50, "%"))},
-		{figure: "mtc/fig13", says: "Elle with registers", shown: shorterOnes},
-		{figure: "mtc/fig13", says: "Elle's best with lists", shown: shown("lists of two operations that find one",
-			valueAt("found", "PostgreSQL repeatable-read, SER, 2", "append, elle"), AtLeast, 60, "%")},
-		{figure: "mtc/fig14", says: "in generation", shown: shown("with two operations Elle is faster",
-			shareOf("generation", "cases", func(r *Report, g string) (yes, ok bool) {
-				db, two := strings.CutSuffix(g, ", 2")
-				m, e := r.Find("generation", db+", 4", "mini, mtc"), r.Find("generation", g, "append, elle")
-				return m != nil && e != nil && e.Value < m.Value, two && m != nil && e != nil
-			}), AtLeast, 0.6, all)},
-		{figure: "mtc/fig14", says: "in verification", shown: elleShort},
-		{figure: "mtc/fig14", says: "15 times as fast", shown: elleShort},
-		{figure: "mtc/table2", says: "kinds found in databases", shown: func(r *Report) (string, bool) {
-			for _, p := range r.Points {
-				if p.Metric == "position" && !p.Decided() && strings.Contains(p.Group, "standby") {
-					return p.Reason, strings.HasPrefix(p.Reason, "not found in ")
-				}
-			}
-			return "", false
-		}},
-	}
 }
 
 // risingFactor is by how much more a factor is at the last than at the first of the groups that are numbers of

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -58,14 +57,9 @@ type Metric struct{ Key, Label, Unit string }
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
 	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures())
-	says := map[string][]Saying{}
-	for _, of := range []map[string][]Saying{vboxSays(), leopardSays(), chronosSays(), aionSays(), mtcSays(),
-		bcSays()} {
-		maps.Copy(says, of)
-	}
+	says := claimsTable()
 	for i := range out {
 		out[i].Says = says[out[i].ID]
-		bearOut(out[i].ID, out[i].Says)
 	}
 	return out
 }

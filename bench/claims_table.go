@@ -1,0 +1,205 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// claims.tsv has the papers' claims, a row each: the figure, the claim in words, its sense, its number (~: roughly) and
+// unit; how the number is measured, as a call of a finder; why the claim does not hold, if it does not; and what is
+// behind that reason: a call that recomputes it from the rows, or a test's name.
+//
+//go:embed claims.tsv
+var claimsTSV string
+
+var claimsRead struct {
+	once  sync.Once
+	table map[string][]Saying
+}
+
+// claimsTable is each figure's claims. The table is part of the program, so that a mistake in it is one of ours.
+func claimsTable() map[string][]Saying {
+	claimsRead.once.Do(func() { claimsRead.table = readClaims() })
+	return claimsRead.table
+}
+
+func readClaims() map[string][]Saying {
+	out := map[string][]Saying{}
+	w := finders()
+	for i, line := range strings.Split(strings.TrimSuffix(claimsTSV, "\n"), "\n") {
+		if i == 0 {
+			continue // the columns' names
+		}
+		figure, s, err := w.claim(line)
+		if err != nil {
+			panic(fmt.Sprintf("claims.tsv:%d: %v", i+1, err))
+		}
+		out[figure] = append(out[figure], s)
+	}
+	return out
+}
+
+// words are those of the expressions in claims.tsv, which are Go's: numbers, texts, and calls of finders, which may be
+// nested.
+type words map[string]any
+
+// claim reads a row.
+func (w words) claim(line string) (figure string, s Saying, err error) {
+	c := strings.Split(line, "\t")
+	if len(c) != 8 {
+		return "", s, fmt.Errorf("%d columns; expected 8", len(c))
+	}
+	s = Saying{Says: c[1], Sense: Sense(c[2]), Unit: c[4], Why: c[6]}
+	n, roughly := strings.CutPrefix(c[3], "~")
+	s.Roughly = roughly
+	if err = w.evaluate(n, &s.Number); err == nil {
+		err = w.evaluate(c[5], &s.Find)
+	}
+	switch {
+	case strings.HasPrefix(c[7], "Test"):
+		s.test = c[7]
+	case c[7] != "" && err == nil:
+		err = w.evaluate(c[7], &s.shown)
+	}
+	return c[0], s, err
+}
+
+// evaluate sets a variable to an expression's value.
+func (w words) evaluate(text string, to any) error {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		return err
+	}
+	dst := reflect.ValueOf(to).Elem()
+	v, err := w.valueOf(e, dst.Type())
+	if err == nil {
+		dst.Set(v)
+	}
+	return err
+}
+
+// valueOf is an expression's value as a type.
+func (w words) valueOf(e ast.Expr, as reflect.Type) (v reflect.Value, err error) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			s, err := strconv.Unquote(e.Value)
+			if err != nil {
+				return v, err
+			}
+			v = reflect.ValueOf(s)
+		} else {
+			n, err := strconv.ParseFloat(e.Value, 64)
+			if err != nil {
+				return v, err
+			}
+			v = reflect.ValueOf(n)
+		}
+	case *ast.UnaryExpr: // a negative number
+		if v, err = w.valueOf(e.X, as); err == nil {
+			v = reflect.ValueOf(-v.Float())
+		}
+	case *ast.BinaryExpr: // a fraction
+		x, err := w.valueOf(e.X, as)
+		if err != nil {
+			return v, err
+		}
+		y, err := w.valueOf(e.Y, as)
+		if err != nil {
+			return v, err
+		}
+		v = reflect.ValueOf(x.Float() / y.Float())
+	case *ast.Ident:
+		word, ok := w[e.Name]
+		if !ok {
+			return v, fmt.Errorf("%s is no finder", e.Name)
+		}
+		v = reflect.ValueOf(word)
+	case *ast.CallExpr:
+		v, err = w.called(e)
+	default:
+		err = fmt.Errorf("%T is nothing that is known here", e)
+	}
+	if err != nil {
+		return v, err
+	}
+	if !v.CanConvert(as) || (v.Kind() == reflect.String) != (as.Kind() == reflect.String) {
+		return v, fmt.Errorf("%v where %v is expected", v.Type(), as)
+	}
+	return v.Convert(as), nil
+}
+
+// called is the value of a finder's call.
+func (w words) called(e *ast.CallExpr) (v reflect.Value, err error) {
+	name, ok := e.Fun.(*ast.Ident)
+	if !ok || w[name.Name] == nil {
+		return v, fmt.Errorf("%v is no finder", e.Fun)
+	}
+	f := reflect.ValueOf(w[name.Name])
+	t := f.Type()
+	fixed := t.NumIn()
+	if t.IsVariadic() {
+		fixed--
+	}
+	if len(e.Args) < fixed || len(e.Args) > fixed && !t.IsVariadic() {
+		return v, fmt.Errorf("%s has %d arguments; expected %d", name.Name, len(e.Args), fixed)
+	}
+	var in []reflect.Value
+	for i, a := range e.Args {
+		as := t.In(min(i, t.NumIn()-1))
+		if i >= fixed {
+			as = as.Elem()
+		}
+		x, err := w.valueOf(a, as)
+		if err != nil {
+			return v, fmt.Errorf("%s: %w", name.Name, err)
+		}
+		in = append(in, x)
+	}
+	return f.Call(in)[0], nil
+}
+
+// finders are what claims are measured with, by the names that claims.tsv has for them.
+func finders() words {
+	return words{
+		"AtLeast": AtLeast, "AtMost": AtMost, "MoreThan": MoreThan, "LessThan": LessThan, "EqualTo": EqualTo,
+		"all": all, "spread": spread, "true": true, "false": false, "list": func(of ...string) []string { return of },
+		"aCollection": aCollection, "abortsMore": abortsMore, "above": above, "afterLoading": afterLoading,
+		"allShown": allShown, "among": among, "anyGroup": anyGroup, "anyPoint": anyPoint, "atSize": atSize,
+		"between": between, "bugsFound": bugsFound, "building": building, "but": but, "byWorkload": byWorkload,
+		"clausesOf": clausesOf, "cobraAsBE": cobraAsBE, "collectedLonger": collectedLonger,
+		"collectedMost": collectedMost, "collecting": collecting, "difference": difference, "eachTakes": eachTakes,
+		"elleOfTwoFaster": elleOfTwoFaster, "endsWith": endsWith, "extreme": extreme, "factors": factors,
+		"falling": falling, "falls": falls, "fallsOver": fallsOver, "fewFlips": fewFlips, "fewer": fewer,
+		"first": first, "foundAll": foundAll, "foundBy": foundBy, "gains": gains, "gainsBy": gainsBy,
+		"greatest": greatest, "growing": growing, "growingBy": growingBy, "growingCollected": growingCollected,
+		"growsMore": growsMore, "gtMost": gtMost, "gtRises": gtRises, "highest": highest, "in": in,
+		"inGroups": inGroups, "isLongFork": isLongFork, "keptShare": keptShare, "lastFactor": lastFactor,
+		"lastGrowth": lastGrowth, "lastOf": lastOf, "lastOfFirst": lastOfFirst, "lateAbove": lateAbove, "least": least,
+		"leastBySeries": leastBySeries, "leastKnown": leastKnown, "leastSteady": leastSteady,
+		"leopardFewest": leopardFewest, "longestStage": longestStage, "majorFactors": majorFactors,
+		"manyViolations": manyViolations, "meanOf": meanOf, "meanOver": meanOver, "misses": misses, "moreBy": moreBy,
+		"moreTrials": moreTrials, "most": most, "mostMemory": mostMemory, "mostOfWorkloads": mostOfWorkloads,
+		"notInGroups": notInGroups, "notLongFork": notLongFork, "ofGroup": ofGroup, "ofSeries": ofSeries,
+		"outgrows": outgrows, "outpaces": outpaces, "overClosure": overClosure, "overCobra": overCobra,
+		"perCollection": perCollection, "ratioAt": ratioAt, "ratioFirstLast": ratioFirstLast,
+		"ratioGroups": ratioGroups, "rises": rises, "risesOver": risesOver, "rising": rising,
+		"risingFactor": risingFactor, "risingUntilLoaded": risingUntilLoaded, "sameHistory": sameHistory,
+		"shareOf": shareOf, "shareOfStages": shareOfStages, "shorterOnes": shorterOnes, "shortest": shortest,
+		"shown": shown, "shownUnderPurdom": shownUnderPurdom, "sizeMatters": sizeMatters, "slower": slower,
+		"smallest": smallest, "sqliteLosesMost": sqliteLosesMost, "squared": squared, "stageShare": stageShare,
+		"standbyNotFound": standbyNotFound, "startsWith": startsWith, "steady": steady, "steepening": steepening,
+		"steps": steps, "stillHeld": stillHeld, "sum": sum, "throughput": throughput, "timesAt": timesAt,
+		"timesLast": timesLast, "timesLeast": timesLeast, "timesMost": timesMost, "trialsFaster": trialsFaster,
+		"trialsOfBest": trialsOfBest, "trialsPostgres": trialsPostgres, "underPurdom": underPurdom,
+		"unprunedFactor": unprunedFactor, "upTo": upTo, "valueAt": valueAt, "valueOver": valueOver, "varies": varies,
+		"warshallTakes": warshallTakes, "wasChecked": wasChecked, "wholeRun": wholeRun, "without": without,
+	}
+}
