@@ -2,6 +2,7 @@ package certify
 
 import (
 	"iter"
+	"slices"
 
 	"isovet/history"
 )
@@ -28,6 +29,17 @@ func rowOf(h *history.History, op, k uint32) uint32 {
 		}
 	}
 	return history.None
+}
+
+// rowVersions returns the known versions, each once, in which a predicate operation matched a row.
+func rowVersions(h *history.History, op, k uint32) (out []uint32) {
+	i := h.Ops.Ver[op]
+	for _, v := range h.Preds.Old[h.Preds.Off[i]:h.Preds.Off[i+1]] {
+		if v != history.None && h.VerKey[v] == k && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // wrote calls f with each version that an operation writes.

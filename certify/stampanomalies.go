@@ -189,7 +189,7 @@ func (s *stamps) check(a *evidence.Anomaly) error {
 	case level.NoConflict:
 		return s.checkConflict(a, t)
 	case level.Int, level.Ext:
-		why, err := s.wrong(a.Kind, t, a.Ops[0], a.Key)
+		why, err := s.wrong(a.Kind, t, a.Ops[0], a.Key, a.Why)
 		if err == nil && why != a.Why {
 			err = fmt.Errorf("the read is wrong in another way: %q, not %q", why, a.Why)
 		}

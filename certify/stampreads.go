@@ -9,8 +9,9 @@ import (
 	"isovet/predicates"
 )
 
-// wrong proves that t's read op violates the axiom, and says why an external one does.
-func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32) (why string, err error) {
+// wrong proves that t's read op violates the axiom, and says why an external one does; of a row in two versions that
+// are both wrong, what is asked for, if that is so of one.
+func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why string, err error) {
 	h := s.h
 	v := h.Ops.Ver[op]
 	lo, _ := h.TxnOps(t)
@@ -42,7 +43,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32) (why string, err err
 		want, mine = ver, true
 	}
 	truth := s.truths.Of(v, k, want)
-	any := false
+	any, bad := false, false
 	for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
 		if rowKey(h, r) != k {
 			continue
@@ -50,6 +51,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32) (why string, err err
 		any = true
 		old := h.Preds.Old[r]
 		switch {
+		case bad && why == asked:
 		case old != history.None && old != want:
 			why = s.why(t, old)
 		case truth == predicates.False:
@@ -57,9 +59,12 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32) (why string, err err
 		default:
 			continue
 		}
+		bad = true
 		if mine {
 			why = ""
 		}
+	}
+	if bad {
 		return why, fails(mine)
 	}
 	if any {

@@ -63,6 +63,9 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		switch {
 		case len(v.Anomalies) > 0:
 			return listsRefuted(v, o.Level), "", nil
+		case len(v.Open) > 0:
+			return nil, fmt.Sprintf("registers beside lists need known outcomes: whether transaction %d committed is "+
+				"open", h.Txns.ID[v.Open[0]]), nil
 		case v.Ambiguous != "":
 			return nil, "list elements must be appended once: " + v.Ambiguous, nil
 		}

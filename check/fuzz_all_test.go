@@ -416,6 +416,8 @@ func TestFuzzAll(t *testing.T) {
 				return histtest.Random(seed, histtest.Shape{Txns: 4, Keys: 1})
 			case 5:
 				return histtest.Random(seed, histtest.Shape{Txns: 7, Keys: 3, Kinds: []histtest.Kind{histtest.Lists}})
+			case 7, 8:
+				return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Mixed}})
 			case 6:
 				return histtest.Random(seed, histtest.Shape{Txns: 6, Keys: 1, Ops: 2,
 					Kinds: []histtest.Kind{histtest.Single, histtest.Predicates}})

@@ -99,7 +99,13 @@ func answer(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 			return checkLists(ctx, c, h, o)
 		}
 	}
-	r, err := decide(ctx, h, o)
+	var r *evidence.Result
+	var err error
+	if open := openOutcomes(in, h); open != nil {
+		r, err = byOutcomes(ctx, in, h, o, open, decide)
+	} else {
+		r, err = decide(ctx, h, o)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,11 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if h.HasPredicates() && o.Level != level.ReadCommitted {
 		return c.predicates(x)
 	}
+	if t, some := twoVersions(x.v); some {
+		x.unknown("a condition in transaction %d finds a row in two versions, which several may have written: "+
+			"evidence does not tell the two apart", h.Txns.ID[t])
+		return x.r, nil
+	}
 	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices})
 	for _, more := range []struct {
 		patience time.Duration // of the stronger level
@@ -54,6 +59,23 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	}
 	x.weak(a, a.Anomaly)
 	return x.r, nil
+}
+
+// twoVersions finds a transaction with a predicate operation that shows a row in two versions, one of which several
+// writes could have installed.
+func twoVersions(v *prepass.View) (t uint32, some bool) {
+	if v.POff == nil {
+		return 0, false
+	}
+	for _, r := range v.Amb {
+		t := v.Reader(r)
+		for s := v.ROff[t]; s < v.ROff[t+1]; s++ {
+			if s != r && v.RKey[s] == v.RKey[r] && v.SameOp(r, s) {
+				return t, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more:

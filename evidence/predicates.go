@@ -215,6 +215,10 @@ func (d *describer) predicateReads(a *Anomaly) {
 	case level.NotMyLastWrite:
 		fmt.Fprintf(d, "%s last wrote %s = %s, and then %s, its own earlier write.", t, key, wrote(a.Ops[1]), saw(op))
 	case level.NonRepeatableRead:
+		if a.Ops[1] == op {
+			fmt.Fprintf(d, "In %s %s, and the same row in another version.", t, saw(op))
+			return
+		}
 		fmt.Fprintf(d, "In %s %s, and then %s, with no write of its own between.", t, saw(op), saw(a.Ops[1]))
 	default:
 		fmt.Fprintf(d, "%s about %s in %s: %s.", a.Kind.Name(), key, t, saw(op))

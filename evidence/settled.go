@@ -74,6 +74,8 @@ func (a *Anomaly) Title(h *history.History) string {
 	switch words := a.Kind.Words(); {
 	case a.Later(h):
 		return string(a.Kind) + " (read from the future: its writer began after the reader had ended)"
+	case a.Kind == level.NonRepeatableRead && h != nil && a.predicate(h) && a.Ops[0] == a.Ops[1]:
+		return string(a.Kind) + " (a condition evaluated once finds a row in two versions)"
 	case a.Kind == level.NonRepeatableRead && h != nil && a.predicate(h):
 		return string(a.Kind) + " (phantom: a condition evaluated twice, with two results)"
 	case words != "":

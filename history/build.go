@@ -73,6 +73,11 @@ func (b *Builder) Build() (*History, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.rowAgain {
+		if err := b.checkRows(h); err != nil {
+			return nil, err
+		}
+	}
 	h.initialVersions(model)
 	b.Texts.settle()
 	return h, nil

@@ -49,6 +49,8 @@ type Builder struct {
 	lastList []lastList // by key
 	preds    Preds
 	lastRows []rowRefs // by key
+	predOps  uint32    // predicate operations added
+	rowAgain bool      // one of them names a row a second time
 	fetched  uint32    // see Expect
 	// How many of the first predicates there were, and how many of these had a text of their own.
 	predsSeen, predsNew int

@@ -56,6 +56,7 @@ func (d *Draft) Undo(m DraftMark) {
 	b.lists.Off = b.lists.Off[:min(len(b.lists.Off), m.lists+1)]
 	b.preds.Pred, b.preds.Old, b.preds.New = b.preds.Pred[:m.preds], b.preds.Old[:m.rows], b.preds.New[:m.rows]
 	b.preds.Off = b.preds.Off[:min(len(b.preds.Off), m.preds+1)]
+	b.rowAgain = false
 	// What was last seen of a key may have been taken out.
 	clear(b.lastList)
 	clear(b.lastRows)
@@ -93,7 +94,23 @@ func (d *Draft) End(head TxnHead) error {
 	if err := d.check(&head); err != nil {
 		return err
 	}
-	return d.settle()
+	if err := d.settle(); err != nil || !b.rowAgain {
+		return err
+	}
+	b.rowAgain = false
+	return d.checkRows()
+}
+
+// checkRows is Builder.checkRows for the last transaction.
+func (d *Draft) checkRows() error {
+	h := d.History()
+	lo, hi := h.TxnOps(uint32(h.NumTxns() - 1))
+	for op := lo; op < hi; op++ {
+		if msg := h.RowRepeated(op); msg != "" {
+			return &InputError{Off: -1, Field: "ops", Msg: msg}
+		}
+	}
+	return nil
 }
 
 func (d *Draft) check(h *TxnHead) error {

@@ -38,6 +38,7 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 	}
 	b.preds.Old = mergePlaces(b.preds.Old, other.preds.Old, b.extra)
 	b.preds.New = mergePlaces(b.preds.New, other.preds.New, b.extra)
+	b.rowAgain = b.rowAgain || other.rowAgain
 	b.extra += other.extra
 	for _, n := range other.notes {
 		b.notes = addNote(b.notes, n)

@@ -22,6 +22,7 @@ type rowRef struct {
 	n     uint32 // of a row: its text
 	at    uint32
 	tag   uint32
+	named uint32 // the last predicate operation that named the row, counted from 1
 }
 
 // The tags of rows of which a hash stands there, and of values that are no rows: their numbers stand there.
@@ -128,6 +129,7 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 		p.Off = append(p.Off, 0)
 	}
 	p.Pred = append(p.Pred, b.predText(pred))
+	b.predOps++
 	for i := range rows {
 		r := &rows[i]
 		old, new := r.OldRef-1, r.NewRef-1
@@ -139,6 +141,9 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 		}
 		p.Old = append(p.Old, old)
 		p.New = append(p.New, new)
+		known := b.rowsOf(r.Key)
+		b.rowAgain = b.rowAgain || known[0].named == b.predOps || known[1].named == b.predOps
+		known[0].named, known[1].named = b.predOps, b.predOps
 	}
 	p.Off = append(p.Off, uint32(len(p.Old)))
 }

@@ -95,6 +95,54 @@ func (b *Builder) checkSize() error {
 	return nil
 }
 
+// checkRows refuses predicate operations that name a row again: see RowRepeated.
+func (b *Builder) checkRows(h *History) error {
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if msg := h.RowRepeated(op); msg != "" {
+				return b.errorf(t, "ops", "%s", msg)
+			}
+		}
+	}
+	return nil
+}
+
+// RowRepeated says of which row a predicate operation tells a second time; "": of none. A statement matches a row once,
+// in one version. A read that shows a row in two versions is a fault of the database, and for a checker to find; the
+// same version twice, and a row that a write changes twice, can only be a fault of who wrote that down. Cost: linear in
+// the operation's rows.
+func (h *History) RowRepeated(op uint32) string {
+	kind, i := h.Ops.Kind[op], h.Ops.Ver[op]
+	if kind != PredRead && kind != PredWrite {
+		return ""
+	}
+	type version struct {
+		key uint32
+		val Value
+	}
+	seen := make(map[version]bool)
+	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
+		ver := h.Preds.New[r]
+		if kind == PredRead {
+			ver = h.Preds.Old[r]
+		}
+		v := version{h.VerKey[ver], h.VerValue(ver)}
+		text := ""
+		if kind == PredWrite {
+			v.val = Value{}
+		} else {
+			text = " = " + string(h.Texts.AppendValue(nil, v.val))
+		}
+		if seen[v] {
+			return fmt.Sprintf("a %q operation names the row %s%s twice; expected each row that matched once", kind,
+				h.KeyString(v.key), text)
+		}
+		seen[v] = true
+	}
+	return ""
+}
+
 // checkIDs finds a duplicated id. Ids that increase, as most files' do, need no sort.
 func (b *Builder) checkIDs() error {
 	id := b.txns.ID

@@ -137,6 +137,8 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		short.Should += " And show a transaction what had committed before it began."
 	case strings.HasSuffix(name, "-session"):
 		short.Should += " And show a session what it has itself committed or seen before."
+	case a.Kind == level.NonRepeatableRead && predicate && a.Ops[0] == a.Ops[1]:
+		short.Should = "Find each row once, as one state has it."
 	case a.Kind == level.NonRepeatableRead && predicate:
 		short.Should = "Find the same rows both times: nothing that others commit in between may show."
 	}

@@ -39,7 +39,6 @@
 package lists
 
 import (
-	"fmt"
 	"slices"
 
 	"isovet/evidence"
@@ -88,6 +87,9 @@ type View struct {
 	Ambiguous string
 	// Mixed: there are registers beside the lists.
 	Mixed bool
+	// Open are transactions of unknown outcome that do not count as far as is known, but may have written what a read
+	// of a register saw. What the view says holds if none of them committed.
+	Open []uint32
 }
 
 // Places in elemW for versions that are no one write's element.
@@ -117,6 +119,7 @@ type reader struct {
 
 	touched []touch  // by key
 	writer  []uint32 // version of a register → who installs it, elemMany; nil but where needed
+	openVer []uint32 // versions of registers read, with several possible writers
 	bad     []bool   // key → its longest list is none that an order explains
 	doubled map[uint32]bool
 }
@@ -252,6 +255,46 @@ func (r *reader) walk() {
 			}
 		}
 	}
+	r.open()
+}
+
+// open fills View.Open.
+func (r *reader) open() {
+	h := r.h
+	if len(r.openVer) == 0 {
+		return
+	}
+	slices.Sort(r.openVer)
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] != history.Unknown || r.v.Counts[t] {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Write {
+				continue
+			}
+			if _, some := slices.BinarySearch(r.openVer, h.Ops.Ver[op]); some {
+				r.v.Open = append(r.v.Open, t)
+				break
+			}
+		}
+	}
+}
+
+// MayBeOpen reports whether a history has what View.Open is about: writes of registers by transactions of unknown
+// outcome. Cost: a pass over these.
+func MayBeOpen(h *history.History) bool {
+	for t, s := range h.Txns.Status {
+		if s != history.Unknown {
+			continue
+		}
+		lo, hi := h.TxnOps(uint32(t))
+		if slices.Contains(h.Ops.Kind[lo:hi], history.Write) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *reader) counts(t uint32) {
@@ -314,27 +357,9 @@ func (r *reader) register(t, op uint32) {
 	case w == none || w == t:
 	case w != elemMany:
 		r.sawTxn(w)
-	case r.v.Ambiguous == "" && h.Txns.Status[t] != history.Aborted && !r.initial(ver):
-		r.v.Ambiguous = fmt.Sprintf("transaction %d reads %s of register %s, which several transactions may have "+
-			"written, and outcomes are unknown",
-			h.Txns.ID[t], h.ValueString(ver), h.KeyString(h.VerKey[ver]))
+	default:
+		r.openVer = append(r.openVer, ver)
 	}
-}
-
-func (r *reader) initial(ver uint32) bool {
-	k := r.h.VerKey[ver]
-	if r.h.InitVer[k] != ver {
-		return false
-	}
-	for t := range uint32(r.h.NumTxns()) { // the initial value, and nobody of unknown outcome wrote it again
-		lo, hi := r.h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if r.h.Ops.Kind[op] == history.Write && r.h.Ops.Ver[op] == ver && r.h.Txns.Status[t] == history.Unknown {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // txn looks at the reads of a transaction that counts.

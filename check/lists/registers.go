@@ -291,15 +291,36 @@ func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []eviden
 	return nil
 }
 
-// read is the edge from one that wrote a register to one that read that.
+// read is the edge from one that wrote a register to one that read that, which nobody else can have written.
 func (g *Registers) read(t, u uint32) (evidence.Edge, bool) {
 	h := g.v.H
 	for r := h.Txns.OpOff[u]; r < h.Txns.OpOff[u+1]; r++ {
-		if ver := h.Ops.Ver[r]; h.Ops.Kind[r] == history.Read && g.v.wrote(t, ver) {
+		if ver := h.Ops.Ver[r]; h.Ops.Kind[r] == history.Read && g.v.wrote(t, ver) && g.only(t, ver) {
 			return evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: h.VerKey[ver], Ver: ver, Writer: none}, true
 		}
 	}
 	return evidence.Edge{}, false
+}
+
+// only reports whether t alone can have written a version of a register. So a read of it, in another transaction, is no
+// read of an own write.
+func (g *Registers) only(t, ver uint32) bool {
+	h := g.v.H
+	if h.InitVer[h.VerKey[ver]] == ver {
+		return false
+	}
+	for u := range uint32(h.NumTxns()) {
+		if u == t || h.Txns.Status[u] == history.Aborted {
+			continue
+		}
+		lo, hi := h.TxnOps(u)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write && h.Ops.Ver[op] == ver {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // edge is Anomaly for an edge. more are cycles that force what it assumes; says is false if that is not so.

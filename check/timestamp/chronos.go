@@ -55,7 +55,6 @@ type sweep struct {
 	keys   []entry
 	lists  [][]uint32 // elements committed, by key; nil where the history has none
 	rows   *predicates.State
-	marked []uint32 // key → the predicate operation that it was last a row of, +1
 	w      *writers
 	out    Report
 	// conflicted are the keys of which a transaction lost the first committer's race, for the slow path.
@@ -94,7 +93,7 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		if err != nil {
 			return nil, err
 		}
-		s.rows, s.marked = x.NewState(), make([]uint32, h.NumKeys())
+		s.rows = x.NewState()
 	}
 	if h.Init != history.None && s.lists != nil {
 		lo, hi := h.TxnOps(h.Init)

@@ -34,6 +34,17 @@ var badInput = []struct{ doc, want string }{
 		`4: field "format": a header in line 4; expected it in the first line only`},
 	{"{\"format\":\"isovet-history\",\"version\":1}\n{\"version\":1,\"f\\u006frmat\":\"isovet-history\"}",
 		`2: field "format": a header in line 2; expected it in the first line only`},
+	// rows of predicates
+	{`{"id":1,"ops":[["pr",{"":{"=":5}},[["x",5],["x",5]]]]}`,
+		`1: field "ops": a "pr" operation names the row "x" = 5 twice; expected each row that matched once`},
+	{`{"id":1,"ops":[["pr",{"v":{"=":5}},[["x",{"v":5}],["y",{"v":5}],["x",{"v":6}],["x",{"v":5}]]]]}`,
+		`1: field "ops": a "pr" operation names the row "x" = {"v":5} twice; expected each row that matched once`},
+	{`{"id":1,"ops":[["pw",{"":{"=":5}},[["x",5,6],["y",5,6],["x",5,7]]]]}`,
+		`1: field "ops": a "pw" operation names the row "x" twice; expected each row that matched once`},
+	{`{"id":1,"ops":[["pw",{"":{"=":5}},[["x",5,6],["x",6,7]]]]}`,
+		`1: field "ops": a "pw" operation names the row "x" twice; expected each row that matched once`},
+	{`{"id":1,"ops":[["pw",{"":{"=":5}},[["x",7],["x",5,6]]]]}`,
+		`1: field "ops": a "pw" operation names the row "x" twice; expected each row that matched once`},
 	// malformed JSON
 	{`x`, `1: malformed JSON at byte 1 of the line: found 'x'; expected an object: '{'`},
 	{`[1]`, `1: malformed JSON at byte 1 of the line: found '['; expected an object: '{'`},

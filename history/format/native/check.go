@@ -168,6 +168,9 @@ func (v *verifier) checkOpUses(model []uint8) *problem {
 			if p := v.checkPred(ver, k); p != nil {
 				return p
 			}
+			if p := v.checkRows(uint32(op)); p != nil {
+				return p
+			}
 			continue
 		case history.ReadList:
 			if !lists.add(ver) {
@@ -209,6 +212,30 @@ func (v *verifier) checkPred(i uint32, k history.OpKind) *problem {
 			return wrong(34, int(j), "a version of key %d installed on one of key %d; expected the same key",
 				h.VerKey[repl], h.VerKey[old])
 		}
+	}
+	return nil
+}
+
+// checkRows refuses an operation on a predicate that names a row again (history.RowRepeated).
+func (v *verifier) checkRows(op uint32) *problem {
+	h := v.h
+	i := h.Ops.Ver[op]
+	if v.rowOf == nil {
+		v.rowOf = make([]uint32, h.NumKeys())
+	}
+	from := h.Preds.Off[i]
+	for j := from; j < h.Preds.Off[i+1]; j++ {
+		ver := h.Preds.Old[j]
+		if ver == history.None {
+			ver = h.Preds.New[j]
+		}
+		last := &v.rowOf[h.VerKey[ver]]
+		if *last > from && *last <= j {
+			if msg := h.RowRepeated(op); msg != "" {
+				return wrong(33, int(j), "%s", msg)
+			}
+		}
+		*last = j + 1
 	}
 	return nil
 }

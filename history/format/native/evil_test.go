@@ -196,14 +196,21 @@ func valid(h *history.History, x *rest) bool {
 				return false
 			}
 			usedPred[v] = true
+			row := make(map[uint32]bool) // versions of a read, keys of a write
 			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
 				a, b := h.Preds.Old[j], h.Preds.New[j]
 				if h.Ops.Kind[op] == history.PredRead {
 					if a == history.None || b != history.None {
 						return false
 					}
-				} else if b == history.None || a != history.None && h.VerKey[a] != h.VerKey[b] {
+					if row[a] {
+						return false
+					}
+					row[a] = true
+				} else if b == history.None || a != history.None && h.VerKey[a] != h.VerKey[b] || row[h.VerKey[b]] {
 					return false
+				} else {
+					row[h.VerKey[b]] = true
 				}
 			}
 		default:

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -331,4 +332,28 @@ func (w *limited) Write(b []byte) (int, error) {
 		return 0, io.ErrShortWrite
 	}
 	return len(b), nil
+}
+
+// TestRowTwice: a file whose predicate operation names a version of a row twice is refused, one in two versions is not.
+func TestRowTwice(t *testing.T) {
+	h, err := jsonl.Read([]byte(`{"ops":[["pr",{"":{">":4}},[["x",5],["y",5],["x",6]]]]}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		var b bytes.Buffer
+		if err := Write(&b, h); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Read(t.Context(), b.Bytes(), "f", 1)
+		return err
+	}
+	if err := read(); err != nil {
+		t.Error(err)
+	}
+	h.Preds.Old = slices.Clone(h.Preds.Old)
+	h.Preds.Old[2] = h.Preds.Old[0]
+	if err := read(); err == nil || !strings.Contains(err.Error(), `names the row "x" = 5 twice`) {
+		t.Errorf("one version twice: %v", err)
+	}
 }

@@ -57,6 +57,7 @@ type verifier struct {
 	opLimit  [8]uint32 // kind → what the version must be below
 	valLimit [8]uint64 // kind → greatest N, as unsigned
 	valKinds uint32    // kinds that a value may have, as bits
+	rowOf    []uint32  // by key: 1 + the last row of a predicate that names it; nil until there is one
 
 	opKinds  atomic.Uint32 // kinds of operations, as bits
 	verKinds atomic.Uint32 // kinds of versions, as bits

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Kind is what the operations of a random history are made of.
@@ -16,6 +17,10 @@ const (
 	Single          // one key a transaction, as lightweight transactions have
 	Mini            // every write after a read of its key
 	numKinds
+	// Mixed has what meets seldom, and is drawn only where it is asked for: lists beside registers whose values are
+	// written again and again, outcomes unknown; rows of two columns, and rows that a predicate read shows twice; and
+	// lists beside predicates.
+	Mixed
 )
 
 // Shape bounds a random history. The zero value of each is its default.
@@ -34,6 +39,9 @@ type run struct {
 	list       []bool
 	dup, null  bool // values written twice, deletes
 	rows       bool // values are rows
+	columns    bool // of two columns
+	preds      bool // there are predicate operations
+	again      bool // and they may show a row twice
 	strings    bool // or strings and truths
 	noise      int  // a read in so many is wrong; 0: none
 	next       int64
@@ -107,12 +115,19 @@ func Random(seed uint64, s Shape) []byte {
 		r.list[k] = r.kind == Lists && (!some || r.one(2))
 	}
 	r.dup, r.null = r.one(4), r.one(4)
-	r.rows = r.kind == Predicates && r.one(2)
+	r.preds = r.kind == Predicates
+	if r.kind == Mixed {
+		r.mix()
+	}
+	r.rows = r.preds && r.one(2)
 	r.strings = r.one(12)
 	r.noise = []int{0, 0, 3, 6, 12}[r.IntN(5)]
 	r.opTimes = r.one(6)
 	r.predBefore = !r.one(3)
 	r.aborts, r.unknowns = []int{14, 14, 4}[r.IntN(3)], []int{7, 7, 1 << 30, 2}[r.IntN(4)]
+	if r.kind == Mixed && r.one(2) {
+		r.unknowns = 2
+	}
 	r.initial = "null"
 	header := `"format":"isovet-history","version":1`
 	hasHeader := r.one(2)
@@ -169,6 +184,17 @@ func Random(seed uint64, s Shape) []byte {
 	return out
 }
 
+// mix draws what a mixed history has.
+func (r *run) mix() {
+	lists := !r.one(3)
+	r.preds = !lists || r.one(4)
+	r.again, r.columns = r.preds, r.preds && r.one(2)
+	r.dup, r.null = !r.one(3), r.one(2)
+	for k := range r.list {
+		r.list[k] = lists && r.one(2)
+	}
+}
+
 // value draws a value to write to a key.
 func (r *run) value(k int) string {
 	if r.null && r.one(4) {
@@ -188,6 +214,9 @@ func (r *run) value(k int) string {
 		t := `{"v":` + strconv.Itoa(r.IntN(3))
 		if r.one(8) {
 			t = `{"v":null`
+		}
+		if r.columns && !r.one(4) {
+			t += `,"w":` + strconv.Itoa(r.IntN(2))
 		}
 		if !r.dup {
 			t += `,"u":` + strconv.FormatInt(n, 10)
@@ -314,7 +343,7 @@ func (r *run) txn(ops int, snapshots, overlap bool) txn {
 			before[k] = len(mine.list[k])
 		}
 		switch {
-		case r.kind == Predicates && !r.list[k] && r.one(2):
+		case r.preds && !r.list[k] && r.one(2):
 			op, ks := r.predicate(&mine, only)
 			t.ops = append(t.ops, op)
 			for _, k := range ks {
@@ -353,16 +382,18 @@ func (r *run) txn(ops int, snapshots, overlap bool) txn {
 
 // predicate reads or writes by a condition on scalars or on the column v of rows.
 func (r *run) predicate(s *state, only int) (op string, wrote []int) {
-	column := `""`
+	column := ""
 	if r.rows {
-		column = `"v"`
+		if column = "v"; r.columns && r.one(2) {
+			column = "w"
+		}
 	}
 	than := []string{"=", "!=", "<", "<=", ">", ">="}[r.IntN(6)]
 	c := r.Int64N(3)
 	if !r.rows && !r.dup {
 		c = r.Int64N(r.next + 1)
 	}
-	cond := `{` + column + `:{"` + than + `":` + strconv.FormatInt(c, 10) + `}}`
+	cond := `{"` + column + `":{"` + than + `":` + strconv.FormatInt(c, 10) + `}}`
 	one := r.kind == Single
 	switch {
 	case r.one(10):
@@ -380,9 +411,9 @@ func (r *run) predicate(s *state, only int) (op string, wrote []int) {
 			continue
 		}
 		v := s.reg[k]
-		hit := v != "null" && r.holds(v, than, c)
+		hit := v != "null" && r.holds(column, v, than, c)
 		if len(cond) > 1 && cond[2] == 'n' {
-			hit = v != "null" && !r.holds(v, than, c)
+			hit = v != "null" && !r.holds(column, v, than, c)
 		} else if len(cond) > 1 && cond[2] == 'a' {
 			hit = hit && k == only
 		}
@@ -400,6 +431,9 @@ func (r *run) predicate(s *state, only int) (op string, wrote []int) {
 		}
 		if text != "" {
 			text += ","
+		}
+		if r.again && r.one(12) { // the reader refuses it where it is the same version, or a write
+			text += "[" + r.key(k) + "," + r.written[k][r.IntN(len(r.written[k]))] + "],"
 		}
 		text += "[" + r.key(k)
 		if !write || r.predBefore && !r.one(8) {
@@ -421,12 +455,11 @@ func (r *run) predicate(s *state, only int) (op string, wrote []int) {
 	return `["` + kind + `",` + cond + `,[` + text + `]` + r.timed() + `]`, wrote
 }
 
-// holds is the truth of a comparison for a value as value writes it.
-func (r *run) holds(v, than string, c int64) bool {
+// holds is the truth of a comparison for a value, or its column, as value writes it.
+func (r *run) holds(column, v, than string, c int64) bool {
 	if r.rows {
-		if v = v[len(`{"v":`):]; len(v) > 0 {
-			v = v[:1]
-		}
+		_, rest, _ := strings.Cut(v, strconv.Quote(column)+":")
+		v = rest[:min(1, len(rest))]
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil {

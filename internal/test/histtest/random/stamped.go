@@ -354,12 +354,25 @@ func (g *stampedRun) perturb() {
 			case 1:
 				op.rows[i].Old = g.seen[k][g.rng.IntN(len(g.seen[k]))]
 			default:
-				if op.kind == history.PredRead {
-					op.rows = append(op.rows, op.rows[i])
+				if op.kind == history.PredRead { // the same row in another version
+					op.rows = append(op.rows, history.PredRow{Key: k, Old: g.seen[k][g.rng.IntN(len(g.seen[k]))]})
 				}
+			}
+			if op.kind == history.PredRead {
+				op.rows = distinct(op.rows)
 			}
 		}
 	}
+}
+
+// distinct leaves out rows that stand there in the same version already.
+func distinct(rows []history.PredRow) (out []history.PredRow) {
+	for _, r := range rows {
+		if !slices.ContainsFunc(out, func(o history.PredRow) bool { return o.Key == r.Key && o.Old == r.Old }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (g *stampedRun) build(seed uint64) *history.History {
