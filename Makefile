@@ -2,8 +2,8 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench long long-watch mutants contrib \
-	databases proofs clean
+.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size long long-watch mutants \
+	contrib databases proofs clean
 
 all: check
 
@@ -50,6 +50,10 @@ fuzz:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+
+# Lines, folders, files a package, long structs and functions, beside their bounds: by name with SIZE=-v.
+size:
+	@$(GO) run ./internal/size $(SIZE)
 
 # The tests that take minutes too, all figures of the papers at the quick scale (two to five minutes), and forged
 # certificates for as long again.

@@ -190,6 +190,8 @@ var floors = [][]room{
 			"the two programs, a line each"},
 		{"internal/setpath",
 			"gives the module another path"},
+		{"internal/size",
+			"says how large the repository is, beside its bounds"},
 		{"cmd/command",
 			"the program isovet as a call, for programs that add databases of their own"},
 		{"internal/release",
