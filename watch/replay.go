@@ -256,9 +256,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	if head.Status == history.Committed {
 		j.front.add(j.g.who(head, n), head.End)
 	}
-	if wrong >= 0 && head.Status == history.Unknown {
-		return nil // it cannot have committed
-	}
+	a.Impossible = wrong >= 0 && head.Status == history.Unknown
 	if j.e.Add(a) {
 		j.found = append(j.found, replayFinding{late: true, txn: j.id(head.HasID, head.ID, n)})
 	}

@@ -48,6 +48,8 @@ type Arrival struct {
 	Reads      []Op
 	Writes     []Op
 	Lost       []Op
+	// Impossible: its outcome is unknown, and it cannot have committed.
+	Impossible bool
 }
 
 // NoSession is the session of who has none.
@@ -77,6 +79,8 @@ type Engine struct {
 
 	attached bool
 	origin   int64 // latest end at which somebody unseen may have run when the stream began
+	repeated bool  // values of the stream are written to a key more than once
+	latest   []uint64
 
 	waits    map[kv][]*waiting
 	waitq    queue[*waiting]
@@ -134,6 +138,7 @@ type cell struct {
 	open       bool   // nobody knows what it held at first
 	forgotten  bool   // val is a version that somebody in the stream wrote
 	said       bool   // init was said to be that
+	unseen     bool   // there were versions that nobody in the stream wrote
 }
 
 // noLine is who made the initial state.
@@ -199,7 +204,18 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 		e.started = true
 		e.origin = satAdd(a.Start, e.o.Lateness)
 	}
+	if e.attached {
+		if !e.repeated {
+			e.noteRepeats(a.Writes)
+		}
+		e.dismiss(a.Writes)
+		e.dismiss(a.Lost)
+	}
 	switch {
+	case a.Impossible:
+		e.bury(a.Writes, a, impossible)
+		e.bury(a.Lost, a, impossible)
+		return false
 	case a.Status == history.Aborted:
 		for _, ops := range [][]Op{a.Writes, a.Lost} {
 			e.bury(ops, a, abortedWrite)

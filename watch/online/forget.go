@@ -7,7 +7,8 @@ const (
 	empty graveKind = iota
 	overwritten
 	abortedWrite
-	lostWrite // overwritten by the same transaction
+	lostWrite  // overwritten by the same transaction
+	impossible // by one that cannot have committed
 )
 
 // grave is a version that does not stand in the order: who wrote it.

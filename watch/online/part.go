@@ -247,6 +247,9 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			}
 			if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
 				initial[k.key] = k.val
+			} else if e.mayRepeat(k) { // it may be of before the stream, too
+				add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
+					status: history.Unknown})
 			}
 			for _, y := range e.pool[k] {
 				if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {

@@ -108,9 +108,12 @@ func (e *Engine) at(r ref) (*txn, *write) {
 
 // place puts a transaction at the end of the order.
 func (e *Engine) place(t uint32) {
+	e.slots[t].pending = false
+	e.waitSize.add(&e.slots[t], -1)
+	if e.attached {
+		e.assume(t)
+	}
 	x := &e.slots[t]
-	x.pending = false
-	e.waitSize.add(x, -1)
 	e.orderSize.add(x, 1)
 	e.credit = min(e.credit+creditEach, int64(maxCredit))
 	e.misfits = e.misfits[:0]

@@ -1,10 +1,6 @@
 package online
 
-import (
-	"slices"
-
-	"isovet/history"
-)
+import "slices"
 
 // pooled is a transaction in the pool, and the mark when it came.
 type pooled struct {
@@ -126,12 +122,3 @@ func (e *Engine) inOrder(k kv, but uint32) bool {
 	}
 	return false
 }
-
-// foreignWrite has a version be written by somebody that nobody has seen.
-func (e *Engine) foreignWrite(k kv) {
-	e.Foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
-		Writes: []Op{{Key: k.key, Val: k.val}}})
-}
-
-// unseenLine is the line of who is not in the stream.
-const unseenLine = -2

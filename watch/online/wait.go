@@ -158,7 +158,7 @@ func (e *Engine) orphan(w *waiting, writer uint32) {
 		switch f.Other = x.line; {
 		case x.foreign:
 			f.Kind = Late
-		case e.o.Level.RealTime() && satAdd(w.end, e.o.Skew) < satAdd(x.start, -e.o.Skew):
+		case e.o.Level.RealTime() && satAdd(w.end, e.o.Skew) < satAdd(x.start, -e.o.Skew) && !e.mayRepeat(w.kv):
 			f.Kind, f.Members = Violated, []Member{{Line: w.line}, {Line: x.line, Outside: true}}
 		}
 	}
@@ -212,7 +212,6 @@ func (e *Engine) ripenAll() {
 
 func (e *Engine) ripe(w *waiting) {
 	c := &e.cells[w.key]
-	grace := e.attached && w.start < e.origin
 	g := e.dug(w.kv)
 	switch may, _, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot): // one of the pool, whom another read brought there
@@ -221,11 +220,9 @@ func (e *Engine) ripe(w *waiting) {
 		e.convict(w, g)
 	case !some && g != nil:
 		e.stale(w)
-	case c.open && c.head == none && !grace && e.o.Level.RealTime(): // who wrote it ended before all that is here began
-		c.val, c.open = w.val, false
-		e.wakeAll(w.kv, noSlot)
-	case c.open || grace:
-		c.open = c.open && grace
+	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // it is woken once that is placed
+	case e.mayUnseen(w.key, w.start):
+		c.open = c.open && w.start < e.origin
 		e.foreignWrite(w.kv)
 	default:
 		e.suspect(w)
@@ -311,7 +308,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	for _, r := range more {
 		f.Members, f.Thin, f.Other = append(f.Members, Member{Line: r.Line}), append(f.Thin, r), r.Line
 	}
-	if g != nil && g.line != w.line {
+	if g != nil && g.line != w.line && g.kind != impossible {
 		f.Members, f.Other = append(f.Members, Member{Line: g.line, Outside: true}), g.line
 	}
 	e.found = append(e.found, f)

@@ -1,0 +1,154 @@
+package online
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// A stream that begins in the midst does not say what keys hold. The first read of a key that nobody in the stream
+// explains shows it. That version gets a writer that is not in the stream: a transaction of unknown outcome without
+// times, right before the reader in the order, which windows may move. Somebody who comes later may have written the
+// version after all; then the unseen one goes, and those that saw it wait for who wrote it. Where values repeat, both
+// may have written it, and the unseen one stays.
+
+// unseenLine is the line of who is not in the stream.
+const unseenLine = -2
+
+// foreignWrite has a version be written by somebody that nobody has seen.
+func (e *Engine) foreignWrite(k kv) {
+	e.cells[k.key].unseen = true
+	e.Foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
+		Writes: []Op{{Key: k.key, Val: k.val}}})
+}
+
+// mayUnseen reports whether somebody who is not in the stream may have written what a read of a key saw that nobody
+// else wrote; start is the reader's.
+func (e *Engine) mayUnseen(key uint32, start int64) bool {
+	return e.cells[key].open || e.attached && start < e.origin
+}
+
+// hasCome reports whether somebody who wrote a version has come and is not placed yet whom a read that ended then may
+// have seen, or, of a value that is written once, must have.
+func (e *Engine) hasCome(k kv, end int64) (come bool) {
+	after := e.o.Level.RealTime() && e.repeats(k.val)
+	e.pendingWriters(k, func(t uint32) {
+		come = come || !after || satAdd(e.slots[t].start, -e.o.Skew) <= satAdd(end, e.o.Skew)
+	})
+	return come
+}
+
+// repeats reports whether a value may be written to a key more than once: it is null, or values of this stream are.
+func (e *Engine) repeats(val uint64) bool { return val == 0 || e.repeated }
+
+// mayRepeat reports whether somebody who is not in the stream may have written a version, whoever in it did.
+func (e *Engine) mayRepeat(k kv) bool {
+	return e.attached && !e.cells[k.key].said && e.repeats(k.val)
+}
+
+// noteRepeats looks whether one of the latest writes of a key wrote the same value.
+func (e *Engine) noteRepeats(ops []Op) {
+	if e.latest == nil {
+		e.latest = make([]uint64, numLatest)
+	}
+	for _, o := range ops {
+		if h := mix(e.cells[o.Key].hash ^ mix(o.Val)); o.Val != 0 {
+			at := &e.latest[h%numLatest]
+			e.repeated = e.repeated || *at == h
+			*at = h
+		}
+	}
+}
+
+// numLatest is of how many writes it is known that they were.
+const numLatest = 1 << 12
+
+// assume puts those into the order who wrote what a transaction read, and nobody in the stream did, before it is placed
+// itself.
+func (e *Engine) assume(t uint32) {
+	for i := range e.slots[t].reads {
+		x := &e.slots[t]
+		k := kv{x.reads[i].key, x.reads[i].val}
+		if !e.mayUnseen(k.key, x.start) || e.inOrder(k, noSlot) || len(e.pool[k]) > 0 || e.dug(k) != nil ||
+			e.hasCome(k, x.end) {
+			continue
+		}
+		c := &e.cells[k.key]
+		c.open = c.open && x.start < e.origin
+		e.foreignWrite(k)
+		for _, w := range e.pool[k] {
+			if e.slots[w].commit == nowhere {
+				e.enter(w)
+				break
+			}
+		}
+	}
+}
+
+// enter puts a transaction of the pool at the end of the order.
+func (e *Engine) enter(t uint32) {
+	x := &e.slots[t]
+	x.begin, x.commit = e.tail(), e.tail()
+	e.order = append(e.order, event(t)<<2|whole)
+	e.placed++
+	e.orderSize.add(x, 1)
+	for i := range x.writes {
+		e.install(t, x, i)
+	}
+}
+
+// dismiss has those unseen go who were to have written what somebody in the stream wrote.
+func (e *Engine) dismiss(ops []Op) {
+	for _, o := range ops {
+		c := &e.cells[o.Key]
+		if !c.unseen || e.repeats(o.Val) || e.credit < 0 {
+			continue // two may have written it
+		}
+		k := kv{o.Key, o.Val}
+		for _, t := range slices.Clone(e.pool[k]) {
+			x := &e.slots[t]
+			if x.line != unseenLine {
+				continue
+			}
+			c.open = c.open || c.val == unknowable && !c.forgotten
+			readers := e.withdraw(t)
+			e.unpool(t)
+			e.release(t)
+			for _, m := range readers {
+				e.wait(m)
+			}
+		}
+	}
+}
+
+// withdraw takes an unseen writer out of the order, and returns the reads that saw it.
+func (e *Engine) withdraw(t uint32) (readers []misfit) {
+	x := &e.slots[t]
+	if x.commit == nowhere {
+		return nil
+	}
+	w := &x.writes[0] // there is but one
+	to := e.tail()
+	if w.next != none {
+		y, _ := e.at(w.next)
+		to = y.commit + 1 // who replaces it may have read it
+	}
+	e.credit -= (to - x.commit) / 512
+	for p := x.commit + 1; p < to; p++ {
+		v := e.order[p-e.first]
+		if v&begins == 0 {
+			continue
+		}
+		for i := range e.slots[v.slot()].reads {
+			if r := &e.slots[v.slot()].reads[i]; r.key == w.key && r.val == w.val && r.state == counts {
+				readers = append(readers, misfit{v.slot(), i})
+			}
+		}
+	}
+	e.link(w.key, w.prev, w.next)
+	e.order[x.begin-e.first], e.order[x.commit-e.first] = 0, 0
+	e.placed--
+	e.orderSize.add(x, -1)
+	x.begin, x.commit = nowhere, nowhere
+	return readers
+}
