@@ -154,6 +154,8 @@ type Stats struct {
 	Closure  string `json:"closure,omitempty"`
 	Encoding string `json:"encoding,omitempty"`
 	Theory   string `json:"theory,omitempty"`
+	// NotJudged are how many reads say nothing, by the kind of the note that says why.
+	NotJudged map[string]int `json:"not_judged,omitempty"`
 	// Window is how many transactions a checker that forgets has held at once.
 	Window int `json:"window,omitempty"`
 	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of

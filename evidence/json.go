@@ -30,6 +30,8 @@ type Report struct {
 	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
+	// Hints say what may be behind a violation that is not the database's: see Hints.
+	Hints []string `json:"hints,omitempty"`
 	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
 	Mechanisms *Mechanisms `json:"mechanisms,omitempty"`
 	Stats      Stats       `json:"stats"`
@@ -81,7 +83,12 @@ func NewReport(r *Result, historyName string) *Report {
 	}
 	h := r.H
 	if h != nil {
-		out.Notes = h.Notes
+		out.Notes, out.Hints = h.Notes, Hints(r)
+		for _, n := range h.Notes {
+			if n.Kind == history.NoteNil {
+				out.Stats.NotJudged = map[string]int{n.Kind: n.Count}
+			}
+		}
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]

@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // SetInitial says of a history whose file does not say it what its registers hold before all transactions. Keys to
 // which the initial transaction writes keep what it wrote. It is for readers, before they hand the history out: value
 // is of the history's own texts. Cost: linear in the versions and operations.
@@ -15,4 +17,139 @@ func (h *History) SetInitial(value Value) {
 		}
 	}
 	h.initialVersions(model)
+}
+
+// SetFirst says what some registers hold before all transactions: an initial transaction writes it, the history having
+// none yet. Keys that no operation names are left out; lists are an error, since they begin empty. It is for
+// readers, as SetInitial. Cost: linear in the versions and operations.
+func (h *History) SetFirst(keys []uint32, values []Value) error {
+	if h.Init != None {
+		return &InputError{File: h.File, Off: -1, Msg: "the file has an initial transaction, which says what keys " +
+			"hold " +
+			"at first; expected a file without"}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	for op, k := range h.Ops.Kind {
+		if k != Append && k != ReadList {
+			continue
+		}
+		if i := slices.Index(keys, h.OpKey(uint32(op))); i >= 0 {
+			return &InputError{File: h.File, Off: -1, Msg: "key " + h.KeyString(keys[i]) + " is a list, which is " +
+				"empty " +
+				"at first; expected a register"}
+		}
+	}
+	t := uint32(h.NumTxns())
+	id := int64(-1)
+	for _, n := range h.Txns.ID {
+		id = max(id, n)
+	}
+	x := &h.Txns
+	x.ID, x.Line, x.Status = append(x.ID, id+1), append(x.Line, 0), append(x.Status, Committed)
+	for _, col := range []*[]int64{&x.Start, &x.Commit, &x.End, &x.StartTS, &x.CommitTS} {
+		if *col != nil {
+			*col = append(*col, NoTime)
+		}
+	}
+	for _, col := range []*[]uint32{&x.Node, &x.Name, &x.Locking} {
+		if *col != nil {
+			*col = append(*col, None)
+		}
+	}
+	x.Sess = append(x.Sess, uint32(h.NumSessions()))
+	h.SessName, h.SessTxn = append(h.SessName, NoTime), append(h.SessTxn, t)
+	h.SessOff = append(h.SessOff, uint32(len(h.SessTxn)))
+	for i, k := range keys {
+		v := h.version(k, values[i])
+		h.Ops.Kind, h.Ops.Ver = append(h.Ops.Kind, Write), append(h.Ops.Ver, v)
+		for _, col := range []*[]int64{&h.Ops.Start, &h.Ops.End} {
+			if *col != nil {
+				*col = append(*col, NoTime)
+			}
+		}
+		h.InitVer[k] = v
+	}
+	x.OpOff = append(x.OpOff, uint32(len(h.Ops.Kind)))
+	h.Init = t
+	return nil
+}
+
+// version returns the version of a key with a value, which may be a new one.
+func (h *History) version(key uint32, value Value) uint32 {
+	for v, k := range h.VerKey {
+		if k == key && h.VerKind[v] == value.Kind && h.VerN[v] == value.N {
+			return uint32(v)
+		}
+	}
+	h.VerKey, h.VerKind, h.VerN = append(h.VerKey, key), append(h.VerKind, value.Kind), append(h.VerN, value.N)
+	return uint32(len(h.VerKey) - 1)
+}
+
+// FirstReads returns, of each register of which that says what it held at first, the value that was read of it first:
+// by the read that ended first, or stands first where there are no times, unless somebody wrote the value who may have
+// done so before. Reads of a transaction's own writes and of null do not count. Cost: linear in the operations.
+func (h *History) FirstReads() (keys []uint32, values []Value) {
+	type seen struct {
+		ver, txn uint32
+		end      int64
+	}
+	first := make([]seen, h.NumKeys())
+	for k := range first {
+		first[k].ver = None
+	}
+	own := make([]uint32, h.NumKeys()) // the last transaction that wrote it, plus one
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case Write:
+				own[h.VerKey[v]] = t + 1
+			case Read:
+				k := h.VerKey[v]
+				f := &first[k]
+				if h.Txns.Status[t] != Committed || own[k] == t+1 || f.ver != None && !(h.End(t) < f.end) {
+					continue
+				}
+				*f = seen{v, t, h.End(t)}
+			}
+		}
+	}
+	written := make([]bool, h.NumVersions()) // perhaps before it was read first
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != Write {
+				continue
+			}
+			v := h.Ops.Ver[op]
+			if f := first[h.VerKey[v]]; f.ver == v && (f.end == NoTime || !(h.Start(t) > f.end)) {
+				written[v] = true
+			}
+		}
+	}
+	for k, f := range first {
+		if f.ver != None && h.VerKind[f.ver] != Null && !written[f.ver] {
+			keys, values = append(keys, uint32(k)), append(values, h.VerValue(f.ver))
+		}
+	}
+	return keys, values
+}
+
+// NullIsInitial takes reads of null for reads of what their keys hold at first. It is for readers, as SetInitial. Cost:
+// linear in the operations; a search of the versions for each key that no operation read at first.
+func (h *History) NullIsInitial() {
+	for op, kind := range h.Ops.Kind {
+		v := h.Ops.Ver[op]
+		if kind != Read || h.VerKind[v] != Null {
+			continue
+		}
+		k := h.VerKey[v]
+		if h.InitVer[k] == None {
+			h.InitVer[k] = h.version(k, h.Initial)
+		}
+		h.Ops.Ver[op] = h.InitVer[k]
+	}
 }

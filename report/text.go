@@ -61,6 +61,9 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 			fmt.Fprintf(b, "  and %s (of those listed: %s)\n", count(n, "further anomaly", "further anomalies"),
 				kindCounts(Kinds(r)))
 		}
+		for _, hint := range evidence.Hints(r) {
+			fmt.Fprintf(b, "  hint: %s\n", hint)
+		}
 	default:
 		fmt.Fprintf(b, "%s: %s at %s: %s\n", name, o.paint(yellow, "unknown"), r.Label(), r.Reason)
 	}

@@ -27,7 +27,7 @@ var (
 		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Ext:    []string{".edn"},
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) && !porcupine.IsKV(head) }),
-		Read:   jepsenRead(jepsen.Read, false), Events: true, Batches: jepsenBatches(false),
+		Read:   jepsenRead(jepsen.Read, false), Events: true, tellsNil: true, Batches: jepsenBatches(false),
 		Write: func(w io.Writer, h *history.History, lossy bool) error {
 			if err := jepsen.Check(h, lossy); err != nil {
 				return fmt.Errorf("format jepsen-edn: %w", err)
@@ -39,13 +39,13 @@ var (
 		Name: "jepsen-json", About: "the same operations in JSON: an array of objects, or an object a line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
-		Read:   jepsenRead(jepsen.Read, true), Events: true, Batches: jepsenBatches(true),
+		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true, Batches: jepsenBatches(true),
 	}
 	jepsenLog = Format{
 		Name: "jepsen-log", About: "the same operations as lines of a log: history.txt, jepsen.log",
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists,
 		Detect: detect(jepsen.IsLog),
-		Read:   jepsenRead(jepsen.ReadLog, false), Events: true,
+		Read:   jepsenRead(jepsen.ReadLog, false), Events: true, tellsNil: true,
 	}
 	cobraLog = Format{
 		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
@@ -113,7 +113,7 @@ var (
 	}
 	porcupineLog = Format{
 		Name: "porcupine", About: "console log of Jepsen's etcd register test",
-		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Predicates, Events: true,
+		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Predicates, Events: true, tellsNil: true,
 		Detect: func(head []byte, _ string) Confidence {
 			switch is, sure := porcupine.Is(head); {
 			case jepsen.IsLog(head):
@@ -124,13 +124,15 @@ var (
 			}
 			return No
 		},
-		Read: positions(func(data []byte, file string) (*history.History, error) {
-			h, passed, err := porcupine.Read(data, file)
-			if err == nil && passed > 0 {
-				h.AddNote(history.NoteSkipped, passed, "%d lines are no events and were passed over", passed)
-			}
-			return h, err
-		}),
+		Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
+			return positions(func(data []byte, file string) (*history.History, error) {
+				h, passed, err := porcupine.Read(data, file, o.Nil == NilUnknown)
+				if err == nil && passed > 0 {
+					h.AddNote(history.NoteSkipped, passed, "%d lines are no events and were passed over", passed)
+				}
+				return h, err
+			})(ctx, in, o)
+		},
 	}
 	otlpJSON = Format{
 		Name: "otlp-json", About: "OpenTelemetry's traces; spans with the attribute isovet.session are transactions",
@@ -255,7 +257,8 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 	*Input, Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		return whole(func(data []byte, file string) (*history.History, error) {
-			return read(data, file, jepsen.Options{JSON: json, RealTime: string(o.RealTime)})
+			return read(data, file, jepsen.Options{JSON: json, RealTime: string(o.RealTime), Nil: string(o.Nil),
+				TextNumbers: o.TextNumbers})
 		})(ctx, in, o)
 	}
 }
@@ -270,7 +273,7 @@ func jepsenBatches(json bool) func(context.Context, *Input, Options, func(*histo
 			return nil, false, err
 		}
 		return jepsen.Batches(data, in.Name, jepsen.Options{JSON: json, RealTime: string(o.RealTime),
-			Told: func(done, total int64) error {
+			Nil: string(o.Nil), TextNumbers: o.TextNumbers, Told: func(done, total int64) error {
 				if o.Progress != nil {
 					o.Progress(int64(float64(done)/float64(total)*float64(in.size)), in.size)
 				}

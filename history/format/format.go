@@ -74,6 +74,8 @@ type Format struct {
 	// Events says that files are invocations and completions in the order in which they happened, and Read heeds
 	// Options.RealTime.
 	Events bool
+	// tellsNil says that Read heeds Options.Nil and Options.TextNumbers.
+	tellsNil bool
 
 	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil,
 	// the folder at path. It must not judge by the file's name.
@@ -100,6 +102,9 @@ type Options struct {
 	Workers  int          // cores to use; 0: all
 	RealTime RealTime     // what real time is told by; "": by the file
 	Initial  InitialValue // what registers hold at first; "": by the file
+	Nil      Nil          // what a read of nil says; "": what it does by the file's own checker
+	// TextNumbers takes a text that is an integer for that integer, in Jepsen's files: keys and values alike.
+	TextNumbers bool
 	// Progress, if set, is told now and then how many bytes of the file, as it lies there, were read. It may be called
 	// from any goroutine, by one at a time. Formats that are read as a whole say nothing of a plain file.
 	Progress func(done, total int64)

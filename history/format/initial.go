@@ -5,62 +5,220 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"isovet/history"
 )
 
-// InitialValue is what registers hold at first, in place of what the file says or leaves unsaid: an integer, a string
-// in quotes, true, false or null, as JSON; "": what the file's format says.
+// InitialValue is what registers hold at first, in place of what the file says or leaves unsaid; "": what the file's
+// format says. It is a value as JSON (an integer, a string in quotes, true, false or null) for all keys; KEY=VALUE for
+// one; [FirstRead]; or several of them with commas between.
 type InitialValue string
+
+// FirstRead is the InitialValue by which a register holds at first what the first read of it found, if nobody wrote
+// that before: for databases that were not empty.
+const FirstRead InitialValue = "first-read"
 
 // Check returns an error if it is no such value.
 func (v InitialValue) Check() error {
-	if v == "" {
-		return nil
-	}
-	_, _, err := v.parse()
+	_, err := v.parse()
 	return err
 }
 
-func (v InitialValue) parse() (history.Value, []byte, error) {
-	wrong := fmt.Errorf("initial value %.40q; expected an integer, a string in quotes, true, false or null", string(v))
-	text := []byte(v)
-	if !utf8.Valid(text) {
-		return history.Value{}, nil, wrong
+// ofKeys reports whether it says something of single keys, which only the whole of a history can be asked for.
+func (v InitialValue) ofKeys() bool {
+	says, err := v.parse()
+	return err == nil && (says.first || len(says.keys) > 0)
+}
+
+// initial is an InitialValue's parts.
+type initial struct {
+	first bool
+	all   *scalar
+	keys  []keyValue
+}
+
+type keyValue struct {
+	key   string // as JSON, or a word
+	value scalar
+}
+
+// scalar is a value, and the text of a string.
+type scalar struct {
+	value history.Value
+	text  []byte
+}
+
+// in makes the value one of a history's.
+func (s scalar) in(h *history.History) history.Value {
+	if s.value.Kind == history.String {
+		s.value.N = int64(h.Texts.Intern(s.text))
 	}
-	switch text = bytes.TrimSpace(text); string(text) {
+	return s.value
+}
+
+func (v InitialValue) parse() (says initial, err error) {
+	if v == "" {
+		return says, nil
+	}
+	wrong := fmt.Errorf("initial value %.40q; expected an integer, a string in quotes, true, false or null, "+
+		"KEY=VALUE, or "+
+		"first-read", string(v))
+	if !utf8.ValidString(string(v)) {
+		return says, wrong
+	}
+	for rest := string(v); ; {
+		part := rest[:outside(rest, ',')]
+		switch at := outside(part, '='); {
+		case strings.TrimSpace(part) == string(FirstRead):
+			says.first = true
+		case at < len(part):
+			x, ok := parseScalar(part[at+1:])
+			key := strings.TrimSpace(part[:at])
+			if !ok || key == "" {
+				return says, wrong
+			}
+			says.keys = append(says.keys, keyValue{key, x})
+		default:
+			x, ok := parseScalar(part)
+			if !ok || says.all != nil {
+				return says, wrong
+			}
+			says.all = &x
+		}
+		if len(part) == len(rest) {
+			return says, nil
+		}
+		rest = rest[len(part)+1:]
+	}
+}
+
+// outside returns where a byte is first that is in no quotes; the text's length: nowhere.
+func outside(text string, c byte) int {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == c && !quoted:
+			return i
+		}
+	}
+	return len(text)
+}
+
+func parseScalar(s string) (x scalar, ok bool) {
+	text := bytes.TrimSpace([]byte(s))
+	switch string(text) {
 	case "null":
-		return history.Value{}, nil, nil
+		return x, true
 	case "true", "false":
-		return history.BoolValue(string(text) == "true"), nil, nil
+		return scalar{value: history.BoolValue(string(text) == "true")}, true
 	}
 	if len(text) > 0 && text[0] == '"' {
 		var s string
-		if err := json.Unmarshal(text, &s); err != nil {
-			return history.Value{}, nil, wrong
+		if json.Unmarshal(text, &s) != nil {
+			return x, false
 		}
-		return history.Value{Kind: history.String}, []byte(s), nil
+		return scalar{history.Value{Kind: history.String}, []byte(s)}, true
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return history.Value{}, nil, wrong
-	}
-	return history.IntValue(n), nil, nil
+	return scalar{value: history.IntValue(n)}, err == nil
 }
 
 // Apply gives it to a history; "" changes nothing.
 func (v InitialValue) Apply(h *history.History) error {
-	if v == "" {
-		return nil
-	}
-	x, text, err := v.parse()
+	says, err := v.parse()
 	if err != nil {
 		return err
 	}
-	if x.Kind == history.String {
-		x.N = int64(h.Texts.Intern(text))
+	if says.all != nil {
+		h.SetInitial(says.all.in(h))
 	}
-	h.SetInitial(x)
+	if !says.first && len(says.keys) == 0 {
+		return nil
+	}
+	var keys []uint32
+	var values []history.Value
+	named := map[uint32]bool{}
+	for _, kv := range says.keys {
+		k, ok := keyNamed(h, kv.key)
+		if !ok {
+			h.AddNote(history.NoteInitial, 1, "no operation names the key %s, of which --initial says what it holds "+
+				"at first",
+				kv.key)
+			continue
+		}
+		if named[k] {
+			return fmt.Errorf("initial value %.40q; expected each key once", string(v))
+		}
+		named[k] = true
+		keys, values = append(keys, k), append(values, kv.value.in(h))
+	}
+	if says.first {
+		first, held := h.FirstReads()
+		n := 0
+		for i, k := range first {
+			if !named[k] {
+				keys, values = append(keys, k), append(values, held[i])
+				n++
+			}
+		}
+		h.AddNote(history.NoteInitial, n, "%d keys hold at first the first value that was read of them and nobody "+
+			"wrote before", n)
+	}
+	return h.SetFirst(keys, values)
+}
+
+// keyNamed finds a key by its name on the command line: as JSON, or, where there is none of that, as a word.
+func keyNamed(h *history.History, name string) (uint32, bool) {
+	word := uint32(history.None)
+	for k := range h.Keys {
+		if h.KeyString(uint32(k)) == name {
+			return uint32(k), true
+		}
+		if x := h.Keys[k]; x.Kind == history.String && string(h.Texts.Text(uint32(x.N))) == name {
+			word = uint32(k)
+		}
+	}
+	return word, word != history.None
+}
+
+// Nil says what a read of nil says in files of Jepsen's and Porcupine's, whose checkers do not agree.
+type Nil string
+
+const (
+	NilAbsent  Nil = "absent"  // its key is absent, as in Porcupine's logs and transactions
+	NilUnknown Nil = "unknown" // nothing, as in Knossos's registers
+	NilInitial Nil = "initial" // its key holds what it held at first
+)
+
+// Nils are the values of Nil.
+func Nils() []string { return []string{string(NilAbsent), string(NilUnknown), string(NilInitial)} }
+
+// OneFile returns an error where the options say what only a history in one file, read at once, is told by.
+func (o *Options) OneFile() error {
+	if o.Nil != "" || o.TextNumbers || o.Initial.ofKeys() {
+		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read are for a history in " +
+			"one " +
+			"file that memory holds")
+	}
+	return nil
+}
+
+// tells returns an error where the options ask for what the format's files leave no doubt of.
+func (o *Options) tells(f Format) error {
+	switch {
+	case f.tellsNil:
+	case o.Nil != "":
+		return fmt.Errorf("--nil is for files of Jepsen's and Porcupine's; what null means in format %s its reader "+
+			"knows",
+			f.Name)
+	case o.TextNumbers:
+		return fmt.Errorf("--text-numbers is for files of Jepsen's; format %s tells numbers from text", f.Name)
+	}
 	return nil
 }

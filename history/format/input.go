@@ -292,6 +292,9 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	if err := o.Initial.Apply(h); err != nil {
 		return nil, err
 	}
+	if o.Nil == NilInitial {
+		h.NullIsInitial()
+	}
 	return h, o.RealTime.apply(h, f)
 }
 
@@ -307,7 +310,7 @@ func ReadBatches(ctx context.Context, path string, o Options, give func(*history
 		return nil, false, err
 	}
 	defer in.Close()
-	if f.Batches == nil {
+	if f.Batches == nil || o.Initial.ofKeys() || o.Nil == NilInitial {
 		return nil, false, nil
 	}
 	return f.Batches(ctx, in, o, func(h *history.History) error {
@@ -330,6 +333,9 @@ func begin(path string, o *Options) (in *Input, f Format, err error) {
 	}
 	if err := o.Initial.Check(); err != nil {
 		return nil, f, err
+	}
+	if o.Nil != "" && !slices.Contains(Nils(), string(o.Nil)) {
+		return nil, f, fmt.Errorf("unknown meaning of nil %q; expected one of %s", o.Nil, strings.Join(Nils(), ", "))
 	}
 	if o.RealTime != "" && !slices.Contains(RealTimes(), string(o.RealTime)) {
 		return nil, f, fmt.Errorf("unknown real time %q; expected one of %s", o.RealTime,
@@ -377,7 +383,7 @@ func begin(path string, o *Options) (in *Input, f Format, err error) {
 			return nil, f, err
 		}
 	}
-	return in, f, nil
+	return in, f, o.tells(f)
 }
 
 // limited is a reader whose content must end before so many bytes.

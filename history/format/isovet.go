@@ -48,6 +48,9 @@ func detectJSONL(head []byte, path string) Confidence {
 	if !is || len(rest) > 0 && rest[0] != '"' && rest[0] != '}' {
 		return No
 	}
+	if isOperations(head) {
+		return No
+	}
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	switch {
 	case bytes.Contains(line, []byte(`"isovet-history"`)):

@@ -96,11 +96,23 @@ func known(head []byte) string {
 		return "a tar archive"
 	}
 	text := bytes.TrimLeft(head, " \t\r\n")
+	if isOperations(text) {
+		return "Porcupine's operations (ClientId, Input, Call, Output, Return), as etcd's robustness tests write " +
+			"them, " +
+			"which are of a model of their own and not read (a log of events is: isovet formats)"
+	}
 	if bytes.HasPrefix(text, []byte("{:valid?")) || bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head,
 		[]byte(":valid? ")) && !bytes.Contains(head, []byte(":invoke")) {
 		return "Jepsen's results (the history is history.edn)"
 	}
 	return ""
+}
+
+// isOperations reports whether a file begins as Porcupine's operations in JSON do, one or an array of them.
+func isOperations(text []byte) bool {
+	text = bytes.TrimLeft(text, "[ \t\r\n")
+	return bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"Call"`)) &&
+		bytes.Contains(text, []byte(`"Input"`)) && !bytes.Contains(text, []byte(`"ops"`))
 }
 
 // firstLine quotes the beginning of the first line with content, or counts the bytes of what is no text.

@@ -44,6 +44,9 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	if o.Format == "auto" {
 		o.Format = ""
 	}
+	if err := (&format.Options{Initial: o.Initial}).OneFile(); err != nil {
+		return nil, err
+	}
 	if err := o.Initial.Check(); err != nil {
 		return nil, err
 	}

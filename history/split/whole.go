@@ -49,6 +49,9 @@ func Read(ctx context.Context, paths []string, o format.Options) (*history.Histo
 }
 
 func readParts(ctx context.Context, paths []string, o format.Options) (*history.History, error) {
+	if err := o.OneFile(); err != nil {
+		return nil, err
+	}
 	plan := Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Workers: o.Workers, Whole: 1 << 62}
 	s, err := Plan(ctx, paths, plan)
 	_, order := errors.AsType[*OrderError](err)

@@ -34,6 +34,9 @@ Related: isovet formats lists the formats and which of them can be written.`,
   isovet convert --shard-size 1GiB big.jsonl.zst big/
   isovet convert --together 'day-*.jsonl' week.ivh`,
 		Args: func(c *cobra.Command, args []string) error {
+			if v.out != "" {
+				args = append(args, v.out)
+			}
 			if v.from.together && len(args) >= 2 {
 				return nil
 			}
@@ -48,6 +51,9 @@ Related: isovet formats lists the formats and which of them can be written.`,
 			case v.shards > 0 && v.shardSize > 0:
 				return usagef("--shards and --shard-size both say where to cut; expected one of them")
 			}
+			if v.out != "" {
+				args = append(args, v.out)
+			}
 			last := len(args) - 1
 			v.in, v.out = v.from.histories(args[:last])[0], args[last]
 			return runConvert(c.Context(), e, &v)
@@ -57,6 +63,7 @@ Related: isovet formats lists the formats and which of them can be written.`,
 	v.from.togetherFlag(c)
 	enumFlag(c, &v.to, "to", "format", "format of OUT", formatNames())
 	fl := c.Flags()
+	fl.StringVarP(&v.out, "out", "o", "", "OUT, said by a flag")
 	fl.BoolVar(&v.lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and "+
 		"values where it must")
 	fl.IntVar(&v.shards, "shards", 0, "write so many parts to the folder OUT")
@@ -96,7 +103,7 @@ func runConvert(ctx context.Context, e *env, v *conversion) error {
 	_, err := guard(ctx, limits{memory: v.memory}, func() string { return "converting " + v.in }, func(
 		ctx context.Context) (struct{}, error) {
 		defer close(finished)
-		if v.streams(paths) {
+		if v.streams(paths) && v.from.inPieces() == nil {
 			err := v.stream(ctx, e, paths, p)
 			if !v.inMemoryAfter(err) {
 				return struct{}{}, err

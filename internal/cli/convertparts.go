@@ -123,6 +123,9 @@ const cleanTime = 10 * time.Second
 
 // stream converts batch by batch.
 func (v *conversion) stream(ctx context.Context, e *env, paths []string, p *progress) error {
+	if err := v.from.inPieces(); err != nil {
+		return err
+	}
 	s, err := split.Plan(ctx, paths, split.Options{Format: v.from.format, RealTime: format.RealTime(v.from.realTime),
 		Initial: format.InitialValue(v.from.initial), Progress: func(done, total int64) {
 			p.Step("looking at the files, MB", int(done/1e6), int(total/1e6))

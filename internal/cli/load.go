@@ -18,7 +18,8 @@ import (
 
 // loading says how a command reads histories. The zero value is auto throughout.
 type loading struct {
-	format, realTime, initial string
+	format, realTime, initial, nilMeans string
+	textNumbers                         bool
 	// together says that the command's arguments are one history; sets has the files of such a one, by its name.
 	together bool
 	sets     map[string][]string
@@ -59,7 +60,30 @@ func (l *loading) flags(c *cobra.Command, name, of string) {
 	enumFlag(c, &l.realTime, "real-time", "real time", "what tells real time: the file's times, the order of its "+
 		"events (index), nothing, or what fits the file (auto)", format.RealTimes())
 	c.Flags().StringVar(&l.initial, "initial", "", "what registers hold at first, where the file does not say it or "+
-		"is wrong: a `VALUE` of JSON such as 0, \"\" or null")
+		"is wrong: a `VALUE` of JSON such as 0, \"\" or null; KEY=VALUE, of one key; first-read, what was read of each "+
+		"first; several with commas")
+	c.Flags().Var(&enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil", "what an ok read of nil says in files "+
+		"of "+
+		"Jepsen's and Porcupine's: absent, unknown, initial (default: as the file's own checker takes it)")
+	complete(c, "nil", []cobra.Completion{cobra.CompletionWithDesc("absent", "its key is absent"),
+		cobra.CompletionWithDesc("unknown", "nothing"), cobra.CompletionWithDesc("initial", "its key is as at first")})
+	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "a text that is a number is that number, in Jepsen's "+
+		"files: \"83\" is 83")
+}
+
+// options are the readers'.
+func (l *loading) options() format.Options {
+	return format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
+		Initial: format.InitialValue(l.initial), Nil: format.Nil(l.nilMeans), TextNumbers: l.textNumbers}
+}
+
+// inPieces is an error where the flags say what no history in pieces is told by.
+func (l *loading) inPieces() error {
+	o := l.options()
+	if err := o.OneFile(); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
 }
 
 // loadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
@@ -76,8 +100,9 @@ func loadShown(ctx context.Context, path string, l loading, p *progress) (*histo
 }
 
 func loadTold(ctx context.Context, path string, l loading, told func(done, total int64)) (*history.History, error) {
-	h, err := split.Read(ctx, l.paths(path), format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
-		Initial: format.InitialValue(l.initial), Progress: told})
+	o := l.options()
+	o.Progress = told
+	h, err := split.Read(ctx, l.paths(path), o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

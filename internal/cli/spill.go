@@ -274,6 +274,9 @@ func forMemory(reason string) bool {
 func (e *env) planned(ctx context.Context, dir string, paths []string, l loading, memory int64, p *progress) (
 	*split.Set, error) {
 	p.Step("looking at the files", 0, 0)
+	if err := l.inPieces(); err != nil {
+		return nil, err
+	}
 	return e.plan(ctx, dir, paths, split.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
 		Initial: format.InitialValue(l.initial), Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
 		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})

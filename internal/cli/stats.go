@@ -142,7 +142,8 @@ func statsOf(ctx context.Context, e *env, path string, from loading, memory int6
 	p.Begin("reading " + path)
 	return guard(ctx, limits{memory: memory}, func() string { return "loading " + path }, func(ctx context.Context) (
 		*historyStats, error) {
-		if paths[0] != "-" && (memory > 0 || split.InParts(paths) || sizeOf(paths) >= streamFrom) {
+		large := memory > 0 || split.InParts(paths) || sizeOf(paths) >= streamFrom
+		if paths[0] != "-" && from.inPieces() == nil && large {
 			s, err := streamStats(ctx, path, paths, from, memory, p)
 			if _, order := errors.AsType[*split.OrderError](err); !order || memory > 0 {
 				return s, err

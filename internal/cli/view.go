@@ -15,7 +15,6 @@ import (
 
 	"isovet/bench"
 	"isovet/check"
-	"isovet/history/format"
 	"isovet/level"
 	"isovet/report/view"
 )
@@ -113,8 +112,7 @@ func runView(ctx context.Context, e *env, f *viewFlags, args []string) error {
 	}
 	name := f.loading.histories(files)[0]
 	s, err := view.New(ctx, view.Options{Addr: f.addr, Name: name, Paths: f.loading.paths(name), Certificate: cert,
-		Read: format.Options{Format: f.loading.format, RealTime: format.RealTime(f.loading.realTime),
-			Initial: format.InitialValue(f.loading.initial)},
+		Read:  f.loading.options(),
 		Check: check.Options{ClockSkew: f.skew.Nanoseconds()}, Level: f.level, Index: bench.WriteIndex})
 	if err != nil {
 		return &exitError{statusBadInput, err}

@@ -195,13 +195,14 @@ func integer(text []byte) (int64, error) {
 	return n, nil
 }
 
-// Read reads a log. passed is the number of lines without an event. Errors are *history.InputError with the line; a
-// file without any event is one. Cost: one pass, and history.Builder.Build.
-func Read(data []byte, file string) (h *history.History, passed int, err error) {
+// Read reads a log. unknownNil says that a read of nil says nothing; a note counts them then. passed is the
+// number of lines without an event. Errors are *history.InputError with the line; a file without any event is
+// one. Cost: one pass, and history.Builder.Build.
+func Read(data []byte, file string, unknownNil bool) (h *history.History, passed int, err error) {
 	const usual = 120 // bytes of an invocation and a completion, at least
 	ops := make([]op, 0, min(len(data)/usual, 1<<24))
 	var open pending
-	lineNo, events, first := 0, 0, 0
+	lineNo, events, first, nils := 0, 0, 0, 0
 	var firstText []byte
 	for line := range bytes.Lines(data) {
 		lineNo++
@@ -258,6 +259,10 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 			if err := o.values(value); err != nil {
 				return nil, 0, wrong("value", string(value), err.Error())
 			}
+			if unknownNil && name == readFn && o.nils[0] {
+				o.skip = true
+				nils++
+			}
 		case ":fail":
 			switch {
 			case name == casFn && bytes.HasPrefix(value, []byte("[")):
@@ -272,7 +277,10 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 	if events == 0 {
 		return nil, 0, nothing(file, first, firstText, "an event: INFO  jepsen.util - 0	:invoke	:read	nil")
 	}
-	h, err = build(ops, file)
+	if h, err = build(ops, file); err == nil && nils > 0 {
+		h.AddNote(history.NoteNil, nils, "reads of nil that are not judged: %d (--nil unknown says so; --nil absent "+
+			"judges them)", nils)
+	}
 	return h, passed, err
 }
 
