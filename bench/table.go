@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"isovet/evidence"
+	"isovet/internal/escape"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -202,7 +203,12 @@ func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool
 	for _, row := range rows {
 		cells := slices.Clone(row)
 		for j := range cells {
-			if markdown {
+			cells[j] = escape.Line(cells[j])
+			switch {
+			case !markdown:
+			case strings.ContainsAny(strings.ReplaceAll(cells[j], "< ", ""), "<[`\\"): // no words of ours
+				cells[j] = escape.Cell(cells[j])
+			default:
 				cells[j] = strings.ReplaceAll(cells[j], "|", `\|`) // the renderer does not
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"isovet/internal/escape"
 )
 
 // InputError is bad input: where it stands and what was expected. It is the user's mistake or the recorder's, never a
@@ -16,6 +18,7 @@ type InputError struct {
 	Msg   string // what was found and what was expected
 }
 
+// Error is a line, escaped for a terminal: a message quotes the file.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -34,7 +37,7 @@ func (e *InputError) Error() string {
 		fmt.Fprintf(&b, "field %q: ", e.Field)
 	}
 	b.WriteString(e.Msg)
-	return b.String()
+	return escape.Line(b.String())
 }
 
 func (b *Builder) errorf(t uint32, field, format string, args ...any) error {

@@ -8,6 +8,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 )
 
 // DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation,
@@ -21,7 +22,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		if r.Reason != "" {
 			label += ": " + r.Reason
 		}
-		fmt.Fprintf(b, "  label=%s\n}\n", dotString(label))
+		fmt.Fprintf(b, "  label=%s\n}\n", escape.DOT(label))
 		return b.Flush()
 	}
 	s := newScene(r.H, r.Anomalies, MaxNodes)
@@ -34,26 +35,26 @@ func DOT(w io.Writer, r *evidence.Result) error {
 	if s.left > 0 {
 		label += fmt.Sprintf("\n%s not drawn", count(s.left, "transaction", "transactions"))
 	}
-	fmt.Fprintf(b, "  label=%s\n", dotString(label))
+	fmt.Fprintf(b, "  label=%s\n", escape.DOT(label))
 	fmt.Fprintf(b, "  labelloc=t\n  fontname=\"Helvetica\"\n  node [shape=record, fontname=\"Helvetica\", "+
 		"fontsize=11, color=\"#404040\"]\n")
 	fmt.Fprintf(b, "  edge [fontname=\"Helvetica\", fontsize=10]\n")
 	for _, t := range s.txns {
-		cells := []string{"<t> " + recordText(txnName(r.H, t)+statusMark(r.H, t))}
+		cells := []string{"<t> " + escape.Record(txnName(r.H, t)+statusMark(r.H, t))}
 		for _, op := range s.cells[t] {
-			cells = append(cells, fmt.Sprintf("<o%d> %s", op, recordText(opText(r.H, op))))
+			cells = append(cells, fmt.Sprintf("<o%d> %s", op, escape.Record(opText(r.H, op))))
 		}
 		if s.cut[t] {
 			cells = append(cells, "…")
 		}
-		fmt.Fprintf(b, "  n%d [label=\"%s\", tooltip=%s]\n", t, strings.Join(cells, "|"), dotString(txnTip(r.H, t)))
+		fmt.Fprintf(b, "  n%d [label=\"%s\", tooltip=%s]\n", t, strings.Join(cells, "|"), escape.DOT(txnTip(r.H, t)))
 	}
 	for _, e := range s.edges {
 		from, to := s.ends(e)
 		c := depColor(e.Dep)
 		fmt.Fprintf(b, "  n%d:%s -> n%d:%s [label=%s, color=\"%s\", fontcolor=\"%s\", tooltip=%s]\n", e.From,
 			port(from), e.To, port(to),
-			dotString(edgeLabel(r.H, e)), c, c, dotString(why(r.H, e)))
+			escape.DOT(edgeLabel(r.H, e)), c, c, escape.DOT(why(r.H, e)))
 	}
 	b.WriteString("}\n")
 	return b.Flush()
@@ -95,32 +96,6 @@ func txnTip(h *history.History, t uint32) string {
 	}
 	if n := h.Txns.Name; n != nil && n[t] != history.None {
 		fmt.Fprintf(&b, ", %s", h.Texts.Text(n[t]))
-	}
-	return b.String()
-}
-
-// dotString quotes a text for DOT.
-func dotString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
-
-// recordText quotes a text for a cell of a record inside a quoted string.
-func recordText(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		switch c {
-		case '"':
-			b.WriteString(`\"`)
-		case '\\':
-			b.WriteString(`\\`)
-		case '{', '}', '|', '<', '>':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case '\n':
-			b.WriteString(`\n`)
-		default:
-			b.WriteRune(c)
-		}
 	}
 	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -157,7 +158,8 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 		d.Kinds = kinds(r)
 		d.More = more(r, maxAnomalies)
 		if d.Small = o.Small; larger(r) {
-			d.Shrink = cmp.Or(o.Shrink, "isovet shrink "+Quoted(name)+" --level "+r.Level.String()+" -o small.jsonl")
+			d.Shrink = cmp.Or(o.Shrink, "isovet shrink "+escape.Shell(name)+" --level "+r.Level.String()+
+				" -o small.jsonl")
 		}
 		d.Deps = used(r.Anomalies)
 		d.Mechanisms = newPageMechanisms(r)
@@ -209,22 +211,10 @@ func larger(r *evidence.Result) bool {
 	return transactions(r.H) > len(named)
 }
 
-// Quoted is a word as a shell takes it.
-func Quoted(s string) string {
-	safe := func(r rune) bool {
-		return r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./:=,+@%", r))
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func (d *pageData) write(w io.Writer) error {
 	var p pageWriter
 	p.page(d)
-	_, err := io.WriteString(w, allowed(p.String()))
+	_, err := io.WriteString(w, escape.XML(p.String()))
 	return err
 }
 
@@ -237,18 +227,6 @@ func metaPairs(h *history.History) (out []pair) {
 		}
 	}
 	return out
-}
-
-// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8; and the marks that turn
-// the direction of the text after them, sentences of ours too. Names from a history may have them.
-func allowed(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF ||
-			r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 {
-			return utf8.RuneError
-		}
-		return r // strings.Map gives RuneError for a byte that is no UTF-8
-	}, s)
 }
 
 // firstLines are the first lines of a text that have at most so many bytes, and how many more there are.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"isovet/evidence"
+	"isovet/internal/escape"
 )
 
 // junit writes what CI systems know as JUnit XML: a suite a history, a case a level. What is unknown, and what could
@@ -19,13 +20,13 @@ var junit = Stream{
 		return err
 	},
 	Item: func(w io.Writer, _, answers, _ int, it *Item) error {
-		s := junitSuite{Name: clean(it.Path), Time: seconds(it.Seconds)}
+		s := junitSuite{Name: escape.XML(it.Path), Time: seconds(it.Seconds)}
 		for _, r := range it.Answers {
 			s.Cases = append(s.Cases, junitCaseOf(it, r))
 		}
 		if it.unanswered() {
 			c := junitCase{Name: "check", Class: s.Name, Time: s.Time,
-				Error: &junitWhy{"bad input", clean(it.errText()), clean(it.errText())}}
+				Error: &junitWhy{"bad input", escape.XML(it.errText()), escape.XML(it.errText())}}
 			s.Cases = append(s.Cases, c)
 		}
 		for i := range s.Cases {
@@ -76,7 +77,7 @@ type junitWhy struct {
 }
 
 func junitCaseOf(it *Item, r *evidence.Result) junitCase {
-	c := junitCase{Name: r.Label(), Class: clean(it.Path), Time: seconds((r.Stats.LoadMS + r.Stats.CheckMS) / 1e3)}
+	c := junitCase{Name: r.Label(), Class: escape.XML(it.Path), Time: seconds((r.Stats.LoadMS + r.Stats.CheckMS) / 1e3)}
 	switch r.Verdict {
 	case evidence.Violated:
 		var b strings.Builder
@@ -88,9 +89,9 @@ func junitCaseOf(it *Item, r *evidence.Result) junitCase {
 			}
 			b.WriteString("\n")
 		}
-		c.Failure = &junitWhy{fs[0].kind, clean(fs[0].title), clean(b.String())}
+		c.Failure = &junitWhy{fs[0].kind, escape.XML(fs[0].title), escape.XML(b.String())}
 	case evidence.Unknown:
-		why := &junitWhy{"unknown", clean(r.Reason), ""}
+		why := &junitWhy{"unknown", escape.XML(r.Reason), ""}
 		if skipped(r) {
 			why.Type = ""
 			c.Skipped = why
@@ -98,18 +99,8 @@ func junitCaseOf(it *Item, r *evidence.Result) junitCase {
 			c.Error = why
 		}
 	}
-	c.Out = clean(Summary(r))
+	c.Out = escape.XML(Summary(r))
 	return c
-}
-
-// clean replaces what XML cannot hold.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0xfffe || r == 0xffff {
-			return '\ufffd'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/escape"
 )
 
 // Issue is what a bug report says.
@@ -36,24 +36,24 @@ func Markdown(w io.Writer, s *Issue) error {
 		v := r.Mechanisms.Violations[0]
 		kind, what = v.Mechanism+": "+v.Kind, v.Text+"\nassuming that "+v.Assumes
 	}
-	db := cmp.Or(s.Whole.Meta.DB, "The database")
+	db := escape.Markdown(cmp.Or(s.Whole.Meta.DB, "The database"))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s: %s where %s is promised\n\n", db, kind, r.Label())
 	fmt.Fprintf(&b, "## What was promised\n\n")
 	at := ""
 	if i := s.Whole.Meta.Isolation; i != "" {
-		at = " at its isolation level " + code(i)
+		at = " at its isolation level " + escape.Code(i)
 	}
 	fmt.Fprintf(&b, "%s%s was taken to promise **%s**: %s.\n\n", db, at, r.Label(), r.Level.About())
 	fmt.Fprintf(&b, "## What was seen\n\n")
 	if s.About != "" {
 		fmt.Fprintf(&b, "**%s**: %s.\n\n", kind, s.About)
 	}
-	fence(&b, "", what)
-	fmt.Fprintf(&b, "Transactions have the numbers that they have in the recorded history (%s: %s", code(s.File),
+	b.WriteString(escape.Fence("", what))
+	fmt.Fprintf(&b, "Transactions have the numbers that they have in the recorded history (%s: %s", escape.Code(s.File),
 		s.From)
 	if wl := s.Whole.Meta.Workload; wl != "" {
-		fmt.Fprintf(&b, "; workload %s", code(wl))
+		fmt.Fprintf(&b, "; workload %s", escape.Code(wl))
 	}
 	fmt.Fprintf(&b, ").\n\n## The smallest history that shows it\n\n")
 	fmt.Fprintf(&b, "%s, cut down from the recorded history so that what it violates the recorded history violates: "+
@@ -63,14 +63,14 @@ func Markdown(w io.Writer, s *Issue) error {
 	if err := jsonl.Write(&lines, s.Small); err != nil {
 		return err
 	}
-	fence(&b, "json", lines.String())
+	b.WriteString(escape.Fence("json", lines.String()))
 	fmt.Fprintf(&b, "## How to verify it\n\n")
 	fmt.Fprintf(&b, "Read the reasons above against the lines. Or save the lines as `small.jsonl` and ask isovet (%s):\n\n",
 		s.Version)
-	fence(&b, "sh", "isovet check "+s.Flags+" small.jsonl\nisovet check "+s.Flags+
-		" --certificate small.cert small.jsonl; isovet verify small.cert small.jsonl")
+	b.WriteString(escape.Fence("sh", "isovet check "+s.Flags+" small.jsonl\nisovet check "+s.Flags+
+		" --certificate small.cert small.jsonl; isovet verify small.cert small.jsonl"))
 	fmt.Fprintf(&b, "The content of the history has the SHA-256 %s, as its certificate says too.\n",
-		code(evidence.ContentHash(s.Small)))
+		escape.Code(evidence.ContentHash(s.Small)))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -81,22 +81,4 @@ func transactions(h *history.History) int {
 		n--
 	}
 	return n
-}
-
-// fence puts a text into a code block that it does not end.
-func fence(b *bytes.Buffer, language, text string) {
-	mark := "```"
-	for strings.Contains(text, mark) {
-		mark += "`"
-	}
-	fmt.Fprintf(b, "%s%s\n%s\n%s\n\n", mark, language, strings.TrimRight(text, "\n"), mark)
-}
-
-// code puts a text into a code span, which back-ticks in it would end.
-func code(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if strings.Contains(s, "`") {
-		return "`` " + s + " ``"
-	}
-	return "`" + s + "`"
 }

@@ -33,7 +33,3 @@ func Sentence(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge) (text st
 	}
 	return why(r.H, e), restsOn(r, a, s, e)
 }
-
-// Printable replaces what may be in names of a history and must not be in a page: control characters, bytes that are
-// no UTF-8, and marks that turn the direction of the text after them.
-func Printable(s string) string { return allowed(s) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"isovet/evidence"
+	"isovet/internal/escape"
 )
 
 // TextOptions say how much Text writes. The zero value is the default.
@@ -35,7 +36,7 @@ const (
 	bold   = "1"
 )
 
-// Text writes a verdict for people: what it is, why, and from how much work.
+// Text writes a verdict for people: what it is, why, and from how much work. What the history says is escaped.
 func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	if o.MaxAnomalies == 0 {
 		o.MaxAnomalies = 3
@@ -44,6 +45,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 		o.MaxLines = 40
 	}
 	b := bufio.NewWriter(w)
+	name = escape.Line(name)
 	switch r.Verdict {
 	case evidence.Holds:
 		fmt.Fprintf(b, "%s: %s at %s\n", name, o.paint(green, "valid"), r.Label())
@@ -54,7 +56,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 				break
 			}
 			a := &r.Anomalies[i]
-			fmt.Fprintf(b, "  %s\n", o.paint(bold, a.Title(r.H)))
+			fmt.Fprintf(b, "  %s\n", o.paint(bold, escape.Line(a.Title(r.H))))
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
@@ -65,10 +67,10 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 			fmt.Fprintf(b, "  hint: %s\n", hint)
 		}
 	default:
-		fmt.Fprintf(b, "%s: %s at %s: %s\n", name, o.paint(yellow, "unknown"), r.Label(), r.Reason)
+		fmt.Fprintf(b, "%s: %s at %s: %s\n", name, o.paint(yellow, "unknown"), r.Label(), escape.Text(r.Reason))
 	}
 	mechanisms(b, r.Mechanisms, o.MaxAnomalies)
-	fmt.Fprintf(b, "  %s\n", Summary(r))
+	fmt.Fprintf(b, "  %s\n", escape.Line(Summary(r)))
 	return b.Flush()
 }
 
@@ -77,11 +79,12 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 	if m == nil {
 		return
 	}
+	profile := escape.Line(m.Profile)
 	if m.Total() == 0 {
-		fmt.Fprintf(b, "  under profile %s: no mechanism failed\n", m.Profile)
+		fmt.Fprintf(b, "  under profile %s: no mechanism failed\n", profile)
 		return
 	}
-	fmt.Fprintf(b, "  under profile %s:\n", m.Profile)
+	fmt.Fprintf(b, "  under profile %s:\n", profile)
 	for i := range m.Violations {
 		v := &m.Violations[i]
 		if i == most {
@@ -91,7 +94,8 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 		if v.Proved {
 			proved = " (proved: they violate the level without that)"
 		}
-		fmt.Fprintf(b, "    %s, %s: %s\n      assuming that %s%s\n", v.Mechanism, v.Kind, v.Text, v.Assumes, proved)
+		fmt.Fprintf(b, "    %s, %s: %s\n      assuming that %s%s\n", v.Mechanism, v.Kind, escape.Text(v.Text),
+			escape.Text(v.Assumes), proved)
 	}
 	if n := m.Total() - most; n > 0 {
 		fmt.Fprintf(b, "    and %s\n", count(n, "further one", "further ones"))
@@ -113,7 +117,7 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 		if n++; n > max {
 			continue
 		}
-		fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(b, "    %s\n", escape.Text(strings.TrimRight(line, "\n")))
 	}
 	if n > max {
 		fmt.Fprintf(b, "    … %s; --json, --report and --certificate have all\n", count(n-max, "more line",

@@ -10,6 +10,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/internal/escape"
 	"isovet/level"
 )
 
@@ -115,17 +116,16 @@ func (p *Campaign) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n%s%s", p.Sum(), "| database | isolation | hunted for | workload | fault | s | rounds | "+
 		"commits | refused % | found | first after s |\n", strings.Repeat("| --- ", 11)+"|\n")
-	cell := strings.NewReplacer("|", "\\|", "\n", " ")
 	for _, r := range p.Rows() {
 		if r.Runs == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %d | %.1f | %s | %s |\n", cell.Replace(r.product()),
-			r.Isolation, r.Level, r.Workload, r.Fault, seconds(r.Elapsed), r.Rounds, r.Committed, r.RefusedShare(),
-			r.Outcome, r.FirstAfter())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %d | %.1f | %s | %s |\n",
+			escape.Cell(r.product()), escape.Cell(r.Isolation), r.Level, escape.Cell(r.Workload), escape.Cell(r.Fault),
+			seconds(r.Elapsed), r.Rounds, r.Committed, r.RefusedShare(), r.Outcome, r.FirstAfter())
 	}
 	for _, a := range p.Away {
-		fmt.Fprintf(&b, "\nNot hunted: %s: %s\n", a.DB, strings.Join(strings.Fields(a.Reason), " "))
+		fmt.Fprintf(&b, "\nNot hunted: %s: %s\n", escape.Code(a.DB), escape.Code(a.Reason))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -160,11 +160,13 @@ func (r Row) Against() bool { return r.Contradicts() }
 
 // HTML writes the page.
 func (p *Campaign) HTML(w io.Writer) error {
-	return page.Execute(w, struct {
-		Sum  string
-		Rows []Row
-		Away []Away
-	}{p.Sum(), p.Rows(), p.Away})
+	return escape.Page(w, func(w io.Writer) error {
+		return page.Execute(w, struct {
+			Sum  string
+			Rows []Row
+			Away []Away
+		}{p.Sum(), p.Rows(), p.Away})
+	})
 }
 
 var page = template.Must(template.New("campaign").Parse(`<!doctype html>

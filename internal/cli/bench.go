@@ -20,6 +20,7 @@ import (
 	"isovet/check"
 	"isovet/check/timestamp"
 	"isovet/evidence"
+	"isovet/internal/escape"
 	"isovet/level"
 )
 
@@ -450,7 +451,11 @@ func (f *compareFlags) print(e *env, sources []bench.Source, rows []bench.Row) e
 func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
 	var names []string
 	for _, s := range sources {
-		names = append(names, s.Name())
+		name := s.Name()
+		if f.markdown {
+			name = escape.Markdown(name)
+		}
+		names = append(names, name)
 	}
 	s := strings.Join(names, ", ")
 	r := &rows[0]

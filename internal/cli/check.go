@@ -487,5 +487,5 @@ func (f *checkFlags) print(e *env, o outcome, i int, t *tally) error {
 		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
 		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", o.path, o.result.Note)
 	}
-	return report.Text(e.stdout, o.path, o.result, report.TextOptions{Color: colored(e.stdout)})
+	return report.Text(e.data, o.path, o.result, report.TextOptions{Color: colored(e.data)})
 }

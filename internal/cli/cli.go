@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/internal/escape"
 	"isovet/internal/room"
 )
 
@@ -37,14 +39,39 @@ func (terminated) Is(target error) bool { return target == errInterrupted }
 
 // env is what a command sees of the world.
 type env struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdin io.Reader
+	// stdout and stderr are escaped for terminals. data is standard output as it is, for histories and certificates.
+	stdout, stderr, data io.Writer
 
 	mu    sync.Mutex
 	temps map[string]bool // half-written files
 	kept  *kept           // nil: nobody keeps this process
 
 	engine *Engine // nil: this machine
+}
+
+// newEnv is the world of a command line, whose words stay in their lines where messages have them.
+func newEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *env {
+	var names []string
+	for _, a := range args {
+		flag, value, _ := strings.Cut(a, "=")
+		for _, n := range []string{a, strings.TrimLeft(a, "-"), strings.TrimLeft(flag, "-"), value} {
+			for _, n := range []string{n, filepath.Clean(n), filepath.Base(n)} {
+				names = append(names, n, strings.TrimSuffix(n, filepath.Ext(n)))
+			}
+		}
+	}
+	return &env{stdin: stdin, stdout: escape.NewWriter(stdout, names), stderr: escape.NewWriter(stderr, names),
+		data: stdout}
+}
+
+// flush writes what is left of characters that did not come to their end.
+func (e *env) flush() {
+	for _, w := range []io.Writer{e.stdout, e.stderr} {
+		if w, ok := w.(*escape.Writer); ok {
+			_ = w.Close() // as everywhere: what a message cannot be written to has nobody to be told
+		}
+	}
 }
 
 // sameRequest is how long after the first signal others are no second one: timeout(1) and other keepers send theirs to
@@ -101,8 +128,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*en
 		}
 	}()
 
-	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
-	if stdout == os.Stdout {
+	e := newEnv(args, stdin, stdout, stderr)
+	defer e.flush()
+	stdout, stderr = e.stdout, e.stderr
+	if e.data == os.Stdout {
 		e.kept = newKept(func() { cancel(errInterrupted) })
 	}
 	root := tree(e)
@@ -136,7 +165,7 @@ const exitHelp = `Exit status:
 
 // Root is the tree of a program's commands, for who writes man pages and completions of it.
 func Root(p Program) *cobra.Command {
-	return newRoot(&env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}, p)
+	return newRoot(newEnv(nil, os.Stdin, os.Stdout, os.Stderr), p)
 }
 
 func newRoot(e *env, p Program) *cobra.Command {

@@ -19,6 +19,7 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
 )
@@ -285,16 +286,17 @@ func again(f *collectFlags, l level.Level, r *collect.Round) string {
 		db += "?" + r.Send
 	}
 	if db != "URL" {
-		db = report.Quoted(db)
+		db = escape.Shell(db)
 	}
 	does, variant := f.cfg.Workload, f.cfg.Variant
 	if r.Workload != "" {
 		does, variant = r.Workload, r.Variant
 	}
-	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", report.Quoted(does)}
+	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload",
+		escape.Shell(does)}
 	add := func(name, value string, set bool) {
 		if set {
-			words = append(words, "--"+name, value)
+			words = append(words, "--"+name, escape.Shell(value))
 		}
 	}
 	add("variant", variant, variant != "")
@@ -310,15 +312,15 @@ func again(f *collectFlags, l level.Level, r *collect.Round) string {
 	} else {
 		add("fault", f.fault, f.fault != "")
 	}
-	add("fault-script", report.Quoted(f.cfg.Fault.Program), f.cfg.Fault.Program != "")
+	add("fault-script", f.cfg.Fault.Program, f.cfg.Fault.Program != "")
 	if f.cfg.Timestamps {
 		words = append(words, "--timestamps")
 	}
 	for _, q := range f.cfg.SetupSQL {
-		add("setup-sql", report.Quoted(q), true)
+		add("setup-sql", q, true)
 	}
 	for _, q := range f.cfg.SessionSQL {
-		add("session-sql", report.Quoted(q), true)
+		add("session-sql", q, true)
 	}
 	add("seed", strconv.FormatUint(r.Seed, 10), true)
 	return strings.Join(words, " ")

@@ -18,6 +18,7 @@ import (
 	"isovet/collect/server"
 	"isovet/docs"
 	"isovet/evidence"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
 	"isovet/report/incident"
@@ -252,10 +253,10 @@ func cellName(isolation, anomaly string) string {
 func probeCommand(f *probeFlags, isolation string) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
-		db = report.Quoted(f.cfg.DB[0])
+		db = escape.Shell(f.cfg.DB[0])
 	}
-	return fmt.Sprintf("isovet probe --db %s --isolation %s --for %v --sessions %d --seed %d", db, isolation,
-		f.cfg.Load, f.cfg.Sessions, f.cfg.Seed)
+	return fmt.Sprintf("isovet probe --db %s --isolation %s --for %v --sessions %d --seed %d", db,
+		escape.Shell(isolation), f.cfg.Load, f.cfg.Sessions, f.cfg.Seed)
 }
 
 // incidentsOf has a probe write the incidents that are asked for; what it returns has their folders by cell once the

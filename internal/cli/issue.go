@@ -11,6 +11,7 @@ import (
 
 	"isovet/check/shrink"
 	"isovet/docs"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -66,10 +67,10 @@ func runReport(ctx context.Context, e *env, f *shrinkFlags, args []string) error
 	s := report.Issue{File: path, Whole: r.H, Small: r.H, Answer: r.Answer, From: r.From.String(),
 		Version: buildVersion().String(), Flags: "--level " + r.Answer.Level.String()}
 	if f.check.checker != auto {
-		s.Flags += " --checker " + f.check.checker
+		s.Flags += " --checker " + escape.Shell(f.check.checker)
 	}
 	if f.check.profileName != "" {
-		s.Flags += " --profile " + f.check.profileName
+		s.Flags += " --profile " + escape.Shell(f.check.profileName)
 	}
 	if f.check.skew != 0 {
 		s.Flags += " --clock-skew " + f.check.skew.String()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"isovet/evidence"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
 )
@@ -74,7 +75,7 @@ type tally struct {
 
 // needsKeeper reports whether the histories are checked in a process of their own.
 func (f *checkFlags) needsKeeper(e *env, args []string) bool {
-	if e.kept != nil || e.stdout != os.Stdout || e.stderr != os.Stderr || e.stdin != os.Stdin ||
+	if e.kept != nil || e.data != os.Stdout || escape.Unwrap(e.stderr) != os.Stderr || e.stdin != os.Stdin ||
 		runtime.GOOS == "windows" || f.spill.dir != "" {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
+	"isovet/internal/escape"
 )
 
 // loading says how a command reads histories. The zero value is auto throughout.
@@ -143,7 +144,7 @@ func (e *env) sayNotes(path string, h *history.History) {
 		return
 	}
 	for _, n := range h.Notes {
-		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", path, n.Text)
+		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", escape.Line(path), escape.Line(n.Text))
 	}
 }
 
@@ -187,7 +188,10 @@ func named(err error, file string) error {
 // standard output.
 func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	if path == "-" {
-		return write(e.stdout)
+		if terminalWidth(e.data) > 0 {
+			return write(e.stdout)
+		}
+		return write(e.data)
 	}
 	if format.Special(path) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

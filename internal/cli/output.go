@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"isovet/evidence"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -69,7 +70,7 @@ func (f *checkFlags) around(e *env, n, answers int, work func() (tally, error)) 
 // colored reports whether what is written to w may be coloured: a terminal, and nobody has said no
 // (https://no-color.org).
 func colored(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := escape.Unwrap(w).(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" &&
 		(isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }

@@ -22,6 +22,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report/incident"
 )
@@ -318,8 +319,13 @@ func (t *probeTable) remarks() []string {
 
 func (t *probeTable) markdown(w io.Writer) error {
 	header, rows := t.rows()
-	fmt.Fprintf(w, "# %s: anomalies seen by isolation level\n\n", t.DB)
+	fmt.Fprintf(w, "# %s: anomalies seen by isolation level\n\n", escape.Markdown(t.DB))
 	for i, row := range append([][]string{header}, rows...) {
+		for j, cell := range row {
+			if i == 0 { // the names of isolation levels; the rest is ours
+				row[j] = escape.Cell(cell)
+			}
+		}
 		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 		if i == 0 {
 			fmt.Fprintf(w, "|%s\n", strings.Repeat(" --- |", len(row)))
@@ -327,12 +333,12 @@ func (t *probeTable) markdown(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	for _, r := range t.remarks() {
-		fmt.Fprintf(w, "- %s\n", r)
+		fmt.Fprintf(w, "- %s\n", escape.Markdown(r))
 	}
 	fmt.Fprintln(w)
 	for i := range t.Cells {
 		if c := &t.Cells[i]; c.result != nil {
-			fmt.Fprintf(w, "- **%s** at %s: `%s`", c.Anomaly, c.Isolation, c.Schedule)
+			fmt.Fprintf(w, "- **%s** at %s: %s", c.Anomaly, escape.Markdown(c.Isolation), escape.Code(c.Schedule))
 			if c.History != "" {
 				fmt.Fprintf(w, " ([history](%s))", c.History)
 			}
@@ -452,7 +458,9 @@ func (t *probeTable) html(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	return probePage.Execute(w, map[string]any{"T": &t.probeJSON, "Rows": rows, "Remarks": t.remarks()})
+	return escape.Page(w, func(w io.Writer) error {
+		return probePage.Execute(w, map[string]any{"T": &t.probeJSON, "Rows": rows, "Remarks": t.remarks()})
+	})
 }
 
 var probePage = template.Must(template.New("probe").Parse(`<!doctype html>

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
+
+	"isovet/internal/escape"
 )
 
 const (
@@ -41,14 +43,14 @@ type progress struct {
 
 // interactive reports whether w is a terminal that shows what moves. No library looks at CI, TERM and --quiet.
 func interactive(w io.Writer, getenv func(string) string) bool {
-	f, ok := w.(*os.File)
+	f, ok := escape.Unwrap(w).(*os.File)
 	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) ||
 		isatty.IsCygwinTerminal(f.Fd()))
 }
 
 // terminalWidth is how many columns a terminal has; 0: w is none, or does not say.
 func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := escape.Unwrap(w).(*os.File)
 	if !ok || !isatty.IsTerminal(f.Fd()) {
 		return 0
 	}
@@ -64,7 +66,7 @@ func newProgress(w io.Writer, quiet, json bool) *progress {
 	if quiet {
 		return nil
 	}
-	p := &progress{w: w, start: time.Now(), stop: make(chan struct{})}
+	p := &progress{w: escape.Unwrap(w), start: time.Now(), stop: make(chan struct{})}
 	if !json && interactive(w, os.Getenv) {
 		p.stopped.Go(func() { p.every(drawEvery, p.draw) })
 	} else {
@@ -159,9 +161,9 @@ func clock(d time.Duration) string {
 // said is what is being worked on and at which stage of it.
 func (p *progress) said() string {
 	if p.what == "" || p.stage == "" {
-		return p.what + p.stage
+		return escape.Line(p.what + p.stage)
 	}
-	return p.what + ": " + p.stage
+	return escape.Line(p.what + ": " + p.stage)
 }
 
 // Begin names what is being worked on, such as a file.

@@ -16,6 +16,7 @@ import (
 	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -191,7 +192,7 @@ func (f *checkFlags) shrinkCommand(o outcome) string {
 	add(f.mechanismsOnly, "--mechanisms-only")
 	words = append(words, "-o", "small.jsonl")
 	for i, w := range words {
-		words[i] = report.Quoted(w)
+		words[i] = escape.Shell(w)
 	}
 	return strings.Join(words, " ")
 }

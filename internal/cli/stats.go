@@ -12,6 +12,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/split"
+	"isovet/internal/escape"
 	"isovet/internal/heap"
 	"isovet/internal/sorts"
 )
@@ -425,9 +426,9 @@ func (s *historyStats) text(w io.Writer) error {
 			kept = append(kept, r)
 		}
 	}
-	fmt.Fprintln(w, s.History)
+	fmt.Fprintln(w, escape.Line(s.History))
 	for _, r := range kept {
-		if _, err := fmt.Fprintf(w, "  %-20s %s\n", r[0], r[1]); err != nil {
+		if _, err := fmt.Fprintf(w, "  %-20s %s\n", r[0], escape.Line(r[1])); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"isovet/internal/escape"
 )
 
 // leastColumn is how narrow a column gets before a table is wider than its terminal.
@@ -23,8 +25,11 @@ func table(w io.Writer, header []string, rows [][]string) error {
 func tableWithin(w io.Writer, most int, header []string, rows [][]string) error {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
-	for _, row := range all {
+	for r, row := range all {
+		all[r] = slices.Clone(row)
 		for i, cell := range row {
+			cell = escape.Line(cell)
+			all[r][i] = cell
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/check/timestamp"
+	"isovet/internal/escape"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/report"
 	"isovet/watch"
 	"isovet/watch/online"
 	"isovet/watch/seen"
@@ -284,7 +284,7 @@ func (f *watchFlags) shrinkCommand() string {
 	}
 	words = append(words, "-o", "small.jsonl")
 	for i, w := range words {
-		words[i] = report.Quoted(w)
+		words[i] = escape.Shell(w)
 	}
 	return strings.Join(words, " ")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"isovet/report"
+	"isovet/internal/escape"
 	"isovet/watch"
 )
 
@@ -63,6 +63,6 @@ func (f *incidentFlags) say(w io.Writer, state string, of *watch.Incidents) {
 	}
 	if found > 0 {
 		fmt.Fprintf(w, "isovet: violations %d, incidents %d: %s\n", total, found,
-			report.Quoted(state+"/incidents.jsonl"))
+			escape.Shell(state+"/incidents.jsonl"))
 	}
 }

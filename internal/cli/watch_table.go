@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"isovet/internal/escape"
 	"isovet/watch"
 )
 
@@ -24,7 +25,7 @@ type watchTable struct {
 }
 
 func newWatchTable(w io.Writer, m *watch.Metrics, quiet bool) *watchTable {
-	return &watchTable{w: w, m: m, shown: !quiet && interactive(w, os.Getenv), stop: make(chan struct{})}
+	return &watchTable{w: escape.Unwrap(w), m: m, shown: !quiet && interactive(w, os.Getenv), stop: make(chan struct{})}
 }
 
 func (t *watchTable) close() { close(t.stop) }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -69,10 +71,15 @@ func (x *Incident) Write(dir string) (err error) {
 	put(pageFile, x.page)
 	put(ReadmeFile, x.Markdown)
 	put(JSONFile, func(w io.Writer) error {
-		e := json.NewEncoder(w)
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
 		e.SetIndent("", " ")
 		e.SetEscapeHTML(false)
-		return e.Encode(x)
+		if err := e.Encode(x); err != nil {
+			return err
+		}
+		_, err := w.Write(escape.JSON(b.Bytes()))
+		return err
 	})
 	return err
 }
@@ -153,8 +160,10 @@ func (x *Incident) page(w io.Writer) error {
 		}
 		parts = append(parts, p)
 	}
-	return page.Execute(w, map[string]any{"X": x, "Parts": parts, "Title": x.title(), "Why": x.why(),
-		"In": func(r row, n int) bool { return r.session == n-1 }})
+	return escape.Page(w, func(w io.Writer) error {
+		return page.Execute(w, map[string]any{"X": x, "Parts": parts, "Title": x.title(), "Why": x.why(),
+			"In": func(r row, n int) bool { return r.session == n-1 }})
+	})
 }
 
 var page = template.Must(template.New("incident").Parse(`<!doctype html>

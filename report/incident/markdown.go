@@ -11,6 +11,7 @@ import (
 	"isovet/collect"
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -32,7 +33,8 @@ func (x *Incident) why() string {
 func (x *Incident) Markdown(w io.Writer) error {
 	var b bytes.Buffer
 	d := &x.Database
-	fmt.Fprintf(&b, "# %s\n\n", x.title())
+	fmt.Fprintf(&b, "# %s: %s where %s is expected\n\n", escape.Markdown(cmp.Or(x.Database.Name, "The database")),
+		x.Anomaly, x.Level)
 	if x.about != "" {
 		fmt.Fprintf(&b, "**%s**: %s.\n\n", x.Anomaly, x.about)
 	}
@@ -49,12 +51,13 @@ func (x *Incident) Markdown(w io.Writer) error {
 	if d.Promise != "" {
 		promised = "promises"
 	}
-	fmt.Fprintf(&b, "%s %s **%s**: %s.", cmp.Or(d.Isolation, "The database"), promised, x.Level, x.answer.Level.About())
+	fmt.Fprintf(&b, "%s %s **%s**: %s.", escape.Markdown(cmp.Or(d.Isolation, "The database")),
+		promised, x.Level, x.answer.Level.About())
 	if d.Promise != "" {
 		fmt.Fprintf(&b, " The documentation %s.", d.Promise)
 	}
 	fmt.Fprintf(&b, "\n\n")
-	fence(&b, "", x.why())
+	b.WriteString(escape.Fence("", x.why()))
 	x.locking(&b)
 	x.asFound(&b)
 	x.check(&b)
@@ -78,16 +81,16 @@ func (x *Incident) server(b *bytes.Buffer) {
 			fmt.Fprintf(b, "- %s: %s\n", name, value)
 		}
 	}
-	say("Server", code(d.Name))
-	say("It says of itself", code(d.Version))
+	say("Server", escape.Code(d.Name))
+	say("It says of itself", escape.Code(d.Version))
 	if len(d.Nodes) > 1 {
-		say("Nodes", strings.Join(d.Nodes, ", "))
+		say("Nodes", escape.Code(strings.Join(d.Nodes, ", ")))
 	}
 	asked := ""
 	if d.Asked != "" {
-		asked = ", asked for as " + code(d.Asked)
+		asked = ", asked for as " + escape.Code(d.Asked)
 	}
-	say("Isolation in force", code(d.Isolation)+asked)
+	say("Isolation in force", escape.Code(d.Isolation)+asked)
 	fmt.Fprintln(b)
 	if len(d.Settings)+len(d.Session)+len(d.Setup) == 0 {
 		return
@@ -104,10 +107,10 @@ func (x *Incident) server(b *bytes.Buffer) {
 	for _, q := range d.Session {
 		all = append(all, q+";")
 	}
-	fence(b, "sql", strings.Join(all, "\n"))
+	b.WriteString(escape.Fence("sql", strings.Join(all, "\n")))
 	if len(d.Setup) > 0 {
 		fmt.Fprintf(b, "Run once, behind the load:\n\n")
-		fence(b, "sql", strings.Join(d.Setup, ";\n")+";")
+		b.WriteString(escape.Fence("sql", strings.Join(d.Setup, ";\n")+";"))
 	}
 }
 
@@ -115,7 +118,7 @@ func (x *Incident) server(b *bytes.Buffer) {
 func (x *Incident) repeat(b *bytes.Buffer) {
 	d := &x.Database
 	fmt.Fprintf(b, "## How to repeat it\n\n")
-	fence(b, "sh", x.replayCommand())
+	b.WriteString(escape.Fence("sh", x.replayCommand()))
 	_, n := lines(x.events)
 	switch {
 	case len(d.Tables) == 0:
@@ -128,9 +131,9 @@ func (x *Incident) repeat(b *bytes.Buffer) {
 	if len(d.Tables) > 0 {
 		fmt.Fprintf(b, "Tables, and what they hold at first (`u` is the version: every write gives it a number of its "+
 			"own):\n\n")
-		fence(b, "sql", strings.Join(slices.Concat(d.Tables, x.rows), ";\n")+";")
+		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows), ";\n")+";"))
 	}
-	fence(b, "", table(x.events))
+	b.WriteString(escape.Fence("", table(x.events)))
 	if x.repro.Last != nil {
 		fmt.Fprintf(b, "What the clients saw is in `%s`, its certificate in `%s`.\n\n", playedFile, playedCert)
 	}
@@ -141,7 +144,7 @@ func (x *Incident) replayCommand() string {
 	if u := x.Database.URLs; len(u) == 1 && (strings.Contains(u[0], ":start") || strings.HasSuffix(u[0], ":")) {
 		url = x.Database.URLs[0]
 	}
-	return "isovet replay-schedule THIS-FOLDER --db " + report.Quoted(url)
+	return "isovet replay-schedule THIS-FOLDER --db " + escape.Shell(url)
 }
 
 // locking says which reads are none of a snapshot.
@@ -160,16 +163,16 @@ func (x *Incident) locking(b *bytes.Buffer) {
 func (x *Incident) asFound(b *bytes.Buffer) {
 	fmt.Fprintf(b, "## As it was found\n\n")
 	if x.Command != "" {
-		fence(b, "sh", x.Command)
+		b.WriteString(escape.Fence("sh", x.Command))
 	}
 	by := ""
 	if x.Workload != "" {
-		by = " by workload " + code(x.Workload)
+		by = " by workload " + escape.Code(x.Workload)
 	}
 	fmt.Fprintf(b, "In a history of %s%s. The transactions of the smallest part that shows it, in the order of "+
 		"time:\n\n", x.whole, by)
 	if len(x.found) > 0 {
-		fence(b, "", table(x.found))
+		b.WriteString(escape.Fence("", table(x.found)))
 		if x.Command != "" {
 			fmt.Fprintf(b, "%s\n\n", renamed)
 		}
@@ -189,37 +192,17 @@ func (x *Incident) check(b *bytes.Buffer) {
 	var text bytes.Buffer
 	if err := jsonl.Write(&text, x.answer.H); err == nil && text.Len() < 20_000 {
 		fmt.Fprintf(b, "The smallest history, a transaction a line with what it read (`r`) and wrote (`w`):\n\n")
-		fence(b, "json", text.String())
+		b.WriteString(escape.Fence("json", text.String()))
 	}
 	how := ""
 	if x.answer.Timestamps { // else it would be decided without them
 		how = "--checker chronos "
 	}
-	fence(b, "sh", fmt.Sprintf("isovet check %s--level %s %s\nisovet verify %s %s", how, x.Level, historyFile, certFile,
-		historyFile))
-	fmt.Fprintf(b, "Its content has the SHA-256 %s.", code(evidence.ContentHash(x.answer.H)))
+	b.WriteString(escape.Fence("sh", fmt.Sprintf("isovet check %s--level %s %s\nisovet verify %s %s", how, x.Level,
+		historyFile, certFile, historyFile)))
+	fmt.Fprintf(b, "Its content has the SHA-256 %s.", escape.Code(evidence.ContentHash(x.answer.H)))
 	if x.Made != "" {
 		fmt.Fprintf(b, " Written on %s by %s, of which its pages are.", x.Recorded, x.Made)
 	}
 	b.WriteByte('\n')
-}
-
-// fence puts a text into a code block that it does not end.
-func fence(b *bytes.Buffer, language, text string) {
-	mark := "```"
-	for strings.Contains(text, mark) {
-		mark += "`"
-	}
-	fmt.Fprintf(b, "%s%s\n%s\n%s\n\n", mark, language, strings.TrimRight(text, "\n"), mark)
-}
-
-// code puts a text into a code span, which back-ticks in it would end.
-func code(s string) string {
-	if s = strings.Join(strings.Fields(s), " "); s == "" {
-		return ""
-	}
-	if strings.Contains(s, "`") {
-		return "`` " + s + " ``"
-	}
-	return "`" + s + "`"
 }

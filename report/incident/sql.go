@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/escape"
 )
 
 // mostScripts is how many sessions can be played by hand.
@@ -15,7 +16,8 @@ const mostScripts = 4
 // setup writes what to run first: tables and rows.
 func (x *Incident) setup(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- %s: %s\n-- Run this first, in a database of its own.\n\n", x.Database.Name, x.Anomaly)
+	fmt.Fprintf(&b, "-- %s: %s\n-- Run this first, in a database of its own.\n\n", escape.Line(x.Database.Name),
+		x.Anomaly)
 	for _, q := range slices.Concat(x.Database.Tables, x.rows, x.Database.Setup) {
 		fmt.Fprintf(&b, "%s;\n", q)
 	}
@@ -28,7 +30,7 @@ func (x *Incident) session(w io.Writer, n int) error {
 	ls, sessions := lines(x.events)
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s: %s\n-- Session %d of %d. The statements of all sessions are numbered: run them in this "+
-		"order.\n\n", x.Database.Name, x.Anomaly, n+1, sessions)
+		"order.\n\n", escape.Line(x.Database.Name), x.Anomaly, n+1, sessions)
 	for _, s := range x.Database.Settings {
 		if s.Refused == "" {
 			fmt.Fprintf(&b, "%s;\n", s.SQL)
@@ -62,7 +64,7 @@ func (x *Incident) session(w io.Writer, n int) error {
 			fmt.Fprintf(&b, "-- this statement waits; it is %s: go on with the other sessions meanwhile\n", l.waits)
 		}
 		if l.got != "" {
-			fmt.Fprintf(&b, "-- gave: %s\n", strings.ReplaceAll(l.got, "\n", " "))
+			fmt.Fprintf(&b, "-- gave: %s\n", escape.Line(l.got))
 		}
 		last = l.n
 	}

@@ -9,6 +9,7 @@ import (
 	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -42,7 +43,7 @@ type answerSummary struct {
 
 func newAnswer(name string, r *evidence.Result) *answer {
 	return &answer{name: name, r: r, answerSummary: answerSummary{Level: r.Label(), Checker: r.Checker,
-		Verdict: r.Verdict.String(), Reason: report.Printable(r.Reason), Summary: report.Printable(report.Summary(r)),
+		Verdict: r.Verdict.String(), Reason: escape.XML(r.Reason), Summary: escape.XML(report.Summary(r)),
 		Found: len(r.Anomalies)}}
 }
 
@@ -112,7 +113,7 @@ func (b *book) tell(a *answer) (answerJSON, error) {
 	if err := report.Text(&text, a.name, a.r, report.TextOptions{MaxAnomalies: 10, MaxLines: 60}); err != nil {
 		return out, err
 	}
-	out.Text, out.Also = report.Printable(text.String()), a.r.Also
+	out.Text, out.Also = escape.XML(text.String()), a.r.Also
 	for i := range a.r.Anomalies {
 		if i == maxAnomalies {
 			out.Also += len(a.r.Anomalies) - i
@@ -140,14 +141,14 @@ func (b *book) tellLevels(l *check.Lattice, out *answerJSON) {
 			}
 			j.Jump = at
 		}
-		j.What = report.Printable(j.What)
+		j.What = escape.XML(j.What)
 		out.Rows = append(out.Rows, j)
 	}
 }
 
 func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 	x := b.axis
-	out := anomalyJSON{Title: a.Title(r.H), Text: report.Printable(a.Text), Txns: []nameJSON{},
+	out := anomalyJSON{Title: a.Title(r.H), Text: escape.XML(a.Text), Txns: []nameJSON{},
 		Beside: []nameJSON{}, Rows: []int{}, Cycles: [][]edgeJSON{}, Nodes: []nodeJSON{}, From: x.span}
 	had := map[uint32]bool{}
 	add := func(t uint32, frame bool) {

@@ -16,9 +16,9 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
+	"isovet/internal/escape"
 	"isovet/internal/safego"
 	"isovet/predicates"
-	"isovet/report"
 )
 
 // book is a history that is open.
@@ -226,11 +226,11 @@ type historyJSON struct {
 
 func (b *book) state() stateJSON {
 	b.mu.Lock()
-	s := stateJSON{Name: report.Printable(b.name), Stage: b.stage, Done: b.done, Total: b.total,
+	s := stateJSON{Name: escape.XML(b.name), Stage: b.stage, Done: b.done, Total: b.total,
 		Keys: b.keys.Load() != nil, Answers: []answerSummary{}, History: b.about}
 	j := b.job
 	if b.err != nil {
-		s.Error = report.Printable(b.err.Error())
+		s.Error = escape.XML(b.err.Error())
 	}
 	for _, a := range b.answers {
 		s.Answers = append(s.Answers, a.answerSummary)
@@ -254,11 +254,11 @@ func (x *axis) json() *historyJSON {
 	for _, p := range [][2]string{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for",
 		h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
 		if p[1] != "" {
-			j.Meta = append(j.Meta, [2]string{p[0], report.Printable(p[1])})
+			j.Meta = append(j.Meta, [2]string{p[0], escape.XML(p[1])})
 		}
 	}
 	for _, n := range h.Notes {
-		j.Notes = append(j.Notes, report.Printable(n.Text))
+		j.Notes = append(j.Notes, escape.XML(n.Text))
 	}
 	return j
 }

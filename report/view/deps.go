@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -124,13 +125,13 @@ func (a *around) add(e evidence.Edge, known bool, by string) {
 
 func newEdgeJSON(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge, known bool, by string) edgeJSON {
 	why, rests := report.Sentence(r, a, e)
-	j := edgeJSON{From: e.From, To: e.To, Dep: e.Dep.String(), Known: known, By: by, Why: report.Printable(why),
+	j := edgeJSON{From: e.From, To: e.To, Dep: e.Dep.String(), Known: known, By: by, Why: escape.XML(why),
 		Rests: append([]string{}, rests...)} // the page takes a list, empty or not
 	for i := range j.Rests {
-		j.Rests[i] = report.Printable(j.Rests[i])
+		j.Rests[i] = escape.XML(j.Rests[i])
 	}
 	if e.Key != history.None && e.Dep != evidence.SO && e.Dep != evidence.RT && e.Dep != evidence.TS {
-		j.Key = report.Printable(shorten(report.KeyName(r.H, e.Key), 30))
+		j.Key = escape.XML(shorten(report.KeyName(r.H, e.Key), 30))
 	}
 	return j
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"isovet/history/format"
-	"isovet/report"
+	"isovet/internal/escape"
 )
 
 // Kinds of what is looked at.
@@ -121,14 +121,14 @@ const maxIncidents = 64 << 20
 
 // watchFolder reads what stands in the folder of a watch now. It may be at work there.
 func watchFolder(dir string) (watchJSON, error) {
-	out := watchJSON{Name: report.Printable(dir), Incidents: []incidentShown{}, Segments: []segmentJSON{}}
+	out := watchJSON{Name: escape.XML(dir), Incidents: []incidentShown{}, Segments: []segmentJSON{}}
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return out, err
 	}
 	for _, e := range list {
 		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), "segment-") && info.Mode().IsRegular() {
-			out.Segments = append(out.Segments, segmentJSON{report.Printable(e.Name()), info.Size()})
+			out.Segments = append(out.Segments, segmentJSON{escape.XML(e.Name()), info.Size()})
 			out.Bytes += info.Size()
 		}
 	}
@@ -170,21 +170,21 @@ func (i *incidentJSON) shown() incidentShown {
 	if i.Kind != "" {
 		what += ": " + i.Kind
 	}
-	s := incidentShown{ID: i.ID, What: report.Printable(what), Unjudged: i.Unjudged, Open: i.Open, Proved: i.Proved,
+	s := incidentShown{ID: i.ID, What: escape.XML(what), Unjudged: i.Unjudged, Open: i.Open, Proved: i.Proved,
 		Count: i.Count, Txns: i.Txns, Began: i.Began, Last: i.Last, Lines: []string{}, Evidence: []evidenceShown{}}
 	if i.Low != nil {
-		low := report.Printable(string(i.Low))
+		low := escape.XML(string(i.Low))
 		s.Keys = "key " + low
 		if !bytes.Equal(i.Low, i.High) && i.High != nil {
-			s.Keys = fmt.Sprintf("%d keys from %s to %s", i.Keys, low, report.Printable(string(i.High)))
+			s.Keys = fmt.Sprintf("%d keys from %s to %s", i.Keys, low, escape.XML(string(i.High)))
 		}
 	}
 	for _, l := range i.Lines {
-		s.Lines = append(s.Lines, report.Printable(string(l)))
+		s.Lines = append(s.Lines, escape.XML(string(l)))
 	}
 	for _, e := range i.Evidence {
-		s.Evidence = append(s.Evidence, evidenceShown{e.N, report.Printable(e.History),
-			report.Printable(e.Certificate), report.Printable(e.Why)})
+		s.Evidence = append(s.Evidence, evidenceShown{e.N, escape.XML(e.History),
+			escape.XML(e.Certificate), escape.XML(e.Why)})
 	}
 	return s
 }

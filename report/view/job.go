@@ -12,8 +12,8 @@ import (
 	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/level"
-	"isovet/report"
 )
 
 // job is a check, or the search for the smallest history.
@@ -55,7 +55,7 @@ func (j *job) state() *jobJSON {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return &jobJSON{Kind: j.kind, What: j.what, Stage: j.stage, Done: j.done, Total: j.total,
-		Seconds: time.Since(j.began).Seconds(), Over: j.over, Stopping: j.stopping, Error: report.Printable(j.err),
+		Seconds: time.Since(j.began).Seconds(), Over: j.over, Stopping: j.stopping, Error: escape.XML(j.err),
 		Answer: j.answer}
 }
 

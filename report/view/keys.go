@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -257,7 +258,7 @@ func (k *keys) page(column string, ascending bool, search string, at int) keysJS
 
 func (k *keys) json(key uint32) keyJSON {
 	s := k.stat[key]
-	return keyJSON{Key: key, Name: report.Printable(report.KeyName(k.h, key)), Txns: k.off[key+1] - k.off[key],
+	return keyJSON{Key: key, Name: escape.XML(report.KeyName(k.h, key)), Txns: k.off[key+1] - k.off[key],
 		Reads: s.reads, Writes: s.writes, Readers: s.readers, Writers: s.writers, Versions: s.versions,
 		Longest: s.longest, Overlaps: s.overlaps}
 }

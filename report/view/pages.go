@@ -19,6 +19,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
 )
@@ -155,7 +156,7 @@ func number(r *http.Request, name string, otherwise int64) int64 {
 func refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": report.Printable(err.Error())})
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": escape.XML(err.Error())})
 }
 
 func answerWith(w http.ResponseWriter, v any, err error) {
@@ -220,7 +221,7 @@ type levelCan struct {
 }
 
 func (s *Server) home(w http.ResponseWriter) {
-	out := homeJSON{Kind: s.kind, Name: report.Printable(s.o.Name), Level: s.o.Level.String()}
+	out := homeJSON{Kind: s.kind, Name: escape.XML(s.o.Name), Level: s.o.Level.String()}
 	for _, l := range level.All() {
 		c := levelCan{Name: l.String(), About: l.About(), Checkers: []string{check.AutoName}}
 		for _, d := range check.Deciding(l) {
@@ -375,7 +376,7 @@ func (b *book) key(k *keys, key uint32, page int) accessesJSON {
 			texts = append(texts, report.OpText(h, c.op))
 		}
 		out.Rows = append(out.Rows, accessJSON{b.named(t), report.SessionName(h, h.Txns.Sess[t]), b.axis.start[t],
-			report.Printable(strings.Join(texts, " · "))})
+			escape.XML(strings.Join(texts, " · "))})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -66,7 +67,7 @@ func (b *book) foundTxn(t uint32) foundJSON {
 func (b *book) foundKeys(lower string) (out []foundJSON) {
 	h := b.axis.h
 	add := func(k uint32) {
-		f := foundJSON{What: "key", Name: report.Printable(report.KeyName(h, k)), Key: &k}
+		f := foundJSON{What: "key", Name: escape.XML(report.KeyName(h, k)), Key: &k}
 		if ks := b.keys.Load(); ks != nil {
 			s := ks.stat[k]
 			f.About = fmt.Sprintf("%d readers, %d writers", s.readers, s.writers)
@@ -106,7 +107,7 @@ func (b *book) foundValues(key, value string) (out []foundJSON) {
 			continue
 		}
 		k := h.VerKey[v]
-		name := report.Printable(report.KeyName(h, k) + " = " + shorten(h.ValueString(v), 60))
+		name := escape.XML(report.KeyName(h, k) + " = " + shorten(h.ValueString(v), 60))
 		writers := b.writersOf(k, v)
 		for _, t := range writers {
 			if t != h.Init && len(out) < perKind {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -86,10 +87,10 @@ func (b *book) txn(t uint32) txnJSON {
 		Status: h.Txns.Status[t].String(), Line: h.Txns.Line[t], Row: int(x.rowOf[t]), Start: x.start[t],
 		End: x.end[t], Open: x.isOpen(t), Ops: []opJSON{}}
 	if h.Txns.Name != nil && h.Txns.Name[t] != history.None {
-		out.Label = report.Printable(string(h.Texts.Text(h.Txns.Name[t])))
+		out.Label = escape.XML(string(h.Texts.Text(h.Txns.Name[t])))
 	}
 	if h.Txns.Node != nil && h.Txns.Node[t] != history.None {
-		out.Node = report.Printable(string(h.Texts.Text(h.Txns.Node[t])))
+		out.Node = escape.XML(string(h.Texts.Text(h.Txns.Node[t])))
 	}
 	if h.StartTS(t) != history.NoTime || h.CommitTS(t) != history.NoTime {
 		out.Stamped, out.Stamps = true, [2]int64{h.StartTS(t), h.CommitTS(t)}
@@ -147,7 +148,7 @@ func place(h *history.History, txns []uint32, t uint32) int {
 
 func (b *book) op(t, op, n uint32) opJSON {
 	h := b.axis.h
-	o := opJSON{N: n, Text: report.Printable(report.OpText(h, op))}
+	o := opJSON{N: n, Text: escape.XML(report.OpText(h, op))}
 	if h.OpStart(op) != history.NoTime && h.OpEnd(op) != history.NoTime && b.axis.kind == "time" {
 		o.Time = &[2]int64{h.OpStart(op) - b.axis.zero, h.OpEnd(op) - b.axis.zero}
 	}
@@ -222,7 +223,7 @@ func (b *book) matched(p uint32) (out []matchJSON) {
 		if v == history.None {
 			return "?"
 		}
-		return report.Printable(shorten(h.ValueString(v), 80))
+		return escape.XML(shorten(h.ValueString(v), 80))
 	}
 	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1] && len(out) < maxTxnOps; j++ {
 		m := matchJSON{Old: value(h.Preds.Old[j])}
@@ -234,7 +235,7 @@ func (b *book) matched(p uint32) (out []matchJSON) {
 			m.New, v = value(now), now
 		}
 		if v != history.None {
-			m.Key = report.Printable(report.KeyName(h, h.VerKey[v]))
+			m.Key = escape.XML(report.KeyName(h, h.VerKey[v]))
 		}
 		out = append(out, m)
 	}

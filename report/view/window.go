@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/escape"
 	"isovet/report"
 )
 
@@ -118,7 +119,7 @@ func opsText(h *history.History, t uint32, most int) string {
 		}
 		b.WriteString(report.OpText(h, op))
 	}
-	return report.Printable(b.String())
+	return escape.XML(b.String())
 }
 
 // overviewJSON is the whole of a history: how many transactions began in each bin, by outcome, and the same for bands

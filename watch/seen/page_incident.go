@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"isovet/history/format/jsonl"
-	"isovet/report"
+	"isovet/internal/escape"
 	"isovet/watch"
 )
 
@@ -119,7 +119,7 @@ func (p *live) show(s *shownLine, l *line, e *watch.Evidence) {
 // commands check a violation's evidence again.
 func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	quoted := func(file string) string {
-		return shown(report.Quoted(filepath.Join(p.o.Dir, filepath.FromSlash(file))), 300)
+		return shown(escape.Shell(filepath.Join(p.o.Dir, filepath.FromSlash(file))), 300)
 	}
 	check := "isovet check " + quoted(e.History)
 	if c.Checker != "" {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"isovet/internal/escape"
 )
 
 // Keys, sessions and texts come from the network. A page gets them through html/template, which escapes them, and
@@ -21,20 +22,7 @@ func shown(s string, n int) string {
 	if len(s) > 4*n+spare { // not all of ten megabytes
 		s = s[:2*n+spare/2] + "…" + s[len(s)-2*n-spare/2:]
 	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == utf8.RuneError:
-			b.WriteRune('�')
-		case r == '\n' || r == '\t':
-			b.WriteByte(' ')
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	r := []rune(b.String())
+	r := []rune(escape.Line(strings.NewReplacer("\n", " ", "\t", " ").Replace(strings.ToValidUTF8(s, "\ufffd"))))
 	if len(r) <= n {
 		return string(r)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/escape"
 )
 
 // Write writes a history, transactions in the order of the file it came from. What Read makes of it is the same history
@@ -86,7 +87,7 @@ type writer struct {
 
 func (e *writer) flush() {
 	if e.err == nil {
-		_, e.err = e.w.Write(e.buf)
+		_, e.err = e.w.Write(escape.JSON(e.buf)) // who looks at the file with cat sees what is in it
 	}
 	e.buf = e.buf[:0]
 }

@@ -12,6 +12,8 @@ var floors = [][]room{
 	{
 		{"internal/safego",
 			"goroutines whose panics reach the one who waits for them"},
+		{"internal/escape",
+			"names and values on their way to people: terminal, Markdown, Graphviz, shell, XML"},
 		{"internal/mapped",
 			"the files that are mapped into memory, so that their pages can be given back"},
 		{"internal/filelock",

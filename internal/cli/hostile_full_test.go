@@ -1,0 +1,18 @@
+//go:build !checkonly && !offline
+
+package cli
+
+// heavyHostile are the runs of commands that the small programs do not have.
+func heavyHostile(lost, thin string, in, to func(string) string) [][]string {
+	var runs [][]string
+	for _, file := range []string{lost, thin, in("bad.jsonl"), in("bad.txt")} {
+		for _, checker := range []string{"replay", "leopard"} {
+			runs = append(runs, []string{"watch", "--once", "--checker", checker, "--level", "strict-serializable",
+				"--profile", "postgresql:serializable", "--state", to("watch-" + checker), "--source", file})
+		}
+		runs = append(runs, []string{"replay-schedule", file, "--db", "sqlite:"},
+			[]string{"hunt", "--replay", file, "--db", "sqlite:"},
+			[]string{"incident", file, "-o", to("incident")})
+	}
+	return append(runs, []string{"bench", "compare", "--markdown", "--checkers", "vbox", "--history", lost})
+}
