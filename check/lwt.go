@@ -78,7 +78,17 @@ func (x *run) registers() error {
 				continue
 			}
 		}
-		txns, ok, err := minitxn.Search(&regs[i], opts)
+		few := opts
+		few.MaxStates = fewStates
+		txns, ok, err := minitxn.Search(&regs[i], few)
+		if errors.Is(err, minitxn.ErrBudget) || err == nil && !ok && len(x.v.Cand) <= fewCandidates {
+			if done, strictErr := x.strictly(); done || strictErr != nil {
+				return strictErr
+			}
+			if err != nil {
+				txns, ok, err = minitxn.Search(&regs[i], opts)
+			}
+		}
 		if err == nil && ok && unique {
 			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
 		}
@@ -113,6 +123,13 @@ func (x *run) registers() error {
 	x.r.Verdict, x.r.Order = evidence.Holds, order
 	return nil
 }
+
+// fewStates is how many states of a register are searched before strict serializability is asked.
+var fewStates = 10_000
+
+// fewCandidates is up to how many possible writers of reads cycles are looked for where a search has refuted a
+// register.
+var fewCandidates = 2_000
 
 // maxExplained is up to how many operations a cycle is looked for that shows the violation without a search.
 var maxExplained = 60

@@ -107,7 +107,8 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	f.loading.togetherFlag(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
-	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop at so much memory, such as 2GiB: unknown, or as --spill")
+	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop at so much memory, such as 2GiB: unknown, or as "+
+		"--spill; else at nine tenths of what is free")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history; short for --output json")
 	f.output = "text"
 	describedFlag(c, &f.output, "output", "output", "what goes to standard output", outputs)

@@ -119,7 +119,8 @@ func (l limits) reason(cause error, stage string) string {
 	case errors.Is(cause, errMemory):
 		return fmt.Sprintf("memory bound: %s reached while %s", bytesText(l.memory), stage)
 	case errors.Is(cause, errMachine):
-		return fmt.Sprintf("out of memory: this machine has no more for the program, while %s", stage)
+		return fmt.Sprintf("out of memory: this machine has no more for the program, which leaves a tenth of what was "+
+			"free, while %s; --memory sets another bound", stage)
 	case errors.Is(cause, errInterrupted):
 		return "interrupted while " + stage
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime/debug"
@@ -14,7 +15,7 @@ import (
 // there is.
 type meter struct {
 	bound   int64 // bytes that were asked for; 0: none
-	machine int64 // bytes that the process can have at all; 0: nobody knows
+	machine int64 // bytes that the process can have without a bound, see freeMemory; 0: nobody knows
 	samples []metrics.Sample
 	gave    time.Time // when mapped files were given back last
 }
@@ -31,7 +32,7 @@ func newMeter(bound int64) *meter {
 	if bound > 0 {
 		debug.FreeOSMemory() // what an earlier history left does not count
 	}
-	return &meter{bound: bound, machine: machineMemory(),
+	return &meter{bound: bound, machine: freeMemory(),
 		samples: []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}}
 }
 
@@ -71,7 +72,8 @@ func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, fi
 	defer tick.Stop()
 	for {
 		h := m.held()
-		if m.bound > 0 && h > m.bound-m.bound/8 && time.Since(m.gave) > giveEvery {
+		most := cmp.Or(m.bound, m.machine)
+		if h > most-most/8 && time.Since(m.gave) > giveEvery {
 			m.gave = time.Now()
 			mapped.Release()
 			h = m.held()

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,6 +61,24 @@ func residentOf(pid int) int64 {
 	return n * int64(os.Getpagesize())
 }
 
+// freeMemory is how much memory the process can come to hold: what it holds, and nine tenths of what is free on the
+// machine, and in its control group and those above it; 0 where it cannot be told.
+func freeMemory() int64 {
+	rss, _, ok := resident()
+	most := machineMemory()
+	if most == 0 || !ok {
+		return most
+	}
+	free := groupFree()
+	if available := meminfoOf("MemAvailable:"); available > 0 {
+		free = min(free, available)
+	}
+	if free == math.MaxInt64 {
+		return most
+	}
+	return min(most, rss+free-free/10)
+}
+
 // machineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v
 // leaves of that; 0 where it cannot be told.
 func machineMemory() int64 {
@@ -79,10 +98,10 @@ func machineMemory() int64 {
 	return most
 }
 
-// exhausted reports whether the process has come close to the end of the memory that it can have, or the machine has
+// exhausted reports whether the process holds the memory that it can have, or the machine has
 // none left and the process a good part of it.
 func exhausted(held, machine int64) bool {
-	if held > machine-machine/20 {
+	if held > machine {
 		return true
 	}
 	if as := addressSpace(); as < math.MaxInt64 { // the runtime takes it in steps of 64 MiB
@@ -108,9 +127,14 @@ func addressSpace() int64 {
 // meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does
 // not say.
 func meminfo() (total, free int64) {
+	return meminfoOf("MemTotal:"), meminfoOf("MemAvailable:", "SwapFree:")
+}
+
+// meminfoOf is the sum of some of the numbers that the system tells of its memory, in bytes.
+func meminfoOf(names ...string) (sum int64) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return 0, 0
+		return 0
 	}
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
@@ -121,50 +145,78 @@ func meminfo() (total, free int64) {
 		if err != nil {
 			continue
 		}
-		switch f[0] {
-		case "MemTotal:":
-			total = n << 10
-		case "MemAvailable:", "SwapFree:":
-			free += n << 10
+		if slices.Contains(names, f[0]) {
+			sum += n << 10
 		}
 	}
-	return total, free
+	return sum
 }
 
 // groupLimit is the smallest memory limit of the process's control group and those above it, of either version.
 func groupLimit() int64 {
 	most := int64(math.MaxInt64)
+	groups(func(limit, _ int64) { most = min(most, limit) })
+	return most
+}
+
+// groupFree is the least that the limits of these groups leave beside what their processes hold; files in the system's
+// cache that can be dropped are free.
+func groupFree() int64 {
+	most := int64(math.MaxInt64)
+	groups(func(limit, used int64) { most = min(most, max(0, limit-used)) })
+	return most
+}
+
+// groups calls f with the memory limit of the process's control group and of those above it, of either version, that
+// have one, and what is used of it.
+func groups(f func(limit, used int64)) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return most
+		return
 	}
-	take := func(file string) {
-		if b, err := os.ReadFile(file); err == nil {
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n > 0 {
-				most = min(most, n)
+	number := func(text string) int64 {
+		n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		return n
+	}
+	take := func(dir string, files groupFiles) {
+		b, _ := os.ReadFile(path.Join(dir, files.limit))
+		limit := number(string(b))
+		if limit <= 0 {
+			return
+		}
+		b, _ = os.ReadFile(path.Join(dir, files.used))
+		used := number(string(b))
+		b, _ = os.ReadFile(path.Join(dir, "memory.stat"))
+		for line := range strings.Lines(string(b)) {
+			if name, n, _ := strings.Cut(line, " "); name == files.cache {
+				used -= number(n)
 			}
 		}
+		f(limit, used)
 	}
 	for line := range strings.Lines(string(b)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) < 3 {
 			continue
 		}
-		base, name := "", ""
+		base, files := "", groupFiles{}
 		switch {
 		case parts[1] == "":
-			base, name = "/sys/fs/cgroup", "memory.max"
+			base, files = "/sys/fs/cgroup", groupFiles{"memory.max", "memory.current", "inactive_file"}
 		case parts[1] == "memory":
-			base, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			base = "/sys/fs/cgroup/memory"
+			files = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 		default:
 			continue
 		}
 		for dir := parts[2]; ; dir = path.Dir(dir) {
-			take(path.Join(base, dir, name))
+			take(path.Join(base, dir), files)
 			if dir == "/" || dir == "." {
 				break
 			}
 		}
 	}
-	return most
 }
+
+// groupFiles are where a control group tells of its memory: the limit, what is used, and what of memory.stat is cache.
+type groupFiles struct{ limit, used, cache string }
