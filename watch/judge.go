@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -72,6 +73,14 @@ type Proof struct {
 	R *evidence.Result // nil: there is no certificate
 	// Why there is no certificate, or, where H is nil, no history.
 	Why string
+}
+
+// Interruptible is a judge of which a call may take long.
+type Interruptible interface {
+	// Until has calls end early once a context does.
+	Until(ctx context.Context)
+	// Cut reports whether one has. What the judge knows is of no use then, and nothing of it may be told or kept.
+	Cut() bool
 }
 
 // stateFile is what judges call the file that has most of their state.

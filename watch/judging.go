@@ -13,6 +13,9 @@ import (
 
 // judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
 func (w *watcher) judgeAll(ctx context.Context) (err error) {
+	if x, is := w.judge.(Interruptible); is {
+		x.Until(ctx)
+	}
 	for e := range w.queue {
 		if ctx.Err() != nil && e.ask == nil { // the log has it
 			if e.b != nil {
@@ -34,6 +37,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			}
 		}
 		w.fresh = e.fresh
+		w.cfg.Metrics.works(time.Now())
 		if e.ask == nil {
 			w.log.judged = e.at
 		}
@@ -47,6 +51,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			w.out.snapshot.write(w.incidents, false)
 			var a answer
 			a.quiet, a.some = w.judge.Quiet()
+			w.cfg.Metrics.works(time.Time{})
 			e.ask <- a
 			continue
 		case e.b != nil:
@@ -66,6 +71,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			}
 			w.out.snapshot.write(w.incidents, false)
 		}
+		w.cfg.Metrics.works(time.Time{})
 		if w.due() {
 			if err := w.tell(ctx); err != nil {
 				return err
@@ -130,6 +136,9 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 
 // emit takes what has become final.
 func (w *watcher) emit(ctx context.Context) error {
+	if x, is := w.judge.(Interruptible); is && x.Cut() {
+		return ctx.Err() // the latest checkpoint stands; what came behind it is judged again
+	}
 	err := w.judge.Findings(func(f *Finding) error {
 		w.s.Violations[f.Class]++
 		return w.out.add(f)

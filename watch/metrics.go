@@ -37,6 +37,8 @@ type Snapshot struct {
 	WatermarkAt time.Time
 	// Waiting is when the oldest line came that is in the log and not judged; zero: all are.
 	Waiting time.Time
+	// Busy is when the judge began with what it does now; zero: it waits.
+	Busy time.Time
 	// Ready: the state is that of the end of the log, and the source is there.
 	Ready bool
 }
@@ -55,6 +57,7 @@ type Metrics struct {
 	arrived time.Time
 	lines   int64 // in the log
 	ready   bool
+	busy    time.Time
 	waiting []arrival // in the log, and not judged as far as is known
 }
 
@@ -85,10 +88,20 @@ func (m *Metrics) set(s Snapshot) {
 	s.DiskFull = m.s.DiskFull
 	m.s = s
 	n := 0
-	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines {
+	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines-int64(s.Window) { // what is not final waits
 		n++
 	}
 	m.waiting = m.waiting[:copy(m.waiting, m.waiting[n:])]
+}
+
+// works says since when the judge does what it does; zero: it waits.
+func (m *Metrics) works(since time.Time) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy = since
 }
 
 func (m *Metrics) halt(on bool) {
@@ -102,6 +115,7 @@ func (m *Metrics) Get() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.s
+	s.Busy = m.busy
 	s.LastArrival, s.Ready, s.Arrived = m.arrived, m.ready, max(m.lines, s.Lines)
 	if len(m.waiting) > 0 {
 		s.Waiting = m.waiting[0].at

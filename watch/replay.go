@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func ReplayLevels() []level.Level {
 type replayJudge struct {
 	o      ReplayOptions `freeze:"-"`
 	e      *online.Engine
+	ctx    context.Context               `freeze:"-"` // see Until
 	line   func(n int64) ([]byte, error) `freeze:"-"`
 	head   *history.History              `freeze:"-"` // of header
 	header []byte
@@ -135,6 +137,13 @@ func (j *replayJudge) Restore(dir string) error {
 	}
 	return j.o.restore(dir, j.store)
 }
+
+func (j *replayJudge) Until(ctx context.Context) {
+	j.ctx = ctx
+	j.e.Until(ctx)
+}
+
+func (j *replayJudge) Cut() bool { return j.e.Cut() }
 
 func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,12 +219,15 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 		room <- struct{}{}
 		group.Go(func() {
 			defer func() { <-room }()
-			ctx, cancel := context.WithTimeout(context.Background(), proofTime)
+			ctx, cancel := context.WithTimeout(cmp.Or(j.ctx, context.Background()), proofTime)
 			defer cancel()
 			p.r, faults[i] = check.Run(ctx, replay, p.h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
 		})
 	}
 	group.Wait()
+	if j.ctx != nil && j.ctx.Err() != nil {
+		return nil, j.ctx.Err()
+	}
 	return proofs, errors.Join(faults...)
 }
 

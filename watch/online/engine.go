@@ -2,6 +2,7 @@ package online
 
 import (
 	"cmp"
+	"context"
 	"math"
 
 	"isovet/history"
@@ -57,7 +58,9 @@ const NoSession = math.MaxUint32
 
 // Engine judges a stream. It is for one goroutine.
 type Engine struct {
-	o Options `freeze:"-"`
+	o   Options         `freeze:"-"`
+	ctx context.Context `freeze:"-"` // see Until
+	cut bool            `freeze:"-"`
 	// initial is what keys hold at first of which nothing else is said.
 	initial uint64
 	cells   []cell
@@ -291,7 +294,7 @@ func (e *Engine) Advance(mark int64) {
 		return
 	}
 	e.mark = mark
-	for e.pending.len() > 0 && e.pending.at(0).end < mark {
+	for e.pending.len() > 0 && e.pending.at(0).end < mark && !e.stops() {
 		t := e.pending.pop()
 		e.place(t.slot)
 		if e.full() {
@@ -304,7 +307,7 @@ func (e *Engine) Advance(mark int64) {
 
 // Settle says that everything has come.
 func (e *Engine) Settle() {
-	for e.pending.len() > 0 {
+	for e.pending.len() > 0 && !e.stops() {
 		t := e.pending.pop()
 		e.mark = max(e.mark, satAdd(t.end, 1))
 		e.place(t.slot)
@@ -315,6 +318,18 @@ func (e *Engine) Settle() {
 	e.revisit(math.MaxInt64)
 	e.ripenAll()
 	e.Convict()
+}
+
+// Until has all calls end early once a context does. What they leave undone is lost: see Cut.
+func (e *Engine) Until(ctx context.Context) { e.ctx = ctx }
+
+// Cut reports whether a call has ended early, so that what the engine knows is of no use any more.
+func (e *Engine) Cut() bool { return e.cut }
+
+// stops reports whether what is to be done next is left undone.
+func (e *Engine) stops() bool {
+	e.cut = e.cut || e.ctx != nil && e.ctx.Err() != nil
+	return e.cut
 }
 
 // Latest is a mark by which all that has come is placed; false: nothing waits, or ever came.

@@ -265,6 +265,9 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 
 // resolve looks for an order that explains what misfits; else it is told of.
 func (e *Engine) resolve(ms []misfit) {
+	if e.stops() {
+		return
+	}
 	from := int64(math.MaxInt64)
 	kept := ms[:0]
 	for _, m := range ms {
@@ -292,7 +295,7 @@ func (e *Engine) resolve(ms []misfit) {
 	e.others = math.MinInt64
 	cost := int64(0)
 	e.hard = 0
-	for {
+	for !e.stops() {
 		if e.credit < 0 && e.tail()-from > int64(nearby) {
 			e.skip(kept)
 			return

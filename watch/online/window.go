@@ -253,7 +253,8 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	if len(v.Anomalies) > 0 {
 		return outcome{status: unsolved, seed: v.Anomalies[0].Txns}
 	}
-	got, err := replay.Run(context.Background(), v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
+	ctx := cmp.Or(e.ctx, context.Background())
+	got, err := replay.Run(ctx, v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
 		GiveUpAfter: e.o.Conflicts})
 	e.hard += got.Stats.Conflicts
 	switch {

@@ -116,7 +116,7 @@ func (p *live) view() *view {
 	for _, a := range p.o.About {
 		v.About = append(v.About, pair{a[0], shown(a[1], 120)})
 	}
-	v.Why = notReady(&s)
+	v.Why = notReady(&s, p.now())
 	v.Ready = v.Why == ""
 	v.Chief, v.Further = p.numbers(&s, now)
 	against := int64(0)

@@ -95,7 +95,7 @@ var always = []metric{
 		func(*watch.Snapshot, time.Time) float64 { return memory() }},
 	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, the source is there, and lines are " +
 		"taken.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return one(notReady(s) == "") }},
+		func(s *watch.Snapshot, now time.Time) float64 { return one(notReady(s, now) == "") }},
 	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Shrink string
 	// Every is how often a page that is looked at asks how it is now; 0: 2 s.
 	Every time.Duration
-	// Tokens, if there are any: whatever is asked for but /healthz and /readyz wants one of them, as "Authorization:
+	// Tokens, if there are any: whatever is asked for but /healthz, /livez and /readyz wants one, as "Authorization:
 	// Bearer TOKEN" or as the password of "Basic", which a browser asks for.
 	Tokens []string
 	// Guarded: others can reach the address without a token, so that keys, transactions and evidence are not shown.
@@ -51,8 +51,9 @@ type Options struct {
 }
 
 // Serve listens on an address at once, before the watch has read its state: GET / is a page for people, and
-// /incidents/N one of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /readyz, 200 if
-// the state is that of the end of the log and the source is there, else 503 with the reason. An address without a host
+// /incidents/N one of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /livez, 503 once
+// the judge has been busy with the same lines for minutes; /readyz, 200 if the state is that of the end of the log, the
+// source is there, and the judge is not behind, else 503 with the reason. An address without a host
 // is one of this machine's own. Options.Guarded and Local are found out. Nothing can be changed through it.
 func Serve(addr string, o Options) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
@@ -118,9 +119,18 @@ func (p *live) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", allowed(o.Tokens, inner))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		s := o.Metrics.Get()
+		if since(s.Busy, p.now()) > stuck.Seconds() {
+			http.Error(w, "the judge has been busy with the same lines since "+s.Busy.UTC().Format(time.RFC3339),
+				http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		s := o.Metrics.Get()
-		if why := notReady(&s); why != "" {
+		if why := notReady(&s, p.now()); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
@@ -158,12 +168,18 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 }
 
 // notReady says why a watch is not; "": it is.
-func notReady(s *watch.Snapshot) string {
+func notReady(s *watch.Snapshot, now time.Time) string {
 	if s.DiskFull {
 		return "the disk is full, and nothing is taken"
 	}
 	if !s.Ready {
 		return "the log is being read, or the source is not there"
 	}
+	if since(s.Busy, now) > behind.Seconds() {
+		return "the judge is behind: it has been busy with the same lines since " + s.Busy.UTC().Format(time.RFC3339)
+	}
 	return ""
 }
+
+// A judge is behind, or stuck, that has been busy with the same lines for longer than this.
+const behind, stuck = 10 * time.Second, 5 * time.Minute
