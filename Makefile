@@ -1,4 +1,4 @@
-# make check is what must hold before a commit; .ci/run runs its parts in a fresh clone.
+# make check is what must hold before a commit; .ci/run runs its parts in a fresh clone, .ci/nightly all that takes long.
 GO ?= go
 PKGS ?= ./...
 
@@ -61,6 +61,17 @@ long:
 	ISOVET_LONG=1 $(GO) test -timeout 4h $(PKGS)
 	$(GO) run ./cmd/isovet bench reproduce --all --quick -q --out "$$(mktemp -d)" >/dev/null
 	$(MAKE) mutants MUTANTS=20000000
+
+# What chance, load or hours decide (.ci/nightly): all parts, or PARTS='proofs fuzz'.
+PARTS ?=
+nightly:
+	.ci/nightly $(PARTS)
+
+# The gate's tests N times beside LOAD busy processes: what failed, and how often. Run it before a test is added.
+N ?= 10
+LOAD ?= 20
+flaky:
+	@GO=$(GO) .ci/flaky $(N) $(LOAD) $(PKGS)
 
 # What docs/watch.md says of isovet watch, measured: ten and fifty million transactions, kills by the hundred. Hours.
 long-watch:
