@@ -73,6 +73,7 @@ type aion struct {
 	watermark int64
 	past      []ahead // clock and front when it was told
 	suspects  suspects
+	wrote     repeats   // whether values come again
 	told      []Suspect `freeze:"-"`
 	confirmed int64
 	withdrawn int64
@@ -97,7 +98,7 @@ func NewAion(o AionOptions) (Judge, error) {
 	if store != nil {
 		j.p.evict = j.evict
 	}
-	j.g.seen.half = o.halfSeen()
+	j.g.seen.half, j.wrote.half = o.halfSeen(), o.halfSeen()
 	if o.Attach == AttachAlways {
 		j.attach()
 	}
@@ -139,18 +140,31 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	j.p.begin(b)
 	for i := range b.Lines {
 		j.line(b, i, bad)
-		j.found = append(j.found, j.g.take()...)
-		j.settle(j.o.Gate.Patience)
-		if out := j.g.released(); out != nil {
-			j.p.begin(out)
-			for k := range out.Lines {
-				j.judge(out, k, bad)
-			}
-			j.settle(j.o.Gate.Patience)
+		if j.let(bad) {
 			j.p.begin(b)
 		}
 	}
 	return j.p.err
+}
+
+// let takes what the gate lets go, and what it has found; true: another batch has begun.
+func (j *aion) let(bad func(place int64, err error)) (any bool) {
+	j.found = append(j.found, j.g.take()...)
+	j.settle(j.o.Gate.Patience)
+	any = j.g.let(j.p.begin, func(b *Batch, i int) { j.p.doubtOps(b.Text(i)) },
+		func(b *Batch, i int) { j.judge(b, i, bad) })
+	if any {
+		j.settle(j.o.Gate.Patience)
+	}
+	return any
+}
+
+// begins lets go what waits for more first transactions, for nothing comes.
+func (j *aion) begins() {
+	if j.g.waits() {
+		j.g.begin()
+		j.let(func(int64, error) {})
+	}
 }
 
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
@@ -166,7 +180,7 @@ func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 		case fate == held:
 			j.p.doubtOps(b.Text(i)) // who reads what it wrote is not accused
 			return
-		case fate == again:
+		case fate == again || fate == waiting:
 			return
 		}
 	}
@@ -175,6 +189,10 @@ func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 
 // judge takes a line that has passed the gate.
 func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
+	if n := b.Lines[i].Txn; b.Lines[i].Err == nil && n != history.None {
+		j.wrote.begin()
+		j.wrote.add(b.H, n, b.Lines[i].N)
+	}
 	t, err := j.p.line(b, i, func() {
 		if j.o.Attach == AttachAuto && !j.attached && !j.begun && j.p.initial == 0 && !j.p.begins {
 			j.attach()
@@ -272,7 +290,7 @@ func (j *aion) Clock(now int64) {
 
 func (j *aion) Tick() (every, rest time.Duration) { return ticking(j.o.Wait, j.o.Gate) }
 
-func (j *aion) Quiet() (int64, bool) { return j.max, j.begun }
+func (j *aion) Quiet() (int64, bool) { return j.max, j.begun || j.g.waits() }
 
 func (j *aion) advance(mark int64) {
 	j.a.Advance(mark)
@@ -281,6 +299,10 @@ func (j *aion) advance(mark int64) {
 }
 
 func (j *aion) Advance(mark int64) {
+	if j.g.waits() {
+		j.begins()
+		mark = j.max
+	}
 	if !j.begun {
 		return
 	}
@@ -290,6 +312,7 @@ func (j *aion) Advance(mark int64) {
 }
 
 func (j *aion) End() {
+	j.begins()
 	j.watermark = max(j.watermark, j.a.Settle())
 	j.settle(0)
 	j.suspects.expire(math.MaxInt64, j.convict)
@@ -309,7 +332,7 @@ func (j *aion) settle(patience time.Duration) {
 
 func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.Duration) {
 	writer, is := int64(0), false
-	if f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind {
+	if f.Axiom == timestamp.EXT {
 		writer, is = j.suspects.wrote(sum, &f)
 	}
 	switch {
@@ -318,7 +341,7 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer
 		j.found = append(j.found, v)
-	case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
+	case j.mayBeLate(&f) && patience > 0 && j.g.clock > 0:
 		due := plus(j.g.clock, int64(patience))
 		v := j.violation(&f, key)
 		j.told = append(j.told, suspected(&v, ""))
@@ -328,6 +351,15 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 	default:
 		j.found = append(j.found, j.violation(&f, key))
 	}
+}
+
+// mayBeLate reports whether a read that is wrong may have seen what a transaction wrote that has not come: nobody has
+// written the value, or the reader itself or one who committed later has, or values are known to come again.
+func (j *aion) mayBeLate(f *timestamp.Final) bool {
+	if f.Axiom != timestamp.EXT {
+		return false
+	}
+	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After || j.wrote.any
 }
 
 func (j *aion) violation(f *timestamp.Final, key string) Violation {

@@ -49,10 +49,16 @@ type gate struct {
 	// sessions since then: true where one of theirs is held
 	since map[int64]bool
 	free  bool // what is held may go
-	dups  int64
-	jumps int64
-	freed int64
-	found []Violation
+	// the first transactions, see gate_first.go; how many of them have times; those that may go on, and those that went
+	// to quarantine instead
+	first       []heldLine
+	timed       int
+	learned     bool
+	ready, away []heldLine `freeze:"-"`
+	dups        int64
+	jumps       int64
+	freed       int64
+	found       []Violation
 }
 
 // heldLine is a line in quarantine.
@@ -61,6 +67,8 @@ type heldLine struct {
 	at       int64
 	text     []byte
 	id       int64
+	who      int64
+	timed    bool // of one of the first
 }
 
 // maxHeld bounds the quarantine; what comes to it when it is full is not judged.
@@ -76,6 +84,7 @@ const (
 	pass fate = iota
 	again
 	held
+	waiting // for others of the first
 )
 
 // learning is how many lines show what is usual before a jump can be too far; enoughHeld is how many of them must be
@@ -115,12 +124,17 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 		}
 	}
 	at, ok := g.moment(h)
-	if !ok {
-		return pass, nil
+	if ok {
+		g.detect(at)
 	}
-	g.detect(at)
 	who := g.who(h, l.N)
-	if g.o.MaxJump > 0 && g.front.n >= learning && at > g.bound() {
+	switch {
+	case g.o.MaxJump > 0 && !g.learned:
+		g.early(b, i, at, who, ok)
+		return waiting, nil
+	case !ok:
+		return pass, nil
+	case g.o.MaxJump > 0 && at > g.bound():
 		g.hold(b, i, at, who)
 		return held, nil
 	}
@@ -168,19 +182,25 @@ func (g *gate) bound() int64 {
 	if !any {
 		return math.MaxInt64
 	}
+	by := g.reach()
+	if now, ok := g.now(); ok {
+		base = max(base, now)
+	}
+	return plus(base, by)
+}
+
+// reach is how far ahead of others is not too far.
+func (g *gate) reach() int64 {
 	by := max(int64(fewTicks), usual*min(g.jump, math.MaxInt64/usual))
 	if d, ok := g.unit.ticks(g.o.MaxJump); ok {
 		if by = d; g.freed > 0 {
 			by = max(by, usual*min(g.jump, math.MaxInt64/usual))
 		}
-		if now, ok := g.now(); ok {
-			base = max(base, now)
-		}
 	}
 	if idle := float64(g.clock-g.told) / float64(time.Second); idle > 0 && g.rate > 0 {
 		by = plus(by, int64(min(4*g.rate*idle, math.MaxInt64/2)))
 	}
-	return plus(base, by)
+	return by
 }
 
 // hold puts a line into quarantine, and says so.
@@ -198,7 +218,8 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 	ahead := plus(at, -g.front.all[1])
 	g.found = append(g.found, Violation{Axiom: jumped, Txn: id, Why: fmt.Sprintf("%d ahead", ahead)})
 	if len(g.held) < maxHeld {
-		g.held = append(g.held, heldLine{l.N, l.Place, at, slices.Clone(b.Text(i)), id})
+		g.held = append(g.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
+			who: who})
 	}
 	g.since[who] = true
 	theirs := 0
@@ -211,24 +232,41 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 }
 
 // released returns the lines that may go: as many sessions are ahead as are not, so it is the database that has jumped.
-// They go by the order of their arrival.
+// They go by the order of their arrival; those stay that are too far ahead of the others of them.
 func (g *gate) released() *Batch {
 	if !g.free {
 		return nil
 	}
 	g.free = false
-	out := newBatch()
-	out.reset(1) // no header
+	var times []int64
 	for _, l := range g.held {
+		times = append(times, l.at)
+	}
+	slices.Sort(times)
+	last := times[0]
+	for _, at := range times {
+		if at > plus(last, g.reach()) {
+			break
+		}
+		last = at
+	}
+	var stay, free []heldLine
+	for _, l := range g.held {
+		if l.at > last {
+			stay = append(stay, l)
+			continue
+		}
 		if v, any := g.front.value(); any {
 			g.jump = max(g.jump, plus(l.at, -v))
 		}
-		out.addNumber(l.n, Line{Place: l.place, Text: l.text})
+		free = append(free, l)
 	}
-	g.freed += int64(len(g.held))
-	g.held = nil
-	out.seal()
-	out.read()
+	out := batchOf(free)
+	g.freed += int64(len(free))
+	g.held, g.passed, g.since = stay, 0, map[int64]bool{}
+	for _, l := range stay {
+		g.since[l.who] = true
+	}
 	for i := range out.Lines {
 		h := &out.Heads[out.Lines[i].Txn]
 		at, _ := g.moment(h)
@@ -352,16 +390,7 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	if half := s.half; s.n >= half && (half > 0 || s.n >= halfSeen) {
 		s.table[1], s.table[0], s.n = s.table[0], prints{}, 0
 	}
-	if t := &s.table[0]; 4*s.n >= 3*len(t.keys) {
-		old := *t
-		size := max(1024, 2*len(old.keys))
-		*t = prints{make([]uint64, size), make([]uint32, size)}
-		for i, p := range old.prints {
-			if p != 0 {
-				t.put(old.keys[i], p)
-			}
-		}
-	}
+	s.table[0].grow(s.n)
 	s.table[0].put(key, short)
 	s.n++
 	return false, false
@@ -378,6 +407,31 @@ func (t *prints) find(key uint64) uint32 {
 			return p
 		}
 	}
+}
+
+// grow makes room for one more than n.
+func (t *prints) grow(n int) {
+	if 4*n < 3*len(t.keys) {
+		return
+	}
+	old := *t
+	size := max(1024, 2*len(old.keys))
+	*t = prints{make([]uint64, size), make([]uint32, size)}
+	for i, p := range old.prints {
+		if p != 0 {
+			t.put(old.keys[i], p)
+		}
+	}
+}
+
+// set changes the print of a key that is there.
+func (t *prints) set(key uint64, p uint32) {
+	mask := uint64(len(t.keys) - 1)
+	i := key & mask
+	for t.keys[i] != key || t.prints[i] == 0 {
+		i = (i + 1) & mask
+	}
+	t.prints[i] = p
 }
 
 func (t *prints) put(key uint64, p uint32) {

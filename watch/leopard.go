@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"time"
@@ -41,13 +42,14 @@ type leopard struct {
 	online *mechanism.Online             // nil: before the header, or the first transaction
 	stream *mechanism.Stream
 	court  court
+	wrote  repeats
 	header []byte
 	first  int64 // number of the first transaction's line
 	taken  bool  // a transaction has been taken
 	attach bool  // keys hold what nobody knows, unless an initial transaction comes
 	g      gate
-	front  frontier  // ends
-	past   []waiting // where reads had got that wait for a writer, by the clock
+	front  frontier       // ends
+	past   []waitingSince // where reads had got that wait for a writer, by the clock
 	buf    []mechanism.Trace
 	found  []finding
 	keys   *keystore.Table
@@ -69,9 +71,10 @@ type finding struct {
 	read  *mechanism.Unjudged
 	txn   int64
 	ahead *Violation
+	asOf  int64 // repeats.txns then
 }
 
-type waiting struct {
+type waitingSince struct {
 	clock int64
 	reads int
 }
@@ -90,7 +93,7 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()
 	store := o.Bounds.store()
-	j := &leopard{o: o, g: g, store: store, keys: keystore.NewTable(store, keyKind)}
+	j := &leopard{wrote: repeats{half: o.halfSeen()}, o: o, g: g, store: store, keys: keystore.NewTable(store, keyKind)}
 	j.stream = mechanism.NewStreamOf(leopardKeys{j})
 	return j, nil
 }
@@ -159,7 +162,7 @@ func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 // start begins to judge. h is the header, or nil.
 func (j *leopard) start(h *history.History) error {
 	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever,
-		recall: j.recall}
+		recall: j.recall, wrote: &j.wrote}
 	if j.court.profile == nil {
 		if h == nil {
 			return errors.New(`the stream has no header that names the database; expected {"format":"isovet-history","version":1,"db":…,"isolation":…} first, or --profile`)
@@ -207,6 +210,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 		return err
 	}
 	j.stream.Piece(b.H)
+	j.wrote.begin()
 	for i := range b.Lines {
 		if err := j.look(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
@@ -214,20 +218,32 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 				j.foreign(b, i)
 			}
 		}
-		for _, v := range j.g.take() {
-			j.found = append(j.found, finding{ahead: &v})
-		}
-		if out := j.g.released(); out != nil {
-			j.stream.Piece(out.H)
-			for k := range out.Lines {
-				if err := j.txn(out, k); err != nil {
-					bad(out.Lines[k].Place, err)
-				}
-			}
+		if j.let(bad) {
 			j.stream.Piece(b.H)
 		}
 	}
 	return j.err
+}
+
+// let takes what the gate lets go, and what it has found; true: another piece has begun.
+func (j *leopard) let(bad func(place int64, err error)) bool {
+	for _, v := range j.g.take() {
+		j.found = append(j.found, finding{ahead: &v})
+	}
+	return j.g.let(func(b *Batch) { j.stream.Piece(b.H) }, j.foreign, func(b *Batch, i int) {
+		if err := j.txn(b, i); err != nil {
+			bad(b.Lines[i].Place, err)
+			j.foreign(b, i)
+		}
+	})
+}
+
+// begins lets go what waits for more first transactions, for nothing comes.
+func (j *leopard) begins() {
+	if j.g.waits() {
+		j.g.begin()
+		j.let(func(int64, error) {})
+	}
 }
 
 // look has a line pass the gate.
@@ -246,7 +262,7 @@ func (j *leopard) look(b *Batch, i int) error {
 	case what == held:
 		j.foreign(b, i)
 		return nil
-	case what == again:
+	case what == again || what == waiting:
 		return nil
 	}
 	return j.txn(b, i)
@@ -279,6 +295,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 		return err
 	}
 	j.taken = true
+	j.wrote.add(b.H, t, n)
 	j.court.origin = min(j.court.origin, j.buf[0].Bef)
 	end := &j.buf[len(j.buf)-1]
 	at := end.Aft
@@ -306,7 +323,7 @@ func (j *leopard) Clock(now int64) {
 	if j.online == nil || j.o.Gate.Patience <= 0 {
 		return
 	}
-	j.past = append(j.past, waiting{j.g.clock, j.online.Suspects()})
+	j.past = append(j.past, waitingSince{j.g.clock, j.online.Suspects()})
 	n := 0
 	for n < len(j.past) && j.past[n].clock <= j.g.clock-int64(j.o.Gate.Patience) {
 		n++
@@ -327,11 +344,14 @@ func (j *leopard) collect() {
 		j.found = append(j.found, finding{read: &us[i]})
 	}
 	for i := range vs {
-		j.found = append(j.found, finding{v: &vs[i]})
+		j.found = append(j.found, finding{v: &vs[i], asOf: j.wrote.txns})
 	}
 }
 
 func (j *leopard) Quiet() (int64, bool) {
+	if j.g.waits() {
+		return math.MinInt64, true
+	}
 	if j.online == nil || !j.online.Stats().Begun || j.o.Lateness >= AllLate {
 		return 0, false
 	}
@@ -339,6 +359,10 @@ func (j *leopard) Quiet() (int64, bool) {
 }
 
 func (j *leopard) Advance(mark int64) {
+	if j.g.waits() {
+		j.begins()
+		mark, _ = j.Quiet()
+	}
 	if j.online != nil {
 		j.online.Advance(mark)
 		if j.o.Gate.Patience > 0 {
@@ -349,6 +373,7 @@ func (j *leopard) Advance(mark int64) {
 }
 
 func (j *leopard) End() {
+	j.begins()
 	if j.online != nil {
 		j.online.Settle()
 		j.collect()
@@ -357,6 +382,7 @@ func (j *leopard) End() {
 
 func (j *leopard) Findings(each func(f *Finding) error) error {
 	for _, f := range j.found {
+		j.court.asOf = f.asOf
 		out := Finding{Class: late, Txns: []int64{f.txn}, Unjudged: true,
 			Line: func(n int64) ([]byte, error) { return j.tell(n, f) }}
 		switch {

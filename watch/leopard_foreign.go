@@ -21,6 +21,7 @@ func (j *leopard) foreign(b *Batch, i int) {
 	ops := NewBatch(1, lines)
 	j.stream.Piece(ops.H)
 	for t := range ops.Heads {
+		j.wrote.add(ops.H, uint32(t), b.Lines[i].N)
 		var err error
 		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint64(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
 			j.online.Foreign(j.buf)

@@ -29,7 +29,7 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 		return &Proof{Why: fmt.Sprintf("the stream has transaction %d twice", id)}, nil
 	}
 	if len(ws) <= maxWitnesses {
-		h, r, err := c.try(ws)
+		h, r, _, err := c.try(ws)
 		if err != nil {
 			return nil, err
 		}
@@ -100,22 +100,22 @@ func twice(ws []witness) (id int64, is bool) {
 	return 0, false
 }
 
-// try checks the transactions by themselves at the level; nil: no checker decides it.
-func (c *court) try(ws []witness) (*history.History, *evidence.Result, error) {
-	h, err := c.part(ws)
-	if err != nil {
-		return nil, nil, err
+// try checks the transactions by themselves at the level; nil: no checker decides it, or why says what is not known.
+func (c *court) try(ws []witness) (h *history.History, r *evidence.Result, why string, err error) {
+	h, why, err = c.part(ws)
+	if err != nil || h == nil || why != "" && len(ws) > maxAmbiguous {
+		return nil, nil, why, err
 	}
 	at := c.level
 	checker, ok := check.Auto(h, at)
 	if !ok {
 		at = implied
 		if checker, ok = check.Auto(h, at); !ok {
-			return h, nil, nil
+			return h, nil, why, nil
 		}
 	}
-	r, err := check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
-	return h, r, err
+	r, err = check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
+	return h, r, why, err
 }
 
 func (j *leopard) tell(n int64, f finding) ([]byte, error) {
@@ -159,13 +159,13 @@ func (j *leopard) recall(id uint64) (witness, error) {
 	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
 	if err != nil { // it is not understood, and was taken as far as it is
 		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
-			return witness{h: h, id: j.id(false, 0, n)}, nil
+			return witness{h: h, id: j.id(false, 0, n), line: n}, nil
 		}
 	}
 	if err != nil {
 		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, err)
 	}
-	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], n)}
+	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], n), line: n}
 	b := NewBatch(1, [][]byte{line}) // its number in the session
 	if len(j.header) > 0 {
 		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})

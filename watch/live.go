@@ -48,6 +48,7 @@ func (l *Live) Begin(meta history.Meta) error {
 func (l *Live) Ended(h *history.History, mark int64) error {
 	j := &l.j
 	j.stream.Piece(h)
+	j.wrote.begin()
 	for t := range uint32(h.NumTxns()) {
 		if t != h.Init && (len(l.pieces) == 0 || l.pieces[len(l.pieces)-1] != h) {
 			l.pieces, l.first = append(l.pieces, h), append(l.first, h.Txns.ID[t])
@@ -59,6 +60,7 @@ func (l *Live) Ended(h *history.History, mark int64) error {
 		if len(j.buf) == 0 {
 			continue
 		}
+		j.wrote.add(h, t, h.Txns.ID[t])
 		j.court.origin = min(j.court.origin, j.buf[0].Bef)
 		if j.online.Add(j.buf) {
 			return fmt.Errorf("transaction %d begins before what was said to be past", h.Txns.ID[t])
@@ -112,7 +114,7 @@ func (l *Live) recall(id uint64) (witness, error) {
 	if h.Init != history.None && h.Init <= t {
 		t++
 	}
-	w := witness{h: h, t: t, id: int64(id)}
+	w := witness{h: h, t: t, id: int64(id), line: int64(id)}
 	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
 		w.seat = seat{sess: s, at: int64(id), hasSess: true}
 	}

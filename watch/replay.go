@@ -168,20 +168,31 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 			bad(b.Lines[i].Place, err)
 			j.foreign(b, i)
 		}
-		for _, v := range j.g.take() {
-			j.found = append(j.found, replayFinding{ahead: &v})
-		}
-		if out := j.g.released(); out != nil {
-			j.piece(out.H)
-			for k := range out.Lines {
-				if err := j.txn(out, k); err != nil {
-					bad(out.Lines[k].Place, err)
-				}
-			}
+		if j.let(bad) {
 			j.piece(b.H)
 		}
 	}
 	return j.err
+}
+
+// let takes what the gate lets go, and what it has found; true: another piece has begun.
+func (j *replayJudge) let(bad func(place int64, err error)) bool {
+	for _, v := range j.g.take() {
+		j.found = append(j.found, replayFinding{ahead: &v})
+	}
+	return j.g.let(func(b *Batch) { j.piece(b.H) }, j.foreign, func(b *Batch, i int) {
+		if err := j.txn(b, i); err != nil {
+			bad(b.Lines[i].Place, err)
+		}
+	})
+}
+
+// begins lets go what waits for more first transactions, for nothing comes.
+func (j *replayJudge) begins() {
+	if j.g.waits() {
+		j.g.begin()
+		j.let(func(int64, error) {})
+	}
 }
 
 // piece begins a piece of the stream.
@@ -212,7 +223,7 @@ func (j *replayJudge) look(b *Batch, i int) error {
 	case what == held:
 		j.foreign(b, i)
 		return nil
-	case what == again:
+	case what == again || what == waiting:
 		return nil
 	}
 	return j.txn(b, i)
@@ -396,10 +407,17 @@ func (j *replayJudge) Quiet() (int64, bool) {
 	if j.o.Lateness >= AllLate {
 		return 0, false
 	}
+	if j.g.waits() {
+		return math.MinInt64, true
+	}
 	return j.e.Latest()
 }
 
 func (j *replayJudge) Advance(mark int64) {
+	if j.g.waits() {
+		j.begins()
+		mark, _ = j.Quiet()
+	}
 	j.mark = max(j.mark, mark)
 	j.e.Advance(j.mark)
 	j.e.Ripen()
@@ -408,6 +426,7 @@ func (j *replayJudge) Advance(mark int64) {
 }
 
 func (j *replayJudge) End() {
+	j.begins()
 	j.e.Settle()
 	j.collect()
 }

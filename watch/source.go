@@ -35,6 +35,7 @@ type Source interface {
 // next.
 type pipe struct {
 	place int64 // of the line before
+	fresh bool  // it begins at the beginning of the stream again
 	// lines are taken from text[at:]. pipeHead bytes of each buffer are for a line that began in the one before.
 	text []byte
 	at   int
@@ -56,10 +57,12 @@ const (
 )
 
 // Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r
-// begins at the beginning of the stream again: the log passes over the lines that it has. What has come while a batch
+// begins at the beginning of the stream again: the log passes over the lines that it has, and the watch ends with an
+// *OtherStreamError where they are others. What has come while a batch
 // was under way is the next batch.
 func Pipe(r io.Reader, after int64) Source {
-	p := &pipe{place: after, news: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: make(chan struct{})}
+	p := &pipe{place: after, fresh: after < 0, news: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		stop: make(chan struct{})}
 	p.reading.Go(func() { p.read(r) })
 	return p
 }

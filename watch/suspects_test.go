@@ -103,7 +103,8 @@ func TestSuspects(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &v); err != nil {
 				t.Fatal(err)
 			}
-			if v.Op != nil && (v.Axiom == late || v.Axiom == "EXT" && v.Why == "") {
+			if v.Op != nil && (v.Axiom == late || v.Axiom == "EXT" &&
+				slices.Contains([]string{"", "own", "after"}, v.Why)) {
 				said[fmt.Sprint(v.Txn, " ", string(v.Key), " ", *v.Op)] = v.Axiom
 			}
 			if isolation == "snapshot-isolation" && v.Axiom != late && v.Axiom != gap || delay == 0 && v.Axiom == late {

@@ -118,6 +118,7 @@ type watcher struct {
 	// the writing goroutine's
 	every, rest   time.Duration // see Judge.Tick
 	told, arrived time.Time     // the clock last written; when lines last came
+	was           *logLines     // see sameLine
 	// of who finds the disk full
 	halting sync.Mutex
 	halts   int
@@ -257,7 +258,7 @@ func (w *watcher) write(ctx context.Context) error {
 		m.setReady(true)
 		defer m.setReady(false)
 	}
-	return errors.Join(w.follow(ctx, src), src.Close())
+	return errors.Join(w.follow(ctx, src), src.Close(), w.was.close())
 }
 
 func (w *watcher) follow(ctx context.Context, src Source) error {
@@ -385,6 +386,9 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		if l.Place > last.place { // else it is there already
 			b.add(l)
 			last.place = l.Place
+		} else if err := w.sameLine(src, l); err != nil {
+			w.free <- b
+			return err
 		}
 	}
 	if len(b.Lines) == 0 {

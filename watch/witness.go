@@ -18,6 +18,9 @@ type MechanismViolation struct {
 	N int64 `json:"n"` // from 1, in the order in which they became certain
 	evidence.MechanismViolation
 	Anomaly level.Anomaly `json:"anomaly,omitempty"` // where it is proved: which
+	// ProofAssumes is what a proof takes for granted; Unproved, why what these transactions read proves nothing.
+	ProofAssumes string `json:"proof_assumes,omitempty"`
+	Unproved     string `json:"unproved,omitempty"`
 	// Gone are the numbers, in the stream, of transactions of it that are not kept any more.
 	Gone []int64 `json:"gone,omitempty"`
 }
@@ -27,6 +30,7 @@ type witness struct {
 	h    *history.History
 	t    uint32
 	id   int64
+	line int64 // by which repeats knows it
 	seat seat
 }
 
@@ -38,6 +42,8 @@ type court struct {
 	stream  *mechanism.Stream                `freeze:"-"`
 	head    *history.History                 `freeze:"-"` // the header
 	origin  int64                            // the first start
+	wrote   *repeats                         `freeze:"-"`
+	asOf    int64                            `freeze:"-"` // see repeats.writer
 	recall  func(id uint64) (witness, error) `freeze:"-"`
 }
 
@@ -46,6 +52,7 @@ type court struct {
 // database that is wrong all the time keeps up with it.
 const (
 	maxWitnesses = 64
+	maxAmbiguous = 12 // where several may have written what was read, which takes a search
 	allTried     = 1000
 	someTried    = 16
 )
@@ -81,8 +88,11 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	}
 	out.Text = mechanism.DescribeSince(h, []mechanism.Violation{c.inside(h, v, of)}, c.skew, c.origin)[0]
 	if len(ws) <= maxWitnesses && tried(n) {
-		if out.Anomaly, out.Proved, err = c.prove(ws); err != nil {
+		if out.Anomaly, out.Unproved, err = c.prove(ws); err != nil {
 			return nil, err
+		}
+		if out.Proved = out.Anomaly != ""; out.Proved {
+			out.ProofAssumes = unique
 		}
 	}
 	return json.Marshal(&out)
@@ -210,18 +220,24 @@ type item struct {
 	value string
 	list  []string
 	first bool // the value is the key's initial one
+	// who wrote the value, as far as repeats knows; of a list each element
+	by  uint32
+	bys []uint32
 }
 
+// unique is what a proof takes for granted: only of those that have come it is known who wrote what.
+const unique = "no transaction that has not come, or was forgotten, wrote a value that these read"
+
 // prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a
-// writer of its own, under way all the time: an order that explains the whole stream, restricted to these, would
-// explain them too, if each value is written once. Of predicate operations the rows are taken, of lists the elements
-// that these transactions appended.
-func (c *court) prove(ws []witness) (level.Anomaly, bool, error) {
-	_, r, err := c.try(ws)
+// writer of its own, under way all the time, and so does what others wrote too, or may have: an order that explains the
+// whole stream, restricted to these, would explain them too. Of predicate operations the rows are taken, of lists the
+// elements that these transactions appended. why is set where nothing is proved and a value came from several.
+func (c *court) prove(ws []witness) (kind level.Anomaly, why string, err error) {
+	_, r, why, err := c.try(ws)
 	if err != nil || r == nil || r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
-		return "", false, err
+		return "", why, err
 	}
-	return r.Anomalies[0].Kind, true, nil
+	return r.Anomalies[0].Kind, "", nil
 }
 
 // implied is what every level implies of which no checker decides a history.
@@ -230,13 +246,16 @@ const implied = level.ReadCommitted
 // isGone reports whether an error is that a line is not kept any more.
 func isGone(err error) bool { return errors.Is(err, ErrNotKept) }
 
-// part makes the history that prove looks at.
-func (c *court) part(ws []witness) (*history.History, error) {
+// part makes the history that prove looks at. why says which value several may have written; without a history it is
+// one of a list.
+func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 	type version struct{ key, value string }
 	wrote := map[version]bool{}
 	var txns [][]item
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	members := map[uint32]bool{}
 	for _, w := range ws {
+		members[writerPrint(w.line)] = true
 		items := c.itemsOf(w)
 		txns = append(txns, items)
 		for _, o := range items {
@@ -266,12 +285,18 @@ func (c *court) part(ws []witness) (*history.History, error) {
 					continue // of several possible versions
 				}
 				v := version{o.key, o.value}
-				if !wrote[v] && !seen[v] && o.value != absent {
+				if !seen[v] && o.value != absent {
 					seen[v] = true
 					if o.first {
 						initial = append(initial, v)
-					} else {
+					}
+					other := o.by != nobody && !members[o.by]
+					if other || !o.first && !wrote[v] {
 						others = append(others, v)
+					}
+					if other && (o.first || wrote[v]) && why == "" {
+						why = fmt.Sprintf("several transactions, or one that is unknown, may have written %s "+
+							"to key %s", o.value, o.key)
 					}
 				}
 				if o.value == absent {
@@ -289,10 +314,14 @@ func (c *court) part(ws []witness) (*history.History, error) {
 				b.Append(k, text(o.value))
 			case history.ReadList:
 				var elems []history.Value
-				for _, e := range o.list {
-					if wrote[version{o.key, e}] {
-						elems = append(elems, text(e))
+				for i, e := range o.list {
+					if !wrote[version{o.key, e}] {
+						continue
 					}
+					if !members[o.bys[i]] {
+						return nil, fmt.Sprintf("several transactions may have appended %s to key %s", e, o.key), nil
+					}
+					elems = append(elems, text(e))
 				}
 				b.ReadList(k, elems)
 			}
@@ -320,7 +349,8 @@ func (c *court) part(ws []witness) (*history.History, error) {
 	if len(initial) > 0 {
 		writer(initial, true)
 	}
-	return b.Build()
+	h, err := b.Build()
+	return h, why, err
 }
 
 // absent is the value of a key that is not there.
@@ -330,9 +360,13 @@ const absent = "null"
 func (c *court) itemsOf(w witness) []item {
 	h := w.h
 	var out []item
+	by := func(key string, v uint32) uint32 {
+		return c.wrote.writer(key, mechanism.HashValue(h.Texts, h.VerValue(v)), c.asOf)
+	}
 	val := func(v uint32) string { return string(h.Texts.AppendValue(nil, h.VerValue(v))) }
 	of := func(kind history.OpKind, v uint32) item {
 		o := item{kind: kind, key: h.KeyString(h.VerKey[v]), value: val(v)}
+		o.by = by(o.key, v)
 		o.first = kind == history.Read && c.stream.IsInitial(o.key, h, h.VerValue(v))
 		return o
 	}
@@ -344,7 +378,7 @@ func (c *court) itemsOf(w witness) []item {
 		case history.ReadList:
 			o := item{kind: kind, key: h.KeyString(h.Lists.Key[v])}
 			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-				o.list = append(o.list, val(e))
+				o.list, o.bys = append(o.list, val(e)), append(o.bys, by(o.key, e))
 			}
 			out = append(out, o)
 		default:

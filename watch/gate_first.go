@@ -1,0 +1,140 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// The first transactions wait for each other: until a few have come, nobody can say which of them is far ahead.
+
+// early takes one of the first transactions, by its time if it has one. Who has a session is who, else it is another
+// each time.
+func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
+	l := &b.Lines[i]
+	h := &b.Heads[l.Txn]
+	x := heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: h.ID, who: who, timed: timed}
+	if !h.HasID {
+		x.id = l.N
+	}
+	g.first = append(g.first, x)
+	if timed {
+		if g.timed++; g.timed == learning {
+			g.begin()
+		}
+	}
+}
+
+// begin lets the first transactions go: those at the top, if they are far ahead of the others, to quarantine.
+func (g *gate) begin() {
+	from := g.jump1st()
+	g.learned = true
+	for _, x := range g.first {
+		if x.timed && x.at >= from {
+			g.isolate(x, from)
+			continue
+		}
+		if x.timed {
+			if v, any := g.front.value(); any && x.at > v {
+				g.jump = max(g.jump, plus(x.at, -v))
+			}
+			g.front.add(x.who, x.at)
+		}
+		g.ready = append(g.ready, x)
+	}
+	g.first, g.told = nil, g.clock
+}
+
+// jump1st is the least time of the first transactions that is far ahead of the others: further than MaxJump, or, where
+// timestamps do not tell time, than 64 times what is between the others; they are fewer than the others, or of fewer
+// sessions.
+func (g *gate) jump1st() int64 {
+	const none = 1<<63 - 1
+	var all []heldLine
+	for _, x := range g.first {
+		if x.timed {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b heldLine) int { return cmp.Compare(a.at, b.at) })
+	sessions := func(some []heldLine) int {
+		seen := map[int64]bool{}
+		for _, x := range some {
+			seen[x.who] = true
+		}
+		return len(seen)
+	}
+	usualGap := int64(0)
+	for i := 1; i < len(all); i++ {
+		base, gap := all[i-1].at, plus(all[i].at, -all[i-1].at)
+		by, tells := g.unit.ticks(g.o.MaxJump)
+		if !tells {
+			by = max(int64(fewTicks), usual*min(usualGap, none/usual))
+		}
+		byClock := false
+		if now, ok := g.now(); ok && tells {
+			base, byClock = max(base, now), true
+		}
+		if all[i].at > plus(base, by) && (byClock || 2*i > len(all) || sessions(all[i:]) < sessions(all[:i])) {
+			return all[i].at
+		}
+		usualGap = max(usualGap, gap)
+		g.jump = usualGap
+	}
+	return none
+}
+
+// isolate puts one of the first transactions into quarantine.
+func (g *gate) isolate(x heldLine, from int64) {
+	if len(g.held) == 0 {
+		g.passed, g.since = 0, map[int64]bool{}
+	}
+	last := int64(0) // of those that are not ahead
+	for _, y := range g.first {
+		if y.timed && y.at < from {
+			last = max(last, y.at)
+		}
+	}
+	g.jumps++
+	g.found = append(g.found, Violation{Axiom: jumped, Txn: x.id, Why: fmt.Sprintf("%d ahead", plus(x.at, -last))})
+	g.held, g.away = append(g.held, x), append(g.away, x)
+	g.since[x.who] = true
+}
+
+// waits reports whether first transactions wait for others.
+func (g *gate) waits() bool { return len(g.first) > 0 }
+
+// let hands over, as batches, the transactions that went to quarantine though they had been let wait, for what they
+// wrote can be read; and those that may go on.
+func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bool) {
+	each := func(b *Batch, do func(b *Batch, i int)) {
+		if b == nil {
+			return
+		}
+		any = true
+		begin(b)
+		for i := range b.Lines {
+			do(b, i)
+		}
+	}
+	each(batchOf(g.away), away)
+	each(batchOf(g.ready), in)
+	g.away, g.ready = nil, nil
+	each(g.released(), in)
+	return any
+}
+
+// batchOf reads lines again; nil: there are none.
+func batchOf(lines []heldLine) *Batch {
+	if len(lines) == 0 {
+		return nil
+	}
+	out := newBatch()
+	out.reset(1) // no header
+	for _, l := range lines {
+		out.addNumber(l.n, Line{Place: l.place, Text: l.text})
+	}
+	out.seal()
+	out.read()
+	return out
+}

@@ -1,0 +1,136 @@
+package watch
+
+import (
+	"isovet/check/mechanism"
+	"isovet/history"
+	"isovet/internal/keystore"
+)
+
+// repeats knows who wrote which value to which key, of the last million writes at least: a proof that has a read see
+// what one transaction wrote holds only if no other wrote the same.
+type repeats struct {
+	table   [2]prints
+	n       int
+	half    int  `freeze:"-"` // how many writes a half has; 0: halfSeen
+	rotated bool // writes have been forgotten
+	any     bool // some value has come again
+	txns    int64
+	// since has what was changed since begin, for who asks how it was.
+	since []wrote `freeze:"-"`
+	// of the history that was looked at last: hashes of its keys; who read a version, before it wrote it
+	of   *history.History `freeze:"-"`
+	sums []uint64         `freeze:"-"`
+	read []uint32         `freeze:"-"`
+	text []byte           `freeze:"-"`
+}
+
+// wrote says who had written what until a transaction.
+type wrote struct {
+	key uint64
+	txn int64
+	was uint32
+}
+
+// begin begins a batch: nobody asks any more how it was before.
+func (r *repeats) begin() { r.since = r.since[:0] }
+
+// The print of a write is who wrote it, or several.
+const (
+	nobody  = 0
+	several = 1<<32 - 1
+)
+
+// writerPrint is the print of the transaction of a line.
+func writerPrint(line int64) uint32 { return 1 + uint32(uint64(line)%(several-1)) }
+
+func writeKey(key, val uint64) uint64 { return scramble(key + scramble(val)) }
+
+// add takes what a transaction wrote, the one of line n. A value that it read before it wrote it was there before.
+func (r *repeats) add(h *history.History, t uint32, n int64) {
+	if r.of != h {
+		r.of, r.sums = h, r.sums[:0]
+		for _, k := range h.Keys {
+			r.text = h.Texts.AppendValue(r.text[:0], k)
+			r.sums = append(r.sums, keystore.Sum(r.text))
+		}
+		r.read = append(r.read[:0], make([]uint32, h.NumVersions())...)
+	}
+	r.txns++
+	by := writerPrint(n)
+	wrote := func(v uint32) {
+		if v == history.None {
+			return
+		}
+		who := by
+		if r.read[v] == t+1 {
+			who = several
+		}
+		key := r.sums[h.VerKey[v]]
+		if r.put(writeKey(key, mechanism.HashValue(h.Texts, h.VerValue(v))), who) == several {
+			r.put(scramble(key), several)
+			r.any = true
+		}
+	}
+	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+		switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+		case history.Read:
+			r.read[v] = t + 1
+		case history.Write, history.Append:
+			wrote(v)
+		case history.PredWrite:
+			for _, made := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+				wrote(made)
+			}
+		}
+	}
+}
+
+// put notes a write, and returns who is known to have written it.
+func (r *repeats) put(key uint64, by uint32) uint32 {
+	for k := range r.table {
+		if was := r.table[k].find(key); was != nobody {
+			if was != by && was != several {
+				r.note(key, was)
+				r.table[k].set(key, several)
+				was = several
+			}
+			return was
+		}
+	}
+	if r.n >= max(r.half, 1) && (r.half > 0 || r.n >= halfSeen) {
+		r.rotated = r.rotated || len(r.table[1].keys) > 0
+		r.table[1], r.table[0], r.n = r.table[0], prints{}, 0
+	}
+	r.table[0].grow(r.n)
+	r.table[0].put(key, by)
+	r.note(key, nobody)
+	r.n++
+	return by
+}
+
+func (r *repeats) note(key uint64, was uint32) { r.since = append(r.since, wrote{key, r.txns, was}) }
+
+// find is the print of a key as it was behind so many transactions.
+func (r *repeats) find(key uint64, txns int64) uint32 {
+	by := max(r.table[0].find(key), r.table[1].find(key))
+	for i := len(r.since) - 1; i >= 0 && r.since[i].txn > txns; i-- {
+		if r.since[i].key == key {
+			by = r.since[i].was
+		}
+	}
+	return by
+}
+
+// writer is who wrote a value to a key, as of so many transactions: nobody, several, or the print of one. Of what is
+// forgotten it is several, and so it is of all values of a key to which one has come again: others may.
+func (r *repeats) writer(key string, val uint64, txns int64) uint32 {
+	sum := keystore.Sum([]byte(key))
+	if r.find(scramble(sum), txns) != nobody {
+		return several
+	}
+	by := r.find(writeKey(sum, val), txns)
+	if by == nobody && r.rotated {
+		return several
+	}
+	return by
+}
