@@ -206,7 +206,7 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 }
 
 func (f *compareFlags) validate() error {
-	if err := f.gen.finish(); err != nil {
+	if err := errors.Join(partVariant(&f.gen.spec.Workload, &f.variant), f.gen.finish()); err != nil {
 		return err
 	}
 	switch {

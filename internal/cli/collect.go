@@ -51,8 +51,8 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
 		"postgres:start and its like start a server")
-	fl.Var(&workloadValue{enum{&f.cfg.Workload, "workload", workloadNames()}}, "workload", "what the clients do; "+
-		"isovet workloads lists them; or a FILE.yaml with SQL statements of your own")
+	fl.Var(&ownWorkloadValue{newWorkloadValue(&f.cfg.Workload)}, "workload", "what the clients do; isovet workloads "+
+		"lists them; or a FILE.yaml with SQL statements of your own")
 	complete(c, "workload", workloadNames())
 	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "a `STATEMENT` to run once, behind the load; several times "+
 		"for more")
@@ -80,20 +80,20 @@ func (f *collectFlags) add(c *cobra.Command) {
 		"with break or heal, the server's number and its URL")
 }
 
-// workloadValue is the --workload flag: one of the list, or a file.
-type workloadValue struct{ enum }
+// ownWorkloadValue is the --workload flag where it may be a file too.
+type ownWorkloadValue struct{ *workloadValue }
 
 // ownWorkload reports whether a workload is a file of the user's.
 func ownWorkload(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-func (v *workloadValue) Set(s string) error {
+func (v *ownWorkloadValue) Set(s string) error {
 	if ownWorkload(s) {
 		*v.value = s
 		return nil
 	}
-	return v.enum.Set(s)
+	return v.workloadValue.Set(s)
 }
 
 func (f *collectFlags) finish(c *cobra.Command) (err error) {
@@ -126,7 +126,7 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 			cmp.Or(f.fault, "none"), program)
 	}
 	if !ownWorkload(f.cfg.Workload) {
-		return nil
+		return partVariant(&f.cfg.Workload, &f.cfg.Variant)
 	}
 	for _, name := range []string{"variant", "keys", "ops", "values", "timestamps"} {
 		if c.Flags().Changed(name) {

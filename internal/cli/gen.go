@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,42 @@ var (
 
 func workloadNames() []string { return workload.Names() }
 
+// workloadValue is the --workload flag: one of the list, or one with its variant, rows/direct, as histories and hunts
+// name them.
+type workloadValue struct{ enum }
+
+func newWorkloadValue(value *string) *workloadValue {
+	return &workloadValue{enum{value, "workload", workloadNames()}}
+}
+
+func (v *workloadValue) Set(s string) error {
+	name, variant, ok := strings.Cut(s, "/")
+	if !ok {
+		return v.enum.Set(s)
+	}
+	info, err := workload.Lookup(name)
+	if err == nil {
+		_, _, err = info.New(workload.Params{Variant: variant, Database: true})
+	}
+	if err == nil {
+		*v.value = s
+	}
+	return err
+}
+
+// partVariant parts a workload from its variant, where the flag --workload names it.
+func partVariant(name, variant *string) error {
+	w, v, ok := strings.Cut(*name, "/")
+	switch {
+	case !ok:
+	case *variant != "" && *variant != v:
+		return usagef("--workload %s and --variant %s are two variants; leave one out", *name, *variant)
+	default:
+		*name, *variant = w, v
+	}
+	return nil
+}
+
 func faultNames() []string {
 	return datasets.FaultNames()
 }
@@ -40,9 +77,9 @@ func faultNames() []string {
 func (g *genFlags) add(c *cobra.Command) {
 	g.spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
 	g.times, g.hint = timesNames[0], hintNames[0]
-	enumFlag(c, &g.spec.Workload, "workload", "workload", "what the clients do; isovet workloads lists them",
-		workloadNames())
 	fl := c.Flags()
+	fl.Var(newWorkloadValue(&g.spec.Workload), "workload", "what the clients do; isovet workloads lists them")
+	complete(c, "workload", described("workload", workloadNames()))
 	fl.IntVar(&g.spec.Txns, "txns", g.spec.Txns, "committed transactions")
 	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
 	fl.IntVar(&g.spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's "+
@@ -162,7 +199,7 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 				}
 				g.times = "none"
 			}
-			if err := g.finish(); err != nil {
+			if err := errors.Join(partVariant(&g.spec.Workload, &g.spec.Variant), g.finish()); err != nil {
 				return err
 			}
 			if err := g.checkPlanted(o.truth); err != nil {

@@ -1,0 +1,45 @@
+//go:build !checkonly && !offline
+
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"isovet/collect"
+)
+
+// TestWorkloadNames: each workload that the help of hunt names is one that its flag takes, and is the one that is run.
+func TestWorkloadNames(t *testing.T) {
+	var help bytes.Buffer
+	if got := Main(Isovet, []string{"hunt", "--help"}, nil, &help, &help); got != statusOK {
+		t.Fatalf("exit status %d: %s", got, help.String())
+	}
+	said := strings.Join(strings.Fields(help.String()), " ")
+	for _, name := range append(collect.HuntLoads(), "rows/insert", "rmw/locking") {
+		if !strings.Contains(said, name) && name != "rows/insert" && name != "rmw/locking" {
+			t.Errorf("the help does not name %s", name)
+		}
+		w := new(string)
+		if err := newWorkloadValue(w).Set(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		variant := ""
+		if err := partVariant(w, &variant); err != nil || strings.Trim(*w+"/"+variant, "/") != name {
+			t.Errorf("%s is %q and %q (%v)", name, *w, variant, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"--workload rows/none":                    `workload rows has no variant "none"; expected one of default`,
+		"--workload none/direct":                  `unknown workload "none"; expected one of`,
+		"--workload rows/direct --variant insert": "--workload rows/direct and --variant insert are two variants",
+	} {
+		var out bytes.Buffer
+		got := Main(Isovet, append([]string{"hunt", "--db", "sqlite:"}, strings.Fields(args)...), nil, &out, &out)
+		if got != statusBadInput || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: exit status %d, %q, expected %q", args, got, out.String(), want)
+		}
+	}
+}
