@@ -168,3 +168,35 @@ func TestWeakWithoutDuplicates(t *testing.T) {
 		}
 	}
 }
+
+// TestConditionFalse: a row that a predicate operation lists at a version of which its condition is false is read, or
+// replaced, at that version at read-committed, where that alone counts, and a violation at every level above it.
+func TestConditionFalse(t *testing.T) {
+	for _, x := range []struct {
+		text string
+		rc   evidence.Verdict
+	}{
+		{`init: w(x,0) | s1: pr{"":{"=":1}}[x=0]`, evidence.Holds},
+		{`init: w(x,0) | s1: pw{"":{"=":1}}[x=0->2]`, evidence.Holds},
+		{`s1: w(x,1) | s2: pw{"":{"=":2}}[x=1->3] | s3: r(x,3)`, evidence.Holds},
+		{`s1: w(x,1)! | s2: pw{"":{"=":2}}[x=1->3]`, evidence.Violated}, // it is read all the same
+		{`s1: w(x,1) w(x,5) | s2: pr{"":{"=":2}}[x=1]`, evidence.Violated},
+	} {
+		h := notation.MustParse(x.text)
+		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal} {
+			want := x.rc
+			if l != level.ReadCommitted {
+				want = evidence.Violated
+			}
+			r, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+			if err != nil || r.Verdict != want {
+				t.Errorf("%s at %s: %v (%v), expected %s", x.text, l, r, err, want)
+				continue
+			}
+			by, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil || by.Verdict != want {
+				t.Errorf("%s at %s: brute force says %v (%v), expected %s", x.text, l, by.Verdict, err, want)
+			}
+		}
+	}
+}
