@@ -134,6 +134,7 @@ func (j *aion) Settings() []Setting {
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 
 func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
+	j.g.bad = bad
 	if err := j.evict(); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (j *aion) let(bad func(place int64, err error)) (any bool) {
 func (j *aion) begins() {
 	if j.g.waits() {
 		j.g.begin()
-		j.let(func(int64, error) {})
+		j.let(j.g.badLine)
 	}
 }
 

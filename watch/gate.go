@@ -54,7 +54,8 @@ type gate struct {
 	first       []heldLine
 	timed       int
 	learned     bool
-	ready, away []heldLine `freeze:"-"`
+	ready, away []heldLine                   `freeze:"-"`
+	bad         func(place int64, err error) `freeze:"-"` // of the call of Take before
 	dups        int64
 	jumps       int64
 	freed       int64

@@ -101,6 +101,13 @@ func (g *gate) isolate(x heldLine, from int64) {
 	g.since[x.who] = true
 }
 
+// badLine tells of a first line that turns out not to be understood when nothing more comes for it to wait for.
+func (g *gate) badLine(place int64, err error) {
+	if g.bad != nil {
+		g.bad(place, err)
+	}
+}
+
 // waits reports whether first transactions wait for others.
 func (g *gate) waits() bool { return len(g.first) > 0 }
 

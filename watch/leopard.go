@@ -189,6 +189,7 @@ func (j *leopard) start(h *history.History) error {
 }
 
 func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
+	j.g.bad = bad
 	if h := b.Header; h != nil {
 		for i := range b.Lines {
 			if jsonl.IsHeader(b.Text(i)) {
@@ -242,7 +243,7 @@ func (j *leopard) let(bad func(place int64, err error)) bool {
 func (j *leopard) begins() {
 	if j.g.waits() {
 		j.g.begin()
-		j.let(func(int64, error) {})
+		j.let(j.g.badLine)
 	}
 }
 

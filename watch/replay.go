@@ -148,6 +148,7 @@ func (j *replayJudge) Cut() bool { return j.e.Cut() }
 func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
 func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
+	j.g.bad = bad
 	if err := j.evict(); err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 func (j *replayJudge) begins() {
 	if j.g.waits() {
 		j.g.begin()
-		j.let(func(int64, error) {})
+		j.let(j.g.badLine)
 	}
 }
 
