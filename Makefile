@@ -9,24 +9,8 @@ all: check
 
 check: fmt vet staticcheck arch deadcode test
 
-fmt:
-	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
-	if [ -n "$$bad" ]; then echo "not formatted by gofmt:"; echo "$$bad"; exit 1; fi
-
-vet:
-	$(GO) vet $(PKGS)
-	$(GO) vet -tags checkonly $(PKGS)
-	$(GO) build -tags offline -o /dev/null ./cmd/isovet
-
-staticcheck:
-	$(GO) run honnef.co/go/tools/cmd/staticcheck $(PKGS)
-
-arch:
-	$(GO) test ./internal/test/archtest
-
-# What neither program reaches must go, or stand in .ci/deadcode.txt with a reason.
-deadcode:
-	@GO=$(GO) .ci/deadcode
+fmt vet staticcheck arch deadcode:
+	@GO=$(GO) .ci/static $@
 
 test:
 	$(GO) test $(PKGS)
@@ -38,15 +22,10 @@ race:
 invariants:
 	$(GO) test -tags invariants $(PKGS)
 
-# Each fuzz target FUZZTIME often; go test takes one target of one package at a time. A count, not a duration: where its
-# time is up while a worker is busy, go test -fuzz can end with "context deadline exceeded", and nothing is wrong.
-FUZZTIME ?= 100000x
+# Each fuzz target FUZZTIME (10000x) often. A count, not a duration: where its time is up while a worker is busy, go
+# test -fuzz can end with "context deadline exceeded", and nothing is wrong.
 fuzz:
-	@set -e; grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
-	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -d' ' -f2); do \
-	    echo "$$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$dir; \
-	  done; \
-	done
+	@ISOVET_NIGHTLY=$$(mktemp -d) GO=$(GO) .ci/nightly fuzz
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
@@ -75,7 +54,7 @@ flaky:
 
 # What docs/watch.md says of isovet watch, measured: ten and fifty million transactions, kills by the hundred. Hours.
 long-watch:
-	ISOVET_LONG=1 $(GO) test -v -timeout 4h ./watch/...
+	ISOVET_LONG=1 $(GO) test -v -timeout 4h -bench . -benchtime 1x ./watch/...
 
 # False certificates that isovet verify must not accept: so many, from this seed on. It prints up to which seed it got; begin there to go on.
 MUTANTS ?= 200000

@@ -128,15 +128,18 @@ func TestPeakIsTheChilds(t *testing.T) {
 // TestDeadChildren: a crash, a silent end and a child that does not listen are each their own, and never a verdict.
 func TestDeadChildren(t *testing.T) {
 	src := generate(t, datasets.Spec{Txns: 50})
-	for _, c := range []struct{ mode, fault, reason string }{
-		{"panic", "boom", ""},
-		{"silent", "the process died", ""},
-		{"exit", "exit status 3", ""},
-		{"deaf", "", "timeout after 50ms"},
+	for _, c := range []struct {
+		mode, fault, reason string
+		timeout             time.Duration
+	}{
+		{"panic", "boom", "", time.Minute},
+		{"silent", "the process died", "", time.Minute},
+		{"exit", "exit status 3", "", time.Minute},
+		{"deaf", "", "timeout after 50ms", 50 * time.Millisecond},
 	} {
 		t.Setenv("BENCH_CHILD", c.mode)
 		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path,
-			Timeout: 50 * time.Millisecond})
+			Timeout: c.timeout})
 		if err != nil || m.Verdict != evidence.Unknown || !strings.Contains(m.Fault, c.fault) ||
 			(m.Fault == "") != (c.fault == "") || m.Reason != c.reason {
 			t.Errorf("%s: %+v, %v", c.mode, m, err)

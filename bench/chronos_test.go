@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/test/histtest"
 )
 
 // TestReproduceChronos runs the evaluation of CHRONOS and AION at the quick scale.
 func TestReproduceChronos(t *testing.T) {
+	histtest.OnlyLong(t)
 	figures, err := LookupFigures([]string{"chronos", "aion"})
 	if err != nil || len(figures) != 24 {
 		t.Fatalf("%d figures, %v", len(figures), err)

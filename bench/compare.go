@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/level"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Options are the parameters of Compare. Zero values: serializable, one run each, no time-out.
@@ -194,8 +191,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 func median(x []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
-	return (stat.Quantile(0.5, stat.Empirical, x, nil) + stat.Quantile(math.Nextafter(0.5, 1), stat.Empirical, x,
-		nil)) / 2
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.

@@ -471,3 +471,14 @@ func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) er
 	}
 	return renderTable(w, cols, rows, markdown)
 }
+
+// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place, and
+// lines at more than one place.
+func (r *Report) charted(m Metric) bool {
+	if m.Unit == "" || r.fig.Numeric && len(r.Groups(m.Key)) < 2 {
+		return false
+	}
+	return slices.ContainsFunc(r.Points, func(p Point) bool {
+		return p.Metric == m.Key && (p.Decided() && p.Value > 0 || p.TimedOut)
+	})
+}

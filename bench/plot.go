@@ -1,3 +1,5 @@
+//go:build !offline
+
 package bench
 
 import (
@@ -62,17 +64,6 @@ func colors(series []string) map[string]color.Color {
 		}
 	}
 	return out
-}
-
-// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place, and
-// lines at more than one place.
-func (r *Report) charted(m Metric) bool {
-	if m.Unit == "" || r.fig.Numeric && len(r.Groups(m.Key)) < 2 {
-		return false
-	}
-	return slices.ContainsFunc(r.Points, func(p Point) bool {
-		return p.Metric == m.Key && (p.Decided() && p.Value > 0 || p.TimedOut)
-	})
 }
 
 // chart draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can

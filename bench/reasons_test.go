@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"isovet/check"
 	"isovet/closure"
@@ -233,68 +231,64 @@ func TestWritersBatches(t *testing.T) {
 	}
 }
 
-// TestDelaysApart: two delays of N(100, 10²) ms whose transactions commit one after the other and that come in the
-// wrong order are some 11 ms apart, and half of them more than 10.
-func TestDelaysApart(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	sum, over, n := 0.0, 0, 0
-	for range 100_000 {
-		apart := 10*rng.NormFloat64() - 10*rng.NormFloat64() - 1000/float64(paperRate)
-		if apart <= 0 {
-			continue
+// TestWarshallByWords: Warshall's algorithm as it is here, on words, finds what three plain loops over a matrix of bytes
+// find. BenchmarkWarshall says how much longer those take: more than fifty times.
+func TestWarshallByWords(t *testing.T) {
+	plain, in := warshall(t, 200)
+	m := byWords(t, in)
+	byBytes(plain, 200)
+	for i, reaches := range plain {
+		if u, v := int32(i/200), int32(i%200); u != v && m.Reaches(u, v) != (reaches == 1) {
+			t.Fatalf("%d to %d: by words %v", u, v, m.Reaches(u, v))
 		}
-		sum, n = sum+apart, n+1
-		if time.Duration(apart*float64(time.Millisecond)) > 10*time.Millisecond {
-			over++
-		}
-	}
-	if mean := sum / float64(n); math.Abs(mean-11) > 1.5 || math.Abs(float64(over)/float64(n)-0.45) > 0.07 {
-		t.Errorf("%.1f ms apart, %.0f %% of them more than 10", mean, 100*float64(over)/float64(n))
 	}
 }
 
-// TestWarshallByWords: Warshall's algorithm as it is here, on words, takes less than a fiftieth of three plain loops
-// over a matrix of bytes.
-func TestWarshallByWords(t *testing.T) {
-	const n = 1000
-	rng := rand.New(rand.NewPCG(1, 1))
-	in := closure.Input{N: n, Known: graph.BuildFunc(n, func(emit func(u, v int32)) {
-		same := rand.New(rand.NewPCG(1, 1)) // it is called twice
+func BenchmarkWarshall(b *testing.B) {
+	plain, in := warshall(b, 1000)
+	b.Run("words", func(b *testing.B) {
+		for b.Loop() {
+			byWords(b, in)
+		}
+	})
+	b.Run("bytes", func(b *testing.B) {
+		for b.Loop() {
+			byBytes(plain, 1000)
+		}
+	})
+}
+
+// warshall makes a graph of n nodes with four edges from each but the last, as a matrix of bytes too.
+func warshall(t testing.TB, n int) ([]byte, closure.Input) {
+	t.Helper()
+	plain := make([]byte, n*n)
+	edges := func(emit func(u, v int32)) {
+		rng := rand.New(rand.NewPCG(1, 1)) // it is called more than once
 		for u := range int32(n - 1) {
 			for range 4 {
-				emit(u, u+1+same.Int32N(n-1-u))
+				emit(u, u+1+rng.Int32N(int32(n)-1-u))
 			}
 		}
-	})}
-	plain := make([]byte, n*n)
-	for u := range n - 1 {
-		for range 4 {
-			plain[u*n+u+1+int(rng.Int32N(int32(n-1-u)))] = 1
-		}
 	}
-	words := time.Hour
-	var m *closure.Matrix
-	for range 5 {
-		start, err := time.Now(), error(nil)
-		if m, _, err = closure.Warshall(in, closure.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		words = min(words, time.Since(start))
+	edges(func(u, v int32) { plain[int(u)*n+int(v)] = 1 })
+	return plain, closure.Input{N: n, Known: graph.BuildFunc(n, edges)}
+}
+
+func byWords(t testing.TB, in closure.Input) *closure.Matrix {
+	t.Helper()
+	m, _, err := closure.Warshall(in, closure.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	start := time.Now()
+	return m
+}
+
+func byBytes(plain []byte, n int) {
 	for k := range n {
 		for u := range n {
 			for v := range n {
 				plain[u*n+v] |= plain[u*n+k] & plain[k*n+v]
 			}
-		}
-	}
-	if bytes := time.Since(start); bytes < 50*words {
-		t.Errorf("%v by words, %v by bytes", words, bytes)
-	}
-	for i, reaches := range plain {
-		if u, v := int32(i/n), int32(i%n); u != v && m.Reaches(u, v) != (reaches == 1) {
-			t.Fatalf("%d to %d: by words %v", u, v, m.Reaches(u, v))
 		}
 	}
 }

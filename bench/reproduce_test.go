@@ -16,10 +16,12 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/evidence"
+	"isovet/internal/test/histtest"
 )
 
 // TestReproduceVbox runs the whole evaluation at the quick scale and reads back every file that it writes.
 func TestReproduceVbox(t *testing.T) {
+	histtest.OnlyLong(t)
 	figures, err := LookupFigures([]string{"vbox/table2", "vbox"})
 	if err != nil {
 		t.Fatal(err)

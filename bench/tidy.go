@@ -10,8 +10,6 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // Observation is one run as a row of tidy data: a column for each variable, in CSV and Parquet alike. Times are in
@@ -122,15 +120,6 @@ func WriteTidyCSV(w io.Writer, runs []Observation) error {
 		lines = append(lines, line)
 	}
 	return c.WriteAll(lines)
-}
-
-// WriteTidyParquet writes the same as Parquet.
-func WriteTidyParquet(w io.Writer, runs []Observation) error {
-	p := parquet.NewGenericWriter[Observation](w, parquet.Compression(&parquet.Zstd))
-	if _, err := p.Write(runs); err != nil {
-		return err
-	}
-	return p.Close()
 }
 
 // WriteTidy writes them in the form that a file's name asks for: .parquet, else CSV.

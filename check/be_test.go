@@ -62,7 +62,7 @@ func TestBERefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r, err := Run(ctx, biswasEnea{}, h, Options{Level: level.SessionSerializable})
-	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" || r.Stats.Decisions == 0 {
+	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -32,7 +32,7 @@ func TestStampedCertified(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	black := map[string]int{}
 	for i, so := range all {
-		histtest.Each(t, uint64(400), func(seed uint64) *history.History {
+		histtest.Each(t, histtest.Long[uint64](120, 400), func(seed uint64) *history.History {
 			return random.Stamped(seed+uint64(i)<<32,
 				so)
 		}, func(t testing.TB, seed uint64, h *history.History) {
@@ -71,7 +71,7 @@ func TestStampedCertified(t *testing.T) {
 		})
 	}
 	t.Log(verdicts, black)
-	if histtest.Whole() && (verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 ||
+	if histtest.Whole() && (verdicts[evidence.Holds] < 120 || verdicts[evidence.Violated] < 120 ||
 		black["violation by timestamps, valid"] == 0) {
 		t.Errorf("one-sided: %v, %v", verdicts, black)
 	}
@@ -213,6 +213,7 @@ func TestStampedNeeds(t *testing.T) {
 // TestChronosCorpus: histories of PostgreSQL with its own timestamps are snapshot isolated. With one value or one
 // timestamp altered they are not, and the altered transaction is named.
 func TestChronosCorpus(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "shared", "corpus")

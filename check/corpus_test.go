@@ -37,6 +37,7 @@ func corpus(t *testing.T) (dir string, rows [][]string) {
 // family. Lists are decided as the registers that they tell. Run certifies every answer. Where the manifest says
 // nothing, two seconds are enough, and histories with predicates are left to the long run (ISOVET_LONG=1).
 func TestCorpus(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir, rows := corpus(t)
 	compared, left := 0, 0
 	for _, row := range rows {

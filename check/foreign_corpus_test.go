@@ -10,6 +10,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 
@@ -56,6 +57,7 @@ var differ = map[string]evidence.Verdict{
 // level that replay decides, or stands in the lists above. Linearizability is for the checker that auto takes, the weak
 // levels are for weak, which decides them for every history without predicates.
 func TestForeignCorpus(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir, rows := corpus(t)
 	loaded, compared, lists, linear := 0, 0, 0, 0
 	inferred := map[evidence.Verdict]int{}

@@ -404,7 +404,7 @@ func TestFuzzAll(t *testing.T) {
 		fmt.Sscan(m, &most)
 	}
 	n := histtest.Search{
-		N: 1500, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
+		N: 300, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
 			switch seed % 16 {
 			case 0:

@@ -55,6 +55,7 @@ func TestKeyed(t *testing.T) {
 // TestMutexByKey: Knossos' mutex of etcd, two values and many writers of each, has no order at strict-serializable;
 // replay does not find that out in minutes.
 func TestMutexByKey(t *testing.T) {
+	histtest.OnlyLong(t)
 	h, err := format.Read(t.Context(), filepath.Join("..", "..", "shared", "corpus", "knossos", "data", "mutex", "bad",
 		"etcd.edn"), format.Options{})
 	if err != nil {

@@ -97,18 +97,23 @@ func TestLatticeShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	l, err := RunLattice(ctx, h, Options{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	at := map[level.Level]*evidence.Result{}
-	for i, r := range l.Results {
-		if r.Level != level.All()[i] {
-			t.Errorf("result %d is that of %s", i, r.Level)
+	for limit := time.Second; limit < 5*time.Minute; limit *= 4 { // a busy machine has little time in a second
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		l, err := RunLattice(ctx, h, Options{}, nil)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
 		}
-		at[r.Level] = r
+		for i, r := range l.Results {
+			if r.Level != level.All()[i] {
+				t.Errorf("result %d is that of %s", i, r.Level)
+			}
+			at[r.Level] = r
+		}
+		if at[level.Linearizable].Verdict != evidence.Unknown {
+			break
+		}
 	}
 	if r := at[level.Serializable]; r.Verdict != evidence.Unknown || r.Reason != "timeout" {
 		t.Errorf("serializable is decided (%s, %s): the history is too easy to show anything", r.Verdict, r.Reason)

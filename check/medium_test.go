@@ -19,7 +19,7 @@ import (
 // TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every
 // solver, and each answer is certified.
 func TestMedium(t *testing.T) {
-	seeds := histtest.Long[uint64](40, 240)
+	seeds := histtest.Long[uint64](10, 240)
 	if testing.Short() {
 		seeds = 20
 	}
@@ -92,7 +92,7 @@ func TestPlanted(t *testing.T) {
 // TestClockSkew: clocks that are apart by what the option allows for never make a valid run a violation.
 func TestClockSkew(t *testing.T) {
 	bad := 0
-	randtest.Seeds(t, 20, func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](4, 20), func(t testing.TB, seed uint64) {
 		const skew = 2_000_000
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
 			Skew: skew})
@@ -183,7 +183,7 @@ func disguise(h *history.History, seed uint64) *history.History {
 // TestDisguised: names and the order in the file do not matter.
 func TestDisguised(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](300, 1500), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Aborted: true, Unknown: true, NoTimes: seed%3 == 0})
 		if seed%10 == 0 {
 			h = random.Medium(seed, random.Options{Txns: 60})

@@ -28,7 +28,7 @@ var predicateOptions = []random.Options{
 // vbox says of tiny histories with predicates what brute force says, at the three serializable levels; it is undecided
 // only where an outcome is open. Run certifies each answer.
 func TestVboxPredicates(t *testing.T) {
-	seeds := histtest.Long[uint64](1000, 30000)
+	seeds := histtest.Long[uint64](200, 30000)
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
 		histtest.Each(t, seeds, func(seed uint64) *history.History { return random.Tiny(seed, o) }, func(t testing.TB,

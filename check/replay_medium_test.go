@@ -17,7 +17,7 @@ import (
 // cobra say where those decide, and its six verdicts imply each other as the levels do.
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](80, 3000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](30, 3000), func(seed uint64) *history.History {
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 != 0}
 		if seed%3 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices
@@ -60,7 +60,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 		}
 	})
 	t.Log(same)
-	if histtest.Whole() && (same[evidence.Holds] < 20 || same[evidence.Violated] < 20) {
+	if histtest.Whole() && (same[evidence.Holds] < 6 || same[evidence.Violated] < 6) {
 		t.Errorf("the mix is lopsided: %v", same)
 	}
 }

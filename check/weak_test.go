@@ -285,6 +285,7 @@ func TestWeakMedium(t *testing.T) {
 // TestWeakCorpus: every file of the corpus without predicates gets a verdict at the three levels, certified; a level
 // below one that holds holds, and so does of lists one that session snapshot isolation implies.
 func TestWeakCorpus(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir, rows := corpus(t)
 	verdicts := map[string]int{}
 	for _, row := range rows {

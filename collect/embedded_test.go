@@ -299,8 +299,14 @@ func TestHuntEmbedded(t *testing.T) {
 	if !h.Violated || h.Last == nil || len(h.Last.Anomalies) == 0 {
 		t.Errorf("no violation in %d rounds", len(h.Rounds))
 	}
-	c.Isolation, c.For = "serializable", 500*time.Millisecond
-	if h, err = collect.Hunt(context.Background(), c); err != nil || h.Violated || h.Undecided > 0 ||
+	c.Isolation, c.For = "serializable", 10*time.Minute
+	ctx, enough := context.WithCancel(t.Context())
+	c.Told = func(r collect.Round) {
+		if r.Number == 3 {
+			enough()
+		}
+	}
+	if h, err = collect.Hunt(ctx, c); err != nil || h.Violated || h.Undecided > 0 ||
 		len(h.Rounds) == 0 {
 		t.Errorf("serializable: %v, violated %v, %d rounds, %d undecided", err, h.Violated, len(h.Rounds), h.Undecided)
 	}

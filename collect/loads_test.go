@@ -27,14 +27,18 @@ func TestHuntByItself(t *testing.T) {
 		t.Errorf("violated %v in %d rounds, last %+v; expected a violation, and its workload", h.Violated, n,
 			h.Rounds[n-1])
 	}
-	c.DB, c.Isolation, c.For = []string{"sqlite:"}, "", 1500*time.Millisecond
+	c.DB, c.Isolation, c.For = []string{"sqlite:"}, "", time.Minute
 	c.Level = level.Serializable
-	if h, err = collect.Hunt(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
 	seen := map[string]bool{}
-	for _, r := range h.Rounds {
-		seen[r.Workload+"/"+r.Variant] = true
+	c.Told = func(r collect.Round) {
+		if seen[r.Workload+"/"+r.Variant] = true; len(seen) == 3 {
+			enough()
+		}
+	}
+	if h, err = collect.Hunt(ctx, c); err != nil {
+		t.Fatal(err)
 	}
 	if h.Violated || len(seen) < 3 {
 		t.Errorf("violated %v; workloads %v; expected no violation and several", h.Violated, seen)

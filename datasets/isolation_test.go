@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"isovet/history"
@@ -194,11 +193,7 @@ func intervals(h *history.History) error {
 
 func TestIsolation(t *testing.T) {
 	for _, s := range specs() {
-		for seed := range uint64(3) {
-			if seed > 0 && (strings.HasPrefix(s.Workload, "blindw-pred") || s.Workload == "ycsb" && s.Variant == "E" ||
-				s.Workload == "tpcc") && !histtest.Long(false, true) {
-				continue // one seed of what takes long
-			}
+		for seed := range histtest.Long[uint64](1, 3) {
 			s.Seed = seed
 			s.Isolation = "serializable"
 			h := generate(t, s)

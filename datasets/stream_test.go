@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
+	"isovet/internal/test/histtest"
 )
 
 var seqField = regexp.MustCompile(`,"seq":\d+`)
@@ -35,13 +36,13 @@ func lines(t *testing.T, h *history.History) []string {
 // Every workload's history is the same as a whole and streamed, at every isolation, with faults and without; and a
 // shard ends where it should.
 func TestStream(t *testing.T) {
-	defer bounds.Set("store.sink-txns", 300)()
+	defer bounds.Set("store.sink-txns", 100)()
 	for i, info := range workload.All() {
 		for v, variant := range info.Variants {
 			if variant.SQL {
 				continue // TestForSQL
 			}
-			spec := Spec{Workload: info.Name, Variant: variant.Name, Txns: 1200, Sessions: 9, Seed: uint64(i + v),
+			spec := Spec{Workload: info.Name, Variant: variant.Name, Txns: histtest.Long(400, 1200), Sessions: 9, Seed: uint64(i + v),
 				Isolation: Isolations()[(i+v)%len(Isolations())], AbortRate: 0.05, UnknownRate: 0.03, Skew: 1000,
 				DBTimes: i%2 == 0, NoAborted: i%3 == 0, UnknownOld: 0.2, LongTxn: i%4 == 1}
 			if why, _, err := Streams(spec); err != nil || why != "" {

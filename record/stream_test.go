@@ -60,8 +60,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilled kills a program in the middle, several times: each time the file is a history that holds, as far as it
-// goes.
+// TestKilled kills a program in the middle, several times, each time when its file is longer: it is a history that
+// holds, as far as it goes.
 func TestKilled(t *testing.T) {
 	for i := range 5 {
 		path := filepath.Join(t.TempDir(), "h.jsonl")
@@ -77,7 +77,11 @@ func TestKilled(t *testing.T) {
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(150*time.Millisecond + time.Duration(i)*13*time.Millisecond)
+		for enough := int64(200_000 + 30_000*i); ; time.Sleep(time.Millisecond) {
+			if st, err := os.Stat(path); err == nil && st.Size() >= enough {
+				break
+			}
+		}
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +112,7 @@ func TestStreamsAreFlushed(t *testing.T) {
 	if err := errors.Join(x.Write(1, 1), x.Committing()); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -168,7 +168,7 @@ func TestEvictionSays(t *testing.T) {
 	dir := t.TempDir()
 	defer bounds.Set("keystore.fewNumbers", 1)()
 	defer bounds.Set("keystore.takenOf", 1)()
-	for seed := range uint64(histtest.Long(60, 5000)) {
+	for seed := range uint64(histtest.Long(20, 5000)) {
 		rng := rand.New(rand.NewPCG(seed, 19))
 		lines := drawnStream(rng, 40+rng.IntN(200))
 		o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]}, Lateness: rng.Int64N(300),
@@ -228,7 +228,7 @@ func TestInitialInPieces(t *testing.T) {
 	defer bounds.Set("keystore.takenOf", 1)()
 	found, pieces := 0, 0
 	levels := timestamp.Levels()
-	for seed := range uint64(histtest.Long(40, 3000)) {
+	for seed := range uint64(histtest.Long(15, 3000)) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		lines := drawnStream(rng, 10+rng.IntN(100))
 		init := []byte(`{"init":true,"ops":[`)
@@ -275,7 +275,7 @@ func TestInitialInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found < 200 || pieces < 20 {
+	if found < 100 || pieces < 8 {
 		t.Errorf("%d findings, %d streams with pieces", found, pieces)
 	}
 }
@@ -288,7 +288,7 @@ func TestEvictionSaysLeopard(t *testing.T) {
 		"postgresql:read-committed"}
 	defer bounds.Set("keystore.fewNumbers", 1)()
 	defer bounds.Set("keystore.takenOf", 1)()
-	for seed := range uint64(histtest.Long(60, 5000)) {
+	for seed := range uint64(histtest.Long(20, 5000)) {
 		rng := rand.New(rand.NewPCG(seed, 20))
 		lines := drawnStream(rng, 40+rng.IntN(600))
 		profile, err := mechanism.LookupProfile(names[rng.IntN(len(names))])

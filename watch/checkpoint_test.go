@@ -15,6 +15,7 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/datasets"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 
@@ -102,8 +103,8 @@ func TestCheckpoint(t *testing.T) {
 		total += len(want)
 	}
 	gates := []GateOptions{{}, {Once: true, MaxJump: time.Minute, Patience: time.Second}}
-	for seed := range uint64(12) {
-		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Txns: 1200, Sessions: 8, Keys: 40,
+	for seed := range uint64(histtest.Long(4, 12)) {
+		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Txns: 700, Sessions: 8, Keys: 40,
 			Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
 		_, lines := arrivalsOf(t, spec, 60, false)
 		if seed%3 == 0 {
@@ -127,7 +128,7 @@ func TestCheckpoint(t *testing.T) {
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
-	for seed := range uint64(8) {
+	for seed := range uint64(histtest.Long(4, 8)) {
 		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
 			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
 		h, err := datasets.Generate(t.Context(), spec)
@@ -148,7 +149,7 @@ func TestCheckpoint(t *testing.T) {
 			return j
 		})
 	}
-	if turns < 100 || total < 1000 {
+	if turns < 50 || total < 400 {
 		t.Errorf("%d restarts, %d findings: too few to be a test", turns, total)
 	}
 	t.Logf("%d restarts, %d findings", turns, total)

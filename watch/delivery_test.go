@@ -146,7 +146,7 @@ const mad = `{"id":-%d,"session":%d,"start_ts":%d,"commit_ts":%d,"ops":[["w",%d,
 // in the history, whatever the timestamps are, and what is far ahead is said.
 func TestDelivery(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
-	randtest.Seeds(t, 12, func(tb testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](6, 120), func(tb testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0xde1))
 		h, raw := arrivals(t, seed, 400+rng.IntN(400))
 		want := chronos(t, h, si)
@@ -280,7 +280,7 @@ func cutStream(rng *rand.Rand, lines []string) []string {
 // has shown what its key held.
 func TestAttach(t *testing.T) {
 	missed, there, extra := 0, 0, 0
-	randtest.Seeds(t, 24, func(tb testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](8, 240), func(tb testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0xa77))
 		right := seed%2 == 0
 		iso := map[bool]string{true: "snapshot-isolation", false: "read-committed"}[right]

@@ -28,13 +28,13 @@ func TestMeasured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t `).FindAllSubmatch(b, -1) {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(t `).FindAllSubmatch(b, -1) {
 				names = append(names, string(m[1]))
 			}
 		}
 		return names
 	}
-	rows := regexp.MustCompile(`(?m)^    go test -run '(.+)' (\./\S+) `).FindAllStringSubmatch(part, -1)
+	rows := regexp.MustCompile(`(?m)^    go test (?:-run '\^\$' -bench|-run) '(.+)' (?:-benchtime 1x )?(\./\S+) `).FindAllStringSubmatch(part, -1)
 	if len(rows) < 20 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -45,7 +45,7 @@ func TestMeasured(t *testing.T) {
 			continue
 		}
 		all := tests(row[2])
-		inner := regexp.MustCompile(`^\^Test(\w*)\((.*)\)\$?$`).FindStringSubmatch(pattern.String())
+		inner := regexp.MustCompile(`^\^(?:Test|Benchmark)(\w*)\((.*)\)\$?$`).FindStringSubmatch(pattern.String())
 		if inner == nil {
 			if !slices.ContainsFunc(all, pattern.MatchString) {
 				t.Errorf("%s has no test %s", row[2], pattern)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/history/format"
+	"isovet/internal/test/histtest"
 )
 
 // badLines are those of a stream in which almost every transaction is wrong.
@@ -230,13 +230,10 @@ func groupedJudge(name string, lateness int64) Judge {
 	return j
 }
 
-// TestKilledGrouped: who is killed at random moments, ten times (200 with ISOVET_LONG), has at last the same incidents
+// TestKilledGrouped: who is killed at random moments, three times (200 with ISOVET_LONG), has at last the same incidents
 // and the same lines, to the last byte, as one that judges the whole log without a checkpoint.
 func TestKilledGrouped(t *testing.T) {
-	kills := 10
-	if os.Getenv("ISOVET_LONG") != "" {
-		kills = 200
-	}
+	kills := histtest.Long(3, 200)
 	_, lines := arrivals(t, 2, 3000)
 	m := brokenRun(t, "blindw", "snapshot", "version", 0, 2000)
 	for judge, s := range map[string]struct {
@@ -247,11 +244,11 @@ func TestKilledGrouped(t *testing.T) {
 		if err := os.WriteFile(source, join(s.lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		arg := fmt.Sprintf("%s|%s-grouped|%d|%d|file %s", dir, judge, s.lateness, 1+len(s.lines)/(8*kills), source)
 		ends := map[int64]bool{}
 		rng := rand.New(rand.NewPCG(3, 9))
 		for range kills {
-			killOnce(t, arg, time.Duration(15+rng.IntN(40))*time.Millisecond)
+			life{Dir: dir, Judge: judge + "-grouped", Lateness: s.lateness, Most: 1 + len(s.lines)/(8*kills), At: source,
+				Dies: 1 + rng.IntN(len(s.lines)/kills), After: rng.IntN(4000)}.run(t)
 			ends[last(linesByNumber(t, dir))] = true
 		}
 		open := func(_ context.Context, after Places) (Source, error) {
@@ -311,23 +308,6 @@ func last(lines map[int64]string) (n int64) {
 		n = max(n, k)
 	}
 	return n
-}
-
-// killOnce starts a child and kills it after a while.
-func killOnce(t *testing.T, arg string, after time.Duration) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "ISOVET_WATCH_CHILD="+arg)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(after)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Error("it ended")
-	}
 }
 
 // linesByNumber are all lines of a folder's violations.

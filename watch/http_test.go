@@ -272,6 +272,7 @@ func TestHTTPBehind(t *testing.T) {
 	if grown := int64(most) - int64(before.HeapInuse); grown > 200<<20 {
 		t.Errorf("memory grew by %d bytes", grown)
 	}
+	s.o.Patience = time.Minute
 	taken := taking(t, src)
 	if status, says, _ := post(t, http.DefaultClient, base, []byte(fine)); status != 200 || says != "1" {
 		t.Errorf("afterwards: %d %s", status, says)

@@ -3,8 +3,10 @@ package watch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -17,53 +19,139 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"isovet/internal/test/histtest"
 )
 
-// child watches until it is killed: its argument has, between bars, the folder, the judge, the lateness, how many lines
-// it takes every 3 ms, and the source.
-func child(arg string) error {
-	part := strings.Split(arg, "|")
-	dir, judge, source := part[0], part[1], part[4]
-	lateness, _ := strconv.ParseInt(part[2], 10, 64)
-	most, _ := strconv.Atoi(part[3])
+// life is what a child does: it watches until its source ends, or until it kills itself.
+type life struct {
+	Dir, Judge string
+	Lateness   int64
+	Most       int    // lines that it takes every 3 ms
+	Kind, At   string // the source
+	Total      int    // lines of the source
+	Dies       int    // after so many lines it kills itself; 0: never
+	After      int    // and so many µs
+}
+
+// start starts a child.
+func (l life) start(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, said := exec.Command(os.Args[0]), &bytes.Buffer{}
+	cmd.Env, cmd.Stderr = append(os.Environ(), "ISOVET_WATCH_CHILD="+string(text)), said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, said
+}
+
+// run runs a child until it ends, or has killed itself, as it was told to.
+func (l life) run(t *testing.T) {
+	t.Helper()
+	cmd, said := l.start(t)
+	if err := cmd.Wait(); (err != nil) != (l.Dies > 0) || said.Len() > 0 {
+		t.Fatalf("%+v ended with %v: %s", l, err, said)
+	}
+}
+
+// live is the child's side.
+func (l life) live() error {
+	judge, lateness := l.Judge, l.Lateness
 	segmentBytes = 50_000
-	cfg := Config{Dir: dir, Judge: aionOf(si, lateness), Idle: 500 * time.Millisecond, Checkpoint: 4 * time.Millisecond}
+	cfg := Config{Dir: l.Dir, Judge: aionOf(si, lateness), Checkpoint: 4 * time.Millisecond}
 	if rest, is := strings.CutSuffix(judge, "-grouped"); is {
 		judge = rest
 		cfg.Grouped, cfg.ViolationsMax, cfg.Judge = true, groupedMax, groupedJudge(judge, lateness)
 	} else if judge == "leopard" {
-		cfg.Idle = 1500 * time.Millisecond // a pause in the midst would make more late
 		j, err := NewLeopard(LeopardOptions{Lateness: lateness})
 		if err != nil {
 			return err
 		}
 		cfg.Judge = j
 	}
-	kind, at, _ := strings.Cut(source, " ")
+	at := l.At
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
-		switch kind {
+		switch l.Kind {
 		case "nats":
 			name := "watch" + strings.ReplaceAll(strings.TrimPrefix(judge, "aion"), " ", "-") // one's alone
 			s, err = NATS(ctx, NATSOptions{URL: at, Subject: "txns", Durable: name}, max(after.Last(), 0))
+			s = &whole{s, after.Last(), int64(l.Total)}
 		case "http":
-			var l *HTTPServer
-			if l, err = ListenHTTP(HTTPOptions{Addr: at}); err == nil {
-				s = l.Source(after)
+			var h *HTTPServer
+			if h, err = ListenHTTP(HTTPOptions{Addr: at}); err == nil {
+				s = &whole{h.Source(after), after.Last(), int64(l.Total) - 1}
 			}
 		case "pipe":
 			var text []byte
 			if text, err = os.ReadFile(at); err == nil {
 				lines := bytes.SplitAfter(text, []byte("\n"))
 				r, w := io.Pipe()
-				go w.Write(bytes.Join(lines[after.Last()+1:], nil)) // and never ends
+				go func() {
+					_, err := w.Write(bytes.Join(lines[after.Last()+1:], nil))
+					w.CloseWithError(err)
+				}()
 				s = Pipe(r, after.Last())
 			}
 		default:
-			s, err = Files(FileOptions{Path: at}, after)
+			s, err = Files(FileOptions{Path: at, Once: true}, after)
 		}
-		return slow{s, most}, err
+		return &doomed{slow{s, l.Most}, l.Dies, time.Duration(l.After) * time.Microsecond}, err
 	}
 	return Run(context.Background(), cfg)
+}
+
+// whole is a source that ends with the line of a place.
+type whole struct {
+	Source
+	at, until int64
+}
+
+func (w *whole) Next(ctx context.Context, most int) ([]Line, error) {
+	if w.at >= w.until {
+		return nil, io.EOF
+	}
+	lines, err := w.Source.Next(ctx, most)
+	for _, l := range lines {
+		w.at = max(w.at, l.Place)
+	}
+	return lines, err
+}
+
+// doomed kills the process a while after so many lines, and does not end before.
+type doomed struct {
+	Source
+	left  int
+	after time.Duration
+}
+
+func (m *doomed) Next(ctx context.Context, most int) ([]Line, error) {
+	lines, err := m.Source.Next(ctx, most)
+	if m.left == 0 {
+		return lines, err
+	}
+	if m.left -= len(lines); m.left > 0 && err == nil {
+		return lines, nil
+	}
+	kill := func() {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err != nil {
+		kill()
+		<-ctx.Done()
+	}
+	time.AfterFunc(m.after, kill)
+	m.left = math.MaxInt
+	return lines, nil
 }
 
 // slow gives time to kill.
@@ -96,14 +184,11 @@ func unnumbered(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestKilled: killed with SIGKILL at random moments and started again, ten times in one stream (200 with ISOVET_LONG),
-// with a checkpoint every few batches, by each judge and from each source: the violations of a run that nobody killed,
-// each once.
+// TestKilled: killed with SIGKILL in the midst of a stream and started again, three times (200 with ISOVET_LONG), with
+// a checkpoint every few batches, by each judge and from each source: the violations of a run that nobody killed, each
+// once.
 func TestKilled(t *testing.T) {
-	kills := 10
-	if os.Getenv("ISOVET_LONG") != "" {
-		kills = 200
-	}
+	kills := histtest.Long(3, 200)
 	type stream struct {
 		judge    string
 		lateness int64
@@ -131,6 +216,7 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%s: %d violations are too few", s.judge, len(s.want))
 		}
 		for _, kind := range []string{"file", "pipe", "http", "nats"} {
+			most := 1 + len(s.lines)/(8*kills)
 			t.Run(s.judge+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				source := ""
@@ -140,71 +226,35 @@ func TestKilled(t *testing.T) {
 					publish(t, js, s.lines)
 					source = url
 				case "http":
-					source = send(t, s.lines, 1+len(s.lines)/(8*kills))
+					source = send(t, s.lines, most)
 				default:
 					source = filepath.Join(t.TempDir(), "in.jsonl")
 					if err := os.WriteFile(source, join(s.lines), 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}
-				dir := t.TempDir()
-				arg := fmt.Sprintf("%s|%s|%d|%d|%s %s", dir, s.judge, s.lateness, 1+len(s.lines)/(8*kills), kind,
-					source)
-				midway := killing(t, dir, arg, kills, len(s.want))
-				if got := unnumbered(t, dir); !slices.Equal(got, s.want) {
+				l := life{Dir: t.TempDir(), Judge: s.judge, Lateness: s.lateness, Most: most, Kind: kind, At: source,
+					Total: len(s.lines)}
+				l.killed(t, kills)
+				if got := unnumbered(t, l.Dir); !slices.Equal(got, s.want) {
 					t.Fatalf("%d violations; expected %d", len(got), len(s.want))
-				}
-				t.Logf("killed %d times, %d times midway; %d violations", kills, midway, len(s.want))
-				if midway == 0 {
-					t.Error("never before all had been found")
 				}
 			})
 		}
 	}
 }
 
-// killing starts and kills a child, and lets the last one find everything; it returns how many were killed before.
-func killing(t *testing.T, dir, arg string, kills, all int) (midway int) {
+// killed has so many children kill themselves, at random places that lie as far apart on average as they all together
+// come through the stream, and lets the last one find everything.
+func (l life) killed(t *testing.T, kills int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(9, 9))
-	violations := func() int {
-		b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-		if err != nil {
-			return 0
-		}
-		return bytes.Count(b, []byte("\n"))
+	for range kills {
+		one := l
+		one.Dies, one.After = 1+rng.IntN(l.Total/kills), rng.IntN(4000)
+		one.run(t)
 	}
-	for kill := range kills + 1 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "ISOVET_WATCH_CHILD="+arg)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		if kill < kills {
-			time.Sleep(time.Duration(15+rng.IntN(40)) * time.Millisecond)
-		} else {
-			for until := time.Now().Add(60 * time.Second); violations() < all && time.Now().Before(until); {
-				time.Sleep(20 * time.Millisecond)
-			}
-			time.Sleep(100 * time.Millisecond) // nothing more comes
-		}
-		select {
-		case err := <-ended:
-			t.Fatalf("it ended: %v: %s", err, said.Bytes())
-		default:
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		<-ended
-		if kill < kills && violations() < all {
-			midway++
-		}
-	}
-	return midway
+	l.run(t)
 }
 
 // send posts lines to an address, which it returns, again and again until they are taken.

@@ -87,7 +87,7 @@ func lateLists(rng *rand.Rand, l level.Level, wrong bool) (lines [][]byte, appen
 func TestListsLate(t *testing.T) {
 	lates, inTime, found, spared := 0, 0, 0, 0
 	levels := timestamp.Levels()
-	for seed := range uint64(histtest.Long(400, 20_000)) {
+	for seed := range uint64(histtest.Long(150, 20_000)) {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		o := timestamp.Options{Level: levels[rng.IntN(len(levels))]}
 		wrong := seed%3 == 2

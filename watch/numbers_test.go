@@ -20,7 +20,7 @@ func TestNumbers(t *testing.T) {
 	found := map[string]int{}
 	profiles := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable"}
 	levels := timestamp.Levels()
-	for seed := range uint64(histtest.Long(40, 4000)) {
+	for seed := range uint64(histtest.Long(12, 4000)) {
 		rng := rand.New(rand.NewPCG(seed, 64))
 		lines := drawnStream(rng, 40+rng.IntN(300))
 		most, lateness := 1+rng.IntN(8), rng.Int64N(300)

@@ -11,16 +11,16 @@ import (
 	"isovet/internal/test/histtest"
 )
 
-// TestPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what it
+// BenchmarkPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what it
 // wrote is read back.
-func TestPause(t *testing.T) {
+func BenchmarkPause(t *testing.B) {
 	keys := int64(histtest.Long(20_000, 1_000_000))
 	p, err := mechanism.LookupProfile("postgresql:repeatable-read")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"aion", "leopard"} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.B) {
 			begin := func() (j Judge) {
 				if name == "aion" {
 					j, err = NewAion(AionOptions{Options: si, Lateness: 1000, Gate: GateOptions{Once: true}})

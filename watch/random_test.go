@@ -20,7 +20,7 @@ import (
 func TestRandom(t *testing.T) {
 	judged, wrong := 0, 0
 	histtest.Search{
-		N: 6000, Long: 200_000, Dir: os.Getenv("ISOVET_FOUND"),
+		N: 2000, Long: 200_000, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
 			return histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Registers, histtest.Lists,
 				histtest.Mini}})

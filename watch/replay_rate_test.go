@@ -52,10 +52,10 @@ func clientStream(w io.Writer, txns int, slow int64) error {
 	return nil
 }
 
-// TestReplayRate says how long the way from a pipe to the verdict takes where the order of the ends is that of the
+// BenchmarkReplayRate says how long the way from a pipe to the verdict takes where the order of the ends is that of the
 // commits and where it is not, and what memory it takes; ISOVET_LONG=1 for ten million transactions. Nothing is found
 // in what is right.
-func TestReplayRate(t *testing.T) {
+func BenchmarkReplayRate(t *testing.B) {
 	for _, slow := range []int64{1000, 12_000} {
 		txns := histtest.Long(20_000, 10_000_000)
 		r, w := io.Pipe()

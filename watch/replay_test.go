@@ -92,7 +92,7 @@ func TestReplayTiny(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](100, 20_000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](40, 20_000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a11))
 		h := random.Tiny(seed, random.Options{Txns: 3 + int(seed%6), Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2,
@@ -162,7 +162,7 @@ func TestReplayMedium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](15, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a12))
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
@@ -226,7 +226,7 @@ func TestReplayForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](15, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a13))
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
@@ -270,7 +270,7 @@ func TestReplayCredit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](20, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](8, 4000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a14))
 		defer bounds.Set("online.nearby", rng.IntN(9))()
 		defer bounds.Set("online.maxCredit", rng.IntN(100))()

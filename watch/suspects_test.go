@@ -136,7 +136,7 @@ func TestSuspectsReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	suspects, cleared, convicted := 0, 0, 0
-	randtest.Seeds(t, randtest.Long[uint64](12, 2000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](5, 2000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a15))
 		h := random.Medium(seed, random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0})
 		lines, lateness := arriving(t, h, rng)

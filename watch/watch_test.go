@@ -25,7 +25,12 @@ var si = timestamp.Options{Level: level.SessionSnapshotIsolation}
 // TestMain: as a child it watches until it is killed or the stream ends.
 func TestMain(m *testing.M) {
 	if arg := os.Getenv("ISOVET_WATCH_CHILD"); arg != "" {
-		if err := child(arg); err != nil {
+		var l life
+		err := json.Unmarshal([]byte(arg), &l)
+		if err == nil {
+			err = l.live()
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}

@@ -16,7 +16,7 @@ import (
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.
 func TestNoFalseAlarm(t *testing.T) {
-	seeds := histtest.Long[uint64](2, 40)
+	seeds := histtest.Long[uint64](1, 40)
 	for _, iso := range datasets.Isolations() {
 		randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
@@ -65,6 +65,7 @@ func corpusProfile(file, db, isolation string) (*Profile, error) {
 // TestNoFalseAlarmOnDatabases: histories of real databases. The one of a primary and its standby is no correct run:
 // snapshots of the two contradict each other, and the standby lags.
 func TestNoFalseAlarmOnDatabases(t *testing.T) {
+	histtest.OnlyLong(t)
 	files, err := filepath.Glob("../../../shared/corpus/databases/*.zst")
 	if err != nil {
 		t.Fatal(err)
@@ -73,9 +74,6 @@ func TestNoFalseAlarmOnDatabases(t *testing.T) {
 		t.Skip("the corpus of real histories is not beside the repository")
 	}
 	for _, f := range files {
-		if !histtest.Long(false, true) && strings.Contains(f, "-pred-") {
-			continue // large
-		}
 		h, err := format.Read(context.Background(), f, format.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func (r *drawn) fractured(id int) (found bool) {
 
 func TestConsistentReadIsTheDefinition(t *testing.T) {
 	bad, good, broken := 0, 0, 0
-	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+	randtest.Values(t, 4*seeds(), func(seed uint64) *drawn {
 		return draw(seed, 2+int(seed%4), 30, 3)
 	}, func(t testing.TB, seed uint64, r *drawn) {
 		vers := r.versions()
@@ -290,7 +290,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 // one.
 func TestCertifierIsTheDefinition(t *testing.T) {
 	cyclic, acyclic := 0, 0
-	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+	randtest.Values(t, 4*seeds(), func(seed uint64) *drawn {
 		return draw(seed, 2+int(seed%3), 12, 3)
 	}, func(t testing.TB, seed uint64, r *drawn) {
 		rep := r.run(Options{Profile: Profile{Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck},

@@ -29,7 +29,7 @@ func mixed(seed uint64) *history.History {
 // out the times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](240, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](80, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++

@@ -97,8 +97,10 @@ func coarse(h *history.History, tick int64) {
 
 // Windows are as large as they may be, however unevenly the transactions stand in time.
 func TestWindowsOfBursts(t *testing.T) {
+	n := histtest.Long(8000, 20_000)
+	most := n * 3 / 100
 	for seed := range histtest.Long[uint64](1, 8) {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 20_000, Keys: 1000, Seed: seed,
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,
 			Isolation: "snapshot-isolation", Times: datasets.TxnTimes})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +110,6 @@ func TestWindowsOfBursts(t *testing.T) {
 			last = max(last, h.End(uint32(u)))
 		}
 		coarse(h, max(last/50, 1))
-		const most = 600
 		for _, l := range []level.Level{level.SnapshotIsolation, level.StrictSerializable} {
 			r := rand.New(rand.NewPCG(seed, 3))
 			a, err := Check(context.Background(), cut(h, r), Options{

@@ -68,7 +68,7 @@ func (p *pieces) Partitions(_ context.Context, task []byte, n int) (answers [][]
 func TestForged(t *testing.T) {
 	counts := map[string]int{}
 	var before []byte // another history's certificate
-	histtest.Each(t, histtest.Long[uint64](40, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](16, 20000), func(seed uint64) *history.History {
 		if seed%4 == 3 {
 			return random.Stamped(seed, random.StampedOptions{Txns: 2 + int(seed%12), Ties: seed&16 != 0,
 				Deletes: seed&32 != 0, Aborted: seed&64 != 0, Unknown: seed&128 != 0, Serial: seed%3 == 0})

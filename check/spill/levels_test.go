@@ -67,7 +67,7 @@ func TestWeak(t *testing.T) {
 
 func TestLinear(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](80, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](30, 20000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%12), Keys: 1 + int(seed/9%4),
 			Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0,
 			Single: true, Mini: seed&16 != 0})
@@ -81,7 +81,7 @@ func TestLinear(t *testing.T) {
 
 func TestMini(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](24, 5000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](10, 5000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Aborted: seed&4 != 0,
 			Unknown: seed&8 != 0, Mini: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {

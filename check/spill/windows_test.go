@@ -51,7 +51,7 @@ func TestLateAnswers(t *testing.T) {
 		h := lateAnswers(t, seed, 25)
 		r := rand.New(rand.NewPCG(seed, 4))
 		levels := Levels()
-		if !histtest.Whole() {
+		if !histtest.Long(false, true) {
 			levels = levels[2:4] // in real time; and neither that nor sessions, with snapshots
 		}
 		for _, l := range levels {
@@ -72,7 +72,7 @@ func TestLateAnswers(t *testing.T) {
 func TestSmallSlices(t *testing.T) {
 	h := lateAnswers(t, 2, 100)
 	r := rand.New(rand.NewPCG(2, 4))
-	for _, window := range []int{1, 7, 60} {
+	for _, window := range histtest.Long([]int{7}, []int{1, 7, 60}) {
 		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 			Level: Levels()[2], MaxWindow: window})
 		if err != nil {

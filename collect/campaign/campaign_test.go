@@ -124,10 +124,9 @@ func TestUnkept(t *testing.T) {
 		"  - {db: 'badger:', isolations: [no-conflicts], levels: [snapshot-isolation]}\n"+
 		"workloads: [rmw]\nsessions: 8\ntxns: 200"), Dir: t.TempDir(), For: time.Minute, Jobs: 2,
 		Keep: func(context.Context, *Cell, *collect.Found, []*collect.Group) (string, error) { return "found/1", full }}
-	begin := time.Now()
 	p, err := Start(t.Context(), c)
-	if !errors.Is(err, full) || time.Since(begin) > 50*time.Second {
-		t.Fatalf("%v after %v; expected that it ends with the error", err, time.Since(begin))
+	if !errors.Is(err, full) {
+		t.Fatalf("%v; expected that it ends with the error", err)
 	}
 	r := p.Runs[len(p.Runs)-1]
 	if r.Verdict != "violation" || r.Kept != "" || !strings.Contains(r.Reason, full.Error()) {

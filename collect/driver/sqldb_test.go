@@ -40,10 +40,9 @@ func TestTimeoutOfAdapters(t *testing.T) {
 		}
 		return s.Commit()
 	}
-	begin := time.Now()
 	err = try("with recursive c(n) as (select 1 union all select n+1 from c where n < 1e12) select count(*) from c")
 	if err == nil || db.Classify(err) != Lost {
-		t.Errorf("%v after %v; expected a lost connection", err, time.Since(begin))
+		t.Errorf("%v; expected a lost connection", err)
 	}
 	if err := try("select 1"); err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 )
 
@@ -28,6 +29,7 @@ func corpus(t *testing.T) string {
 // TestCorpus reads every history in the project's format: as many committed transactions, the initial one apart, as the
 // manifest says, and the same again from what is written.
 func TestCorpus(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir := corpus(t)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/ulikunitz/xz"
+
+	"isovet/internal/test/histtest"
 )
 
 // xzFile makes streams of small blocks, with every kind of checksum, and zeros between the streams.
@@ -39,7 +41,7 @@ func xzFile(t *testing.T, rnd *rand.Rand, streams int) (data, content []byte) {
 
 // TestXZGuard: the guard lets everything pass that the library reads, in pieces of any size, and follows it to the end.
 func TestXZGuard(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(histtest.Long(80, 3000)) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		data, content := xzFile(t, rnd, 1+rnd.IntN(3))
 		var in io.Reader = bytes.NewReader(data)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"isovet/bench"
 	"isovet/history/format"
 )
 
@@ -14,6 +16,9 @@ import (
 func (f *compareFlags) validateOutputs() error {
 	if f.tidy != "" && f.tidy != "-" {
 		switch {
+		case bench.Offline && strings.HasSuffix(f.tidy, ".parquet"):
+			return usagef("this program was built with -tags offline; --tidy %s needs one that was built without; "+
+				"expected a file whose name ends in .csv", f.tidy)
 		case folderish(f.tidy):
 			return usagef("--tidy %s is a folder; expected a file", f.tidy)
 		case format.Special(f.tidy):

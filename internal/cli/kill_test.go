@@ -64,7 +64,7 @@ func TestKilled(t *testing.T) {
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // servers may be slow to begin
+		for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // servers may be slow to begin
 			if st, err := os.Stat(out + partialEnding); err == nil && st.Size() > 2000 || time.Now().After(until) {
 				break
 			}
@@ -77,7 +77,11 @@ func TestKilled(t *testing.T) {
 		if !strings.Contains(said.String(), out+partialEnding) {
 			t.Errorf("%v: %s", run.Args[1:], said.String())
 		}
-		check := exec.Command(isovet, "check", "--json", "-q", "--timeout", "20s", "--level", level, out+partialEnding)
+		patience := "2m"
+		if workload == "booking" {
+			patience = "20s"
+		}
+		check := exec.Command(isovet, "check", "--json", "-q", "--timeout", patience, "--level", level, out+partialEnding)
 		var stderr bytes.Buffer
 		check.Stderr = &stderr
 		b, err := check.Output()
@@ -109,7 +113,7 @@ func TestSignalTwice(t *testing.T) {
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if st, err := os.Stat(out + partialEnding); err == nil && st.Size() > 2000 {
 			break
 		}
@@ -161,7 +165,7 @@ func TestNothingLeft(t *testing.T) {
 			if err := run.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 				if st, err := os.Stat(out + partialEnding); err == nil && (st.Size() > 2000 || db != "sqlite:") {
 					break
 				}

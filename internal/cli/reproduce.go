@@ -71,6 +71,10 @@ leaves those that are complete as they are. A run that takes more than --memory 
 				}
 				return bench.WriteFigureList(e.stdout, bench.Figures())
 			}
+			if bench.Offline {
+				return usagef("this program was built with -tags offline; reproduce, which draws charts, needs one that " +
+					"was built without")
+			}
 			if f.page {
 				if len(args) > 0 {
 					return usagef("--page takes no figures: it shows what has been measured")

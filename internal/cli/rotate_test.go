@@ -36,14 +36,14 @@ func TestKilledParts(t *testing.T) {
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(out, "part-00003.ivh")); err == nil {
 				break
 			}
 		}
 		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
 		check := func(when string) int {
-			c := exec.Command(isovet, "check", "--json", "-q", "--level", "snapshot-isolation", "--timeout", "20s", out)
+			c := exec.Command(isovet, "check", "--json", "-q", "--level", "snapshot-isolation", "--timeout", "2m", out)
 			var stderr bytes.Buffer
 			c.Stderr = &stderr
 			b, err := c.Output()

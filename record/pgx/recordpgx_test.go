@@ -32,10 +32,10 @@ var accounts = recordpgx.Table{Name: "accounts", Key: "id", Version: "v", Ranges
 // start starts a PostgreSQL of its own, and returns its address.
 func start(t *testing.T) string {
 	t.Helper()
-	c, err := server.Start(t.Context(), "postgres:start")
-	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
-		t.Skipf("NOT RUN, there is no PostgreSQL: %v", err)
+	if os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for PostgreSQL")
 	}
+	c, err := server.Start(t.Context(), "postgres:start")
 	if err != nil {
 		t.Fatal(err)
 	}

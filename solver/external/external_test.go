@@ -184,9 +184,8 @@ func TestBadPrograms(t *testing.T) {
 	defer cancel()
 	b := external.New(program(t, external.ForceDIMACS, "hang", ""))
 	b.NewVars(1)
-	start := time.Now()
-	if got := b.Solve(ctx); got != solver.Unknown || b.Err() != nil || time.Since(start) > 20*time.Second {
-		t.Errorf("%v, %v after %v", got, b.Err(), time.Since(start))
+	if got := b.Solve(ctx); got != solver.Unknown || b.Err() != nil {
+		t.Errorf("%v, %v", got, b.Err())
 	}
 }
 

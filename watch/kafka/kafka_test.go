@@ -179,12 +179,8 @@ func TestIdle(t *testing.T) {
 	after := watch.Places{}
 	take(t, src, after, 2)
 	produce(t, k, message(0, 3, "third"))
-	begun := time.Now()
 	if got := take(t, src, after, 1); got[0] != "third" {
 		t.Errorf("%q", got)
-	}
-	if waited := time.Since(begun); waited > 5*time.Second {
-		t.Errorf("it was waited for %v", waited)
 	}
 }
 
@@ -207,11 +203,13 @@ func TestBrokerAway(t *testing.T) {
 	after := watch.Places{}
 	take(t, src, after, 2)
 	c.Close()
-	ctx, stop := context.WithTimeout(t.Context(), 700*time.Millisecond)
-	lines, err := src.Next(ctx, 10)
-	stop()
-	if err != context.DeadlineExceeded {
-		t.Fatalf("%d lines, %v", len(lines), err)
+	for !strings.Contains(log.String(), "fails") {
+		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		lines, err := src.Next(ctx, 10)
+		stop()
+		if err != context.DeadlineExceeded {
+			t.Fatalf("%d lines, %v", len(lines), err)
+		}
 	}
 	c = brokers(t, kfake.DataDir(dir), kfake.Ports(number))
 	defer c.Close()
@@ -272,26 +270,27 @@ func TestBehind(t *testing.T) {
 		}
 		produce(t, k, all...)
 	}
-	src, _ := open(t, c, nil, Options{Idle: 1500 * time.Millisecond})
+	src, _ := open(t, c, nil, Options{Idle: time.Hour})
 	defer src.Close()
 	s := src.(*source)
 	s.parts[1].end = 1 // waited for, and nothing comes
 	most := 0
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	for ctx.Err() == nil {
+	for more := 3; more > 0; { // a few times after it has enough
 		if lines := s.merge(10); len(lines) > 0 {
-			break // Idle is over
+			t.Fatalf("%d lines, and partition 1 has not been waited for", len(lines))
 		}
+		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		s.poll(ctx)
+		stop()
 		most = max(most, s.parts[0].bytes+int(s.client.BufferedFetchBytes()))
+		if s.parts[0].paused {
+			more--
+		}
 	}
 	if most > heldBytes {
 		t.Errorf("%d bytes are held; expected up to %d", most, heldBytes)
 	}
-	if !s.parts[0].paused {
-		t.Errorf("%d bytes are held, and more is fetched", s.parts[0].bytes)
-	}
+	s.parts[1].end = 0 // of which nothing is waited for any more
 	take(t, src, watch.Places{}, n)
 }
 
@@ -301,7 +300,7 @@ func TestLogin(t *testing.T) {
 		c := brokers(t, kfake.SeedTopics(1, topic), kfake.EnableSASL(),
 			kfake.Superuser(strings.ToUpper(mechanism), "me", "secret"))
 		o := Options{Brokers: c.ListenAddrs(), Topic: topic, SASL: mechanism, User: "me", Password: "secret",
-			Patience: 5 * time.Second}
+			Patience: time.Minute}
 		src, err := Open(t.Context(), o, nil)
 		if err != nil {
 			t.Errorf("%s: %v", mechanism, err)

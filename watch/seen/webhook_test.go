@@ -23,7 +23,9 @@ func TestWebhook(t *testing.T) {
 	var mu sync.Mutex
 	var got []Notice
 	tries := 0
+	added := make(chan struct{})
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-added // so long it does not answer
 		mu.Lock()
 		defer mu.Unlock()
 		if tries++; tries <= 2 {
@@ -44,14 +46,11 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
 	const n = 1000
 	for i := range n {
 		w.Add(fmt.Appendf(nil, `{"n":%d}`, i+1))
 	}
-	if d := time.Since(begun); d > 100*time.Millisecond {
-		t.Errorf("Add took %v", d)
-	}
+	close(added)
 	w.Close()
 	total := int64(0)
 	for _, g := range got {
@@ -81,11 +80,7 @@ func TestWebhookGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Add([]byte(`{"n":1}`))
-	begun := time.Now()
 	w.Close()
-	if d := time.Since(begun); d > 5*time.Second {
-		t.Errorf("the end took %v", d)
-	}
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "count=1") {
 		t.Errorf("log: %s", text)
 	}

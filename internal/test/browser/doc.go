@@ -17,9 +17,8 @@
 // Nothing here depends on how fast the machine is: whatever is waited for is waited for for as long as Patience, and no
 // test fails for being slow before that.
 //
-// The program is the one that the variable CHROME names, else the first of several names in PATH. Where there is none
-// the test is skipped, which `go test -v` and .ci/run say; with ISOVET_BROWSER=1 it fails, so that a machine that is to
-// run these tests cannot leave them out unseen.
+// These tests run where ISOVET_BROWSER=1 asks for them, as .ci/run and .ci/nightly do; then a missing program is a
+// failure. It is the one that the variable CHROME names, else the first of several names in PATH.
 //
 // Only tests import this package (internal/test/archtest).
 package browser

@@ -14,9 +14,17 @@ import (
 	"isovet/internal/test/histtest/randtest"
 )
 
-// Long returns long where ISOVET_LONG=1 asks for the long form of the tests, else short.
+// Long is [randtest.Long].
 func Long[T any](short, long T) T {
 	return randtest.Long(short, long)
+}
+
+// OnlyLong skips a test, and says so, where ISOVET_LONG does not ask for it: .ci/nightly does.
+func OnlyLong(t *testing.T) {
+	t.Helper()
+	if !Long(false, true) {
+		t.Skip("SKIPPED, NOTHING TESTED: it takes long; ISOVET_LONG=1 asks for it")
+	}
 }
 
 // Whole reports whether the flags leave a test all its histories. What a test demands of their mix is meant only then.

@@ -5,6 +5,7 @@
 package randtest
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,10 +26,23 @@ var (
 		"random tests: how many histories or other inputs (default: the test's own number)")
 )
 
-// Long returns long where ISOVET_LONG=1 asks for the long form of the tests, else short.
+// Long returns long where ISOVET_LONG=1 asks for the long form of the tests, else short. Where ISOVET_TIMES=N asks for
+// N times the work and both are whole numbers, it returns N times short, and long at most.
 func Long[T any](short, long T) T {
 	if os.Getenv("ISOVET_LONG") != "" {
 		return long
+	}
+	times, err := strconv.Atoi(cmp.Or(os.Getenv("ISOVET_TIMES"), "1"))
+	if err != nil || times < 1 {
+		panic(fmt.Sprintf("ISOVET_TIMES=%s; expected a whole number from 1 on", os.Getenv("ISOVET_TIMES")))
+	}
+	switch s := any(&short).(type) {
+	case *int:
+		*s = min(*s*times, max(*s, any(long).(int)))
+	case *int64:
+		*s = min(*s*int64(times), max(*s, any(long).(int64)))
+	case *uint64:
+		*s = min(*s*uint64(times), max(*s, any(long).(uint64)))
 	}
 	return short
 }
