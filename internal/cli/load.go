@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
@@ -145,6 +146,10 @@ func (e *env) sayNotes(path string, h *history.History) {
 	}
 	for _, n := range h.Notes {
 		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", escape.Line(path), escape.Line(n.Text))
+	}
+	if evidence.SizesOf(h).WritesOnly() {
+		fmt.Fprintf(e.stderr, "isovet: %s: no client read anything, so nothing can contradict a level\n",
+			escape.Line(path))
 	}
 }
 

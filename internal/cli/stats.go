@@ -381,7 +381,7 @@ func (s *historyStats) text(w io.Writer) error {
 	case s.Committed == 0:
 		add("", "nothing was committed: a check is inconclusive")
 	case s.CommittedReads == 0:
-		add("", "nothing was read by a committed transaction: a check is inconclusive")
+		add("", "no committed transaction read anything: nothing can contradict a level")
 	}
 	if s.Invented > 0 {
 		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
