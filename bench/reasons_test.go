@@ -231,8 +231,8 @@ func TestWritersBatches(t *testing.T) {
 	}
 }
 
-// TestWarshallByWords: Warshall's algorithm as it is here, on words, finds what three plain loops over a matrix of bytes
-// find. BenchmarkWarshall says how much longer those take: more than fifty times.
+// TestWarshallByWords: Warshall's algorithm as it is here, on words, finds what three plain loops over a matrix of
+// bytes find. BenchmarkWarshall says how much longer those take: more than fifty times.
 func TestWarshallByWords(t *testing.T) {
 	plain, in := warshall(t, 200)
 	m := byWords(t, in)

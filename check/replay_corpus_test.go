@@ -39,9 +39,9 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 	return want
 }
 
-// TestReplayCorpus: the verdicts of the corpus's manifest on real databases' histories, predicate reads and writes among
-// them. Run certifies every answer. The long run (ISOVET_LONG=1) has all six levels, also those that the manifest says
-// nothing of, and histories without their times.
+// TestReplayCorpus: the verdicts of the corpus's manifest on real databases' histories, predicate reads and writes
+// among them. Run certifies every answer. The long run (ISOVET_LONG=1) has all six levels, also those that the manifest
+// says nothing of, and histories without their times.
 func TestReplayCorpus(t *testing.T) {
 	dir, rows := corpus(t)
 	compared, lists, left := 0, 0, 0

@@ -230,8 +230,8 @@ func groupedJudge(name string, lateness int64) Judge {
 	return j
 }
 
-// TestKilledGrouped: who is killed at random moments, three times (200 with ISOVET_LONG), has at last the same incidents
-// and the same lines, to the last byte, as one that judges the whole log without a checkpoint.
+// TestKilledGrouped: who is killed at random moments, three times (200 with ISOVET_LONG), has at last the same
+// incidents and lines, to the last byte, as one that judges the whole log without a checkpoint.
 func TestKilledGrouped(t *testing.T) {
 	kills := histtest.Long(3, 200)
 	_, lines := arrivals(t, 2, 3000)
@@ -247,7 +247,8 @@ func TestKilledGrouped(t *testing.T) {
 		ends := map[int64]bool{}
 		rng := rand.New(rand.NewPCG(3, 9))
 		for range kills {
-			life{Dir: dir, Judge: judge + "-grouped", Lateness: s.lateness, Most: 1 + len(s.lines)/(8*kills), At: source,
+			life{Dir: dir, Judge: judge + "-grouped", Lateness: s.lateness, Most: 1 + len(s.lines)/(8*kills),
+				At:   source,
 				Dies: 1 + rng.IntN(len(s.lines)/kills), After: rng.IntN(4000)}.run(t)
 			ends[last(linesByNumber(t, dir))] = true
 		}

@@ -11,8 +11,8 @@ import (
 	"isovet/internal/test/histtest"
 )
 
-// BenchmarkPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what it
-// wrote is read back.
+// BenchmarkPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what
+// it wrote is read back.
 func BenchmarkPause(t *testing.B) {
 	keys := int64(histtest.Long(20_000, 1_000_000))
 	p, err := mechanism.LookupProfile("postgresql:repeatable-read")

@@ -81,7 +81,8 @@ func TestKilled(t *testing.T) {
 		if workload == "booking" {
 			patience = "20s"
 		}
-		check := exec.Command(isovet, "check", "--json", "-q", "--timeout", patience, "--level", level, out+partialEnding)
+		check := exec.Command(isovet, "check", "--json", "-q", "--timeout", patience, "--level", level,
+			out+partialEnding)
 		var stderr bytes.Buffer
 		check.Stderr = &stderr
 		b, err := check.Output()

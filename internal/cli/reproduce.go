@@ -72,7 +72,7 @@ leaves those that are complete as they are. A run that takes more than --memory 
 				return bench.WriteFigureList(e.stdout, bench.Figures())
 			}
 			if bench.Offline {
-				return usagef("this program was built with -tags offline; reproduce, which draws charts, needs one that " +
+				return usagef("built with -tags offline, this program cannot draw charts; reproduce needs one that " +
 					"was built without")
 			}
 			if f.page {
