@@ -248,7 +248,7 @@ func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err er
 			return nil, nil, err
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, dirMode); err != nil {
 		return nil, nil, err
 	}
 	if rest, err = w.judge.Checkpoint(dir); err != nil {
@@ -295,7 +295,7 @@ func finish(parent, dir string, m *manifest) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := os.WriteFile(filepath.Join(path, manifestFile), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(path, manifestFile), text, fileMode); err != nil {
 		return 0, err
 	}
 	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {

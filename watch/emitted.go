@@ -95,7 +95,7 @@ func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *
 			}
 		}
 	}
-	if e.f, err = os.OpenFile(filepath.Join(o.dir, violationsFile), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if e.f, err = os.OpenFile(filepath.Join(o.dir, violationsFile), os.O_RDWR|os.O_CREATE, fileMode); err != nil {
 		return nil, false, err
 	}
 	e.bytes, err = eachLine(e.f, func(n int64, line []byte) {

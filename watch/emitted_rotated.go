@@ -100,7 +100,7 @@ func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
 // rotate begins a new file. What cannot be compressed or deleted now is later.
 func (e *emitted) rotate() error {
 	path := filepath.Join(e.o.dir, violationsFile)
-	if err := os.WriteFile(path+".new", nil, 0o644); err != nil { // while there is still the other
+	if err := os.WriteFile(path+".new", nil, fileMode); err != nil { // while there is still the other
 		return e.notRotated(err)
 	}
 	if err := e.f.Close(); err != nil {
@@ -175,7 +175,7 @@ func packFile(path string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(path + compressed + ".new")
+	out, err := create(path + compressed + ".new")
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func writeProof(dir string, to disk, p *Proof, has *Evidence) error {
 	if p.H == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Join(dir, evidenceFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, evidenceFolder), dirMode); err != nil {
 		return err
 	}
 	name := path.Join(evidenceFolder, fmt.Sprintf("%06d", has.N))

@@ -81,7 +81,7 @@ func (d disk) write(f *os.File, b []byte) (int, error) {
 
 // replace makes a file, which is there whole or not at all. That it has its name is safe once the folder is synced.
 func (d disk) replace(path string, text []byte) error {
-	f, err := os.Create(path + ".new")
+	f, err := create(path + ".new")
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,17 +29,49 @@ func (e *LockedError) Error() string {
 		"until that process ends", e.Dir, who)
 }
 
+// A watch's files have what a database holds: nobody but the user whose process it is reads them.
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// create is os.Create for a file of a watch.
+func create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+}
+
+// makeOwn makes the folder of a watch. One that is there, and that everybody may look into as a folder may unless
+// somebody has said something else, is closed to them, if it is empty or has been a watch's before.
+func makeOwn(dir string) error {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	st, err := os.Stat(dir)
+	if err != nil || st.Mode()&0o007 == 0 {
+		return err
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	ours := len(list) == 0 || slices.ContainsFunc(list, func(e os.DirEntry) bool { return e.Name() == "lock" })
+	if ours {
+		_ = os.Chmod(dir, dirMode) // of who may not, the files are closed all the same
+	}
+	return nil
+}
+
 // standbyEvery is how often who waits for a folder tries.
 const standbyEvery = 100 * time.Millisecond
 
 // lock makes a folder, if need be, and takes it for this process, until the file is closed or the process ends, in
 // whatever way. standby: it waits until it gets it. Errors: *LockedError; ctx's.
 func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeOwn(dir); err != nil {
 		return nil, err
 	}
 	for {
-		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, fileMode)
 		if err != nil {
 			return nil, err
 		}

@@ -105,7 +105,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 		l.finder.begin(l.at)
 	}
-	file, err := os.OpenFile(segmentName(l.dir, l.at.Segment), os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(segmentName(l.dir, l.at.Segment), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (l *Log) note(at int64) {
 // next begins the next segment.
 func (l *Log) next() error {
 	path := segmentName(l.dir, l.at.Segment+1)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}

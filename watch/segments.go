@@ -237,7 +237,7 @@ func pack(dir string, n int, stop func() bool) (err error) {
 		return err
 	}
 	tmp := path + compressed + ".new"
-	out, err := os.Create(tmp)
+	out, err := create(tmp)
 	if err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func keepHeader(dir string) error {
 		line = append(line, '\n')
 	}
 	path := filepath.Join(dir, beginningFile)
-	if err := os.WriteFile(path+".new", line, 0o644); err != nil {
+	if err := os.WriteFile(path+".new", line, fileMode); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)

@@ -109,7 +109,7 @@ func keepSettings(dir string, given []Setting) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(path + ".new")
+	f, err := create(path + ".new")
 	if err != nil {
 		return err
 	}

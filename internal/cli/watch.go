@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -36,7 +37,7 @@ type watchFlags struct {
 	memory                      int64
 	atStart, quiet, standby     bool
 	checker, profile, logFormat string
-	webhook                     string
+	webhook                     webhookFlags
 	horizon                     int
 	skew                        time.Duration
 	given                       func(flag string) bool
@@ -112,6 +113,9 @@ Start it again to continue.`,
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.webhook.public(); err != nil { // of the command line, not of the file
+				return err
+			}
 			if config != "" {
 				if err := configure(c, config); err != nil {
 					return err
@@ -146,8 +150,7 @@ Start it again to continue.`,
 		"Prometheus, /healthz, /readyz; without a host this machine's own")
 	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "a `FILE` of tokens, one a line, one of which who asks "+
 		"--metrics must have, but for /healthz and /readyz; a browser asks for it as a password")
-	fl.StringVar(&f.webhook, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
-		"at most")
+	f.webhook.add(fl)
 	enumFlag(c, &f.logFormat, "log-format", "format", "how what an operator should know is written to standard error",
 		logFormats)
 	fl.StringVar(&config, "config", "", "`FILE`, YAML, with values for these flags by their names; those on the command "+
@@ -333,6 +336,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.memory > 0 && f.memory < minWatchMemory {
 		return usagef("--memory %v; expected %d at least", sizeValue{&f.memory}, minWatchMemory)
 	}
+	defer private()()
 	judge, err := f.judge()
 	if err != nil {
 		return err
@@ -350,6 +354,12 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var incidents watch.Incidents
 	var background safego.Group
 	defer background.Wait()
+	notifier, err := newNotifier(os.Getenv)
+	if err != nil {
+		return err
+	}
+	background.Go(func() { notifier.run(ctx, &m, f.standby) })
+	defer notifier.close()
 	if f.metric != "" {
 		server, err := f.serve(ctx, &m, &incidents, log)
 		switch {
@@ -360,12 +370,11 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		}
 		defer func() { _ = server.Close() }() // nobody can be told any more
 	}
-	var hook *seen.Webhook
-	if f.webhook != "" {
-		if hook, err = seen.NewWebhook(f.webhook, seen.WebhookOptions{State: f.state, Log: log,
-			Incidents: incidents.List}); err != nil {
-			return usagef("--webhook: %v", err)
-		}
+	hook, err := f.webhook.open(seen.WebhookOptions{State: f.state, Log: log, Incidents: incidents.List})
+	if err != nil {
+		return err
+	}
+	if hook != nil {
 		defer hook.Close()
 	}
 	table := newWatchTable(e.stderr, &m, f.quiet)

@@ -25,7 +25,7 @@ const trailer = 12
 // Save writes values, to each of which there is a pointer, to a new file, which is not synced. Errors: a value that
 // cannot be written, see the package; those of the file, which is then left as it is.
 func Save(path string, values ...any) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (r *recent) save(path string, s span) error {
 
 // writeFile makes a file.
 func writeFile(path string, write func(w io.Writer) error) error {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

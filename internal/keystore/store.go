@@ -240,7 +240,7 @@ func (s *Store) Restore(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.o.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -288,7 +288,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(to)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return errors.Join(err, in.Close())
 	}

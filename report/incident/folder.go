@@ -12,7 +12,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/format"
+	"isovet/history/format/jsonl"
 	"isovet/internal/escape"
 	"isovet/report"
 )
@@ -48,10 +48,7 @@ func (x *Incident) Write(dir string) (err error) {
 		}
 	}
 	answer := func(name, cert string, h *history.History, r *evidence.Result) {
-		if err == nil {
-			x.Files = append(x.Files, name)
-			err = format.Write(filepath.Join(dir, name), h, "auto", false)
-		}
+		put(name, func(w io.Writer) error { return jsonl.Write(w, h) })
 		put(cert, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
 	}
 	answer(historyFile, certFile, x.answer.H, x.answer)

@@ -52,6 +52,7 @@ type WebhookOptions struct {
 	Retry     time.Duration // after a failure, 1 s, doubled up to 5 min
 	First     int           // violations in full, and incidents, 10 of each
 	Last      time.Duration // for what is left when it is closed, 5 s
+	Token     string        // "Authorization: Bearer TOKEN"; "": none
 }
 
 // NewWebhook returns a web hook to an http or https address. Errors: it is none; they say nothing of it.
@@ -196,6 +197,9 @@ func (w *Webhook) post(text []byte) (again bool, err error) {
 		return false, errors.New("no request can be made of the address")
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if w.o.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.o.Token)
+	}
 	res, err := client.Do(req)
 	var with *url.Error
 	if errors.As(err, &with) {
