@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	"isovet/internal/keyed"
 )
 
 // ValueKind says what a Value holds.
@@ -238,6 +240,18 @@ func (t *Texts) spread(n int64, k ValueKind) uint64 {
 
 // spreadPlain is spread of what is no text.
 func spreadPlain(n int64, k ValueKind) uint64 { return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56 }
+
+// Keyed is the hash of a value by a key, the same by tables that have its text under other numbers.
+func (t *Texts) Keyed(k *keyed.Key, v Value) uint64 {
+	n := uint64(v.N)
+	switch v.Kind {
+	case Null:
+		return keyed.Null
+	case String, Row:
+		n = k.Text(t.Text(uint32(v.N)))
+	}
+	return k.Number(uint8(v.Kind), n)
+}
 
 // AppendValue appends a value as JSON.
 func (t *Texts) AppendValue(dst []byte, v Value) []byte {

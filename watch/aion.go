@@ -88,17 +88,19 @@ func NewAion(o AionOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Wait < 0 {
 		return nil, fmt.Errorf("lateness %d, %v is negative", o.Lateness, o.Wait)
 	}
+	o.Hash = o.Gate.hash()
 	a, err := timestamp.NewAion(o.Options)
 	if err != nil {
 		return nil, err
 	}
 	store := o.store()
-	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
+	j := &aion{a: a, p: newParser(a, o.Hash, store), o: o, store: store,
+		g:    gate{o: o.Gate, hash: o.Hash, unit: o.Unit, moment: stamped},
 		room: o.shares()}
 	if store != nil {
 		j.p.evict = j.evict
 	}
-	j.g.seen.half, j.wrote.half = o.halfSeen(), o.halfSeen()
+	j.g.seen.half, j.wrote.half, j.wrote.hash = o.halfSeen(), o.halfSeen(), o.Hash
 	if o.Attach == AttachAlways {
 		j.attach()
 	}

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/safego"
@@ -25,8 +24,6 @@ type Batch struct {
 	// H has the transactions, one a line, as a draft shows them; Heads what else the lines say of them.
 	H     *history.History
 	Heads []history.TxnHead
-	// Print is a fingerprint of each transaction, of what it says, not of how its line is written.
-	Print []uint64
 
 	text   []byte      // as in the log, with a margin behind
 	most   int         // bytes of text that it had lately
@@ -69,7 +66,7 @@ func (b *Batch) reset(first int64) {
 		b.text, b.lines = nil, jsonl.NewStream()
 	}
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
-	b.Print, b.last = b.Print[:0], b.last[:0]
+	b.last = b.last[:0]
 	b.lines.Reset()
 }
 
@@ -167,44 +164,6 @@ func (b *Batch) read() {
 		begins = begins && !ok && err == nil
 	}
 	b.H, b.Heads = b.lines.Draft.History(), b.lines.Draft.Heads
-	for t := range b.Heads {
-		b.Print = append(b.Print, b.print(uint32(t)))
-	}
-}
-
-// print makes a transaction's fingerprint.
-func (b *Batch) print(t uint32) uint64 {
-	h, x := b.H, &b.Heads[t]
-	sum := scramble(uint64(x.Status)+7) + scramble(uint64(x.Session)^uint64(x.Seq)<<32)
-	for i, at := range []int64{x.Start, x.Commit, x.End, x.StartTS, x.CommitTS} {
-		sum = scramble(sum + uint64(at) + uint64(i))
-	}
-	ver := func(v uint32) {
-		if v != history.None {
-			sum = sum*0x9e3779b97f4a7c15 ^ mechanism.HashValue(h.Texts, h.Keys[h.VerKey[v]]) +
-				3*mechanism.HashValue(h.Texts, h.VerValue(v))
-		}
-	}
-	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
-		v := h.Ops.Ver[op]
-		sum += uint64(h.Ops.Kind[op])
-		switch h.Ops.Kind[op] {
-		case history.ReadList:
-			sum += mechanism.HashValue(h.Texts, h.Keys[h.Lists.Key[v]])
-			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-				ver(e)
-			}
-		case history.PredRead, history.PredWrite:
-			sum ^= h.Texts.Hash(h.Preds.Pred[v])
-			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-				ver(h.Preds.Old[r])
-				ver(h.Preds.New[r])
-			}
-		default:
-			ver(v)
-		}
-	}
-	return scramble(sum)
 }
 
 var bom = []byte("\xef\xbb\xbf")

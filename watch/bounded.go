@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cespare/xxhash/v2"
+
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/internal/freeze"
@@ -102,7 +104,8 @@ type spread struct {
 
 const spreadBits = 1 << 17
 
-func (s *spread) add(sum uint64) {
+func (s *spread) add(text []byte) {
+	sum := xxhash.Sum64(text) // in every run the same
 	if s.bits == nil {
 		s.bits = make([]uint64, spreadBits/64)
 	}

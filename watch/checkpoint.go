@@ -39,7 +39,7 @@ type manifest struct {
 }
 
 // manifestVersion is that of this isovet.
-const manifestVersion = 2
+const manifestVersion = 3
 
 const (
 	manifestFile   = "manifest"

@@ -5,6 +5,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // Fitting is a judge that knows of a transaction by itself that it will not understand it. Unfit returns a function of
@@ -53,7 +54,7 @@ func (j *aion) Unfit(b *Batch) func(i int) error {
 
 // Unfit implements Fitting.
 func (j *leopard) Unfit(b *Batch) func(i int) error {
-	stream := mechanism.NewStream()
+	stream := mechanism.NewStream(keyed.Draw())
 	stream.Piece(b.H)
 	var buf []mechanism.Trace
 	return func(i int) (err error) {

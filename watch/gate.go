@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // GateOptions say what a judge takes, whatever it judges by.
@@ -20,6 +21,15 @@ type GateOptions struct {
 	// Patience is how long a read that nobody's write explains waits for a writer that comes late before it is a
 	// violation, by the clock; without arrivals for Config.Idle, and at the end of the stream, the wait is over.
 	Patience time.Duration
+	// Hash makes the hashes of values, and of what transactions say; nil: a key is drawn, which a checkpoint has.
+	Hash *keyed.Key
+}
+
+func (o GateOptions) hash() *keyed.Key {
+	if o.Hash != nil {
+		return o.Hash
+	}
+	return keyed.Draw()
 }
 
 func (o GateOptions) settings() []Setting {
@@ -30,6 +40,7 @@ func (o GateOptions) settings() []Setting {
 // of everything else. It is a function of the lines and the clock in the log.
 type gate struct {
 	o    GateOptions `freeze:"-"`
+	hash *keyed.Key
 	unit Unit
 	// The times tell time, but not since 1970, or it is not known since when; votes are the first times as long as that
 	// may be found out, or the unit.
@@ -116,7 +127,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 		if i%nearby == 0 {
 			g.seen.fetch(b.Heads[l.Txn:min(int(l.Txn)+nearby, len(b.Heads))])
 		}
-		if same, other := g.seen.add(h, b.Print[l.Txn]); same {
+		if same, other := g.seen.add(h, g.print(b, l.Txn)); same {
 			g.dups++
 			return again, nil
 		} else if other {
@@ -316,7 +327,7 @@ func (g *gate) counts() []Count {
 }
 
 // seen is what transactions have come: a set of ids, in two halves, the older of which is forgotten when the newer is
-// full. Of each there are 64 bits that say which it is, of an id all of it, and 32 of what it says.
+// full. Of each there are 64 bits that say which it is, of an id all of it, and a keyed hash of what it says.
 type seen struct {
 	table [2]prints
 	n     int
@@ -327,7 +338,7 @@ type seen struct {
 // prints is a hash table of keys, scrambled already: the print of each, 0 where there is none.
 type prints struct {
 	keys   []uint64
-	prints []uint32
+	prints []uint64
 }
 
 // halfSeen is how many transactions a half has.
@@ -368,7 +379,7 @@ func (s *seen) fetch(heads []history.TxnHead) {
 		for k := range s.table {
 			if t := &s.table[k]; len(t.keys) > 0 {
 				at := key & uint64(len(t.keys)-1)
-				sum += t.keys[at] + uint64(t.prints[at])
+				sum += t.keys[at] + t.prints[at]
 			}
 		}
 	}
@@ -382,23 +393,23 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	if !ok {
 		return false, false
 	}
-	short := max(1, uint32(print>>32))
+	print = max(1, print)
 	for k := range s.table {
 		if was := s.table[k].find(key); was != 0 {
-			return was == short, was != short && h.HasID
+			return was == print, was != print && h.HasID
 		}
 	}
 	if half := s.half; s.n >= half && (half > 0 || s.n >= halfSeen) {
 		s.table[1], s.table[0], s.n = s.table[0], prints{}, 0
 	}
 	s.table[0].grow(s.n)
-	s.table[0].put(key, short)
+	s.table[0].put(key, print)
 	s.n++
 	return false, false
 }
 
 // find returns the print of a key; 0: there is none.
-func (t *prints) find(key uint64) uint32 {
+func (t *prints) find(key uint64) uint64 {
 	if len(t.keys) == 0 {
 		return 0
 	}
@@ -417,7 +428,7 @@ func (t *prints) grow(n int) {
 	}
 	old := *t
 	size := max(1024, 2*len(old.keys))
-	*t = prints{make([]uint64, size), make([]uint32, size)}
+	*t = prints{make([]uint64, size), make([]uint64, size)}
 	for i, p := range old.prints {
 		if p != 0 {
 			t.put(old.keys[i], p)
@@ -426,7 +437,7 @@ func (t *prints) grow(n int) {
 }
 
 // set changes the print of a key that is there.
-func (t *prints) set(key uint64, p uint32) {
+func (t *prints) set(key, p uint64) {
 	mask := uint64(len(t.keys) - 1)
 	i := key & mask
 	for t.keys[i] != key || t.prints[i] == 0 {
@@ -435,7 +446,7 @@ func (t *prints) set(key uint64, p uint32) {
 	t.prints[i] = p
 }
 
-func (t *prints) put(key uint64, p uint32) {
+func (t *prints) put(key, p uint64) {
 	mask := uint64(len(t.keys) - 1)
 	i := key & mask
 	for t.prints[i] != 0 {

@@ -90,11 +90,12 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
 	}
-	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
+	g := gate{o: o.Gate, hash: o.Gate.hash(), unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()
 	store := o.Bounds.store()
-	j := &leopard{wrote: repeats{half: o.halfSeen()}, o: o, g: g, store: store, keys: keystore.NewTable(store, keyKind)}
-	j.stream = mechanism.NewStreamOf(leopardKeys{j})
+	j := &leopard{wrote: repeats{hash: g.hash, half: o.halfSeen()}, o: o, g: g, store: store,
+		keys: keystore.NewTable(store, keyKind)}
+	j.stream = mechanism.NewStreamOf(leopardKeys{j}, g.hash)
 	return j, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late.
@@ -23,7 +24,8 @@ type Live struct {
 // certain. Lateness is not used.
 func NewLive(o LeopardOptions, each func(line []byte)) *Live {
 	o.Lateness = AllLate
-	l := &Live{o: o, each: each, j: leopard{o: o, stream: mechanism.NewStream()}}
+	hash := keyed.Draw()
+	l := &Live{o: o, each: each, j: leopard{o: o, stream: mechanism.NewStream(hash), wrote: repeats{hash: hash}}}
 	l.s.Violations = map[string]int64{}
 	return l
 }

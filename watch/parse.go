@@ -8,18 +8,19 @@ import (
 	"slices"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/keyed"
 	"isovet/internal/keystore"
 	"isovet/internal/saved"
 )
 
 // parser turns what the reader of the history format makes of lines into arrivals. Keys and sessions are numbered as
-// they come; a value is a hash of 64 bits, null is 0.
+// they come; a value is a keyed hash, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
+	hash     *keyed.Key
 	keys     *keystore.Table // by their JSON
 	keyOf    []uint32        // the batch's key → ours
 	sessions *keystore.Table // by their names, as 8 bytes
@@ -55,20 +56,13 @@ const (
 	sessionKind = 's'
 )
 
-// newParser returns a parser; store may be nil.
-func newParser(a *timestamp.Aion, store *keystore.Store) *parser {
-	p := &parser{aion: a, keys: keystore.NewTable(store, keyKind), sessions: keystore.NewTable(store, sessionKind),
-		lost: map[version]struct{}{}, lostLists: map[uint64]struct{}{}, turned: &rectified{now: time.Now}}
+// newParser returns a parser; hash makes the hashes of values; store may be nil.
+func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
+	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind),
+		sessions: keystore.NewTable(store, sessionKind), lost: map[version]struct{}{},
+		lostLists: map[uint64]struct{}{}, turned: &rectified{now: time.Now}}
 	a.Follow(p.turned.follow)
 	return p
-}
-
-// value names a value.
-func value(t *history.Texts, v history.Value) uint64 {
-	if v.Kind == history.Null {
-		return 0
-	}
-	return max(mechanism.HashValue(t, v), 1)
 }
 
 // number numbers a key. What is known of it is not there before fetch.
@@ -77,7 +71,7 @@ func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	k, made := p.keys.Number(p.text)
 	if made {
 		p.aion.SetInitial(k, p.initial)
-		p.spread.add(p.keys.Sum(k))
+		p.spread.add(p.text)
 	}
 	return k
 }
@@ -93,7 +87,7 @@ func (p *parser) fetch() {
 func (p *parser) begin(b *Batch) {
 	p.lines = max(p.lines, b.First+int64(len(b.Lines)))
 	if b.Header != nil {
-		p.lists, p.initial = b.Header.Meta.Lists, value(b.Header.Texts, b.Header.Initial)
+		p.lists, p.initial = b.Header.Meta.Lists, b.Header.Texts.Keyed(p.hash, b.Header.Initial)
 		p.first = b.First + 1
 		for i := range b.Lines {
 			if l := &b.Lines[i]; l.Err != nil || l.Txn != history.None {
@@ -207,7 +201,7 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 		v := h.Ops.Ver[op]
 		kind := h.Ops.Kind[op]
 		if kind != history.ReadList {
-			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: value(h.Texts, h.VerValue(v))}
+			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: h.Texts.Keyed(p.hash, h.VerValue(v))}
 			nulls = nulls || kind == history.Read && o.Val == 0
 			a.Ops = append(a.Ops, o)
 			continue
@@ -215,7 +209,7 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 		a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: p.keyOf[h.Lists.Key[v]], Kind: kind, Val: uint64(len(a.Lists))})
 		from := len(p.elems)
 		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			p.elems = append(p.elems, value(h.Texts, h.VerValue(e)))
+			p.elems = append(p.elems, h.Texts.Keyed(p.hash, h.VerValue(e)))
 		}
 		a.Lists = append(a.Lists, p.elems[from:len(p.elems):len(p.elems)])
 	}
@@ -302,7 +296,7 @@ func (p *parser) doubtOp(op []byte) {
 	}
 	h := l.H
 	note := func(ver uint32) {
-		p.lost[version{p.sum(h.Texts, h.Keys[h.VerKey[ver]]), value(h.Texts, h.VerValue(ver))}] = struct{}{}
+		p.lost[version{p.sum(h.Texts, h.Keys[h.VerKey[ver]]), h.Texts.Keyed(p.hash, h.VerValue(ver))}] = struct{}{}
 	}
 	for op, kind := range h.Ops.Kind {
 		switch v := h.Ops.Ver[op]; kind {
@@ -334,5 +328,5 @@ func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 // sum is a key's hash.
 func (p *parser) sum(t *history.Texts, key history.Value) uint64 {
 	p.text = t.AppendValue(p.text[:0], key)
-	return keystore.Sum(p.text)
+	return p.keys.SumOf(p.text)
 }

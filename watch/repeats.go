@@ -1,14 +1,14 @@
 package watch
 
 import (
-	"isovet/check/mechanism"
 	"isovet/history"
-	"isovet/internal/keystore"
+	"isovet/internal/keyed"
 )
 
 // repeats knows who wrote which value to which key, of the last million writes at least: a proof that has a read see
 // what one transaction wrote holds only if no other wrote the same.
 type repeats struct {
+	hash    *keyed.Key
 	table   [2]prints
 	n       int
 	half    int  `freeze:"-"` // how many writes a half has; 0: halfSeen
@@ -28,7 +28,7 @@ type repeats struct {
 type wrote struct {
 	key uint64
 	txn int64
-	was uint32
+	was uint64
 }
 
 // begin begins a batch: nobody asks any more how it was before.
@@ -37,13 +37,11 @@ func (r *repeats) begin() { r.since = r.since[:0] }
 // The print of a write is who wrote it, or several.
 const (
 	nobody  = 0
-	several = 1<<32 - 1
+	several = 1<<64 - 1
 )
 
 // writerPrint is the print of the transaction of a line.
-func writerPrint(line int64) uint32 { return 1 + uint32(uint64(line)%(several-1)) }
-
-func writeKey(key, val uint64) uint64 { return scramble(key + scramble(val)) }
+func writerPrint(line int64) uint64 { return 1 + uint64(line)&(several>>1) }
 
 // add takes what a transaction wrote, the one of line n. A value that it read before it wrote it was there before.
 func (r *repeats) add(h *history.History, t uint32, n int64) {
@@ -51,7 +49,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 		r.of, r.sums = h, r.sums[:0]
 		for _, k := range h.Keys {
 			r.text = h.Texts.AppendValue(r.text[:0], k)
-			r.sums = append(r.sums, keystore.Sum(r.text))
+			r.sums = append(r.sums, r.hash.Text(r.text))
 		}
 		r.read = append(r.read[:0], make([]uint32, h.NumVersions())...)
 	}
@@ -66,8 +64,8 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 			who = several
 		}
 		key := r.sums[h.VerKey[v]]
-		if r.put(writeKey(key, mechanism.HashValue(h.Texts, h.VerValue(v))), who) == several {
-			r.put(scramble(key), several)
+		if r.put(r.hash.Fold(key, h.Texts.Keyed(r.hash, h.VerValue(v))), who) == several {
+			r.put(r.hash.Fold(key, keyed.None), several)
 			r.any = true
 		}
 	}
@@ -86,7 +84,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 }
 
 // put notes a write, and returns who is known to have written it.
-func (r *repeats) put(key uint64, by uint32) uint32 {
+func (r *repeats) put(key uint64, by uint64) uint64 {
 	for k := range r.table {
 		if was := r.table[k].find(key); was != nobody {
 			if was != by && was != several {
@@ -108,10 +106,10 @@ func (r *repeats) put(key uint64, by uint32) uint32 {
 	return by
 }
 
-func (r *repeats) note(key uint64, was uint32) { r.since = append(r.since, wrote{key, r.txns, was}) }
+func (r *repeats) note(key uint64, was uint64) { r.since = append(r.since, wrote{key, r.txns, was}) }
 
 // find is the print of a key as it was behind so many transactions.
-func (r *repeats) find(key uint64, txns int64) uint32 {
+func (r *repeats) find(key uint64, txns int64) uint64 {
 	by := max(r.table[0].find(key), r.table[1].find(key))
 	for i := len(r.since) - 1; i >= 0 && r.since[i].txn > txns; i-- {
 		if r.since[i].key == key {
@@ -123,12 +121,12 @@ func (r *repeats) find(key uint64, txns int64) uint32 {
 
 // writer is who wrote a value to a key, as of so many transactions: nobody, several, or the print of one. Of what is
 // forgotten it is several, and so it is of all values of a key to which one has come again: others may.
-func (r *repeats) writer(key string, val uint64, txns int64) uint32 {
-	sum := keystore.Sum([]byte(key))
-	if r.find(scramble(sum), txns) != nobody {
+func (r *repeats) writer(key string, h *history.History, v history.Value, txns int64) uint64 {
+	sum := r.hash.Text([]byte(key))
+	if r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {
 		return several
 	}
-	by := r.find(writeKey(sum, val), txns)
+	by := r.find(r.hash.Fold(sum, h.Texts.Keyed(r.hash, v)), txns)
 	if by == nobody && r.rotated {
 		return several
 	}

@@ -104,8 +104,8 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 	}
 	e := online.New(online.Options{Level: o.Level, Skew: o.Skew, Lateness: o.Lateness, Patience: patience,
 		Horizon: o.Horizon, Memory: max(0, o.Memory) / 16})
-	j := &replayJudge{o: o, e: e, g: gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}, init: -1,
-		mark: math.MinInt64, store: o.Bounds.store(), room: o.shares()}
+	g := gate{o: o.Gate, hash: o.Gate.hash(), unit: Nanoseconds, relative: true, moment: ended}
+	j := &replayJudge{o: o, e: e, g: g, init: -1, mark: math.MinInt64, store: o.Bounds.store(), room: o.shares()}
 	j.keys, j.sess = keystore.NewTable(j.store, keyKind), keystore.NewTable(j.store, sessionKind)
 	j.g.seen.half = o.halfSeen()
 	return j, nil
@@ -161,7 +161,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 				break
 			}
 		}
-		j.e.SetDefault(value(h.Texts, h.Initial))
+		j.e.SetDefault(h.Texts.Keyed(j.g.hash, h.Initial))
 	}
 	j.piece(b.H)
 	for i := range b.Lines {
@@ -302,7 +302,7 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		if u.stamp != j.stamp {
 			*u = keyUse{j.stamp, -1, -1}
 		}
-		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: value(h.Texts, h.VerValue(v))}
+		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
 		switch {
 		case h.Ops.Kind[op] == history.Write:
 			if u.write < 0 {
@@ -337,7 +337,7 @@ func (j *replayJudge) initial(b *Batch, i int) error {
 	j.init = b.Lines[i].N
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		v := h.Ops.Ver[op]
-		j.e.SetInitial(j.keyOf[h.VerKey[v]], value(h.Texts, h.VerValue(v)))
+		j.e.SetInitial(j.keyOf[h.VerKey[v]], h.Texts.Keyed(j.g.hash, h.VerValue(v)))
 	}
 	return nil
 }
@@ -360,7 +360,7 @@ func (j *replayJudge) foreign(b *Batch, i int) {
 		for op, kind := range l.H.Ops.Kind {
 			if v := l.H.Ops.Ver[op]; kind == history.Write {
 				a.Writes = append(a.Writes, online.Op{Key: j.number(l.H.Texts, l.H.Keys[l.H.VerKey[v]]),
-					Val: value(l.H.Texts, l.H.VerValue(v))})
+					Val: l.H.Texts.Keyed(j.g.hash, l.H.VerValue(v))})
 			}
 		}
 	}

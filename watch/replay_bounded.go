@@ -15,7 +15,7 @@ func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	n, made := j.keys.Number(j.text)
 	if made {
 		j.e.Name(n, j.keys.Sum(n))
-		j.spread.add(j.keys.Sum(n))
+		j.spread.add(j.text)
 	}
 	return n
 }

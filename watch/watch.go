@@ -162,6 +162,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
 		return err
 	}
+	if j, is := w.judge.(hashing); is {
+		if err := keepKey(cfg.Dir, j.hashes()); err != nil {
+			return err
+		}
+	}
 	if err := w.resume(); err != nil {
 		return err
 	}

@@ -221,8 +221,8 @@ type item struct {
 	list  []string
 	first bool // the value is the key's initial one
 	// who wrote the value, as far as repeats knows; of a list each element
-	by  uint32
-	bys []uint32
+	by  uint64
+	bys []uint64
 }
 
 // unique is what a proof takes for granted: only of those that have come it is known who wrote what.
@@ -253,7 +253,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 	wrote := map[version]bool{}
 	var txns [][]item
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	members := map[uint32]bool{}
+	members := map[uint64]bool{}
 	for _, w := range ws {
 		members[writerPrint(w.line)] = true
 		items := c.itemsOf(w)
@@ -360,8 +360,8 @@ const absent = "null"
 func (c *court) itemsOf(w witness) []item {
 	h := w.h
 	var out []item
-	by := func(key string, v uint32) uint32 {
-		return c.wrote.writer(key, mechanism.HashValue(h.Texts, h.VerValue(v)), c.asOf)
+	by := func(key string, v uint32) uint64 {
+		return c.wrote.writer(key, h, h.VerValue(v), c.asOf)
 	}
 	val := func(v uint32) string { return string(h.Texts.AppendValue(nil, h.VerValue(v))) }
 	of := func(kind history.OpKind, v uint32) item {

@@ -2,11 +2,12 @@ package mechanism
 
 import (
 	"isovet/history"
+	"isovet/internal/keyed"
 	"isovet/internal/saved"
 )
 
 // Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of
-// them: keys are numbered as they come, a value is a hash of 64 bits.
+// them: keys are numbered as they come, a value is a keyed hash.
 type Stream struct {
 	numbers map[string]uint32 `freeze:"-"`
 	names   []string
@@ -14,14 +15,17 @@ type Stream struct {
 	initial []uint64
 	first   uint64 // what keys hold at first
 	deletes bool   // Nothing has been written
+	hash    *keyed.Key
 	src     source
 	keyOf   []uint32 // the piece's key → the stream's
 	valOf   []uint64 // the piece's version → its hash
 	text    []byte
 }
 
-// NewStreamOf begins a stream whose keys others number.
-func NewStreamOf(names Names) *Stream { return &Stream{others: names, first: Nothing} }
+// NewStreamOf begins a stream whose keys others number; hash makes the hashes of values.
+func NewStreamOf(names Names, hash *keyed.Key) *Stream {
+	return &Stream{others: names, first: Nothing, hash: hash}
+}
 
 // made begins a key.
 func (s *Stream) made(n uint32) {
@@ -31,9 +35,9 @@ func (s *Stream) made(n uint32) {
 	s.initial[n] = s.first
 }
 
-// NewStream begins a stream.
-func NewStream() *Stream {
-	return &Stream{numbers: map[string]uint32{}, first: Nothing}
+// NewStream begins a stream that numbers keys itself.
+func NewStream(hash *keyed.Key) *Stream {
+	return &Stream{numbers: map[string]uint32{}, first: Nothing, hash: hash}
 }
 
 // Thawed makes again what is not written (internal/freeze).
@@ -72,12 +76,12 @@ func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool
 			if state != nil {
 				was = s.InitialOf(state)
 			}
-			return was == HashValue(h.Texts, v)
+			return was == s.value(h.Texts, v)
 		}
-		return s.initial[k] == HashValue(h.Texts, v)
+		return s.initial[k] == s.value(h.Texts, v)
 	}
 	k, ok := s.numbers[key]
-	return ok && s.initial[k] == HashValue(h.Texts, v)
+	return ok && s.initial[k] == s.value(h.Texts, v)
 }
 
 // Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
@@ -87,26 +91,14 @@ func (s *Stream) Deletes() bool { return s.deletes }
 func (s *Stream) Deleted() { s.deletes = true }
 
 // Starts says that keys hold h's initial value at first.
-func (s *Stream) Starts(h *history.History) { s.first = HashValue(h.Texts, h.Initial) }
+func (s *Stream) Starts(h *history.History) { s.first = s.value(h.Texts, h.Initial) }
 
-// HashValue names a value, whose text, if it has one, is t's, in all processes alike; null is Nothing, what an empty
-// list is.
-func HashValue(t *history.Texts, v history.Value) uint64 {
-	switch v.Kind {
-	case history.Null:
+// value names a value, whose text, if it has one, is t's; null is Nothing, what an empty list is.
+func (s *Stream) value(t *history.Texts, v history.Value) uint64 {
+	if v.Kind == history.Null {
 		return Nothing
-	case history.String, history.Row:
-		return named(t.Hash(uint32(v.N)), v.Kind)
 	}
-	return named(uint64(v.N)*0x9e3779b97f4a7c15, v.Kind)
-}
-
-// named keeps kinds apart, and Nothing from all.
-func named(x uint64, kind history.ValueKind) uint64 {
-	if x += uint64(kind); x == Nothing {
-		x--
-	}
-	return x
+	return t.Keyed(s.hash, v)
 }
 
 // Piece begins a new piece.
@@ -133,7 +125,7 @@ func (s *Stream) Piece(h *history.History) {
 	}
 	s.valOf = saved.Spare(s.valOf, h.NumVersions())
 	for v := range uint32(h.NumVersions()) {
-		s.valOf = append(s.valOf, HashValue(h.Texts, h.VerValue(v)))
+		s.valOf = append(s.valOf, s.value(h.Texts, h.VerValue(v)))
 	}
 }
 
@@ -211,7 +203,7 @@ func (s *Stream) Find(h *history.History, key uint32, val uint64) (k, ver uint32
 		}
 	}
 	for v := range uint32(h.NumVersions()) {
-		if h.VerKey[v] == k && HashValue(h.Texts, h.VerValue(v)) == val {
+		if h.VerKey[v] == k && s.value(h.Texts, h.VerValue(v)) == val {
 			ver = v
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/history"
+	"isovet/internal/keyed"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -65,7 +66,7 @@ func (s *streamed) end(t uint32) int64 { return max(s.h.End(t), s.h.Commit(t), s
 // run verifies the stream online, with pauses in which what has arrived is final if it is quiet.
 func (s *streamed) run(t testing.TB, lateness int64, o Options) (vs []Violation, us []Unjudged, st OnlineStats) {
 	t.Helper()
-	str := NewStream()
+	str := NewStream(keyed.Draw())
 	str.Starts(s.h)
 	o.Profile, o.Skew, o.Initial = *s.p, s.skew, str.Initial
 	x := NewOnline(OnlineOptions{Options: o, Lateness: lateness})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are
@@ -78,7 +79,8 @@ type AionStats struct {
 // What the watermark has passed is forgotten but for the newest version of each key (C17). Cost: a transaction's
 // operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
 type Aion struct {
-	o    Options `freeze:"-"`
+	o    Options    `freeze:"-"`
+	hash *keyed.Key // of lists
 	keys []onlineKey
 	// The window: transactions that are not final, in the order of arrival. Number n stands at slots[n-first].
 	slots    []slot
@@ -161,18 +163,11 @@ func NewAion(o Options) (*Aion, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return &Aion{o: o, mark: math.MinInt64, nextDue: math.MaxInt64, latest: math.MinInt64, missing: math.MinInt64}, nil
-}
-
-// emptyList is the state of a list that nothing was appended to.
-const emptyList = 0x9e3779b97f4a7c15
-
-// fold is the state of a list with one more element. Two lists have one state with a probability of 2⁻⁶⁴.
-func fold(state, elem uint64) uint64 {
-	x := (state ^ elem) * 0xff51afd7ed558ccd
-	x ^= x >> 32
-	x = (x + state<<7 | 1) * 0xc4ceb9fe1a85ec53
-	return x ^ x>>29
+	if o.Hash == nil {
+		o.Hash = keyed.Draw()
+	}
+	return &Aion{o: o, hash: o.Hash, mark: math.MinInt64, nextDue: math.MaxInt64, latest: math.MinInt64,
+		missing: math.MinInt64}, nil
 }
 
 // SetInitial says what a register holds before everything. Until then it is 0.
@@ -188,7 +183,7 @@ func (a *Aion) SetInitial(key uint32, val uint64) {
 func (a *Aion) AppendInitial(key uint32, elem uint64) {
 	k := a.key(key)
 	a.asList(k)
-	k.base.val = fold(k.base.val, elem)
+	k.base.val = a.hash.Fold(k.base.val, elem)
 }
 
 // asList makes a key a list, as soon as that shows. Who read it as null before, 0, read a list that nothing had been
@@ -198,15 +193,15 @@ func (a *Aion) asList(k *onlineKey) {
 		return
 	}
 	k.list = true
-	a.retell(k, emptyList, 0, emptyList)
+	a.retell(k, a.hash.Empty(), 0, a.hash.Empty())
 }
 
 // asRegister makes a key a register that was taken for a list because it was read as null where lists are, and by no
 // more.
 func (a *Aion) asRegister(k *onlineKey) {
-	if k.list && len(k.versions) == 0 && k.base.by == NoID && k.base.val == emptyList {
+	if k.list && len(k.versions) == 0 && k.base.by == NoID && k.base.val == a.hash.Empty() {
 		k.list = false
-		a.retell(k, k.initial, emptyList, 0)
+		a.retell(k, k.initial, a.hash.Empty(), 0)
 	}
 }
 

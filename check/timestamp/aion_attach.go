@@ -175,16 +175,16 @@ func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 			return
 		}
 	}
-	state := uint64(emptyList)
+	state := a.hash.Empty()
 	for _, e := range got {
-		state = fold(state, e)
+		state = a.hash.Fold(state, e)
 	}
 	k.sure = true
 	k.horizon = max(k.horizon, x.upTo)
 	k.base = onlineVersion{pos: x.upTo, start: x.upTo, val: state, by: NoID}
 	k.versions = slices.Delete(k.versions, 0, to)
 	for i := range k.versions {
-		state = fold(state, k.versions[i].elem)
+		state = a.hash.Fold(state, k.versions[i].elem)
 		k.versions[i].val = state
 	}
 	live := a.first + int64(a.head)

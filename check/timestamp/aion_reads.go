@@ -31,7 +31,7 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 			if k.mine != a.stamp {
 				if val := op.Val; !late {
 					if k.list && val == 0 {
-						val = emptyList
+						val = a.hash.Empty()
 					}
 					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
 				}
@@ -100,12 +100,12 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	if !k.sure {
 		a.keepList(key, n, got)
 	}
-	state := uint64(emptyList)
+	state := a.hash.Empty()
 	if !k.list && len(got) == 0 {
 		state = 0
 	}
 	for _, e := range got {
-		state = fold(state, e)
+		state = a.hash.Fold(state, e)
 	}
 	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
 }
@@ -190,7 +190,7 @@ func (a *Aion) rejudge(k *onlineKey, i int) {
 			state = k.versions[i-1].val
 		}
 		for j := i; j < len(k.versions); j++ {
-			state = fold(state, k.versions[j].elem)
+			state = a.hash.Fold(state, k.versions[j].elem)
 			k.versions[j].val = state
 		}
 	} else if i+1 < len(k.versions) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/keyed"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -17,6 +18,8 @@ type Options struct {
 	Level level.Level
 	// ReadOnlyAtStart, at the serializable levels, places transactions without writes at their start timestamp.
 	ReadOnlyAtStart bool
+	// Hash makes Aion's hashes of lists; nil: a key is drawn.
+	Hash *keyed.Key
 	// After, if set, is called by Chronos after each Every transactions: measurements call the collector there.
 	After func()
 	Every int

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
+	"isovet/internal/keyed"
 )
 
 // Table numbers texts. The numbers are dense, from 0, and are given again once their texts are not in memory any more.
@@ -13,6 +13,7 @@ import (
 type Table struct {
 	store *Store `freeze:"-"`
 	kind  byte
+	hash  *keyed.Key // who makes texts cannot make two that have one hash
 	names []string
 	sums  []uint64 // hashes of names
 	was   []uint64 // a hash of what the store has of it, 0: nothing
@@ -46,7 +47,9 @@ const (
 
 // NewTable returns a table whose texts lie in a store under a kind, which is its own there. A nil store: everything
 // stays in memory.
-func NewTable(s *Store, kind byte) *Table { return &Table{store: s, kind: kind} }
+func NewTable(s *Store, kind byte) *Table {
+	return &Table{store: s, kind: kind, hash: keyed.Draw()}
+}
 
 // Thawed makes again what a checkpoint does not have (internal/freeze).
 func (t *Table) Thawed() {
@@ -77,8 +80,9 @@ func (t *Table) Name(n uint32) string { return t.names[n] }
 // Sum is a hash of a number's text, which is its own for good.
 func (t *Table) Sum(n uint32) uint64 { return t.sums[n] }
 
-// Sum is a text's hash.
-func Sum(text []byte) uint64 { return xxhash.Sum64(text) }
+// SumOf is a text's hash, whether it has a number or not. It is keyed, since who asks takes texts with one hash for
+// one.
+func (t *Table) SumOf(text []byte) uint64 { return t.hash.Text(text) }
 
 // NumberBytes is what a number takes in memory, without its text.
 const NumberBytes = 41
@@ -112,7 +116,7 @@ func (t *Table) find(text []byte, sum uint64) (uint32, bool) {
 
 // Find returns the number of a text that is in memory, and notes that it is in use.
 func (t *Table) Find(text []byte) (uint32, bool) {
-	n, ok := t.find(text, xxhash.Sum64(text))
+	n, ok := t.find(text, t.SumOf(text))
 	if ok {
 		t.state[n] = used
 	}
@@ -122,7 +126,7 @@ func (t *Table) Find(text []byte) (uint32, bool) {
 // Number returns the number of a text; made: it was not in memory, and whether the store has it is for Fetch to say,
 // before anything else is called.
 func (t *Table) Number(text []byte) (n uint32, made bool) {
-	sum := xxhash.Sum64(text)
+	sum := t.SumOf(text)
 	if n, ok := t.find(text, sum); ok {
 		t.state[n] = used
 		return n, false
@@ -200,7 +204,7 @@ func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 
 // found hands over what the store has of a number.
 func (t *Table) found(n uint32, got []byte, load func(n uint32, state []byte) error) error {
-	t.was[n] = xxhash.Sum64(got) | 1
+	t.was[n] = t.SumOf(got) | 1
 	t.fresh--
 	if len(got) == 0 {
 		return nil
@@ -280,7 +284,7 @@ func (t *Table) put(n uint32, state []byte) error {
 		t.fresh--
 		return nil
 	}
-	sum := xxhash.Sum64(state) | 1
+	sum := t.SumOf(state) | 1
 	if sum == t.was[n] {
 		return nil
 	}

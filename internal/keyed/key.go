@@ -1,0 +1,106 @@
+// Package keyed has the hashes that stand for values of an endless stream, whose texts memory does not hold. Where they
+// decide a verdict, two values that have one hash would hide a violation, so they depend on a key that nobody knows who
+// makes the values: it is drawn for each run, and a checkpoint has it. Equal values have equal hashes. Two that differ
+// have one with a probability of about 2⁻⁶⁴, whatever they are, as long as who chooses them does not learn hashes:
+//
+//   - Numbers of one kind never have: they are mapped one to one. Those of two kinds do if the kinds' secret numbers
+//     happen to differ by what the numbers do.
+//   - Of texts and lists, what has been hashed so far and what comes next are the factors of a product of 128 bits,
+//     each hidden by a secret number, whose halves are combined: the step of wyhash (Wang Yi 2019), with its secret
+//     drawn. After n steps the probability is n times that of one.
+//
+// It is not hash/maphash, whose seeds cannot be written down. docs/design/006 lists where else hashes stand for values.
+package keyed
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+)
+
+// Key is what the hashes depend on. It is plain data: a checkpoint has it as it is.
+type Key struct {
+	kinds [8]uint64
+	text  uint64
+	empty uint64
+	fold  [2]uint64
+}
+
+// Size is how many bytes a key is made of.
+const Size = 16
+
+// Draw returns a key that nobody knows.
+func Draw() *Key {
+	var seed [Size]byte
+	rand.Read(seed[:]) // which does not fail
+	return Of(seed)
+}
+
+// Of returns the key that is made of some bytes.
+func Of(seed [Size]byte) *Key {
+	k, n := &Key{}, byte(0)
+	for i := range k.kinds {
+		k.kinds[i] = expand(seed, &n)
+	}
+	k.text, k.empty = expand(seed, &n), expand(seed, &n)
+	k.fold = [2]uint64{expand(seed, &n), expand(seed, &n)}
+	return k
+}
+
+// expand is the next number that a seed gives.
+func expand(seed [Size]byte, n *byte) uint64 {
+	*n++
+	sum := sha256.Sum256(append(seed[:], *n))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// Null is the hash of null, None that of no value; no other has it.
+const (
+	Null = 0
+	None = ^uint64(0)
+)
+
+// Number is the hash of a number of some kind, of which there are eight at most.
+func (k *Key) Number(kind uint8, n uint64) uint64 {
+	if x := scramble(n ^ k.kinds[kind&7]); x+1 > 1 {
+		return x
+	}
+	return 1
+}
+
+// Text is the hash of a text, by itself no value's.
+func (k *Key) Text(text []byte) uint64 {
+	le, n := binary.LittleEndian, len(text)
+	state, rest := k.Fold(k.text, uint64(n)), uint64(0)
+	switch { // of what is left the first bytes and the last, which may overlap
+	case n >= 8:
+		for left := text; len(left) > 8; left = left[8:] {
+			state = k.Fold(state, le.Uint64(left))
+		}
+		rest = le.Uint64(text[n-8:])
+	case n >= 4:
+		rest = uint64(le.Uint32(text)) | uint64(le.Uint32(text[n-4:]))<<32
+	case n > 0:
+		rest = uint64(text[0]) | uint64(text[n/2])<<8 | uint64(text[n-1])<<16
+	}
+	return k.Fold(state, rest)
+}
+
+// Empty is what Fold begins with, such as an empty list.
+func (k *Key) Empty() uint64 { return k.empty }
+
+// Fold is the hash of what has been folded so far, and one more.
+func (k *Key) Fold(state, x uint64) uint64 {
+	hi, lo := bits.Mul64(state^k.fold[0], x^k.fold[1])
+	return hi ^ lo
+}
+
+// scramble is the finalizer of MurmurHash3, which is one to one.
+func scramble(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
