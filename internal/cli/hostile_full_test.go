@@ -2,8 +2,10 @@
 
 package cli
 
-// heavyHostile are the runs of commands that the small programs do not have.
-func heavyHostile(lost, thin string, in, to func(string) string) [][]string {
+func init() { heavyHostile = heavyRuns }
+
+// heavyRuns are the runs of commands that the small programs do not have.
+func heavyRuns(lost, thin string, in, to func(string) string) [][]string {
 	var runs [][]string
 	for _, file := range []string{lost, thin, in("bad.jsonl"), in("bad.txt")} {
 		for _, checker := range []string{"replay", "leopard"} {

@@ -252,7 +252,11 @@ func (d *doc) op() {
 				d.tok(",")
 			}
 			d.tok("[")
-			d.key(false)
+			if i == 0 {
+				d.key(false)
+			} else {
+				d.str("another row") // a row stands once in an operation
+			}
 			for range 1 + (k-6)*d.IntN(2) {
 				d.tok(",")
 				d.value()

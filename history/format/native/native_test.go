@@ -343,7 +343,7 @@ func TestRowTwice(t *testing.T) {
 	read := func() error {
 		var b bytes.Buffer
 		if err := Write(&b, h); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		_, err := Read(t.Context(), b.Bytes(), "f", 1)
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,9 +73,12 @@ func randomHistory(t testing.TB, seed uint64) *history.History {
 			b.Read(list(), history.Value{})
 		case kind > 5 && preds:
 			k := []history.OpKind{history.PredRead, history.PredWrite}[kind-6]
-			found := make([]history.PredRow, r.IntN(4))
-			for i := range found {
-				found[i] = history.PredRow{Key: register(), Old: value(), New: value(), OldUnknown: kind == 7 && some()}
+			var found []history.PredRow // each row once
+			for range r.IntN(4) {
+				row := history.PredRow{Key: register(), Old: value(), New: value(), OldUnknown: kind == 7 && some()}
+				if !slices.ContainsFunc(found, func(o history.PredRow) bool { return o.Key == row.Key }) {
+					found = append(found, row)
+				}
 			}
 			b.Predicate(k, []byte([]string{`{}`, `{"a":{"<":3}}`}[r.IntN(2)]), found)
 		case kind&1 == 0:
