@@ -323,20 +323,19 @@ func TestRowsNumberVersionsInOrder(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		b := NewBuilder()
 		b.Workers = workers
-		x := b.Key(IntValue(7))
-		for i := range 3 * joinSmall {
-			old, made := fmt.Appendf(nil, `{"v":%d}`, i), fmt.Appendf(nil, `{"v":%d}`, i+1)
-			for _, replaced := range []Value{b.RowAt(x, made), b.RowValue(made)} {
-				b.Predicate(PredWrite, []byte(`{"v":{">":0}}`), []PredRow{{Key: x, Old: b.RowAt(x, old), New: replaced}})
-			}
+		old, made := []byte(`{"v":1}`), []byte(`{"v":2}`)
+		for i := range int64(3 * joinSmall) {
+			x, y := b.Key(IntValue(2*i)), b.Key(IntValue(2*i+1))
+			b.Predicate(PredWrite, []byte(`{"v":{">":0}}`), []PredRow{{Key: x, Old: b.RowAt(x, old), New: b.RowAt(x, made)},
+				{Key: y, Old: b.RowAt(y, old), New: b.RowValue(made)}})
 		}
-		b.Read(x, IntValue(1))
+		b.Read(b.Key(IntValue(0)), IntValue(1))
 		b.EndTxn(NewTxnHead())
 		h, err := b.Build()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := h.Ops.Ver[len(h.Ops.Ver)-1]; v != 3*joinSmall+1 || h.NumVersions() != 3*joinSmall+2 {
+		if v := h.Ops.Ver[len(h.Ops.Ver)-1]; v != 12*joinSmall || h.NumVersions() != 12*joinSmall+1 {
 			t.Fatalf("workers %d: the read is of version %d of %d", workers, v, h.NumVersions())
 		}
 		for j, old := range h.Preds.Old {
