@@ -64,7 +64,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 				kindCounts(Kinds(r)))
 		}
 		for _, hint := range evidence.Hints(r) {
-			fmt.Fprintf(b, "  hint: %s\n", hint)
+			fmt.Fprintf(b, "  hint: %s\n", escape.Line(hint))
 		}
 	default:
 		fmt.Fprintf(b, "%s: %s at %s: %s\n", name, o.paint(yellow, "unknown"), r.Label(), escape.Text(r.Reason))

@@ -32,15 +32,15 @@ const second = int64(time.Second)
 // hostileStream draws one.
 func hostileStream(rng *rand.Rand) *hostile {
 	type txn struct {
-		id, session, seq      int
-		start, end, commit    int64 // true, ns
-		startTS, commitTS     int64
-		reads                 [][2]int
-		writes                [][2]int
-		sent                  int64
-		line, line2           []byte
-		late, again, tooEarly bool
-		status                string
+		id, session, seq   int
+		start, end, commit int64 // true, ns
+		startTS, commitTS  int64
+		reads              [][2]int
+		writes             [][2]int
+		sent               int64
+		line, line2        []byte
+		late, again        bool
+		status             string
 	}
 	s := &hostile{lateness: (1 + rng.Int64N(3)) * second, profile: []string{"postgresql:serializable",
 		"postgresql:repeatable-read", "innodb:serializable", "postgresql:read-committed"}[rng.IntN(4)]}
