@@ -65,11 +65,11 @@ func serialStream(w io.Writer, txns int, client, times bool) error {
 	return nil
 }
 
-// TestRate says how long the way from a pipe to the verdict takes, ISOVET_LONG=1 for a million transactions, and that
-// nothing is found in what is right.
-func TestRate(t *testing.T) {
+// BenchmarkRate says how long the way from a pipe to the verdict takes, ISOVET_LONG=1 for a million transactions, and
+// that nothing is found in what is right.
+func BenchmarkRate(t *testing.B) {
 	g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
-	t.Run("aion", func(t *testing.T) {
+	t.Run("aion", func(t *testing.B) {
 		j, err := NewAion(AionOptions{Options: si, Lateness: 10_000, Gate: g})
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, times := range []bool{false, true} {
-			t.Run(fmt.Sprintf("leopard/%s/%v", profile, times), func(t *testing.T) {
+			t.Run(fmt.Sprintf("leopard/%s/%v", profile, times), func(t *testing.B) {
 				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g})
 				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
 			})
@@ -90,7 +90,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func rate(t *testing.T, judge Judge, stream func(w io.Writer, txns int) error) {
+func rate(t testing.TB, judge Judge, stream func(w io.Writer, txns int) error) {
 	txns := histtest.Long(20_000, 1_000_000)
 	r, w, err := os.Pipe()
 	if err != nil {
