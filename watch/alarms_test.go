@@ -39,7 +39,6 @@ func hostileStream(rng *rand.Rand) *hostile {
 		writes             [][2]int
 		sent               int64
 		line, line2        []byte
-		late, again        bool
 		status             string
 	}
 	s := &hostile{lateness: (1 + rng.Int64N(3)) * second, profile: []string{"postgresql:serializable",
