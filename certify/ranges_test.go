@@ -120,7 +120,7 @@ func read(s string) predicates.Row {
 func TestColumnsTwin(t *testing.T) {
 	defer SetBounds(maxBlocks, maxColumns, fewWriters, defaultConflicts)()
 	var serial, snapshot both
-	randtest.Seeds(t, 1200, func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](300, 12_000), func(t testing.TB, seed uint64) {
 		h := rowsAt(seed)
 		if !h.HasPredicates() {
 			return

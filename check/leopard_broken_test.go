@@ -29,7 +29,7 @@ var blamed = map[string][]mechanism.Mechanism{
 // mechanisms find with what replay finds at the level: leopard must find each kind at each level, by the right
 // mechanism.
 func TestLeopardFindsBrokenParts(t *testing.T) {
-	seeds := histtest.Long[uint64](12, 100)
+	seeds := histtest.Long[uint64](4, 100)
 	var table strings.Builder
 	for _, iso := range datasets.Isolations() {
 		level, err := store.ParseIsolation(iso)

@@ -71,7 +71,7 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 	// No history is cut down here: with an operation less, a run is no longer a correct one.
 	names := []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw", "mix", "booking", "tpcc",
 		"claim", "contended", "longfork", "mini", "rubis", "ctwitter"}
-	randtest.Seeds(t, histtest.Long[uint64](60, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, histtest.Long[uint64](20, 4000), func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0xc1))
 		isos := datasets.Isolations()
 		spec := datasets.Spec{Workload: names[seed%uint64(len(names))], Txns: 80 + r.IntN(250), Sessions: 2 +
@@ -109,7 +109,7 @@ func TestLeopardNeverLies(t *testing.T) {
 	levels := append(slices.Clip(orderLevels), level.ReadCommitted)
 	profiles := mechanism.Profiles()
 	verdicts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](1200, 40000), func(seed uint64) (h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](400, 40000), func(seed uint64) (h *history.History) {
 		r := rand.New(rand.NewPCG(seed, 0x11e))
 		switch seed % 4 {
 		case 0, 1:

@@ -19,7 +19,7 @@ import (
 // TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every
 // solver, and each answer is certified.
 func TestMedium(t *testing.T) {
-	seeds := histtest.Long[uint64](10, 240)
+	seeds := histtest.Long[uint64](7, 240)
 	if testing.Short() {
 		seeds = 20
 	}

@@ -86,7 +86,7 @@ func TestPredicateCounterexamples(t *testing.T) {
 // The other solvers and encodings, and no pruning, say what brute force says too.
 func TestVboxPredicatesPipelines(t *testing.T) {
 	for _, o := range predicateOptions[:2] {
-		histtest.Each(t, histtest.Long[uint64](60, 3000), func(seed uint64) *history.History {
+		histtest.Each(t, histtest.Long[uint64](20, 3000), func(seed uint64) *history.History {
 			return tinyPredicates(
 				seed, o)
 		}, func(t testing.TB, seed uint64, h *history.History) {

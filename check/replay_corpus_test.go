@@ -70,7 +70,7 @@ func TestReplayCorpus(t *testing.T) {
 				return r
 			}
 			short := !histtest.Long(false, true)
-			if short && want[l] == evidence.Unknown {
+			if short && !strings.Contains(row[3], l.String()+"=") { // the manifest says it, or it follows
 				left++
 				continue
 			}

@@ -15,7 +15,7 @@ import (
 // viper says of tiny histories with predicates what brute force says, at the three snapshot levels, with each solver
 // and encoding in turn; it is undecided only where an outcome is open. Run certifies each answer.
 func TestViperPredicates(t *testing.T) {
-	seeds := histtest.Long[uint64](250, 20_000)
+	seeds := histtest.Long[uint64](80, 20_000)
 	var decided, undecided [3]int
 	open := 0 // with choices or constraints left to a solver
 	in := viper{}.Info()

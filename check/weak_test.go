@@ -25,7 +25,7 @@ import (
 // TestWeakAgainstBruteForce holds the checker of the weak levels against the axioms over all sequences; Run certifies
 // each answer.
 func TestWeakAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](12000, 200000)
+	n := histtest.Long[uint64](4000, 200000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History {
 		switch seed % 3 {
@@ -252,7 +252,7 @@ func TestWeakCatalogue(t *testing.T) {
 // is certified, and a stronger checker's "valid" is kept.
 func TestWeakMedium(t *testing.T) {
 	kinds := map[string]int{}
-	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](80, 3000), func(seed uint64) *history.History {
 		o := random.Options{Txns: 200, Keys: 12, Sessions: 6, Unknown: seed%3 == 0}
 		o.Lists = seed%5 == 0
 		h := random.Medium(seed, o)

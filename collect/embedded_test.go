@@ -147,7 +147,7 @@ func TestEveryWorkload(t *testing.T) {
 		for _, v := range info.Variants {
 			r, err := collect.Run(context.Background(), collect.Config{
 				DB: []string{"sqlite:"}, Workload: info.Name, Variant: v.Name, Txns: 60, Sessions: 4,
-				Duration: 5 * time.Second,
+				Duration: time.Minute,
 			})
 			if err != nil {
 				t.Errorf("%s/%s: %v", info.Name, v.Name, err)

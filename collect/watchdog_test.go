@@ -74,7 +74,7 @@ func TestStuck(t *testing.T) {
 		driver.RegisterStore(driver.Store{Scheme: name, Isolations: []string{"none"},
 			Open: func(string, string) (driver.KV, error) { return s, nil }})
 		c := Config{DB: []string{name + ":"}, Workload: "rmw", Keys: 4, Txns: 200, Sessions: 4,
-			Timeout: 2 * time.Second, KeepCalls: true}
+			Timeout: 500 * time.Millisecond, KeepCalls: true}
 		if call == "put" {
 			s.after = 40 // behind those of the load
 		}
@@ -87,7 +87,7 @@ func TestStuck(t *testing.T) {
 			t.Fatalf("%s: %v", call, err)
 		}
 		if sum := &r.Summary; sum.Committed < 150 || !strings.Contains(fmt.Sprint(sum.Aborts),
-			"the database has not answered for 2s") || (call == "commit") != (sum.Unknown > 0) {
+			"the database has not answered for 500ms") || (call == "commit") != (sum.Unknown > 0) {
 			t.Errorf("%s: %+v", call, sum)
 		}
 		noThinAir(t, call, r.History)

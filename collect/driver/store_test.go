@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/collect/driver"
+	"isovet/internal/test/histtest"
 )
 
 var update = flag.Bool("update", false, "write docs/own-workload.md anew from the files that it shows")
@@ -48,9 +49,7 @@ func TestOwnWorkloadPage(t *testing.T) {
 
 // TestOwnDatabase builds the program of the page and hunts in its store.
 func TestOwnDatabase(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	histtest.OnlyLong(t)
 	bin := filepath.Join(t.TempDir(), "mystore")
 	if out, err := exec.Command("go", "build", "-o", bin, "./testdata/mystore").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
