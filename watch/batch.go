@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/history/format/logline"
 	"isovet/internal/safego"
 )
 
@@ -102,11 +102,8 @@ func (b *Batch) moves(p Places) {
 // addNumber adds line n.
 func (b *Batch) addNumber(n int64, l Line) {
 	place, line := l.Place, l.Text
-	b.text = strconv.AppendInt(b.text, place, 10)
-	if l.Of != "" {
-		b.text = append(append(b.text, ' '), l.Of...)
-	}
-	b.text = append(b.text, '\t')
+	begin := len(b.text)
+	b.text = logline.Begin(b.text, place, l.Of)
 	lo := len(b.text)
 	if len(line) > 0 && line[0] == '!' {
 		b.text = append(b.text, ' ') // '!' begins lines of our own
@@ -119,6 +116,7 @@ func (b *Batch) addNumber(n int64, l Line) {
 			}
 		}
 	}
+	logline.End(b.text[begin:])
 	b.Lines = append(b.Lines, LineRead{N: n, Place: place, Txn: history.None, lo: lo, hi: len(b.text)})
 	b.text = append(b.text, '\n')
 }

@@ -132,13 +132,27 @@ func (w *watcher) restore() (*manifest, error) {
 			if err := compareSettings(filepath.Join(dir, manifestFile), m.Options, w.judge.Settings()); err != nil {
 				return nil, err
 			}
-			if err = w.judge.Restore(dir); err == nil {
+			lost := w.log.reaches(m.Log)
+			if lost != nil && !w.cfg.AcceptLoss {
+				return nil, lost
+			}
+			if err = lost; err == nil {
+				err = w.judge.Restore(dir)
+			}
+			if err == nil {
 				found = m
 			}
 		}
 		switch {
 		case err == nil:
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
+		case errors.As(err, new(*LostError)):
+			w.lost = true
+			w.cfg.Log.Warn("a checkpoint goes on behind the end of the log, and is passed over", "folder", dir, "error",
+				err)
+			if err := os.Rename(dir, dir+damagedName); err != nil {
+				return nil, err
+			}
 		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
 			w.cfg.Log.Warn("a checkpoint is damaged, and is passed over", "folder", dir, "error", err)
 			if err := os.Rename(dir, dir+".damaged"); err != nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"isovet/history/format/logline"
 )
 
 // ErrNotKept says that a line of the log has been deleted since.
@@ -101,6 +103,9 @@ func (f *finder) line(dir string, n int64) ([]byte, error) {
 		return nil, err
 	}
 	line, err := nth(in, skip)
+	if err != nil {
+		err = fmt.Errorf("%s, line %d: %w", segmentName(dir, segment), n, err)
+	}
 	return line, errors.Join(err, in.Close())
 }
 
@@ -211,12 +216,15 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 // nth reads the line behind skip others, our own not counted.
 func nth(in io.Reader, skip int64) ([]byte, error) {
 	r := bufio.NewReaderSize(in, 1<<15)
+	var cut logline.Reader
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
 			return nil, err
 		}
-		line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]
+		if _, _, line, err = cut.Cut(line[:len(line)-1]); err != nil {
+			return nil, err
+		}
 		switch {
 		case isOwn(line):
 		case skip == 0:

@@ -11,15 +11,17 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+
+	"isovet/history/format/logline"
+	"isovet/internal/escape"
 )
 
 // segmentBytes is where a segment ends and the next begins.
 var segmentBytes int64 = 64 << 20
 
-// Log is an append-only log of lines with their places in the source, in segments of a folder. A line is
-// "place<TAB>line\n", or "place name<TAB>line\n" of a source that has several streams. What stands there whole has been
-// written whole: a torn end, of a write that was cut off, is dropped when the log is opened. One process at a time, and
-// one goroutine, but for Line.
+// Log is an append-only log of lines with their places in the source and checksums, in segments of a folder (package
+// logline). A torn end, of a write that was cut off, is dropped when the log is opened; what is damaged in the midst is
+// an error. One process at a time, and one goroutine, but for Line.
 type Log struct {
 	dir    string
 	f      *os.File
@@ -86,7 +88,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 		l.finder.begin(l.at)
 		torn, err := l.replay(line, own)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = l.missing(from)
+			err = l.missing()
 			torn = false
 		}
 		if err != nil {
@@ -96,8 +98,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 			break
 		}
 		if torn {
-			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
-				segmentName(l.dir, l.at.Segment), l.at.Offset)
+			return l.tornBefore()
 		}
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 	}
@@ -131,16 +132,19 @@ func writable(dir string, n int) bool {
 	return err == nil
 }
 
-// missing is what is wrong where the segment that comes first is not there; nil: the log is empty.
-func (l *Log) missing(from Position) error {
-	if from.Segment > 0 {
-		return fmt.Errorf("%s: it is missing, and the checkpoint goes on in it; expected the folder as it was left",
-			segmentName(l.dir, from.Segment))
-	}
+// tornBefore is what is wrong with a segment that ends at Log.at in the midst of a line, and is not the last.
+func (l *Log) tornBefore() *LostError {
+	return &LostError{fmt.Sprintf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
+		segmentName(l.dir, l.at.Segment), l.at.Offset)}
+}
+
+// missing is what is wrong where the first segment is not there; nil: the log is empty.
+func (l *Log) missing() error {
 	list, err := segments(l.dir)
 	if err == nil && len(list) > 0 {
 		err = fmt.Errorf("%s: the log begins in its midst, what is before has been deleted, and there is no "+
-			"checkpoint that can be read; expected one of both, or another --state folder", list[0].path(l.dir))
+			"checkpoint that can be read; expected one of both, or another --state folder (the transactions that are "+
+			"left can be checked: isovet check %s)", list[0].path(l.dir), escape.Shell(l.dir))
 	}
 	return err
 }
@@ -149,16 +153,13 @@ func (l *Log) missing(from Position) error {
 func (l *Log) replay(line func(place int64, of string, line []byte) error, own func(text string) error) (torn bool,
 	err error) {
 	path := segmentName(l.dir, l.at.Segment)
-	if st, err := os.Stat(path); err == nil && st.Size() < l.at.Offset {
-		return false, fmt.Errorf("%s: it ends at byte %d, and the checkpoint goes on at %d; expected the folder as it "+
-			"was left", path, st.Size(), l.at.Offset)
-	}
 	in, err := openSegment(l.dir, l.at.Segment, l.at.Offset)
 	if err != nil {
 		return false, err
 	}
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 1<<20)
+	var cut logline.Reader
 	var long []byte
 	name := ""
 	for {
@@ -174,13 +175,15 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 			continue
 		case err == io.EOF:
 			return len(text)+len(long) > 0, nil
+		case err != nil && !writable(l.dir, l.at.Segment): // its frames have checksums
+			return false, &LostError{err.Error()}
 		case err != nil:
 			return false, err
 		}
 		long = long[:0]
-		place, of, rest, ok := cutPlace(text[:len(text)-1])
-		if !ok {
-			return false, fmt.Errorf("%s: byte %d: %.40q; expected a place and a line", path, l.at.Offset, text)
+		place, of, rest, err := cut.Cut(text[:len(text)-1])
+		if err != nil {
+			return l.damaged(&cut, r, fmt.Errorf("%s: byte %d: %w", path, l.at.Offset, err))
 		}
 		start := l.at.Offset
 		l.at.Offset += int64(len(text))
@@ -204,18 +207,20 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 	}
 }
 
-func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }
-
-// cutPlace takes a line of the log apart.
-func cutPlace(line []byte) (place int64, of, text []byte, ok bool) {
-	at := bytes.IndexByte(line, '\t')
-	head := line[:max(at, 0)]
-	if i := bytes.IndexByte(head, ' '); i >= 0 {
-		head, of = head[:i], head[i+1:]
+// damaged is what replay returns of a line that is damaged: it is a torn end where no whole record is behind it, else
+// an error. It may be several lines, of what was written at once.
+func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bool, _ error) {
+	rest, e := io.ReadAll(behind)
+	if e != nil {
+		return false, e
 	}
-	place, err := strconv.ParseInt(string(head), 10, 64)
-	return place, of, line[at+1:], at >= 0 && err == nil
+	if !there(l.dir, l.at.Segment+1) && cut.Torn(rest) {
+		return true, nil
+	}
+	return false, &LostError{err.Error()}
 }
+
+func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }
 
 // put adds a line of our own, if there is one, and the lines of a batch, if there are any, and makes them safe. It
 // returns where the first ends. Where it fails the log is as it was, unless it says errLog too.
@@ -255,7 +260,7 @@ func (l *Log) put(control string, b *Batch) (told Position, err error) {
 
 // own is a line of our own.
 func (l *Log) own(text string) []byte {
-	return fmt.Appendf(nil, "%d\t%s\n", max(l.places.Last(), 0), text)
+	return logline.Append(nil, max(l.places.Last(), 0), "", text)
 }
 
 func (l *Log) write(text []byte) error {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"isovet/history/format/logline"
 )
 
 // OtherStreamError says that a source that begins anew does not have the lines that the log has.
@@ -105,7 +107,8 @@ func (x *logLines) next() (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if place, of, text, ok := cutPlace(line[:len(line)-1]); ok && len(of) == 0 && !isOwn(text) {
+		var cut logline.Reader // of lines that have been read before
+		if place, of, text, err := cut.Cut(line[:len(line)-1]); err == nil && len(of) == 0 && !isOwn(text) {
 			x.place, x.text = place, text
 			return true, nil
 		}

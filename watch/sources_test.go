@@ -19,6 +19,8 @@ import (
 	nserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"isovet/history/format/logline"
 )
 
 func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
@@ -171,8 +173,36 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(segmentName(dir, 2))
-	if err != nil || string(b) != "40\t!from 5\n50\tline 5\n60\twhole\n" {
+	record := func(place int64, text string) string { return string(logline.Append(nil, place, "", text)) }
+	if err != nil || string(b) != record(40, "!from 5")+record(50, "line 5")+record(60, "whole") {
 		t.Errorf("%q, %v", b, err)
+	}
+	for _, x := range []struct {
+		behind, want string
+		lines        int
+	}{
+		{"\x00\x00\x00\n70~0123", "", 7}, // of a write that was cut off, some blocks are not there
+		{"70~00000000\tline 7\n", "", 7},
+		{"70\tline 7\n", "", 7},
+		{"\x00\x00\x00\n" + record(70, "line 7"), "segment-00000002.log: byte ", 7},
+		{record(70, "line 7"), "", 8},
+	} {
+		if err := os.WriteFile(segmentName(dir, 2), []byte(string(b)+x.behind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lines := 0
+		l, err := openLog(dir, func(int64, []byte) error { lines++; return nil })
+		if err == nil {
+			err = l.Close()
+			whole, _ := os.ReadFile(segmentName(dir, 2))
+			if whole = whole[len(b):]; lines == 7 && len(whole) > 0 || lines == 8 && string(whole) != x.behind {
+				t.Errorf("behind %q there is %q", x.behind, whole)
+			}
+		}
+		if lines != x.lines || (err == nil) != (x.want == "") || err != nil && (!strings.Contains(err.Error(),
+			x.want) || !strings.Contains(err.Error(), "--accept-loss")) {
+			t.Errorf("%q: %d lines, %v; expected %d, %q", x.behind, lines, err, x.lines, x.want)
+		}
 	}
 	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
 		t.Fatal(err)

@@ -54,6 +54,8 @@ type Config struct {
 	Metrics *Metrics // nil: none
 	// Incidents, if set, has what was found, grouped, from the beginning of Run on.
 	Incidents *Incidents
+	// AcceptLoss: a log that has lost some of what it had is no error; it goes on with what is whole.
+	AcceptLoss bool
 	// Standby: where another process watches with the folder, wait until it ends.
 	Standby bool
 	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
@@ -107,6 +109,7 @@ type watcher struct {
 	listed    time.Time
 	out       *emitted // from here on the judging goroutine's
 	kept      bool     // the folder has its options
+	lost      bool     // the log does not have all that it had
 	s         Snapshot
 	fresh     bool // what is being judged is new
 	at        Position
@@ -200,10 +203,18 @@ func Run(ctx context.Context, cfg Config) (err error) {
 // resume goes back to the latest checkpoint, if there is one.
 func (w *watcher) resume() error {
 	m, err := w.restore()
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		w.from = *m
+	}
+	if w.cfg.AcceptLoss {
+		err = w.accept()
+	}
 	if err != nil || m == nil {
 		return err
 	}
-	w.from = *m
 	w.at, w.saved, w.places = m.Log, m.Log, maps.Clone(m.Places)
 	w.s.Lines, w.s.Bad, w.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
 	maps.Copy(w.s.Violations, m.Found)

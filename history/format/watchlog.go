@@ -18,6 +18,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/history/format/logline"
 	"isovet/internal/sorts"
 )
 
@@ -129,19 +130,21 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 		if all == nil {
 			all = data[:0] // nothing of it is needed once it has been read, and a line takes less than it did
 		}
+		var record logline.Reader
 		for number := 1; ; number++ {
 			end := bytes.IndexByte(data, '\n')
 			if end < 0 {
 				break
 			}
-			line := data[:end]
-			from := behindPlace(line)
-			if from == 0 {
-				return nil, cut, &history.InputError{File: path, Line: number, Off: -1,
-					Msg: fmt.Sprintf("found %.40q; expected a place and a line", line)}
-			}
+			_, _, text, err := record.Cut(data[:end])
 			data = data[end+1:]
-			text := bytes.TrimSpace(line[from:])
+			if err != nil {
+				if n == last && record.Torn(data) {
+					break
+				}
+				return nil, cut, &history.InputError{File: path, Line: number, Off: -1, Msg: err.Error()}
+			}
+			text = bytes.TrimSpace(text)
 			switch {
 			case bytes.HasPrefix(text, []byte("!")), header != nil && bytes.Equal(text, header):
 			case begins && len(text) > 0:
@@ -157,25 +160,6 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 		}
 	}
 	return all, cut, nil
-}
-
-// behindPlace returns where a line of the log begins behind its place, an integer, perhaps a blank and the name of its
-// stream, and a tab; 0: it has none.
-func behindPlace(line []byte) int {
-	for i, c := range line {
-		if c == '\t' && i > 0 && i <= 18 {
-			return i + 1
-		}
-		if c-'0' > 9 {
-			break
-		}
-	}
-	head, _, is := bytes.Cut(line, []byte("\t"))
-	place, _, _ := bytes.Cut(head, []byte(" "))
-	if _, err := strconv.ParseInt(string(place), 10, 64); err != nil || !is {
-		return 0
-	}
-	return len(head) + 1
 }
 
 // withoutBeginning leaves out of a history whose first transactions are missing what rests on those: reads of what no

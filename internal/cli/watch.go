@@ -36,6 +36,7 @@ type watchFlags struct {
 	idle, checkpoint            time.Duration
 	memory                      int64
 	atStart, quiet, standby     bool
+	acceptLoss                  bool
 	checker, profile, logFormat string
 	webhook                     webhookFlags
 	horizon                     int
@@ -158,6 +159,8 @@ Start it again to continue.`,
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
+	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "where the log ends before its checkpoint, or is damaged in its "+
+		"midst, go on with what is whole, and ask the source for what is behind that again")
 	fl.BoolVar(&f.standby, "standby", false, "where another process watches with the folder, wait until it ends")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return c
@@ -394,7 +397,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		check: checkFlags{skew: f.skew, atStart: f.atStart}}
 	folders.begin(ctx, &background)
 	err = watch.Run(ctx, watch.Config{
-		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
+		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby, AcceptLoss: f.acceptLoss,
 		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Log: log,
 		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,

@@ -19,7 +19,7 @@ func TestWatchConfig(t *testing.T) {
 	for _, c := range []struct{ text, wrong string }{
 		{"# nothing\n", ""},
 		{"state: w\nidle: 7s\nquiet: true\nmemory: 256MiB\nlateness: 100ticks\n", ""},
-		{"state: w\nlatness: 5s\n", `line 2: unknown key "latness"; expected one of all-violations, `},
+		{"state: w\nlatness: 5s\n", `line 2: unknown key "latness"; expected one of accept-loss, all-violations, `},
 		{"state: w\nconfig: other.yaml\n", `line 2: unknown key "config"`},
 		{"\n\nidle: soon\n", "line 3: "},
 		{"checker: oracle\n", "line 1: "},

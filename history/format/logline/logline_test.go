@@ -1,0 +1,82 @@
+package logline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func FuzzLine(f *testing.F) {
+	for _, s := range []string{"", `{"ops":[]}`, "!clock 17", "a\tb", "~", "\x00"} {
+		f.Add(int64(17), "", s, uint16(3))
+		f.Add(int64(-1), "name of ~it", s, uint16(0))
+		f.Add(int64(1)<<62, "@1 2", s, uint16(99))
+	}
+	f.Fuzz(func(t *testing.T, place int64, of, text string, at uint16) {
+		if bytes.ContainsAny([]byte(of), "\t\n") || bytes.ContainsRune([]byte(text), '\n') {
+			return
+		}
+		line := Append(nil, place, of, text)
+		line = line[:len(line)-1]
+		var r Reader
+		p, o, x, err := r.Cut(line)
+		if err != nil || p != place || string(o) != of || string(x) != text || !r.Summed {
+			t.Fatalf("%q is %d, %q, %q (%v)", line, p, o, x, err)
+		}
+		for bit := range 8 { // each single bit is missed
+			bad := bytes.Clone(line)
+			bad[int(at)%len(bad)] ^= 1 << bit
+			r := Reader{Summed: true}
+			if p, o, x, err := r.Cut(bad); err == nil && !bytes.EqualFold(bad, line) || err != nil &&
+				!errors.Is(err, ErrDamaged) {
+				t.Fatalf("%q is taken for %d, %q, %q (%v)", bad, p, o, x, err)
+			}
+		}
+	})
+}
+
+// TestCut: lines of former versions are read until one has a checksum; a torn end is told from damage in the midst.
+func TestCut(t *testing.T) {
+	var r Reader
+	for _, x := range []struct{ line, want string }{
+		{"17\tx", `17 "" "x"`},
+		{"17 name of\tx", `17 "name of" "x"`},
+		{"17", "damaged"}, {"no place", "damaged"}, {"\tx", "damaged"}, {"17x\tx", "damaged"},
+		{"17~1234567\tx", "damaged"}, {"17~123456789\tx", "damaged"}, {"17~00000000\tx", "damaged"},
+		{string(bytes.TrimSpace(Append(nil, 18, "", "x"))), `18 "" "x"`},
+		{"19\tx", "damaged"}, // there have been checksums
+	} {
+		place, of, text, err := r.Cut([]byte(x.line))
+		got := fmt.Sprintf("%d %q %q", place, of, text)
+		if errors.Is(err, ErrDamaged) {
+			got = "damaged"
+		}
+		if got != x.want {
+			t.Errorf("%q: %s (%v), expected %s", x.line, got, err, x.want)
+		}
+	}
+	whole := string(Append(nil, 20, "", "y"))
+	for behind, want := range map[string]bool{"": true, "zz": true, "zz\n\x00\x00\n": true, "zz\n" + whole: false,
+		whole: false, whole[:5]: true, "20\ty\n": true} {
+		if got := r.Torn([]byte(behind)); got != want {
+			t.Errorf("%q: torn is %v", behind, got)
+		}
+	}
+	if (&Reader{}).Torn(nil) {
+		t.Error("without checksums nobody knows")
+	}
+}
+
+func BenchmarkLine(b *testing.B) {
+	text := string(bytes.Repeat([]byte(`["r",17,18],`), 15))
+	var dst []byte
+	var r Reader
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		dst = Append(dst[:0], 1234567, "", text)
+		if _, _, _, err := r.Cut(dst[:len(dst)-1]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+//go:build !checkonly && !offline && unix
+
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// watchOnce watches a file to its end, and returns the exit status and what is said.
+func watchOnce(state, source string, flags ...string) (int, string) {
+	var out bytes.Buffer
+	got := Main(Isovet, append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--level",
+		"snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"}, flags...), nil, io.Discard,
+		&out)
+	return got, out.String()
+}
+
+func violationsOf(t *testing.T, state string) string {
+	b, err := os.ReadFile(filepath.Join(state, "violations.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestWatchLoss: a log that ends before its checkpoint, or is damaged in its midst, is refused with what to do, and
+// that works: the source is asked for what is lost, and the violations are those of a log that has lost nothing.
+func TestWatchLoss(t *testing.T) {
+	stream := wrong(t, "150")
+	whole := filepath.Join(t.TempDir(), "whole")
+	if got, said := watchOnce(whole, stream); got != statusViolation {
+		t.Fatalf("exit status %d: %s", got, said)
+	}
+	want := violationsOf(t, whole)
+	for _, x := range []struct {
+		name, says string
+		checkpoint string
+		damage     func(log []byte) []byte
+	}{
+		{"short", "and the checkpoint goes on at", "1ms", func(log []byte) []byte { return log[:len(log)/2] }},
+		{"empty", "it ends at byte 0", "1h", func([]byte) []byte { return nil }},
+		{"flipped", "whose checksum is", "0", func(log []byte) []byte { log[len(log)/2] ^= 1; return log }},
+		{"zeros", "not as it was written", "0", func(log []byte) []byte {
+			clear(log[len(log)/3 : len(log)/2])
+			return log
+		}},
+		{"gone", "it is missing", "1h", nil},
+	} {
+		state := filepath.Join(t.TempDir(), x.name)
+		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != statusViolation {
+			t.Fatalf("%s: exit status %d: %s", x.name, got, said)
+		}
+		segment := filepath.Join(state, "segment-00000001.log")
+		log, err := os.ReadFile(segment)
+		if err == nil && x.damage != nil {
+			err = os.WriteFile(segment, x.damage(log), 0o600)
+		} else if err == nil {
+			err = os.Remove(segment)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint)
+		if got != statusBadInput || !strings.Contains(said, "segment-00000001.log") || !strings.Contains(said, x.says) ||
+			!strings.Contains(said, "--accept-loss") {
+			t.Errorf("%s: exit status %d, %q", x.name, got, said)
+		}
+		if x.checkpoint == "0" { // check tells it too
+			var out bytes.Buffer
+			if got := Main(Isovet, []string{"check", state}, nil, io.Discard, &out); got != statusBadInput ||
+				!regexp.MustCompile(`segment-00000001\.log:\d+: .*`+x.says).MatchString(out.String()) {
+				t.Errorf("%s: check: exit status %d, %q", x.name, got, out.String())
+			}
+		}
+		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint, "--accept-loss"); got != statusViolation {
+			t.Errorf("%s: with --accept-loss: exit status %d, %q", x.name, got, said)
+		}
+		if is := violationsOf(t, state); is != want {
+			t.Errorf("%s: %d bytes of violations; expected %d", x.name, len(is), len(want))
+		}
+		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != statusViolation ||
+			violationsOf(t, state) != want {
+			t.Errorf("%s: a run later: exit status %d, %q", x.name, got, said)
+		}
+	}
+}
+
+// TestWatchOldLog: the log of a former version, whose records have no checksums, is read, and goes on with them.
+func TestWatchOldLog(t *testing.T) {
+	stream := wrong(t, "150")
+	state := filepath.Join(t.TempDir(), "w")
+	if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != statusViolation {
+		t.Fatalf("exit status %d: %s", got, said)
+	}
+	want := violationsOf(t, state)
+	segment := filepath.Join(state, "segment-00000001.log")
+	log, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := regexp.MustCompile(`(?m)^(\d+)~[0-9a-f]{8}`).ReplaceAll(log, []byte("$1"))
+	if len(old) == len(log) {
+		t.Fatal("the log has no checksums")
+	}
+	old = old[:len(old)/2] // a torn end
+	if err := os.WriteFile(segment, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != statusViolation ||
+			violationsOf(t, state) != want {
+			t.Errorf("exit status %d: %s", got, said)
+		}
+	}
+	now, err := os.ReadFile(segment)
+	if err != nil || !bytes.Contains(now, []byte("~")) || !bytes.HasPrefix(now, old[:100]) {
+		t.Errorf("%.200q (%v)", now, err)
+	}
+}

@@ -1,0 +1,190 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// LostError says that a log does not have what it had: its end is before that of a checkpoint, or something in its
+// midst is damaged. Config.AcceptLoss goes on without it.
+type LostError struct{ what string }
+
+func (e *LostError) Error() string {
+	return e.what + ". The log has lost some of what it had: the disk did not keep what it had been told to, or the " +
+		"folder was put back in parts. Expected the folder as it was left, or --accept-loss: it goes on with what is " +
+		"whole, and asks the source for what is behind that again"
+}
+
+// beforeLoss is behind the names of files that are put aside where a loss is accepted, damagedName behind those of
+// segments.
+const beforeLoss, damagedName = ".before-loss", ".damaged"
+
+// reaches is what is wrong with a log that ends before a position.
+func (l *Log) reaches(at Position) error {
+	path := segmentName(l.dir, at.Segment)
+	size := int64(0)
+	st, err := os.Stat(path)
+	switch {
+	case err == nil:
+		size = st.Size()
+	case errors.Is(err, fs.ErrNotExist):
+		p, err := openPacked(path+compressed, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &LostError{path + ": it is missing, and the checkpoint goes on in it"}
+		}
+		if err != nil {
+			return &LostError{err.Error()}
+		}
+		for size = int64(len(p.text)); len(p.frames) > 0; p.frames = p.frames[1:] {
+			size += int64(p.frames[0].text)
+		}
+		if err := p.Close(); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	if size < at.Offset {
+		return &LostError{fmt.Sprintf("%s: it ends at byte %d, and the checkpoint goes on at %d", path, size, at.Offset)}
+	}
+	return nil
+}
+
+// accept looks through the log behind the checkpoint that is gone back to, and cuts it off before what is damaged. Where
+// something is lost, here or of the checkpoint before, what was told of it is put aside, to be told anew.
+func (w *watcher) accept() error {
+	l := Log{dir: w.cfg.Dir, at: w.from.Log, places: Places{}}
+	l.at.Segment = max(l.at.Segment, 1)
+	nothing := func(int64, string, []byte) error { return nil }
+	for {
+		l.finder.begin(l.at)
+		torn, err := l.replay(nothing, func(string) error { return nil })
+		next := there(l.dir, l.at.Segment+1)
+		var lost *LostError
+		if torn && next {
+			lost = l.tornBefore()
+		}
+		if lost != nil || errors.As(err, &lost) {
+			w.lost = true
+			w.cfg.Log.Warn("the log is cut off before what is damaged", "error", lost.what, "kept as",
+				segmentName(l.dir, l.at.Segment)+damagedName)
+			if err := cutLog(l.dir, l.at); err != nil {
+				return err
+			}
+			break
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			break // what is wrong with that is said when it is opened
+		}
+		if err != nil {
+			return err
+		}
+		if !next {
+			break
+		}
+		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
+	}
+	if !w.lost {
+		return nil
+	}
+	w.cfg.Log.Warn("what the log has lost is asked of the source again, and what was told of it is told anew; where the "+
+		"source does not have it any more, reads of what it wrote may be told as violations", "lines", l.at.Lines)
+	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
+}
+
+// cutLog ends a log at a position. What was behind it stays in files of other names.
+func cutLog(dir string, at Position) error {
+	list, err := segments(dir)
+	if err != nil {
+		return err
+	}
+	for _, s := range slices.Backward(list) {
+		if s.n > at.Segment {
+			if err := os.Rename(s.path(dir), s.path(dir)+damagedName); err != nil {
+				return err
+			}
+		}
+	}
+	path := segmentName(dir, at.Segment)
+	in, err := openSegment(dir, at.Segment, 0)
+	if err != nil {
+		return err
+	}
+	out, err := create(path + ".new")
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	_, err = io.CopyN(out, in, at.Offset)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err := errors.Join(err, out.Close(), in.Close()); err != nil {
+		return err
+	}
+	if there := writable(dir, at.Segment); there {
+		err = os.Rename(path, path+damagedName) // a crash here leaves it there whole
+	}
+	if err = errors.Join(err, os.Rename(path+".new", path)); err != nil {
+		return err
+	}
+	if _, err := os.Stat(path + compressed); err == nil {
+		if err := os.Rename(path+compressed, path+compressed+damagedName); err != nil {
+			return err
+		}
+	}
+	return syncDir(dir)
+}
+
+// tellAnew puts aside the lines of violations behind one, and the folders of incidents, which are written anew from the
+// evidence that there is.
+func tellAnew(dir string, last int64) error {
+	old, err := oldFiles(dir)
+	if err != nil {
+		return err
+	}
+	for _, x := range old {
+		if x.last > last {
+			path := filepath.Join(dir, x.name)
+			if err := os.Rename(path, path+beforeLoss); err != nil {
+				return err
+			}
+		}
+	}
+	path := filepath.Join(dir, violationsFile)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var stay, behind []byte
+	for line := range bytes.Lines(text) {
+		if numberOf(line) > last {
+			behind = append(behind, line...)
+		} else {
+			stay = append(stay, line...)
+		}
+	}
+	if len(behind) > 0 {
+		aside, err := os.OpenFile(path+beforeLoss, os.O_WRONLY|os.O_CREATE|os.O_APPEND, fileMode)
+		if err != nil {
+			return err
+		}
+		_, err = aside.Write(behind)
+		if err = errors.Join(err, aside.Sync(), aside.Close(), disk{}.replace(path, stay)); err != nil {
+			return err
+		}
+	}
+	folders := filepath.Join(dir, "incidents")
+	if err := os.RemoveAll(folders + beforeLoss); err != nil {
+		return err
+	}
+	if err := os.Rename(folders, folders+beforeLoss); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(dir)
+}
