@@ -51,7 +51,8 @@ func (l *Log) reaches(at Position) error {
 		return err
 	}
 	if size < at.Offset {
-		return &LostError{fmt.Sprintf("%s: it ends at byte %d, and the checkpoint goes on at %d", path, size, at.Offset)}
+		return &LostError{fmt.Sprintf("%s: it ends at byte %d, and the checkpoint goes on at %d", path, size,
+			at.Offset)}
 	}
 	return nil
 }
