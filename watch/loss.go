@@ -57,8 +57,8 @@ func (l *Log) reaches(at Position) error {
 	return nil
 }
 
-// accept looks through the log behind the checkpoint that is gone back to, and cuts it off before what is damaged. Where
-// something is lost, here or of the checkpoint before, what was told of it is put aside, to be told anew.
+// accept reads the log after the checkpoint that the judge returns to, and cuts it before the first damaged record. If
+// lines are lost, it puts aside the violations that were reported since, so that they are reported again.
 func (w *watcher) accept() error {
 	l := Log{dir: w.cfg.Dir, at: w.from.Log, places: Places{}}
 	l.at.Segment = max(l.at.Segment, 1)
@@ -94,8 +94,8 @@ func (w *watcher) accept() error {
 	if !w.lost {
 		return nil
 	}
-	w.cfg.Log.Warn("what the log has lost is asked of the source again, and what was told of it is told anew; where the "+
-		"source does not have it any more, reads of what it wrote may be told as violations", "lines", l.at.Lines)
+	w.cfg.Log.Warn("the source is asked again for the lines that the log lost, and their violations are reported again; "+
+		"if the source no longer has them, reads of what they wrote may be reported as violations", "lines", l.at.Lines)
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 
