@@ -134,7 +134,7 @@ func writable(dir string, n int) bool {
 
 // tornBefore is what is wrong with a segment that ends at Log.at in the midst of a line, and is not the last.
 func (l *Log) tornBefore() *LostError {
-	return &LostError{fmt.Sprintf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
+	return &LostError{fmt.Sprintf("%s: damaged at byte %d; expected whole lines in all segments but the last",
 		segmentName(l.dir, l.at.Segment), l.at.Offset)}
 }
 

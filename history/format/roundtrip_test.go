@@ -3,12 +3,15 @@ package format
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -160,4 +163,57 @@ func TestRandomRoundTrip(t *testing.T) {
 			t.Errorf("%s: only %d of 300 were written", f.Name, written)
 		}
 	}
+}
+
+// Lists beside registers are in EDN what they were: written again after reading the file is the same.
+func TestRandomListsBesideRegisters(t *testing.T) {
+	mixed := 0
+	randtest.Seeds(t, 600, func(t testing.TB, seed uint64) {
+		text := histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Lists}})
+		h, err := jsonl.Read(text, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		first, second := filepath.Join(dir, "1.edn"), filepath.Join(dir, "2.edn")
+		if err := Write(first, h, jepsenEDN.Name, true); err != nil || committedLines(t, first) == "" {
+			return // nothing writes a register that is read, or there is nothing to read
+		}
+		g, err := Read(t.Context(), first, Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := Write(second, g, jepsenEDN.Name, true); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		a, b := committedLines(t, first), committedLines(t, second)
+		if a != b {
+			t.Fatalf("seed %d: written\n%s\nread and written\n%s", seed, a, b)
+		}
+		if strings.Contains(a, ":append") && strings.Contains(a, ":w ") {
+			mixed++
+		}
+	})
+	if mixed < 10 {
+		t.Errorf("only %d of 600 had lists beside registers", mixed)
+	}
+}
+
+// committedLines is what the committed transactions of a file in EDN did, a line each, sorted. Readers keep no more,
+// and no transactions without operations.
+func committedLines(t testing.TB, path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for line := range strings.Lines(string(data)) {
+		_, value, _ := strings.Cut(line, ":value [")
+		value, _, _ = strings.Cut(value, ", :")
+		if strings.Contains(line, ":type :ok") && value != "]" {
+			all = append(all, value)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
 }

@@ -29,9 +29,9 @@
 // # Models
 //
 // A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
-// transaction, whatever :f says; with an append anywhere the history is one of lists. [key [[:r k v] …]] is one of
-// jepsen.independent, whose keys are the texts "key k". A read of nil is one of the absent key, or the empty list.
-// Otherwise :f says what it is:
+// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys that some [:w k v]
+// writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts "key k". A read of nil
+// is one of the absent key, or the empty list. Otherwise :f says what it is:
 //
 //   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value]
 //     (independent). A cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with
@@ -220,8 +220,9 @@ type reader struct {
 	did       []did // the micro-operations that were read last, if all are of integers
 	shape     shape // of the operations so far, and the first's line
 	shapeLine uint32
-	keyedTxns bool   // some transactions are [key micro-operations]
-	prefix    []byte // the key of the one that is being read, and a blank
+	registers map[string]bool // keys that are written in a history of lists, as they stand in the file
+	keyedTxns bool            // some transactions are [key micro-operations]
+	prefix    []byte          // the key of the one that is being read, and a blank
 
 	completion []int32 // of an invocation its completion and the other way round; -1: none
 	byTime     bool

@@ -2,6 +2,7 @@ package jepsen
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"isovet/history"
@@ -34,8 +35,10 @@ func (r *reader) choose() error {
 			return err
 		} else if micro {
 			if appends {
-				r.model = listModel
-				r.b.Meta.Lists, r.settled = true, true
+				r.model, r.b.Meta.Lists = listModel, true
+				if r.settled = !r.mayWrite(); !r.settled {
+					return r.findRegisters()
+				}
 				return nil
 			}
 			if !lists && i > 1<<8 {
@@ -87,6 +90,47 @@ func (r *reader) choose() error {
 		r.model = sets
 	case r.used[acquireFn] || r.used[releaseFn]:
 		r.b.Initial = history.IntValue(0)
+	}
+	return nil
+}
+
+// mayWrite reports whether some micro-operation of the file may be a write: false is sure, and costs one look for each
+// spelling.
+func (r *reader) mayWrite() bool {
+	words := []string{":w ", ":write "}
+	if r.s.JSON {
+		words = []string{`"w"`, `":w"`, `"write"`, `":write"`}
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(r.s.Data, []byte(w)) })
+}
+
+// findRegisters finds the keys that a micro-operation writes in a history of lists: a read of one says the value of a
+// register, and every other read says a list.
+func (r *reader) findRegisters() error {
+	for i := range r.events {
+		at := r.events[i].value
+		if at < 0 {
+			continue
+		}
+		micro, _, err := r.micro(at)
+		if err != nil || !micro {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		all, err := r.micros(at)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.f == 'w' {
+				if r.registers == nil {
+					r.registers = map[string]bool{}
+				}
+				r.registers[string(m.key)], r.plain = true, false
+			}
+		}
 	}
 	return nil
 }
@@ -373,10 +417,12 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 		if !isRead(f) && !write && !appends {
 			return false, r.s.Errorf(f.Pos, "value", "found the micro-operation %v; expected r, w or append", f)
 		}
+		from := r.s.Pos()
 		kt, err := r.s.Next()
 		if err != nil {
 			return false, err
 		}
+		register := r.model != listModel || r.registers != nil && r.registers[string(trimmed(r.s.Data[from:r.s.Pos()]))]
 		k, err := r.microKey(kt)
 		if err != nil {
 			return false, err
@@ -407,7 +453,7 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 			}
 		case short || v.Kind == edn.Nil && r.nilMeans == "unknown":
 			r.unjudged(kt.Pos)
-		case r.model == listModel:
+		case !register:
 			if err := r.list(k, v); err != nil {
 				return false, err
 			}
@@ -450,7 +496,8 @@ func (r *reader) list(k uint32, v edn.Token) error {
 			r.elems = append(r.elems, x)
 		}
 	} else if v.Kind != edn.Nil {
-		return r.s.Errorf(v.Pos, "value", "found %v; expected a sequence: the history is one of lists", v)
+		return r.s.Errorf(v.Pos, "value", "found %v; expected a sequence: the history is one of lists, and "+
+			"nothing writes this key", v)
 	}
 	r.said(k).to = 0
 	r.b.ReadList(k, r.elems)
