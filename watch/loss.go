@@ -95,7 +95,8 @@ func (w *watcher) accept() error {
 		return nil
 	}
 	w.cfg.Log.Warn("the source is asked again for the lines that the log lost, and their violations are reported "+
-		"again; if the source no longer has them, reads of what they wrote may be reported as violations", "lines", l.at.Lines)
+		"again; if the source no longer has them, reads of what they wrote may be reported as violations",
+		"lines", l.at.Lines)
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 

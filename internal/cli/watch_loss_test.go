@@ -16,8 +16,8 @@ import (
 func watchOnce(state, source string, flags ...string) (int, string) {
 	var out bytes.Buffer
 	got := Main(Isovet, append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--level",
-		"snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"}, flags...), nil, io.Discard,
-		&out)
+		"snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"}, flags...),
+		nil, io.Discard, &out)
 	return got, out.String()
 }
 
@@ -67,8 +67,8 @@ func TestWatchLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint)
-		if got != statusBadInput || !strings.Contains(said, "segment-00000001.log") || !strings.Contains(said, x.says) ||
-			!strings.Contains(said, "--accept-loss") {
+		if got != statusBadInput || !strings.Contains(said, "segment-00000001.log") ||
+			!strings.Contains(said, x.says) || !strings.Contains(said, "--accept-loss") {
 			t.Errorf("%s: exit status %d, %q", x.name, got, said)
 		}
 		if x.checkpoint == "0" { // check tells it too
@@ -78,7 +78,8 @@ func TestWatchLoss(t *testing.T) {
 				t.Errorf("%s: check: exit status %d, %q", x.name, got, out.String())
 			}
 		}
-		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint, "--accept-loss"); got != statusViolation {
+		got, said = watchOnce(state, stream, "--checkpoint", x.checkpoint, "--accept-loss")
+		if got != statusViolation {
 			t.Errorf("%s: with --accept-loss: exit status %d, %q", x.name, got, said)
 		}
 		if is := violationsOf(t, state); is != want {

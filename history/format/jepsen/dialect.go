@@ -1,6 +1,9 @@
 package jepsen
 
 import (
+	"bytes"
+	"slices"
+
 	"isovet/history"
 	"isovet/history/format/edn"
 )
@@ -94,4 +97,45 @@ func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err 
 	any, err = r.microOps(in, status)
 	r.prefix = nil
 	return true, any, err
+}
+
+// mayWrite reports whether some micro-operation of the file may be a write: false is sure, and costs one look for each
+// spelling.
+func (r *reader) mayWrite() bool {
+	words := []string{":w ", ":write "}
+	if r.s.JSON {
+		words = []string{`"w"`, `":w"`, `"write"`, `":write"`}
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(r.s.Data, []byte(w)) })
+}
+
+// findRegisters finds the keys that a micro-operation writes in a history of lists: a read of one says the value of a
+// register, and every other read says a list.
+func (r *reader) findRegisters() error {
+	for i := range r.events {
+		at := r.events[i].value
+		if at < 0 {
+			continue
+		}
+		micro, _, err := r.micro(at)
+		if err != nil || !micro {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		all, err := r.micros(at)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.f == 'w' {
+				if r.registers == nil {
+					r.registers = map[string]bool{}
+				}
+				r.registers[string(m.key)], r.plain = true, false
+			}
+		}
+	}
+	return nil
 }

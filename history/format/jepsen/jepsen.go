@@ -29,9 +29,9 @@
 // # Models
 //
 // A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
-// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys that some [:w k v]
-// writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts "key k". A read of nil
-// is one of the absent key, or the empty list. Otherwise :f says what it is:
+// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys
+// that some [:w k v] writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts
+// "key k". A read of nil is one of the absent key, or the empty list. Otherwise :f says what it is:
 //
 //   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value]
 //     (independent). A cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with

@@ -14,11 +14,11 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Check says why a history cannot be written as it is, nil if it can: an initial transaction, in a history of
-// lists a register that is read and that nothing writes, keys that are there at first with something else than null, deletes, predicates, rows, reads of
-// transactions of unknown outcome, times that lines one after another do not say. With lossy what keys hold at
-// first is written as nil, and such reads and times are dropped. Reads of aborted transactions say nothing and
-// are never written.
+// Check says why a history cannot be written as it is, nil if it can: an initial transaction, in a history of lists
+// a register that is read and that nothing writes, keys that are there at first with something else than null, deletes,
+// predicates, rows, reads of transactions of unknown outcome, times that lines one after another do not say. With lossy
+// what keys hold at first is written as nil, and such reads and times are dropped. Reads of aborted transactions say
+// nothing and are never written.
 func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
@@ -41,9 +41,9 @@ func Check(h *history.History, lossy bool) error {
 			v := h.Ops.Ver[op]
 			switch k := h.Ops.Kind[op]; {
 			case lists && k == history.Read && !written[h.OpKey(op)]:
-				return fmt.Errorf("the history has lists beside registers, and nothing writes key %s, which transaction "+
-					"%d reads; in such a file Jepsen's registers are the keys that are written", h.KeyString(h.OpKey(op)),
-					h.Txns.ID[t])
+				return fmt.Errorf("the history has lists beside registers, and nothing writes key %s, which "+
+					"transaction %d reads; in such a file Jepsen's registers are the keys that are written",
+					h.KeyString(h.OpKey(op)), h.Txns.ID[t])
 			case k == history.Append && t == h.Init:
 				return errors.New("the history has lists that are not empty at first; Jepsen's are")
 			case (k == history.Read || k == history.ReadList) && h.Txns.Status[t] == history.Unknown && !lossy:
