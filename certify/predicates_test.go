@@ -19,7 +19,7 @@ var predicateOptions = random.Options{Predicates: true, Duplicates: true, Delete
 
 // Of histories with predicates, some order is accepted if and only if brute force finds one; brute force's own is.
 func TestPredicateOrders(t *testing.T) {
-	n := histtest.Long[uint64](1000, 40_000)
+	n := histtest.Long[uint64](550, 40_000)
 	if testing.Short() {
 		n = 400
 	}

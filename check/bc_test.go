@@ -23,7 +23,7 @@ func bcByOne(t testing.TB, seed uint64, h *history.History) *Lattice {
 // One graph says at six levels what brute force says at each, or that the order of versions is not known.
 func TestBCOfAllLevelsAgainstBruteForce(t *testing.T) {
 	decided, open := 0, 0
-	histtest.Each(t, histtest.Long[uint64](400, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](220, 20000), func(seed uint64) *history.History {
 		if seed%2 == 0 {
 			return tiny(seed)
 		}

@@ -24,7 +24,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 		{Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
 	verdicts := map[string]int{}
 	forgot := 0
-	histtest.Each(t, histtest.Long[uint64](1000, 40000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](550, 40000), func(seed uint64) *history.History {
 		o := shapes[seed%5]
 		o.Aborted, o.Unknown, o.NoTimes, o.Deletes = seed&1 != 0, seed&6 == 2, seed&8 != 0, seed&16 != 0
 		return random.Tiny(seed, o)
@@ -63,7 +63,7 @@ func TestCobraRoundsFences(t *testing.T) {
 	forgot := 0
 	isolations := []string{"serializable", "serializable-snapshot", "snapshot-isolation", "read-committed"}
 	faults := append([]string{""}, datasets.FaultNames()...)
-	histtest.Each(t, histtest.Long[uint64](60, 3000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](33, 3000), func(seed uint64) *history.History {
 		spec := datasets.Spec{
 			Workload: []string{"blindw", "blindw", "smallbank", "rmw", "mix"}[seed%5], Variant: []string{"RW", "WR", "",
 				"", ""}[seed%5],
@@ -110,7 +110,7 @@ func TestCobraRoundsFences(t *testing.T) {
 // (b) and (c), by brute force, it forgets the largest, which holds all others.
 func TestCobraForgetsTheLargest(t *testing.T) {
 	sizes := map[int]int{}
-	histtest.Each(t, histtest.Long[uint64](1500, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](825, 20000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0,
 			Unknown: seed&6 == 2})
 	}, func(t testing.TB, seed uint64, h *history.History) {

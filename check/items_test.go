@@ -20,7 +20,7 @@ import (
 func TestIgnorePredicates(t *testing.T) {
 	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
 	answered, unknown := map[string]int{}, map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](200, 10_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](110, 10_000), func(seed uint64) *history.History {
 		return tinyPredicates(
 			seed, predicateOptions[seed%2])
 	}, func(t testing.TB, seed uint64, h *history.History) {

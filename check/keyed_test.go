@@ -20,7 +20,7 @@ import (
 // by brute force.
 func TestKeyed(t *testing.T) {
 	said, byKeys := map[evidence.Verdict]int{}, 0
-	histtest.Each(t, histtest.Long[uint64](1500, 30_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](825, 30_000), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
 		if seed%2 == 1 {
 			h = tiny(seed)

@@ -164,7 +164,7 @@ func TestListNames(t *testing.T) {
 // reads.
 func TestListsMedium(t *testing.T) {
 	verdicts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](60, 600), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](33, 600), func(seed uint64) *history.History {
 		return random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0,
 			Aborted: seed%4 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {

@@ -31,7 +31,7 @@ func tinyList(seed uint64) *history.History {
 // TestListsAgainstBruteForce holds every checker against the oracle on tiny histories with lists; Run certifies each
 // answer on the way.
 func TestListsAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](400, 40_000)
+	n := histtest.Long[uint64](220, 40_000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History { return tinyList(seed) }, func(t testing.TB, seed uint64,
 		h *history.History) {

@@ -21,7 +21,7 @@ import (
 // nothing dropped keeps its verdicts.
 func TestLossy(t *testing.T) {
 	dir := t.TempDir()
-	seeds := histtest.Long[uint64](150, 20000)
+	seeds := histtest.Long[uint64](82, 20000)
 	kept, dropped, lossless := map[string]int{}, 0, 0
 	histtest.Each(t, seeds, func(seed uint64) *history.History {
 		rng := rand.New(rand.NewPCG(seed, 77))

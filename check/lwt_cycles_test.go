@@ -44,7 +44,7 @@ func TestLinearizableCyclesOfSessions(t *testing.T) {
 		}
 	})
 	said := map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](60, 3000) {
+	for seed := range histtest.Long[uint64](33, 3000) {
 		h := clients(t, seed)
 		said[cyclesOf(t, h)]++
 		if t.Failed() {

@@ -109,7 +109,7 @@ func registerHistory(seed uint64) *history.History {
 // real time, and each answer is certified: chains, registers with blind writes, with values written twice, with failed
 // compare-and-sets.
 func TestLWTAgainstOracle(t *testing.T) {
-	n := histtest.Long[uint64](600, 40_000)
+	n := histtest.Long[uint64](330, 40_000)
 	for _, c := range []struct {
 		name string
 		make func(seed uint64) *history.History

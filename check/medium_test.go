@@ -183,7 +183,7 @@ func disguise(h *history.History, seed uint64) *history.History {
 // TestDisguised: names and the order in the file do not matter.
 func TestDisguised(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](300, 1500), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](165, 1500), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Aborted: true, Unknown: true, NoTimes: seed%3 == 0})
 		if seed%10 == 0 {
 			h = random.Medium(seed, random.Options{Txns: 60})

@@ -44,7 +44,7 @@ func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls [
 // TestMTCAgainstOracle: random mini-transactions, in sessions, with ties of time and without times, aborted and of
 // unknown outcome.
 func TestMTCAgainstOracle(t *testing.T) {
-	n := histtest.Long[uint64](1500, 100_000)
+	n := histtest.Long[uint64](825, 100_000)
 	seen := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History {
 		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2,

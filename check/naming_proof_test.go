@@ -21,7 +21,7 @@ func TestNameIsProved(t *testing.T) {
 		kinds = append(kinds, k, k+"-session", k+"-realtime")
 	}
 	proofs := 0
-	histtest.Each(t, histtest.Long[uint64](250, 10_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](137, 10_000), func(seed uint64) *history.History {
 		return namedRandom(
 			seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {

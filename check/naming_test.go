@@ -45,7 +45,7 @@ func tinyMini(seed uint64) *history.History {
 // and every other level that forbids it is violated too, by brute force: so the name says what is wrong, and no more
 // than the evidence shows.
 func TestNamesByTheLattice(t *testing.T) {
-	n := histtest.Long[uint64](300, 60_000)
+	n := histtest.Long[uint64](165, 60_000)
 	kinds := map[level.Anomaly]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64,
 		h *history.History) {

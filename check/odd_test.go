@@ -30,7 +30,7 @@ func oddPredicates(seed uint64) *history.History {
 // transactions without operations, and times at both ends of int64 or missing get from vbox, with every solver and
 // pipeline, and from replay the verdict of brute force at all six levels, certified.
 func TestOddPredicates(t *testing.T) {
-	n := histtest.Long[uint64](200, 100_000)
+	n := histtest.Long[uint64](110, 100_000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, oddPredicates, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 1))

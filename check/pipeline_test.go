@@ -22,7 +22,7 @@ import (
 func TestPipelineChoicesDoNotMatter(t *testing.T) {
 	var yes, no, based int
 	tried := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](200, 6000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](110, 6000), func(seed uint64) *history.History {
 		if seed%3 > 0 {
 			return random.Tiny(seed, random.Options{})
 		}

@@ -25,7 +25,7 @@ type kvEvent struct {
 // Logs of a key-value store get the verdict of the definition: an order of the operations on strings, each between its
 // invocation and its answer.
 func TestKeyValueLogs(t *testing.T) {
-	seeds := histtest.Long[uint64](300, 100000)
+	seeds := histtest.Long[uint64](165, 100000)
 	counts := map[string]int{}
 	randtest.Values(t, seeds, kvLog, func(t testing.TB, seed uint64, ops kvEvents) {
 		ops, text := ops.written()

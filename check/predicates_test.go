@@ -28,7 +28,7 @@ var predicateOptions = []random.Options{
 // vbox says of tiny histories with predicates what brute force says, at the three serializable levels; it is undecided
 // only where an outcome is open. Run certifies each answer.
 func TestVboxPredicates(t *testing.T) {
-	seeds := histtest.Long[uint64](200, 30000)
+	seeds := histtest.Long[uint64](110, 30000)
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
 		histtest.Each(t, seeds, func(seed uint64) *history.History { return random.Tiny(seed, o) }, func(t testing.TB,
@@ -78,7 +78,7 @@ func tinyPredicates(seed uint64, o random.Options) *history.History {
 // certifies both.
 func TestVboxAmbiguousMedium(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](40, 1000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](25, 1000), func(seed uint64) *history.History {
 		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0,
 			NoTimes: seed%4 == 1, Aborted: true}
 		return random.Medium(seed, o)

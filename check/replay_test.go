@@ -30,7 +30,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
-	histtest.Each(t, histtest.Long[uint64](1200, 60000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](660, 60000), func(seed uint64) *history.History {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
 		return random.Tiny(seed, o)
@@ -71,7 +71,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 
 // TestReplayKnows: nothing but missing times keeps replay from an answer, for histories too large for brute force.
 func TestReplayKnows(t *testing.T) {
-	histtest.Each(t, histtest.Long[uint64](200, 2000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](110, 2000), func(seed uint64) *history.History {
 		o := every(seed)
 		o.Txns = 120
 		if o.Duplicates { // explanations are long where values say little

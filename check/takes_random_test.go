@@ -23,7 +23,7 @@ var takesAll = []string{"cobra", "cobra-sessions", "cobra-rounds", "viper", "vip
 // that says of itself that it decides them does, as brute force does, with each solver in turn; Run certifies each
 // answer.
 func TestTakesAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](120, 40_000)
+	n := histtest.Long[uint64](66, 40_000)
 	verdicts := map[string]int{}
 	doubled, open := 0, 0
 	histtest.Each(t, n, func(seed uint64) *history.History {

@@ -22,7 +22,7 @@ func TestTimesAtTheEnds(t *testing.T) {
 		math.MaxInt64 - 1, math.MaxInt64}
 	skews := []int64{0, 3, 1 << 61, 1 << 62, math.MaxInt64 - 3, math.MaxInt64}
 	said := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](150, 3000), func(seed uint64) (h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](82, 3000), func(seed uint64) (h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		if seed%5 == 4 {
 			h = tinyList(seed)

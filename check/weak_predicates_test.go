@@ -25,7 +25,7 @@ func TestWeakPredicates(t *testing.T) {
 			kinds = append(kinds, o)
 		}
 	}
-	histtest.Each(t, histtest.Long[uint64](900, 100_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](495, 100_000), func(seed uint64) *history.History {
 		return random.Tiny(seed, kinds[seed%uint64(len(kinds))])
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if !h.HasPredicates() {

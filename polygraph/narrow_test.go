@@ -53,7 +53,7 @@ func narrowed(t testing.TB, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 // TestNarrowIsPruning: Narrow settles what listing all choices and pruning them settles, finds a conflict where that
 // does, and leaves the same choices open, but for pairs of writes that nobody read; with rounds cut short too.
 func TestNarrowIsPruning(t *testing.T) {
-	n := histtest.Long[uint64](600, 100000)
+	n := histtest.Long[uint64](330, 100000)
 	old := maxNarrow
 	defer func() { maxNarrow = old }()
 	refutedRuns, openRuns := 0, 0

@@ -121,7 +121,7 @@ func draw(seed uint64, clients, txns, keys int) *drawn {
 }
 
 // seeds is how many random runs a comparison takes; ISOVET_LONG=1: more.
-func seeds() uint64 { return histtest.Long[uint64](250, 20_000) }
+func seeds() uint64 { return histtest.Long[uint64](137, 20_000) }
 
 // run verifies it.
 func (r *drawn) run(o Options) *Report {

@@ -199,7 +199,7 @@ func literally(h *history.History, truths *predicates.Truths, l level.Level) boo
 // and asks the axiom of parts, says what the definition does, word by word.
 func TestWeakPredicatesLiterally(t *testing.T) {
 	verdicts := map[bool]int{}
-	histtest.Each(t, histtest.Long[uint64](1500, 30_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](825, 30_000), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Predicates: true, Txns: 3, Keys: 2, Ops: 2, Deletes: seed%2 == 0,
 			Duplicates: seed%3 == 0})
 		if !h.HasPredicates() {

@@ -18,7 +18,7 @@ import (
 // new order, and every other failure of that is one of the old order. Orders are random, so many fail.
 func TestAgainAgainstReplay(t *testing.T) {
 	less, more := 0, 0
-	histtest.Each(t, histtest.Long[uint64](100, 5000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](55, 5000), func(seed uint64) *history.History {
 		return random.Medium(seed, random.Options{Aborted: seed&1 != 0, Deletes: seed&2 != 0, NoTimes: true,
 			Keys: 2 + int(seed%9)})
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -102,7 +102,7 @@ func set(failed []failure) map[failure]bool {
 func TestAgainKeepsVerdicts(t *testing.T) {
 	defer func(a, b int) { fewMoved, laterRounds = a, b }(fewMoved, laterRounds)
 	again, answers := 0, map[solver.Status]int{}
-	histtest.Each(t, histtest.Long[uint64](200, 6000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](110, 6000), func(seed uint64) *history.History {
 		o := random.Options{Aborted: seed&1 != 0, Deletes: seed&2 != 0, NoTimes: seed&12 != 0}
 		if seed%3 != 0 {
 			o.Keys, o.Sessions = 30, 20

@@ -26,7 +26,7 @@ func TestAskedTogether(t *testing.T) {
 		o.Txns, o.Keys = 14, 5
 		return random.Medium(seed, o)
 	}
-	histtest.Each(t, histtest.Long[uint64](200, 4000), make, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](110, 4000), make, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
 			return

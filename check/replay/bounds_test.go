@@ -99,7 +99,7 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 // six levels; so it does with each bound of saturation and of the search after it set to 1, alone and all together.
 func TestBoundsKeepVerdicts(t *testing.T) {
 	seen := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](500, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](275, 20000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})

@@ -27,7 +27,7 @@ func TestCutSessions(t *testing.T) {
 	asked := map[level.Level]level.Level{level.Serializable: level.SessionSerializable,
 		level.SnapshotIsolation: level.SessionSnapshotIsolation}
 	said := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](1500, 30000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](825, 30000), func(seed uint64) *history.History {
 		o := mix(seed)
 		o.Txns, o.Keys, o.Sessions, o.Ops = 6, 2, 2, 3
 		return random.Tiny(seed, o)

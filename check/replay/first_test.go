@@ -69,7 +69,7 @@ func TestFirstOrderByDepth(t *testing.T) {
 // TestSerialOrderFirst: a serial order that is looked for at a snapshot level never changes the verdict.
 func TestSerialOrderFirst(t *testing.T) {
 	serial, other, none := 0, 0, 0
-	histtest.Each(t, histtest.Long[uint64](3000, 40000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](1650, 40000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 7, Keys: 2 + int(seed%2), Ops: 3, Sessions: 4, NoTimes: true,
 			Unknown: seed&4 != 0, Duplicates: seed&8 != 0, Deletes: seed&16 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {

@@ -29,7 +29,7 @@ func mixed(seed uint64) *history.History {
 // out the times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](80, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](44, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++
@@ -92,7 +92,7 @@ func TestDeadWriter(t *testing.T) {
 // TestHints: a hint may be as wrong as it likes, and the verdict stays; so it does if the times are no hint.
 func TestHints(t *testing.T) {
 	violated := 0
-	histtest.Each(t, histtest.Long[uint64](240, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](132, 20000), mixed, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			if want == evidence.Unknown { // it lacks times
@@ -119,7 +119,7 @@ func TestHints(t *testing.T) {
 // TestSkewWidens: a clock skew only ever takes real-time edges away.
 func TestSkewWidens(t *testing.T) {
 	won := 0
-	histtest.Each(t, histtest.Long[uint64](200, 5000), mixed, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](110, 5000), mixed, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range levels {
 			if !l.RealTime() || checked(t, h, l).Verdict == evidence.Unknown {
 				continue

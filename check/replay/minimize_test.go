@@ -18,7 +18,7 @@ import (
 // it has.
 func TestMinimize(t *testing.T) {
 	found, least := 0, 0
-	histtest.Each(t, histtest.Long[uint64](3000, 60000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](1650, 60000), func(seed uint64) *history.History {
 		o := mix(seed)
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
 		return random.Tiny(seed, o)

@@ -19,7 +19,7 @@ import (
 // level does not ask for them.
 func TestPredicateHints(t *testing.T) {
 	answers := map[solver.Status]int{}
-	histtest.Each(t, histtest.Long[uint64](400, 4000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](220, 4000), func(seed uint64) *history.History {
 		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0,
 			Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5

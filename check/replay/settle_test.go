@@ -37,7 +37,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[level.Level]map[evidence.Verdict]int{}
-	histtest.Each(t, histtest.Long[uint64](900, 60000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](495, 60000), func(seed uint64) *history.History {
 		o := crowded(seed)
 		return random.Tiny(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -69,7 +69,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(said)
 	for _, l := range levels {
-		if n := int(histtest.Long[uint64](300, 30000)); histtest.Whole() && (said[l][evidence.Holds] < n/8 ||
+		if n := int(histtest.Long[uint64](165, 30000)); histtest.Whole() && (said[l][evidence.Holds] < n/8 ||
 			said[l][evidence.Violated] < n/8) {
 			t.Errorf("%s: the mix is lopsided: %v", l, said[l])
 		}
@@ -80,7 +80,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 // refutations by settling alone and by the loop after it are explained by few transactions, and certified.
 func TestSettlingKeepsVerdicts(t *testing.T) {
 	contradictions, lemmas, settled, holds := 0, 0, 0, 0
-	histtest.Each(t, histtest.Long[uint64](100, 5000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](55, 5000), func(seed uint64) *history.History {
 		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5),
 			Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
 		return random.Medium(seed, o)

@@ -18,7 +18,7 @@ func TestKinds(t *testing.T) {
 	shows := func(r *evidence.Result, k level.Anomaly) bool {
 		return slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return a.Kind == k })
 	}
-	histtest.Each(t, histtest.Long[uint64](250, 20_000), some, func(t testing.TB, _ uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](137, 20_000), some, func(t testing.TB, _ uint64, h *history.History) {
 		first := judge(t, h, level.Serializable)
 		if first.Verdict != evidence.Violated {
 			return

@@ -33,7 +33,7 @@ func clustered(r *rand.Rand, n int) []plan.Pos {
 
 // Counting by places is the naive twin: by one sample a transaction they are the same, by fewer nearly.
 func TestDensity(t *testing.T) {
-	for seed := range histtest.Long[uint64](60, 3000) {
+	for seed := range histtest.Long[uint64](33, 3000) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		n := 1 + r.IntN(3000)
 		at := clustered(r, n)
@@ -97,7 +97,7 @@ func coarse(h *history.History, tick int64) {
 
 // Windows are as large as they may be, however unevenly the transactions stand in time.
 func TestWindowsOfBursts(t *testing.T) {
-	n := histtest.Long(8000, 20_000)
+	n := histtest.Long(4400, 20_000)
 	most := n * 3 / 100
 	for seed := range histtest.Long[uint64](1, 8) {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,

@@ -50,7 +50,7 @@ func compareBy(t testing.TB, seed uint64, h *history.History, checker string, wi
 
 func TestWeak(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](40, 10000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](25, 10000), func(seed uint64) *history.History {
 		o := random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
 			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
 		if seed%3 == 0 {

@@ -21,6 +21,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // misaligned returns a copy of data at an odd address.
@@ -33,7 +34,7 @@ func misaligned(data []byte) []byte {
 func TestRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
-	histories(t, 800, func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](300, 800), func(t testing.TB, name string, h *history.History) {
 		data := written(t, name, h)
 		check := func(how string, g *history.History, err error) {
 			t.Helper()
@@ -115,7 +116,7 @@ func TestRoundTripLarge(t *testing.T) {
 // What Read returns must be usable wherever what jsonl.Read returns is: the texts can be interned into, and JSON lines
 // can be written.
 func TestLoadedHistoryWorks(t *testing.T) {
-	histories(t, 300, func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](120, 300), func(t testing.TB, name string, h *history.History) {
 		g, err := Read(t.Context(), written(t, name, h), "f", 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -9,6 +9,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // A file that is sliced, and written again slice by slice, is the same history; so is what a file of one slice says.
@@ -16,7 +17,7 @@ func TestSlicesAndWriter(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "h.ivh")
 	several := 0
-	histories(t, 300, func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](120, 300), func(t testing.TB, name string, h *history.History) {
 		if err := os.WriteFile(path, written(t, name, h), 0o600); err != nil {
 			t.Fatal(err)
 		}
