@@ -66,7 +66,10 @@ with the rest of the log; no violation is lost or written twice. A folder keeps 
 and lateness that it began with. It is one process's at a time; another one refuses to begin, or waits (--standby). When
 its source has ended, a later run goes on.
 
---checker aion (the default) uses the database's timestamps, start_ts and commit_ts. --checker leopard uses client
+--checker aion (the default) uses the database's timestamps, start_ts and commit_ts. Few databases give both to a client
+while it runs: etcd (revisions) and TiDB (@@tidb_last_txn_info). PostgreSQL, MySQL, MariaDB and SQLite give none; beside
+them use replay, which needs client times alone, or leopard. PostgreSQL's and Badger's timestamps are known after a run
+(isovet collect --timestamps). --checker leopard uses client
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
 under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
 --checker replay looks for an order of the transactions and needs nothing but start and end; each violation is a

@@ -30,7 +30,7 @@ func (e *Engine) pay(cost int64) {
 	e.credit = min(e.credit, max(e.credit-cost-hardCost*e.hard, leastPaid))
 }
 
-// skip leaves misfits out: it is said that they were not looked at.
+// skip leaves misfits undecided, for want of credit.
 func (e *Engine) skip(ms []misfit) {
 	e.stats.Skipped++
 	e.excuse(ms)

@@ -22,7 +22,7 @@ const (
 // Finding is what was found of a read, or of a transaction's place in its session.
 type Finding struct {
 	Kind Kind
-	// Skipped: undecided, for it was not looked at: too many others were wrong.
+	// Skipped: undecided, for searches and proofs before it used up the credit.
 	Skipped bool
 	Line    int64 // of the transaction
 	Op      uint32
