@@ -159,7 +159,7 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 			v.Why += ": " + p.r.Reason
 		}
 	case f.f.Skipped:
-		v.Why = "not judged: searches and proofs before it used up the judge's budget, which grows with each transaction"
+		v.Why = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
 	case class == undecided:
 		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
 	}
