@@ -2,7 +2,6 @@ package jepsen
 
 import (
 	"bytes"
-	"slices"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -99,14 +98,25 @@ func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err 
 	return true, any, err
 }
 
-// mayWrite reports whether some micro-operation of the file may be a write: false is sure, and costs one look for each
-// spelling.
+// mayWrite reports whether the file has the word w or write, as a keyword, symbol or text: without them no
+// micro-operation is a write. Cost: the time to look for each letter w.
 func (r *reader) mayWrite() bool {
-	words := []string{":w ", ":write "}
-	if r.s.JSON {
-		words = []string{`"w"`, `":w"`, `"write"`, `":write"`}
+	inWord := func(c byte) bool {
+		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 	}
-	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(r.s.Data, []byte(w)) })
+	data := r.s.Data
+	for i := bytes.IndexByte(data, 'w'); i >= 0; {
+		rest := bytes.TrimPrefix(data[i+1:], []byte("rite"))
+		if (i == 0 || !inWord(data[i-1])) && len(rest) > 0 && !inWord(rest[0]) {
+			return true
+		}
+		next := bytes.IndexByte(data[i+1:], 'w')
+		if next < 0 {
+			return false
+		}
+		i += 1 + next
+	}
+	return false
 }
 
 // findRegisters finds the keys that a micro-operation writes in a history of lists: a read of one says the value of a
@@ -117,11 +127,9 @@ func (r *reader) findRegisters() error {
 		if at < 0 {
 			continue
 		}
-		micro, _, err := r.micro(at)
-		if err != nil || !micro {
-			if err != nil {
-				return err
-			}
+		if micro, _, err := r.micro(at); err != nil {
+			return err
+		} else if !micro {
 			continue
 		}
 		all, err := r.micros(at)

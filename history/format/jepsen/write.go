@@ -30,11 +30,13 @@ func Check(h *history.History, lossy bool) error {
 	case slices.Contains(h.VerKind, history.Row):
 		return errors.New("the history has rows for values; expected numbers and strings")
 	}
-	written := make([]bool, len(h.Keys))
-	for op, k := range h.Ops.Kind {
-		written[h.OpKey(uint32(op))] = written[h.OpKey(uint32(op))] || k == history.Write
+	lists, written := h.HasLists(), make([]bool, len(h.Keys)) // by transactions, the initial one apart
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; lists && t != h.Init && op < hi; op++ {
+			written[h.OpKey(op)] = written[h.OpKey(op)] || h.Ops.Kind[op] == history.Write
+		}
 	}
-	lists := h.HasLists()
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
