@@ -27,3 +27,13 @@ func Anomalies() []Anomaly {
 	}
 	return out
 }
+
+// AboutAnomaly says what a kind is, in a sentence without a full stop; "" where the page does not have it.
+func AboutAnomaly(kind string) string {
+	for _, d := range Anomalies() {
+		if d.Kind == kind {
+			return d.About
+		}
+	}
+	return ""
+}

@@ -10,7 +10,7 @@ import (
 
 // heavy commands are left out, and say so.
 func heavy(*env) (all []*cobra.Command) {
-	for _, name := range []string{"gen", "encode", "workloads", "collect", "hunt", "incident", "probe",
+	for _, name := range []string{"gen", "encode", "workloads", "collect", "hunt", "probe",
 		"replay-schedule", "watch", "bench"} {
 		all = append(all, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/shrink"
 	"isovet/internal/escape"
 	"isovet/internal/room"
 )
@@ -48,6 +49,8 @@ type env struct {
 	kept  *kept           // nil: nobody keeps this process
 
 	engine *Engine // nil: this machine
+	// incident writes the folder of a violation; nil: this program has no collect, which knows what stands in one.
+	incident func(r *shrink.Result, dir string) error
 }
 
 // newEnv is the world of a command line, whose words stay in their lines where messages have them.

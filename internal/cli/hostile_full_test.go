@@ -14,7 +14,7 @@ func heavyRuns(lost, thin string, in, to func(string) string) [][]string {
 		}
 		runs = append(runs, []string{"replay-schedule", file, "--db", "sqlite:"},
 			[]string{"hunt", "--replay", file, "--db", "sqlite:"},
-			[]string{"incident", file, "-o", to("incident")})
+			[]string{"report", file, "-o", to("incident")})
 	}
 	return append(runs, []string{"bench", "compare", "--markdown", "--checkers", "vbox", "--history", lost})
 }

@@ -16,7 +16,6 @@ import (
 	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/server"
-	"isovet/docs"
 	"isovet/evidence"
 	"isovet/internal/escape"
 	"isovet/level"
@@ -46,22 +45,13 @@ func (f *findFlags) validate() error {
 	return nil
 }
 
-func aboutAnomaly(kind string) string {
-	for _, d := range docs.Anomalies() {
-		if d.Kind == kind {
-			return d.About
-		}
-	}
-	return ""
-}
-
 // write makes the folder of a violation whose database is still open.
 func (f *findFlags) write(ctx context.Context, found *collect.Found, dir, command string, seed uint64,
 	small *shrink.Result, p *progress) (*incident.Incident, error) {
 	p.Begin("looking for a schedule that repeats it")
 	defer p.Hide()
 	x, err := incident.Make(ctx, found, incident.Options{Command: command, Seed: seed, Small: small,
-		Made: buildVersion().String(), About: aboutAnomaly, NoReplay: f.search == 0,
+		Made: buildVersion().String(), NoReplay: f.search == 0,
 		ReproduceOptions: collect.ReproduceOptions{For: f.search,
 			Told: func(what string) { p.Step(what, 0, 0) }}})
 	if err != nil {
@@ -272,7 +262,7 @@ func (f *probeFlags) incidentsOf(e *env) map[string]string {
 		}
 		name := cellName(c.Isolation, c.Phenomenon)
 		in, err := incident.Make(ctx, x, incident.Options{Command: probeCommand(f, c.Isolation),
-			Seed: x.Config.Seed, Made: buildVersion().String(), About: aboutAnomaly, Kinds: kinds,
+			Seed: x.Config.Seed, Made: buildVersion().String(), Kinds: kinds,
 			ReproduceOptions: collect.ReproduceOptions{For: probeShrinks, Runs: probeRuns}})
 		if err == nil {
 			err = in.Write(filepath.Join(f.dir, name+".incident"))

@@ -2,9 +2,15 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"isovet/check/shrink"
+	"isovet/report/incident"
+)
 
 // networked are the commands that talk to databases and to message queues.
 func networked(e *env) []*cobra.Command {
-	return []*cobra.Command{newCollect(e), newHunt(e), newIncident(e), newProbe(e), newReplaySchedule(e), newWatch(e)}
+	e.incident = func(r *shrink.Result, dir string) error { return incident.Of(r, buildVersion().String()).Write(dir) }
+	return []*cobra.Command{newCollect(e), newHunt(e), newProbe(e), newReplaySchedule(e), newWatch(e)}
 }

@@ -165,7 +165,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *prog
 
 // shrinkCommand is the command that finds the smallest history that is judged as the outcome was.
 func (f *checkFlags) shrinkCommand(o outcome) string {
-	at, profile := f.profiled(o.result.H)
+	at, _ := f.profiled(o.result.H)
 	words := []string{"isovet", "shrink"}
 	if set, ok := f.loading.sets[o.path]; ok {
 		words = append(append(words, set...), "--together")
@@ -180,21 +180,32 @@ func (f *checkFlags) shrinkCommand(o outcome) string {
 			words = append(words, more...)
 		}
 	}
-	add(f.checker != auto, "--checker", f.checker)
-	add(f.solver != "", "--solver", f.solver)
+	words = append(words, f.judgedBy()...)
 	add(f.loading.format != auto, "--format", f.loading.format)
 	add(f.loading.realTime != auto, "--real-time", f.loading.realTime)
 	add(f.loading.initial != "", "--initial", f.loading.initial)
-	add(f.skew != 0, "--clock-skew", f.skew.String())
-	add(profile != nil && f.profileName != "", "--profile", f.profileName)
-	add(f.atStart, "--read-only-at-start")
-	add(f.ignore, "--ignore-predicates")
-	add(f.mechanismsOnly, "--mechanisms-only")
 	words = append(words, "-o", "small.jsonl")
 	for i, w := range words {
 		words[i] = escape.Shell(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// judgedBy are the flags by which a history is judged, the level apart.
+func (f *checkFlags) judgedBy() (words []string) {
+	add := func(set bool, more ...string) {
+		if set {
+			words = append(words, more...)
+		}
+	}
+	add(f.checker != auto, "--checker", f.checker)
+	add(f.solver != "", "--solver", f.solver)
+	add(f.skew != 0, "--clock-skew", f.skew.String())
+	add(f.profileName != "", "--profile", f.profileName)
+	add(f.atStart, "--read-only-at-start")
+	add(f.ignore, "--ignore-predicates")
+	add(f.mechanismsOnly, "--mechanisms-only")
+	return words
 }
 
 // linkTo is a link from a page to a file.

@@ -85,7 +85,7 @@ Violations of one kind on one key, or of a kind on many keys, are an incident: F
 output have the first of them in full, then a line each time that their number has doubled; FOLDER/incidents.jsonl has
 all incidents as they are now (--all-violations, --violations-max). Of the first of each incident FOLDER/evidence has a
 small history and a certificate, which isovet check and isovet verify take (--evidence); FOLDER/incidents has a folder
-of each for the maintainers of the database, as isovet incident writes them (--incident-folders).
+of each for the maintainers of the database, as isovet report -o DIR writes them (--incident-folders).
 
 A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP

@@ -135,7 +135,7 @@ func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir stri
 	if small.Answer.Verdict != evidence.Violated {
 		return fmt.Errorf("%s does not violate %s", has.History, c.Level)
 	}
-	return incident.Of(small, buildVersion().String(), aboutAnomaly).Write(dir)
+	return incident.Of(small, buildVersion().String()).Write(dir)
 }
 
 var folderNumber = regexp.MustCompile(`^[0-9]{6,}$`)

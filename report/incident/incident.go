@@ -16,6 +16,7 @@ import (
 	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/docs"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -75,8 +76,6 @@ type Options struct {
 	// Small is the smallest history, if it has been looked for; else it has an anomaly of one of Kinds.
 	Small *shrink.Result
 	Kinds []level.Anomaly
-	// About says what an anomaly is, in a sentence without a full stop.
-	About func(kind string) string
 	collect.ReproduceOptions
 	// NoReplay leaves the schedule out.
 	NoReplay bool
@@ -100,7 +99,7 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 		}
 		small = s
 	}
-	x.tell(f.Answer, small, o.About)
+	x.tell(f.Answer, small)
 	ids := ids(small.H)
 	switch {
 	case f.Result != nil:
@@ -131,24 +130,22 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
 // Of tells a violation of which there is only the history, that of a log, say: no SQL, no settings and no schedule.
-func Of(small *shrink.Result, made string, about func(string) string) *Incident {
+func Of(small *shrink.Result, made string) *Incident {
 	r := small.Answer
 	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Recorded: today(), Level: r.Level.String()}
 	x.Database.Name, x.Database.Isolation = r.H.Meta.DB, r.H.Meta.Isolation
-	x.tell(r, small, about)
+	x.tell(r, small)
 	x.found = eventsOf(r.H, ids(r.H))
 	return x
 }
 
-func (x *Incident) tell(whole *evidence.Result, small *shrink.Result, about func(string) string) {
+func (x *Incident) tell(whole *evidence.Result, small *shrink.Result) {
 	x.whole, x.answer = small.From.String(), small.Answer
 	x.Workload = whole.H.Meta.Workload
 	x.Anomaly = "violation of " + whole.Label()
 	if len(small.Answer.Anomalies) > 0 {
 		x.Anomaly = string(small.Answer.Anomalies[0].Kind)
-		if about != nil {
-			x.about = about(x.Anomaly)
-		}
+		x.about = docs.AboutAnomaly(x.Anomaly)
 	}
 }
 

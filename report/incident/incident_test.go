@@ -28,7 +28,6 @@ func hunt(t *testing.T, c collect.Config, l level.Level) (dir string, x *inciden
 	h, err := collect.Hunt(t.Context(), collect.HuntConfig{Config: c, Level: l, For: time.Minute,
 		Keep: func(ctx context.Context, f *collect.Found, _ []*collect.Group) (err error) {
 			x, err = incident.Make(ctx, f, incident.Options{Command: "isovet hunt …", Made: "isovet test",
-				About:            func(string) string { return "what it is" },
 				ReproduceOptions: collect.ReproduceOptions{For: 10 * time.Second, Runs: 3}})
 			if err != nil {
 				return err
