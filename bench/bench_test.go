@@ -191,8 +191,8 @@ func TestContenders(t *testing.T) {
 		"vbox, cobra":                "[vbox:cdcl cobra:cdcl]",
 		"cobra:gini,vbox":            "[cobra:gini vbox:cdcl]",
 		"vbox,vbox:cdcl":             "[vbox:cdcl]",
-		"oracle":                     "[oracle]",
-		"oracle,vbox:gini,":          "",
+		"leopard":                    "[leopard]",
+		"leopard,vbox:gini,":         "",
 		"vbox:nope":                  "",
 		"vbox:order":                 "", // encoding or theory
 		"vbox:gini:closure":          "", // no theory of gini's
@@ -205,7 +205,7 @@ func TestContenders(t *testing.T) {
 		"cobra:purdom,cobra":         "[cobra:closure=purdom:cdcl cobra:cdcl]",
 		"vbox:theory=all":            "[vbox:cdcl-closure vbox:cdcl-pk vbox:cdcl-lazy vbox:cdcl-eager]",
 		"vbox:no-restarts":           "[vbox:technique=no-restarts:cdcl]",
-		"oracle:cdcl":                "",
+		"leopard:cdcl":               "",
 		"vbox:cdcl-pk:closure":       "", // two theories
 		"vbox:encoding=nope":         "",
 
@@ -229,8 +229,8 @@ func TestContenders(t *testing.T) {
 		t.Errorf("all:all is %v, %v", all, err)
 	}
 	for _, c := range all {
-		if c.Checker == "oracle" {
-			t.Error("all has the hidden oracle")
+		if c.Checker == "leopard" {
+			t.Error("all has the hidden leopard")
 		}
 	}
 }

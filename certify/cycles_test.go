@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

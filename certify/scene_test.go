@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"isovet/check"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -16,7 +16,7 @@ func All() []Checker {
 		elleRegister{}, lightweight{}, porcupineLib{},
 		viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, bc{full: true}, adya{},
 		adya{full: true},
-		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
+		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}}
 }
 
 // suited is a checker for histories of one shape, faster there than those for all. suits must be quick.

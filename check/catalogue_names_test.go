@@ -26,7 +26,7 @@ func TestCatalogueNames(t *testing.T) {
 				if slices.Contains(a.Violates, l) {
 					want = evidence.Violated
 				}
-				for _, c := range All() {
+				for _, c := range append(All(), bruteForce{}) {
 					in := c.Info()
 					// leopard needs to know the database
 					if in.Timestamps || in.Name == "leopard" || !slices.Contains(in.Levels, l) || form == "registers" &&

@@ -59,8 +59,7 @@ type Info struct {
 	// Timestamps: it trusts the database's timestamps, and its verdicts are about them ("ts:" before the level). Not
 	// chosen by auto.
 	Timestamps bool
-	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential; cobra-rounds: cobra, for
-	// histories with fences).
+	// Hidden checkers are not chosen by auto nor run by "all" (cobra-rounds: cobra, for histories with fences).
 	Hidden bool
 }
 

@@ -18,10 +18,10 @@ import (
 	"isovet/certify"
 	"isovet/check"
 	"isovet/check/mechanism"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/report"
 )

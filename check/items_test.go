@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 )
 
 // TestIgnorePredicates: who takes item operations only refuses predicates, and ignores them when told to: what it says

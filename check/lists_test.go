@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 )
 
 // tinyList makes a random history with lists: of one kind or another by the seed.

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

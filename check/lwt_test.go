@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"isovet/check/minitxn"
-	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

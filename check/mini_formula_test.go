@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"isovet/check"
-	"isovet/check/oracle"
 	"isovet/datasets/hard"
 	"isovet/evidence"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"isovet/check/minitxn"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -15,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

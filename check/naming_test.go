@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -12,6 +11,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

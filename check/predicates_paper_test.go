@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 )
 
 // predicateOptions are the kinds of tiny histories with predicates that checkers are compared with brute force on.

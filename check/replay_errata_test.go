@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -62,21 +62,11 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		r.Reason = "no order explains the history, but no evidence can be given of that, lists being " +
 			"beside reads of what several may have written: " + err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
-	case err != nil && h.HasLists() && h.HasPredicates() && unsupported(err): // the oracle, which takes both
-		r.Reason = fmt.Sprintf("%s says %q, but an answer about lists beside predicate operations has no certificate "+
-			"(%v)", name, r.Verdict, err)
-		r.Verdict, r.Order, r.Anomalies, r.Also = evidence.Unknown, nil, nil, 0
 	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
 	}
 	r.Stats.CertifyMS = float64(time.Since(start).Microseconds()) / 1e3
 	return r, nil
-}
-
-// unsupported reports whether a certificate is of a kind that there are no rules for.
-func unsupported(err error) bool {
-	_, ok := errors.AsType[*certify.Unsupported](err)
-	return ok
 }
 
 // answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"isovet/check/bcgraph"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

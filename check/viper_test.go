@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 )
 
 // viper says of tiny histories with predicates what brute force says, at the three snapshot levels, with each solver

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/check/weak"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -12,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"isovet/certify"
-	"isovet/check/oracle"
 	"isovet/check/weak"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -19,6 +18,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -3,8 +3,8 @@ package datasets
 import (
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/history"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 
@@ -34,11 +34,7 @@ func lostUpdate(t *testing.T, key string, start int64) *evidence.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := check.ByName("oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.SnapshotIsolation})
+	r, err := oracle.Check(h, oracle.Options{Level: level.SnapshotIsolation})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatal(r, err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"isovet/certify/elaborate"
 	"isovet/certify/kernel"
-	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 
@@ -24,10 +24,6 @@ import (
 func TestMutants(t *testing.T) {
 	want := mutations(3000)
 	rng := rand.New(rand.NewPCG(1, 2))
-	oracle, err := check.ByName("oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
 	mutants, accepted := 0, 0
 	for seed := uint64(0); mutants < want; seed++ {
 		o := options(seed)
@@ -36,7 +32,7 @@ func TestMutants(t *testing.T) {
 		truth := map[level.Level]evidence.Verdict{}
 		results := map[level.Level]*evidence.Result{}
 		for _, l := range six {
-			r, err := check.Run(t.Context(), oracle, h, check.Options{Level: l})
+			r, err := oracle.Check(h, oracle.Options{Level: l})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,10 +202,6 @@ func agrees(t *testing.T, rng *rand.Rand, at level.Level, h *kernel.History, ste
 // with, whatever its values.
 func TestChangedHistories(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	oracle, err := check.ByName("oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := 0
 	for seed := range seeds(150) {
 		h := random.Tiny(seed, options(seed&^32))
@@ -217,7 +209,7 @@ func TestChangedHistories(t *testing.T) {
 			continue
 		}
 		for _, l := range six {
-			r, err := check.Run(t.Context(), oracle, h, check.Options{Level: l})
+			r, err := oracle.Check(h, oracle.Options{Level: l})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +237,7 @@ func TestChangedHistories(t *testing.T) {
 				continue
 			}
 			n++
-			if is, err := check.Run(t.Context(), oracle, &g, check.Options{Level: l}); err != nil {
+			if is, err := oracle.Check(&g, oracle.Options{Level: l}); err != nil {
 				t.Fatal(err)
 			} else if is.Verdict == evidence.Violated {
 				t.Fatalf("seed %d: an order is accepted at %s, brute force says it is a violation", seed, l)

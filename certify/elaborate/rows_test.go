@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"isovet/certify/elaborate"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"isovet/certify/elaborate"
 	"isovet/certify/kernel"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

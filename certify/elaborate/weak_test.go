@@ -9,10 +9,10 @@ import (
 
 	"isovet/certify/elaborate"
 	"isovet/check"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

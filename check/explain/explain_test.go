@@ -8,7 +8,6 @@ import (
 
 	"isovet/certify"
 	"isovet/check/explain"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -16,6 +15,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

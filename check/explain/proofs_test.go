@@ -9,12 +9,12 @@ import (
 
 	"isovet/certify"
 	"isovet/check/explain"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
 )

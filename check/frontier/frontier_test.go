@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"isovet/check/frontier"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -14,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

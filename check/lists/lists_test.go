@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"isovet/check/lists"
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

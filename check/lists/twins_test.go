@@ -8,12 +8,12 @@ import (
 
 	"isovet/certify"
 	"isovet/check/lists"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
 )

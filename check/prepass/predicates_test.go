@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/predicates"
 )

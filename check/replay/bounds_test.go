@@ -10,7 +10,6 @@ import (
 
 	"isovet/certify"
 	"isovet/check/explain"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -18,6 +17,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
 )

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check"
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/evidence"
@@ -13,6 +12,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -20,10 +20,6 @@ import (
 // TestCutSessions: with sessions cut anywhere an order is one of the level without sessions, there is one if that level
 // holds and all is cut, and none if it is violated. So too if all choices are made at once.
 func TestCutSessions(t *testing.T) {
-	brute, err := check.ByName("oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
 	asked := map[level.Level]level.Level{level.Serializable: level.SessionSerializable,
 		level.SnapshotIsolation: level.SessionSnapshotIsolation}
 	said := map[string]int{}
@@ -37,7 +33,7 @@ func TestCutSessions(t *testing.T) {
 			return
 		}
 		for plain, sessions := range asked {
-			want, err := check.Run(context.Background(), brute, h, check.Options{Level: plain})
+			want, err := oracle.Check(h, oracle.Options{Level: plain})
 			if err != nil {
 				t.Fatal(err)
 			}

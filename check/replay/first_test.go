@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check/oracle"
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/datasets"
@@ -15,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
 )

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/check"
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/datasets"
@@ -17,6 +16,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -32,10 +32,6 @@ func crowded(seed uint64) random.Options {
 // TestSettlingAgainstBruteForce: with what was settled before, the loop says what brute force says, and every answer is
 // certified.
 func TestSettlingAgainstBruteForce(t *testing.T) {
-	brute, err := check.ByName("oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := map[level.Level]map[evidence.Verdict]int{}
 	histtest.Each(t, histtest.Long[uint64](495, 60000), func(seed uint64) *history.History {
 		o := crowded(seed)
@@ -46,7 +42,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 			if o.NoTimes && l.RealTime() {
 				continue
 			}
-			want, err := check.Run(context.Background(), brute, h, check.Options{Level: l})
+			want, err := oracle.Check(h, oracle.Options{Level: l})
 			if err != nil {
 				t.Fatal(err)
 			}

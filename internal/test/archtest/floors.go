@@ -127,8 +127,6 @@ var floors = [][]room{
 				"start-ordered one"},
 		{"certify",
 			"replays evidence against the history; shares no code with what it checks"},
-		{"check/oracle",
-			"brute force by definition, for few transactions: the naive twin of every checker"},
 	},
 	{
 		{"certify/elaborate",
@@ -202,6 +200,8 @@ var floors = [][]room{
 			"writes what a release archive holds beside the programs: completions, man pages, licences"},
 	},
 	{
+		{"internal/test/oracle",
+			"brute force by definition, for few transactions: the naive twin of every checker"},
 		{"internal/test/histtest/randtest",
 			"what every random test shares: the flags -seed and -histories, the smallest value that still fails"},
 	},
@@ -261,12 +261,12 @@ var narrow = map[string][]string{
 	"certify/kernel":    {},
 	"certify/elaborate": {"certify/kernel", "history", "level", "evidence", "predicates", "internal/sorts"},
 	// Brute force is the twin of all checkers, by definition and nothing else.
-	"check/oracle":      {"history", "level", "evidence", "predicates"},
-	"solver":            {},
-	"internal/graph":    {"internal/heap"},
-	"closure":           {"internal/graph", "internal/room", "internal/safego"},
-	"datasets/workload": {},
-	"record":            {"history", "history/partlist", "internal/safego", "level"},
+	"internal/test/oracle": {"history", "level", "evidence", "predicates"},
+	"solver":               {},
+	"internal/graph":       {"internal/heap"},
+	"closure":              {"internal/graph", "internal/room", "internal/safego"},
+	"datasets/workload":    {},
+	"record":               {"history", "history/partlist", "internal/safego", "level"},
 }
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
@@ -281,7 +281,6 @@ var importers = map[string][]string{
 	"solver/gini":           {"check"},
 	"solver/gophersat":      {"check"},
 	"solver/external":       {"encode", "check"},
-	"check/oracle":          {"check"},
 	"report/view":           {"internal/cli"}, // the check-only program has no server
 	"internal/test/browser": {},               // tests alone: no program is linked with a browser's driver
 	"internal/cli":          {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},

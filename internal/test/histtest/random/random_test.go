@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
 

@@ -3,12 +3,12 @@ package oracle_test
 import (
 	"testing"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/predicates"
 )

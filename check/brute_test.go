@@ -4,21 +4,18 @@ import (
 	"context"
 	"slices"
 
-	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/oracle"
 )
 
-// bruteForce is the oracle: every order, by definition. The naive twin of all others.
+// bruteForce is the oracle as a checker: every order, by definition. The naive twin of all others.
 type bruteForce struct{}
 
 func (bruteForce) Info() Info {
-	return Info{
-		Name: "oracle", Paper: "definitions", Hidden: true, Levels: slices.Concat(serialLevels, snapshotLevels),
+	return Info{Name: "oracle", Levels: slices.Concat(serialLevels, snapshotLevels),
 		Takes: Takes{Items: true, Predicates: orderLevels, Lists: ListsBeside, Unknown: OutcomesDecided,
-			Duplicates: true},
-		About: "brute force by definition, for up to 8 transactions",
-	}
+			Duplicates: true}}
 }
 
 func (bruteForce) Check(_ context.Context, h *history.History, o Options) (*evidence.Result, error) {
