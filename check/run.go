@@ -13,6 +13,7 @@ import (
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/predicates"
+	"isovet/solver"
 )
 
 // Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the
@@ -127,6 +128,8 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	ctx, end := solver.HalfSteps(ctx)
+	defer end()
 	for _, weaker := range o.Level.Relaxed() {
 		if weaker.Forbids(r.Anomalies[0].Kind) {
 			return

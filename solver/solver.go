@@ -14,7 +14,8 @@ type Solver struct {
 	ok        bool            // false: unsatisfiable without assumptions
 	exhausted bool            // the arena is full: no answer any more
 	done      <-chan struct{} // ends the present Solve
-	cut       bool            // fixpoint found that it has ended
+	steps     steps
+	cut       bool // fixpoint found that it has ended
 
 	// The assignment; see doc.go.
 	vals     []int8
@@ -227,7 +228,9 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	}
 	s.assume = append(s.assume[:0], assumptions...)
 	s.done, s.cut = ctx.Done(), false
-	status := s.search(s.done)
+	s.steps.meter, _ = ctx.Value(meterKey{}).(*meter)
+	status := s.search()
+	s.pay()
 	s.backtrack(0)
 	if status != Sat {
 		s.model = s.model[:0]
@@ -254,7 +257,7 @@ func (s *Solver) Failed() []Lit { return s.failed }
 // returns Unknown, and asking again is of no use.
 func (s *Solver) Exhausted() bool { return s.exhausted }
 
-func (s *Solver) search(done <-chan struct{}) Status {
+func (s *Solver) search() Status {
 	budget := int64(1<<63 - 1)
 	if s.opts.ConflictBudget > 0 {
 		budget = s.stats.Conflicts + s.opts.ConflictBudget
@@ -269,7 +272,7 @@ func (s *Solver) search(done <-chan struct{}) Status {
 				return Unsat
 			}
 			s.learn(c)
-			if s.exhausted || s.stats.Conflicts >= budget || ended(done) ||
+			if s.exhausted || s.stats.Conflicts >= budget || s.ended() ||
 				s.opts.Enough != nil && s.opts.Enough(s.stats.Conflicts) {
 				return Unknown
 			}
@@ -302,18 +305,9 @@ func (s *Solver) search(done <-chan struct{}) Status {
 		}
 		s.newLevel()
 		s.assign(next, reasonNone)
-		if polls++; polls&15 == 0 && ended(done) {
+		if polls++; polls&15 == 0 && s.ended() {
 			return Unknown
 		}
-	}
-}
-
-func ended(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -40,6 +40,20 @@ func TestStops(t *testing.T) {
 			t.Fatalf("%v after %d conflicts where each 150th is enough, call %d", got, enough.Stats().Conflicts, i)
 		}
 	}
+	var left [2]int64
+	for i := range left { // the same steps each time, of the context above too, which has half of them left
+		s := solver.New(solver.Options{})
+		load(s, hard)
+		above, ended := solver.WithSteps(context.Background(), 100_000)
+		ctx, end := solver.HalfSteps(above)
+		if got := s.Solve(ctx); got != solver.Unknown || end() > 0 || above.Err() != nil {
+			t.Fatalf("%v where steps ran out: %v", got, above.Err())
+		}
+		left[i] = ended()
+	}
+	if left[0] != left[1] || left[0] > 50_000 || left[0] < 40_000 {
+		t.Errorf("%d steps are left; want the same twice, about half of 100,000", left)
+	}
 	// The solver is still good for an easier question.
 	easy := hard.clauses[0][0]
 	s.AddClause(easy)

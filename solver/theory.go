@@ -92,6 +92,7 @@ func (TheoryBase) FinalCheck() [][]Lit { return nil }
 func (s *Solver) SetTheory(t Theory) {
 	s.theory = t
 	s.completer, _ = t.(Completer)
+	s.steps.theory, _ = t.(Worker)
 	s.theoryHead = 0
 	s.late = s.late[:0]
 }
@@ -145,7 +146,7 @@ func (s *Solver) fixpoint() []Lit {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
 			if len(s.trailLim) == 0 && s.opts.Proof != nil {
-				if ended(s.done) { // each reason may be a long search; what is left untold is found as a conflict
+				if s.ended() { // each reason may be a long search; what is left untold is found as a conflict
 					s.cut = true
 					return nil
 				}

@@ -29,6 +29,7 @@ type manifest struct {
 	Written   time.Time         `json:"written"`
 	Options   map[string]string `json:"options"`
 	Log       Position          `json:"log"`
+	Under     *Position         `json:"under,omitempty"` // behind what it has taken a part of; nil: of nothing
 	Places    Places            `json:"places"`
 	Emitted   emittedState      `json:"emitted"`
 	Bad       int64             `json:"bad_lines"`
@@ -132,7 +133,7 @@ func (w *watcher) restore() (*manifest, error) {
 			if err := compareSettings(filepath.Join(dir, manifestFile), m.Options, w.judge.Settings()); err != nil {
 				return nil, err
 			}
-			lost := w.log.reaches(m.Log)
+			lost := w.log.reaches(*cmp.Or(m.Under, &m.Log))
 			if lost != nil && !w.cfg.AcceptLoss {
 				return nil, lost
 			}
@@ -185,7 +186,7 @@ type keeper struct {
 
 // due reports whether it is time for a checkpoint, and the one before is done.
 func (w *watcher) due() bool {
-	if w.cfg.Checkpoint <= 0 || w.at == w.saved || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
+	if w.cfg.Checkpoint <= 0 || !w.isNew() || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
 		return false
 	}
 	select {
@@ -196,6 +197,9 @@ func (w *watcher) due() bool {
 		return false
 	}
 }
+
+// isNew reports whether the judge has gone on since the latest checkpoint.
+func (w *watcher) isNew() bool { return w.at != w.saved || w.under != nil }
 
 // checkpoint has the judge write what it knows, and another goroutine do what need not be waited for, and make it last.
 // A disk that is full is no error: the next one may fit.
@@ -269,8 +273,8 @@ func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err er
 		return nil, rest, err
 	}
 	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.at,
-		Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad, Found: maps.Clone(w.s.Violations),
-		Incidents: w.incidents.state(), StateSize: map[string]int64{}}
+		Under: w.under, Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad,
+		Found: maps.Clone(w.s.Violations), Incidents: w.incidents.state(), StateSize: map[string]int64{}}
 	for _, s := range w.judge.Settings() {
 		m.Options[s.Name] = s.Value
 	}

@@ -20,45 +20,51 @@ import (
 )
 
 // pieces feeds a judge lines in batches of random sizes, with the clock going on between them, and returns the lines of
-// its findings. turn is called between two batches and returns the judge that goes on.
+// its findings. turn is called between two batches, and where a call has ended early; it returns who goes on.
 func pieces(t *testing.T, rng *rand.Rand, j Judge, lines [][]byte, turn func(Judge) Judge) (out []string) {
 	t.Helper()
 	recall := func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil }
 	j.Begin(recall)
-	take := func() {
-		err := j.Findings(func(f *Finding) error {
-			b, err := f.Line(int64(len(out)) + 1)
-			out = append(out, string(b))
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	whole := func(do func() error) {
+		for {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			if x, is := j.(Interruptible); !is || !x.Cut() {
+				return
+			}
+			j = turn(j)
 		}
+	}
+	take := func() {
+		whole(func() error {
+			return j.Findings(func(f *Finding) error {
+				b, err := f.Line(int64(len(out)) + 1)
+				out = append(out, string(b))
+				return err
+			})
+		})
 	}
 	clock := int64(1e18)
 	for at := 0; at < len(lines); {
 		n := min(1+rng.IntN(60), len(lines)-at)
 		if every, _ := j.Tick(); every > 0 && rng.IntN(3) == 0 {
 			clock += rng.Int64N(int64(2 * time.Second))
-			j.Clock(clock)
+			whole(func() error { j.Clock(clock); return nil })
 			take()
 		}
-		if err := j.Take(NewBatch(int64(at), lines[at:at+n]), func(int64, error) {}); err != nil {
-			t.Fatal(err)
-		}
+		whole(func() error { return j.Take(NewBatch(int64(at), lines[at:at+n]), func(int64, error) {}) })
 		take()
 		at += n
-		if next := turn(j); next != j {
-			j = next
-		}
+		j = turn(j)
 	}
-	j.End()
+	whole(func() error { j.End(); return nil })
 	take()
 	return out
 }
 
-// TestCheckpoint: a judge that is restored in the midst finds what the one that it was restored from finds, to the last
-// byte, as does one restored from that.
+// TestCheckpoint: a judge that is restored in the midst, of a call that has ended early too, finds what the one that it
+// was restored from finds, to the last byte, as does one restored from that.
 func TestCheckpoint(t *testing.T) {
 	turns, total := 0, 0
 	check := func(seed uint64, lines [][]byte, judge func() Judge) {
@@ -66,7 +72,14 @@ func TestCheckpoint(t *testing.T) {
 		want := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge(), lines, func(j Judge) Judge { return j })
 		often := rand.New(rand.NewPCG(seed, 2))
 		dirs := t.TempDir()
-		got := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge(), lines, func(j Judge) Judge {
+		hasty := func() Judge {
+			j := judge()
+			if x, is := j.(Interruptible); is {
+				x.Until(func() bool { return often.IntN(30) == 0 })
+			}
+			return j
+		}
+		got := pieces(t, rand.New(rand.NewPCG(seed, 1)), hasty(), lines, func(j Judge) Judge {
 			if often.IntN(4) > 0 {
 				return j
 			}
@@ -78,7 +91,7 @@ func TestCheckpoint(t *testing.T) {
 			if err := checkpointTo(j, dir); err != nil {
 				t.Fatal(err)
 			}
-			next := judge()
+			next := hasty()
 			next.Begin(func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil })
 			if err := next.Restore(dir); err != nil {
 				t.Fatal(err)
@@ -267,4 +280,53 @@ func (e *ending) Done() error {
 		e.dead.Store(true)
 	}
 	return err
+}
+
+// impatient is a judge of whose watch SIGTERM ends: once it has been asked so often whether to.
+type impatient struct {
+	*replayJudge
+	left int
+	end  func()
+}
+
+func (j *impatient) Until(stop func() bool) {
+	j.replayJudge.Until(func() bool {
+		if j.left--; j.left == 0 {
+			j.end()
+		}
+		return stop()
+	})
+}
+
+// TestLeave: a watch that is told to end in the midst of a call of its judge leaves a checkpoint of that, so that one
+// that is told so again and again, each time after the same work, gets to the end, with the violations of one run.
+func TestLeave(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	lines := bytes.Join(staleStream(150, rand.New(rand.NewPCG(1, 0x0a18))), []byte("\n"))
+	if err := os.WriteFile(in, append(lines, '\n'), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir string, often int) (runs int, violations []byte) {
+		for err := context.Canceled; errors.Is(err, context.Canceled); runs++ {
+			j, _ := NewReplay(ReplayOptions{Level: level.Serializable, Lateness: 1 << 40})
+			ctx, cancel := context.WithCancel(t.Context())
+			err = Run(ctx, Config{Dir: dir, Judge: &impatient{j.(*replayJudge), often, cancel}, Checkpoint: time.Hour,
+				Open: func(_ context.Context, after Places) (Source, error) {
+					return Files(FileOptions{Path: in, Once: true}, after)
+				}})
+			if cancel(); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		violations, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs, violations
+	}
+	_, want := run(t.TempDir(), 1<<40)
+	runs, got := run(t.TempDir(), 25)
+	if !bytes.Equal(got, want) || runs < 5 || bytes.Count(want, []byte("\n")) < 20 {
+		t.Errorf("%d runs; %s\nin one run %s", runs, got, want)
+	}
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -77,9 +76,12 @@ type Proof struct {
 
 // Interruptible is a judge of which a call may take long.
 type Interruptible interface {
-	// Until has calls end early once a context does.
-	Until(ctx context.Context)
-	// Cut reports whether one has. What the judge knows is of no use then, and nothing of it may be told or kept.
+	// Until has calls, of Checkpoint and Restore none, end early once stop says so, which is asked every second of CPU
+	// at least.
+	Until(stop func() bool)
+	// Cut reports whether the last call has ended early. The next call of the judge, or of one that is restored from a
+	// Checkpoint made then, is the same, with the same batch; it goes on where this one has ended. A call of Findings
+	// keeps what it has not handed over.
 	Cut() bool
 }
 

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 // judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
 func (w *watcher) judgeAll(ctx context.Context) (err error) {
 	if x, is := w.judge.(Interruptible); is {
-		x.Until(ctx)
+		x.Until(func() bool { return ctx.Err() != nil || w.due() })
 	}
 	for e := range w.queue {
 		if ctx.Err() != nil && e.ask == nil { // the log has it
@@ -55,14 +56,20 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			e.ask <- a
 			continue
 		case e.b != nil:
+			w.under = &e.at
 			err = w.judged(ctx, e.b)
 			w.free <- e.b
 		default:
+			w.under = &e.at
 			err = w.own(ctx, e.control)
 		}
 		if err != nil {
+			if err == ctx.Err() { // see whole
+				err = cmp.Or(w.leave(ctx), err)
+			}
 			return err
 		}
+		w.under = nil
 		w.at, w.s.LogBytes = e.at, e.at.Bytes
 		if w.fresh {
 			w.publish()
@@ -79,23 +86,55 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			w.checkpoint()
 		}
 	}
+	return w.leave(ctx)
+}
+
+// leave writes what there is, for another run to go on from.
+func (w *watcher) leave(ctx context.Context) error {
 	w.keeper.closing.Store(true)
 	if w.out != nil {
 		if err := w.tell(ctx); err != nil {
 			return err
 		}
 	}
-	if w.cfg.Checkpoint > 0 && w.at != w.saved && w.settled() {
+	if w.cfg.Checkpoint > 0 && w.isNew() && w.settled() {
 		w.checkpoint()
 	}
 	return nil
 }
 
+// whole has the judge do something, and takes what has become final. A judge that ends a call early is to call again,
+// after what is due meanwhile; once ctx has ended, that is left to the next run.
+func (w *watcher) whole(ctx context.Context, do func() error) error {
+	x, is := w.judge.(Interruptible)
+	for {
+		err := do()
+		again := is && x.Cut()
+		if err = errors.Join(err, w.emit(ctx)); err != nil || !is || !again && !x.Cut() {
+			return err
+		}
+		if w.fresh {
+			w.publish()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if w.due() {
+			if err := w.tell(ctx); err != nil {
+				return err
+			}
+			w.checkpoint()
+		}
+	}
+}
+
 // own is a line of our own.
 func (w *watcher) own(ctx context.Context, text string) error {
 	if text == controlEnd {
-		w.judge.End()
-		return w.emit(ctx)
+		return w.whole(ctx, func() error {
+			w.judge.End()
+			return nil
+		})
 	}
 	say := w.judge.Advance
 	number, is := strings.CutPrefix(text, controlAdvance)
@@ -110,35 +149,37 @@ func (w *watcher) own(ctx context.Context, text string) error {
 	if is := strings.HasPrefix(text, controlClock); is {
 		w.incidents.clock(mark)
 	}
-	say(mark)
-	return w.emit(ctx)
+	return w.whole(ctx, func() error {
+		say(mark)
+		return nil
+	})
 }
 
 // judged are lines of the log.
 func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	b.wait()
-	w.s.Lines += int64(len(b.Lines))
-	b.moves(w.places)
-	err := w.judge.Take(b, func(place int64, err error) {
-		w.s.Bad++
-		if w.fresh && w.cfg.Bad != nil {
-			w.cfg.Bad(place, err)
+	err := w.whole(ctx, func() error {
+		err := w.judge.Take(b, func(place int64, err error) {
+			w.s.Bad++
+			if w.fresh && w.cfg.Bad != nil {
+				w.cfg.Bad(place, err)
+			}
+		})
+		if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
+			err = keepSettings(w.cfg.Dir, w.judge.Settings())
+			w.kept = err == nil
 		}
+		return err
 	})
-	if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
-		if err := keepSettings(w.cfg.Dir, w.judge.Settings()); err != nil {
-			return err // and no violation without them
-		}
-		w.kept = true
+	if err == nil {
+		w.s.Lines += int64(len(b.Lines))
+		b.moves(w.places)
 	}
-	return errors.Join(err, w.emit(ctx))
+	return err
 }
 
 // emit takes what has become final.
 func (w *watcher) emit(ctx context.Context) error {
-	if x, is := w.judge.(Interruptible); is && x.Cut() {
-		return ctx.Err() // the latest checkpoint stands; what came behind it is judged again
-	}
 	err := w.judge.Findings(func(f *Finding) error {
 		w.s.Violations[f.Class]++
 		return w.out.add(f)

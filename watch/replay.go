@@ -3,7 +3,6 @@ package watch
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +43,11 @@ func ReplayLevels() []level.Level {
 type replayJudge struct {
 	o      ReplayOptions `freeze:"-"`
 	e      *online.Engine
-	ctx    context.Context               `freeze:"-"` // see Until
+	stop   func() bool                   `freeze:"-"` // see Until
+	cut    bool                          `freeze:"-"`
+	next   int64                         // the line that is to be taken next
+	owes   bool                          // the last one's transaction is there, and no more
+	ended  bool                          // all that has come is final
 	line   func(n int64) ([]byte, error) `freeze:"-"`
 	head   *history.History              `freeze:"-"` // of header
 	header []byte
@@ -138,17 +141,13 @@ func (j *replayJudge) Restore(dir string) error {
 	return j.o.restore(dir, j.store)
 }
 
-func (j *replayJudge) Until(ctx context.Context) {
-	j.ctx = ctx
-	j.e.Until(ctx)
-}
-
-func (j *replayJudge) Cut() bool { return j.e.Cut() }
-
 func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
 func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	j.g.bad = bad
+	if !j.goesOn() {
+		return nil
+	}
 	if err := j.evict(); err != nil {
 		return err
 	}
@@ -165,6 +164,13 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	}
 	j.piece(b.H)
 	for i := range b.Lines {
+		if j.cut {
+			break
+		}
+		if b.Lines[i].N < j.next {
+			continue
+		}
+		j.next, j.ended = b.Lines[i].N+1, false
 		if err := j.look(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
 			j.foreign(b, i)
@@ -181,6 +187,8 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, replayFinding{ahead: &v})
 	}
+	j.e.Until(nil) // they are few
+	defer j.e.Until(j.stop)
 	return j.g.let(func(b *Batch) { j.piece(b.H) }, j.foreign, func(b *Batch, i int) {
 		if err := j.txn(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
@@ -281,8 +289,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	if j.e.Add(a) {
 		j.found = append(j.found, replayFinding{late: true, txn: j.id(head.HasID, head.ID, n)})
 	}
-	j.follow()
-	j.shorten()
+	j.finish()
 	return nil
 }
 
@@ -389,20 +396,25 @@ func (j *replayJudge) advance(mark int64) {
 	j.collect()
 }
 
+// collect takes what was found, and notes whether the engine's call has ended early.
+func (j *replayJudge) collect() {
+	for _, f := range j.e.Take() {
+		j.found = append(j.found, replayFinding{f: f})
+	}
+	j.cut = j.e.Cut()
+}
+
 // Clock ends the wait of reads for their writers.
 func (j *replayJudge) Clock(now int64) {
+	if !j.goesOn() {
+		return
+	}
 	j.g.tick(now)
 	j.e.Clock(j.g.clock, int64(j.o.Gate.Patience))
 	j.collect()
 }
 
 func (j *replayJudge) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gate) }
-
-func (j *replayJudge) collect() {
-	for _, f := range j.e.Take() {
-		j.found = append(j.found, replayFinding{f: f})
-	}
-}
 
 func (j *replayJudge) Quiet() (int64, bool) {
 	if j.o.Lateness >= AllLate {
@@ -415,21 +427,27 @@ func (j *replayJudge) Quiet() (int64, bool) {
 }
 
 func (j *replayJudge) Advance(mark int64) {
+	if !j.goesOn() {
+		return
+	}
 	if j.g.waits() {
 		j.begins()
 		mark, _ = j.Quiet()
 	}
-	j.mark = max(j.mark, mark)
-	j.e.Advance(j.mark)
-	j.e.Ripen()
-	j.e.Convict()
-	j.collect()
+	if j.advance(mark); !j.cut {
+		j.e.EndWaits()
+		j.collect()
+	}
 }
 
 func (j *replayJudge) End() {
+	if !j.goesOn() || j.ended {
+		return
+	}
 	j.begins()
 	j.e.Settle()
 	j.collect()
+	j.ended = !j.cut
 }
 
 func (j *replayJudge) Stats(s *Snapshot) {

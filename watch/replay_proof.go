@@ -1,19 +1,18 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
+	"isovet/solver"
 	"isovet/watch/online"
 )
 
@@ -40,22 +39,29 @@ type ReplayViolation struct {
 	Text    string          `json:"text,omitempty"`
 }
 
-// proofTime bounds what a proof may take.
-const proofTime = 10 * time.Second
+// proofSteps bounds what a proof may take, see solver.WithSteps.
+const proofSteps = 1 << 24
 
 // atOnce is how many proofs there are in memory at a time.
 const atOnce = 64
 
 func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	var proofs []*proof
+	at := 0
+	j.cut = false
 	for i := range j.found {
-		if i%atOnce == 0 {
+		if i == at+len(proofs) {
 			var err error
+			at = i
 			if proofs, err = j.certifyAll(j.found[i:min(i+atOnce, len(j.found))]); err != nil {
 				return err
 			}
+			if len(proofs) == 0 {
+				j.cut, j.found = true, j.found[i:]
+				return nil
+			}
 		}
-		f, p := &j.found[i], proofs[i%atOnce]
+		f, p := &j.found[i], proofs[i-at]
 		class := f.class()
 		if p != nil && p.r.Verdict != evidence.Violated { // nothing is called a violation that is not certified
 			class = undecided
@@ -158,8 +164,8 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 		if p.r.Reason != "" {
 			v.Why += ": " + p.r.Reason
 		}
-	case f.f.Skipped:
-		v.Why = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
+	case f.f.Why != "":
+		v.Why = f.f.Why
 	case class == undecided:
 		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
 	}
@@ -195,7 +201,8 @@ type recalled struct {
 }
 
 // certifyAll checks violations, each against a history of its transactions and of who wrote what they read, on all
-// cores: where much is wrong that is most of the work. Others have no proof.
+// cores: where much is wrong that is most of the work. Others have no proof. Where it is to stop, it does the
+// first ones.
 func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err error) {
 	replay, err := check.ByName("replay")
 	if err != nil {
@@ -209,6 +216,10 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 		if found[i].class() != violated {
 			continue
 		}
+		if j.stop != nil && j.stop() {
+			proofs = proofs[:i]
+			break
+		}
 		h, err := j.part(&found[i].f)
 		if err != nil {
 			group.Wait()
@@ -219,15 +230,12 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 		room <- struct{}{}
 		group.Go(func() {
 			defer func() { <-room }()
-			ctx, cancel := context.WithTimeout(cmp.Or(j.ctx, context.Background()), proofTime)
-			defer cancel()
+			ctx, end := solver.WithSteps(context.Background(), proofSteps)
+			defer end()
 			p.r, faults[i] = check.Run(ctx, replay, p.h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
 		})
 	}
 	group.Wait()
-	if j.ctx != nil && j.ctx.Err() != nil {
-		return nil, j.ctx.Err()
-	}
 	return proofs, errors.Join(faults...)
 }
 

@@ -113,6 +113,7 @@ type watcher struct {
 	s         Snapshot
 	fresh     bool // what is being judged is new
 	at        Position
+	under     *Position // behind what is being judged; nil: nothing is
 	places    Places
 	saved     Position // at of the latest checkpoint
 	keeper    keeper

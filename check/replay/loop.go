@@ -119,6 +119,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	last := 0 // how many failed in the round before
 	for {
 		e.stats.Rounds++
+		solver.Spend(ctx, int64(e.total+len(e.v.RW)))
 		order, err := e.round(&failed)
 		if err != nil {
 			return Answer{}, err

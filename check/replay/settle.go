@@ -40,8 +40,9 @@ type settling struct {
 	reader []int32  // ambiguous read → its transaction node
 	by     keyWriters
 
-	next []finding // of this round
-	last []int32   // of an ambiguous read, for each group of writers the last that reaches it, or -1
+	next  []finding // of this round
+	steps int64     // what the round looked at
+	last  []int32   // of an ambiguous read, for each group of writers the last that reaches it, or -1
 }
 
 // why says by which rule something was found.
@@ -104,8 +105,9 @@ func (k *keyWriters) first(group, place int32) int32 {
 //
 // Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
 // something new reaches, and every version that reaches something new, the writers of its key, or a search among those
-// of each session where they are many; and the closure's.
-func (e *engine) settle(done func() bool) (s *settling, ok bool) {
+// of each session where they are many; and the closure's. done is told of some of these between rounds, and says when
+// to stop.
+func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	total := int32(e.events())
 	chains := e.chains()
 	s = &settling{e: e, base: graph.BuildFunc(int(total), func(emit func(u, v int32)) { e.known(emit) })}
@@ -126,9 +128,10 @@ func (e *engine) settle(done func() bool) (s *settling, ok bool) {
 	}
 	s.writers(chains)
 	for all := true; ; all = false {
-		if done() {
+		if done(s.steps) {
 			return nil, true
 		}
+		s.steps = int64(len(v.RW))
 		s.next = s.next[:0]
 		s.look(all)
 		if s.none > 0 {
@@ -341,7 +344,10 @@ func (e *engine) takes(s *settling) {
 // runSettled settles, and runs the loop on what is left.
 func (e *engine) runSettled(ctx context.Context) (a Answer, err error) {
 	x := *e // takes changes it, and findings speak of the view as it was
-	s, ok := x.settle(func() bool { return ctx.Err() != nil })
+	s, ok := x.settle(func(steps int64) bool {
+		solver.Spend(ctx, steps)
+		return ctx.Err() != nil
+	})
 	switch {
 	case s == nil:
 	case ok:

@@ -129,6 +129,7 @@ func (s *settling) choose(j int) {
 	begin := e.begin(r)
 	before, to := s.reach.Before(begin), s.reach.After(begin)
 	g0, g1 := by.group[key], by.group[key+1]
+	s.steps += int64(v.CandOff[j+1]-v.CandOff[j]) * int64(g1-g0+int32(len(to)))
 	s.last = s.last[:0]
 	for g := g0; g < g1; g++ {
 		at := int32(-1)

@@ -45,6 +45,7 @@ type PK struct {
 	back    []int32
 	stampOf graph.Sparse[uint32] // node → stamp, scratch of propagation
 	epoch   uint32
+	turned  int64 // guards whose direction was looked at
 
 	// Nodes that moved, see Track: each once, and while they are no more than mostMoved.
 	moved     []int32
@@ -164,6 +165,9 @@ func (t *PK) Backtrack(level int) {
 	t.theory.Backtrack(level)
 }
 
+// Work counts the nodes and the guards that were looked at. See solver.Worker.
+func (t *PK) Work() int64 { return int64(t.ord.Stats().Visited) + t.turned }
+
 // pkGraph lets the shared part use the order.
 type pkGraph struct{ t *PK }
 
@@ -236,6 +240,7 @@ func (t *PK) retest(moved []int32) {
 }
 
 func (t *PK) turn(i int32) {
+	t.turned++
 	e := &t.guards[i]
 	back := !t.ord.Less(e.From, e.To)
 	if back == t.isBack[i] {

@@ -7,38 +7,67 @@ import (
 
 // What is wrong costs more than what is right: windows that have no order, and proofs. So that a stream with many
 // violations is still judged as fast as it comes, transactions bring credit, and what does not end in an order takes
-// some. A window that has one takes none until many things are wrong: what is right is never left out, however long it
-// takes. But at the levels without real time it does: stale reads may be right there, each with a long window.
+// some. A window that has one takes none until many things are wrong, but for what its search took beyond some ms. At
+// the levels without real time it does: stale reads may be right there, each with a long window.
+//
+// Whatever the credit, the searches for what one transaction brings end after maxSteps, so that no window has the
+// stream wait.
 
-// maxCredit is what there can be: 20 s. One is about 10 µs.
-var maxCredit = 1 << 21
+// maxCredit is what there can be: 10 s. One is about 10 µs.
+var maxCredit = 1 << 20
 
-func init() { bounds.Register("online.maxCredit", &maxCredit) }
+// maxSteps are those of solver.WithSteps that the placement of a transaction, or the end of a wait, may take: 0.5 s.
+var maxSteps = 1 << 23
+
+func init() {
+	bounds.Register("online.maxCredit", &maxCredit)
+	bounds.Register("online.maxSteps", &maxSteps)
+}
 
 const (
-	creditEach = 1  // by each transaction
-	directCost = 24 // of a proof of two transactions, certified
-	windowCost = 1  // a member, of a window that has no order and of a proof in it
-	proofCost  = 6  // a member, of a proof that is certified
-	hardCost   = 1  // a conflict of a search
+	creditEach = 1       // by each transaction
+	directCost = 24      // of a proof of two transactions, certified
+	stepsEach  = 200     // steps of a search that take one
+	freeSteps  = 1 << 16 // of a search that finds an order
+	stepsOp    = 4       // of an operation of a history that is made for a search
+	proofCost  = 6       // a member, of a proof that is certified
 	manyWrong  = 1000
 	leastPaid  = -1 << 18 // by windows; what is below is left for proofs of one or two transactions, which cost little
 	leastEver  = -1 << 19
 )
 
+// fuel has the searches for the next transaction, or for the end of the next wait, begin with all steps; without credit
+// they have few.
+func (e *Engine) fuel() {
+	if e.steps = int64(maxSteps); e.credit < 0 {
+		e.steps /= 128
+	}
+}
+
+// use notes steps that were taken.
+func (e *Engine) use(steps int64) {
+	e.steps -= steps
+	e.spent += steps
+}
+
+// pay takes credit for what searches have taken, and what else something cost.
 func (e *Engine) pay(cost int64) {
-	e.credit = min(e.credit, max(e.credit-cost-hardCost*e.hard, leastPaid))
+	e.credit = min(e.credit, max(e.credit-cost-e.spent/stepsEach, leastPaid))
+	e.spent = 0
+}
+
+// payFound pays for a window that has an order.
+func (e *Engine) payFound() {
+	if e.wrong < manyWrong && e.o.Level.RealTime() {
+		e.spent = max(0, e.spent-freeSteps)
+	}
+	e.pay(0)
 }
 
 // skip leaves misfits undecided, for want of credit.
 func (e *Engine) skip(ms []misfit) {
 	e.stats.Skipped++
-	e.excuse(ms)
-	f := Finding{Kind: Undecided, Skipped: true, Line: e.slots[ms[0].slot].line, Other: noLine}
-	if ms[0].i >= 0 {
-		f.Op = e.slots[ms[0].slot].reads[ms[0].i].at
-	}
-	e.found = append(e.found, f)
+	e.leftOut(ms, Skipped)
 }
 
 // direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands

@@ -2,7 +2,6 @@ package online
 
 import (
 	"cmp"
-	"context"
 	"math"
 
 	"isovet/history"
@@ -24,8 +23,6 @@ type Options struct {
 	Horizon int
 	// Memory, in bytes, is for transactions that are remembered; 0: any. Where they would take more, fewer are.
 	Memory int64
-	// Conflicts bounds the search of a window; 0: 20,000.
-	Conflicts int64
 }
 
 // DefaultHorizon takes some 30 MB with eight operations a transaction.
@@ -58,9 +55,10 @@ const NoSession = math.MaxUint32
 
 // Engine judges a stream. It is for one goroutine.
 type Engine struct {
-	o   Options         `freeze:"-"`
-	ctx context.Context `freeze:"-"` // see Until
-	cut bool            `freeze:"-"`
+	o    Options     `freeze:"-"`
+	stop func() bool `freeze:"-"` // see Until
+	cut  bool        `freeze:"-"`
+	owes owed
 	// initial is what keys hold at first of which nothing else is said.
 	initial uint64
 	cells   []cell
@@ -110,7 +108,8 @@ type Engine struct {
 	stats   Stats
 	credit  int64  // see credit.go
 	wrong   int64  // violations and undecided reads
-	hard    int64  `freeze:"-"` // conflicts of searches since this was last 0
+	steps   int64  `freeze:"-"` // that searches may still take, see fuel
+	spent   int64  `freeze:"-"` // that they have taken since this was last 0
 	only    misfit `freeze:"-"` // the one read that a part is made for; slot noSlot: all
 	w       window `freeze:"-"`
 }
@@ -150,7 +149,6 @@ const noLine = -1
 // New returns an engine.
 func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
-	o.Conflicts = cmp.Or(o.Conflicts, 20_000)
 	return &Engine{o: o, waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
 		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves),
 		credit: int64(maxCredit),
@@ -203,6 +201,7 @@ func (e *Engine) Attach() {
 // Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
 func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
+	e.fuel()
 	if !e.started {
 		e.started = true
 		e.origin = satAdd(a.Start, e.o.Lateness)
@@ -290,45 +289,65 @@ const maxKept = 256
 
 // Advance says that all transactions that ended before the mark have come.
 func (e *Engine) Advance(mark int64) {
-	if mark <= e.mark {
+	if e.cut = false; mark <= e.mark && !e.owes.advance {
 		return
 	}
-	e.mark = mark
-	for e.pending.len() > 0 && e.pending.at(0).end < mark && !e.stops() {
-		t := e.pending.pop()
-		e.place(t.slot)
-		if e.full() {
-			e.forget()
+	e.mark = max(e.mark, mark)
+	e.owes.advance = true
+	for e.pending.len() > 0 && e.pending.at(0).end < e.mark {
+		if e.stops() {
+			return
 		}
+		e.placeNext()
 	}
-	e.ripen(mark)
-	e.expirePool(mark)
+	if e.ripen(e.mark) {
+		e.expirePool(e.mark)
+		e.owes.advance = false
+	}
+}
+
+func (e *Engine) placeNext() {
+	e.place(e.pending.pop().slot)
+	if e.full() {
+		e.forget()
+	}
 }
 
 // Settle says that everything has come.
 func (e *Engine) Settle() {
-	for e.pending.len() > 0 && !e.stops() {
-		t := e.pending.pop()
-		e.mark = max(e.mark, satAdd(t.end, 1))
-		e.place(t.slot)
-		if e.full() {
-			e.forget()
+	e.cut = false
+	for e.pending.len() > 0 {
+		if e.stops() {
+			return
 		}
+		e.mark = max(e.mark, satAdd(e.pending.at(0).end, 1))
+		e.placeNext()
 	}
-	e.revisit(math.MaxInt64)
-	e.ripenAll()
-	e.Convict()
+	if !e.owes.waits {
+		e.fuel()
+		e.revisit(math.MaxInt64)
+	}
+	e.endWaits()
 }
 
-// Until has all calls end early once a context does. What they leave undone is lost: see Cut.
-func (e *Engine) Until(ctx context.Context) { e.ctx = ctx }
+// owed is what calls that ended early have left undone.
+type owed struct {
+	advance         bool // placing what the mark has passed
+	waits           bool // ending waits; so many reads that wait, and suspects, are still to be looked at
+	waitq, suspects int
+}
 
-// Cut reports whether a call has ended early, so that what the engine knows is of no use any more.
+// Until has Advance, Settle, EndWaits and Clock end early where stop says so. It is asked before each transaction that
+// is placed, and before each wait that is ended: maxSteps bounds what one of them takes.
+func (e *Engine) Until(stop func() bool) { e.stop = stop }
+
+// Cut reports whether the last of these calls has ended early. Made again, with nothing in between, it goes on where it
+// was.
 func (e *Engine) Cut() bool { return e.cut }
 
-// stops reports whether what is to be done next is left undone.
+// stops reports whether what is to be done next is left undone for now.
 func (e *Engine) stops() bool {
-	e.cut = e.cut || e.ctx != nil && e.ctx.Err() != nil
+	e.cut = e.cut || e.stop != nil && e.stop()
 	return e.cut
 }
 

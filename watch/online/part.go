@@ -19,14 +19,21 @@ const (
 	Late
 )
 
+// Why a read is undecided that more time might decide.
+const (
+	// Skipped: searches and proofs before it have used up the credit.
+	Skipped = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
+	// GaveUp: by maxSteps.
+	GaveUp = "the search for an order that explains this was given up: it took too long"
+)
+
 // Finding is what was found of a read, or of a transaction's place in its session.
 type Finding struct {
-	Kind Kind
-	// Skipped: undecided, for searches and proofs before it used up the credit.
-	Skipped bool
-	Line    int64 // of the transaction
-	Op      uint32
-	Other   int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
+	Kind  Kind
+	Why   string // of Undecided, what was given up: Skipped, GaveUp, or ""
+	Line  int64  // of the transaction
+	Op    uint32
+	Other int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
 	// Thin are reads of what nobody wrote who may have committed.

@@ -108,6 +108,7 @@ func (e *Engine) at(r ref) (*txn, *write) {
 
 // place puts a transaction at the end of the order.
 func (e *Engine) place(t uint32) {
+	e.fuel()
 	e.slots[t].pending = false
 	e.waitSize.add(&e.slots[t], -1)
 	if e.attached {
@@ -265,9 +266,6 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 
 // resolve looks for an order that explains what misfits; else it is told of.
 func (e *Engine) resolve(ms []misfit) {
-	if e.stops() {
-		return
-	}
 	from := int64(math.MaxInt64)
 	kept := ms[:0]
 	for _, m := range ms {
@@ -293,31 +291,28 @@ func (e *Engine) resolve(ms []misfit) {
 	}
 	size := e.tail() - from
 	e.others = math.MinInt64
-	cost := int64(0)
-	e.hard = 0
-	for !e.stops() {
+	e.spent = 0
+	for {
 		if e.credit < 0 && e.tail()-from > int64(nearby) {
 			e.skip(kept)
 			return
 		}
-		status := e.reorder(from)
-		cost += windowCost * int64(len(e.w.members))
-		switch status {
+		switch e.reorder(from) {
 		case solved:
-			if e.wrong >= manyWrong || !e.o.Level.RealTime() {
-				e.pay(cost)
-			}
+			e.payFound()
 			return
 		case unsolved:
 			if e.refute(kept) {
-				e.pay(cost + proofCost*int64(len(e.found[len(e.found)-1].Members)))
+				e.pay(proofCost * int64(len(e.found[len(e.found)-1].Members)))
 				e.excuse(kept)
 				return
 			}
 		}
-		if from == e.first {
-			e.pay(cost)
+		if from == e.first || e.steps <= 0 {
+			e.pay(0)
 			switch {
+			case e.steps <= 0:
+				e.undecided(kept)
 			case e.others > math.MinInt64:
 				e.postpone(kept)
 			case e.dead && !e.final:

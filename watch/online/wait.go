@@ -187,27 +187,61 @@ func (e *Engine) sees(m misfit) bool {
 }
 
 // ripen looks at waiting reads whose writers would have been placed by now.
-func (e *Engine) ripen(mark int64) {
+func (e *Engine) ripen(mark int64) (done bool) {
 	for e.waitq.len() > 0 && satAdd((*e.waitq.top()).end, e.o.Lateness) < mark {
-		if w := e.waitq.pop(); !w.done {
-			e.ripe(w)
+		if e.stops() {
+			return false
 		}
+		e.ripeNext()
+	}
+	return true
+}
+
+func (e *Engine) ripeNext() {
+	if w := e.waitq.pop(); !w.done {
+		e.fuel()
+		e.ripe(w)
 	}
 }
 
-// ripenAll looks at all of them: nobody is under way any more. Those that then wait anew are of those that nobody
-// explains.
-func (e *Engine) ripenAll() {
-	for n := e.waitq.len(); n > 0; n-- {
-		if w := e.waitq.pop(); !w.done {
-			e.ripe(w)
+// EndWaits says that nobody is under way any more: all waits end.
+func (e *Engine) EndWaits() {
+	e.cut = false
+	e.endWaits()
+}
+
+func (e *Engine) endWaits() {
+	o := &e.owes
+	if !o.waits {
+		*o = owed{o.advance, true, e.waitq.len(), -1}
+	}
+	for ; o.waitq > 0; o.waitq-- {
+		if e.stops() {
+			return
+		}
+		e.ripeNext()
+	}
+	if o.suspects < 0 {
+		// Those that wait anew are of those that nobody explains.
+		for n := e.waitq.len(); n > 0; n-- {
+			if w := e.waitq.pop(); !w.done {
+				e.suspects.push(suspect{w, e.clock})
+			}
+		}
+		o.suspects = e.suspects.len()
+	}
+	for ; o.suspects > 0; o.suspects-- {
+		if e.stops() {
+			return
+		}
+		e.convictFirst()
+	}
+	for ; e.waitq.len() > 0; e.waitq.pop() {
+		if w := *e.waitq.top(); !w.done {
+			e.convict(w, nil)
 		}
 	}
-	for n := e.waitq.len(); n > 0; n-- {
-		if w := e.waitq.pop(); !w.done {
-			e.suspects.push(suspect{w, e.clock})
-		}
-	}
+	o.waits = false
 }
 
 func (e *Engine) ripe(w *waiting) {
@@ -233,25 +267,15 @@ func (e *Engine) ripe(w *waiting) {
 // late, before it is a violation.
 func (e *Engine) Clock(now, patience int64) {
 	e.clock, e.patience = max(e.clock, now), patience
-	for e.suspects.len() > 0 && e.suspects.top().due <= e.clock {
+	e.cut = false
+	for e.suspects.len() > 0 && e.suspects.top().due <= e.clock && !e.stops() {
 		e.convictFirst()
-	}
-}
-
-// Convict ends all waits of ripe reads.
-func (e *Engine) Convict() {
-	for n := e.suspects.len(); n > 0; n-- {
-		e.convictFirst()
-	}
-	for ; e.waitq.len() > 0; e.waitq.pop() {
-		if w := *e.waitq.top(); !w.done {
-			e.convict(w, nil)
-		}
 	}
 }
 
 func (e *Engine) convictFirst() {
 	if s := e.suspects.pop(); !s.w.done {
+		e.fuel()
 		e.convictOf(s.w)
 	}
 }
@@ -299,7 +323,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	}
 	if e.credit < leastEver {
 		e.stats.Skipped++
-		e.found = append(e.found, Finding{Kind: Undecided, Skipped: true, Line: w.line, Op: w.at, Other: noLine})
+		e.found = append(e.found, Finding{Kind: Undecided, Why: Skipped, Line: w.line, Op: w.at, Other: noLine})
 		return
 	}
 	e.credit -= directCost
@@ -336,16 +360,22 @@ func (e *Engine) stale(w *waiting) {
 // undecided says that no order was found.
 func (e *Engine) undecided(ms []misfit) {
 	e.stats.Undecided++
+	why := ""
+	if e.steps <= 0 {
+		why = GaveUp
+	}
+	e.leftOut(ms, why)
+}
+
+// leftOut has misfits be undecided.
+func (e *Engine) leftOut(ms []misfit, why string) {
 	e.excuse(ms)
-	f := Finding{Kind: Undecided, Line: e.slots[ms[0].slot].line, Other: noLine}
+	f := Finding{Kind: Undecided, Why: why, Line: e.slots[ms[0].slot].line, Other: noLine}
 	if ms[0].i >= 0 {
 		f.Op = e.slots[ms[0].slot].reads[ms[0].i].at
 	}
 	e.found = append(e.found, f)
 }
-
-// Ripen says that no writer of a waiting read is under way any more.
-func (e *Engine) Ripen() { e.ripenAll() }
 
 // postponed is a misfit that nothing placed explains, while somebody who is not placed yet may.
 type postponed struct {

@@ -243,20 +243,27 @@ type outcome struct {
 	seed   []uint32
 }
 
+// giveUpAfter bounds the conflicts of a search, so that it does not saturate.
+const giveUpAfter = 20_000
+
 // solve asks package replay.
 func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	h, err := b.Build()
 	if err != nil {
 		panic(err) // it is of our own making
 	}
+	e.use(stepsOp * int64(h.NumOps()))
 	v := prepass.Run(h)
 	if len(v.Anomalies) > 0 {
 		return outcome{status: unsolved, seed: v.Anomalies[0].Txns}
 	}
-	ctx := cmp.Or(e.ctx, context.Background())
+	if e.steps <= 0 {
+		return outcome{}
+	}
+	ctx, end := solver.WithSteps(context.Background(), e.steps)
 	got, err := replay.Run(ctx, v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
-		GiveUpAfter: e.o.Conflicts})
-	e.hard += got.Stats.Conflicts
+		GiveUpAfter: giveUpAfter})
+	e.use(e.steps - end())
 	switch {
 	case err != nil || got.Status == solver.Unknown:
 		return outcome{}

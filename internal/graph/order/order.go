@@ -55,7 +55,7 @@ type Stats struct {
 	Reordered int // of these, edges that changed positions
 	Moved     int // nodes that changed position, over all reorderings
 	Cycles    int // edges refused
-	Visited   int // nodes met by the searches of AddEdge
+	Visited   int // nodes met by the searches of AddEdge and Path
 }
 
 // New makes the order 0 … n−1 of n nodes without edges.

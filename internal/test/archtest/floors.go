@@ -277,7 +277,7 @@ var importers = map[string][]string{
 	"internal/graph/order": {"solver/acyclic", "encode", "check/replay", "check/bcgraph"},
 	"closure":              {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
 	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "check/spill/plan",
-		"watch/online", "internal/test/solvertest/*"},
+		"watch/online", "watch", "internal/test/solvertest/*"},
 	"solver/gini":           {"check"},
 	"solver/gophersat":      {"check"},
 	"solver/external":       {"encode", "check"},
