@@ -1,12 +1,46 @@
 package certify
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"isovet/certify/unsat"
 	"isovet/history"
 	"isovet/level"
 )
+
+// A Lit is a literal: variable v (from 0) is 2v, its negation 2v+1.
+type Lit = unsat.Lit
+
+// ErrGaveUp says that a proof by cases is too large for the search that checks it. It says nothing of the proof being
+// right.
+var ErrGaveUp = unsat.ErrGaveUp
+
+// ErrStopped says that Options.Stop ended the search.
+var ErrStopped = unsat.ErrStopped
+
+// defaultConflicts bounds a search where no other bound is given.
+var defaultConflicts = 1_000_000
+
+// Unsatisfiable reports whether no assignment satisfies all clauses. A search of more than o.MaxConflicts conflicts is
+// given up with ErrGaveUp, one that o.Stop ends with ErrStopped. Cost: that of [unsat.Search.Run].
+func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
+	limit := o.MaxConflicts
+	if limit == 0 {
+		limit = defaultConflicts
+	}
+	s := unsat.New(false)
+	for _, c := range clauses {
+		s.Add(c)
+	}
+	left := limit
+	_, err := s.Run(&left, o.Stop)
+	if errors.Is(err, ErrGaveUp) {
+		err = fmt.Errorf("%w on a proof by %d clauses after %d conflicts", ErrGaveUp, len(clauses), limit)
+	}
+	return s.Refuted, err
+}
 
 // proof turns the cycles of one anomaly into clauses.
 type proof struct {

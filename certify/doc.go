@@ -76,7 +76,7 @@
 //   - flatcommit.go: commit orders of registers alone. Twin: commitorder.go
 //   - columns.go: which rows a predicate may be true of. Twin: tables.go without it, which looks at every row
 //   - clocks.go: what is visible at causal. Twin: the past of every transaction written out (twins_test.go)
-//   - sat.go: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)
+//   - unsat: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)
 //
 // Each error of the package is provoked by a false claim in testdata/refused.txt or badresults_test.go; TestRefused
 // reads the errors off the source and demands it.

@@ -59,12 +59,12 @@ func (c *chains) next() (steps []kernel.Step) {
 		return nil
 	}
 	sees := map[access]uint32{}
-	for _, l := range c.trail {
+	for _, l := range c.Trail() {
 		if a := c.atoms[l/2]; l&1 == 0 && a.Kind == kernel.Reads && c.followed[a.K] {
 			sees[access{a.T, a.K}] = a.W
 		}
 	}
-	for _, l := range c.trail {
+	for _, l := range c.Trail() {
 		a := c.atoms[l/2]
 		if l&1 == 1 || a.Kind != kernel.Reads || a.W == 0 || !c.followed[a.K] {
 			continue

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"isovet/certify/kernel"
+	"isovet/certify/unsat"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -19,7 +20,7 @@ type Options struct {
 }
 
 // ErrStopped says that Options.Stop ended it.
-var ErrStopped = errors.New("stopped")
+var ErrStopped = unsat.ErrStopped
 
 // Refused says that the kernel does not accept an order.
 type Refused struct{ Why string }

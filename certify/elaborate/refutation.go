@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"isovet/certify/kernel"
+	"isovet/certify/unsat"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -82,7 +83,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 	}
 	r.lists()
 	back := newChains(r)
-	for ; !r.refuted; *left-- {
+	for ; !r.Refuted; *left-- {
 		if r.stopped() {
 			return false, ErrStopped
 		}
@@ -90,7 +91,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r.refuted {
+		if r.Refuted {
 			break
 		}
 		if !open {
@@ -101,7 +102,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 		if len(cycles) == 0 {
 			further = back.next()
 		}
-		r.undo(0)
+		r.Undo()
 		some := false
 		for _, c := range cycles {
 			isNew, ok := r.cycle(c)
@@ -133,7 +134,7 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 	if !ok {
 		return false, false
 	}
-	ls := make([]lit, 0, len(cl))
+	ls := make([]unsat.Lit, 0, len(cl))
 	for _, l := range cl {
 		ls = append(ls, r.lit(l))
 	}
@@ -353,7 +354,7 @@ func (r *strongRefuter) counts(t *kernel.Txn) bool {
 func (r *strongRefuter) look() (cycles [][]kernel.Edge, totals [][3]uint32) {
 	g := r.g
 	g.assume(r.counts)
-	for _, l := range r.trail {
+	for _, l := range r.Trail() {
 		a := r.atoms[l/2]
 		if l&1 == 1 || a.Kind == kernel.Counts {
 			continue

@@ -147,7 +147,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 	if err := r.sources(); err != nil {
 		return false, err
 	}
-	for ; !r.refuted; *left-- {
+	for ; !r.Refuted; *left-- {
 		if r.stopped() {
 			return false, ErrStopped
 		}
@@ -155,7 +155,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r.refuted {
+		if r.Refuted {
 			break
 		}
 		if !open {
@@ -165,7 +165,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		r.undo(0)
+		r.Undo()
 		for _, s := range steps {
 			if _, ok := r.step(s); !ok {
 				return false, &Unsupported{"a cycle that was found"}
@@ -215,7 +215,7 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 		r.saw[i] = r.saw[i][:0]
 	}
 	links := len(r.h.Txns)
-	for _, l := range r.trail {
+	for _, l := range r.Trail() {
 		a := r.atoms[l/2]
 		if l&1 == 1 || a.Kind != kernel.Reads || !r.counts(r.k.Txn(a.T)) {
 			continue

@@ -34,6 +34,8 @@ var floors = [][]room{
 			"sorting with one body of code for all types, for what no check's time depends on"},
 		{"docs",
 			"the pages that the program shows offline"},
+		{"certify/unsat",
+			"the search for the empty clause that judges of answers have, with its proof"},
 		{"certify/proofs",
 			"what the levels mean and that isovet-kernel decides them rightly, proven in Coq; no Go but tests"},
 		{"internal/ddmin",
@@ -255,11 +257,13 @@ var alongFloor = []along{
 // narrow says that a package imports no others of the house than these, whatever the floors allow.
 var narrow = map[string][]string{
 	// Whoever checks proofs must not share code with whoever makes them.
-	"certify":       {"history", "level", "evidence", "predicates", "internal/safego"},
+	"certify":       {"certify/unsat", "history", "level", "evidence", "predicates", "internal/safego"},
 	"certify/large": {"certify", "history", "level", "evidence"},
 	// The kernel knows nothing of histories' formats, and what speaks to it nothing of checkers.
-	"certify/kernel":    {},
-	"certify/elaborate": {"certify/kernel", "history", "level", "evidence", "predicates", "internal/sorts"},
+	"certify/kernel": {},
+	"certify/unsat":  {},
+	"certify/elaborate": {"certify/kernel", "certify/unsat", "history", "level", "evidence", "predicates",
+		"internal/sorts"},
 	// Brute force is the twin of all checkers, by definition and nothing else.
 	"internal/test/oracle": {"history", "level", "evidence", "predicates"},
 	"solver":               {},
