@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -135,6 +136,9 @@ func (s *Script) Write(w io.Writer) error {
 	_, err = io.WriteString(w, text+"\n}\n")
 	return err
 }
+
+// IsScript reports whether a file that begins so is a script.
+func IsScript(start []byte) bool { return bytes.Contains(start, []byte(`"`+scriptFormat+`"`)) }
 
 // ReadScript reads a script and says what is wrong with it: the place in it, and what was expected.
 func ReadScript(r io.Reader) (*Script, *Schedule, error) {

@@ -20,24 +20,54 @@ import (
 	"isovet/collect/campaign"
 )
 
-// campaignFlags are those of hunt --campaign.
 type campaignFlags struct {
-	plan, shard string
-	jobs        int
-	out         string
-	limit       time.Duration
+	shard, out         string
+	jobs               int
+	limit              time.Duration
+	in                 findFlags
+	json, quiet, small bool
 }
 
-func (f *campaignFlags) add(c *cobra.Command) {
+func newCampaign(e *env) *cobra.Command {
+	var f campaignFlags
+	c := &cobra.Command{
+		Use: "campaign FILE|default -o DIR [flags]", GroupID: "work",
+		Short: "Hunt through a table of databases, isolations, levels, workloads and faults",
+		Long: `campaign hunts through a table: databases, isolations, levels, workloads and faults, each cell for a slice of time in
+turn, with new seeds (see isovet hunt). The table is a FILE's, or the default: every database inside this program and
+every server that can be started, at what its documentation promises. DIR is a folder: runs.jsonl has a line a hunt, and
+the next campaign there goes on with what was hunted the least; campaign.html and campaign.md tell what was run. --shard
+I/N takes the I-th of N parts of the cells, so that N machines can share a campaign: their runs.jsonl, put behind each
+other, are those of one. A file:
+
+  databases:
+    - db: postgres:start
+      isolations: [repeatable-read, serializable]   # default: all
+      levels: [serializable]                        # default: what the documentation promises of each isolation
+      faults: [none, "kill:2s"]
+    - db: "badger:"
+  workloads: [rmw, smallbank, claim, rows/direct]
+  slice: 20s
+
+Exit status: 1 a violation was found, 0 none was, 2 each cell is inconclusive or undecided, or none was run.`,
+		Example: `  isovet campaign default --for 30m -o campaign/
+  isovet campaign plan.yaml --for 8h --jobs 4 --shard 1/2 -o campaign/`,
+		Args: exactly("FILE"),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) },
+	}
 	fl := c.Flags()
-	fl.StringVar(&f.plan, "campaign", "", "hunt through the table that `FILE` describes, or \"default\", for --for in all; "+
-		"-o is then a folder")
-	fl.StringVar(&f.shard, "shard", "", "with --campaign: the cells of part `I/N`, such as 2/4")
-	fl.IntVar(&f.jobs, "jobs", 1, "with --campaign: hunts at a time; one of a database that is there "+
-		"already")
+	fl.StringVarP(&f.out, "out", "o", "", "`DIR`, the campaign's folder")
+	fl.DurationVar(&f.limit, "for", 60*time.Second, "how long to hunt in all")
+	fl.StringVar(&f.shard, "shard", "", "the cells of part `I/N`, such as 2/4")
+	fl.IntVar(&f.jobs, "jobs", 1, "hunts at a time; one of a database that is there already")
+	f.in.add(c, "in the folder of each find")
+	addShrinking(c, &f.small)
+	fl.BoolVar(&f.json, "json", false, "say the outcome as a JSON object on standard output")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	return c
 }
 
-// campaignJSON is what "isovet hunt --campaign --json" prints.
+// campaignJSON is what "isovet campaign --json" prints.
 type campaignJSON struct {
 	Campaign string          `json:"campaign"`
 	Hunts    int             `json:"hunts"`
@@ -54,16 +84,15 @@ type campaignFound struct {
 }
 
 // run runs a campaign.
-func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, quiet, small bool) error {
-	for _, name := range []string{"db", "level", "isolation", "workload", "variant", "fault", "seed", "keys", "txns",
-		"sessions", "ops", "values", "think", "timestamps", "setup-sql", "session-sql", "replay", "runs", "go-on",
-		"op-timeout"} {
-		if c.Flags().Changed(name) {
-			return usagef("--%s and --campaign: the plan's file says what is hunted", name)
-		}
-	}
-	if !c.Flags().Changed("out") || f.out == "" || f.out == "-" {
+func (f *campaignFlags) run(ctx context.Context, e *env, plan string) error {
+	if f.out == "" || f.out == "-" {
 		return usagef("-o DIR is missing, the campaign's folder")
+	}
+	if err := f.in.validate(); err != nil {
+		return err
+	}
+	if f.in.dir != "" && f.in.dir != noIncident {
+		return usagef("--incident %s; expected none, or nothing: each find has a folder of its own", f.in.dir)
 	}
 	if f.limit <= 0 || f.jobs < 1 {
 		return usagef("--for %v, --jobs %d; expected a positive time, and at least 1", f.limit, f.jobs)
@@ -75,13 +104,13 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 			return usagef("--shard %s; expected I/N with I from 1 to N, such as 2/4", f.shard)
 		}
 	}
-	if f.plan != "default" {
+	if plan != "default" {
 		var err error
-		if cfg.Plan, err = campaign.Read(f.plan); err != nil {
+		if cfg.Plan, err = campaign.Read(plan); err != nil {
 			return &exitError{statusBadInput, err}
 		}
 	}
-	p := newProgress(e.stderr, quiet, asJSON)
+	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
 	p.Begin("campaign")
 	cfg.Told = func(what string) { p.Step(what, 0, 0) }
@@ -94,12 +123,12 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 		k.command = again(&collectFlags{cfg: x.Config, fault: cell.FaultFlag()}, x.Level,
 			&collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
 		err = k.keep(e)
-		if err == nil && (in.dir != noIncident || small) {
-			err = k.make(ctx, e, &findFlags{search: in.search, dir: onlyNone(in.dir)}, x, small, 1, p)
+		if err == nil && (f.in.dir != noIncident || f.small) {
+			err = k.make(ctx, e, &f.in, x, f.small, 1, p)
 		}
 		return filepath.ToSlash(filepath.Join(dir, "violation.html")), err
 	}
-	r, err := campaign.Start(c.Context(), cfg)
+	r, err := campaign.Start(ctx, cfg)
 	p.Hide()
 	if r == nil {
 		return err
@@ -114,7 +143,7 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.Contradicts(), milliseconds(x.First), x.Kept})
 		}
 	}
-	if asJSON {
+	if f.json {
 		err = errors.Join(err, jsonLine(e.stdout, &j))
 	} else {
 		away := ""
@@ -127,7 +156,7 @@ func (f *campaignFlags) run(c *cobra.Command, e *env, in *findFlags, asJSON, qui
 	switch {
 	case err != nil:
 		return err
-	case c.Context().Err() != nil:
+	case ctx.Err() != nil:
 		return &exitError{statusInterrupted, errors.New("interrupted; the same command goes on")}
 	case len(j.Found) > 0:
 		return status(statusViolation)
@@ -152,12 +181,4 @@ func findFolder(out string, shard int) (string, error) {
 			return dir, err
 		}
 	}
-}
-
-// onlyNone is the one value of --incident that a campaign has: each find has a folder of its own.
-func onlyNone(dir string) string {
-	if dir == noIncident {
-		return dir
-	}
-	return ""
 }

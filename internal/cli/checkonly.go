@@ -10,8 +10,8 @@ import (
 
 // heavy commands are left out, and say so.
 func heavy(*env) (all []*cobra.Command) {
-	for _, name := range []string{"gen", "encode", "workloads", "collect", "hunt", "probe",
-		"replay-schedule", "watch", "bench"} {
+	for _, name := range []string{"gen", "encode", "workloads", "collect", "hunt", "replay",
+		"campaign", "probe", "watch", "bench"} {
 		all = append(all, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
 				return usagef("this program checks and nothing else; %s is a command of the full isovet", name)

@@ -249,7 +249,9 @@ func subcommands(c *cobra.Command) []string {
 func unknownCommand(c *cobra.Command, word string) error {
 	hint := ""
 	c.SuggestionsMinimumDistance = 2
-	if s := c.SuggestionsFor(word); len(s) > 0 {
+	if now := moved[c.Name()+" "+word]; now != "" {
+		hint = " (" + now + ")"
+	} else if s := c.SuggestionsFor(word); len(s) > 0 {
 		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(s, " or "))
 	}
 	return usagef("unknown command %q for %s%s; expected one of %s", word, c.CommandPath(), hint,

@@ -98,8 +98,7 @@ func (v *ownWorkloadValue) Set(s string) error {
 
 func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	if len(f.cfg.DB) == 0 {
-		return usagef("--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help",
-			c.CommandPath())
+		return usagef(noDatabase, c.CommandPath())
 	}
 	for _, n := range []struct {
 		name   string

@@ -12,8 +12,9 @@ func heavyRuns(lost, thin string, in, to func(string) string) [][]string {
 			runs = append(runs, []string{"watch", "--once", "--checker", checker, "--level", "strict-serializable",
 				"--profile", "postgresql:serializable", "--state", to("watch-" + checker), "--source", file})
 		}
-		runs = append(runs, []string{"replay-schedule", file, "--db", "sqlite:"},
-			[]string{"hunt", "--replay", file, "--db", "sqlite:"},
+		runs = append(runs, []string{"replay", file, "--db", "sqlite:"},
+			[]string{"hunt", "--db", "sqlite:", "--workload", file},
+			[]string{"campaign", file, "-o", to("campaign")},
 			[]string{"report", file, "-o", to("incident")})
 	}
 	return append(runs, []string{"bench", "compare", "--markdown", "--checkers", "vbox", "--history", lost})

@@ -18,7 +18,6 @@ import (
 	"isovet/collect"
 	"isovet/collect/server"
 	"isovet/evidence"
-	"isovet/history/format"
 	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
@@ -28,11 +27,9 @@ func newHunt(e *env) *cobra.Command {
 	var f collectFlags
 	var l level.Level
 	var limit time.Duration
-	var out, replay string
-	var runs int
+	var out string
 	var asJSON, quiet, small, goOn bool
 	var in findFlags
-	var table campaignFlags
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
@@ -45,11 +42,8 @@ violating history with its explanation: FILE, and beside it a page and a certifi
 and the smallest history found that still violates the level, .small.jsonl (see isovet shrink). A folder with the ending
 .incident has a report for the database's maintainers: the server and its settings, the SQL of the sessions side by
 side, and a schedule that was found to repeat the violation on fresh tables, cut down as far as the database still
-violates the level (isovet replay-schedule).
-
-The seed repeats what the clients ask for, not what the database makes of it. --replay FILE repeats the schedule of a
-recorded history instead, by the times of its operations: its sessions begin, read, write and commit in that order, on
-fresh tables with a row a key, and the outcome says in how many of the runs the level was violated.
+violates the level (isovet replay). The seed repeats what the clients ask for, not what the database makes of it; isovet
+replay repeats the schedule of a history.
 
 A round is checked while it lasts, too, and ends as soon as a violation is seen. Violations are grouped by kind;
 --go-on goes on behind the first, and keeps the first of each kind (FILE's name with -2, -3, … behind it). Where the
@@ -59,38 +53,16 @@ That nothing was found means nothing where hardly anything was committed (fewer 
 than 90 % of the attempts were refused: the outcome is then "inconclusive", with the most frequent reason. The reasons of
 all attempts that did not commit are counted: class, the database's code, the first text.
 
---campaign FILE hunts through a table: databases, isolations, levels, workloads and faults, each cell for a slice of time
-in turn, with new seeds; --campaign default is every database inside this program and every server that can be started,
-at what its documentation promises. -o is then a folder: runs.jsonl has a line a hunt, and the next campaign there goes on
-with what was hunted the least; campaign.html and campaign.md tell what was run. --shard I/N takes the I-th of N parts
-of the cells, so that N machines can share a campaign: their runs.jsonl, put behind each other, are those of one. A file:
-
-  databases:
-    - db: postgres:start
-      isolations: [repeatable-read, serializable]   # default: all
-      levels: [serializable]                        # default: what the documentation promises of each isolation
-      faults: [none, "kill:2s"]
-    - db: "badger:"
-  workloads: [rmw, smallbank, claim, rows/direct]
-  slice: 20s
+isovet campaign hunts through a table of databases, levels and workloads.
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
-inconclusive; of a campaign: that is so of each of its cells, or none was run.
+inconclusive.
 ` + databases(),
 		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
-  isovet hunt --db galera:start:3 --level snapshot-isolation --replay lost.jsonl
-  isovet hunt --campaign default --for 30m -o campaign/
   isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if table.plan != "" {
-				table.out, table.limit = out, limit
-				return table.run(c, e, &in, asJSON, quiet, small)
-			}
-			if c.Flags().Changed("shard") || c.Flags().Changed("jobs") {
-				return usagef("--shard and --jobs are for --campaign")
-			}
 			if out == "" || out == "-" {
 				return usagef("-o %q; expected a file's name, beside which the explanation is written", out)
 			}
@@ -99,12 +71,6 @@ inconclusive; of a campaign: that is so of each of its cells, or none was run.
 			}
 			if err := errors.Join(f.finish(c), in.validate()); err != nil {
 				return err
-			}
-			if replay != "" {
-				if runs < 1 {
-					return usagef("--runs %d; expected at least 1", runs)
-				}
-				return runReplay(c.Context(), e, &f, l, replay, out, runs, asJSON, quiet)
 			}
 			return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
 		},
@@ -116,21 +82,22 @@ inconclusive; of a campaign: that is so of each of its cells, or none was run.
 		"or a FILE.yaml with SQL statements of your own"
 	levelFlag(c, &l)
 	in.add(c, "FILE's name with the ending .incident")
-	table.add(c)
 	fl := c.Flags()
 	f.cfg.Txns = 2000
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
 	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers and what is made "+
 		"of a find apart")
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
-	fl.BoolVar(&small, "shrink", true, "write the smallest history that still violates the level too, beside FILE, "+
-		"with the ending .small.jsonl")
+	addShrinking(c, &small)
 	fl.BoolVar(&goOn, "go-on", false, "go on behind a violation until the time is up, and keep the first of each kind")
-	fl.StringVar(&replay, "replay", "", "repeat the schedule of the history in `FILE`")
-	fl.IntVar(&runs, "runs", 10, "how often to replay it")
 	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
 	return c
+}
+
+func addShrinking(c *cobra.Command, small *bool) {
+	c.Flags().BoolVar(small, "shrink", true, "write the smallest history that still violates the level too, beside "+
+		"the history, with the ending .small.jsonl")
 }
 
 // beside is the name of a file that explains a history.
@@ -151,9 +118,7 @@ type huntJSON struct {
 	Committed   int     `json:"committed"`
 	ElapsedMS   float64 `json:"elapsed_ms"`
 	Interrupted bool    `json:"interrupted,omitempty"`
-	Seed        uint64  `json:"seed,omitempty"` // of the offending round
-	Runs        int     `json:"runs,omitempty"` // of a replay, and how many of them violated the level
-	Violated    int     `json:"violated,omitempty"`
+	Seed        uint64  `json:"seed,omitempty"`    // of the offending round
 	Command     string  `json:"command,omitempty"` // what hunts with the offending round's seed again
 	History     string  `json:"history,omitempty"`
 	Report      string  `json:"report,omitempty"`
@@ -260,14 +225,14 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l leve
 	return nil
 }
 
-// keep writes the history and what explains it.
-func keep(e *env, r *evidence.Result, j huntJSON) error {
-	if err := writeHistory(j.History, &collect.Result{History: r.H}, auto); err != nil {
+// keep writes a history and what explains it: FILE, with page and certificate beside it.
+func keep(e *env, r *evidence.Result, to string) error {
+	if err := writeHistory(to, &collect.Result{History: r.H}, auto); err != nil {
 		return err
 	}
 	return errors.Join(
-		e.writeFile(j.Report, func(w io.Writer) error { return report.HTML(w, j.History, r) }),
-		e.writeFile(j.Certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) }),
+		e.writeFile(beside(to, ".html"), func(w io.Writer) error { return report.HTML(w, to, r) }),
+		e.writeFile(beside(to, ".cert"), func(w io.Writer) error { return evidence.WriteCertificate(w, r) }),
 	)
 }
 
@@ -324,75 +289,4 @@ func again(f *collectFlags, l level.Level, r *collect.Round) string {
 	}
 	add("seed", strconv.FormatUint(r.Seed, 10), true)
 	return strings.Join(words, " ")
-}
-
-// runReplay repeats the schedule of a history.
-func runReplay(ctx context.Context, e *env, f *collectFlags, l level.Level, file, out string, runs int, asJSON,
-	quiet bool) error {
-	h, err := format.Read(ctx, file, format.Options{})
-	if err != nil {
-		return &exitError{statusBadInput, err}
-	}
-	s, err := collect.ScheduleOf(h)
-	if err != nil {
-		return &exitError{statusBadInput, fmt.Errorf("%s: %w", file, err)}
-	}
-	p := newProgress(e.stderr, quiet, asJSON)
-	defer p.Close()
-	p.Begin("replaying")
-	r, err := collect.Replay(ctx, f.cfg, s, l, runs, func(r collect.Replayed) {
-		p.Step(fmt.Sprintf("%d violated", r.Violated), r.Runs, runs)
-	})
-	p.Hide()
-	stopped := orStopped(ctx, err, "replaying")
-	if err != nil && r.Violated == 0 {
-		return stopped
-	}
-	j := huntJSON{Verdict: "none", Level: l.String(), Runs: r.Runs, Violated: r.Violated, Undecided: r.Undecided}
-	switch {
-	case r.Violated > 0:
-		j.Verdict = "violation"
-		j.History, j.Report, j.Certificate = out, beside(out, ".html"), beside(out, ".cert")
-		if err := keep(e, r.Last, j); err != nil {
-			return err
-		}
-		if j.Result, err = evidence.JSON(r.Last, out); err != nil {
-			return err
-		}
-	case r.Undecided > 0:
-		j.Verdict = "unknown"
-	}
-	if asJSON {
-		err = jsonLine(e.stdout, &j)
-	} else {
-		err = sayReplay(e, &r, &j)
-	}
-	switch {
-	case err != nil:
-		return err
-	case stopped != nil: // what was found by then is there
-		return stopped
-	case r.Violated > 0:
-		return status(statusViolation)
-	case r.Undecided > 0:
-		return status(statusUnknown)
-	}
-	return nil
-}
-
-func sayReplay(e *env, r *collect.Replayed, j *huntJSON) error {
-	if r.Violated > 0 {
-		if err := report.Text(e.stdout, j.History, r.Last, report.TextOptions{}); err != nil {
-			return err
-		}
-	}
-	what := fmt.Sprintf("%s violated in %d of %d runs", j.Level, r.Violated, r.Runs)
-	if r.Undecided > 0 {
-		what += fmt.Sprintf(", %d undecided", r.Undecided)
-	}
-	if r.Violated > 0 {
-		what += fmt.Sprintf("; the last is in %s, %s and %s", j.History, j.Report, j.Certificate)
-	}
-	_, err := fmt.Fprintf(e.stdout, "%s\n", what)
-	return err
 }

@@ -48,7 +48,7 @@ func numberedFind(out string, n int) string {
 
 // keep writes the history with its explanation.
 func (k *keptFind) keep(e *env) error {
-	return keep(e, k.answer, huntJSON{History: k.to, Report: beside(k.to, ".html"), Certificate: beside(k.to, ".cert")})
+	return keep(e, k.answer, k.to)
 }
 
 // make cuts the history down and writes the incident's folder. What goes wrong there is said; the hunt's outcome

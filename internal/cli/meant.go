@@ -23,11 +23,21 @@ func meant(word string, of []string, before string) string {
 	return " (did you mean " + before + best + "?)"
 }
 
+// moved says what does now what a command and a flag did before.
+var moved = map[string]string{
+	"hunt --replay":   "isovet replay HISTORY",
+	"hunt --campaign": "isovet campaign FILE",
+	"isovet incident": "isovet report HISTORY -o DIR",
+}
+
 // meantFlag is meant for a flag that a command does not have.
 func meantFlag(c *cobra.Command, err error) string {
 	none, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || none.GetSpecifiedShortnames() != "" {
 		return ""
+	}
+	if now := moved[c.Name()+" --"+none.GetSpecifiedName()]; now != "" {
+		return " (" + now + ")"
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {

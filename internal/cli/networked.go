@@ -12,5 +12,5 @@ import (
 // networked are the commands that talk to databases and to message queues.
 func networked(e *env) []*cobra.Command {
 	e.incident = func(r *shrink.Result, dir string) error { return incident.Of(r, buildVersion().String()).Write(dir) }
-	return []*cobra.Command{newCollect(e), newHunt(e), newProbe(e), newReplaySchedule(e), newWatch(e)}
+	return []*cobra.Command{newCollect(e), newHunt(e), newReplay(e), newCampaign(e), newProbe(e), newWatch(e)}
 }

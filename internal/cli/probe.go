@@ -63,8 +63,7 @@ Exit status: 1 an anomaly was seen that the database's documentation forbids, el
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(f.cfg.DB) == 0 {
-				return usagef("--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help",
-					c.CommandPath())
+				return usagef(noDatabase, c.CommandPath())
 			}
 			if f.cfg.Load < 0 || f.cfg.Timeout <= 0 || f.cfg.Sessions < 1 {
 				return usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a session",

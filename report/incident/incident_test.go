@@ -146,7 +146,7 @@ func looked(t *testing.T, dir string) {
 			t.Errorf("%s of the explanation is in no table: %q", name, cells)
 		}
 	}
-	if n := p.Count(".wide"); n != 2 || !strings.Contains(p.Text("h2 + pre"), "isovet replay-schedule") {
+	if n := p.Count(".wide"); n != 2 || !strings.Contains(p.Text("h2 + pre"), "isovet replay") {
 		t.Errorf("%d tables, to be repeated by %q", n, p.Text("h2 + pre"))
 	}
 	for _, s := range p.Spoken() {

@@ -144,7 +144,7 @@ func (x *Incident) replayCommand() string {
 	if u := x.Database.URLs; len(u) == 1 && (strings.Contains(u[0], ":start") || strings.HasSuffix(u[0], ":")) {
 		url = x.Database.URLs[0]
 	}
-	return "isovet replay-schedule THIS-FOLDER --db " + escape.Shell(url)
+	return "isovet replay THIS-FOLDER --db " + escape.Shell(url)
 }
 
 // locking says which reads are none of a snapshot.
