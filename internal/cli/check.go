@@ -24,12 +24,10 @@ import (
 type checkFlags struct {
 	ignore                 bool // predicates, where a checker knows none
 	level                  level.Level
-	theory                 string
-	pipeline               check.Pipeline
 	all                    bool // levels
-	checker, solver        string
-	unsolved               string              // why a solver that was asked for is not used
-	choices                map[string][]string // what --checker says of its settings
+	judge                  checkerFlag
+	solver                 string
+	unsolved               string // why a solver that was asked for is not used
 	loading                loading
 	limits                 limits
 	skew                   time.Duration
@@ -51,7 +49,7 @@ type checkFlags struct {
 const auto = check.AutoName
 
 func newCheck(e *env) *cobra.Command {
-	f := checkFlags{checker: auto, unknownStatus: statusUnknown}
+	f := checkFlags{unknownStatus: statusUnknown}
 	c := &cobra.Command{
 		Use:     "check [flags] HISTORY…",
 		GroupID: "work",
@@ -85,9 +83,6 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
-			if err := f.takeChoices(); err != nil {
-				return err
-			}
 			if err := f.validateSpill(e); err != nil {
 				return err
 			}
@@ -128,14 +123,13 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 
 // judging adds the flags that say how a history is judged, the level apart.
 func (f *checkFlags) judging(c *cobra.Command) {
-	c.Flags().Var(checkerValue{f}, "checker", "auto takes the fastest that decides the level for the history, with "+
-		"--solver or --theory one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with "+
-		"settings, which flags must not contradict")
+	f.judge = checkerFlag{name: auto, text: auto}
+	c.Flags().Var(&f.judge, "checker", "auto takes the fastest that decides the level for the history, with --solver "+
+		"one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with settings (isovet checkers)")
 	complete(c, "checker", described("checker", checkerNames()))
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
 		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", described("solver", solverNames()))
-	f.settings(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
 		"leopard)")
@@ -153,7 +147,7 @@ func (f *checkFlags) judging(c *cobra.Command) {
 // options are the checker's, for a level and a profile.
 func (f *checkFlags) options(at level.Level, profile *mechanism.Profile) check.Options {
 	return check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart,
-		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Pipeline: f.pipeline}
+		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Pipeline: f.judge.pipeline}
 }
 
 // historyFiles completes the names of files that may hold histories.
@@ -189,7 +183,7 @@ func (f *checkFlags) validate(args []string) error {
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return usagef("standard input is named twice")
 	}
-	if f.checker != "leopard" && (f.profileName != "" || f.mechanismsOnly) {
+	if f.judge.name != "leopard" && (f.profileName != "" || f.mechanismsOnly) {
 		return usagef("--profile and --mechanisms-only are the checker leopard's; add --checker leopard")
 	}
 	p, err := loadProfile(f.profileName)
@@ -200,7 +194,7 @@ func (f *checkFlags) validate(args []string) error {
 	if p != nil && !f.levelSet {
 		f.level = p.Level
 	}
-	return f.validatePipeline()
+	return f.validateSolver()
 }
 
 func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
@@ -301,7 +295,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	limits := f.limits
 	limits.used = started
 	// what is known if work is left behind
-	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver}
+	known := &evidence.Result{Level: f.level, Checker: f.judge.name, Solver: f.solver}
 	var soFar atomic.Pointer[evidence.Result]
 	soFar.Store(known)
 	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result,
@@ -316,7 +310,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		k.Stats.Sizes = evidence.SizesOf(h)
 		k.Stats.LoadMS = milliseconds(time.Since(start))
 		soFar.Store(&k)
-		c, reason := check.Choose(f.checker, f.solver, h, f.level)
+		c, reason := check.Choose(f.judge.name, f.solver, h, f.level)
 		if c == nil {
 			k.Reason = reason
 			return &k, nil
@@ -332,7 +326,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 			p.Step(s, done, total)
 		}
 		run := check.Run
-		if f.checker == auto && f.solver == "" {
+		if f.judge.name == auto && f.solver == "" {
 			run = check.Decide
 		}
 		r, err := run(ctx, c, h, o)
@@ -381,7 +375,7 @@ func (f *checkFlags) weigh(r *evidence.Result) {
 // profiled is the profile of a history's database and the level to check: the one that was asked for, else with the
 // checker leopard what the profile promises.
 func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
-	if f.checker != "leopard" || f.profile != nil {
+	if f.judge.name != "leopard" || f.profile != nil {
 		return f.level, f.profile
 	}
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
@@ -484,7 +478,7 @@ func (f *checkFlags) print(e *env, o outcome, i int, t *tally) error {
 	if o.result == nil {
 		return nil
 	}
-	if o.result.Note != "" && (f.checker != auto || o.result.Checker != "mtc" || o.result.Implied) {
+	if o.result.Note != "" && (f.judge.name != auto || o.result.Checker != "mtc" || o.result.Implied) {
 		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
 		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", o.path, o.result.Note)
 	}

@@ -78,7 +78,7 @@ func (f *checkFlags) onEngine(e *env) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	if f.all || f.checker != auto && !slices.Contains(spill.Checkers(), f.checker) || f.solver != "" ||
+	if f.all || f.judge.name != auto && !slices.Contains(spill.Checkers(), f.judge.name) || f.solver != "" ||
 		f.shrunk+f.proof != "" {
 		dir = ""
 	}

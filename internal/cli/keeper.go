@@ -341,7 +341,7 @@ const wantOfMemory = "perhaps for want of memory"
 
 // outcome is the answer in place of the kept process.
 func (k *keeper) outcome(cause error) outcome {
-	r := &evidence.Result{Level: k.f.level, Checker: k.f.checker, Solver: k.f.solver}
+	r := &evidence.Result{Level: k.f.level, Checker: k.f.judge.name, Solver: k.f.solver}
 	if s := k.known; s != nil {
 		r.Level, r.Checker, r.Solver, r.Timestamps, r.Stats = s.Level, s.Checker, s.Solver, s.TS, s.Stats
 	}

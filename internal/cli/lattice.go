@@ -44,9 +44,9 @@ func (v latticeValue) Set(s string) error {
 // runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
 func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	switch {
-	case f.checker != auto && trustsTimestamps(f.checker):
+	case f.judge.name != auto && trustsTimestamps(f.judge.name):
 		return usagef("checker %s's verdicts are about timestamps, of which no level follows from another; leave "+
-			"--level all out", f.checker)
+			"--level all out", f.judge.name)
 	case f.ignore || f.profileName != "":
 		return usagef("--ignore-predicates and --profile are of one level; leave them out with --level all")
 	case f.dot != "" || f.certificate != "" || f.proof != "" || f.shrunk != "":
@@ -59,7 +59,7 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 		return usagef("--json and --output %s are two outputs; leave one out", f.output)
 	}
 	f.json = f.json || f.output == "json"
-	if err := f.validatePipeline(); err != nil {
+	if err := f.validateSolver(); err != nil {
 		return err
 	}
 	return f.around(e, len(args), len(level.All()), func() (tally, error) { return f.latticeAll(ctx, e, args) })
@@ -187,10 +187,10 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 			p.Step(s, done, total)
 		}
 		partial := func(l *check.Lattice) { soFar.Store(l) }
-		if f.checker == auto {
+		if f.judge.name == auto {
 			return check.RunLattice(ctx, h, o, partial)
 		}
-		c, err := check.ByName(f.checker)
+		c, err := check.ByName(f.judge.name)
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"isovet/check"
 )
 
 // meant is a question after a word that is none of those expected: which of them is nearest; "" where none is near.
@@ -36,8 +39,13 @@ func meantFlag(c *cobra.Command, err error) string {
 	if !ok || none.GetSpecifiedShortnames() != "" {
 		return ""
 	}
-	if now := moved[c.Name()+" --"+none.GetSpecifiedName()]; now != "" {
+	name := none.GetSpecifiedName()
+	if now := moved[c.Name()+" --"+name]; now != "" {
 		return " (" + now + ")"
+	}
+	if c.Flags().Lookup("checker") != nil && slices.Contains([]string{check.SettingClosure, check.SettingEncoding,
+		check.SettingTechnique, check.ChoiceTheory}, name) {
+		return " (a setting of a checker, as in --checker vbox:" + name + "=VALUE)"
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -45,7 +53,7 @@ func meantFlag(c *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	return meant(none.GetSpecifiedName(), names, "--")
+	return meant(name, names, "--")
 }
 
 // distance is how many letters must be added, left out, replaced or swapped with their neighbour to make one word of

@@ -31,7 +31,7 @@ var outputs = []choice{
 // the end of a document, or a line of totals where people read. A kept process leaves that to its keeper.
 func (f *checkFlags) around(e *env, n, answers int, work func() (tally, error)) error {
 	if f.unsolved != "" {
-		fmt.Fprintf(e.stderr, "isovet: --solver and --theory are not used: %s\n", f.unsolved)
+		fmt.Fprintf(e.stderr, "isovet: --solver is not used: %s\n", f.unsolved)
 	}
 	if e.kept != nil {
 		_, err := work()
@@ -98,7 +98,7 @@ func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
 		Reason    string   `json:"reason"`
 		Error     string   `json:"error"`
 		Anomalies []string `json:"anomalies"`
-	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
+	}{o.path, f.level.String(), f.judge.name, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
 		[]string{}})
 }
 

@@ -41,7 +41,7 @@ func reportFormOf(out string) reportForm {
 }
 
 func newReport(e *env) *cobra.Command {
-	f := shrinkFlags{check: checkFlags{checker: auto}, out: "-"}
+	f := shrinkFlags{out: "-"}
 	c := &cobra.Command{
 		Use: "report [flags] HISTORY", GroupID: "work",
 		Short: "Write a bug report: what was promised, what was seen, the smallest history, how to verify it",

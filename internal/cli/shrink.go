@@ -29,7 +29,7 @@ type shrinkFlags struct {
 }
 
 func newShrink(e *env) *cobra.Command {
-	f := shrinkFlags{check: checkFlags{checker: auto}, to: auto}
+	f := shrinkFlags{to: auto}
 	c := &cobra.Command{
 		Use:     "shrink [flags] HISTORY -o OUT",
 		GroupID: "work",
@@ -135,7 +135,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *prog
 			return nil, err
 		}
 		e.sayNotes(path, h)
-		o := shrink.Options{Checker: f.check.checker, Solver: f.check.solver, KeepNames: f.keep,
+		o := shrink.Options{Checker: f.check.judge.name, Solver: f.check.solver, KeepNames: f.keep,
 			Smaller: func(r *shrink.Result) { best.Store(r) }}
 		at, profile := f.check.profiled(h)
 		o.Check = f.check.options(at, profile)
@@ -198,8 +198,8 @@ func (f *checkFlags) judgedBy() (words []string) {
 			words = append(words, more...)
 		}
 	}
-	add(f.checker != auto, "--checker", f.checker)
-	add(f.solver != "", "--solver", f.solver)
+	add(f.judge.name != auto, "--checker", f.judge.text)
+	add(f.solver != "" && f.judge.solver+f.judge.theory == "", "--solver", f.solver)
 	add(f.skew != 0, "--clock-skew", f.skew.String())
 	add(f.profileName != "", "--profile", f.profileName)
 	add(f.atStart, "--read-only-at-start")
@@ -232,7 +232,7 @@ func (f *checkFlags) shrinkTo(ctx context.Context, e *env, o outcome, to string)
 		return false, nil
 	}
 	at, profile := f.profiled(r.H)
-	s, err := shrink.History(ctx, r.H, at, shrink.Options{Checker: f.checker, Solver: f.solver,
+	s, err := shrink.History(ctx, r.H, at, shrink.Options{Checker: f.judge.name, Solver: f.solver,
 		Check: f.options(at, profile), First: r})
 	if err != nil {
 		return false, err

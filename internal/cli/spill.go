@@ -73,11 +73,11 @@ func (f *checkFlags) validateSpill(e *env) error {
 		return usagef("--max-window %d is negative", s.maxWindow)
 	case f.all:
 		return usagef("--level all is not checked out of core; name one level, or leave --spill out")
-	case f.checker != auto && !slices.Contains(spill.Checkers(), f.checker):
-		return usagef("checker %s does not check out of core, %s do; leave --checker or --spill out", f.checker,
+	case f.judge.name != auto && !slices.Contains(spill.Checkers(), f.judge.name):
+		return usagef("checker %s does not check out of core, %s do; leave --checker or --spill out", f.judge.name,
 			strings.Join(spill.Checkers(), ", "))
-	case f.checker != auto && !slices.Contains(spill.LevelsOf(f.checker), f.level):
-		return usagef("checker %s does not decide %s", f.checker, f.level)
+	case f.judge.name != auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):
+		return usagef("checker %s does not decide %s", f.judge.name, f.level)
 	case f.solver != "":
 		return usagef("--solver has no meaning out of core; leave it or --spill out")
 	case f.shrunk != "":
@@ -96,8 +96,8 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	spilled bool) {
 	began := time.Now()
 	checker := spill.CheckerOf(f.level)
-	if f.checker != auto {
-		checker = f.checker
+	if f.judge.name != auto {
+		checker = f.judge.name
 	}
 	known := &evidence.Result{Level: f.level, Checker: checker, Timestamps: spill.Stamped(checker)}
 	memory := cmp.Or(f.limits.memory, spillMemory)
@@ -223,7 +223,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 func (f *checkFlags) spillInstead(ctx context.Context, e *env, o outcome, i, n int) outcome {
 	r := o.result
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
-		f.checker != auto || f.all || f.solver != "" || f.shrunk+f.proof != "" || e.engine != nil || ctx.Err() != nil ||
+		f.judge.name != auto || f.all || f.solver != "" || f.shrunk+f.proof != "" || e.engine != nil || ctx.Err() != nil ||
 		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
 		return o
 	}
