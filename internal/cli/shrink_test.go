@@ -29,7 +29,7 @@ func TestShrinkInterrupted(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	e := &env{stdout: &stdout, stderr: &stderr}
-	f := shrinkFlags{check: checkFlags{checker: auto, level: level.Serializable}, out: out, to: auto}
+	f := shrinkFlags{check: checkFlags{judge: checkerFlag{name: auto}, level: level.Serializable}, out: out, to: auto}
 	f.check.loading = loading{format: auto, realTime: auto}
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	r, err := shrink.History(ctx, whole, level.Serializable, shrink.Options{Smaller: func(r *shrink.Result) {
