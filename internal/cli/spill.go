@@ -223,7 +223,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 func (f *checkFlags) spillInstead(ctx context.Context, e *env, o outcome, i, n int) outcome {
 	r := o.result
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
-		f.judge.name != auto || f.all || f.solver != "" || f.shrunk+f.proof != "" || e.engine != nil || ctx.Err() != nil ||
+		f.judge.name != auto || f.all || f.solver+f.shrunk+f.proof != "" || e.engine != nil || ctx.Err() != nil ||
 		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
 		return o
 	}
