@@ -312,6 +312,9 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
 		switch {
 		case h.Ops.Kind[op] == history.Write:
+			if u.read >= 0 && a.Reads[u.read].Val == o.Val {
+				j.e.Again(o.Key) // it was written before
+			}
 			if u.write < 0 {
 				u.write = int32(len(a.Writes))
 				a.Writes = append(a.Writes, o)
