@@ -256,7 +256,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		if k := h.Ops.Kind[op]; k != history.Read && k != history.Write {
 			return errors.New(`field "ops": a list or a predicate operation; expected reads and writes of registers, ` +
-				`which is what the checker replay judges in a stream`)
+				`which is what the checker replay judges in a stream (lists: --checker aion)`)
 		}
 	}
 	if head.Init {
