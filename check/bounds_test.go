@@ -96,7 +96,7 @@ func crowd() func() {
 func TestBoundsAtOne(t *testing.T) {
 	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
 	decided, open := map[string]int{}, map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](8, 4000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](4, 4000), func(seed uint64) *history.History {
 		var h *history.History
 		switch seed % 4 {
 		case 0, 1:

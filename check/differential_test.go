@@ -104,7 +104,7 @@ func tiny(seed uint64) *history.History {
 // TestAgainstBruteForce holds every checker × solver against the oracle on thousands of tiny histories; Run certifies
 // each answer on the way.
 func TestAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](385, 6000)
+	n := histtest.Long[uint64](192, 6000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History {
 		// which has thin-air reads and ends of unknown transactions; random.Tiny has snapshots and coarse clocks

@@ -15,7 +15,7 @@ import (
 // and what it names the level forbids.
 func TestFound(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "found"), func(t *testing.T, text []byte) {
-		for turn := range histtest.Long(2, 8) {
+		for turn := range histtest.Long(1, 8) {
 			if err := judgeAll(withTurn(t, text, turn)); err != nil {
 				t.Errorf("turn %d: %v", turn, err)
 			}

@@ -19,7 +19,7 @@ import (
 // TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every
 // solver, and each answer is certified.
 func TestMedium(t *testing.T) {
-	seeds := histtest.Long[uint64](7, 240)
+	seeds := histtest.Long[uint64](4, 240)
 	if testing.Short() {
 		seeds = 20
 	}
@@ -92,7 +92,7 @@ func TestPlanted(t *testing.T) {
 // TestClockSkew: clocks that are apart by what the option allows for never make a valid run a violation.
 func TestClockSkew(t *testing.T) {
 	bad := 0
-	randtest.Seeds(t, randtest.Long[uint64](4, 20), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](2, 20), func(t testing.TB, seed uint64) {
 		const skew = 2_000_000
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
 			Skew: skew})

@@ -70,7 +70,7 @@ func rmw(seed uint64) *history.History {
 // TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits;
 // Run certifies each answer. bc and adya-si answer wherever read-modify-writes show the version orders.
 func TestSnapshotAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](550, 100000)
+	n := histtest.Long[uint64](275, 100000)
 	verdicts := map[string]int{}
 	histtest.Each(t, uint64(n), func(seed uint64) *history.History {
 		var h *history.History

@@ -97,7 +97,7 @@ func TestCasesMedium(t *testing.T) {
 	defer func(n int) { maxResolved = n }(maxResolved)
 	maxResolved = 500
 	verdicts := map[string]int{}
-	n := histtest.Long[uint64](8, 1000)
+	n := histtest.Long[uint64](4, 1000)
 	histtest.Each(t, n, func(seed uint64) *history.History {
 		return random.Medium(seed, random.Options{Txns: 80, Keys: 8, Duplicates: true, Mini: seed%2 == 0,
 			Unknown: seed%3 == 0, Deletes: seed%3 == 1})

@@ -24,7 +24,7 @@ func TestPast(t *testing.T) {
 		{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 5},
 	} {
 		c.Seed, c.ahead, c.Think = 3, &ahead{}, 200*time.Microsecond // of which nothing but the recording is used
-		c.Txns, c.Sessions = 400, 12
+		c.Txns, c.Sessions = 200, 12
 		c = c.withDefaults()
 		target, err := Open(t.Context(), c)
 		if err != nil {

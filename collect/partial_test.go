@@ -73,7 +73,7 @@ func TestPartial(t *testing.T) {
 		{DB: []string{"badger:"}, Workload: "claim"},
 		{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "tpcc"},
 	} {
-		c.Txns, c.Sessions, c.Seed = 400, 6, 3
+		c.Txns, c.Sessions, c.Seed = 120, 6, 3
 		c.Partial = filepath.Join(t.TempDir(), "h.partial")
 		r := run(t, c)
 		h, err := format.Read(t.Context(), c.Partial, format.Options{})
@@ -82,7 +82,7 @@ func TestPartial(t *testing.T) {
 			t.Fatalf("%s: %v\n%.3000s", c.Workload, err, b)
 		}
 		got, want := told(h), told(r.History)
-		if len(want) < 400 {
+		if len(want) < 120 {
 			t.Errorf("%s: %d transactions", c.Workload, len(want))
 		}
 		for i := range want {

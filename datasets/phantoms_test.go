@@ -107,7 +107,7 @@ func TestPredicateFaultsEverywhere(t *testing.T) {
 // are no rows yet: the fault comes later then.
 func TestFaultsOfEmptyTables(t *testing.T) {
 	for i, f := range slices.Concat(Faults(), PredicateFaults()) {
-		for seed := range histtest.Long[uint64](3, 8) {
+		for seed := range histtest.Long[uint64](2, 8) {
 			spec := Spec{Workload: []string{"booking", "claim"}[seed%2], Txns: 60, Sessions: 12, Seed: seed,
 				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot",
 					"read-committed"}[seed/2], FaultAt: 1, Fault: f.Name}

@@ -101,7 +101,7 @@ func TestRoundTrips(t *testing.T) {
 	kinds, deps := map[level.Anomaly]int{}, map[evidence.Dep]int{}
 	sources, initial := 0, 0
 	levels := level.All()
-	tried := histtest.Search{N: 1500, Long: 200_000,
+	tried := histtest.Search{N: 750, Long: 200_000,
 		Make: func(seed uint64) []byte { return histtest.Random(seed, histtest.Shape{Txns: 6}) },
 		Judge: func(text []byte) error {
 			if len(text) == 0 {

@@ -230,7 +230,7 @@ func (x *naiveHistory) check(h *History) error {
 // Builders filled side by side and merged in any grouping make the history that one builder makes, version ids
 // included, on one core and on several; and it is what maps say. Rows that were added loosely make no difference.
 func TestJoinAndMerge(t *testing.T) {
-	randtest.Seeds(t, randtest.Long[uint64](41, 120), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](20, 120), func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		keys, values := 1+rnd.IntN(60), 1+rnd.IntN(400)
 		pieces := 1 + rnd.IntN(5)

@@ -116,7 +116,7 @@ func TestCheckpoint(t *testing.T) {
 		total += len(want)
 	}
 	gates := []GateOptions{{}, {Once: true, MaxJump: time.Minute, Patience: time.Second}}
-	for seed := range uint64(histtest.Long(4, 12)) {
+	for seed := range uint64(histtest.Long(2, 12)) {
 		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Txns: 700, Sessions: 8, Keys: 40,
 			Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
 		_, lines := arrivalsOf(t, spec, 60, false)
@@ -141,7 +141,7 @@ func TestCheckpoint(t *testing.T) {
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
-	for seed := range uint64(histtest.Long(4, 8)) {
+	for seed := range uint64(histtest.Long(2, 8)) {
 		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
 			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
 		h, err := datasets.Generate(t.Context(), spec)

@@ -280,7 +280,7 @@ func cutStream(rng *rand.Rand, lines []string) []string {
 // has shown what its key held.
 func TestAttach(t *testing.T) {
 	missed, there, extra := 0, 0, 0
-	randtest.Seeds(t, randtest.Long[uint64](8, 240), func(tb testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](4, 240), func(tb testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0xa77))
 		right := seed%2 == 0
 		iso := map[bool]string{true: "snapshot-isolation", false: "read-committed"}[right]

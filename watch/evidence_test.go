@@ -156,7 +156,7 @@ func TestEvidenceOfReplay(t *testing.T) {
 	for _, l := range []level.Level{level.Serializable, level.StrictSnapshotIsolation} {
 		for _, most := range []int{0, 4, 100} {
 			dir := t.TempDir()
-			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 150, Sessions: 12, Keys: 10,
+			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 90, Sessions: 12, Keys: 10,
 				Isolation: "read-committed", Times: datasets.TxnTimes, Seed: 5})
 			if err != nil {
 				t.Fatal(err)

@@ -188,7 +188,7 @@ func unnumbered(t *testing.T, dir string) (out []string) {
 // a checkpoint every few batches, by each judge and from each source: the violations of a run that nobody killed, each
 // once.
 func TestKilled(t *testing.T) {
-	kills := histtest.Long(3, 200)
+	kills := histtest.Long(2, 200)
 	type stream struct {
 		judge    string
 		lateness int64

@@ -95,7 +95,7 @@ func TestReplayMidst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](20, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](10, 4000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a17))
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed%5 == 0}
 		if seed%3 == 0 {

@@ -47,7 +47,7 @@ func manyWriters(n int) *evidence.Result {
 
 // TestManyCases: five thousand cases make some fifteen thousand steps: a cycle and two sources each at most.
 func TestManyCases(t *testing.T) {
-	const n = 5000
+	const n = 2000
 	r := manyWriters(n)
 	if _, err := certify.Names(r, certify.Options{}); err != nil {
 		t.Fatal(err)

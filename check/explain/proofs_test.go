@@ -124,7 +124,7 @@ func proves(h *history.History, l level.Level, a evidence.Anomaly) error {
 // out.
 func TestProofs(t *testing.T) {
 	x := explained{kinds: map[level.Anomaly]int{}}
-	tried := histtest.Search{N: 9000, Long: 300_000,
+	tried := histtest.Search{N: 4500, Long: 300_000,
 		Make: func(seed uint64) []byte {
 			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Predicates,
 				histtest.Predicates,

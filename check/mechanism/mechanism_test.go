@@ -21,7 +21,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
 				skew := int64(seed%2) * 50_000
-				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 600, Isolation: iso,
+				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 250, Isolation: iso,
 					Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1, UnknownRate: .03, Skew: skew})
 				if err != nil {
 					t.Fatal(err)

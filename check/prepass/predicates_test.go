@@ -220,7 +220,7 @@ func bases(h *history.History, v *prepass.View) error {
 func TestPredicateViews(t *testing.T) {
 	kinds := map[level.Anomaly]int{}
 	based, blind, left := 0, 0, 0
-	tried := histtest.Search{N: 6000, Long: 300_000,
+	tried := histtest.Search{N: 3000, Long: 300_000,
 		Make: func(seed uint64) []byte {
 			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
 				histtest.Predicates,

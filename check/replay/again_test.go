@@ -130,7 +130,7 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 			answers[got.Status]++
 		}
 	})
-	if again < 20 || answers[solver.Sat] == 0 || answers[solver.Unsat] == 0 {
+	if histtest.Whole() && (again < 20 || answers[solver.Sat] == 0 || answers[solver.Unsat] == 0) {
 		t.Errorf("%d rounds replayed what moved; answers %v", again, answers)
 	}
 }

@@ -129,7 +129,7 @@ func TestBoundsKeepVerdicts(t *testing.T) {
 // writers of a few popular keys are unordered.
 func TestBoundsOnLargerHistories(t *testing.T) {
 	seen := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](4, 300), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](2, 300), func(seed uint64) *history.History {
 		isolation := []string{"serializable", "snapshot-isolation", "serializable", "read-committed"}[seed%4]
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy",
 			Zipf: 1.2, Txns: 60 + 20*int(seed%8),

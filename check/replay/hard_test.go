@@ -131,7 +131,7 @@ func TestHardFamily(t *testing.T) {
 	for _, in := range hard.Instances() {
 		size := sizes[in.Name]
 		if size == 0 {
-			size = int(histtest.Long[uint64](330, 3000))
+			size = int(histtest.Long[uint64](165, 3000))
 		}
 		randtest.Seeds(t, 2, func(t testing.TB, seed uint64) {
 			h, err := in.Build(context.Background(), size, seed)

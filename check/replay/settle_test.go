@@ -133,7 +133,7 @@ func TestSettlingLater(t *testing.T) {
 	randtest.Seeds(t, histtest.Long[uint64](1, 40), func(t testing.TB, seed uint64) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates",
-				Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
+				Values: 7 + int(seed%3)*7, Txns: 1200, Keys: 600,
 				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})
 			if err != nil {
 				t.Fatal(err)

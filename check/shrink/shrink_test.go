@@ -73,7 +73,7 @@ func TestCutsKeepValid(t *testing.T) {
 			}
 		}
 	})
-	if valid < 500 || parts < 1000 {
+	if histtest.Whole() && (valid < 500 || parts < 1000) {
 		t.Errorf("only %d histories were valid, with %d parts", valid, parts)
 	}
 }
@@ -118,7 +118,7 @@ func text(t testing.TB, h *history.History) string {
 func TestShrinkRandom(t *testing.T) {
 	levels := level.All()
 	shrunk := map[level.Level]int{}
-	histtest.Each(t, histtest.Long[uint64](400, 40_000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](200, 40_000), func(seed uint64) *history.History {
 		if seed%3 == 0 {
 			easy := []int{0, 1, 3, 6, 9} // parts of the others may take the checker longer than they get
 			o := kinds[easy[seed/3%uint64(len(easy))]]
@@ -157,7 +157,7 @@ func TestShrinkRandom(t *testing.T) {
 		minimal(t, g, l)
 	})
 	for _, l := range levels {
-		if shrunk[l] == 0 {
+		if histtest.Whole() && shrunk[l] == 0 {
 			t.Errorf("no history was shrunk at %v", l)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func TestRefutedStretchesStay(t *testing.T) {
 	for seed := range histtest.Long[uint64](1, 4) {
 		const faults = 12
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 20_000, Keys: 2000, Seed: seed,
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 12_000, Keys: 1200, Seed: seed,
 			Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes})
 		if err != nil {
 			t.Fatal(err)

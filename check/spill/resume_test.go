@@ -54,7 +54,7 @@ func keyed(h *history.History) *Input {
 // A check that is stopped wherever it writes, which is all that a killed one leaves, goes on there: the answer is the
 // same, byte by byte, and what was done is not done again.
 func TestResume(t *testing.T) {
-	for seed := range histtest.Long[uint64](3, 200) {
+	for seed := range histtest.Long[uint64](2, 200) {
 		h, o := resumable(t, seed)
 		a, err := Check(context.Background(), keyed(h), o)
 		if err != nil {

@@ -203,7 +203,7 @@ func verifyWith(t testing.TB, cert string, h *history.History, r *rand.Rand) (*l
 
 func TestTiny(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](25, 30000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](12, 30000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
 			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -237,7 +237,7 @@ func TestMedium(t *testing.T) {
 	old := farWindow
 	defer func() { farWindow = old }()
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](6, 2000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](3, 2000), func(seed uint64) *history.History {
 		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if farWindow = []int{1, 8, 256}[seed%3]; inOrder(h) {
@@ -251,7 +251,7 @@ func TestMedium(t *testing.T) {
 func TestParts(t *testing.T) {
 	defer func() { fewMisfits = 0 }()
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](4, 1000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](2, 1000), func(seed uint64) *history.History {
 		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if fewMisfits = []int{3, 6, 12}[seed%3]; inOrder(h) {

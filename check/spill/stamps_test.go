@@ -88,7 +88,7 @@ func forge(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ran
 
 func TestStamped(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](20, 20000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](10, 20000), func(seed uint64) *history.History {
 		return random.Stamped(seed, random.StampedOptions{Txns: 2 + int(seed%12), Ties: seed&1 != 0,
 			Duplicates: seed&2 != 0, Deletes: seed&4 != 0, Aborted: seed&8 != 0, Unknown: seed&16 != 0,
 			Serial: seed%3 == 0})

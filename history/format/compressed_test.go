@@ -135,7 +135,7 @@ func TestCompressed(t *testing.T) {
 func TestCompressedBad(t *testing.T) {
 	lines := bytes.Repeat([]byte("\n"), 1<<20)
 	var parts [][]byte
-	for range 100 {
+	for range 70 {
 		parts = append(parts, lines)
 	}
 	for name, c := range map[string]struct {
@@ -143,10 +143,9 @@ func TestCompressedBad(t *testing.T) {
 		want string
 	}{
 		"bomb of bzip2":    {unbase64(t, bombBzip2), "grows more than"},
-		"bomb of xz":       {squeezed(t, toXZ, parts...), "grows more than"},
-		"bomb of zip":      {zipped(t, "h", strings.Repeat("\n", 100<<20)), "grows more than"},
-		"bomb in zip":      {zipped(t, "h", string(squeezed(t, toGzip, parts...))), "grows more than"},
+		"bomb of zip":      {zipped(t, "h", strings.Repeat("\n", 70<<20)), "grows more than"},
 		"large dictionary": {unbase64(t, spanXZ), "a dictionary of 1024 MiB"},
+		"bomb in zip":      {zipped(t, "h", string(squeezed(t, toGzip, parts...))), "grows more than"},
 		"two files":        {zipped(t, "a", twoTxns, "b", twoTxns), "found 2 files in the archive, such as a and b"},
 		"two runs":         {zipped(t, "a/history.edn", "", "b/history.edn", ""), "found 2 files history.edn"},
 		"no file":          {zipped(t, "a/", "", "a/.b", ""), "found no file"},

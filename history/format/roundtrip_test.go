@@ -137,7 +137,7 @@ func meaning(h *history.History) string {
 func TestRandomRoundTrip(t *testing.T) {
 	for _, f := range []Format{jepsenEDN, dbcopBincode, plumeText, polysiText} {
 		written := 0
-		randtest.Seeds(t, randtest.Long[uint64](150, 300), func(t testing.TB, seed uint64) {
+		randtest.Seeds(t, randtest.Long[uint64](75, 300), func(t testing.TB, seed uint64) {
 			rnd := rand.New(rand.NewPCG(seed, 3))
 			h := randomHistory(t, rnd, f.Holds)
 			path := filepath.Join(t.TempDir(), "out")
@@ -159,7 +159,7 @@ func TestRandomRoundTrip(t *testing.T) {
 				t.Fatalf("%s, seed %d: written\n%s\nread\n%s", f.Name, seed, want, got)
 			}
 		})
-		if written < 60 {
+		if histtest.Whole() && written < 60 {
 			t.Errorf("%s: only %d were written", f.Name, written)
 		}
 	}

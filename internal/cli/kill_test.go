@@ -39,7 +39,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no kill -9")
 	}
 	isovet := isovetProgram(t)
-	runs := histtest.Long(3, 24)
+	runs := histtest.Long(2, 24)
 	rng := rand.New(rand.NewPCG(1, 9))
 	for i := range runs {
 		db, workload, level := "sqlite:", "smallbank", "strict-serializable"

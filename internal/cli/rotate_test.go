@@ -24,7 +24,7 @@ func TestKilledParts(t *testing.T) {
 	}
 	isovet := isovetProgram(t)
 	rng := rand.New(rand.NewPCG(1, 9))
-	for i := range histtest.Long(2, 24) {
+	for i := range histtest.Long(1, 24) {
 		db, workload := "badger:", "rmw"
 		if i%2 == 1 {
 			db, workload = "sqlite:", "smallbank"

@@ -32,7 +32,7 @@ func violationsOf(t *testing.T, state string) string {
 // TestWatchLoss: a log that ends before its checkpoint, or is damaged in its midst, is refused with what to do, and
 // that works: the source is asked for what is lost, and the violations are those of a log that has lost nothing.
 func TestWatchLoss(t *testing.T) {
-	stream := wrong(t, "150")
+	stream := wrong(t, "40")
 	whole := filepath.Join(t.TempDir(), "whole")
 	if got, said := watchOnce(whole, stream); got != statusViolation {
 		t.Fatalf("exit status %d: %s", got, said)
@@ -94,7 +94,7 @@ func TestWatchLoss(t *testing.T) {
 
 // TestWatchOldLog: the log of a former version, whose records have no checksums, is read, and goes on with them.
 func TestWatchOldLog(t *testing.T) {
-	stream := wrong(t, "150")
+	stream := wrong(t, "40")
 	state := filepath.Join(t.TempDir(), "w")
 	if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != statusViolation {
 		t.Fatalf("exit status %d: %s", got, said)

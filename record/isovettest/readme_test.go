@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/histtest"
 )
 
 // TestReadme follows the README's section on Go to the letter, in an empty folder: a failing test with a shrunk
 // history, in at most 40 lines of user's code.
 func TestReadme(t *testing.T) {
+	histtest.OnlyLong(t) // it builds a program
 	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)

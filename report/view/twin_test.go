@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 
@@ -170,10 +170,7 @@ func TestKeyTable(t *testing.T) {
 // TestEdgesHold: every edge around every transaction of a strictly serializable history is in every order of it, so in
 // the one that a checker finds; those that the history shows are so without sessions and time too.
 func TestEdgesHold(t *testing.T) {
-	n := uint64(12)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 400
-	}
+	n := histtest.Long[uint64](8, 400)
 	seen := map[string]int{}
 	for seed := range n {
 		workload := []string{"mix", "rmw", "list-append", "booking"}[seed%4]

@@ -105,7 +105,7 @@ func TestStreamBlocks(t *testing.T) {
 		out = append(append(out, d.out...), '\n')
 	}
 	out = append(out, `{"id":1,"ops":[["w","k",0]`...)
-	for range 200_000 {
+	for range 60_000 {
 		out = append(out, `,["w","k",123456789]`...)
 	}
 	out = append(out, "]}\n"...)

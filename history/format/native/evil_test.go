@@ -336,7 +336,7 @@ func use(t testing.TB, h *history.History) {
 // be used.
 func TestEvilFiles(t *testing.T) {
 	accepted, refusedBy := 0, map[string]int{}
-	randtest.Seeds(t, randtest.Long[uint64](8000, 20_000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](4000, 20_000), func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		data := written(t, "random", randomHistory(t, seed%64))
 		h, x, ok := unverified(data)

@@ -17,7 +17,7 @@ func TestSlicesAndWriter(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "h.ivh")
 	several := 0
-	histories(t, randtest.Long[uint64](120, 300), func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](60, 300), func(t testing.TB, name string, h *history.History) {
 		if err := os.WriteFile(path, written(t, name, h), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -47,16 +47,26 @@ func Long[T any](short, long T) T {
 	return short
 }
 
-// Range is the first seed of a test and how many seeds it judges: n of them from 0 on, unless the flags say otherwise.
+// gateShare is the part of a test's seeds that the gate judges: one in so many. All are judged where ISOVET_LONG or
+// ISOVET_TIMES is set, as .ci/nightly does.
+const gateShare = 2
+
+// Range is the first seed of a test and how many seeds it judges: n of them from 0 on, a share of them in the gate,
+// unless the flags say otherwise.
 func Range(n uint64) (first, count uint64) {
 	if *countFlag > 0 {
-		n = *countFlag
+		return *seedFlag, *countFlag
+	}
+	if !allSeeds() {
+		n = (n + gateShare - 1) / gateShare
 	}
 	return *seedFlag, n
 }
 
-// Whole reports whether the flags leave a test all its seeds. What a test demands of their mix is meant only then.
-func Whole() bool { return *seedFlag == 0 && *countFlag == 0 }
+func allSeeds() bool { return os.Getenv("ISOVET_LONG") != "" || os.Getenv("ISOVET_TIMES") != "" }
+
+// Whole reports whether a test has all its seeds. What a test demands of their mix is meant only then.
+func Whole() bool { return *seedFlag == 0 && *countFlag == 0 && allSeeds() }
 
 // Seeds judges the seeds of a test, n by default, and ends the test at the first that fails. The failure has the seed
 // and the command that repeats it.
