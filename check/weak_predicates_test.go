@@ -103,7 +103,7 @@ func TestWeakWithout(t *testing.T) {
 	for _, fault := range []string{"long-fork", "lost-update", "lost-predicate-update", "causality-violation",
 		"fractured-read", "phantom-read", "missed-row"} {
 		for seed := range histtest.Long[uint64](1, 60) {
-			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 150, Keys: 200,
+			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 100, Keys: 130,
 				Sessions: 8, Fault: fault, Seed: seed})
 			if err != nil {
 				t.Fatal(err)

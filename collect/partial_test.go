@@ -71,7 +71,7 @@ func TestPartial(t *testing.T) {
 		{DB: []string{"badger:"}, Workload: "list-append", Keys: 5},
 		{DB: []string{"sqlite:"}, Workload: "booking"},
 		{DB: []string{"badger:"}, Workload: "claim"},
-		{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "tpcc"},
+		{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "tpcc", Keys: 300},
 	} {
 		c.Txns, c.Sessions, c.Seed = 120, 6, 3
 		c.Partial = filepath.Join(t.TempDir(), "h.partial")
