@@ -61,19 +61,18 @@
 //   - ops.go, index.go: what a transaction reads and writes; who wrote and who read the versions that the evidence
 //     names
 //   - tables.go: replay of orders of registers, lists and predicates
-//   - reads.go, listreads.go: anomalies of single reads; dead.go: reads of what only transactions wrote that cannot
-//     have committed
-//   - cycles.go, listcycles.go, weakcycles.go, predicates.go: the edges of cycles; clauses.go: what they assume, as
+//   - reads.go, lists.go: anomalies of single reads; dead.go: reads of what only transactions wrote that cannot have
+//     committed
+//   - cycles.go, lists.go, weak.go, predicates.go: the edges of cycles; clauses.go: what they assume, as
 //     clauses
 //   - doubled.go: lists with elements that were appended more than once
-//   - commitorder.go, weakrows.go: orders at read-committed, read-atomic and causal
+//   - commitorder.go, weak.go: orders at read-committed, read-atomic and causal
 //   - linear.go: orders of single operations, and that there is none
 //   - stamporder.go, stampanomalies.go, stampreads.go: verdicts about timestamps
 //
 // Beside it are the fast paths. Each has a plain twin, with which the tests compare it on random histories:
 //
-//   - flat.go: orders of registers alone. Twin: tables.go
-//   - flatcommit.go: commit orders of registers alone. Twin: commitorder.go
+//   - flat.go: orders of registers alone, and commit orders. Twins: tables.go, commitorder.go
 //   - columns.go: which rows a predicate may be true of. Twin: tables.go without it, which looks at every row
 //   - clocks.go: what is visible at causal. Twin: the past of every transaction written out (twins_test.go)
 //   - unsat: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)

@@ -139,13 +139,6 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 		if v.Other != history.None {
 			by = fmt.Sprintf("as %s (%s) left it", name(v.Other), span(v.Other))
 		}
-		want := "the list"
-		switch kind := h.Ops.Kind[v.Op]; {
-		case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
-			want = string(h.Texts.AppendValue(nil, h.Initial))
-		case kind != history.ReadList:
-			want = stampedValue(h, v.Want)
-		}
 		from := ""
 		if w := rep.Source(h, v); w != history.None {
 			add(w)
@@ -154,13 +147,24 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 				from = fmt.Sprintf(" written by %s (%s)", name(w), span(w))
 			}
 		}
-		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v), want, by,
-			fmt.Sprintf(whyWords[v.Kind], from))
+		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v),
+			stampedWant(h, v), by, fmt.Sprintf(whyWords[v.Kind], from))
 	}
 	if v.Op != history.None && (h.Ops.Kind[v.Op] == history.PredRead || h.Ops.Kind[v.Op] == history.PredWrite) {
 		a.Key = v.Key
 	}
 	return a
+}
+
+// stampedWant says what a read should have returned.
+func stampedWant(h *history.History, v *timestamp.Violation) string {
+	switch kind := h.Ops.Kind[v.Op]; {
+	case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
+		return string(h.Texts.AppendValue(nil, h.Initial))
+	case kind != history.ReadList:
+		return stampedValue(h, v.Want)
+	}
+	return "the list"
 }
 
 // whyWords say in words how a read is wrong; %s is where the version comes from.

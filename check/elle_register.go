@@ -117,30 +117,36 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 		}
 	}
 	if p.Start != nil {
-		by := make([][]touched, h.NumKeys()) // ended, and none that began later has ended
-		running := make([][]touched, h.NumKeys())
-		for u, t := range p.Txn { // by start
-			if p.BeginNode(int32(u)) != int32(u) {
-				continue
-			}
-			touches(t, func(key uint32, x touched) {
-				still := running[key][:0]
-				for _, a := range running[key] {
-					if !p.Before(p.CommitNode(a.node), x.node) {
-						still = append(still, a)
-						continue
-					}
-					by[key] = append(slices.DeleteFunc(by[key],
-						func(b touched) bool { return p.Before(p.CommitNode(b.node), a.node) }), a)
-				}
-				running[key] = append(still, x)
-				for _, a := range by[key] {
-					in.after(a, x)
-				}
-			})
-		}
+		in.inTime(touches)
 	}
 	return in.open()
+}
+
+// inTime infers what real time says of the writes of each key.
+func (in *inference) inTime(touches func(t uint32, f func(key uint32, x touched))) {
+	p := in.p
+	by := make([][]touched, p.V.H.NumKeys()) // ended, and none that began later has ended
+	running := make([][]touched, p.V.H.NumKeys())
+	for u, t := range p.Txn { // by start
+		if p.BeginNode(int32(u)) != int32(u) {
+			continue
+		}
+		touches(t, func(key uint32, x touched) {
+			still := running[key][:0]
+			for _, a := range running[key] {
+				if !p.Before(p.CommitNode(a.node), x.node) {
+					still = append(still, a)
+					continue
+				}
+				by[key] = append(slices.DeleteFunc(by[key],
+					func(b touched) bool { return p.Before(p.CommitNode(b.node), a.node) }), a)
+			}
+			running[key] = append(still, x)
+			for _, a := range by[key] {
+				in.after(a, x)
+			}
+		})
+	}
 }
 
 // touched is what a transaction did to a key: the write that it read, the write that it made, each or None.

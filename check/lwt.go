@@ -59,6 +59,12 @@ func (x *run) registers() error {
 	}
 	placed := make([]bool, x.h.NumTxns())
 	var order []uint32
+	place := func(txns []uint32) {
+		for _, t := range txns {
+			placed[t] = true
+		}
+		order = append(order, txns...)
+	}
 	regs := minitxn.Registers(x.v, x.o.ClockSkew)
 	unique := !x.v.Ambiguous() && !x.h.HasPredicates()
 	for i := range regs {
@@ -71,10 +77,7 @@ func (x *run) registers() error {
 					return nil
 				}
 			} else {
-				order = append(order, txns...)
-				for _, t := range txns {
-					placed[t] = true
-				}
+				place(txns)
 				continue
 			}
 		}
@@ -109,10 +112,7 @@ func (x *run) registers() error {
 			x.unknown("key %s: %v", x.h.KeyString(regs[i].Key), err)
 			return nil
 		}
-		for _, t := range txns {
-			placed[t] = true
-		}
-		order = append(order, txns...)
+		place(txns)
 	}
 	for t := range uint32(x.h.NumTxns()) { // those without operations, or whose operations see only their own
 		if x.h.Txns.Status[t] == history.Committed && t != x.h.Init && !placed[t] {

@@ -121,12 +121,11 @@ func (d *describer) reads(a *Anomaly) {
 	list := h.Ops.Kind[a.Ops[0]] == history.ReadList
 	switch a.Kind {
 	case level.ThinAirRead:
+		why := "which no transaction wrote"
 		if list {
-			fmt.Fprintf(d, "%s read %s, with an element that no transaction appended, or one more often than it was.",
-				t, r)
-			return
+			why = "with an element that no transaction appended, or one more often than it was"
 		}
-		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
+		fmt.Fprintf(d, "%s read %s, %s.", t, r, why)
 	case level.IncompatibleOrder:
 		fmt.Fprintf(d, "%s read %s", t, r)
 		for _, op := range a.Ops[1:] {

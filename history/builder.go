@@ -45,18 +45,11 @@ type Builder struct {
 	kind     []OpKind
 	opStart  []int64
 	opEnd    []int64
-	lists    Lists
-	lastList []lastList // by key
-	preds    Preds
-	lastRows []rowRefs // by key
-	predOps  uint32    // predicate operations added
-	rowAgain bool      // one of them names a row a second time
-	fetched  uint32    // see Expect
-	// How many of the first predicates there were, and how many of these had a text of their own.
-	predsSeen, predsNew int
-	notes               []Note
-	extra               uint32 // number of extra references handed out (list elements, predicate rows)
-	join                joiner
+	listsAndRows
+	fetched uint32 // see Expect
+	notes   []Note
+	extra   uint32 // number of extra references handed out (list elements, predicate rows)
+	join    joiner
 
 	// Workers is the number of cores that Build may use; 0: one.
 	Workers int
@@ -65,6 +58,18 @@ type Builder struct {
 	// than null, that is read of a key and that nobody wrote, and adds an initial transaction that writes these, unless
 	// there is one.
 	FirstReads bool
+}
+
+// listsAndRows are the lists that were read, and the predicate operations with their rows.
+type listsAndRows struct {
+	lists    Lists
+	lastList []lastList // by key
+	preds    Preds
+	lastRows []rowRefs // by key
+	predOps  uint32    // predicate operations added
+	rowAgain bool      // one of them names a row a second time
+	// How many of the first predicates there were, and how many of these had a text of their own.
+	predsSeen, predsNew int
 }
 
 // NewBuilder returns an empty builder.

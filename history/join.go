@@ -319,27 +319,7 @@ func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) ver
 	for i := range src {
 		total += src[i].n
 	}
-	// The references of each partition. With few of them, there is one.
-	held := 0
-	var part [joinParts][]joinChunk
-	for i := range src {
-		s := &src[i]
-		if total <= joinSmall {
-			part[0] = append(part[0], joinChunk{s, s.small})
-			held += len(s.small)
-			continue
-		}
-		for p := range s.part {
-			q := &s.part[p]
-			for _, c := range q.full {
-				part[p] = append(part[p], joinChunk{s, c})
-				held += len(c)
-			}
-			part[p] = append(part[p], joinChunk{s, q.cur[:q.n]})
-			held += q.n
-		}
-		s.part = nil
-	}
+	part, held := partitions(src, total)
 
 	// Each worker joins a run of partitions and numbers from 0 under its tag, as it cannot know how many versions the
 	// runs before its own have; a pass over the places turns (tag, number) into ids.
@@ -384,6 +364,29 @@ func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) ver
 		v.byAppearance(workers, extra, ops)
 	}
 	return v
+}
+
+// partitions are the references of each partition, and how many there are in all. With few of them, there is one.
+func partitions(src []joinSource, total int) (part [joinParts][]joinChunk, held int) {
+	for i := range src {
+		s := &src[i]
+		if total <= joinSmall {
+			part[0] = append(part[0], joinChunk{s, s.small})
+			held += len(s.small)
+			continue
+		}
+		for p := range s.part {
+			q := &s.part[p]
+			for _, c := range q.full {
+				part[p] = append(part[p], joinChunk{s, c})
+				held += len(c)
+			}
+			part[p] = append(part[p], joinChunk{s, q.cur[:q.n]})
+			held += q.n
+		}
+		s.part = nil
+	}
+	return part, held
 }
 
 // byAppearance numbers the versions anew: in the order in which references name them first, one column after the other.

@@ -33,101 +33,9 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 // row of such a key match, or no longer match, is kept.
 func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(op uint32) (ks []uint32,
 	ok bool)) *Part {
-	b := NewBuilder()
-	b.File = h.File
-	p := &Part{}
-	seenKey := make(map[uint32]uint32) // whole's key → part's
-	value := func(v Value) Value {
-		if v.Kind == String || v.Kind == Row {
-			v.N = int64(b.Text(h.Texts.Text(uint32(v.N))))
-		}
-		return v
-	}
-	b.Initial = value(h.Initial)
-	key := func(k uint32) uint32 {
-		i, ok := seenKey[k]
-		if !ok {
-			i = b.Key(value(h.Keys[k]))
-			seenKey[k] = i
-			p.Key = append(p.Key, k)
-		}
-		return i
-	}
-	// add adds an operation, and to used the versions that the part's operations name, in the order in which they do.
-	var used []uint32
-	var rows []PredRow
-	ranged := false // an operation may match any key
-	predicate := func(o uint32) {
-		q := h.Ops.Ver[o]
-		var ks []uint32
-		some := false
-		if keys != nil {
-			ks, some = keys(o)
-		}
-		ranged = ranged || !some
-		rows = rows[:0]
-		first := len(used)
-		var others []uint32
-		for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
-			before, after := h.Preds.Old[j], h.Preds.New[j]
-			r := PredRow{OldUnknown: before == None}
-			k := before
-			if before == None {
-				k = after
-			}
-			if k = h.VerKey[k]; some && !slices.Contains(ks, k) {
-				if after != None {
-					others = append(others, after)
-				}
-				continue
-			}
-			r.Key = key(k)
-			if before != None {
-				r.Old = value(h.VerValue(before))
-			}
-			if after != None {
-				r.New = value(h.VerValue(after))
-			}
-			used = append(used, before, after)
-			rows = append(rows, r)
-		}
-		text := h.Texts.Text(h.Preds.Pred[q])
-		if some {
-			text = append(append([]byte(`{"and":[`), text...), `,{"key":{"in":[`...)
-			for i, k := range ks {
-				if i > 0 {
-					text = append(text, ',')
-				}
-				text = h.Texts.AppendValue(text, h.Keys[k])
-			}
-			text = append(text, `]}}]}`...)
-		}
-		if !some || len(ks) > 0 {
-			b.Predicate(h.Ops.Kind[o], text, rows)
-			p.Op = append(p.Op, o)
-		} else {
-			used = used[:first]
-		}
-		for _, v := range others {
-			b.Write(key(h.VerKey[v]), value(h.VerValue(v)))
-			used = append(used, v)
-			p.Op = append(p.Op, o)
-		}
-	}
-	add := func(o uint32) {
-		v := h.Ops.Ver[o]
-		switch h.Ops.Kind[o] {
-		case Read:
-			b.Read(key(h.VerKey[v]), value(h.VerValue(v)))
-		case Write:
-			b.Write(key(h.VerKey[v]), value(h.VerValue(v)))
-		default:
-			predicate(o)
-			return
-		}
-		used = append(used, v)
-		p.Op = append(p.Op, o)
-	}
+	r := &restriction{h: h, b: NewBuilder(), p: &Part{}, keys: keys, key: make(map[uint32]uint32)}
+	r.b.File = h.File
+	r.b.Initial = r.value(h.Initial)
 	for _, t := range keep {
 		if t == h.Init {
 			continue
@@ -135,11 +43,142 @@ func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(
 		lo, hi := h.TxnOps(t)
 		for o := lo; o < hi; o++ {
 			if k := h.Ops.Kind[o]; k != Append && k != ReadList && (op == nil || op(o)) {
-				add(o)
+				r.add(o)
 			}
 		}
-		head := NewTxnHead()
-		head.ID, head.HasID = h.Txns.ID[t], true
+		r.end(t)
+	}
+	if h.Init != None {
+		lo, hi := h.TxnOps(h.Init)
+		for o := lo; o < hi; o++ {
+			if h.Ops.Kind[o] == Write {
+				if _, used := r.key[h.VerKey[h.Ops.Ver[o]]]; used || r.ranged && (op == nil || op(o)) {
+					r.add(o)
+				}
+			}
+		}
+		r.end(h.Init)
+	}
+	return r.build()
+}
+
+// restriction makes a part of a history.
+type restriction struct {
+	h      *History
+	b      *Builder
+	p      *Part
+	keys   func(op uint32) (ks []uint32, ok bool)
+	key    map[uint32]uint32 // whole's key → part's
+	used   []uint32          // the versions that the part's operations name, in the order in which they do
+	rows   []PredRow
+	ranged bool // an operation may match any key
+}
+
+func (r *restriction) value(v Value) Value {
+	if v.Kind == String || v.Kind == Row {
+		v.N = int64(r.b.Text(r.h.Texts.Text(uint32(v.N))))
+	}
+	return v
+}
+
+func (r *restriction) keyOf(k uint32) uint32 {
+	i, ok := r.key[k]
+	if !ok {
+		i = r.b.Key(r.value(r.h.Keys[k]))
+		r.key[k] = i
+		r.p.Key = append(r.p.Key, k)
+	}
+	return i
+}
+
+// add adds an operation.
+func (r *restriction) add(o uint32) {
+	v := r.h.Ops.Ver[o]
+	switch r.h.Ops.Kind[o] {
+	case Read:
+		r.b.Read(r.keyOf(r.h.VerKey[v]), r.value(r.h.VerValue(v)))
+	case Write:
+		r.b.Write(r.keyOf(r.h.VerKey[v]), r.value(r.h.VerValue(v)))
+	default:
+		r.predicate(o)
+		return
+	}
+	r.used = append(r.used, v)
+	r.p.Op = append(r.p.Op, o)
+}
+
+// predicate adds a predicate operation, of some keys only if keys says so, and writes of what it wrote to others.
+func (r *restriction) predicate(o uint32) {
+	h := r.h
+	var ks []uint32
+	some := false
+	if r.keys != nil {
+		ks, some = r.keys(o)
+	}
+	r.ranged = r.ranged || !some
+	first := len(r.used)
+	others := r.matched(h.Ops.Ver[o], ks, some)
+	text := h.Texts.Text(h.Preds.Pred[h.Ops.Ver[o]])
+	if some {
+		text = append(append([]byte(`{"and":[`), text...), `,{"key":{"in":[`...)
+		for i, k := range ks {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = h.Texts.AppendValue(text, h.Keys[k])
+		}
+		text = append(text, `]}}]}`...)
+	}
+	if !some || len(ks) > 0 {
+		r.b.Predicate(h.Ops.Kind[o], text, r.rows)
+		r.p.Op = append(r.p.Op, o)
+	} else {
+		r.used = r.used[:first]
+	}
+	for _, v := range others {
+		r.b.Write(r.keyOf(h.VerKey[v]), r.value(h.VerValue(v)))
+		r.used = append(r.used, v)
+		r.p.Op = append(r.p.Op, o)
+	}
+}
+
+// matched makes the rows that predicate operation q matched, of some keys only if it is so, and returns the versions
+// that it wrote to others.
+func (r *restriction) matched(q uint32, ks []uint32, some bool) (others []uint32) {
+	h := r.h
+	r.rows = r.rows[:0]
+	for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
+		before, after := h.Preds.Old[j], h.Preds.New[j]
+		row := PredRow{OldUnknown: before == None}
+		k := before
+		if before == None {
+			k = after
+		}
+		if k = h.VerKey[k]; some && !slices.Contains(ks, k) {
+			if after != None {
+				others = append(others, after)
+			}
+			continue
+		}
+		row.Key = r.keyOf(k)
+		if before != None {
+			row.Old = r.value(h.VerValue(before))
+		}
+		if after != None {
+			row.New = r.value(h.VerValue(after))
+		}
+		r.used = append(r.used, before, after)
+		r.rows = append(r.rows, row)
+	}
+	return others
+}
+
+// end ends a transaction.
+func (r *restriction) end(t uint32) {
+	h := r.h
+	head := NewTxnHead()
+	head.ID, head.HasID, head.Init = h.Txns.ID[t], true, t == h.Init
+	if !head.Init {
 		head.Line = h.Txns.Line[t]
 		head.Status = h.Txns.Status[t]
 		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
@@ -147,27 +186,18 @@ func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(
 		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
 			head.Session, head.HasSess = s, true
 		}
-		b.EndTxn(head)
-		p.Txn = append(p.Txn, t)
 	}
-	if h.Init != None {
-		lo, hi := h.TxnOps(h.Init)
-		for o := lo; o < hi; o++ {
-			if h.Ops.Kind[o] == Write {
-				if _, used := seenKey[h.VerKey[h.Ops.Ver[o]]]; used || ranged && (op == nil || op(o)) {
-					add(o)
-				}
-			}
-		}
-		head := NewTxnHead()
-		head.ID, head.HasID, head.Init = h.Txns.ID[h.Init], true, true
-		b.EndTxn(head)
-		p.Txn = append(p.Txn, h.Init)
-	}
-	sub, err := b.Build()
+	r.b.EndTxn(head)
+	r.p.Txn = append(r.p.Txn, t)
+}
+
+// build makes the part, and finds the whole's versions of its own.
+func (r *restriction) build() *Part {
+	sub, err := r.b.Build()
 	if err != nil {
 		panic("history: a part of a history is not one: " + err.Error())
 	}
+	p, used := r.p, r.used
 	p.H = sub
 	p.Ver = make([]uint32, sub.NumVersions())
 	for i := range p.Op {

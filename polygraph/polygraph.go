@@ -92,13 +92,7 @@ type Polygraph struct {
 	// Hint guesses when each node took effect: the end of its interval where all have one, else its place in its
 	// session. A wrong hint costs time, never the answer.
 	Hint []int64
-
-	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes that read write w, without its own writer.
-	RdOff []uint32
-	Rd    []int32
-	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k but the initial one, by node number.
-	KWOff []uint32
-	KW    []uint32
+	byWrite
 
 	Known   []Edge
 	Choices []Choice
@@ -112,6 +106,15 @@ type Polygraph struct {
 	Targets []uint32
 	// Relaxed and AtMostOne are those of Options.
 	Relaxed, AtMostOne bool
+	counts
+	kwNode []int32 // see nodesByKey
+	unsure []bool  // by transaction, nil: none. See MayCount
+	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
+	narrowed bool
+}
+
+// counts are what was counted of the pairs.
+type counts struct {
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
 	// Crowded: choices and readers of initial versions would be more than Options.Most. Neither is made: see Narrow.
@@ -119,10 +122,16 @@ type Polygraph struct {
 	// open and initial are what countListed counted.
 	open, initial int
 	counted       bool
-	kwNode        []int32 // see nodesByKey
-	unsure        []bool  // by transaction, nil: none. See MayCount
-	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
-	narrowed bool
+}
+
+// byWrite are readers by what they read, and writes by key.
+type byWrite struct {
+	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes that read write w, without its own writer.
+	RdOff []uint32
+	Rd    []int32
+	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k but the initial one, by node number.
+	KWOff []uint32
+	KW    []uint32
 }
 
 // Options say which parts of the level's order to use and how.

@@ -1,5 +1,19 @@
 package solver
 
+// analysis is that of conflicts. seen is all zero, cleanup empty and marked all false between them.
+type analysis struct {
+	seen        []uint8
+	cleanup     []Lit
+	marked      []bool
+	stamps      []uint32 // level → stamp
+	stamp       uint32
+	learnt      []Lit
+	minStack    []minimizeFrame
+	binConflict [2]Lit
+	binReason   [2]Lit
+	conflictRef clauseRef
+}
+
 // learn resolves the false clause c, at least one of whose literals is of the current level, back to
 // the first unique implication point, jumps back, adds the learned clause and propagates its first
 // literal. The current level must not be 0.

@@ -23,40 +23,23 @@ type Solver struct {
 	trail    []Lit
 	trailLim []int32
 	qhead    int // trail[:qhead] has been propagated
-
-	// The clauses; see doc.go.
-	arena   arena
-	wasted  int // arena words of garbage
-	clauses []clauseRef
-	learned []clauseRef
-	reasons []clauseRef // explanations of the theory
-	watches [][]watch
-	bins    [][]Lit
-
-	// Decisions.
-	heap    varHeap
-	inc     float64 // what a bump adds
-	phase   []bool  // what a decision tries first
-	dormant []bool  // not to be decided
-	rng     *rand.Rand
-	assume  []Lit
-
-	// Conflict analysis. seen is all zero, cleanup empty and marked all false between conflicts.
-	seen        []uint8
-	cleanup     []Lit
-	marked      []bool
-	stamps      []uint32 // level → stamp
-	stamp       uint32
-	learnt      []Lit
-	minStack    []minimizeFrame
-	binConflict [2]Lit
-	binReason   [2]Lit
-	conflictRef clauseRef
+	clauseBase
+	decisions
+	analysis
 
 	restart restarter
 	reducer reducer
+	told
 
-	// The theory. Invariant: trail[:theoryHead] has been told to it, but for the literals in late.
+	addBuf   []Lit
+	model    []bool
+	dontCare []bool
+	failed   []Lit
+}
+
+// told is what the theory was told and says. Invariant: trail[:theoryHead] has been told to it, but for the literals in
+// late.
+type told struct {
 	theory     Theory
 	completer  Completer
 	observed   []bool
@@ -69,16 +52,33 @@ type Solver struct {
 	lemmaEnds  []int
 	openScan   int // the clause that was last seen to fail under a completion
 	openBin    int // the same of clauses of two: the literal that they follow
+}
 
-	addBuf   []Lit
-	model    []bool
-	dontCare []bool
-	failed   []Lit
+// decisions say what is decided next.
+type decisions struct {
+	heap    varHeap
+	inc     float64 // what a bump adds
+	phase   []bool  // what a decision tries first
+	dormant []bool  // not to be decided
+	rng     *rand.Rand
+	assume  []Lit
+}
+
+// clauseBase has the clauses; see doc.go.
+type clauseBase struct {
+	arena   arena
+	wasted  int // arena words of garbage
+	clauses []clauseRef
+	learned []clauseRef
+	reasons []clauseRef // explanations of the theory
+	watches [][]watch
+	bins    [][]Lit
 }
 
 // New returns a solver with no variables and no clauses.
 func New(o Options) *Solver {
-	s := &Solver{opts: o.withDefaults(), ok: true, inc: 1, arena: make(arena, 1, 1024)}
+	s := &Solver{opts: o.withDefaults(), ok: true}
+	s.inc, s.arena = 1, make(arena, 1, 1024)
 	if o.Seed != 0 {
 		s.rng = rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
 	}

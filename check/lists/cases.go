@@ -287,32 +287,9 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 
 // ways takes a list apart so that it explains these reads: at most so many ways; whole says that these are all.
 func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint32, whole bool) {
-	h := c.h
-	if len(list) < len(d.inits) {
+	end := c.ends(d, reads, list)
+	if end == nil {
 		return nil, true
-	}
-	end := make([]bool, len(list)+1) // where a transaction's appends must end
-	end[len(d.inits)], end[len(list)] = true, true
-	for i := range d.ws {
-		d.ws[i].own = 0
-	}
-	for _, op := range reads {
-		n := len(others(h, op))
-		if n < len(d.inits) {
-			return nil, true
-		}
-		end[n] = true
-		t := h.TxnOf(op)
-		for i := range d.ws {
-			if d.ws[i].t == t {
-				d.ws[i].own = max(d.ws[i].own, n)
-			}
-		}
-	}
-	for i, v := range d.inits {
-		if c.Orig(v) != list[i] {
-			return nil, true
-		}
 	}
 	used := make([]bool, len(d.ws))
 	begins := make(map[uint32][]uint32) // element → the blocks that begin with it
@@ -356,6 +333,38 @@ func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint
 	}
 	whole = try(len(d.inits))
 	return ways, whole
+}
+
+// ends says where in a list a transaction's appends must end, and books in d behind what a reader's own come; nil: the
+// list does not begin as it should.
+func (c *Cases) ends(d *doubled, reads, list []uint32) []bool {
+	if len(list) < len(d.inits) {
+		return nil
+	}
+	end := make([]bool, len(list)+1)
+	end[len(d.inits)], end[len(list)] = true, true
+	for i := range d.ws {
+		d.ws[i].own = 0
+	}
+	for _, op := range reads {
+		n := len(others(c.h, op))
+		if n < len(d.inits) {
+			return nil
+		}
+		end[n] = true
+		t := c.h.TxnOf(op)
+		for i := range d.ws {
+			if d.ws[i].t == t {
+				d.ws[i].own = max(d.ws[i].own, n)
+			}
+		}
+	}
+	for i, v := range d.inits {
+		if c.Orig(v) != list[i] {
+			return nil
+		}
+	}
+	return end
 }
 
 // Orig is the version of the history that a version of a case stands for.

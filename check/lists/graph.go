@@ -117,40 +117,11 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 			}
 		}
 	}
-	// Chains, their tails and what comes after.
 	for k := range uint32(h.NumKeys()) {
 		if !v.IsList[k] {
 			continue
 		}
-		last := none
-		next := func(w uint32) {
-			if last != none {
-				f(g.Commit(v.WTxn[last]), g.Begin(v.WTxn[w]), evidence.WW, k)
-			}
-			last = w
-		}
-		for _, w := range v.chain(k) {
-			next(w)
-		}
-		if g.tail[k] != none {
-			next(g.tail[k])
-		}
-		aux := g.aux[k]
-		if aux < 0 {
-			continue
-		}
-		if last != none {
-			f(g.Commit(v.WTxn[last]), aux, evidence.WW, k)
-		}
-		for _, w := range v.unread(k) {
-			if w == g.tail[k] {
-				continue
-			}
-			f(aux, g.Begin(v.WTxn[w]), evidence.WW, k)
-			if g.Split {
-				f(aux+1, g.Commit(v.WTxn[w]), evidence.RW, k)
-			}
-		}
+		g.chain(k, f)
 	}
 	// Reads.
 	for t := range uint32(h.NumTxns()) {
@@ -181,6 +152,40 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	}
 	for _, e := range g.time {
 		f(e.From, e.To, evidence.RT, none)
+	}
+}
+
+// chain calls f for the edges of a list's chain, its tail and what comes after.
+func (g *Graph) chain(k uint32, f func(u, v int32, dep evidence.Dep, key uint32)) {
+	v := g.v
+	last := none
+	next := func(w uint32) {
+		if last != none {
+			f(g.Commit(v.WTxn[last]), g.Begin(v.WTxn[w]), evidence.WW, k)
+		}
+		last = w
+	}
+	for _, w := range v.chain(k) {
+		next(w)
+	}
+	if g.tail[k] != none {
+		next(g.tail[k])
+	}
+	aux := g.aux[k]
+	if aux < 0 {
+		return
+	}
+	if last != none {
+		f(g.Commit(v.WTxn[last]), aux, evidence.WW, k)
+	}
+	for _, w := range v.unread(k) {
+		if w == g.tail[k] {
+			continue
+		}
+		f(aux, g.Begin(v.WTxn[w]), evidence.WW, k)
+		if g.Split {
+			f(aux+1, g.Commit(v.WTxn[w]), evidence.RW, k)
+		}
 	}
 }
 

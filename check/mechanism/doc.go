@@ -34,7 +34,7 @@
 //
 // # Steps and files
 //
-// Clients make traces (trace.go). The pipeline (pipeline.go, tree.go) merges them by begin. The verifier (verifier.go)
+// Clients make traces (trace.go). The pipeline (pipeline.go) merges them by begin. The verifier (verifier.go)
 // puts transactions together, installs the versions of those that committed (versions.go), and verifies each as soon as
 // that is right. Whole transactions that arrive one after the other are put in order by online.go; late.go is about
 // those that come too late, stream.go makes traces of pieces of a history. prune.go forgets, inline or in a goroutine;

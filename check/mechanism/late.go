@@ -2,6 +2,8 @@ package mechanism
 
 import (
 	"cmp"
+
+	"isovet/internal/bounds"
 	"isovet/internal/sorts"
 )
 
@@ -189,4 +191,9 @@ func (v *Verifier) Take() ([]Violation, []Unjudged) {
 	vs, us := v.r.Violations, v.suspects.unjudged
 	v.r.Violations, v.suspects.unjudged = nil, nil
 	return vs, us
+}
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("mechanism.maxSuspects", &maxSuspects)
 }

@@ -69,23 +69,10 @@ type View struct {
 
 	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
 	Open []uint32
-	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates.
-	// What they matched at a known version is among the reads, what they wrote among the writes. What is left of them
-	// to explain are the keys of which they only say whether their predicate holds: see predicates.go.
-	POff, POp []uint32
-	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version
-	// they replaced, own rows left out.
-	Blind []Miss
+	predicateView
 	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all
 	// are.
 	Only map[Miss]bool
-	// Index has the predicates' truth of versions; nil without predicates.
-	Index *predicates.Index
-	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and
-	// were left out because the caller asked for it.
-	LeftOut []uint32
-	// Bad is the error of a predicate that does not parse; nothing else is of use then.
-	Bad error
 
 	// Anomalies are those of single reads of transactions that count, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
@@ -95,6 +82,24 @@ type View struct {
 	// Closed is Options.Closed.
 	Closed bool
 	keys   *byKey
+}
+
+// predicateView has the predicate operations.
+type predicateView struct {
+	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates.
+	// What they matched at a known version is among the reads, what they wrote among the writes. What is left of them
+	// to explain are the keys of which they only say whether their predicate holds: see predicates.go.
+	POff, POp []uint32
+	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version
+	// they replaced, own rows left out.
+	Blind []Miss
+	// Index has the predicates' truth of versions; nil without predicates.
+	Index *predicates.Index
+	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and
+	// were left out because the caller asked for it.
+	LeftOut []uint32
+	// Bad is the error of a predicate that does not parse; nothing else is of use then.
+	Bad error
 }
 
 // RVer returns the version that a read saw, None of one of WithSights that has no write in RW.

@@ -40,8 +40,7 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 		ReadsAt    string           `json:"read_only_at,omitempty"`
 		ImpliedBy  string           `json:"implied_by,omitempty"`
 	}{Format: "isovet-certificate", Version: 2, Level: evidence.Label(a.Level, a.Stamps.On), Verdict: a.Verdict,
-		Checker: a.Checker,
-		History: about{name, a.Stats.Txns, a.Stats.Ops}}
+		Checker: a.Checker, History: about{name, a.Stats.Txns, a.Stats.Ops}}
 	if a.Stamps.ReadOnlyAtStart {
 		head.ReadsAt = "start"
 	}

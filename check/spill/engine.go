@@ -189,33 +189,58 @@ type engine struct {
 	stats Stats
 	lock  *os.File // of the folder
 	done  bool     // there is an answer
+	progressed
 
+	mapped
+
+	only    []plan.Value // keys of the initial transaction that gather reads; nil: all
+	moves   *plan.Moves
+	density *density
+	init    uint64              // place of the initial transaction
+	ids     map[uint64]Named    // of exceptions
+	counted map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
+	judgements
+	proved
+	exceptions
+}
+
+// progressed is how far it came.
+type progressed struct {
 	steps    int          // so far
 	unkept   bool         // the answers of those that come are not kept
 	sliced   int          // rounds in which stretches were solved slice by slice
 	recalled atomic.Int64 // answers of an earlier check that were used
+}
 
-	tasks      []*task
-	chunks     [][]plan.Chunk // by partition
-	total      plan.MapStats
-	bad        []uint64
-	timeless   []uint64
-	only       []plan.Value // keys of the initial transaction that gather reads; nil: all
-	moves      *plan.Moves
-	density    *density
-	init       uint64              // place of the initial transaction
-	ids        map[uint64]Named    // of exceptions
-	counted    map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
-	solved     []past              // windows that have been
-	settled    []plan.Span         // stretches that are decided, or given up
+// proved is what proofs found, and what they asked for that.
+type proved struct {
+	named  map[string]bool             // what was found
+	seen   map[int64]*plan.Txn         // transactions of proofs, by id
+	wrote  map[plan.Want][]plan.Writer // who wrote what, as far as proofs asked; without who came next
+	forced map[int64]bool              // those among them that show that others committed
+}
+
+// judgements are what need not be looked at again.
+type judgements struct {
+	solved     []past      // windows that have been
+	settled    []plan.Span // stretches that are decided, or given up
 	settledTxn map[uint64]bool
-	tried      map[uint64]bool             // readers that far has looked at
-	aside      uint32                      // how many it has brought back
-	named      map[string]bool             // what was found
-	seen       map[int64]*plan.Txn         // transactions of proofs, by id
-	wrote      map[plan.Want][]plan.Writer // who wrote what, as far as proofs asked; without who came next
-	forced     map[int64]bool              // those among them that show that others committed
-	// chunks of exceptions: in a file, or with a backend here, by partition
+	tried      map[uint64]bool // readers that far has looked at
+	aside      uint32          // how many it has brought back
+}
+
+// mapped is what the history was mapped to.
+type mapped struct {
+	tasks    []*task
+	chunks   [][]plan.Chunk // by partition
+	total    plan.MapStats
+	bad      []uint64
+	timeless []uint64
+}
+
+// exceptions are chunks of the transactions that stand elsewhere than by the rule: in a file, or with a backend here,
+// by partition.
+type exceptions struct {
 	movedFile  *file
 	movedBytes int64
 	pieces     int // how many of these chunks there are

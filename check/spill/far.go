@@ -71,17 +71,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 		case slices.ContainsFunc(x.Ops, func(op plan.Op) bool { return op.Kind != history.Read }):
 			continue
 		}
-		e.aside++
-		x.Counts = true
-		if x.Rule = saw[r]; x.Rule.T == plan.First.T {
-			x.Rule = plan.Pos{T: plan.First.T + 1, N: r}
-		} else {
-			x.Rule.Sub = aside + e.aside
-		}
-		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
-		e.counted[r] = x.Rule
-		e.moves.Set(r, x.Now)
-		e.ids[r] = named(x)
+		e.bringBack(x, saw[r])
 		touched.addTxn(x)
 		events = append(events, plan.Event{At: x.Rule, Txn: x, Reads: true})
 	}
@@ -93,4 +83,19 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 		return false, err
 	}
 	return true, e.again(ctx, t, touched)
+}
+
+// bringBack has a reader stand right behind a place.
+func (e *engine) bringBack(x *plan.Txn, to plan.Pos) {
+	e.aside++
+	x.Counts = true
+	if x.Rule = to; to.T == plan.First.T {
+		x.Rule = plan.Pos{T: plan.First.T + 1, N: x.Place}
+	} else {
+		x.Rule.Sub = aside + e.aside
+	}
+	x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
+	e.counted[x.Place] = x.Rule
+	e.moves.Set(x.Place, x.Now)
+	e.ids[x.Place] = named(x)
 }

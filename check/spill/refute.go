@@ -124,13 +124,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 		}
 	}
 	seen := map[int64]*plan.Txn{}
-	for _, x := range dead {
-		seen[x.ID] = x
-	}
-	for _, x := range all {
-		seen[x.ID] = x
-	}
-	for _, x := range others {
+	for _, x := range slices.Concat(dead, all, slices.Collect(maps.Values(others))) {
 		seen[x.ID] = x
 	}
 	results := make([]*evidence.Result, len(sets))

@@ -84,28 +84,9 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		return nil, err
 	}
 	sorted := time.Now()
-	s := &sweep{h: h, o: o, serial: serial, keys: make([]entry, h.NumKeys())}
-	for k := range s.keys {
-		s.keys[k] = entry{cts: history.NoTime, ver: h.InitVer[k], by: history.None}
-	}
-	if h.HasLists() {
-		s.lists = make([][]uint32, h.NumKeys())
-	}
-	if h.HasPredicates() {
-		x, err := predicates.NewIndex(h)
-		if err != nil {
-			return nil, err
-		}
-		s.rows = x.NewState()
-	}
-	if h.Init != history.None && s.lists != nil {
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] == history.Append {
-				v := h.Ops.Ver[op]
-				s.lists[h.VerKey[v]] = append(s.lists[h.VerKey[v]], v)
-			}
-		}
+	s, err := newSweep(h, o)
+	if err != nil {
+		return nil, err
 	}
 	for _, t := range l.backwards {
 		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None,
@@ -145,6 +126,34 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	s.out.w, s.out.Begin = s.w, l.begin
 	s.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}
 	return &s.out, nil
+}
+
+// newSweep has what is there at first.
+func newSweep(h *history.History, o Options) (*sweep, error) {
+	s := &sweep{h: h, o: o, serial: o.Level.Serial(), keys: make([]entry, h.NumKeys())}
+	for k := range s.keys {
+		s.keys[k] = entry{cts: history.NoTime, ver: h.InitVer[k], by: history.None}
+	}
+	if h.HasLists() {
+		s.lists = make([][]uint32, h.NumKeys())
+	}
+	if h.HasPredicates() {
+		x, err := predicates.NewIndex(h)
+		if err != nil {
+			return nil, err
+		}
+		s.rows = x.NewState()
+	}
+	if h.Init != history.None && s.lists != nil {
+		lo, hi := h.TxnOps(h.Init)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Append {
+				v := h.Ops.Ver[op]
+				s.lists[h.VerKey[v]] = append(s.lists[h.VerKey[v]], v)
+			}
+		}
+	}
+	return s, nil
 }
 
 // pauses are before which of so many moments After is called first, and after how many more each time.

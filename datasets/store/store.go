@@ -136,28 +136,16 @@ type version struct {
 }
 
 type store struct {
-	cfg       Config
-	iso       Isolation
-	log       *Log
-	rows      []row
-	base      []int // table → row of its first loaded key
-	inserted  map[workload.Key]int32
-	more      [][]int32   // table with columns → rows inserted
-	index     [][]*sorted // table with columns → column, nil: no index
-	columns   bool        // there are such tables
-	preds     []predLock
-	cand      []int32
-	hits      []hit
-	scratch   []int64
-	wide      [][]int64 // payloads that are lists of numbers
-	versions  []version
-	freeVer   int32
-	reads     []readLock
-	freeRead  int32
-	recs      []txnRec
-	freeRec   int32
-	deps      []antiDep
-	freeDep   int32
+	cfg Config
+	iso Isolation
+	log *Log
+	tables
+	preds   []predLock
+	cand    []int32
+	hits    []hit
+	scratch []int64
+	wide    [][]int64 // payloads that are lists of numbers
+	arenas
 	sess      []session
 	heap      heap.Heap[int64, int32] // of sessions, by the time of their next event
 	tick      int64                   // the store's clock
@@ -172,12 +160,39 @@ type store struct {
 	stack     []int32
 	script    scriptRun
 	recent    []uint32 // rows of the last operations that the sink was given
-	multi     bool     // several versions are kept
-	locking   bool     // reads take locks
-	ranges    bool     // conditions too
-	ssi       bool
-	broken    bool  // the failure has been committed
-	breaker   int32 // the session for which something fails, or none
+	rules
+}
+
+// tables are the rows, and where those of each table are.
+type tables struct {
+	rows     []row
+	base     []int // table → row of its first loaded key
+	inserted map[workload.Key]int32
+	more     [][]int32   // table with columns → rows inserted
+	index    [][]*sorted // table with columns → column, nil: no index
+	columns  bool        // there are such tables
+}
+
+// rules is what the isolation asks for, and what of it is broken.
+type rules struct {
+	multi   bool // several versions are kept
+	locking bool // reads take locks
+	ranges  bool // conditions too
+	ssi     bool
+	broken  bool  // the failure has been committed
+	breaker int32 // the session for which something fails, or none
+}
+
+// arenas have what is made and thrown away all the time: each a slice and the first free place in it.
+type arenas struct {
+	versions []version
+	freeVer  int32
+	reads    []readLock
+	freeRead int32
+	recs     []txnRec
+	freeRec  int32
+	deps     []antiDep
+	freeDep  int32
 }
 
 // Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration
@@ -259,8 +274,8 @@ func (s *store) drain() error {
 }
 
 func newStore(cfg Config) *store {
-	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none,
-		breaker: none}
+	s := &store{cfg: cfg, iso: cfg.Isolation,
+		arenas: arenas{freeVer: none, freeRead: none, freeRec: none, freeDep: none}, rules: rules{breaker: none}}
 	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
 	s.ranges = cfg.Isolation == Serializable
 	s.locking = s.ranges || cfg.Isolation == RepeatableRead

@@ -31,23 +31,32 @@ type Window struct {
 	row    []uint64
 	col    []uint64
 	watch  []uint64
-
-	byTo    []int32 // guards by target's rank, then by source's
-	toOff   []int32 // rank → its part of byTo
-	sources []int32 // of byTo: rank of the source
+	windowGuards
 
 	edges   []windowEdge
 	outHead []int32 // node → its newest edge
-	trail   wordTrail
-	savedR  []uint32 // row word → the epoch in which the trail got it last
-	savedC  []uint32 // column word → the same
-	epoch   uint32   // new with each level and each undo: a word is saved once in it
-	keep    bool     // nothing need be saved: level 0
-	touched []bool   // rank → row or column changed since Know began
+	windowUndo
+	touched []bool // rank → row or column changed since Know began
 
 	below, above []wordBits // scratch of add: what an edge makes reachable, and from where
 
 	search windowSearch
+}
+
+// windowUndo is what an undo needs.
+type windowUndo struct {
+	trail  wordTrail
+	savedR []uint32 // row word → the epoch in which the trail got it last
+	savedC []uint32 // column word → the same
+	epoch  uint32   // new with each level and each undo: a word is saved once in it
+	keep   bool     // nothing need be saved: level 0
+}
+
+// windowGuards are the guards by the ranks of their ends.
+type windowGuards struct {
+	byTo    []int32 // guards by target's rank, then by source's
+	toOff   []int32 // rank → its part of byTo
+	sources []int32 // of byTo: rank of the source
 }
 
 type windowEdge struct {

@@ -254,8 +254,7 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			}
 			if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
 				initial[k.key] = k.val
-			}
-			if _, first := initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
+			} else if e.mayRepeat(k) { // it may be of before the stream, too
 				add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
 			}

@@ -95,94 +95,42 @@ type visitor interface {
 func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
-	var open []*cursor // a heap by pos
-	var bufs [][]byte
-	var free []*cursor
-	next, held := 0, 0
-	near := f.near(chunks)
-	less := func(a, b *cursor) bool { return a.pos.Less(b.pos) }
-	down := func() {
-		for i := 0; ; {
-			j := 2*i + 1
-			if j >= len(open) {
-				return
-			}
-			if j+1 < len(open) && less(open[j+1], open[j]) {
-				j++
-			}
-			if !less(open[j], open[i]) {
-				return
-			}
-			open[i], open[j] = open[j], open[i]
-			i = j
-		}
-	}
-	number := v.number
+	m := merger{number: v.number}
 	if f.Keep != nil {
-		number = func(kind history.ValueKind, n int64, text []byte) uint32 {
+		m.number = func(kind history.ValueKind, n int64, text []byte) uint32 {
 			if !f.Keep(HashKey(kind, n, text)) {
 				return noKey
 			}
 			return v.number(kind, n, text)
 		}
 	}
-	for {
-		for next < len(chunks) && (len(open) == 0 || !open[0].pos.Less(chunks[next].Min)) {
+	near := f.near(chunks)
+	for next := 0; ; {
+		for next < len(chunks) && (len(m.open) == 0 || !m.open[0].pos.Less(chunks[next].Min)) {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			k := &chunks[next]
 			next++
 			if near != nil && !near[next-1] && !f.waits() {
 				continue
 			}
-			var c *cursor
-			if n := len(free); n > 0 {
-				c, free = free[n-1], free[:n-1]
-			} else {
-				c = &cursor{}
-			}
-			var buf []byte
-			if n := len(bufs); n > 0 {
-				buf, bufs = bufs[n-1], bufs[:n-1]
-			}
-			buf, err := k.Read(buf[:0])
-			if err != nil {
+			if err := m.begin(&chunks[next-1], f.Room); err != nil {
 				return err
 			}
-			c.moving, c.round, c.stamped, c.whole = k.Moving, k.Round, k.Stamped, buf
-			c.open(buf, number)
-			if c.none || c.ended {
-				bufs, free = append(bufs, buf), append(free, c)
-				continue
-			}
-			if held += cap(buf); f.Room > 0 && held > f.Room && len(open) > 0 {
-				return ErrRoom
-			}
-			open = append(open, c)
-			for i := len(open) - 1; i > 0; {
-				p := (i - 1) / 2
-				if !less(open[i], open[p]) {
-					break
-				}
-				open[i], open[p] = open[p], open[i]
-				i = p
-			}
 		}
-		if len(open) == 0 {
+		if len(m.open) == 0 {
 			return nil
 		}
 		limit := Last
 		if next < len(chunks) {
 			limit = chunks[next].Min
 		}
-		if len(open) > 1 && open[1].pos.Less(limit) {
-			limit = open[1].pos
+		for _, c := range m.open[1:min(3, len(m.open))] {
+			if c.pos.Less(limit) {
+				limit = c.pos
+			}
 		}
-		if len(open) > 2 && open[2].pos.Less(limit) {
-			limit = open[2].pos
-		}
-		c := open[0]
+		c := m.open[0]
 		for {
 			if f.Moved != nil && f.Moved.stale(c) {
 				for c.last = false; !c.last; {
@@ -195,15 +143,77 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 				break
 			}
 		}
-		if c.ended {
-			held -= cap(c.whole)
-			bufs, free = append(bufs, c.whole), append(free, c)
-			c.whole = nil
-			last := len(open) - 1
-			open[0] = open[last]
-			open = open[:last]
+		m.down()
+	}
+}
+
+// merger has the chunks that are open.
+type merger struct {
+	number func(kind history.ValueKind, n int64, text []byte) uint32
+	open   []*cursor // a heap by pos
+	held   int       // bytes
+	bufs   [][]byte  // to be used again
+	free   []*cursor // likewise
+}
+
+// begin opens a chunk.
+func (m *merger) begin(k *Chunk, room int) error {
+	c := &cursor{}
+	if n := len(m.free); n > 0 {
+		c, m.free = m.free[n-1], m.free[:n-1]
+	}
+	var buf []byte
+	if n := len(m.bufs); n > 0 {
+		buf, m.bufs = m.bufs[n-1], m.bufs[:n-1]
+	}
+	buf, err := k.Read(buf[:0])
+	if err != nil {
+		return err
+	}
+	c.moving, c.round, c.stamped, c.whole = k.Moving, k.Round, k.Stamped, buf
+	c.open(buf, m.number)
+	if c.none || c.ended {
+		m.bufs, m.free = append(m.bufs, buf), append(m.free, c)
+		return nil
+	}
+	if m.held += cap(buf); room > 0 && m.held > room && len(m.open) > 0 {
+		return ErrRoom
+	}
+	m.open = append(m.open, c)
+	for i := len(m.open) - 1; i > 0; {
+		p := (i - 1) / 2
+		if !m.open[i].pos.Less(m.open[p].pos) {
+			break
 		}
-		down()
+		m.open[i], m.open[p] = m.open[p], m.open[i]
+		i = p
+	}
+	return nil
+}
+
+// down puts the first of the heap, which has gone on, where it belongs; closes it if it has ended.
+func (m *merger) down() {
+	if c := m.open[0]; c.ended {
+		m.held -= cap(c.whole)
+		m.bufs, m.free = append(m.bufs, c.whole), append(m.free, c)
+		c.whole = nil
+		last := len(m.open) - 1
+		m.open[0] = m.open[last]
+		m.open = m.open[:last]
+	}
+	for i := 0; ; {
+		j := 2*i + 1
+		if j >= len(m.open) {
+			return
+		}
+		if j+1 < len(m.open) && m.open[j+1].pos.Less(m.open[j].pos) {
+			j++
+		}
+		if !m.open[j].pos.Less(m.open[i].pos) {
+			return
+		}
+		m.open[i], m.open[j] = m.open[j], m.open[i]
+		i = j
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,15 +58,7 @@ func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, ini
 	for p := range places {
 		all = append(all, others[p])
 	}
-	slices.SortFunc(all, func(a, b *Txn) int {
-		switch {
-		case a.Place < b.Place:
-			return -1
-		case a.Place > b.Place:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b *Txn) int { return cmp.Compare(a.Place, b.Place) })
 	b := history.NewBuilder()
 	b.Initial = initial.In(b)
 	for _, x := range all {

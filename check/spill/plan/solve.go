@@ -52,55 +52,110 @@ func (o *Options) order() (l level.Level, sessions bool) {
 // a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
 func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free bool, o Options) (a Answer,
 	events []int32, err error) {
-	b := history.NewBuilder()
 	asked, sessions := o.order()
-	installed := make(map[Want]bool)
-	final := make(map[Value]Value)
-	var keys []Value
-	for _, x := range txns {
+	w := newSmall(txns)
+	w.before(known)
+	h, err := w.history(wish, free, sessions)
+	if err != nil {
+		return Stuck, nil, err
+	}
+	v := prepass.Run(h)
+	if len(v.Anomalies) > 0 {
+		return Unsolved, nil, nil
+	}
+	hint := make([]int64, h.NumTxns())
+	for t := range hint {
+		if hint[t] = int64(len(txns)); t < len(w.members) {
+			hint[t] = int64(w.members[t])
+		}
+	}
+	got, err := replay.Run(ctx, v, replay.Options{Level: asked, Skew: o.Skew, Hint: hint, GiveUpAfter: o.Conflicts})
+	switch {
+	case err != nil:
+		return Stuck, nil, err
+	case got.Status == solver.Unsat:
+		return Unsolved, nil, nil
+	case got.Status != solver.Sat:
+		return Stuck, nil, nil
+	}
+	last := uint32(len(w.members))
+	if !o.Level.Snapshot() {
+		for _, e := range got.Order {
+			if e < last {
+				events = append(events, w.members[e]<<1, w.members[e]<<1|1)
+			}
+		}
+		return Solved, events, nil
+	}
+	for _, e := range got.Order {
+		if e>>1 < last {
+			events = append(events, w.members[e>>1]<<1|int32(e&1))
+		}
+	}
+	return Solved, Late(txns, events), nil
+}
+
+// small is a window as a history of its own: an initial transaction writes what is held before it, a last one reads
+// what is to be held behind it.
+type small struct {
+	txns      []*Txn
+	members   []int32 // transaction of the small history → index: sessions are in order of places
+	installed map[Want]bool
+	final     map[Value]Value
+	keys      []Value // of final
+	outer     map[Value]bool
+	state     []Want  // what keys hold before
+	absent    []Value // keys that are read as null, installed by a transaction of the window
+}
+
+func newSmall(txns []*Txn) *small {
+	w := &small{txns: txns, members: make([]int32, 0, len(txns)), installed: make(map[Want]bool),
+		final: make(map[Value]Value), outer: make(map[Value]bool)}
+	for i, x := range txns {
 		if !x.TakesPart() {
 			continue
 		}
+		w.members = append(w.members, int32(i))
 		x.External(func(*Op) {}, func(op *Op) {
-			installed[Want{op.Key, op.Value}] = true
-			if _, ok := final[op.Key]; !ok {
-				keys = append(keys, op.Key)
+			w.installed[Want{op.Key, op.Value}] = true
+			if _, ok := w.final[op.Key]; !ok {
+				w.keys = append(w.keys, op.Key)
 			}
-			final[op.Key] = op.Value
+			w.final[op.Key] = op.Value
 		})
 	}
-	outer := make(map[Value]bool)
-	var absent []Value // keys that are read as null, installed by a transaction of the window
-	var state []Want
-	for _, x := range txns {
-		if !x.TakesPart() {
-			continue
-		}
-		x.External(func(op *Op) {
+	return w
+}
+
+// before finds what keys hold before the window: what is known, or what is read of them that nobody in it installs.
+func (w *small) before(known map[Value]Value) {
+	for _, i := range w.members {
+		w.txns[i].External(func(op *Op) {
 			if v, is := known[op.Key]; is {
-				if !outer[op.Key] {
-					outer[op.Key] = true
-					state = append(state, Want{op.Key, v})
-				}
-				return
-			}
-			if !installed[Want{op.Key, op.Value}] && !outer[op.Key] {
-				outer[op.Key] = true
-				state = append(state, Want{op.Key, op.Value})
+				w.holds(op.Key, v)
+			} else if !w.installed[Want{op.Key, op.Value}] && !w.outer[op.Key] {
+				w.holds(op.Key, op.Value)
 			} else if op.Value.Kind == history.Null {
-				absent = append(absent, op.Key)
+				w.absent = append(w.absent, op.Key)
 			}
 		}, func(*Op) {})
 	}
-	members := make([]int32, 0, len(txns)) // transaction of the small history → index: sessions are in order of places
-	for i, x := range txns {
-		if x.TakesPart() {
-			members = append(members, int32(i))
-		}
+	slices.SortFunc(w.members, func(i, j int32) int { return cmp.Compare(w.txns[i].Place, w.txns[j].Place) })
+}
+
+// holds says what a key holds before the window, unless that has been said.
+func (w *small) holds(k, v Value) {
+	if !w.outer[k] {
+		w.outer[k] = true
+		w.state = append(w.state, Want{k, v})
 	}
-	slices.SortFunc(members, func(i, j int32) int { return cmp.Compare(txns[i].Place, txns[j].Place) })
-	for _, i := range members {
-		x := txns[i]
+}
+
+// history makes the small history.
+func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.History, error) {
+	b := history.NewBuilder()
+	for _, i := range w.members {
+		x := w.txns[i]
 		for j := range x.Ops {
 			op := &x.Ops[j]
 			k, v := op.Key.In(b), op.Value.In(b)
@@ -117,78 +172,38 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 		b.EndTxn(head)
 	}
 	if free {
-		keys = slices.DeleteFunc(keys, func(k Value) bool { _, is := wish[k]; return !is })
+		w.keys = slices.DeleteFunc(w.keys, func(k Value) bool { _, is := wish[k]; return !is })
 	}
-	for _, k := range keys {
-		v := final[k]
-		if w, ok := wish[k]; ok && (installed[Want{k, w}] || !outer[k]) {
-			v = w
-			if !installed[Want{k, w}] {
-				outer[k] = true
-				state = append(state, Want{k, w})
+	for _, k := range w.keys {
+		v := w.final[k]
+		if want, ok := wish[k]; ok && (w.installed[Want{k, want}] || !w.outer[k]) {
+			if v = want; !w.installed[Want{k, want}] {
+				w.holds(k, want)
 			}
 		}
 		b.Read(b.Key(k.In(b)), v.In(b))
 	}
-	for _, i := range members {
+	for _, i := range w.members {
 		b.Read(marker(b, int(i)), history.IntValue(1))
 	}
 	head := history.NewTxnHead()
 	head.Start, head.End = behindAll, behindAll
 	b.EndTxn(head)
-	last := uint32(len(members))
-	for _, s := range state {
+	for _, s := range w.state {
 		if s.Value.Kind != history.Null {
 			b.Write(b.Key(s.Key.In(b)), s.Value.In(b))
 		}
 	}
-	slices.SortFunc(absent, Value.compare)
-	for _, k := range slices.Compact(absent) {
-		if !outer[k] { // which a key must not hold before the window by itself
+	slices.SortFunc(w.absent, Value.compare)
+	for _, k := range slices.Compact(w.absent) {
+		if !w.outer[k] { // which a key must not hold before the window by itself
 			b.Write(b.Key(k.In(b)), b.StringValue([]byte("\x00isovet state")))
 		}
 	}
 	head = history.NewTxnHead()
 	head.Init = true
 	b.EndTxn(head)
-	h, err := b.Build()
-	if err != nil {
-		return Stuck, nil, err
-	}
-	v := prepass.Run(h)
-	if len(v.Anomalies) > 0 {
-		return Unsolved, nil, nil
-	}
-	hint := make([]int64, h.NumTxns())
-	for t := range hint {
-		if hint[t] = int64(len(txns)); t < len(members) {
-			hint[t] = int64(members[t])
-		}
-	}
-	got, err := replay.Run(ctx, v, replay.Options{Level: asked, Skew: o.Skew, Hint: hint, GiveUpAfter: o.Conflicts})
-	switch {
-	case err != nil:
-		return Stuck, nil, err
-	case got.Status == solver.Unsat:
-		return Unsolved, nil, nil
-	case got.Status != solver.Sat:
-		return Stuck, nil, nil
-	}
-	snapshot := o.Level.Snapshot()
-	for _, e := range got.Order {
-		switch {
-		case snapshot:
-			if e>>1 < last {
-				events = append(events, members[e>>1]<<1|int32(e&1))
-			}
-		case e < last:
-			events = append(events, members[e]<<1, members[e]<<1|1)
-		}
-	}
-	if snapshot {
-		events = Late(txns, events)
-	}
-	return Solved, events, nil
+	return b.Build()
 }
 
 // Late has each transaction of a window's order begin as late as its reads allow: an order with events at one place is

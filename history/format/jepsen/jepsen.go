@@ -208,34 +208,17 @@ type reader struct {
 	realTime string
 	plain    bool // what is plain is read as such, see plainEvent
 	events   []event
-	used     [otherFn + 1]bool
-	other    string           // an :f of otherFn
+	dialect
 	names    map[string]int64 // of processes
 	noClient int              // operations of what is no client
 	wrapped  bool             // the operations are a field of a map
 	inLog    bool             // they are lines of a log
 	lists    []saidList       // by key
 	model    model
+	pairing
 
-	did       []did // the micro-operations that were read last, if all are of integers
-	shape     shape // of the operations so far, and the first's line
-	shapeLine uint32
-	registers map[string]bool // keys that are written in a history of lists, as they stand in the file
-	keyedTxns bool            // some transactions are [key micro-operations]
-	prefix    []byte          // the key of the one that is being read, and a blank
-
-	completion []int32 // of an invocation its completion and the other way round; -1: none
-	byTime     bool
-	indexed    bool // all have an index, and in order
-	versions   int  // values that have a version
-	nils       int  // reads of nil that say nothing, and where the first is
-	nilLine    uint32
-	again      int // elements that stood in a read of a set already, and where the first is
-	againLine  uint32
-	mark       []int32 // by key, the last read of a set that had it
-	reads      int32   // of sets
-	nilMeans   string  // Options.Nil
-	numbers    bool    // Options.TextNumbers
+	nilMeans string // Options.Nil
+	numbers  bool   // Options.TextNumbers
 
 	// Of a file that is read in batches: sink takes each operation in place of events, which begin with operation
 	// number base; made is how many transactions there were in the batches before b.
@@ -248,6 +231,32 @@ type reader struct {
 	elems []history.Value
 	rows  []history.PredRow
 	buf   []byte
+}
+
+// pairing is what is known once invocations and completions are paired, and what is counted for notes.
+type pairing struct {
+	completion []int32 // of an invocation its completion and the other way round; -1: none
+	byTime     bool
+	indexed    bool // all have an index, and in order
+	versions   int  // values that have a version
+	nils       int  // reads of nil that say nothing, and where the first is
+	nilLine    uint32
+	again      int // elements that stood in a read of a set already, and where the first is
+	againLine  uint32
+	mark       []int32 // by key, the last read of a set that had it
+	reads      int32   // of sets
+}
+
+// dialect is how the file writes its operations, as far as it was read.
+type dialect struct {
+	used      [otherFn + 1]bool
+	other     string // an :f of otherFn
+	did       []did  // the micro-operations that were read last, if all are of integers
+	shape     shape  // of the operations so far, and the first's line
+	shapeLine uint32
+	registers map[string]bool // keys that are written in a history of lists, as they stand in the file
+	keyedTxns bool            // some transactions are [key micro-operations]
+	prefix    []byte          // the key of the one that is being read, and a blank
 }
 
 func newReader(data []byte, file string, o Options) *reader {

@@ -27,29 +27,10 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 	}
 	pair := false // [key value]
 	if v.Opens() && !keyed {
-		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second
-		// decides: for add any pair is independent, for read a nested collection is.
-		at := v.Pos
-		first, err := r.s.Next()
-		if err != nil {
+		if name, v, err = r.pairOf(e, v); err != nil {
 			return false, err
 		}
-		if first.Kind != edn.Close && first.Kind != edn.Open {
-			kept := append(spelled(nil, first), ' ')
-			second, err := r.s.Next()
-			if err != nil {
-				return false, err
-			}
-			if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
-				name, v, pair = kept, second, true
-			}
-		}
-		if name == nil {
-			r.s.Seek(at)
-			if v, err = r.s.Next(); err != nil {
-				return false, err
-			}
-		}
+		pair = name != nil
 	}
 	if e.f != readFn || v.Kind == edn.Open {
 		s := alone
@@ -90,29 +71,10 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 		return false, r.ends(pair)
 	}
 	r.reads++
-	for v.Kind == edn.Open {
-		t, err := r.s.Next()
-		if err != nil {
+	if v.Kind == edn.Open {
+		if err := r.setElements(e, key); err != nil {
 			return false, err
 		}
-		if t.Kind == edn.Close {
-			break
-		}
-		k, err := key(t)
-		if err != nil {
-			return false, err
-		}
-		for int(k) >= len(r.mark) {
-			r.mark = append(r.mark, 0)
-		}
-		if r.mark[k] == r.reads {
-			if r.again++; r.again == 1 {
-				r.againLine = e.line
-			}
-			continue
-		}
-		r.mark[k] = r.reads
-		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
 	}
 	if err := r.ends(pair); err != nil {
 		return false, err
@@ -126,6 +88,55 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 	}
 	r.b.Predicate(history.PredRead, pred, r.rows)
 	return true, nil
+}
+
+// pairOf reads what stands in a value that v opens: of an independent set [key value], the key as a name, and v is
+// the value; else no name, and v again. Such a pair has a scalar first; so has a set's answer that is a vector, so its
+// second decides: for add any pair is independent, for read a nested collection is.
+func (r *reader) pairOf(e *event, v edn.Token) (name []byte, value edn.Token, err error) {
+	at := v.Pos
+	first, err := r.s.Next()
+	if err != nil {
+		return nil, v, err
+	}
+	if first.Kind != edn.Close && first.Kind != edn.Open {
+		kept := append(spelled(nil, first), ' ')
+		second, err := r.s.Next()
+		if err != nil {
+			return nil, v, err
+		}
+		if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
+			return kept, second, nil
+		}
+	}
+	r.s.Seek(at)
+	v, err = r.s.Next()
+	return nil, v, err
+}
+
+// setElements reads the elements of a set up to its end, each once, as rows.
+func (r *reader) setElements(e *event, key func(t edn.Token) (uint32, error)) error {
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return err
+		}
+		k, err := key(t)
+		if err != nil {
+			return err
+		}
+		for int(k) >= len(r.mark) {
+			r.mark = append(r.mark, 0)
+		}
+		if r.mark[k] == r.reads {
+			if r.again++; r.again == 1 {
+				r.againLine = e.line
+			}
+			continue
+		}
+		r.mark[k] = r.reads
+		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
+	}
 }
 
 // ends reads the end of [key value].

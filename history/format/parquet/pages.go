@@ -46,7 +46,11 @@ type cursor struct {
 	data    []byte
 	offsets []uint32 // of a document's texts in data
 	dict    dictionary
+	buffers
+}
 
+// buffers are what a page is decompressed and decoded in.
+type buffers struct {
 	page   []byte // decompressed
 	ints   []int32
 	levels []byte
