@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"isovet/internal/cli/console"
 )
 
 // TestHelpColumns: no line of a help text, flags and commands to be copied aside, is too long for a terminal.
@@ -21,7 +23,8 @@ func TestHelpColumns(t *testing.T) {
 		}
 		for line := range strings.Lines(c.Long) {
 			line = strings.TrimRight(line, "\n")
-			if utf8.RuneCountInString(line) > helpColumns && strings.ContainsRune(strings.TrimSpace(line), ' ') &&
+			if utf8.RuneCountInString(line) > console.HelpColumns && strings.ContainsRune(strings.TrimSpace(line),
+				' ') &&
 				!strings.HasPrefix(strings.TrimSpace(line), "isovet ") {
 				t.Errorf("%s: %d columns: %s", c.CommandPath(), utf8.RuneCountInString(line), line)
 			}
@@ -44,7 +47,7 @@ func TestInColumns(t *testing.T) {
 		{word + word + word, word + word + word},
 		{"a\n  " + word + " " + word + "\nb", "a\n  " + word + "\n  " + word + "\nb"},
 	} {
-		if got := inColumns(x.text); got != x.want {
+		if got := console.InColumns(x.text); got != x.want {
 			t.Errorf("%q:\n%s\nexpected\n%s", x.text, got, x.want)
 		}
 	}

@@ -3,99 +3,38 @@
 package cli
 
 import (
-	"context"
 	"io"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"isovet/certify/large"
-	"isovet/check/spill"
-	"isovet/history/split"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
 )
 
-// Engine is how a program of its own checks, elsewhere, what memory does not hold: check --spill with other machines.
-type Engine struct {
-	Program, Short, Long, Example string
-	// VerifyLong is added to what verify's help says.
-	VerifyLong string
-	// Spill says what --spill is there.
-	Spill string
-	// Flags adds flags to check's and verify's.
-	Flags func(*pflag.FlagSet)
-	// Commands are the program's, besides check.
-	Commands []*cobra.Command
-	// Dir is the folder for files where --spill is dir; it looks at the other flags, too.
-	Dir func(dir string) (string, error)
-	// Plan divides a history: split.Plan, wherever its files are.
-	Plan func(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error)
-	// Open is a backend with files in a folder, and what removes these; memory is what each process may use.
-	Open func(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend, func() error,
-		error)
-	// Verify is Open for certificates of what was checked so.
-	Verify func(dir string, set *split.Set, memory int64, progress func(done, total int)) (large.Backend, func() error,
-		error)
-	// Close ends what Plan, Open and Verify began.
-	Close func()
-}
+// Engine is how a program of its own checks, elsewhere, what memory does not hold.
+type Engine = checks.Engine
 
 // MainWith is Main of a program with another engine.
 func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if x.Close != nil {
 		defer x.Close()
 	}
-	return run(args, stdin, stdout, stderr, func(e *env) *cobra.Command {
-		e.engine = x
-		check := newCheck(e)
+	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
+		check := checks.NewCheck(e, x)
 		check.Long += "\n\n" + x.Long
 		check.Example = x.Example
-		verify := newVerify(e)
+		verify := checks.NewVerify(e, x)
 		verify.Long += "\n\n" + x.VerifyLong
-		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + exitHelp,
-			Version: strings.TrimPrefix(buildVersion().String(), "isovet ")}
+		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + console.ExitHelp,
+			Version: strings.TrimPrefix(console.BuildVersion().String(), "isovet ")}
 		root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"})
-		root.AddCommand(check, verify, newVersion(e))
+		root.AddCommand(check, verify, console.NewVersion(e))
 		root.AddCommand(x.Commands...)
-		setUp(root, e)
+		console.SetUp(root, e)
 		return root
 	})
 }
 
 // Exit is the error of a command that ends the program with a status, and has said why.
-func Exit(s int) error { return status(s) }
-
-// onEngine sets --spill's folder where the program has an engine, unless the flags ask for what is only done in memory:
-// then the program does it as isovet does.
-func (f *checkFlags) onEngine(e *env) error {
-	x := e.engine
-	if x == nil {
-		return nil
-	}
-	dir, err := x.Dir(f.spill.dir)
-	if err != nil {
-		return usagef("%v", err)
-	}
-	if f.all || f.judge.name != auto && !slices.Contains(spill.Checkers(), f.judge.name) || f.solver != "" ||
-		f.shrunk+f.proof != "" {
-		dir = ""
-	}
-	f.spill.dir = dir
-	return nil
-}
-
-// plan divides a history.
-func (e *env) plan(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error) {
-	if e.engine != nil {
-		return e.engine.Plan(ctx, dir, paths, o)
-	}
-	return split.Plan(ctx, paths, o)
-}
-
-// remote reports whether a path is one of another file system.
-func remote(path string) bool {
-	_, err := os.Stat(path)
-	return err != nil && strings.Contains(path, "://")
-}
+func Exit(s int) error { return console.Status(s) }

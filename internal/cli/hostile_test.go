@@ -10,6 +10,9 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
 )
 
 // evil is in every name, key, value and field of the header here, and in the names of files: what acts on a terminal,
@@ -169,8 +172,8 @@ func TestHostile(t *testing.T) {
 	for _, file := range []string{in("bad.jsonl"), in("field.jsonl"), in("bad.edn"), in("tag.edn"), in("word.edn"),
 		in("bad.txt"), in("bad.csv"), in("none.jsonl")} {
 		add("stats", file)
-		for _, o := range outputs {
-			add("check", "--output", o.name, file)
+		for _, o := range checks.Outputs {
+			add("check", "--output", o.Name, file)
 		}
 		add("convert", file, to("y.jsonl"))
 		add("report", file)
@@ -179,8 +182,8 @@ func TestHostile(t *testing.T) {
 	for _, file := range []string{lost, valid, thin} {
 		add("stats", file)
 		add("stats", "--json", file)
-		for _, o := range outputs {
-			add("check", "--output", o.name, file)
+		for _, o := range checks.Outputs {
+			add("check", "--output", o.Name, file)
 		}
 		add("check", "--level", "all", file)
 		add("shrink", file, "-o", to("shrunk.jsonl"))
@@ -230,7 +233,7 @@ func TestHostile(t *testing.T) {
 		if len(what) > 100 {
 			what = fmt.Sprintf("%q", args)
 		}
-		if got == statusFault {
+		if got == console.StatusFault {
 			t.Errorf("%s: %s", what, stderr.String())
 		}
 		ext := ""

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/cli/collects"
+	"isovet/internal/cli/console"
 	"isovet/internal/test/histtest"
 )
 
@@ -65,7 +67,8 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // servers may be slow to begin
-			if st, err := os.Stat(out + partialEnding); err == nil && st.Size() > 2000 || time.Now().After(until) {
+			if st, err := os.Stat(out + collects.PartialEnding); err == nil && st.Size() > 2000 ||
+				time.Now().After(until) {
 				break
 			}
 		}
@@ -74,7 +77,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		run.Wait()
-		if !strings.Contains(said.String(), out+partialEnding) {
+		if !strings.Contains(said.String(), out+collects.PartialEnding) {
 			t.Errorf("%v: %s", run.Args[1:], said.String())
 		}
 		patience := "2m"
@@ -82,7 +85,7 @@ func TestKilled(t *testing.T) {
 			patience = "20s"
 		}
 		check := exec.Command(isovet, "check", "--json", "-q", "--timeout", patience, "--level", level,
-			out+partialEnding)
+			out+collects.PartialEnding)
 		var stderr bytes.Buffer
 		check.Stderr = &stderr
 		b, err := check.Output()
@@ -115,7 +118,7 @@ func TestSignalTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		if st, err := os.Stat(out + partialEnding); err == nil && st.Size() > 2000 {
+		if st, err := os.Stat(out + collects.PartialEnding); err == nil && st.Size() > 2000 {
 			break
 		}
 	}
@@ -126,8 +129,8 @@ func TestSignalTwice(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	run.Wait()
-	if s := run.ProcessState.ExitCode(); s != statusInterrupted {
-		t.Errorf("status %d; expected %d", s, statusInterrupted)
+	if s := run.ProcessState.ExitCode(); s != console.StatusInterrupted {
+		t.Errorf("status %d; expected %d", s, console.StatusInterrupted)
 	}
 	if _, err := os.Stat(out); err != nil {
 		t.Error(err)
@@ -167,7 +170,8 @@ func TestNothingLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
-				if st, err := os.Stat(out + partialEnding); err == nil && (st.Size() > 2000 || db != "sqlite:") {
+				if st, err := os.Stat(out + collects.PartialEnding); err == nil &&
+					(st.Size() > 2000 || db != "sqlite:") {
 					break
 				}
 			}
@@ -178,8 +182,8 @@ func TestNothingLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.Wait()
-			if s := run.ProcessState.ExitCode(); s != statusInterrupted {
-				t.Errorf("%s, %v: status %d; expected %d\n%s", db, sig, s, statusInterrupted, said.String())
+			if s := run.ProcessState.ExitCode(); s != console.StatusInterrupted {
+				t.Errorf("%s, %v: status %d; expected %d\n%s", db, sig, s, console.StatusInterrupted, said.String())
 			}
 			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 				t.Errorf("%s, %v: left %v, %v", db, sig, left, err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/cli/collects"
 	"isovet/internal/test/histtest"
 )
 
@@ -98,7 +99,7 @@ func TestRotateFlag(t *testing.T) {
 			t.Errorf("%s: status %d, %s; expected %q", c.args, status, errs.String(), c.want)
 		}
 	}
-	var v rotateValue
+	var v collects.RotateValue
 	if v.String() != "" {
 		t.Error("the zero value")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"isovet/internal/cli/console"
 )
 
 // TestTableFits: a table is folded to the width it is given, loses no word, and is as wide as it gets without one.
@@ -18,7 +20,7 @@ func TestTableFits(t *testing.T) {
 	}
 	for _, most := range []int{0, 200, 80, 60, 40} {
 		var b bytes.Buffer
-		if err := tableWithin(&b, most, header, rows); err != nil {
+		if err := console.TableWithin(&b, most, header, rows); err != nil {
 			t.Fatal(err)
 		}
 		text := b.String()
@@ -34,7 +36,7 @@ func TestTableFits(t *testing.T) {
 		for _, row := range rows {
 			for _, cell := range row {
 				for _, word := range strings.Fields(cell) {
-					if len(word) < leastColumn && !strings.Contains(text, word) {
+					if len(word) < console.LeastColumn && !strings.Contains(text, word) {
 						t.Errorf("%d columns: %q is lost in\n%s", most, word, text)
 					}
 				}
@@ -49,33 +51,33 @@ func TestTableFits(t *testing.T) {
 // TestProgressLine: how far, how fast and how long yet, of each stage by itself.
 func TestProgressLine(t *testing.T) {
 	var b bytes.Buffer
-	p := &progress{w: &b}
+	p := &console.Progress{W: &b}
 	now := time.Now()
 	p.Begin("checking h")
-	if got := p.line(now); got != "checking h" {
+	if got := p.Line(now); got != "checking h" {
 		t.Errorf("%q", got)
 	}
 	p.Step("running", 0, 1000)
-	p.began = now.Add(-2 * time.Second)
+	p.Began = now.Add(-2 * time.Second)
 	p.Step("running", 250, 1000)
-	if got, want := p.line(now), "checking h: running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left"; got != want {
+	if got, want := p.Line(now), "checking h: running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 	p.Step("writing: 3 files", 7, 0)
-	if got, want := p.line(now), "checking h: writing: 3 files 7"; got != want {
+	if got, want := p.Line(now), "checking h: writing: 3 files 7"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
-	p.began = now.Add(-10 * time.Second)
+	p.Began = now.Add(-10 * time.Second)
 	p.Step("writing: 4 files", 20_007, 0)
-	if got, want := p.line(now), "checking h: writing: 4 files 20007, 2k/s"; got != want {
+	if got, want := p.Line(now), "checking h: writing: 4 files 20007, 2k/s"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 	p.Step("solving", 1, 1)
-	if got, want := p.line(now), "checking h: solving"; got != want {
+	if got, want := p.Line(now), "checking h: solving"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
-	p.start = now.Add(-90 * time.Second)
-	p.draw(now)
+	p.Start = now.Add(-90 * time.Second)
+	p.Draw(now)
 	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[K") || !strings.HasSuffix(got, "checking h: solving, 1:30") {
 		t.Errorf("drawn: %q", got)
 	}
@@ -89,7 +91,7 @@ func TestMeant(t *testing.T) {
 	of := []string{"serializable", "snapshot-isolation", "causal", "si"}
 	for word, want := range map[string]string{"serialisable": "serializable", "cuasal": "causal",
 		"SERIALIZABLE": "serializable", "zebra": "", "sj": "si", "snapshotisolation": "snapshot-isolation"} {
-		got := meant(word, of, "")
+		got := console.Meant(word, of, "")
 		if want != "" {
 			want = " (did you mean " + want + "?)"
 		}

@@ -15,12 +15,14 @@ import (
 
 	"isovet/bench"
 	"isovet/check"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
 	"isovet/level"
 	"isovet/report/view"
 )
 
 type viewFlags struct {
-	loading loading
+	loading console.Loading
 	level   level.Level
 	skew    time.Duration
 	addr    string
@@ -28,7 +30,7 @@ type viewFlags struct {
 	quiet   bool
 }
 
-func newView(e *env) *cobra.Command {
+func newView(e *console.Env) *cobra.Command {
 	var f viewFlags
 	c := &cobra.Command{
 		Use:     "view [flags] HISTORY [CERT]",
@@ -54,22 +56,22 @@ Exit status: 0 ended by Ctrl-C; 254 and 255 as everywhere.`,
   isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080
   isovet view w                                      the folder of isovet watch`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > 2 && !f.loading.together {
-				return usagef("expected HISTORY and perhaps CERT; usage: %s", c.UseLine())
+			if len(args) == 0 || len(args) > 2 && !f.loading.Together {
+				return console.Usagef("expected HISTORY and perhaps CERT; usage: %s", c.UseLine())
 			}
 			return nil
 		},
-		ValidArgsFunction: historyFiles,
+		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.skew < 0 {
-				return usagef("--clock-skew %v is negative", f.skew)
+				return console.Usagef("--clock-skew %v is negative", f.skew)
 			}
 			return runView(c.Context(), e, &f, args)
 		},
 	}
-	levelFlag(c, &f.level)
-	f.loading.flags(c, "format", "HISTORY")
-	f.loading.togetherFlag(c)
+	console.LevelFlag(c, &f.level)
+	f.loading.Flags(c, "format", "HISTORY")
+	f.loading.TogetherFlag(c)
 	fl := c.Flags()
 	fl.StringVar(&f.addr, "addr", "", "where to listen, a loopback `ADDRESS` such as 127.0.0.1:8080 (default: any free "+
 		"port of 127.0.0.1)")
@@ -84,51 +86,53 @@ func (f *viewFlags) split(args []string) (files []string, cert string, err error
 	for _, a := range args {
 		switch {
 		case a == "-":
-			return nil, "", usagef("view reads files only; write standard input to one first")
-		case !isCertificate(a):
+			return nil, "", console.Usagef("view reads files only; write standard input to one first")
+		case !checks.IsCertificate(a):
 			files = append(files, a)
 		case cert != "":
-			return nil, "", usagef("%s and %s are both certificates; expected one", cert, a)
-		case isLarge(a):
-			return nil, "", usagef("%s is a certificate of a history that memory does not hold: isovet verify", a)
+			return nil, "", console.Usagef("%s and %s are both certificates; expected one", cert, a)
+		case checks.IsLarge(a):
+			return nil, "", console.Usagef("%s is a certificate of a history that memory does not hold: isovet verify",
+				a)
 		default:
 			cert = a
 		}
 	}
 	if len(files) == 0 {
-		return nil, "", usagef("%s is a certificate; name its history too", cert)
+		return nil, "", console.Usagef("%s is a certificate; name its history too", cert)
 	}
-	if len(files) > 1 && !f.loading.together {
-		return nil, "", &exitError{statusBadInput, fmt.Errorf("%s is no certificate; files that are one history: "+
-			"--together", files[1])}
+	if len(files) > 1 && !f.loading.Together {
+		return nil, "", console.Exit(console.StatusBadInput,
+			fmt.Errorf("%s is no certificate; files that are one history: "+
+				"--together", files[1]))
 	}
 	return files, cert, nil
 }
 
-func runView(ctx context.Context, e *env, f *viewFlags, args []string) error {
+func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) error {
 	files, cert, err := f.split(args)
 	if err != nil {
 		return err
 	}
-	name := f.loading.histories(files)[0]
-	s, err := view.New(ctx, view.Options{Addr: f.addr, Name: name, Paths: f.loading.paths(name), Certificate: cert,
-		Read:  f.loading.options(),
+	name := f.loading.Histories(files)[0]
+	s, err := view.New(ctx, view.Options{Addr: f.addr, Name: name, Paths: f.loading.Paths(name), Certificate: cert,
+		Read:  f.loading.Options(),
 		Check: check.Options{ClockSkew: f.skew.Nanoseconds()}, Level: f.level, Index: bench.WriteIndex})
 	if err != nil {
-		return &exitError{statusBadInput, err}
+		return console.Exit(console.StatusBadInput, err)
 	}
-	fmt.Fprintln(e.stdout, s.URL())
+	fmt.Fprintln(e.Stdout, s.URL())
 	if !f.quiet {
-		fmt.Fprintln(e.stderr, "isovet: the page of "+name+" is there for this machine alone; Ctrl-C ends it")
+		fmt.Fprintln(e.Stderr, "isovet: the page of "+name+" is there for this machine alone; Ctrl-C ends it")
 	}
 	if f.open {
 		if err := openBrowser(s.URL()); err != nil {
-			fmt.Fprintf(e.stderr, "isovet: no browser was opened: %v\n", err)
+			fmt.Fprintf(e.Stderr, "isovet: no browser was opened: %v\n", err)
 		}
 	}
 	err = s.Serve()
 	if f, ok := errors.AsType[*view.Fault](err); ok {
-		return faultf("%s", f.Text)
+		return console.Faultf("%s", f.Text)
 	}
 	return err
 }

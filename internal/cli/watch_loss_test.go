@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"isovet/internal/cli/console"
 )
 
 // watchOnce watches a file to its end, and returns the exit status and what is said.
@@ -34,7 +36,7 @@ func violationsOf(t *testing.T, state string) string {
 func TestWatchLoss(t *testing.T) {
 	stream := wrong(t, "40")
 	whole := filepath.Join(t.TempDir(), "whole")
-	if got, said := watchOnce(whole, stream); got != statusViolation {
+	if got, said := watchOnce(whole, stream); got != console.StatusViolation {
 		t.Fatalf("exit status %d: %s", got, said)
 	}
 	want := violationsOf(t, whole)
@@ -53,7 +55,7 @@ func TestWatchLoss(t *testing.T) {
 		{"gone", "it is missing", "1h", nil},
 	} {
 		state := filepath.Join(t.TempDir(), x.name)
-		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != statusViolation {
+		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != console.StatusViolation {
 			t.Fatalf("%s: exit status %d: %s", x.name, got, said)
 		}
 		segment := filepath.Join(state, "segment-00000001.log")
@@ -67,25 +69,25 @@ func TestWatchLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint)
-		if got != statusBadInput || !strings.Contains(said, "segment-00000001.log") ||
+		if got != console.StatusBadInput || !strings.Contains(said, "segment-00000001.log") ||
 			!strings.Contains(said, x.says) || !strings.Contains(said, "--accept-loss") {
 			t.Errorf("%s: exit status %d, %q", x.name, got, said)
 		}
 		if x.checkpoint == "0" { // check tells it too
 			var out bytes.Buffer
-			if got := Main(Isovet, []string{"check", state}, nil, io.Discard, &out); got != statusBadInput ||
+			if got := Main(Isovet, []string{"check", state}, nil, io.Discard, &out); got != console.StatusBadInput ||
 				!regexp.MustCompile(`segment-00000001\.log:\d+: .*`+x.says).MatchString(out.String()) {
 				t.Errorf("%s: check: exit status %d, %q", x.name, got, out.String())
 			}
 		}
 		got, said = watchOnce(state, stream, "--checkpoint", x.checkpoint, "--accept-loss")
-		if got != statusViolation {
+		if got != console.StatusViolation {
 			t.Errorf("%s: with --accept-loss: exit status %d, %q", x.name, got, said)
 		}
 		if is := violationsOf(t, state); is != want {
 			t.Errorf("%s: %d bytes of violations; expected %d", x.name, len(is), len(want))
 		}
-		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != statusViolation ||
+		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != console.StatusViolation ||
 			violationsOf(t, state) != want {
 			t.Errorf("%s: a run later: exit status %d, %q", x.name, got, said)
 		}
@@ -96,7 +98,7 @@ func TestWatchLoss(t *testing.T) {
 func TestWatchOldLog(t *testing.T) {
 	stream := wrong(t, "40")
 	state := filepath.Join(t.TempDir(), "w")
-	if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != statusViolation {
+	if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != console.StatusViolation {
 		t.Fatalf("exit status %d: %s", got, said)
 	}
 	want := violationsOf(t, state)
@@ -114,7 +116,7 @@ func TestWatchOldLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != statusViolation ||
+		if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != console.StatusViolation ||
 			violationsOf(t, state) != want {
 			t.Errorf("exit status %d: %s", got, said)
 		}

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/watches"
 	"isovet/watch"
 )
 
@@ -26,7 +28,7 @@ func wrong(t *testing.T, txns string) string {
 	file := filepath.Join(t.TempDir(), "wrong.jsonl")
 	var out bytes.Buffer
 	if got := Main(Isovet, []string{"gen", "--workload", "rmw", "--txns", txns, "--keys", "20", "--sessions", "8",
-		"--isolation", "read-committed", "--timestamps", "-q", "-o", file}, nil, &out, &out); got != statusOK {
+		"--isolation", "read-committed", "--timestamps", "-q", "-o", file}, nil, &out, &out); got != console.StatusOK {
 		t.Fatal(out.String())
 	}
 	return file
@@ -54,7 +56,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 			args = []string{"watch", "--once", "-q", "--state", dir, "--source", few, "--level", "snapshot-isolation"}
 		}
 		var out bytes.Buffer
-		if got := Main(Isovet, args, nil, &out, &out); got != statusViolation {
+		if got := Main(Isovet, args, nil, &out, &out); got != console.StatusViolation {
 			t.Fatalf("exit status %d: %s", got, out.String())
 		}
 		kinds := map[string]int{}
@@ -133,7 +135,7 @@ func TestWatchSecret(t *testing.T) {
 		{"expected one token", "--webhook", "https://host/x", "--webhook-secret-file", put("two", "a b")},
 	} {
 		got, said := run(bad[1:]...)
-		if got != statusBadInput || !strings.Contains(said, bad[0]) || strings.Contains(said, "Abcdefghij") {
+		if got != console.StatusBadInput || !strings.Contains(said, bad[0]) || strings.Contains(said, "Abcdefghij") {
 			t.Errorf("%q: exit status %d, %q", bad[1:], got, said)
 		}
 	}
@@ -142,7 +144,7 @@ func TestWatchSecret(t *testing.T) {
 		{"--webhook-file", address, "--webhook-secret-file", token}, {"--config", config},
 	} {
 		asked = nil
-		if got, said := run(flags...); got != statusViolation || strings.Contains(said, "Abcdefghij") {
+		if got, said := run(flags...); got != console.StatusViolation || strings.Contains(said, "Abcdefghij") {
 			t.Errorf("%q: exit status %d, %q", flags, got, said)
 		}
 		want := strings.TrimPrefix(secret, hook.URL) + " "
@@ -192,7 +194,7 @@ func TestNotify(t *testing.T) {
 			break
 		}
 	}
-	if got := <-done; got != statusOK {
+	if got := <-done; got != console.StatusOK {
 		t.Errorf("exit status %d", got)
 	}
 	ready, ping := slices.Index(told, "READY=1"), slices.Index(told, "WATCHDOG=1")
@@ -205,13 +207,13 @@ func TestNotify(t *testing.T) {
 // long as the watchdog waits; a start is waited for as long as the judge gets on with the log, and no longer.
 func TestNotifyStuck(t *testing.T) {
 	now := time.Unix(1000, 0)
-	n := &notifier{watchdog: time.Minute, now: func() time.Time { return now }}
-	var x notified
+	n := &watches.Notifier{Watchdog: time.Minute, Now: func() time.Time { return now }}
+	var x watches.Notified
 	var s watch.Snapshot
 	step := func(after time.Duration, want string) {
 		t.Helper()
 		now = now.Add(after)
-		if got := strings.Join(n.next(&x, &s, false), " "); got != want {
+		if got := strings.Join(n.Next(&x, &s, false), " "); got != want {
 			t.Errorf("at %v: %q, expected %q", now.Sub(time.Unix(1000, 0)), got, want)
 		}
 	}
@@ -234,15 +236,15 @@ func TestNotifyStuck(t *testing.T) {
 	step(time.Hour, "")
 	s.Busy = now
 	step(time.Second, "WATCHDOG=1")
-	x, s = notified{}, watch.Snapshot{}
-	if got := strings.Join(n.next(&x, &s, true), " "); got != "READY=1 STATUS=standby, or reading the log WATCHDOG=1" {
+	x, s = watches.Notified{}, watch.Snapshot{}
+	if got := strings.Join(n.Next(&x, &s, true), " "); got != "READY=1 STATUS=standby, or reading the log WATCHDOG=1" {
 		t.Errorf("standby: %q", got)
 	}
-	if got, err := newNotifier(func(string) string { return "" }); err != nil || got.to != nil {
+	if got, err := watches.NewNotifier(func(string) string { return "" }); err != nil || got.To != nil {
 		t.Errorf("without a supervisor: %v, %v", got, err)
 	}
 	for name, bad := range map[string]string{"WATCHDOG_USEC": "x", "NOTIFY_SOCKET": "/none/s"} {
-		_, err := newNotifier(func(v string) string {
+		_, err := watches.NewNotifier(func(v string) string {
 			return map[string]string{"NOTIFY_SOCKET": "@isovet-none", name: bad}[v]
 		})
 		if err == nil || !strings.Contains(err.Error(), bad) {

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"isovet/collect"
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/workloads"
 )
 
 // TestWorkloadNames: each workload that the help of hunt names is one that its flag takes, and is the one that is run.
 func TestWorkloadNames(t *testing.T) {
 	var help bytes.Buffer
-	if got := Main(Isovet, []string{"hunt", "--help"}, nil, &help, &help); got != statusOK {
+	if got := Main(Isovet, []string{"hunt", "--help"}, nil, &help, &help); got != console.StatusOK {
 		t.Fatalf("exit status %d: %s", got, help.String())
 	}
 	said := strings.Join(strings.Fields(help.String()), " ")
@@ -22,12 +24,12 @@ func TestWorkloadNames(t *testing.T) {
 			t.Errorf("the help does not name %s", name)
 		}
 		w := new(string)
-		if err := newWorkloadValue(w).Set(name); err != nil {
+		if err := workloads.NewWorkloadValue(w).Set(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		variant := ""
-		if err := partVariant(w, &variant); err != nil || strings.Trim(*w+"/"+variant, "/") != name {
+		if err := workloads.PartVariant(w, &variant); err != nil || strings.Trim(*w+"/"+variant, "/") != name {
 			t.Errorf("%s is %q and %q (%v)", name, *w, variant, err)
 		}
 	}
@@ -38,7 +40,7 @@ func TestWorkloadNames(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		got := Main(Isovet, append([]string{"hunt", "--db", "sqlite:"}, strings.Fields(args)...), nil, &out, &out)
-		if got != statusBadInput || !strings.Contains(out.String(), want) {
+		if got != console.StatusBadInput || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: exit status %d, %q, expected %q", args, got, out.String(), want)
 		}
 	}

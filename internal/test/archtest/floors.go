@@ -63,6 +63,8 @@ var floors = [][]room{
 			"other programs as solvers: DIMACS, MonoSAT's formulas with a graph, SMT-LIB"},
 		{"solver/dimacs",
 			"formulas as text"},
+		{"internal/guard",
+			"work under a time-out and a memory bound, and why it was stopped"},
 		{"internal/keystore",
 			"numbers for the keys of an endless stream, and what is known of those that memory does not hold, on disk"},
 	},
@@ -186,8 +188,30 @@ var floors = [][]room{
 				"charts"},
 	},
 	{
+		{"internal/cli/console",
+			"what all commands share: how a program runs and ends, flags, histories from a path, progress, tables"},
+	},
+	{
+		{"internal/cli/checks",
+			"the commands check, verify, shrink, report, with their limits: a process of their own, files on disk"},
+		{"internal/cli/histories",
+			"the commands that judge nothing: stats, convert, the lists of what there is"},
+	},
+	{
+		{"internal/cli/watches",
+			"the command watch"},
+		{"internal/cli/workloads",
+			"the commands that make histories and formulas: gen, encode, workloads"},
+	},
+	{
+		{"internal/cli/collects",
+			"the commands that talk to databases: collect, hunt, replay, campaign, probe"},
+		{"internal/cli/benches",
+			"the commands of bench: compare, ablate, reproduce"},
+	},
+	{
 		{"internal/cli",
-			"the commands: flags in, exit status out"},
+			"the tree of the commands: flags in, exit status out"},
 	},
 	{
 		{"cmd/isovet cmd/bench",
@@ -293,12 +317,12 @@ var importers = map[string][]string{
 // goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use
 // safego.Group: a panic that nobody recovers ends the program with status 2, which means "unknown".
 var goroutines = map[string]string{
-	"internal/safego/safego.go":     "it is what recovers",
-	"internal/cli/cli.go":           "waits for a signal, nothing else",
-	"internal/cli/guard.go":         "recovers, and makes a fault of it",
-	"internal/cli/keeper.go":        "copies what another process says, nothing else",
-	"internal/cli/kept.go":          "reads single bytes, nothing else",
-	"internal/cli/progress.go":      "writes a line now and then",
-	"bench/child.go":                "reads its input to the end, nothing else",
-	"solver/gophersat/gophersat.go": "recovers, and panics again where it is waited for",
+	"internal/safego/safego.go":        "it is what recovers",
+	"internal/cli/console/console.go":  "waits for a signal, nothing else",
+	"internal/guard/guard.go":          "recovers, and makes a fault of it",
+	"internal/cli/checks/keeper.go":    "copies what another process says, nothing else",
+	"internal/cli/console/kept.go":     "reads single bytes, nothing else",
+	"internal/cli/console/progress.go": "writes a line now and then",
+	"bench/child.go":                   "reads its input to the end, nothing else",
+	"solver/gophersat/gophersat.go":    "recovers, and panics again where it is waited for",
 }

@@ -1,0 +1,182 @@
+//go:build !checkonly
+
+package benches
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/bench"
+	"isovet/check"
+	"isovet/internal/cli/console"
+)
+
+type ablateFlags struct {
+	compare compareFlags // which histories, and how the rows are printed
+	one     bool
+	// values of the choices, comma-separated; "all" is all of them
+	closure, pruning, encoding, theory, phase, solver, atMostOne, technique string
+}
+
+// ablateTxns keeps the whole grid, some six hundred runs, within a minute.
+const ablateTxns = 1000
+
+func newAblate(e *console.Env) *cobra.Command {
+	f := ablateFlags{}
+	c := &cobra.Command{
+		Use:   "ablate [flags]",
+		Short: "Measure every choice of vbox's pipeline against each other",
+		Long: `ablate runs the checker vbox with every combination of its choices that makes sense, each in a process of its own, on a
+generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it
+prunes, the encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the
+solver. --technique leaves techniques out, or puts one in place of another: restarts, VSIDS, minimised clauses, saved
+phases, propagation by the theory, don't-cares, the stricter question first, time edges, avoidance of choices.
+
+Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the
+others at the first of their lists, and tries every solver with every theory and encoding that it takes, and every
+technique: some fifty runs in place of hundreds.
+
+Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs
+from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
+
+` + console.ExitHelp,
+		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
+  isovet bench ablate --history h.jsonl --closure purdom+ --phase time --solver cdcl
+  isovet bench ablate --closure purdom+ --pruning edges --encoding vbox --theory order --technique all
+  isovet bench ablate --encoding vbox,cobra --pruning none --theory closure,order,lazy --json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.compare.takeHistories(c, args); err != nil {
+				return err
+			}
+			return runAblate(c.Context(), e, &f)
+		},
+	}
+	g := &f.compare
+	g.gen.Add(c)
+	g.gen.Spec.Txns = ablateTxns
+	console.LevelFlag(c, &g.level)
+	fl := c.Flags()
+	fl.Lookup("txns").DefValue = fmt.Sprint(ablateTxns)
+	fl.StringVar(&f.closure, "closure", "all", "closures: "+strings.Join(check.Closures(), ", "))
+	fl.StringVar(&f.pruning, "pruning", "all", "prunings: "+strings.Join(check.Prunings(), ", "))
+	fl.StringVar(&f.encoding, "encoding", "all", "encodings: "+strings.Join(check.Pipeline{}.EncodingNames(), ", "))
+	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic: "+strings.Join(check.Theories(), ", "))
+	fl.StringVar(&f.phase, "phase", "all", "first values: "+strings.Join(check.Phases(), ", "))
+	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
+	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version "+
+		"only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
+	fl.StringVar(&f.technique, "technique", "", "techniques left out or exchanged: "+
+		strings.Join(check.Techniques(), ", ")+", or all (default: none, with --one-at-a-time each)")
+	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
+	g.measuring(c, 10*time.Second)
+	return c
+}
+
+// words splits a list; nil, which is all of them, for "all".
+func words(list string) []string {
+	if strings.TrimSpace(list) == "all" {
+		return nil
+	}
+	var out []string
+	for _, w := range strings.Split(list, ",") {
+		out = append(out, strings.TrimSpace(w))
+	}
+	return out
+}
+
+func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
+	g := &f.compare
+	if err := g.validate(); err != nil {
+		return err
+	}
+	if _, err := bench.Contenders("vbox", g.level); err != nil {
+		return console.Usagef("%v", err)
+	}
+	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
+		Theories: words(f.theory),
+		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
+	if f.technique == "all" {
+		grid.Techniques = check.Techniques()
+	} else if f.technique != "" {
+		grid.Techniques = words(f.technique)
+	}
+	if grid.AtMostOnes == nil {
+		grid.AtMostOnes = check.AtMostOnes()
+	}
+	cells, err := grid.Cells()
+	if err != nil {
+		return console.Usagef("%v", err)
+	}
+	if len(cells) == 0 {
+		return console.Usagef("none of these combinations makes sense: a theory needs its solver (closure and order " +
+			"are " +
+			"cdcl's), eager needs the encoding order")
+	}
+	lab, err := g.prepare(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	rows, err := bench.Ablate(ctx, lab.sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat,
+		Timeout: g.timeout, Self: lab.self, Progress: lab.progress.Step})
+	interrupted, err := lab.ended(ctx, err)
+	if err != nil {
+		return err
+	}
+	if err := printAblation(e, g, lab.sources, rows); err != nil {
+		return err
+	}
+	if err := g.writeTidy(e, bench.AblationObservations(rows)); err != nil {
+		return err
+	}
+	if g.out != "" && len(rows) > 0 {
+		path, err := bench.WriteAblationResults(g.out, commandLine(os.Args), g.gen.Spec.Seed, !interrupted, rows)
+		if err := g.wrote(e, path, err); err != nil {
+			return err
+		}
+	}
+	worst := console.StatusOK
+	for i := range rows {
+		if r := &rows[i]; r.Fault != "" {
+			fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", r.Cell, r.Fault)
+			worst = console.Worse(worst, console.StatusFault)
+		}
+	}
+	for _, d := range bench.AblateDisagreements(rows) {
+		fmt.Fprintf(e.Stderr, "isovet: DISAGREEMENT: %s\n", d)
+		worst = console.Worse(worst, console.StatusViolation)
+	}
+	if worst != console.StatusOK {
+		fmt.Fprintln(e.Stderr, console.ReportPlease)
+	}
+	if interrupted {
+		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured",
+			len(rows),
+			len(cells)*len(lab.sources)))
+	}
+	return console.Status(worst)
+}
+
+func printAblation(e *console.Env, g *compareFlags, sources []bench.Source, rows []bench.AblateRow) error {
+	switch {
+	case g.json:
+		return bench.WriteAblationJSON(e.Stdout, rows)
+	case g.csv:
+		return bench.WriteAblationCSV(e.Stdout, rows)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	plain := make([]bench.Row, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].Row
+	}
+	fmt.Fprintf(e.Stdout, "%s\n\n", g.caption(sources, plain))
+	return bench.WriteAblation(e.Stdout, rows, g.markdown)
+}

@@ -1,0 +1,475 @@
+//go:build !checkonly
+
+// Package benches holds the commands of bench: compare, ablate, reproduce.
+package benches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/bench"
+	"isovet/check"
+	"isovet/check/timestamp"
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/workloads"
+	"isovet/internal/escape"
+	"isovet/level"
+)
+
+func NewBench(e *console.Env) *cobra.Command {
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",
+		Long: "bench measures checkers, each run in a process of its own.\n\n" + console.ExitHelp,
+	}
+	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
+	return c
+}
+
+// NewRun is the hidden command of a single run, which bench compare starts.
+func NewRun(e *console.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: bench.ChildCommand, Hidden: true, Args: console.Exactly("RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var r bench.Run
+			if err := json.Unmarshal([]byte(args[0]), &r); err != nil {
+				return console.Usagef("%s: %v", bench.ChildCommand, err)
+			}
+			return bench.Child(c.Context(), r, e.Stdin, e.Stdout)
+		},
+	}
+}
+
+// defaultRunTimeout keeps a comparison with a hopeless contender short; who wants to wait says so.
+const defaultRunTimeout = 30 * time.Second
+
+type compareFlags struct {
+	ignore              bool // predicates, where a checker knows none
+	gen                 workloads.GenFlags
+	variant             string
+	level               level.Level
+	checkers            string
+	repeat              int
+	timeout, skew       time.Duration
+	history             []string
+	json, markdown, csv bool
+	out                 string
+	quiet               bool
+
+	programs []string // other checkers
+	tidy     string   // a file for the runs
+
+	// values of the choices that contenders leave open, comma-separated
+	closure, encoding, technique, solver, theory string
+}
+
+func newCompare(e *console.Env) *cobra.Command {
+	f := compareFlags{}
+	c := &cobra.Command{
+		Use:   "compare [flags]",
+		Short: "Compare checkers on a workload, or on histories",
+		Long: `compare generates a history of a workload (as isovet gen does), or takes yours, and runs every checker on it, each in a
+process of its own: its peak memory, its time-out and its crash are its own. Runs are sequential. It prints for each:
+verdict, load and check time (median, and min-max over the repeats), peak memory, and for polygraph checkers the
+constraints before and after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet
+check.
+
+--checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each;
+"all" is every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that
+trusts the database's timestamps, which "all" includes where --timestamps generates some, or a history has them; else a
+note says which transaction has none. Their verdicts, of a stricter question, have a column of their own.
+
+"vbox:cobra" is vbox with the encoding cobra, and so on for each setting of the checker: its closure, pruning, encoding,
+first values (phase), a technique left out, and the way in which the solver keeps the graph acyclic (theory); isovet
+checkers --json lists them. "encoding=order" where a name alone could be two of them; "vbox:gini:cobra" and
+"vbox:encoding=cobra,theory=lazy" have two. --encoding, --closure, --solver,
+--theory and --technique take lists, or all, and vary every checker that has the choice and is not told otherwise.
+
+Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
+
+` + console.ExitHelp,
+		Example: `  isovet bench compare --workload blindw
+  isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
+  isovet bench compare --workload rmw --level strict-serializable --checkers vbox:all,cobra --timeout 1m --markdown
+  isovet bench compare --checkers vbox --encoding all --theory closure,order
+  isovet bench compare --checkers vbox,cobra:purdom,cobra:warshall --times none
+  isovet bench compare --history a.jsonl --history b.jsonl --json`,
+		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.takeHistories(c, args); err != nil {
+				return err
+			}
+			return runCompare(c.Context(), e, &f)
+		},
+	}
+	f.gen.Add(c)
+	console.LevelFlag(c, &f.level)
+	fl := c.Flags()
+	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver and settings: "+
+		"vbox,cobra:gini,vbox:encoding=order")
+	f.variation(c)
+	fl.StringArrayVar(&f.programs, "program", nil, "another checker, a program of its own, as `NAME=COMMAND`; {history} "+
+		"is the file, {history:FORMAT} the same in another format; may be repeated")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
+		"checkers) ignore predicates; their verdicts stand in a column of their own")
+	f.measuring(c, defaultRunTimeout)
+	return c
+}
+
+// variation adds the flags that vary what contenders leave open.
+func (f *compareFlags) variation(c *cobra.Command) {
+	for _, s := range check.Settings() {
+		switch s.Name {
+		case check.SettingClosure:
+			listFlag(c, &f.closure, s.Name, "closures that prune", s.Values)
+		case check.SettingEncoding:
+			listFlag(c, &f.encoding, s.Name, "encodings", s.Values)
+		case check.SettingTechnique:
+			listFlag(c, &f.technique, s.Name, "techniques left out or exchanged", s.Values)
+		}
+	}
+	listFlag(c, &f.solver, "solver", "solvers, external:COMMAND too", console.SolverNames())
+	listFlag(c, &f.theory, "theory", "ways to keep the graph acyclic", check.Theories())
+}
+
+// listFlag adds a flag that takes some of a list, or all.
+func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
+	c.Flags().StringVar(value, name, "", what+": all, or some of "+strings.Join(names, ", ")+
+		" (default: each checker's own)")
+	console.Complete(c, name, append([]string{"all"}, names...))
+}
+
+// varied reads such a flag.
+func varied(list string) []string {
+	if list == "" {
+		return nil
+	}
+	var out []string
+	for _, w := range strings.Split(list, ",") {
+		out = append(out, strings.TrimSpace(w))
+	}
+	return out
+}
+
+// measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
+func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
+	fl := c.Flags()
+	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
+	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
+	fl.DurationVar(&f.timeout, "timeout", timeout, "stop a run after this long, loading included: verdict unknown; "+
+		"0: never")
+	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; may be repeated")
+	fl.BoolVar(&f.json, "json", false, "one JSON array")
+	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
+	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
+	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
+	fl.StringVar(&f.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
+	fl.StringVar(&f.tidy, "tidy", "", "write every run as a row of tidy data to `FILE`: Parquet where it ends in .parquet, "+
+		"else CSV")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+}
+
+// writeTidy writes the runs where --tidy asks for them.
+func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error {
+	if f.tidy == "" {
+		return nil
+	}
+	return e.WriteFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
+}
+
+// takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
+func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
+	if len(args) > 0 && len(f.history) == 0 {
+		return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
+	}
+	f.history = append(f.history, args...)
+	if len(f.history) == 0 {
+		return nil
+	}
+	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault",
+		"fault-at", "times", "hint", "timestamps", "skew", "fence-every", "abort-rate", "unknown-rate", "no-aborted",
+		"long-txn"} {
+		if c.Flags().Changed(n) {
+			return console.Usagef("--history and --%s cannot be combined: a history is there already, --%s says "+
+				"which to generate", n, n)
+		}
+	}
+	return nil
+}
+
+func (f *compareFlags) validate() error {
+	if err := errors.Join(workloads.PartVariant(&f.gen.Spec.Workload, &f.variant), f.gen.Finish()); err != nil {
+		return err
+	}
+	switch {
+	case f.repeat < 1:
+		return console.Usagef("--repeat %d; expected at least 1", f.repeat)
+	case f.timeout < 0:
+		return console.Usagef("--timeout %v is negative", f.timeout)
+	case f.skew < 0:
+		return console.Usagef("--clock-skew %v is negative", f.skew)
+	}
+	return f.validateOutputs()
+}
+
+func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	all := slices.ContainsFunc(strings.Split(f.checkers, ","), func(w string) bool {
+		w, _, _ = strings.Cut(strings.TrimSpace(w), ":")
+		return w == "all"
+	})
+	if all && f.gen.Spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
+		f.checkers += ",timestamps" // there is something to trust
+	}
+	vary := bench.Variation{Closures: varied(f.closure), Encodings: varied(f.encoding),
+		Techniques: varied(f.technique), Solvers: varied(f.solver), Theories: varied(f.theory)}
+	contenders, err := bench.ContendersWith(f.checkers, f.level, vary)
+	if err != nil {
+		return console.Usagef("--checkers: %v", err)
+	}
+	var programs []bench.Program
+	for _, text := range f.programs {
+		p, err := bench.ParseProgram(text)
+		if err != nil {
+			return console.Usagef("--program: %v", err)
+		}
+		programs = append(programs, p)
+	}
+	if err := bench.Distinct(programs, contenders); err != nil {
+		return console.Usagef("--program: %v", err)
+	}
+	lab, err := f.prepare(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	if all && len(f.history) > 0 && slices.Contains(timestamp.Levels(), f.level) && f.stamped(ctx, e, lab) {
+		// what could go wrong has gone wrong above
+		contenders, _ = bench.ContendersWith(f.checkers+",timestamps", f.level, vary)
+		if err := bench.Distinct(programs, contenders); err != nil {
+			return console.Usagef("--program: %v", err)
+		}
+	}
+	rows, err := bench.Compare(ctx, lab.sources, bench.Options{
+		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew,
+		IgnorePredicates: f.ignore, Programs: programs, Self: lab.self, Progress: lab.progress.Step,
+	})
+	interrupted, err := lab.ended(ctx, err)
+	if err != nil {
+		return err
+	}
+	if err := f.print(e, lab.sources, rows); err != nil {
+		return err
+	}
+	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
+		return err
+	}
+	if f.out != "" && len(rows) > 0 {
+		path, err := bench.WriteResults(f.out, commandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
+		if err := f.wrote(e, path, err); err != nil {
+			return err
+		}
+	}
+	worst := conclude(e, rows)
+	if interrupted {
+		complete := 0
+		for i := range rows {
+			if rows[i].Repeat == f.repeat {
+				complete++
+			}
+		}
+		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
+			len(lab.sources)*(len(contenders)+len(programs))))
+	}
+	return console.Status(worst)
+}
+
+// stamped reports whether the database's timestamps stand in some history, by running a checker that trusts them, and
+// says of the others why such checkers have nothing to say.
+func (f *compareFlags) stamped(ctx context.Context, e *console.Env, l *lab) (any bool) {
+	probe, err := bench.Contenders("chronos", f.level)
+	if err != nil {
+		return false
+	}
+	for _, s := range l.sources {
+		rows, err := bench.Compare(ctx, []bench.Source{s}, bench.Options{Level: f.level, Contenders: probe, Repeat: 1,
+			Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: l.self, Progress: l.progress.Step})
+		switch {
+		case err != nil || len(rows) == 0: // the comparison will say so
+		case rows[0].Verdict == evidence.Unknown && strings.Contains(rows[0].Reason, "timestamps are needed"):
+			l.progress.Hide()
+			fmt.Fprintf(e.Stderr, "isovet: note: %s: no checkers that trust timestamps: %s\n", s.Name(), rows[0].Reason)
+		default:
+			any = true
+		}
+	}
+	return any
+}
+
+// conclude says loudly what must not be: faults of ours, and checkers that disagree.
+func conclude(e *console.Env, rows []bench.Row) int {
+	worst := console.StatusOK
+	for i := range rows {
+		if r := &rows[i]; r.Fault != "" {
+			fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", r.Contender(), r.Fault)
+			worst = console.Worse(worst, console.StatusFault)
+		}
+	}
+	for _, d := range bench.Differences(rows) {
+		fmt.Fprintf(e.Stderr, "isovet: note: %s\n", d)
+	}
+	for _, d := range bench.Disagreements(rows) {
+		fmt.Fprintf(e.Stderr, "isovet: DISAGREEMENT: %v\n", d)
+		worst = console.Worse(worst, console.StatusViolation)
+	}
+	own := slices.DeleteFunc(slices.Clone(rows), func(r bench.Row) bool { return r.Program })
+	switch {
+	case worst == console.StatusOK:
+	case worst == console.StatusFault || len(bench.Disagreements(own)) > 0:
+		fmt.Fprintln(e.Stderr, console.ReportPlease)
+	default:
+		fmt.Fprintln(e.Stderr, programDiffers)
+	}
+	return worst
+}
+
+// programDiffers is said where only a program of --program is not of the others' opinion.
+const programDiffers = "isovet's own checkers do not contradict each other, and their answers are certified: " +
+	"if the program answers the same question, of the same level, it is wrong, or its exit status is read wrongly."
+
+// A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own,
+// and a folder that goes with the lab.
+type lab struct {
+	self     []string
+	dir      string
+	sources  []bench.Source
+	progress *console.Progress
+}
+
+// prepare finds or generates the histories.
+func (f *compareFlags) prepare(ctx context.Context, e *console.Env) (*lab, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, console.Faultf("cannot find the program itself: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "isovet-bench-")
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{self: []string{self}, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
+	if l.sources, err = f.sources(ctx, l.progress, dir); err != nil {
+		l.Close()
+		return nil, console.OrInterrupted(err, "generating; nothing was measured")
+	}
+	l.progress.Begin("")
+	return l, nil
+}
+
+func (l *lab) Close() {
+	l.progress.Close()
+	os.RemoveAll(l.dir)
+}
+
+// ended tells an interruption, after which there are results, from what went wrong.
+func (l *lab) ended(ctx context.Context, err error) (interrupted bool, _ error) {
+	l.progress.Hide()
+	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
+		return false, console.Usagef("%v", err)
+	}
+	if err != nil && ctx.Err() != nil {
+		return true, nil
+	}
+	return false, err
+}
+
+// wrote says where the raw results are.
+func (f *compareFlags) wrote(e *console.Env, path string, err error) error {
+	if err == nil && !f.quiet {
+		fmt.Fprintf(e.Stderr, "raw results: %s\n", path)
+	}
+	return err
+}
+
+// sources are the histories to run on; generated ones are written into dir.
+func (f *compareFlags) sources(ctx context.Context, p *console.Progress, dir string) ([]bench.Source, error) {
+	var out []bench.Source
+	for i, path := range f.history {
+		s := bench.Source{File: path, Path: path}
+		if path == "-" {
+			s.Path = fmt.Sprintf("%s/stdin-%d", dir, i)
+			if err := console.CopyStdin(s.Path); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, s)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	variants, err := bench.Variants(f.gen.Spec.Workload, f.variant)
+	if err != nil {
+		return nil, console.Usagef("%v", err)
+	}
+	for _, v := range variants {
+		spec := f.gen.Spec
+		spec.Variant = v
+		p.Begin("generating " + spec.Workload + " " + v)
+		s, err := bench.Generate(ctx, spec, dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []bench.Row) error {
+	switch {
+	case f.json:
+		return bench.WriteJSON(e.Stdout, rows)
+	case f.csv:
+		return bench.WriteCSV(e.Stdout, rows)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(e.Stdout, "%s\n\n", f.caption(sources, rows))
+	return bench.WriteTable(e.Stdout, rows, f.markdown)
+}
+
+// caption says what the table is of.
+func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
+	var names []string
+	for _, s := range sources {
+		name := s.Name()
+		if f.markdown {
+			name = escape.Markdown(name)
+		}
+		names = append(names, name)
+	}
+	s := strings.Join(names, ", ")
+	r := &rows[0]
+	switch {
+	case len(sources) > 1 && sources[0].File == "":
+		s += fmt.Sprintf(": %d transactions each, %d sessions", r.Txns, r.Sessions)
+	case len(sources) == 1:
+		s += fmt.Sprintf(": %d transactions, %d operations, %d sessions, %d keys", r.Txns, r.Ops, r.Sessions, r.Keys)
+	}
+	if sources[0].File == "" {
+		s += fmt.Sprintf(", %s store, seed %d", f.gen.Spec.Isolation, f.gen.Spec.Seed)
+	}
+	return s + fmt.Sprintf("; checked at %s; %s, %d cores", f.level, runtime.Version(), runtime.NumCPU())
+}

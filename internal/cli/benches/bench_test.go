@@ -1,0 +1,45 @@
+//go:build !checkonly
+
+package benches
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"isovet/bench"
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+)
+
+// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with
+// nobody.
+func TestConclude(t *testing.T) {
+	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
+		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
+	}
+	program := func(r bench.Row) bench.Row { r.Program = true; return r }
+	for _, c := range []struct {
+		rows []bench.Row
+		want int
+		said string
+	}{
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, ""), row("c", evidence.Holds, "")}, 0,
+			""},
+		{[]bench.Row{row("a", evidence.Violated, ""), row("b", evidence.Unknown, "")}, 0, ""},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
+			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1, console.ReportPlease},
+		{[]bench.Row{row("a", evidence.Holds, ""), program(row("b", evidence.Violated, ""))}, 1, programDiffers},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, ""),
+			program(row("c", evidence.Violated, ""))}, 1, console.ReportPlease},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
+	} {
+		var said bytes.Buffer
+		if got := conclude(&console.Env{Stderr: &said}, c.rows); got != c.want ||
+			!strings.Contains(said.String(), c.said) ||
+			c.said == "" && said.Len() > 0 {
+			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
+		}
+	}
+}

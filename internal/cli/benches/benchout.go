@@ -1,0 +1,63 @@
+//go:build !checkonly
+
+package benches
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"isovet/bench"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+)
+
+// validateOutputs says what would keep the results from being written, before hours go into them.
+func (f *compareFlags) validateOutputs() error {
+	if f.tidy != "" && f.tidy != "-" {
+		switch {
+		case bench.Offline && strings.HasSuffix(f.tidy, ".parquet"):
+			return console.Usagef("this program was built with -tags offline; --tidy %s needs one that was built "+
+				"without; expected a file whose name ends in .csv", f.tidy)
+		case console.Folderish(f.tidy):
+			return console.Usagef("--tidy %s is a folder; expected a file", f.tidy)
+		case format.Special(f.tidy):
+		default:
+			if err := canCreateIn(filepath.Dir(f.tidy)); err != nil {
+				return console.Usagef("--tidy %s cannot be written: %v", f.tidy, err)
+			}
+		}
+	}
+	if f.out == "" {
+		return nil
+	}
+	dir := f.out // it is made, with those above it
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	if err := canCreateIn(dir); err != nil {
+		return console.Usagef("--out %s cannot be written: %v", f.out, err)
+	}
+	return nil
+}
+
+// canCreateIn tries whether files can be made in a folder.
+func canCreateIn(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s is a file; expected a folder", dir)
+	}
+	file, err := os.CreateTemp(dir, ".isovet-*")
+	if err != nil {
+		return err
+	}
+	file.Close()
+	return os.Remove(file.Name())
+}

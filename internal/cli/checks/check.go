@@ -1,0 +1,491 @@
+// Package checks holds the commands that judge a history: check, verify, shrink and report, with what bounds them: a
+// process of their own, and files on disk for what memory does not hold.
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+	"isovet/internal/room"
+	"isovet/level"
+	"isovet/report"
+)
+
+type CheckFlags struct {
+	ignore                 bool // predicates, where a checker knows none
+	level                  level.Level
+	all                    bool // levels
+	judge                  checkerFlag
+	solver                 string
+	unsolved               string // why a solver that was asked for is not used
+	loading                console.Loading
+	limits                 guard.Limits
+	Skew                   time.Duration
+	json, quiet, AtStart   bool
+	output                 string
+	shrunk                 string // a file for the smallest history
+	html, dot, certificate string
+	proof                  string // a file for isovet-kernel
+	unknownStatus          int
+	emptyOK                bool // what shows nothing is valid
+	spill                  spilling
+
+	profileName    string
+	mechanismsOnly bool
+	profile        *mechanism.Profile // nil: the file's header says
+	levelSet       bool
+}
+
+func NewCheck(e *console.Env, x *Engine) *cobra.Command {
+	f := CheckFlags{unknownStatus: console.StatusUnknown}
+	c := &cobra.Command{
+		Use:     "check [flags] HISTORY…",
+		GroupID: "work",
+		Short:   "Say whether histories satisfy an isolation level, and prove it",
+		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer
+before printing it. A "valid" is certified by replaying its order of the transactions, a "violation" by deriving each
+edge of its cycle again. Every level holds of a history of which nothing was committed, or nothing read: that is no
+"valid" but unknown, "inconclusive", unless --empty-ok is set.
+
+--level all decides every level. It names the strongest levels that the history satisfies, the weakest levels that it
+violates, and one anomaly for each violated level. With --checker all levels are that checker's, and those that follow
+from them; bc answers its six by one graph.
+
+--report, --dot, --certificate and --proof each write one file. With several histories the number of each stands before the
+extension: v.html becomes v-1.html, v-2.html, …
+
+A folder of files, or a quoted pattern, is one history in parts; --together makes one of several arguments.
+
+Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a
+certificate).
+
+` + console.ExitHelp + `
+With several histories the worst counts: 255, 254, 1, 2, 0.`,
+		Example: `  isovet check h.jsonl
+  isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
+  isovet check --level all h.jsonl
+  isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
+  isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
+  zstdcat h.jsonl.zst | isovet check -` + startSpill,
+		Args:              console.Exactly("HISTORY…"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			f.levelSet = c.Flags().Changed("level")
+			if err := f.validateSpill(); err != nil {
+				return err
+			}
+			args = f.loading.Histories(args)
+			if f.all {
+				return runLattice(c.Context(), e, &f, args)
+			}
+			return runCheck(c.Context(), e, &f, args)
+		},
+	}
+	f.spill.engine = x
+	f.spill.flags(c)
+	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or its short name: ser, "+
+		"sser, si, …; or all of them")
+	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
+	f.judging(c)
+	f.loading.Flags(c, "format", "the files")
+	f.loading.TogetherFlag(c)
+	fl := c.Flags()
+	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "stop at so much memory, such as 2GiB: unknown, or as "+
+		"--spill; else at nine tenths of what is free")
+	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history; short for --output json")
+	f.output = "text"
+	console.DescribedFlag(c, &f.output, "output", "output", "what goes to standard output", Outputs)
+	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
+	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
+	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
+	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel, whose rules are proven, verifies to `FILE`")
+	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that still violates the level to `FILE` (isovet "+
+		"shrink)")
+	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
+		"exit status where the verdict is unknown and no "+
+			"violation was found")
+	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history of which nothing was committed, or nothing read, is valid: "+
+		"every level holds of it (without the flag: unknown, inconclusive)")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// judging adds the flags that say how a history is judged, the level apart.
+func (f *CheckFlags) judging(c *cobra.Command) {
+	f.judge = checkerFlag{name: console.Auto, text: console.Auto}
+	c.Flags().Var(&f.judge, "checker", "auto takes the fastest that decides the level for the history, with --solver "+
+		"one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with settings (isovet checkers)")
+	console.Complete(c, "checker", console.Described("checker", console.CheckerNames()))
+	c.Flags().Var(console.Solver(&f.solver), "solver", "back end of a SAT-based "+
+		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
+	console.Complete(c, "solver", console.Described("solver", console.SolverNames()))
+	fl := c.Flags()
+	fl.DurationVar(&f.Skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
+		"leopard)")
+	fl.BoolVar(&f.AtStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: "+
+		"transactions without writes stand at their start_ts")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
+		"checkers) ignore predicates: \"items:\" before the level says so")
+	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
+		"a file, or auto, what the history's header says (isovet profiles)")
+	console.Complete(c, "profile", console.Described("profile", ProfileNames()))
+	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
+		"or unknown")
+}
+
+// Options are the checker's, for a level and a profile.
+func (f *CheckFlags) Options(at level.Level, profile *mechanism.Profile) check.Options {
+	return check.Options{Level: at, Solver: f.solver, ClockSkew: f.Skew.Nanoseconds(), ReadOnlyAtStart: f.AtStart,
+		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Pipeline: f.judge.pipeline}
+}
+
+// outcome is what became of one history.
+type outcome struct {
+	path   string
+	result *evidence.Result // nil where there is no answer at all
+	err    error
+	began  time.Time // the limits count from here
+}
+
+func (f *CheckFlags) validate(args []string) error {
+	switch {
+	case f.limits.Timeout < 0:
+		return console.Usagef("--timeout %v is negative", f.limits.Timeout)
+	case f.json && f.output != "text" && f.output != "json":
+		return console.Usagef("--json and --output %s are two outputs; leave one out", f.output)
+	case f.Skew < 0:
+		return console.Usagef("--clock-skew %v is negative", f.Skew)
+	case f.unknownStatus < 0 || f.unknownStatus > 255:
+		return console.Usagef("--unknown-exit %d is no exit status; expected 0 to 255", f.unknownStatus)
+	}
+	f.json = f.json || f.output == "json"
+	if f.shrunk != "" {
+		if err := console.Writable(f.shrunk, console.Auto, ""); err != nil {
+			return console.Usagef("--shrink: %v", err)
+		}
+	}
+	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
+		return console.Usagef("standard input is named twice")
+	}
+	if f.judge.name != "leopard" && (f.profileName != "" || f.mechanismsOnly) {
+		return console.Usagef("--profile and --mechanisms-only are the checker leopard's; add --checker leopard")
+	}
+	p, err := LoadProfile(f.profileName)
+	if err != nil {
+		return err
+	}
+	f.profile = p
+	if p != nil && !f.levelSet {
+		f.level = p.Level
+	}
+	return f.validateSolver()
+}
+
+func runCheck(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
+	if err := f.validate(args); err != nil {
+		return err
+	}
+	return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(ctx, e, args) })
+}
+
+// checkAll checks histories one after the other, and returns what they come to.
+func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string) (console.Tally, error) {
+	t := console.Tally{}
+	if e.Kept != nil {
+		t = e.Kept.First
+	}
+	if f.needsKeeper(e, args) {
+		t, err := f.keep(ctx, e, args, func(k *keeper, cause error) {
+			o := f.spillInstead(ctx, e, k.outcome(cause), k.at, len(args))
+			o.addTo(&k.tally)
+			if err := f.print(e, o, k.at, &k.tally); err != nil {
+				k.tally.Worst = console.Worse(k.tally.Worst, console.StatusOf(err))
+			}
+		})
+		if err != nil {
+			return t, err
+		}
+		return t, f.statusOf(&t)
+	}
+	p := console.NewProgress(e.Stderr, f.quiet, f.json)
+	defer p.Close()
+	for i := t.Next; i < len(args); i++ {
+		path := args[i]
+		if ctx.Err() != nil {
+			return t, console.Exit(console.StatusInterrupted,
+				fmt.Errorf("interrupted before %s; %d of %d histories were checked",
+					path, i, len(args)))
+		}
+		p.Begin("checking " + path)
+		e.Kept.Begins(i)
+		var o outcome
+		to := *f
+		if f.spill.dir != "" {
+			var spilled bool
+			if o, spilled = f.checkSpilled(ctx, e, path, i, len(args), p); spilled {
+				to.certificate = ""
+			}
+			to.limits.Memory = 0
+		} else {
+			o = checkOne(ctx, e, f, path, p, e.Kept.Started(i))
+		}
+		if o.result != nil {
+			if err := to.outputs(ctx, e, o, i, len(args)); err != nil {
+				o.err = errors.Join(o.err, err)
+			}
+		}
+		e.Kept.Answers()
+		p.Hide()
+		o.addTo(&t)
+		if err := f.print(e, o, i, &t); err != nil {
+			return t, err
+		}
+		t.Next = i + 1
+		e.Kept.Done(t)
+	}
+	return t, f.statusOf(&t)
+}
+
+// checkOne loads and checks a history under the limits, for which started has gone by already. Stopped work is an
+// answer: unknown, with what was known by then.
+func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p *console.Progress,
+	started time.Duration) outcome {
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s); e.Kept.Does(s) }
+	set("loading")
+	began := time.Now().Add(-started)
+	limits := f.limits
+	limits.Used = started
+	// what is known if work is left behind
+	known := &evidence.Result{Level: f.level, Checker: f.judge.name, Solver: f.solver}
+	var soFar atomic.Pointer[evidence.Result]
+	soFar.Store(known)
+	r, err := guard.Run(ctx, limits, func() string { return *stage.Load() },
+		func(ctx context.Context) (*evidence.Result,
+			error) {
+			start := time.Now()
+			h, err := console.LoadShown(ctx, path, f.loading, p)
+			if err != nil {
+				return nil, err
+			}
+			k := *known
+			k.H = h
+			k.Stats.Sizes = evidence.SizesOf(h)
+			k.Stats.LoadMS = console.Milliseconds(time.Since(start))
+			soFar.Store(&k)
+			c, reason := check.Choose(f.judge.name, f.solver, h, f.level)
+			if c == nil {
+				k.Reason = reason
+				return &k, nil
+			}
+			k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
+			at, profile := f.profiled(h)
+			k.Level = at
+			e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
+			set("checking")
+			o := f.Options(at, profile)
+			o.Progress = func(s string, done, total int) {
+				set("checking (" + s + ")")
+				p.Step(s, done, total)
+			}
+			run := check.Run
+			if f.judge.name == console.Auto && f.solver == "" {
+				run = check.Decide
+			}
+			r, err := run(ctx, c, h, o)
+			if err != nil {
+				return nil, err
+			}
+			if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
+				r.Reason = f.limits.Reason(cause, *stage.Load())
+			}
+			r.Stats.LoadMS = k.Stats.LoadMS
+			if !r.Items { // else r is about what is left of h
+				r.H = h
+			}
+			f.weigh(r)
+			return r, nil
+		})
+	var stopped *guard.StoppedError
+	if errors.As(err, &stopped) {
+		e.Kept.Leaves(stopped)
+		k := *soFar.Load()
+		k.Reason = stopped.Text
+		r, err = &k, nil
+		if errors.Is(stopped, guard.ErrInterrupted) {
+			err = &console.ExitError{Status: console.StatusInterrupted}
+		}
+	}
+	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() != nil && err == nil {
+		err = &console.ExitError{Status: console.StatusInterrupted}
+	}
+	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() == nil && r.Reason == "" {
+		err = console.Faultf("checker %s: the verdict is unknown without a reason", r.Checker)
+	}
+	if r != nil {
+		r.Stats.PeakMB = room.PeakMB()
+	}
+	return outcome{path, r, err, began}
+}
+
+// weigh makes a "valid" of what shows nothing unknown, unless the command line says otherwise.
+func (f *CheckFlags) weigh(r *evidence.Result) {
+	if !f.emptyOK {
+		r.Weigh()
+	}
+}
+
+// profiled is the profile of a history's database and the level to check: the one that was asked for, else with the
+// checker leopard what the profile promises.
+func (f *CheckFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
+	if f.judge.name != "leopard" || f.profile != nil {
+		return f.level, f.profile
+	}
+	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
+	if err != nil || f.levelSet {
+		return f.level, p
+	}
+	return p.Level, p
+}
+
+// outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
+// all.
+func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, n int) error {
+	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" && f.proof == "" && f.shrunk == "" {
+		return nil // not even loaded: there is nothing to show
+	}
+	left := f.limits
+	if left.Timeout > 0 { // what was cut off is soon shown, or not
+		left.Timeout = max(left.Timeout-time.Since(o.began), guard.Grace/2)
+	}
+	if left.Memory > 0 && o.result.Verdict == evidence.Unknown {
+		left.Memory += left.Memory / 20
+	}
+	var file atomic.Pointer[string]
+	file.Store(&o.path)
+	write := func(ctx context.Context, path string, w func(io.Writer) error) error {
+		file.Store(&path)
+		return e.WriteFile(path, func(to io.Writer) error { return w(console.Stoppable{Ctx: ctx, W: to}) })
+	}
+	_, err := guard.Run(ctx, left, func() string { return "writing " + *file.Load() },
+		func(ctx context.Context) (struct{},
+			error) {
+			var errs []error
+			page := func(small string) error {
+				return write(ctx, console.Numbered(f.html, i, n), func(w io.Writer) error {
+					return report.HTMLWith(w, o.path, o.result,
+						report.HTMLOptions{Shrink: f.shrinkCommand(o), Small: small})
+				})
+			}
+			if f.html != "" {
+				errs = append(errs, page(""))
+			}
+			if f.dot != "" {
+				errs = append(errs, write(ctx, console.Numbered(f.dot, i, n), func(w io.Writer) error {
+					return report.DOT(w,
+						o.result)
+				}))
+			}
+			to := func(file string, w func(io.Writer) error) error {
+				return write(ctx, console.Numbered(file, i, n), w)
+			}
+			errs = append(errs, f.writeCertificate(e, o, to), f.writeProof(ctx, e, o, to))
+			if f.shrunk != "" {
+				to := console.Numbered(f.shrunk, i, n)
+				done, err := f.shrinkTo(ctx, e, o, to)
+				errs = append(errs, err)
+				if done && f.html != "" && f.html != "-" && ctx.Err() == nil { // the page there says how to get it
+					errs = append(errs, page(LinkTo(console.Numbered(f.html, i, n), to)))
+				}
+			}
+			return struct{}{}, errors.Join(errs...)
+		})
+	var stopped *guard.StoppedError
+	if errors.As(err, &stopped) {
+		stopped.Text = strings.Replace(stopped.Text, f.reasonOf(left), f.reasonOf(f.limits), 1)
+		return console.Exit(console.StoppedStatus(stopped), fmt.Errorf("%s; it was not written", stopped.Text))
+	}
+	return err
+}
+
+// reasonOf is how reasons name a time-out.
+func (f *CheckFlags) reasonOf(l guard.Limits) string { return l.Timeout.String() + " passed" }
+
+// print says what became of a history: the verdict on standard output, mistakes on standard error.
+func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) error {
+	var said *console.ExitError
+	if o.err != nil && !(errors.As(o.err, &said) && said.Err == nil) {
+		fmt.Fprintf(e.Stderr, "isovet: %v\n", o.err)
+		if console.StatusOf(o.err) == console.StatusFault {
+			fmt.Fprintln(e.Stderr, console.ReportPlease)
+		}
+	}
+	if o.result != nil {
+		e.SayNotes(o.path, o.result.H)
+	}
+	it := o.item()
+	if o.result != nil {
+		it.Answers = []*evidence.Result{o.result}
+	}
+	t.Totals.Add(it)
+	if s, ok := report.NewStream(f.output, console.BuildVersion().Version); ok {
+		said := t.Said
+		t.Said += it.Findings()
+		return s.Item(e.Stdout, i, 1, said, it)
+	}
+	if f.json {
+		b, err := resultJSON(f, o)
+		if err != nil {
+			return err
+		}
+		_, err = e.Stdout.Write(append(b, '\n'))
+		return err
+	}
+	if o.result == nil {
+		return nil
+	}
+	if o.result.Note != "" && (f.judge.name != console.Auto || o.result.Checker != "mtc" || o.result.Implied) {
+		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
+		fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", o.path, o.result.Note)
+	}
+	return report.Text(e.Data, o.path, o.result, report.TextOptions{Color: colored(e.Data)})
+}
+
+// addTo counts in what became of a history.
+func (o *outcome) addTo(t *console.Tally) {
+	s := console.StatusOf(o.err)
+	if o.result != nil {
+		switch o.result.Verdict {
+		case evidence.Violated:
+			s = console.Worse(s, console.StatusViolation)
+		case evidence.Unknown:
+			if s == console.StatusOK {
+				s, t.Unknown = console.StatusUnknown, true
+			}
+		}
+	}
+	t.Worst = console.Worse(t.Worst, s)
+}
+
+// statusOf is the exit status that all histories come to.
+func (f *CheckFlags) statusOf(t *console.Tally) error {
+	if t.Worst == console.StatusUnknown && t.Unknown {
+		return console.Status(f.unknownStatus)
+	}
+	return console.Status(t.Worst)
+}

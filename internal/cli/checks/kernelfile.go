@@ -1,0 +1,96 @@
+//go:build !checkonly
+
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"isovet/certify/kernel"
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+)
+
+func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
+	c.Long += `
+
+--kernel-file FILE, without a certificate and a history, judges a file for isovet-kernel as that does, but by isovet's
+port of it, which is not itself proven.`
+	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
+		"judge `FILE`, written for isovet-kernel, without CERT and HISTORY")
+}
+
+// judgeFile has the kernel judge a file that was written for isovet-kernel, by itself: no history and no certificate
+// stand beside it.
+func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
+	path := f.kernelFile
+	type judged struct {
+		file   *kernel.File
+		proved bool
+		where  string
+		err    error
+	}
+	a, err := guard.Run(ctx, f.limits, func() string { return "verifying " + path },
+		func(context.Context) (j judged, err error) {
+			in := e.Stdin
+			if path != "-" {
+				file, err := os.Open(path)
+				if err != nil {
+					return j, err
+				}
+				defer file.Close()
+				in = file
+			}
+			if j.file, err = kernel.ReadFile(in); err == nil {
+				j.proved, j.where, j.err = j.file.Judge()
+			}
+			return j, err
+		})
+	v := verifyResult{Certificate: path}
+	s := console.StatusOK
+	var stopped *guard.StoppedError
+	var unread *kernel.SyntaxError
+	switch {
+	case errors.As(err, &stopped):
+		v.Answer, v.Reason = unanswered, stopped.Text
+		if s = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
+			s = console.StatusInterrupted
+		}
+	case errors.As(err, &unread):
+		return fmt.Errorf("%s:%d: %s", path, unread.Line, unread.What)
+	case err != nil:
+		return err
+	case a.err != nil:
+		v.Answer, v.Reason, s = unanswered, a.err.Error(), console.StatusUnknown
+	case a.proved:
+		v.Answer, v.Certified, v.By = certified, true, evidence.ByKernel
+	default:
+		v.Answer, v.Reason, s = refuted, a.where, console.StatusViolation
+	}
+	if a.file != nil {
+		v.Level, v.Verdict = a.file.Level, a.file.Verdict()
+	}
+	if f.json {
+		err = console.JsonLine(e.Stdout, v)
+	} else {
+		says := ""
+		switch v.Answer {
+		case certified:
+			says = fmt.Sprintf("certified: %s %s, by the kernel", v.Verdict, v.Level)
+		case refuted:
+			says = fmt.Sprintf("REFUTED: it does not prove %s %s: %s", v.Verdict, v.Level, v.Reason)
+		default:
+			says = "unknown: " + v.Reason
+		}
+		_, err = fmt.Fprintf(e.Stdout, "%s: %s\n", path, says)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return console.Status(s)
+}

@@ -1,0 +1,102 @@
+package checks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/report"
+)
+
+// Outputs are the values of --output, with what they are.
+var Outputs = []console.Choice{
+	{Name: "text", About: "for people"},
+	{Name: "json", About: "one object a line for each history"},
+	{Name: "junit", About: "JUnit XML: a suite a history, a case a level"},
+	{Name: "sarif", About: "SARIF 2.1.0, for code scanning: a result a finding, at its transaction's line"},
+	{Name: "github", About: "annotations in a log of GitHub Actions, at the transaction's line"},
+	{Name: "tap", About: "the Test Anything Protocol, version 14"},
+}
+
+// around writes what stands around the answers for n histories, of several answers each, that work gives: the begin and
+// the end of a document, or a line of totals where people read. A kept process leaves that to its keeper.
+func (f *CheckFlags) around(e *console.Env, n, answers int, work func() (console.Tally, error)) error {
+	if f.unsolved != "" {
+		fmt.Fprintf(e.Stderr, "isovet: --solver is not used: %s\n", f.unsolved)
+	}
+	if e.Kept != nil {
+		_, err := work()
+		return err
+	}
+	s, document := report.NewStream(f.output, console.BuildVersion().Version)
+	if document {
+		if err := s.Begin(e.Stdout, n, answers); err != nil {
+			return err
+		}
+	}
+	t, err := work()
+	if document {
+		early := ""
+		if t.Totals.Histories < n {
+			if early = fmt.Sprintf("%d of %d histories were checked", t.Totals.Histories, n); err != nil {
+				early = err.Error()
+			}
+		}
+		if werr := s.End(e.Stdout, console.StatusOf(err), early); werr != nil {
+			return errors.Join(err, werr)
+		}
+	}
+	if n > 1 && !f.json && t.Totals.Histories > 0 {
+		w := e.Stdout
+		if document {
+			w = e.Stderr
+		}
+		if _, werr := fmt.Fprintln(w, t.Totals.String()); werr != nil {
+			return errors.Join(err, werr)
+		}
+	}
+	return err
+}
+
+// colored reports whether what is written to w may be coloured: a terminal, and nobody has said no
+// (https://no-color.org).
+func colored(w io.Writer) bool {
+	f, ok := escape.Unwrap(w).(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" &&
+		(isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+}
+
+// item is the outcome for documents, without its answers.
+func (o *outcome) item() *report.Item {
+	it := &report.Item{Path: o.path, Err: o.err}
+	if !o.began.IsZero() {
+		it.Seconds = time.Since(o.began).Seconds()
+	}
+	return it
+}
+
+// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is
+// unknown with the error as its reason, so that every history has its line.
+func resultJSON(f *CheckFlags, o outcome) ([]byte, error) {
+	if o.result != nil {
+		return evidence.JSON(o.result, o.path)
+	}
+	return json.Marshal(struct {
+		History   string   `json:"history"`
+		Level     string   `json:"level"`
+		Checker   string   `json:"checker"`
+		Verdict   string   `json:"verdict"`
+		Reason    string   `json:"reason"`
+		Error     string   `json:"error"`
+		Anomalies []string `json:"anomalies"`
+	}{o.path, f.level.String(), f.judge.name, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
+		[]string{}})
+}

@@ -1,0 +1,104 @@
+package checks
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/mechanism"
+	"isovet/internal/cli/console"
+)
+
+// NewProfiles lists what --profile takes.
+func NewProfiles(e *console.Env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
+		Long: `profiles lists what isovet check --checker leopard --profile takes. For each database and level it says whether a
+transaction reads from one snapshot or each statement from its own, which operations lock rows, whether the first
+updater wins, and whether the dependencies may have cycles. A database in the second column has the same profile under
+its own name.
+
+A profile of your own is a file with one JSON object, as --json prints them.`,
+		Args: console.Exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			all := mechanism.Profiles()
+			if asJSON {
+				for i := range all {
+					if err := console.JsonLine(e.Stdout, &all[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			rows := make([][]string, len(all))
+			for i := range all {
+				p := &all[i]
+				reads := string(p.Reads)
+				if p.Snapshot != "" {
+					reads += ", " + string(p.Snapshot)
+				}
+				if p.StaleReads {
+					reads += ", stale"
+				}
+				locks := "none"
+				if p.ReadLocks {
+					locks = "reads, writes"
+				} else if p.WriteLocks {
+					locks = "writes"
+				}
+				first := "no"
+				if p.FirstUpdaterWins {
+					first = "yes"
+				}
+				rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier),
+					p.Level.String(), p.Note}
+			}
+			return console.Table(e.Stdout, []string{"profile", "also", "reads of", "locks", "first updater wins",
+				"certifier",
+				"promises", "note"}, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+// ProfileNames complete --profile.
+func ProfileNames() []string {
+	names := []string{console.Auto}
+	for _, p := range mechanism.Profiles() {
+		names = append(names, p.Name())
+		for _, s := range p.Systems {
+			names = append(names, s+":"+p.Isolation)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// LoadProfile finds the profile that --profile names: nil for auto, a file, or a built-in one.
+func LoadProfile(name string) (*mechanism.Profile, error) {
+	if name == "" || name == console.Auto {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		if strings.HasSuffix(name, ".json") {
+			return nil, console.Exit(console.StatusBadInput, fmt.Errorf("--profile: %w", err))
+		}
+		p, err := mechanism.LookupProfile(name)
+		if err != nil {
+			return nil, console.Usagef("--profile: %v", err)
+		}
+		return p, nil
+	}
+	defer f.Close()
+	p, err := mechanism.ReadProfile(f)
+	if err != nil {
+		return nil, console.Exit(console.StatusBadInput, fmt.Errorf("--profile %s: %w", name, err))
+	}
+	return p, nil
+}

@@ -1,0 +1,140 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/shrink"
+	"isovet/docs"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+	"isovet/report"
+)
+
+// reportForm is what report writes, by the name that -o gives it.
+type reportForm uint8
+
+const (
+	reportText   reportForm = iota // Markdown
+	reportPage                     // for a browser
+	reportFolder                   // an incident
+)
+
+func reportFormOf(out string) reportForm {
+	switch strings.ToLower(filepath.Ext(out)) {
+	case ".html", ".htm":
+		return reportPage
+	case ".md", ".markdown", ".txt":
+		return reportText
+	}
+	if out == "-" || format.Special(out) {
+		return reportText
+	}
+	return reportFolder
+}
+
+func NewReport(e *console.Env) *cobra.Command {
+	f := shrinkFlags{out: "-"}
+	c := &cobra.Command{
+		Use: "report [flags] HISTORY", GroupID: "work",
+		Short: "Write a bug report: what was promised, what was seen, the smallest history, how to verify it",
+		Long: `report checks a history, cuts it down to the smallest that still violates the level (isovet shrink), and writes the
+text of a bug report in Markdown: what was promised, what was seen and why that breaks the promise, the smallest history
+itself, and the commands by which anybody verifies it.
+
+-o DIR writes the folder that hunt writes of what it finds, for the database's maintainers: report, sessions side by
+side, history, certificate, page. A history of a log, or of what isovet watch keeps in FOLDER/evidence, has no SQL, so
+its operations are told in the history's words, and there is no schedule to replay. A name that ends in .md or .html is
+a file: the text, or a page of the smallest history.
+
+Exit status: 0 written; 2 there is nothing to report: the history satisfies the level, or that is unknown; 130
+interrupted, with the smallest history found by then; 254 and 255 as everywhere.`,
+		Example: `  isovet report --level serializable h.jsonl > issue.md
+  isovet report --level snapshot-isolation h.jsonl.zst -o bug
+  isovet report --level session-snapshot-isolation w/evidence/000017.jsonl -o bug.html`,
+		Args:              console.Exactly("HISTORY"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			f.check.levelSet = c.Flags().Changed("level")
+			return runReport(c.Context(), e, &f, args)
+		},
+	}
+	console.LevelFlag(c, &f.check.level)
+	f.check.judging(c)
+	f.check.loading.Flags(c, "format", "HISTORY")
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "out", "o", f.out, "`DIR` for the folder, FILE.md or FILE.html; - is standard output")
+	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
+	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "stop after this long, and report the smallest by then")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory",
+		"stop when so much memory is held, such as 2GiB, and report "+
+			"the smallest by then")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+func runReport(ctx context.Context, e *console.Env, f *shrinkFlags, args []string) error {
+	if err := f.check.validate(args); err != nil {
+		return err
+	}
+	form := reportFormOf(f.out)
+	if form == reportFolder && e.Incident == nil {
+		return console.Usagef("-o %q: folders are written by the full isovet; expected FILE.md or FILE.html", f.out)
+	}
+	path := args[0]
+	p := console.NewProgress(e.Stderr, f.check.quiet, false)
+	defer p.Close()
+	r, early, err := f.smallest(ctx, e, path, p)
+	none, ok := errors.AsType[*shrink.NoViolation](err)
+	switch {
+	case ok:
+		fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", path, strings.Replace(none.Error(), "to shrink", "to report", 1))
+		return console.Status(console.StatusUnknown)
+	case err != nil:
+		return err
+	case form == reportFolder && r.Answer.Verdict != evidence.Violated:
+		fmt.Fprintf(e.Stderr, "isovet: %s: a mechanism is violated, and not the level; expected -o FILE.md\n", path)
+		return console.Status(console.StatusUnknown)
+	}
+	Note(r, path)
+	switch form {
+	case reportText:
+		err = e.WriteFile(f.out, func(w io.Writer) error { return report.Markdown(w, f.issue(path, r)) })
+	case reportPage:
+		err = e.WriteFile(f.out, func(w io.Writer) error { return report.HTML(w, path, r.Answer) })
+	case reportFolder:
+		err = e.Incident(r, f.out)
+	}
+	if err != nil {
+		return err
+	}
+	if early != "" {
+		fmt.Fprintf(e.Stderr, "isovet: %s: %s; the report has the smallest history found by then\n", path, early)
+	}
+	if errors.Is(r.Ended, guard.ErrInterrupted) {
+		return console.Status(console.StatusInterrupted)
+	}
+	return nil
+}
+
+// issue is the report of the smallest history, with the flags by which it is judged.
+func (f *shrinkFlags) issue(path string, r *shrink.Result) *report.Issue {
+	s := report.Issue{File: path, Whole: r.H, Small: r.H, Answer: r.Answer, From: r.From.String(),
+		Version: console.BuildVersion().String(), Flags: "--level " + r.Answer.Level.String()}
+	if len(r.Answer.Anomalies) > 0 {
+		s.About = docs.AboutAnomaly(string(r.Answer.Anomalies[0].Kind))
+	}
+	for _, w := range f.check.judgedBy() {
+		s.Flags += " " + escape.Shell(w)
+	}
+	return &s
+}

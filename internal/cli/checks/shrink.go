@@ -1,0 +1,316 @@
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/shrink"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+	"isovet/report"
+)
+
+type shrinkFlags struct {
+	check CheckFlags // how it is judged
+	out   string
+	to    string
+	keep  bool // names
+	json  bool
+}
+
+func NewShrink(e *console.Env) *cobra.Command {
+	f := shrinkFlags{to: console.Auto}
+	c := &cobra.Command{
+		Use:     "shrink [flags] HISTORY -o OUT",
+		GroupID: "work",
+		Short:   "Find the smallest history that still violates the level",
+		Long: `shrink finds a small history that still violates the level. It first keeps only the transactions that the evidence
+names. Then it leaves out transactions, keys, operations, elements of lists and rows of predicates, as long as the rest
+still violates the level. When it leaves out a write, it also leaves out the reads that may have seen it, so that a
+violation of the rest is a violation of the whole. At the end keys become a, b, c, the values of each key become 1, 2,
+3, and times become their ranks; --keep-names keeps them. Transactions keep their ids, sessions and order.
+
+shrink takes every kind of violation and every format that isovet reads. It writes OUT as isovet convert does, by its
+ending. With --checker leopard, if no violation of the level is proved, it shrinks a violation of one of the
+database's mechanisms.
+
+After an interrupt or at --timeout, OUT has the smallest history found so far.
+
+Exit status: 0 done; 2 there is nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted,
+OUT has the smallest so far; 254 and 255 as everywhere.`,
+		Example: `  isovet shrink h.jsonl -o small.jsonl
+  isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
+  isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
+		Args:              console.OneHistory(&f.check.loading, "HISTORY"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			args = f.check.loading.Histories(args)
+			if f.out == "" {
+				return console.Usagef("-o OUT is missing; usage: %s", c.UseLine())
+			}
+			f.check.levelSet = c.Flags().Changed("level")
+			return runShrink(c.Context(), e, &f, args)
+		},
+	}
+	console.LevelFlag(c, &f.check.level)
+	f.check.judging(c)
+	f.check.loading.Flags(c, "format", "HISTORY")
+	f.check.loading.TogetherFlag(c)
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "out", "o", "", "`OUT`, the file for the smallest history; - is standard output")
+	console.EnumFlag(c, &f.to, "to", "format", "format of OUT", console.FormatNames())
+	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
+	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "stop after this long, and keep the smallest by then")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory",
+		"stop when so much memory is held, such as 2GiB, and keep the "+
+			"smallest by then")
+	fl.BoolVar(&f.json, "json", false, "one JSON object; on standard error where OUT is standard output")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// shrinkJSON is what "isovet shrink --json" prints.
+type shrinkJSON struct {
+	History  string      `json:"history"`
+	Level    string      `json:"level"`
+	Out      string      `json:"out,omitempty"`
+	Verdict  string      `json:"verdict"` // of the whole
+	Reason   string      `json:"reason,omitempty"`
+	From     *shrinkSize `json:"from,omitempty"`
+	To       *shrinkSize `json:"to,omitempty"`
+	Tried    int         `json:"tried,omitempty"` // histories that were judged
+	Complete bool        `json:"complete"`        // nothing more can go alone
+	MS       float64     `json:"elapsed_ms"`
+	// Result is the answer for the smallest, as isovet check --json prints it.
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+type shrinkSize struct {
+	Txns int `json:"txns"`
+	Ops  int `json:"ops"`
+}
+
+func runShrink(ctx context.Context, e *console.Env, f *shrinkFlags, args []string) error {
+	if err := f.check.validate(args); err != nil {
+		return err
+	}
+	if err := console.Writable(f.out, f.to, "--to"); err != nil {
+		return err
+	}
+	path, start := args[0], time.Now()
+	p := console.NewProgress(e.Stderr, f.check.quiet, f.json)
+	defer p.Close()
+	r, early, err := f.smallest(ctx, e, path, p)
+	if none, ok := errors.AsType[*shrink.NoViolation](err); ok {
+		return f.nothing(e, path, none, start)
+	}
+	if err != nil {
+		return err
+	}
+	return f.write(e, path, r, early, start)
+}
+
+// smallest finds the smallest history that violates the level, and says why the search ended early, if it did. The
+// error is a *shrink.NoViolation where there is none.
+func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string, p *console.Progress) (r *shrink.Result,
+	early string,
+	err error) {
+	p.Begin("shrinking " + path)
+	var best atomic.Pointer[shrink.Result]
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s) }
+	set("loading " + path)
+	r, err = guard.Run(ctx, f.check.limits, func() string { return *stage.Load() }, func(ctx context.Context) (
+		*shrink.Result, error) {
+		h, err := console.LoadShown(ctx, path, f.check.loading, p)
+		if err != nil {
+			return nil, err
+		}
+		e.SayNotes(path, h)
+		o := shrink.Options{Checker: f.check.judge.name, Solver: f.check.solver, KeepNames: f.keep,
+			Smaller: func(r *shrink.Result) { best.Store(r) }}
+		at, profile := f.check.profiled(h)
+		o.Check = f.check.Options(at, profile)
+		o.Check.Progress = p.Step
+		o.Progress = func(s string, txns, ops int) {
+			set("shrinking (" + s + ")")
+			if txns > 0 {
+				s += fmt.Sprintf(": %d transactions, %d operations left", txns, ops)
+			}
+			p.Step(s, 0, 0)
+		}
+		return shrink.History(ctx, h, at, o)
+	})
+	p.Hide()
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok {
+		if best.Load() == nil {
+			return nil, "", console.Exit(console.StoppedStatus(stopped), fmt.Errorf("%s: %w; nothing was written", path,
+				stopped))
+		}
+		r, early, err = best.Load(), stopped.Text, nil
+		r.Ended = stopped.Cause
+	}
+	if err == nil && r.Ended != nil && early == "" {
+		early = f.check.limits.Reason(r.Ended, *stage.Load())
+	}
+	return r, early, err
+}
+
+// shrinkCommand is the command that finds the smallest history that is judged as the outcome was.
+func (f *CheckFlags) shrinkCommand(o outcome) string {
+	at, _ := f.profiled(o.result.H)
+	words := []string{"isovet", "shrink"}
+	if set, ok := f.loading.Sets[o.path]; ok {
+		words = append(append(words, set...), "--together")
+	} else if o.path == "-" {
+		words = append(words, "HISTORY")
+	} else {
+		words = append(words, o.path)
+	}
+	words = append(words, "--level", at.String())
+	add := func(set bool, more ...string) {
+		if set {
+			words = append(words, more...)
+		}
+	}
+	words = append(words, f.judgedBy()...)
+	add(f.loading.Format != console.Auto, "--format", f.loading.Format)
+	add(f.loading.RealTime != console.Auto, "--real-time", f.loading.RealTime)
+	add(f.loading.Initial != "", "--initial", f.loading.Initial)
+	words = append(words, "-o", "small.jsonl")
+	for i, w := range words {
+		words[i] = escape.Shell(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// judgedBy are the flags by which a history is judged, the level apart.
+func (f *CheckFlags) judgedBy() (words []string) {
+	add := func(set bool, more ...string) {
+		if set {
+			words = append(words, more...)
+		}
+	}
+	add(f.judge.name != console.Auto, "--checker", f.judge.text)
+	add(f.solver != "" && f.judge.solver+f.judge.theory == "", "--solver", f.solver)
+	add(f.Skew != 0, "--clock-skew", f.Skew.String())
+	add(f.profileName != "", "--profile", f.profileName)
+	add(f.AtStart, "--read-only-at-start")
+	add(f.ignore, "--ignore-predicates")
+	add(f.mechanismsOnly, "--mechanisms-only")
+	return words
+}
+
+// LinkTo is a link from a page to a file.
+func LinkTo(page, file string) string {
+	if from, err := filepath.Abs(filepath.Dir(page)); err == nil {
+		if to, err := filepath.Abs(file); err == nil {
+			if rel, err := filepath.Rel(from, to); err == nil {
+				file = rel
+			}
+		}
+	}
+	return (&url.URL{Path: filepath.ToSlash(file)}).String()
+}
+
+// shrinkTo writes the smallest history that still violates the level, where the answer is that it is violated.
+func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to string) (done bool, err error) {
+	r := o.result
+	if r.Verdict != evidence.Violated && (r.Mechanisms == nil || r.Mechanisms.Total() == 0) {
+		return false, nil
+	}
+	if r.Items {
+		fmt.Fprintf(e.Stderr, "isovet: %s: no smallest history is written for a verdict that ignores predicates; "+
+			"isovet shrink --ignore-predicates does\n", o.path)
+		return false, nil
+	}
+	at, profile := f.profiled(r.H)
+	s, err := shrink.History(ctx, r.H, at, shrink.Options{Checker: f.judge.name, Solver: f.solver,
+		Check: f.Options(at, profile), First: r})
+	if err != nil {
+		return false, err
+	}
+	Note(s, o.path)
+	if err := format.Write(to, s.H, console.Auto, false); err != nil {
+		return false, fmt.Errorf("cannot write %s: %w", to, err)
+	}
+	fmt.Fprintf(e.Stderr, "isovet: %s: cut down from %s to %s: %s\n", o.path, s.From, s.To, to)
+	return to != "-", nil
+}
+
+// nothing says that there is nothing to shrink.
+func (f *shrinkFlags) nothing(e *console.Env, path string, n *shrink.NoViolation, start time.Time) error {
+	if f.json {
+		j := shrinkJSON{History: path, Level: n.Answer.Label(), Verdict: n.Answer.Verdict.String(),
+			Reason: n.Error(), MS: console.Milliseconds(time.Since(start))}
+		if err := console.JsonLine(e.Stdout, &j); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(e.Stderr, "isovet: %s: %v\n", path, n)
+	}
+	return console.Status(console.StatusUnknown)
+}
+
+// write writes the smallest history and says what it is.
+func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early string, start time.Time) error {
+	Note(r, path)
+	if err := format.Write(f.out, r.H, f.to, false); err != nil {
+		return fmt.Errorf("cannot write %s: %w", f.out, err)
+	}
+	to := e.Stdout
+	if f.out == "-" {
+		to = e.Stderr
+	}
+	if f.json {
+		b, err := evidence.JSON(r.Answer, f.out)
+		if err != nil {
+			return err
+		}
+		j := shrinkJSON{History: path, Level: r.Answer.Label(), Out: f.out, Verdict: evidence.Violated.String(),
+			From: &shrinkSize{r.From.Txns, r.From.Ops}, To: &shrinkSize{r.To.Txns, r.To.Ops}, Tried: r.Tried,
+			Complete: r.Ended == nil, MS: console.Milliseconds(time.Since(start)), Result: b}
+		if r.Answer.Verdict != evidence.Violated {
+			j.Verdict = r.Answer.Verdict.String()
+		}
+		if j.Reason = early; early == "" {
+			j.Reason = r.Answer.Reason
+		}
+		if err := console.JsonLine(to, &j); err != nil {
+			return err
+		}
+	} else {
+		if err := report.Text(to, f.out, r.Answer, report.TextOptions{}); err != nil {
+			return err
+		}
+		fmt.Fprintf(to, "%s: cut down from %s to %s; %d histories judged in %.1f s\n", f.out, r.From, r.To, r.Tried,
+			time.Since(start).Seconds())
+		if early != "" {
+			fmt.Fprintf(e.Stderr, "isovet: %s: %s; %s has the smallest history found by then\n", path, early, f.out)
+		}
+	}
+	if errors.Is(r.Ended, guard.ErrInterrupted) {
+		return console.Status(console.StatusInterrupted)
+	}
+	return nil
+}
+
+// Note says in a history's header where it comes from.
+func Note(r *shrink.Result, path string) {
+	h := *r.H // the answer's own has no new note
+	h.Meta.Note = fmt.Sprintf("cut down from %s (%s) to %s that still violate %s", filepath.Base(path), r.From, r.To,
+		r.Answer.Label())
+	r.H = &h
+}

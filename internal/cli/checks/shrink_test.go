@@ -1,0 +1,62 @@
+package checks
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check"
+	"isovet/check/shrink"
+	"isovet/datasets"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+	"isovet/level"
+)
+
+// TestShrinkInterrupted: of a search that Ctrl-C ended, the smallest history by then is written; the status is 130.
+func TestShrinkInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "h.jsonl"), filepath.Join(dir, "small.jsonl")
+	whole, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 300, Seed: 1,
+		Fault: "write-skew"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Write(in, whole, console.Auto, false); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	e := &console.Env{Stdout: &stdout, Stderr: &stderr}
+	f := shrinkFlags{check: CheckFlags{judge: checkerFlag{name: console.Auto}, level: level.Serializable}, out: out,
+		to: console.Auto}
+	f.check.loading = console.Loading{Format: console.Auto, RealTime: console.Auto}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	r, err := shrink.History(ctx, whole, level.Serializable, shrink.Options{Smaller: func(r *shrink.Result) {
+		if r.To.Txns < r.From.Txns {
+			interrupt(guard.ErrInterrupted)
+		}
+	}})
+	if err != nil || r.Ended == nil || r.To.Txns >= r.From.Txns {
+		t.Fatal(r, err)
+	}
+	early := f.check.limits.Reason(r.Ended, "shrinking")
+	if s := console.StatusOf(f.write(e, in, r, early, time.Now())); s != console.StatusInterrupted {
+		t.Errorf("status %d; expected %d", s, console.StatusInterrupted)
+	}
+	if !strings.Contains(stderr.String(), "small.jsonl has the smallest history found by then") {
+		t.Errorf("said %q", stderr.String())
+	}
+	h, err := format.Read(t.Context(), out, format.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := check.Choose(console.Auto, "", h, level.Serializable)
+	a, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
+	if err != nil || len(a.Anomalies) == 0 {
+		t.Errorf("what was written is no violation: %v, %v", a, err)
+	}
+}

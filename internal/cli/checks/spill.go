@@ -1,0 +1,441 @@
+//go:build !checkonly
+
+package checks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/certify/large"
+	"isovet/check/spill"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+	"isovet/internal/room"
+)
+
+// startSpill is its line among the examples.
+const startSpill = `
+  isovet check --spill files --memory 2GiB --level sser parts/`
+
+// spilling says how a history is checked that memory does not hold.
+type spilling struct {
+	dir       string
+	keep      bool
+	maxWindow int
+	engine    *Engine // nil: this machine
+	forced    bool    // whatever the memory that it may take, in a folder of this run's own
+}
+
+func (s *spilling) flags(c *cobra.Command) {
+	fl := c.Flags()
+	dir := "check histories that memory does not hold: intermediate files in `DIR`; --memory is then how much to use"
+	if s.engine != nil {
+		dir = s.engine.Spill
+		s.engine.Flags(fl)
+	}
+	fl.StringVar(&s.dir, "spill", "", dir)
+	fl.BoolVar(&s.keep, "keep", false, "with --spill: leave the files in DIR")
+	fl.IntVar(&s.maxWindow, "max-window", 0, "with --spill: how many `TRANSACTIONS` are put in another order at "+
+		"once, at most (default: what memory allows)")
+}
+
+// spillMemory is how much --spill uses where --memory does not say it.
+const spillMemory = 1 << 30
+
+// leastSpill is the least memory that it takes.
+const leastSpill = 32 << 20
+
+func (f *CheckFlags) validateSpill() error {
+	if err := f.onEngine(); err != nil {
+		return err
+	}
+	s := &f.spill
+	switch {
+	case s.dir == "" && s.keep:
+		return console.Usagef("--keep is about the files of --spill; add --spill DIR")
+	case s.dir == "" && s.maxWindow != 0:
+		return console.Usagef("--max-window is about --spill; add --spill DIR")
+	case s.dir == "":
+		return nil
+	case s.maxWindow < 0:
+		return console.Usagef("--max-window %d is negative", s.maxWindow)
+	case f.all:
+		return console.Usagef("--level all is not checked out of core; name one level, or leave --spill out")
+	case f.judge.name != console.Auto && !slices.Contains(spill.Checkers(), f.judge.name):
+		return console.Usagef("checker %s does not check out of core, %s do; leave --checker or --spill out",
+			f.judge.name,
+			strings.Join(spill.Checkers(), ", "))
+	case f.judge.name != console.Auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):
+		return console.Usagef("checker %s does not decide %s", f.judge.name, f.level)
+	case f.solver != "":
+		return console.Usagef("--solver has no meaning out of core; leave it or --spill out")
+	case f.shrunk != "":
+		return console.Usagef("--shrink has no meaning out of core: the page and the certificate have the " +
+			"transactions that " +
+			"take part; leave it or --spill out")
+	case f.proof != "":
+		return console.Usagef("--proof has no meaning out of core, where the kernel judges nothing; leave it or " +
+			"--spill out")
+	case f.limits.Memory > 0 && f.limits.Memory < leastSpill:
+		return console.Usagef("--memory %s is too little for --spill; expected at least 32 MiB",
+			guard.BytesText(f.limits.Memory))
+	}
+	return nil
+}
+
+// checkSpilled checks a history out of core, or, not spilled then, in memory where it fits.
+func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path string, i, n int,
+	p *console.Progress) (o outcome,
+	spilled bool) {
+	began := time.Now()
+	checker := spill.CheckerOf(f.level)
+	if f.judge.name != console.Auto {
+		checker = f.judge.name
+	}
+	known := &evidence.Result{Level: f.level, Checker: checker, Timestamps: spill.Stamped(checker)}
+	memory := cmp.Or(f.limits.Memory, spillMemory)
+	if path == "-" {
+		return outcome{path, nil, console.Usagef(
+			"standard input cannot be read twice, as --spill does; expected a file"),
+			began}, true
+	}
+	paths := f.loading.Paths(path)
+	dir := f.spill.dir
+	if n > 1 {
+		dir = strings.TrimSuffix(dir, "/") + "/" + fmt.Sprint(i+1)
+	}
+	set, err := planned(ctx, f.spill.engine, dir, paths, f.loading, memory, p)
+	if err != nil {
+		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began}, true
+	}
+	if need := inMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
+		fmt.Fprintf(e.Stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
+			room.Size(float64(need)), room.Size(float64(memory)))
+		g := *f
+		g.limits.Memory = 0
+		return checkOne(ctx, e, &g, path, p, 0), false
+	}
+	in, err := spill.Of(set)
+	if err != nil {
+		return outcome{path, nil, err, began}, true
+	}
+	var backend spill.Backend
+	clean := func() error { return nil }
+	if f.spill.engine != nil {
+		backend, clean, err = f.spill.engine.Open(dir, set, memory, func(done,
+			total int) {
+			p.Step("tasks", done, total)
+		})
+		if err != nil {
+			return outcome{path, nil, err, began}, true
+		}
+	}
+	free := ""
+	if n, known := spill.Free(dir); known && backend == nil {
+		free = ", where " + room.Size(float64(n)) + " are free"
+	}
+	fmt.Fprintf(e.Stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s%s\n", path,
+		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir, free)
+	loaded := time.Since(began)
+	limits := f.limits
+	limits.Memory, limits.Used = 0, loaded
+	stage := "checking"
+	a, err := guard.Run(ctx, limits, func() string { return stage }, func(ctx context.Context) (*spill.Answer, error) {
+		if backend == nil { // else a runner in this process may hold what it wants
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
+		}
+		return spill.Check(ctx, in, spill.Options{Dir: dir, Backend: backend, Memory: memory, Level: f.level,
+			Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
+			MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
+			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
+			Resumed: func(n, of int) {
+				fmt.Fprintf(e.Stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
+					path, n, of, dir)
+			}})
+	})
+	known.Stats.LoadMS = console.Milliseconds(loaded)
+	known.Stats.CheckMS = console.Milliseconds(time.Since(began) - loaded)
+	known.Stats.PeakMB = room.PeakMB()
+	var stopped *guard.StoppedError
+	switch {
+	case errors.As(err, &stopped):
+		known.Reason = stopped.Text
+		err = nil
+		if errors.Is(stopped, guard.ErrInterrupted) {
+			err = &console.ExitError{Status: console.StatusInterrupted}
+		}
+		if !f.spill.forced {
+			fmt.Fprintf(e.Stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path,
+				dir)
+		}
+		return outcome{path, known, err, began}, true
+	case err != nil:
+		return outcome{path, nil, err, began}, true
+	}
+	if !f.spill.keep {
+		if err := clean(); err != nil {
+			fmt.Fprintf(e.Stderr, "isovet: %s: files of the check are left in %s: %v\n", path, dir, err)
+		}
+	}
+	r := known
+	if a.Proof != nil {
+		stats := r.Stats
+		r = a.Proof
+		stats.Violations, stats.BadTxns, stats.BadPairs = r.Stats.Violations, r.Stats.BadTxns, r.Stats.BadPairs
+		r.Stats = stats
+	}
+	r.Verdict, r.Reason = a.Verdict, a.Reason
+	if r.Verdict != evidence.Unknown {
+		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel judges no history that is checked out of core"
+	}
+	switch {
+	case a.Stamps.On:
+		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
+		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.Ops)
+	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
+		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
+			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
+			a.Stats.Windows, len(a.Moves))
+		if a.Verdict == evidence.Holds && a.By != f.level && !a.Bare {
+			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
+		}
+	}
+	s := &r.Stats.Sizes
+	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
+	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
+	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
+	f.weigh(r)
+	for i, w := range a.Open {
+		if i == 10 {
+			fmt.Fprintf(e.Stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
+			break
+		}
+		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
+	}
+	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+}
+
+// spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in
+// memory. Where that gives no answer either, the one that there was stands.
+func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome, i, n int) outcome {
+	r := o.result
+	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
+		f.judge.name != console.Auto || f.all || f.solver+f.shrunk+f.proof != "" || f.spill.engine != nil ||
+		ctx.Err() != nil ||
+		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
+		return o
+	}
+	g := *f
+	if g.limits.Timeout > 0 {
+		if o.began.IsZero() || time.Since(o.began) >= g.limits.Timeout {
+			return o
+		}
+		g.limits.Timeout -= time.Since(o.began)
+	}
+	if g.limits.Memory > 0 && g.limits.Memory < leastSpill {
+		return o
+	}
+	dir, err := os.MkdirTemp("", "isovet-spill-")
+	if err != nil {
+		return o
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintf(e.Stderr, "isovet: %s: %s; going on with files on disk (--spill DIR says where)\n", o.path, r.Reason)
+	g.spill.dir, g.spill.forced = dir, true
+	p := console.NewProgress(e.Stderr, f.quiet, f.json)
+	p.Begin("checking " + o.path)
+	to, _ := g.checkSpilled(ctx, e, o.path, i, n, p)
+	p.Hide()
+	p.Close()
+	var stop *console.ExitError
+	switch {
+	case to.err != nil && !errors.As(to.err, &stop):
+		fmt.Fprintf(e.Stderr, "isovet: %s: out of core: %v\n", o.path, to.err)
+		return o
+	case to.result == nil || to.err == nil && to.result.Verdict == evidence.Unknown:
+		if to.result != nil {
+			fmt.Fprintf(e.Stderr, "isovet: %s: out of core: %s\n", o.path, to.result.Reason)
+		}
+		return o
+	}
+	g.certificate = ""
+	to.err = errors.Join(to.err, g.outputs(ctx, e, to, i, n))
+	return to
+}
+
+// forMemory reports whether it was for want of memory that there is no answer.
+func forMemory(reason string) bool {
+	return strings.HasPrefix(reason, "memory bound") || strings.HasSuffix(reason, wantOfMemory)
+}
+
+// planned divides a history into pieces; dir is for files of an engine's.
+func planned(ctx context.Context, x *Engine, dir string, paths []string, l console.Loading, memory int64,
+	p *console.Progress) (
+	*split.Set, error) {
+	p.Step("looking at the files", 0, 0)
+	if err := l.InPieces(); err != nil {
+		return nil, err
+	}
+	return x.plan(ctx, dir, paths, split.Options{Format: l.Format, RealTime: format.RealTime(l.RealTime),
+		Initial: format.InitialValue(l.Initial), Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
+		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
+}
+
+// certifySpilled writes the certificate that was asked for.
+func (f *CheckFlags) certifySpilled(e *console.Env, path string, i, n int, a *spill.Answer) error {
+	if f.certificate == "" {
+		return nil
+	}
+	err := spill.ErrNoCertificate
+	if a.Verdict != evidence.Unknown {
+		err = e.WriteFile(console.Numbered(f.certificate, i, n), func(w io.Writer) error {
+			return a.WriteCertificate(w,
+				path)
+		})
+	}
+	if errors.Is(err, spill.ErrNoCertificate) {
+		fmt.Fprintf(e.Stderr, "isovet: %s: %v\n", path, err)
+		return nil
+	}
+	return err
+}
+
+func (f *verifyFlags) spillFlags(c *cobra.Command) {
+	dir := "files of histories that memory does not hold in `DIR` (default: a new folder for temporary files)"
+	if f.engine != nil {
+		dir = f.engine.Spill
+		f.engine.Flags(c.Flags())
+	}
+	c.Flags().StringVar(&f.spill, "spill", "", dir)
+}
+
+// onEngine sets --spill's folder where the program has an engine.
+func (f *verifyFlags) onEngine() (err error) {
+	if f.engine == nil {
+		return nil
+	}
+	if f.spill, err = f.engine.Dir(f.spill); err != nil {
+		return console.Usagef("%v", err)
+	}
+	return nil
+}
+
+// IsLarge reports whether a file is a certificate of a history that was checked out of core.
+func IsLarge(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 4096)
+	n, _ := io.ReadFull(f, start)
+	return large.Is(start[:n])
+}
+
+// verifyLarge replays a certificate of a history that was checked out of core, in the same way.
+func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path string) error {
+	memory := cmp.Or(f.limits.Memory, spillMemory)
+	paths := f.from.Paths(path)
+	dir := f.spill
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
+			return err
+		}
+		defer os.Remove(dir)
+	}
+	clean := func() error { return nil }
+	p := console.NewProgress(e.Stderr, f.json, f.json)
+	defer p.Close()
+	p.Begin("verifying " + cert)
+	v := verifyResult{Certificate: cert, History: path}
+	limits := f.limits
+	limits.Memory = 0
+	r, err := guard.Run(ctx, limits, func() string { return "verifying " + cert },
+		func(ctx context.Context) (*large.Result,
+			error) {
+			if f.engine == nil { // else a runner in this process may hold what it wants
+				debug.SetMemoryLimit(memory * 3 / 4)
+			}
+			set, err := planned(ctx, f.engine, dir, paths, f.from, memory, p)
+			if err != nil {
+				return nil, err
+			}
+			o := large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
+				Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
+			if f.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
+				o.Backend, clean, err = f.engine.Verify(dir, set, memory,
+					func(done, total int) { p.Step("tasks", done, total) })
+				if err != nil {
+					return nil, err
+				}
+			} else if f.engine != nil && remote(dir) {
+				if o.Dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
+					return nil, err
+				}
+			}
+			in, err := os.Open(cert)
+			if err != nil {
+				return nil, err
+			}
+			defer in.Close()
+			s := &large.Source{Name: set.Name, Txns: set.Txns, Each: func(ctx context.Context,
+				each func(*history.History, int64) error) error {
+				return set.Each(ctx, func(b *split.Batch) error { return each(b.H, b.First) })
+			}}
+			r, err := large.Verify(ctx, in, s, o)
+			return r, console.Named(err, cert)
+		})
+	p.Hide()
+	if err == nil {
+		if err := clean(); err != nil {
+			fmt.Fprintf(e.Stderr, "isovet: %s: files of the verification are left in %s: %v\n", cert, dir, err)
+		}
+	}
+	var stopped *guard.StoppedError
+	code := console.StatusOK
+	switch {
+	case err == nil:
+		v.Level, v.Checker, v.Verdict = evidence.Label(r.Level, r.Timestamps), r.Checker, r.Verdict.String()
+		code = v.say(r.Refuted)
+	case errors.As(err, &stopped):
+		v.Answer, v.Reason = unanswered, stopped.Text
+		if code = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
+			code = console.StatusInterrupted
+		}
+	default:
+		return err
+	}
+	var says *evidence.Result
+	if r != nil {
+		says = &evidence.Result{Level: r.Level, Verdict: r.Verdict, Timestamps: r.Timestamps}
+	}
+	if err := v.print(e, f, says); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return console.Status(code)
+}
+
+// inMemory is about how much memory a history takes that is checked there.
+func inMemory(s *split.Set) int64 {
+	need := 500*s.Txns + 2*s.Bytes
+	if need < 0 {
+		return math.MaxInt64
+	}
+	return need
+}

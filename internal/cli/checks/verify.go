@@ -1,0 +1,273 @@
+package checks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/certify"
+	"isovet/certify/elaborate"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+)
+
+type verifyFlags struct {
+	from   console.Loading
+	skew   time.Duration
+	limits guard.Limits
+	json   bool
+	spill  string // a folder for files
+	kernel bool
+	proof  string // a file for isovet-kernel
+
+	kernelFile string  // such a file, to be judged
+	engine     *Engine // nil: this machine
+}
+
+func NewVerify(e *console.Env, x *Engine) *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use: "verify [flags] CERT HISTORY", GroupID: "work",
+		Short: "Replay a certificate without the checker that wrote it",
+		Long: `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
+valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
+two files may be "-", standard input. The order of the two files does not matter.
+
+--kernel has the kernel judge it too: its rules are those of a development in Coq, with theorems that what they accept is
+so. --proof FILE writes what it judges, for the program isovet-kernel, extracted from that development. What the kernel
+has no words for is unknown (docs/trust.md).
+
+Exit status: 0 the certificate proves its verdict; 1 it does not; 2 verify could not decide that (a time-out, a memory
+bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing; 254 the
+certificate cannot be read, or belongs to another history.`,
+		Example: "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
+		Args: func(c *cobra.Command, args []string) error {
+			if f.kernelFile != "" {
+				return console.Exactly()(c, args)
+			}
+			return console.OneHistory(&f.from, "CERT", "HISTORY")(c, args)
+		},
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.kernelFile != "" && f.limits.Timeout >= 0:
+				for _, other := range []string{"kernel", "proof", "clock-skew", "format"} {
+					if c.Flags().Changed(other) {
+						return console.Usagef("--kernel-file and --%s: the file is judged as it is", other)
+					}
+				}
+				return judgeFile(c.Context(), e, &f)
+			case f.kernelFile == "" && args[0] == "-" && args[1] == "-":
+				return console.Usagef("standard input is named twice")
+			case f.skew < 0:
+				return console.Usagef("--clock-skew %v is negative", f.skew)
+			case f.limits.Timeout < 0:
+				return console.Usagef("--timeout %v is negative", f.limits.Timeout)
+			}
+			if err := f.onEngine(); err != nil {
+				return err
+			}
+			if f.from.Together {
+				args = append(args[:1:1], f.from.Histories(args[1:])...)
+			}
+			cert, path := args[0], args[1]
+			if IsCertificate(path) && !IsCertificate(cert) {
+				cert, path = path, cert
+			}
+			if f.kernel = f.kernel || f.proof != ""; IsLarge(cert) {
+				if f.kernel {
+					return console.Usagef("--kernel and --proof: %s is of a history that memory does not hold, "+
+						"which the kernel does not judge", cert)
+				}
+				return verifyLarge(c.Context(), e, &f, cert, path)
+			}
+			return runVerify(c.Context(), e, &f, cert, path)
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVar(&f.json, "json", false, "one JSON object")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "what isovet check was given")
+	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "stop after this long: unknown")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "stop when so much memory is held, such as 2GiB: unknown")
+	fl.BoolVar(&f.kernel, "kernel", false, "have the kernel, whose rules are proven, judge it too (docs/trust.md)")
+	f.kernelFileFlag(c)
+	fl.StringVar(&f.proof, "proof", "", "write what the program isovet-kernel verifies to `FILE`; implies --kernel")
+	f.from.Flags(c, "format", "the history")
+	f.from.TogetherFlag(c)
+	f.engine = x
+	f.spillFlags(c)
+	return c
+}
+
+// IsCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked
+// at.
+func IsCertificate(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 256)
+	n, _ := io.ReadFull(f, start)
+	return bytes.Contains(start[:n], []byte(`"isovet-certificate"`))
+}
+
+// The answers of isovet verify.
+const (
+	certified  = "certified"
+	refuted    = "refuted"
+	unanswered = "unknown"
+)
+
+// verifyResult is what "isovet verify --json" prints.
+type verifyResult struct {
+	Certificate string `json:"certificate"`
+	History     string `json:"history,omitempty"`
+	Level       string `json:"level,omitempty"`
+	Checker     string `json:"checker,omitempty"`
+	Verdict     string `json:"verdict,omitempty"` // of the certificate, once it is read
+	Certified   bool   `json:"certified"`
+	By          string `json:"by,omitempty"`     // with --kernel, once it is certified: kernel
+	Answer      string `json:"answer"`           // certified, refuted or unknown
+	Reason      string `json:"reason,omitempty"` // where it is not certified: why
+
+	Notes []history.Note `json:"notes,omitempty"` // what the history's reader has to say of it
+}
+
+func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path string) error {
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s) }
+	set("loading " + path)
+	v := verifyResult{Certificate: cert, History: path}
+	a, err := guard.Run(ctx, f.limits, func() string { return *stage.Load() },
+		func(ctx context.Context) (replayed, error) {
+			h, err := console.LoadHistory(ctx, path, f.from)
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				return replayed{}, err
+			}
+			e.SayNotes(path, h)
+			set("verifying " + cert)
+			in := e.Stdin
+			if cert != "-" {
+				file, err := os.Open(cert)
+				if err != nil {
+					return replayed{}, err
+				}
+				defer file.Close()
+				in = file
+			}
+			r, err := certify.Verify(in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
+				Stop: func() bool { return ctx.Err() != nil }})
+			if r == nil {
+				if err = console.Named(err, cert); cert != "-" && !IsCertificate(cert) {
+					err = fmt.Errorf("%w; isovet verify takes a certificate and then its history", err)
+				}
+				return replayed{}, err
+			}
+			if errors.Is(err, certify.ErrStopped) {
+				return replayed{}, context.Cause(ctx)
+			}
+			if err == nil && f.kernel {
+				set("verifying " + cert + " by the kernel")
+				says, failed := f.byKernel(ctx, e, r)
+				if failed != nil {
+					return replayed{}, failed
+				}
+				err = says
+			}
+			return replayed{r, err}, nil
+		})
+	var stopped *guard.StoppedError
+	s := console.StatusOK
+	switch {
+	case err == nil:
+		v.Level, v.Checker, v.Verdict = a.r.Label(), a.r.Checker, a.r.Verdict.String()
+		v.Notes = a.r.H.Notes
+		s = v.say(a.err)
+		if v.Certified && f.kernel {
+			v.By = evidence.ByKernel
+		}
+	case errors.As(err, &stopped):
+		v.Answer, v.Reason = unanswered, stopped.Text
+		if s = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
+			s = console.StatusInterrupted
+		}
+	default:
+		return err
+	}
+	if err := v.print(e, f, a.r); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return console.Status(s)
+}
+
+// replayed is a certificate that was read, and what the certifier says of it.
+type replayed struct {
+	r   *evidence.Result
+	err error
+}
+
+// say sets the answer from what the certifier says, and returns its exit status.
+func (v *verifyResult) say(err error) int {
+	var cannot *certify.Unsupported
+	var unspoken *elaborate.Unsupported
+	if err != nil {
+		v.Reason = err.Error()
+	}
+	switch {
+	case err == nil:
+		v.Answer, v.Certified = certified, true
+		return console.StatusOK
+	case errors.Is(err, certify.ErrUnknown), errors.Is(err, certify.ErrGaveUp), errors.As(err, &cannot),
+		errors.As(err, &unspoken):
+		v.Answer = unanswered
+		return console.StatusUnknown
+	}
+	v.Answer = refuted
+	return console.StatusViolation
+}
+
+func (v *verifyResult) print(e *console.Env, f *verifyFlags, r *evidence.Result) error {
+	if f.json {
+		return console.JsonLine(e.Stdout, v)
+	}
+	says := ""
+	if r != nil {
+		says = fmt.Sprintf("%s is %s at %s", v.History, verdictWords(r.Verdict), r.Label())
+	}
+	var err error
+	switch v.Answer {
+	case certified:
+		if v.By == evidence.ByKernel {
+			says += ", by the kernel"
+		}
+		_, err = fmt.Fprintf(e.Stdout, "%s: certified: %s\n", v.Certificate, says)
+	case refuted:
+		_, err = fmt.Fprintf(e.Stdout, "%s: REFUTED: it does not prove that %s: %s\n", v.Certificate, says, v.Reason)
+	default:
+		_, err = fmt.Fprintf(e.Stdout, "%s: unknown: %s\n", v.Certificate, v.Reason)
+	}
+	return err
+}
+
+func verdictWords(v evidence.Verdict) string {
+	if v == evidence.Violated {
+		return "a violation"
+	}
+	return v.String()
+}

@@ -1,0 +1,186 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/collect/campaign"
+	"isovet/internal/cli/console"
+)
+
+type campaignFlags struct {
+	shard, out         string
+	jobs               int
+	limit              time.Duration
+	in                 findFlags
+	json, quiet, small bool
+}
+
+func NewCampaign(e *console.Env) *cobra.Command {
+	var f campaignFlags
+	c := &cobra.Command{
+		Use: "campaign FILE|default -o DIR [flags]", GroupID: "work",
+		Short: "Hunt through a table of databases, isolations, levels, workloads and faults",
+		Long: `campaign hunts through a table: databases, isolations, levels, workloads and faults, each cell for a slice of time in
+turn, with new seeds (see isovet hunt). The table is a FILE's, or the default: every database inside this program and
+every server that can be started, at what its documentation promises. DIR is a folder: runs.jsonl has a line a hunt, and
+the next campaign there goes on with what was hunted the least; campaign.html and campaign.md tell what was run. --shard
+I/N takes the I-th of N parts of the cells, so that N machines can share a campaign: their runs.jsonl, put behind each
+other, are those of one. A file:
+
+  databases:
+    - db: postgres:start
+      isolations: [repeatable-read, serializable]   # default: all
+      levels: [serializable]                        # default: what the documentation promises of each isolation
+      faults: [none, "kill:2s"]
+    - db: "badger:"
+  workloads: [rmw, smallbank, claim, rows/direct]
+  slice: 20s
+
+Exit status: 1 a violation was found, 0 none was, 2 each cell is inconclusive or undecided, or none was run.`,
+		Example: `  isovet campaign default --for 30m -o campaign/
+  isovet campaign plan.yaml --for 8h --jobs 4 --shard 1/2 -o campaign/`,
+		Args: console.Exactly("FILE"),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) },
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "out", "o", "", "`DIR`, the campaign's folder")
+	fl.DurationVar(&f.limit, "for", 60*time.Second, "how long to hunt in all")
+	fl.StringVar(&f.shard, "shard", "", "the cells of part `I/N`, such as 2/4")
+	fl.IntVar(&f.jobs, "jobs", 1, "hunts at a time; one of a database that is there already")
+	f.in.add(c, "in the folder of each find")
+	addShrinking(c, &f.small)
+	fl.BoolVar(&f.json, "json", false, "say the outcome as a JSON object on standard output")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	return c
+}
+
+// campaignJSON is what "isovet campaign --json" prints.
+type campaignJSON struct {
+	Campaign string          `json:"campaign"`
+	Hunts    int             `json:"hunts"`
+	Found    []campaignFound `json:"found"`
+	Away     []campaign.Away `json:"away,omitempty"`
+}
+
+type campaignFound struct {
+	campaign.Cell
+	Kinds       []string `json:"kinds"`
+	Contradicts bool     `json:"contradicts,omitempty"` // the database's documentation
+	FirstMS     float64  `json:"first_ms"`
+	Kept        string   `json:"kept,omitempty"`
+}
+
+// run runs a campaign.
+func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) error {
+	if f.out == "" || f.out == "-" {
+		return console.Usagef("-o DIR is missing, the campaign's folder")
+	}
+	if err := f.in.validate(); err != nil {
+		return err
+	}
+	if f.in.dir != "" && f.in.dir != noIncident {
+		return console.Usagef("--incident %s; expected none, or nothing: each find has a folder of its own", f.in.dir)
+	}
+	if f.limit <= 0 || f.jobs < 1 {
+		return console.Usagef("--for %v, --jobs %d; expected a positive time, and at least 1", f.limit, f.jobs)
+	}
+	cfg := campaign.Config{Plan: campaign.Default(), Dir: f.out, For: f.limit, Jobs: f.jobs}
+	if f.shard != "" {
+		n, err := fmt.Sscanf(f.shard+"\n", "%d/%d\n", &cfg.Shard, &cfg.Shards)
+		if n != 2 || err != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {
+			return console.Usagef("--shard %s; expected I/N with I from 1 to N, such as 2/4", f.shard)
+		}
+	}
+	if plan != "default" {
+		var err error
+		if cfg.Plan, err = campaign.Read(plan); err != nil {
+			return console.Exit(console.StatusBadInput, err)
+		}
+	}
+	p := console.NewProgress(e.Stderr, f.quiet, f.json)
+	defer p.Close()
+	p.Begin("campaign")
+	cfg.Told = func(what string) { p.Step(what, 0, 0) }
+	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, x *collect.Found, g []*collect.Group) (string, error) {
+		dir, err := findFolder(f.out, cfg.Shard)
+		if err != nil {
+			return "", err
+		}
+		k := &keptFind{to: filepath.Join(f.out, dir, "violation.jsonl"), groups: g, answer: x.Answer}
+		k.command = again(&collectFlags{cfg: x.Config, fault: cell.FaultFlag()}, x.Level,
+			&collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
+		err = k.keep(e)
+		if err == nil && (f.in.dir != noIncident || f.small) {
+			err = k.make(ctx, e, &f.in, x, f.small, 1, p)
+		}
+		return filepath.ToSlash(filepath.Join(dir, "violation.html")), err
+	}
+	r, err := campaign.Start(ctx, cfg)
+	p.Hide()
+	if r == nil {
+		return err
+	}
+	err = errors.Join(err,
+		e.WriteFile(filepath.Join(f.out, "campaign.html"), func(w io.Writer) error { return r.HTML(w) }),
+		e.WriteFile(filepath.Join(f.out, "campaign.md"), func(w io.Writer) error { return r.Markdown(w) }))
+	j := campaignJSON{Campaign: f.out, Hunts: len(r.Runs), Found: []campaignFound{}, Away: r.Away}
+	rows := r.Rows()
+	for i := range rows {
+		if x := &rows[i]; len(x.Kinds) > 0 {
+			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.Contradicts(), console.Milliseconds(x.First),
+				x.Kept})
+		}
+	}
+	if f.json {
+		err = errors.Join(err, console.JsonLine(e.Stdout, &j))
+	} else {
+		away := ""
+		if len(r.Away) > 0 {
+			away = fmt.Sprintf(", with %d that were not hunted, and why", len(r.Away))
+		}
+		_, werr := fmt.Fprintf(e.Stdout, "%s\n  table in %s%s\n", r.Sum(), filepath.Join(f.out, "campaign.html"), away)
+		err = errors.Join(err, werr)
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return console.Exit(console.StatusInterrupted, errors.New("interrupted; the same command goes on"))
+	case len(j.Found) > 0:
+		return console.Status(console.StatusViolation)
+	case !slices.ContainsFunc(rows, func(x campaign.Row) bool { return x.Outcome == campaign.NoneFound }):
+		return console.Status(console.StatusUnknown)
+	}
+	return nil
+}
+
+// findFolder makes the folder of a find, and returns its name in the campaign's: the first number that is free, for
+// hunts of several jobs find at once, and what an earlier campaign has found stays. A shard, if not 0, is in the name.
+func findFolder(out string, shard int) (string, error) {
+	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join("found", strconv.Itoa(n))
+		if shard > 0 {
+			dir += "-" + strconv.Itoa(shard)
+		}
+		if err := os.Mkdir(filepath.Join(out, dir), 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}

@@ -1,0 +1,93 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"isovet/collect"
+	"isovet/internal/cli/console"
+)
+
+// headline says in a sentence what a run was.
+func headline(s *collect.Summary) string {
+	t := fmt.Sprintf("%s, %s, %s: %d committed, %d aborted", s.DB, s.Isolation, s.Workload, s.Committed, s.Aborted)
+	if s.Unknown > 0 {
+		t += fmt.Sprintf(", %d of unknown outcome", s.Unknown)
+	}
+	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions,
+		s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
+}
+
+var templateHeader = []string{"transaction", "committed", "aborted", "unknown", "aborted %", "median ms",
+	"99 % below ms"}
+
+func templateRows(s *collect.Summary) [][]string {
+	var rows [][]string
+	ms := func(d time.Duration) string { return strconv.FormatFloat(console.Milliseconds(d), 'f', 2, 64) }
+	for i := range s.Templates {
+		t := &s.Templates[i]
+		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted),
+			strconv.Itoa(t.Unknown),
+			strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
+	}
+	return rows
+}
+
+// collected is what "isovet collect --json" prints.
+type collected struct {
+	File          string   `json:"file"`
+	DB            string   `json:"db"`
+	Isolation     string   `json:"isolation"`
+	Workload      string   `json:"workload"`
+	Nodes         []string `json:"nodes"`
+	Sessions      int      `json:"sessions"`
+	Committed     int      `json:"committed"`
+	Aborted       int      `json:"aborted"`
+	Unknown       int      `json:"unknown"`
+	ElapsedMS     float64  `json:"elapsed_ms"`
+	CommitsPerSec float64  `json:"commits_per_s"`
+	AbortRate     float64  `json:"abort_rate"`
+	Interrupted   bool     `json:"interrupted,omitempty"`
+	Parts         int      `json:"parts,omitempty"`
+	// Of --check.
+	Verdict        string `json:"verdict,omitempty"`
+	Level          string `json:"level,omitempty"`
+	ReplayRuns     int    `json:"replay_runs,omitempty"`
+	ReplayViolated int    `json:"replay_violated,omitempty"`
+
+	Transactions []templateJSON `json:"transactions"`
+	Aborts       []abortJSON    `json:"aborts,omitempty"` // the most frequent reason first
+	// Of --fault ddl.
+	SchemaChanges int `json:"schema_changes,omitempty"`
+	SchemaRefused int `json:"schema_refused,omitempty"`
+}
+
+type templateJSON struct {
+	Name      string  `json:"name"`
+	Committed int     `json:"committed"`
+	Aborted   int     `json:"aborted"`
+	Unknown   int     `json:"unknown"`
+	P50MS     float64 `json:"p50_ms"`
+	P99MS     float64 `json:"p99_ms"`
+}
+
+func summaryJSON(file string, r *collect.Result) collected {
+	s := &r.Summary
+	c := collected{
+		File: file, DB: s.DB, Isolation: s.Isolation, Workload: s.Workload, Nodes: slices.Clone(s.Nodes),
+		Sessions:  s.Sessions,
+		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: console.Milliseconds(s.Elapsed),
+		CommitsPerSec: s.Rate(),
+		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Parts: r.Parts.Files, Transactions: []templateJSON{},
+		Aborts: abortsJSON(s.Aborts), SchemaChanges: s.SchemaChanges, SchemaRefused: s.SchemaRefused,
+	}
+	for _, t := range s.Templates {
+		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,
+			console.Milliseconds(t.P50), console.Milliseconds(t.P99)})
+	}
+	return c
+}

@@ -1,0 +1,293 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/level"
+	"isovet/report"
+)
+
+func NewHunt(e *console.Env) *cobra.Command {
+	var f collectFlags
+	var l level.Level
+	var limit time.Duration
+	var out string
+	var asJSON, quiet, small, goOn bool
+	var in findFlags
+	c := &cobra.Command{
+		Use: "hunt --db URL --level L [flags]", GroupID: "work",
+		Short: "Collect and check, with new seeds, until a violation is found or time is up",
+		Long: `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
+seed, until a history violates the level or the time is up. Without --workload the rounds take turns between those that
+find most: ` + strings.Join(collect.HuntLoads(), ", ") + `. Without
+--keys they alternate between few keys, which have the most conflicts, and the workload's own number. Without --workload
+they vary how statements are sent (PostgreSQL), and change the schema beside every third round, too. hunt keeps the
+violating history with its explanation: FILE, and beside it a page and a certificate, with the endings .html and .cert,
+and the smallest history found that still violates the level, .small.jsonl (see isovet shrink). A folder with the ending
+.incident has a report for the database's maintainers: the server and its settings, the SQL of the sessions side by
+side, and a schedule that was found to repeat the violation on fresh tables, cut down as far as the database still
+violates the level (isovet replay). The seed repeats what the clients ask for, not what the database makes of it; isovet
+replay repeats the schedule of a history.
+
+A round is checked while it lasts, too, and ends as soon as a violation is seen. Violations are grouped by kind;
+--go-on goes on behind the first, and keeps the first of each kind (FILE's name with -2, -3, … behind it). Where the
+clients run statements of the user's own (FILE.yaml), rounds are checked at their end only.
+
+That nothing was found means nothing where hardly anything was committed (fewer than 100 transactions) or where more
+than 90 % of the attempts were refused: the outcome is then "inconclusive", with the most frequent reason. The reasons of
+all attempts that did not commit are counted: class, the database's code, the first text.
+
+isovet campaign hunts through a table of databases, levels and workloads.
+
+Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
+inconclusive.
+` + databases(),
+		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
+  isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
+  isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
+		Args: console.Exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if out == "" || out == "-" {
+				return console.Usagef("-o %q; expected a file's name, beside which the explanation is written", out)
+			}
+			if limit <= 0 {
+				return console.Usagef("--for %v; expected a positive time", limit)
+			}
+			if err := errors.Join(f.finish(c), in.validate()); err != nil {
+				return err
+			}
+			return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
+		},
+	}
+	f.add(c)
+	f.cfg.Workload = ""
+	named := c.Flags().Lookup("workload")
+	named.DefValue, named.Usage = "", "what the clients do (default: several in turn); isovet workloads lists them; "+
+		"or a FILE.yaml with SQL statements of your own"
+	console.LevelFlag(c, &l)
+	in.add(c, "FILE's name with the ending .incident")
+	fl := c.Flags()
+	f.cfg.Txns = 2000
+	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
+	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers and what is made "+
+		"of a find apart")
+	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
+	addShrinking(c, &small)
+	fl.BoolVar(&goOn, "go-on", false, "go on behind a violation until the time is up, and keep the first of each kind")
+	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	return c
+}
+
+func addShrinking(c *cobra.Command, small *bool) {
+	c.Flags().BoolVar(small, "shrink", true, "write the smallest history that still violates the level too, beside "+
+		"the history, with the ending .small.jsonl")
+}
+
+// beside is the name of a file that explains a history.
+func beside(out, ending string) string {
+	base := strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz")
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ending
+}
+
+// huntJSON is what "isovet hunt --json" prints.
+type huntJSON struct {
+	Verdict     string  `json:"verdict"`          // "violation", "none", "unknown", "inconclusive"
+	Reason      string  `json:"reason,omitempty"` // why it is inconclusive
+	Level       string  `json:"level"`
+	DB          string  `json:"db,omitempty"`
+	Isolation   string  `json:"isolation,omitempty"`
+	Rounds      int     `json:"rounds"`
+	Undecided   int     `json:"undecided"`
+	Committed   int     `json:"committed"`
+	ElapsedMS   float64 `json:"elapsed_ms"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Seed        uint64  `json:"seed,omitempty"`    // of the offending round
+	Command     string  `json:"command,omitempty"` // what hunts with the offending round's seed again
+	History     string  `json:"history,omitempty"`
+	Report      string  `json:"report,omitempty"`
+	Certificate string  `json:"certificate,omitempty"`
+	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
+	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
+	// ReplayRuns is how often the incident's schedule was played, ReplayViolated how often it violated the level.
+	ReplayRuns     int             `json:"replay_runs,omitempty"`
+	ReplayViolated int             `json:"replay_violated,omitempty"`
+	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+	Attempts       int             `json:"attempts,omitempty"`
+	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
+	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
+	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
+	// Broken are the errors that have broken a database inside isovet, which was opened anew.
+	Broken []string `json:"broken,omitempty"`
+}
+
+func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags, l level.Level, limit time.Duration,
+	out string, goOn, asJSON, quiet, small bool) error {
+	p := console.NewProgress(e.Stderr, quiet, asJSON)
+	defer p.Close()
+	p.Begin("hunting")
+	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
+	cfg.Progress = f.tell(p)
+	cfg.Partial = out + PartialEnding
+	if !quiet {
+		fmt.Fprintf(e.Stderr, "recording each round into %s until it is checked\n", cfg.Partial)
+	}
+	cfg.Told = func(r collect.Round) {
+		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
+		if !quiet && r.Verdict == evidence.Unknown {
+			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
+		}
+	}
+	var finds []*keptFind
+	var broken error // of the files of a find
+	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*collect.Group) error {
+		if len(finds) >= mostFinds {
+			return nil
+		}
+		k := &keptFind{to: numberedFind(out, len(finds)+1), groups: groups, answer: x.Answer}
+		finds = append(finds, k)
+		r := collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
+			Variant: x.Config.Variant, Send: x.Config.Send, Fault: x.Config.Fault}
+		k.command = again(f, l, &r)
+		if broken = k.keep(e); broken == nil && (in.dir != noIncident || small) {
+			broken = k.make(ctx, e, in, x, small, len(finds), p)
+		}
+		return broken
+	}
+	h, err := collect.Hunt(ctx, cfg)
+	p.Hide()
+	if broken != nil {
+		return broken
+	}
+	j := huntJSON{
+		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed,
+		ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
+		Broken: h.Broken,
+	}
+	if len(h.Rounds) > 0 {
+		last := &h.Rounds[len(h.Rounds)-1]
+		j.DB, j.Isolation = last.Summary.DB, last.Summary.Isolation
+	}
+	switch why := h.Inconclusive(); {
+	case len(finds) > 0:
+		if jerr := finds[0].tell(&j); jerr != nil {
+			return errors.Join(err, jerr)
+		}
+	case h.Undecided > 0:
+		j.Verdict = "unknown"
+	case why != "":
+		j.Verdict, j.Reason = "inconclusive", why
+	}
+	if err == nil { // else the round that failed is there
+		err = removePartial(cfg.Partial)
+	}
+	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
+		return err
+	}
+	for _, why := range h.Broken {
+		fmt.Fprintf(e.Stderr, "isovet: the database broke, and could be used only once opened anew: %s\n", why)
+	}
+	if !quiet && !asJSON {
+		if err := sayAborts(e.Stderr, h.Aborts); err != nil {
+			return err
+		}
+	}
+	switch {
+	case h.Violated:
+		if err != nil {
+			fmt.Fprintf(e.Stderr, "isovet: the round ended early: %v\n", err)
+		}
+		return console.Status(console.StatusViolation)
+	case err != nil:
+		return console.OrStopped(ctx, err, "hunting")
+	case h.Interrupted:
+		return console.Exit(console.StatusInterrupted, errors.New("interrupted; no violation was found by then"))
+	case j.Verdict != "none":
+		return console.Status(console.StatusUnknown)
+	}
+	return nil
+}
+
+// keep writes a history and what explains it: FILE, with page and certificate beside it.
+func keep(e *console.Env, r *evidence.Result, to string) error {
+	if err := writeHistory(to, &collect.Result{History: r.H}, console.Auto); err != nil {
+		return err
+	}
+	return errors.Join(
+		e.WriteFile(beside(to, ".html"), func(w io.Writer) error { return report.HTML(w, to, r) }),
+		e.WriteFile(beside(to, ".cert"), func(w io.Writer) error { return evidence.WriteCertificate(w, r) }),
+	)
+}
+
+// again is the command that begins with the round that found a violation. A database that was there already is left to
+// the reader: its URL may hold a password.
+func again(f *collectFlags, l level.Level, r *collect.Round) string {
+	db := "URL"
+	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
+		db = f.cfg.DB[0]
+	}
+	switch {
+	case r.Send == "":
+	case strings.Contains(db, "?"):
+		db += "&" + r.Send
+	default:
+		db += "?" + r.Send
+	}
+	if db != "URL" {
+		db = escape.Shell(db)
+	}
+	does, variant := f.cfg.Workload, f.cfg.Variant
+	if r.Workload != "" {
+		does, variant = r.Workload, r.Variant
+	}
+	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload",
+		escape.Shell(does)}
+	add := func(name, value string, set bool) {
+		if set {
+			words = append(words, "--"+name, escape.Shell(value))
+		}
+	}
+	add("variant", variant, variant != "")
+	add("isolation", f.cfg.Isolation, f.cfg.Isolation != "")
+	add("keys", strconv.Itoa(r.Keys), r.Keys != 0)
+	add("ops", strconv.Itoa(f.cfg.Ops), f.cfg.Ops != 0)
+	add("values", strconv.Itoa(f.cfg.Values), f.cfg.Values != 0)
+	add("sessions", strconv.Itoa(f.cfg.Sessions), f.cfg.Sessions != 0)
+	add("txns", strconv.Itoa(f.cfg.Txns), f.cfg.Txns != 0)
+	add("think", f.cfg.Think.String(), f.cfg.Think != 0)
+	if r.Fault.Kind == collect.Schema { // the hunt's own perhaps
+		add("fault", r.Fault.String(), true)
+	} else {
+		add("fault", f.fault, f.fault != "")
+	}
+	add("fault-script", f.cfg.Fault.Program, f.cfg.Fault.Program != "")
+	if f.cfg.Timestamps {
+		words = append(words, "--timestamps")
+	}
+	for _, q := range f.cfg.SetupSQL {
+		add("setup-sql", q, true)
+	}
+	for _, q := range f.cfg.SessionSQL {
+		add("session-sql", q, true)
+	}
+	add("seed", strconv.FormatUint(r.Seed, 10), true)
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,205 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/check/shrink"
+	"isovet/collect"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
+	"isovet/report"
+	"isovet/report/incident"
+)
+
+// mostFinds is how many violations of one hunt are kept at most; the others are counted.
+const mostFinds = 8
+
+// huntShrinks is how long a violation that was found is cut down at most.
+const huntShrinks = 30 * time.Second
+
+// keptFind is what is made of a violation while its database is still open.
+type keptFind struct {
+	to       string // of the history
+	groups   []*collect.Group
+	answer   *evidence.Result
+	command  string         // what hunts it again
+	small    *shrink.Result // nil: there is none
+	smallest string         // its file
+	incident *incident.Incident
+	dir      string
+}
+
+// numberedFind is the name of the file of a hunt's n-th violation: "violation.jsonl", "violation-2.jsonl".
+func numberedFind(out string, n int) string {
+	if n == 1 {
+		return out
+	}
+	base := beside(out, "")
+	return base + "-" + strconv.Itoa(n) + strings.TrimPrefix(out, base)
+}
+
+// keep writes the history with its explanation.
+func (k *keptFind) keep(e *console.Env) error {
+	return keep(e, k.answer, k.to)
+}
+
+// make cuts the history down and writes the incident's folder. What goes wrong there is said; the hunt's outcome
+// stands.
+func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *collect.Found, small bool, n int,
+	p *console.Progress) error {
+	p.Begin("shrinking")
+	s, err := cutDown(ctx, x.Answer, x.Level, huntShrinks)
+	p.Hide()
+	if err != nil {
+		fmt.Fprintf(e.Stderr, "isovet: %s was not cut down: %v\n", k.to, err)
+		return nil
+	}
+	k.small = s
+	if small {
+		if err := k.linkSmallest(e); err != nil {
+			return err
+		}
+	}
+	if in.dir == noIncident {
+		return nil
+	}
+	if k.dir = beside(k.to, ".incident"); in.dir != "" {
+		if k.dir = in.dir; n > 1 {
+			k.dir += "-" + strconv.Itoa(n)
+		}
+	}
+	if k.incident, err = in.write(ctx, x, k.dir, k.command, x.Config.Seed, s, p); err != nil {
+		k.incident = nil
+		fmt.Fprintf(e.Stderr, "isovet: no incident was written: %v\n", err)
+	}
+	return nil
+}
+
+// linkSmallest writes the smallest history that still violates the level, and links it from the page.
+func (k *keptFind) linkSmallest(e *console.Env) error {
+	checks.Note(k.small, k.to)
+	to, page := beside(k.to, ".small.jsonl"), beside(k.to, ".html")
+	if err := format.Write(to, k.small.H, console.Auto, false); err != nil {
+		return err
+	}
+	k.smallest = to
+	return e.WriteFile(page, func(w io.Writer) error {
+		return report.HTMLWith(w, k.to, k.answer, report.HTMLOptions{Small: checks.LinkTo(page, to)})
+	})
+}
+
+// tell enters a violation into the hunt's outcome.
+func (k *keptFind) tell(j *huntJSON) (err error) {
+	j.Verdict, j.Seed, j.Command = "violation", k.groups[0].First.Seed, k.command
+	j.History, j.Report, j.Certificate, j.Smallest = k.to, beside(k.to, ".html"), beside(k.to, ".cert"), k.smallest
+	if k.incident != nil {
+		j.Incident = k.dir
+		if r := k.incident.Replay; r != nil {
+			j.ReplayRuns, j.ReplayViolated = r.Runs, r.Violated
+		}
+	}
+	j.Result, err = evidence.JSON(k.answer, k.to)
+	return err
+}
+
+// kept says in words what was written.
+func (k *keptFind) kept() string {
+	kept := fmt.Sprintf("%s, %s and %s", k.to, beside(k.to, ".html"), beside(k.to, ".cert"))
+	if k.smallest != "" {
+		kept += "; cut down in " + k.smallest
+	}
+	return kept
+}
+
+// groupJSON is a kind of violation that a hunt has found.
+type groupJSON struct {
+	Kind         string   `json:"kind"`
+	Transactions []string `json:"transactions,omitempty"` // the names of those that take part, the most frequent first
+	Rounds       int      `json:"rounds"`                 // that showed it
+	Anomalies    int      `json:"anomalies"`              // that they listed
+	Round        int      `json:"round"`                  // the first
+	Seed         uint64   `json:"seed"`                   // of that round
+	AfterMS      float64  `json:"after_ms"`
+	Text         string   `json:"text"`
+	History      string   `json:"history,omitempty"`
+	Incident     string   `json:"incident,omitempty"`
+}
+
+func groupsJSON(h *collect.Hunted, finds []*keptFind) (out []groupJSON) {
+	for _, g := range h.Found {
+		j := groupJSON{Kind: string(g.Kind), Transactions: g.Txns, Rounds: g.Rounds, Anomalies: g.Anomalies,
+			Round: g.First.Number, Seed: g.First.Seed, AfterMS: console.Milliseconds(g.After()), Text: g.Text}
+		for _, k := range finds {
+			if slices.Contains(k.groups, g) {
+				j.History = k.to
+				if k.incident != nil {
+					j.Incident = k.dir
+				}
+			}
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// sayHunt prints the outcome.
+func sayHunt(e *console.Env, h *collect.Hunted, finds []*keptFind, j *huntJSON, asJSON bool) error {
+	if asJSON {
+		return console.JsonLine(e.Stdout, j)
+	}
+	if len(h.Rounds) == 0 {
+		if j.Reason != "" {
+			_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s\n", j.Level, j.Reason)
+			return err
+		}
+		return nil
+	}
+	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds,
+		j.Committed, h.Elapsed.Seconds())
+	if len(finds) == 0 {
+		if j.Undecided > 0 {
+			what += fmt.Sprintf("; %d rounds undecided", j.Undecided)
+		}
+		if j.Reason != "" {
+			_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s; %s\n", j.Level, j.Reason, what)
+			return err
+		}
+		_, err := fmt.Fprintf(e.Stdout, "no violation of %s found: %s\n", j.Level, what)
+		return err
+	}
+	for i, k := range finds {
+		if err := report.Text(e.Stdout, k.to, k.answer, report.TextOptions{}); err != nil {
+			return err
+		}
+		if i > 0 {
+			what = fmt.Sprintf("round %d", k.groups[0].First.Number)
+		}
+		if _, err := fmt.Fprintf(e.Stdout, "  %s; kept in %s\n  again: %s\n", what, k.kept(), k.command); err != nil {
+			return err
+		}
+		if k.incident != nil {
+			if _, err := fmt.Fprintf(e.Stdout, "  %s\n", saidIncident(k.incident, k.dir)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(h.Found) < 2 {
+		return nil
+	}
+	var rows [][]string
+	for i, g := range j.Found {
+		rows = append(rows, []string{h.Found[i].Name(), strconv.Itoa(g.Rounds), strconv.Itoa(g.Anomalies),
+			fmt.Sprintf("%.1f", g.AfterMS/1e3), g.History})
+	}
+	return console.Table(e.Stdout, []string{"found", "rounds", "anomalies", "after s", "first in"}, rows)
+}

@@ -1,0 +1,499 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/shrink"
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/level"
+	"isovet/report/incident"
+)
+
+type probeFlags struct {
+	cfg         collect.ProbeConfig
+	dir         string
+	output      string
+	incidents   string
+	json, quiet bool
+}
+
+func NewProbe(e *console.Env) *cobra.Command {
+	f := probeFlags{output: "text", incidents: "contradictions"}
+	c := &cobra.Command{
+		Use: "probe --db URL [flags]", GroupID: "work",
+		Short: "Find out which anomalies a database allows at each of its isolation levels",
+		Long: `probe asks a database for each isolation level that it offers and tries to bring about each anomaly of the literature: first
+by schedules of two to four sessions, step by step, then under random load whose histories are checked at every level.
+The table says of each anomaly and level whether it was seen, and what the database's documentation promises. Whatever
+was seen is a certified violation, and --out keeps its history and certificate, and of each that the documentation
+forbids a folder for the database's maintainers, with the ending .incident (see isovet hunt --help). What was seen under load is cut down to
+the smallest history that still shows it, for up to 10 s each and 40 s in all (see isovet shrink); where that time was
+too short, the whole history is kept beside it, with the ending .whole.jsonl.
+
+"-" in the table: the schedules were played, the load was run, and the anomaly was not seen. That is no proof: what is
+seen proves that the level allows an anomaly, and what is not seen proves nothing.
+
+A schedule is written in the notation of Berenson et al.: b1 begins transaction 1, r1(x) reads, w1(x) writes, q1(v=30)
+evaluates a condition, i1 inserts, u1 updates, e1 deletes, c1 commits, a1 rolls back.
+
+Exit status: 1 an anomaly was seen that the database's documentation forbids, else 0.
+` + databases(),
+		Example: `  isovet probe --db sqlite:
+  isovet probe --db postgres:start --for 30s --out probe/
+  isovet probe --db mariadb:start --isolation repeatable-read --isolation snapshot-isolation
+  isovet probe --db postgres://user@localhost/test --output markdown > isolation.md`,
+		Args: console.Exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(f.cfg.DB) == 0 {
+				return console.Usagef(noDatabase, c.CommandPath())
+			}
+			if f.cfg.Load < 0 || f.cfg.Timeout <= 0 || f.cfg.Sessions < 1 {
+				return console.Usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a "+
+					"session",
+					f.cfg.Load, f.cfg.Timeout, f.cfg.Sessions)
+			}
+			return runProbe(c.Context(), e, &f)
+		},
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
+		"postgres:start and its like start a server")
+	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "a level to probe, several times for more (default: all "+
+		"that the database offers)")
+	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "how long the random load runs, over all levels; "+
+		"0 leaves it out")
+	fl.IntVar(&f.cfg.Sessions, "sessions", 12, "client sessions of the load")
+	fl.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the load")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
+	fl.StringVar(&f.dir, "out", "", "`DIR` for the table as text, Markdown, JSON and a page, and for each anomaly's "+
+		"history and certificate")
+	console.EnumFlag(c, &f.incidents, "incidents", "which",
+		"with --out, of which anomalies a folder with SQL, settings and "+
+			"schedule is written", []string{"contradictions", "seen", "none"})
+	console.EnumFlag(c, &f.output, "output", "output", "form of what is printed", []string{"text", "markdown", "json"})
+	fl.BoolVar(&f.json, "json", false, "short for --output json")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing on standard error but mistakes")
+	return c
+}
+
+func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
+	if f.json {
+		f.output = "json"
+	}
+	if f.dir != "" {
+		if err := os.MkdirAll(f.dir, 0o755); err != nil {
+			return err
+		}
+	}
+	p := console.NewProgress(e.Stderr, f.quiet, f.output == "json")
+	defer p.Close()
+	p.Begin("probing")
+	f.cfg.Told = func(what string, done, total int) { p.Step(what, done, total) }
+	dirs := f.incidentsOf(e)
+	found, err := collect.Probe(ctx, f.cfg)
+	if found == nil {
+		p.Hide()
+		return console.OrStopped(ctx, err, "probing")
+	}
+	t := newProbeTable(found)
+	for i := range t.Cells {
+		t.Cells[i].Incident = dirs[cellName(t.Cells[i].Isolation, t.Cells[i].Anomaly)]
+	}
+	if f.dir != "" {
+		if werr := t.keep(ctx, e, f.dir, p); werr != nil {
+			p.Hide()
+			return errors.Join(err, werr)
+		}
+	}
+	p.Hide()
+	if werr := t.write(e.Stdout, f.output); werr != nil {
+		return werr
+	}
+	switch {
+	case err != nil:
+		return console.OrStopped(ctx, err, "probing")
+	case found.Interrupted:
+		return console.Exit(console.StatusInterrupted,
+			errors.New("interrupted; the table holds what was found by then"))
+	case len(found.Contradictions()) > 0:
+		return console.Status(console.StatusViolation)
+	}
+	return nil
+}
+
+// probeJSON is what "isovet probe --json" prints.
+type probeJSON struct {
+	DB          string           `json:"db"`
+	Nodes       int              `json:"nodes"`
+	ElapsedMS   float64          `json:"elapsed_ms"`
+	Interrupted bool             `json:"interrupted,omitempty"`
+	Isolations  []probeIsolation `json:"isolations"`
+	Cells       []probeCell      `json:"cells"`
+}
+
+type probeIsolation struct {
+	Isolation     string   `json:"isolation"`
+	Said          string   `json:"said_by_database"`
+	Documentation string   `json:"documentation,omitempty"`
+	Commits       int      `json:"load_commits"`
+	Aborts        int      `json:"load_aborts"`
+	Other         []string `json:"other_anomalies,omitempty"`
+	Undecided     []string `json:"undecided,omitempty"`
+}
+
+type probeCell struct {
+	Anomaly     string       `json:"anomaly"`
+	About       string       `json:"about"`
+	ForbiddenBy string       `json:"forbidden_by"`
+	Isolation   string       `json:"isolation"`
+	Seen        collect.Seen `json:"seen"`
+	Documented  string       `json:"documented,omitempty"`
+	Contradicts bool         `json:"contradicts_documentation,omitempty"`
+	How         string       `json:"prevented_by,omitempty"`
+	Schedule    string       `json:"schedule,omitempty"`
+	Kind        string       `json:"kind,omitempty"`
+	History     string       `json:"history,omitempty"`
+	Certificate string       `json:"certificate,omitempty"`
+	Incident    string       `json:"incident,omitempty"`      // its folder
+	Whole       string       `json:"whole_history,omitempty"` // where History was not cut down to its end
+	result      *evidence.Result
+	kinds       []level.Anomaly // the names under which a load shows it
+}
+
+// probeTable is a probe's outcome, ready to be shown.
+type probeTable struct {
+	probeJSON
+	names []string // of the phenomena, in the order of the rows
+}
+
+func newProbeTable(p *collect.Probed) *probeTable {
+	t := &probeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
+		Interrupted: p.Interrupted, Cells: []probeCell{}}}
+	for _, in := range p.Isolations {
+		j := probeIsolation{Isolation: in.Name, Said: in.Said, Documentation: in.Source, Commits: in.Commits,
+			Aborts: in.Aborts, Undecided: in.Undecided}
+		for _, k := range in.Other {
+			j.Other = append(j.Other, string(k))
+		}
+		t.Isolations = append(t.Isolations, j)
+	}
+	for _, ph := range collect.Phenomena() {
+		t.names = append(t.names, ph.Name)
+		for _, in := range p.Isolations {
+			c := p.Cell(ph.Name, in.Name)
+			if c == nil {
+				continue
+			}
+			j := probeCell{Anomaly: ph.Name, About: ph.About, ForbiddenBy: ph.Level.String(), Isolation: in.Name,
+				Seen: c.Seen, Contradicts: c.Contradicts(), How: c.How, Schedule: c.Schedule, result: c.Result,
+				kinds: ph.Kinds}
+			if c.Documented != driver.Unspoken {
+				j.Documented = c.Documented.String()
+			}
+			if c.Result != nil {
+				j.Kind = string(j.kindOf(c.Result))
+			}
+			t.Cells = append(t.Cells, j)
+		}
+	}
+	return t
+}
+
+func (t *probeTable) cell(anomaly, isolation string) *probeCell {
+	for i := range t.Cells {
+		if c := &t.Cells[i]; c.Anomaly == anomaly && c.Isolation == isolation {
+			return c
+		}
+	}
+	return nil
+}
+
+// kindOf is the kind of the anomaly that makes a result the cell's, else of the first.
+func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
+	for i := range r.Anomalies {
+		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
+			return r.Anomalies[i].Kind
+		}
+	}
+	return r.Anomalies[0].Kind
+}
+
+// mark is how a cell is shown.
+func (c *probeCell) mark() string {
+	if c == nil {
+		return "not tried"
+	}
+	s := ""
+	switch c.Seen {
+	case collect.NotSeen:
+		return "-"
+	case collect.NotTried:
+		return "not tried"
+	case collect.BySchedule:
+		s = "seen"
+	case collect.UnderLoad:
+		s = "seen under load"
+	}
+	if c.Contradicts {
+		s += " (!)"
+	}
+	return s
+}
+
+// rows is the table of phenomena by isolation.
+func (t *probeTable) rows() (header []string, rows [][]string) {
+	header = []string{"anomaly"}
+	for _, in := range t.Isolations {
+		header = append(header, in.Isolation)
+	}
+	for _, name := range t.names {
+		row := []string{name}
+		for _, in := range t.Isolations {
+			row = append(row, t.cell(name, in.Isolation).mark())
+		}
+		rows = append(rows, row)
+	}
+	return header, rows
+}
+
+func (t *probeTable) write(w io.Writer, output string) error {
+	switch output {
+	case "json":
+		return console.JsonLine(w, &t.probeJSON)
+	case "markdown":
+		return t.markdown(w)
+	}
+	header, rows := t.rows()
+	fmt.Fprintf(w, "%s: anomalies seen by isolation level\n\n", t.DB)
+	if err := console.Table(w, header, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n"+strings.Join(t.remarks(), "\n")+"\n")
+	return err
+}
+
+// remarks are what stands beneath the table.
+func (t *probeTable) remarks() []string {
+	out := []string{`"-": tried and not seen, which proves nothing. "(!)": the documentation forbids it.`}
+	for _, in := range t.Isolations {
+		s := fmt.Sprintf("%s: the database says %q", in.Isolation, in.Said)
+		if in.Commits+in.Aborts > 0 {
+			s += fmt.Sprintf("; load of %d commits, %d aborts", in.Commits, in.Aborts)
+		}
+		if len(in.Other) > 0 {
+			s += "; seen too: " + strings.Join(in.Other, ", ")
+		}
+		if len(in.Undecided) > 0 {
+			s += fmt.Sprintf("; %d checks undecided", len(in.Undecided))
+		}
+		if in.Documentation != "" {
+			s += "; " + in.Documentation
+		}
+		out = append(out, s)
+	}
+	for i := range t.Cells {
+		c := &t.Cells[i]
+		if c.Contradicts {
+			out = append(out, fmt.Sprintf("%s at %s contradicts the documentation: %s", c.Anomaly, c.Isolation,
+				c.Schedule))
+		}
+	}
+	return out
+}
+
+func (t *probeTable) markdown(w io.Writer) error {
+	header, rows := t.rows()
+	fmt.Fprintf(w, "# %s: anomalies seen by isolation level\n\n", escape.Markdown(t.DB))
+	for i, row := range append([][]string{header}, rows...) {
+		for j, cell := range row {
+			if i == 0 { // the names of isolation levels; the rest is ours
+				row[j] = escape.Cell(cell)
+			}
+		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(w, "|%s\n", strings.Repeat(" --- |", len(row)))
+		}
+	}
+	fmt.Fprintln(w)
+	for _, r := range t.remarks() {
+		fmt.Fprintf(w, "- %s\n", escape.Markdown(r))
+	}
+	fmt.Fprintln(w)
+	for i := range t.Cells {
+		if c := &t.Cells[i]; c.result != nil {
+			fmt.Fprintf(w, "- **%s** at %s: %s", c.Anomaly, escape.Markdown(c.Isolation), escape.Code(c.Schedule))
+			if c.History != "" {
+				fmt.Fprintf(w, " ([history](%s))", c.History)
+			}
+			if c.Incident != "" {
+				fmt.Fprintf(w, " ([incident](%s/%s))", c.Incident, incident.ReadmeFile)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	return nil
+}
+
+// What a load showed is cut down for so long at most: a cell, and all of them.
+const (
+	probeShrinks    = 10 * time.Second
+	probeShrinksAll = 40 * time.Second
+)
+
+// keep writes the table in every form, and the history and certificate of every anomaly seen: of one that a load
+// showed, the smallest that still shows it.
+func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
+	p.Begin("shrinking")
+	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
+	defer cancel()
+	for i := range t.Cells {
+		c := &t.Cells[i]
+		if c.result == nil {
+			continue
+		}
+		base := cellName(c.Isolation, c.Anomaly)
+		c.History, c.Certificate = base+".jsonl", base+".cert"
+		h, r := c.result.H, c.result
+		if c.Seen == collect.UnderLoad {
+			p.Step(c.Anomaly+" at "+c.Isolation, 0, 0)
+			s, err := c.shrunk(ctx)
+			switch {
+			case err != nil:
+				fmt.Fprintf(e.Stderr, "isovet: %s was not cut down: %v\n", c.History, err)
+			case s.To != s.From:
+				if s.Ended != nil {
+					c.Whole = base + ".whole.jsonl"
+					if err := keepAnswer(e, dir, c.Whole, base+".whole.cert", h, r); err != nil {
+						return err
+					}
+				}
+				checks.Note(s, c.Schedule)
+				h, r = s.H, s.Answer
+				c.Kind = string(c.kindOf(r))
+			}
+		}
+		if err := keepAnswer(e, dir, c.History, c.Certificate, h, r); err != nil {
+			return err
+		}
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"probe.txt", func(w io.Writer) error { return t.write(w, "text") }},
+		{"probe.md", t.markdown},
+		{"probe.json", func(w io.Writer) error {
+			enc := json.NewEncoder(w)
+			enc.SetIndent("", " ")
+			return enc.Encode(&t.probeJSON)
+		}},
+		{"probe.html", t.html},
+	} {
+		if err := e.WriteFile(filepath.Join(dir, file.name), file.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrunk is the smallest history found that still shows a cell's anomaly.
+func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeShrinks)
+	defer cancel()
+	return shrink.History(ctx, c.result.H, c.result.Level, shrink.Options{First: c.result, Kinds: c.kinds})
+}
+
+// keepAnswer writes a history and the certificate of its answer.
+func keepAnswer(e *console.Env, dir, file, certificate string, h *history.History, r *evidence.Result) error {
+	if err := writeHistory(filepath.Join(dir, file), &collect.Result{History: h}, console.Auto); err != nil {
+		return err
+	}
+	return e.WriteFile(filepath.Join(dir, certificate), func(w io.Writer) error {
+		return evidence.WriteCertificate(w, r)
+	})
+}
+
+// html writes the table as one page, which needs no other file.
+func (t *probeTable) html(w io.Writer) error {
+	type pageCell struct {
+		Cell        *probeCell
+		Mark, Class string
+	}
+	type pageRow struct {
+		Name, About, Level string
+		Cells              []pageCell
+	}
+	var rows []pageRow
+	for i, ph := range collect.Phenomena() {
+		row := pageRow{Name: t.names[i], About: ph.About, Level: ph.Level.String()}
+		for _, in := range t.Isolations {
+			c := t.cell(ph.Name, in.Isolation)
+			cell := pageCell{c, c.mark(), "no"}
+			switch {
+			case c == nil || c.Seen == collect.NotTried:
+				cell.Class = "none"
+			case c.Contradicts:
+				cell.Class = "bad"
+			case c.result != nil:
+				cell.Class = "seen"
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		rows = append(rows, row)
+	}
+	return escape.Page(w, func(w io.Writer) error {
+		return probePage.Execute(w, map[string]any{"T": &t.probeJSON, "Rows": rows, "Remarks": t.remarks()})
+	})
+}
+
+var probePage = template.Must(template.New("probe").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{{.T.DB}}: anomalies by isolation level</title>
+<style>
+:root { color-scheme: light dark; --line: #767676; --seen: #fde8c8; --bad: #f9c9c4; --ink: #1a1a1a; --page: #fff }
+@media (prefers-color-scheme: dark) { :root { --seen: #5a3d10; --bad: #6e1d17; --ink: #eee; --page: #181818 } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
+  color: var(--ink); background: var(--page) }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; width: 100% }
+th, td { border: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top }
+td.seen { background: var(--seen) } td.bad { background: var(--bad); font-weight: bold }
+small, code { font-size: .85em } summary { cursor: pointer }
+</style>
+<h1>{{.T.DB}}: anomalies seen by isolation level</h1>
+<div class="wide"><table><thead><tr><th scope="col">anomaly</th>
+{{range .T.Isolations}}<th scope="col">{{.Isolation}}</th>{{end}}</tr></thead><tbody>
+{{range .Rows}}<tr><th scope="row">{{.Name}}<br><small>{{.About}}; forbidden from {{.Level}} on</small></th>
+{{range .Cells}}<td class="{{.Class}}">{{if .Cell}}<details><summary>{{.Mark}}</summary>
+{{if .Cell.Documented}}<p>Documentation: {{.Cell.Documented}}.</p>{{end}}
+{{if .Cell.Schedule}}<p><code>{{.Cell.Schedule}}</code></p>{{end}}{{if .Cell.How}}<p>{{.Cell.How}}</p>{{end}}
+{{if .Cell.History}}<p><a href="{{.Cell.History}}">history</a>,
+<a href="{{.Cell.Certificate}}">certificate</a>{{with .Cell.Whole}},
+<a href="{{.}}">whole history</a>{{end}}{{with .Cell.Incident}}, <a href="{{.}}/index.html">incident</a>{{end}}</p>{{end}}
+</details>{{else}}{{.Mark}}{{end}}</td>{{end}}</tr>
+{{end}}</tbody></table></div>
+<ul>{{range .Remarks}}<li>{{.}}</li>{{end}}</ul>
+</html>
+`))

@@ -1,0 +1,234 @@
+//go:build !checkonly && !offline
+
+package collects
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/level"
+	"isovet/report"
+	"isovet/report/incident"
+)
+
+type replayFlags struct {
+	cfg         collect.Config
+	level, out  string
+	runs        int
+	json, quiet bool
+}
+
+func NewReplay(e *console.Env) *cobra.Command {
+	f := replayFlags{cfg: collect.Config{Sessions: 1}}
+	c := &cobra.Command{
+		Use: "replay [flags] HISTORY|DIR --db URL", Aliases: []string{"replay-schedule"}, GroupID: "work",
+		Short: "Play the schedule of a history or an incident on fresh tables, and say how often it is violated",
+		Long: `replay plays a schedule: the sessions begin, read, write and commit in a fixed order, on tables that are made anew. A session
+that the database makes wait goes on when it may; the others do not wait for it. What the clients saw is checked each
+time: "snapshot-isolation violated in 10 of 10 runs".
+
+The schedule is that of an incident's folder, which hunt, probe and collect --check write, or a schedule.json of one;
+isolation, level and the statements with which the sessions began (--session-sql, --setup-sql) are then the schedule's
+own unless they are given here, and the tables hold what they held. Or it is that of a recorded HISTORY, by the times of
+its operations, on a table with a row a key; the level is then serializable unless it is given.
+
+Exit status: 1 the level was violated in some run, 0 in none, 2 in none and some could not be decided.
+` + databases(),
+		Example: `  isovet replay violation.incident --db mariadb:start
+  isovet replay violation.incident/schedule.json --db mysql://me@host/test --runs 100 --json
+  isovet replay small.jsonl --level snapshot-isolation --db galera:start:3 -o again.jsonl`,
+		Args:              console.Exactly("HISTORY|DIR"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.runs < 1 {
+				return console.Usagef("--runs %d; expected at least 1", f.runs)
+			}
+			if len(f.cfg.DB) == 0 {
+				return console.Usagef(noDatabase, c.CommandPath())
+			}
+			return f.run(c.Context(), e, args[0])
+		},
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
+		"postgres:start and its like start a server")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the "+
+		"schedule's, else the database's own)")
+	fl.StringVar(&f.level, "level", "", "`LEVEL` to check (default: the schedule's, else serializable)")
+	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "a `STATEMENT` to run once, behind the load; several times "+
+		"for more")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "a `STATEMENT` that every session begins with; several "+
+		"times for more")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
+	fl.IntVar(&f.runs, "runs", 10, "how often to play it")
+	fl.StringVarP(&f.out, "out", "o", "", "`FILE` for the history of the last run that violated the level, with page "+
+		"and certificate beside it")
+	fl.BoolVar(&f.json, "json", false, "say the outcome as a JSON object on standard output")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	return c
+}
+
+// noDatabase is said of a command that has no --db, with its name.
+const noDatabase = "--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help"
+
+// schedule reads what is played, and takes from it what the flags leave open.
+func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Schedule, level.Level, error) {
+	s, err := f.script(path)
+	if s == nil && err == nil {
+		h, bad := format.Read(ctx, path, format.Options{})
+		if bad != nil {
+			return nil, 0, bad
+		}
+		s, err = collect.ScheduleOf(h)
+	}
+	if err != nil {
+		return nil, 0, console.Exit(console.StatusBadInput, fmt.Errorf("%s: %w", path, err))
+	}
+	l := level.Serializable
+	if f.level != "" {
+		if l, err = level.Parse(f.level); err != nil {
+			return nil, 0, console.Usagef("--level %s: %v", f.level, err)
+		}
+	}
+	return s, l, nil
+}
+
+// script reads the schedule of an incident; nil: the path is no folder of one, and no such file.
+func (f *replayFlags) script(path string) (*collect.Schedule, error) {
+	if in := filepath.Join(path, incident.ScheduleFile); isRegular(in) {
+		path = in
+	} else if !isRegular(path) {
+		return nil, nil
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b := bufio.NewReader(r)
+	if start, _ := b.Peek(100); !collect.IsScript(start) {
+		return nil, nil
+	}
+	script, s, err := collect.ReadScript(b)
+	if err != nil {
+		return nil, err
+	}
+	if f.level == "" {
+		f.level = script.Level
+	}
+	if f.cfg.Isolation == "" {
+		f.cfg.Isolation = script.Isolation
+	}
+	f.cfg.SetupSQL = append(script.SetupSQL, f.cfg.SetupSQL...)
+	f.cfg.SessionSQL = append(script.SessionSQL, f.cfg.SessionSQL...)
+	return s, nil
+}
+
+func isRegular(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.Mode().IsRegular()
+}
+
+// replayJSON is what "isovet replay --json" prints.
+type replayJSON struct {
+	Verdict     string          `json:"verdict"` // "violation", "none", "unknown"
+	Level       string          `json:"level"`
+	DB          string          `json:"db"`
+	Isolation   string          `json:"isolation"`
+	Runs        int             `json:"runs"`
+	Violated    int             `json:"violated"`
+	Undecided   int             `json:"undecided"`
+	Schedule    string          `json:"schedule"`
+	History     string          `json:"history,omitempty"`
+	Report      string          `json:"report,omitempty"`
+	Certificate string          `json:"certificate,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+}
+
+func (f *replayFlags) run(ctx context.Context, e *console.Env, path string) error {
+	s, l, err := f.schedule(ctx, path)
+	if err != nil {
+		return err
+	}
+	p := console.NewProgress(e.Stderr, f.quiet, f.json)
+	defer p.Close()
+	p.Begin("playing the schedule")
+	f.cfg.Progress = (&collectFlags{cfg: f.cfg}).tell(p)
+	got, err := collect.Replay(ctx, f.cfg, s, l, f.runs, func(r collect.Replayed) {
+		p.Step(fmt.Sprintf("%d violated", r.Violated), r.Runs, f.runs)
+	})
+	p.Hide()
+	stopped := console.OrStopped(ctx, err, "playing the schedule")
+	if err != nil && got.Violated == 0 {
+		return stopped
+	}
+	j := replayJSON{Verdict: "none", Level: l.String(), DB: got.DB, Isolation: got.Isolation, Runs: got.Runs,
+		Violated: got.Violated, Undecided: got.Undecided, Schedule: path}
+	switch {
+	case got.Violated > 0:
+		j.Verdict = "violation"
+		if f.out != "" {
+			j.History, j.Report, j.Certificate = f.out, beside(f.out, ".html"), beside(f.out, ".cert")
+			if err := keep(e, got.Last, f.out); err != nil {
+				return err
+			}
+		}
+		if j.Result, err = evidence.JSON(got.Last, j.name()); err != nil {
+			return err
+		}
+	case got.Undecided > 0:
+		j.Verdict = "unknown"
+	}
+	if f.json {
+		err = console.JsonLine(e.Stdout, &j)
+	} else {
+		err = j.say(e, &got)
+	}
+	switch {
+	case err != nil:
+		return err
+	case stopped != nil: // what was found by then is there
+		return stopped
+	case got.Violated > 0:
+		return console.Status(console.StatusViolation)
+	case got.Undecided > 0:
+		return console.Status(console.StatusUnknown)
+	}
+	return nil
+}
+
+// name is that of the history that violates the level.
+func (j *replayJSON) name() string {
+	if j.History != "" {
+		return j.History
+	}
+	return j.Schedule
+}
+
+func (j *replayJSON) say(e *console.Env, r *collect.Replayed) error {
+	if r.Last != nil {
+		if err := report.Text(e.Stdout, j.name(), r.Last, report.TextOptions{}); err != nil {
+			return err
+		}
+	}
+	what := fmt.Sprintf("%s, %s: %s violated in %d of %d runs", j.DB, j.Isolation, j.Level, r.Violated, r.Runs)
+	if r.Undecided > 0 {
+		what += fmt.Sprintf(", %d undecided", r.Undecided)
+	}
+	if j.History != "" {
+		what += fmt.Sprintf("; the last is in %s, %s and %s", j.History, j.Report, j.Certificate)
+	}
+	_, err := fmt.Fprintf(e.Stdout, "%s\n", what)
+	return err
+}

@@ -1,0 +1,238 @@
+// Package console is what all commands share: how a program runs and ends, exit statuses, flags whose values come from
+// a list, histories from a path or standard input, progress, tables.
+//
+// Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are
+// Jepsen's set (docs/cli.md): every way out of the program goes through [Run], which maps an error to its status in one
+// place (exit.go).
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/shrink"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+	"isovet/internal/room"
+)
+
+// Terminated is errInterrupted of SIGTERM: who supervises a service wants it to end.
+type Terminated struct{}
+
+func (Terminated) Error() string        { return guard.ErrInterrupted.Error() }
+func (Terminated) Is(target error) bool { return target == guard.ErrInterrupted }
+
+// Env is what a command sees of the world.
+type Env struct {
+	Stdin io.Reader
+	// Stdout and stderr are escaped for terminals. data is standard output as it is, for histories and certificates.
+	Stdout, Stderr, Data io.Writer
+
+	mu    sync.Mutex
+	temps map[string]bool // half-written files
+	Kept  *kept           // nil: nobody keeps this process
+
+	// Incident writes the folder of a violation; nil: this program has no collect, which knows what stands in one.
+	Incident func(r *shrink.Result, dir string) error
+}
+
+// NewEnv is the world of a command line, whose words stay in their lines where messages have them.
+func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
+	var names []string
+	for _, a := range args {
+		flag, value, _ := strings.Cut(a, "=")
+		for _, n := range []string{a, strings.TrimLeft(a, "-"), strings.TrimLeft(flag, "-"), value} {
+			for _, n := range []string{n, filepath.Clean(n), filepath.Base(n)} {
+				names = append(names, n, strings.TrimSuffix(n, filepath.Ext(n)))
+			}
+		}
+	}
+	return &Env{Stdin: stdin, Stdout: escape.NewWriter(stdout, names), Stderr: escape.NewWriter(stderr, names),
+		Data: stdout}
+}
+
+// flush writes what is left of characters that did not come to their end.
+func (e *Env) flush() {
+	for _, w := range []io.Writer{e.Stdout, e.Stderr} {
+		if w, ok := w.(*escape.Writer); ok {
+			_ = w.Close() // as everywhere: what a message cannot be written to has nobody to be told
+		}
+	}
+}
+
+// sameRequest is how long after the first signal others are no second one: timeout(1) and other keepers send theirs to
+// the process and to its group at once.
+const sameRequest = 500 * time.Millisecond
+
+// endings are the signals that ask for an orderly end: that of a terminal that is closed too, unless whoever started
+// the program had it ignored, as nohup does.
+func endings() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
+
+// Run runs a tree of commands.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*Env) *cobra.Command) (status int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(stderr, "isovet: panic: %v\n%s\n%s\n", r, debug.Stack(), ReportPlease)
+			status = StatusFault
+		}
+	}()
+	if os.Getenv("GOGC") == "" {
+		room.Frugal()
+	}
+	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which
+	// here means "unknown". Like this it ends with a signal, SIGABRT.
+	debug.SetTraceback("crash")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	ends := endings()
+	signal.Notify(signals, ends...)
+	defer signal.Stop(signals)
+	go func() {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM {
+				cancel(Terminated{})
+			} else {
+				cancel(guard.ErrInterrupted)
+			}
+			time.Sleep(sameRequest)
+			signal.Reset(ends...)
+		case <-ctx.Done():
+		}
+	}()
+
+	e := NewEnv(args, stdin, stdout, stderr)
+	defer e.flush()
+	stdout, stderr = e.Stdout, e.Stderr
+	if e.Data == os.Stdout {
+		e.Kept = newKept(func() { cancel(guard.ErrInterrupted) })
+	}
+	root := tree(e)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	e.removeTemporary()
+	s := StatusOf(err)
+	var said *ExitError
+	if err != nil && !(errors.As(err, &said) && said.Err == nil) {
+		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
+		if s == StatusFault {
+			fmt.Fprintln(stderr, ReportPlease)
+		}
+	}
+	return s
+}
+
+const ReportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and " +
+	"the command line."
+
+const ExitHelp = `Exit status:
+  0    done; check: every history satisfies the level
+  1    check: a violation was found; verify: the certificate was refuted; bench compare: checkers disagree
+  2    check, verify: unknown, and no violation (time-out, memory bound, not decided by this checker, nothing to judge)
+  254  the command line or the input is wrong
+  255  a fault of isovet's own: please report it
+  130  interrupted; what was done is kept`
+
+// SetUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
+// refuse unknown words, help that a terminal can show. (cobra's own group commands print help and exit 0 there.)
+func SetUp(root *cobra.Command, e *Env) {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return Usagef("%v%s\nSee %s --help", err, meantFlag(c, err), c.CommandPath())
+	})
+
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		c.Long = InColumns(c.Long)
+		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return unknownCommand(c, args[0])
+				}
+				return Usagef("a command is required: %s\nSee %s --help", strings.Join(subcommands(c), ", "),
+					c.CommandPath())
+			}
+		}
+	}
+	walk(root)
+}
+
+func subcommands(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+func unknownCommand(c *cobra.Command, word string) error {
+	hint := ""
+	c.SuggestionsMinimumDistance = 2
+	if now := moved[c.Name()+" "+word]; now != "" {
+		hint = " (" + now + ")"
+	} else if s := c.SuggestionsFor(word); len(s) > 0 {
+		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(s, " or "))
+	}
+	return Usagef("unknown command %q for %s%s; expected one of %s", word, c.CommandPath(), hint,
+		strings.Join(subcommands(c), ", "))
+}
+
+// Exactly demands the arguments that names tell; a last name with "…" stands for one or more.
+func Exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		if len(args) < len(names) {
+			return Usagef("%s is missing; usage: %s", strings.TrimSuffix(names[len(args)], "…"), c.UseLine())
+		}
+		if len(args) > len(names) && !many {
+			return Usagef("one argument too many: %q; usage: %s", args[len(names)], c.UseLine())
+		}
+		return nil
+	}
+}
+
+// OneHistory is exactly for a command whose last argument is one history, in several files with --together.
+func OneHistory(l *Loading, names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if l.Together && len(args) > len(names) {
+			return nil
+		}
+		if err := Exactly(names...)(c, args); err != nil {
+			if len(args) > len(names) {
+				return fmt.Errorf("%w (several files of one history: --together)", err)
+			}
+			return err
+		}
+		return nil
+	}
+}

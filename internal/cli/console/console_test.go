@@ -1,0 +1,196 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"isovet/check"
+	"isovet/history"
+	"isovet/internal/guard"
+)
+
+func TestStatusOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{Status(2), 2},
+		{Usagef("x"), 254},
+		{&history.InputError{Msg: "x"}, 254},
+		{fmt.Errorf("wrapped: %w", &check.Fault{Checker: "x", Err: errors.New("y")}), 255},
+		{Faultf("x"), 255},
+		{guard.ErrInterrupted, 130},
+		{errors.New("whatever else"), 254},
+	} {
+		if got := StatusOf(c.err); got != c.want {
+			t.Errorf("statusOf(%v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// TestWorst: with several histories 255, 254, 1, 2, 0 is the order (docs/cli.md).
+func TestWorst(t *testing.T) {
+	order := []int{0, 2, 1, 254, 255, 130}
+	for i, a := range order {
+		for j, b := range order {
+			if got := Worse(a, b); got != order[max(i, j)] {
+				t.Errorf("worse(%d, %d) = %d", a, b, got)
+			}
+		}
+	}
+}
+
+func text(s string) func() string { return func() string { return s } }
+
+func TestGuardTurnsPanicsIntoFaults(t *testing.T) {
+	_, err := guard.Run(context.Background(), guard.Limits{}, text("testing"), func(context.Context) (int,
+		error) {
+		panic("boom")
+	})
+	if StatusOf(err) != StatusFault || !strings.Contains(err.Error(), "boom") {
+		t.Fatalf("%v has status %d", err, StatusOf(err))
+	}
+}
+
+// TestGuardLeavesTheDeafBehind: work that does not look at its context cannot hold up the answer, for longer than the
+// grace.
+func TestGuardLeavesTheDeafBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		start := time.Now() // of a clock that goes on while all wait
+		_, err := guard.Run(context.Background(), guard.Limits{Timeout: 10 * time.Millisecond}, text("testing"),
+			func(context.Context) (int, error) {
+				<-release
+				return 1, nil
+			})
+		var s *guard.StoppedError
+		if !errors.As(err, &s) || !errors.Is(err, guard.ErrTimeout) || s.Text != "timeout: 10ms passed while testing" {
+			t.Fatalf("got %v", err)
+		}
+		if d := time.Since(start); d != 10*time.Millisecond+guard.Grace {
+			t.Fatalf("took %v", d)
+		}
+	})
+}
+
+func TestGuardMemory(t *testing.T) {
+	hold := [][]byte{}
+	_, err := guard.Run(context.Background(), guard.Limits{Memory: 64 << 20}, text("testing"),
+		func(ctx context.Context) (int,
+			error) {
+			for ctx.Err() == nil {
+				if len(hold) < 256 {
+					b := make([]byte, 1<<20)
+					for i := range b {
+						b[i] = 1
+					}
+					hold = append(hold, b)
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+			return 0, context.Cause(ctx)
+		})
+	if !errors.Is(err, guard.ErrMemory) {
+		t.Fatalf("got %v after %d MB", err, len(hold))
+	}
+}
+
+func TestGuardKeepsAnswersGivenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, err := guard.Run(context.Background(), guard.Limits{Timeout: 5 * time.Millisecond}, text("testing"),
+			func(ctx context.Context) (int, error) {
+				<-ctx.Done()
+				time.Sleep(guard.Grace / 2)
+				return 7, nil // an unknown verdict with what was known by then
+			})
+		if v != 7 || err != nil {
+			t.Fatalf("got %d, %v", v, err)
+		}
+	})
+}
+
+func TestSizes(t *testing.T) {
+	for s, want := range map[string]int64{"1": 1, "512MB": 512e6, "2GiB": 2 << 30, "2g": 2 << 30, "1.5 kB": 1500,
+		"10K": 10240, "7B": 7} {
+		var n int64
+		if err := (SizeValue{&n}).Set(s); err != nil || n != want {
+			t.Errorf("%q = %d, %v; want %d", s, n, err, want)
+		}
+	}
+	for _, s := range []string{"", "0", "-1", "x", "1XB", "1e30", "NaN", "Inf"} {
+		var n int64
+		if err := (SizeValue{&n}).Set(s); err == nil {
+			t.Errorf("%q is %d; want an error", s, n)
+		}
+	}
+}
+
+// TestNoBarWithoutTerminal: neither a buffer nor a file is a terminal, and the log line is the only thing said.
+func TestNoBarWithoutTerminal(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, w := range []io.Writer{&bytes.Buffer{}, f} {
+		if Interactive(w, func(string) string { return "" }) {
+			t.Errorf("%T is taken for a terminal", w)
+		}
+	}
+	var b bytes.Buffer
+	p := NewProgress(&b, false, false)
+	p.Begin("x")
+	p.Step("y", 1, 2)
+	p.Hide()
+	p.Close()
+	if b.Len() > 0 {
+		t.Errorf("said %q", b.String())
+	}
+	var none *Progress // --quiet
+	none.Begin("x")
+	none.Step("y", 1, 2)
+	none.Hide()
+	none.Close()
+}
+
+// TestWholeOrNotAtAll: a file that cannot be finished is not there, nor is its temporary one.
+func TestWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	e := &Env{Stdout: io.Discard}
+	err := e.WriteFile(dir+"/x", func(w io.Writer) error {
+		if _, err := io.WriteString(w, "half"); err != nil {
+			return err
+		}
+		return errors.New("no more")
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	in, err := os.ReadDir(dir)
+	if err != nil || len(in) > 0 {
+		t.Fatalf("left behind: %v, %v", in, err)
+	}
+}
+
+// TestNumbered: one file a history.
+func TestNumbered(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		i, n int
+		want string
+	}{{"a.html", 0, 1, "a.html"}, {"a.html", 1, 3, "a-2.html"}, {"dir.d/a", 0, 2, "dir.d/a-1"}, {"-", 1, 2, "-"}} {
+		if got := Numbered(c.path, c.i, c.n); got != c.want {
+			t.Errorf("numbered(%q, %d, %d) = %q, want %q", c.path, c.i, c.n, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"isovet/check"
+	"isovet/history"
+	"isovet/internal/guard"
+)
+
+// The exit statuses, Jepsen's set.
+const (
+	StatusOK          = 0
+	StatusViolation   = 1
+	StatusUnknown     = 2
+	StatusBadInput    = 254
+	StatusFault       = 255
+	StatusInterrupted = 130
+)
+
+// ExitError is an error that has an exit status. A nil err says that everything has been said already.
+type ExitError struct {
+	Status int
+	Err    error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Status)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Status returns an error for a status other than 0 whose reason has been printed already.
+func Status(s int) error {
+	if s == StatusOK {
+		return nil
+	}
+	return &ExitError{Status: s}
+}
+
+// Usagef is a mistake on the command line.
+func Usagef(format string, args ...any) error {
+	return &ExitError{Status: StatusBadInput, Err: fmt.Errorf(format, args...)}
+}
+
+// Faultf is a mistake of ours.
+func Faultf(format string, args ...any) error {
+	return &ExitError{Status: StatusFault, Err: fmt.Errorf(format, args...)}
+}
+
+// StatusOf maps an error to its exit status. What is neither a known fault nor an interrupt is the user's input: a file
+// that cannot be read or written, a value that is not allowed.
+func StatusOf(err error) int {
+	var e *ExitError
+	var fault *check.Fault
+	var crash *guard.Panicked
+	var input *history.InputError
+	switch {
+	case err == nil:
+		return StatusOK
+	case errors.As(err, &e):
+		return e.Status
+	case errors.As(err, &fault), errors.As(err, &crash):
+		return StatusFault
+	case errors.Is(err, guard.ErrInterrupted):
+		return StatusInterrupted
+	case errors.As(err, &input), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return StatusBadInput
+	}
+	return StatusBadInput
+}
+
+// severity is the order of statuses where several histories are checked: the worst counts. An interrupt is above all,
+// for then some histories have not been looked at.
+var severity = []int{StatusOK, StatusUnknown, StatusViolation, StatusBadInput, StatusFault, StatusInterrupted}
+
+func Worse(a, b int) int {
+	if slices.Index(severity, b) > slices.Index(severity, a) {
+		return b
+	}
+	return a
+}
+
+// StoppedStatus is the exit status of work that was stopped.
+func StoppedStatus(s *guard.StoppedError) int {
+	if errors.Is(s.Cause, guard.ErrInterrupted) {
+		return StatusInterrupted
+	}
+	return StatusUnknown
+}
+
+// Exit is an error that ends the program with a status; a nil err says that everything has been said already.
+func Exit(s int, err error) error { return &ExitError{s, err} }

@@ -1,0 +1,225 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// Enum is a flag whose value is one of a list.
+type Enum struct {
+	Value   *string
+	What    string
+	Choices []string
+}
+
+func (e *Enum) String() string {
+	if e.Value == nil {
+		return ""
+	}
+	return *e.Value
+}
+
+func (e *Enum) Type() string { return "name" }
+
+func (e *Enum) Set(s string) error {
+	if !slices.Contains(e.Choices, s) {
+		return fmt.Errorf("unknown %s %q%s; expected one of %s", e.What, s, Meant(s, e.Choices, ""),
+			strings.Join(e.Choices, ", "))
+	}
+	*e.Value = s
+	return nil
+}
+
+// EnumFlag adds a flag whose values are listed in its errors and completed by the shell.
+func EnumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
+	c.Flags().Var(&Enum{value, what, choices}, name, usage)
+	Complete(c, name, Described(what, choices))
+}
+
+// Described are values with what they are, where a list of isovet's has that.
+func Described(what string, names []string) []cobra.Completion {
+	about := map[string]string{Auto: "what fits"}
+	switch what {
+	case "checker":
+		for _, k := range check.All() {
+			about[k.Info().Name] = k.Info().About
+		}
+	case "solver":
+		for _, s := range check.Solvers() {
+			about[s.Name] = s.About
+		}
+	case "format":
+		for _, f := range format.All() {
+			about[f.Name] = f.About
+		}
+	case "real time":
+		about["time"] = "the file's times"
+		about["index"] = "the order of invocations and completions in the file"
+		about["none"] = "nothing"
+	case "profile":
+		for _, p := range mechanism.Profiles() {
+			about[p.Name()] = "promises " + p.Level.String()
+		}
+	case "choice of times":
+		about["all"], about["txns"] = "of transactions and operations", "of transactions"
+		about["none"] = "none at all"
+	case "kind of times":
+		about["true"], about["reversed"], about["random"] = "as they were", "in reverse", "by chance"
+	}
+	var out []cobra.Completion
+	for _, n := range names {
+		if a := about[n]; a != "" {
+			n = cobra.CompletionWithDesc(n, a)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Choice is a value of a flag, with what it is.
+type Choice struct{ Name, About string }
+
+// DescribedFlag is enumFlag whose values say what they are where the shell completes them.
+func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, choices []Choice) {
+	var names []string
+	var described []cobra.Completion
+	for _, x := range choices {
+		names = append(names, x.Name)
+		described = append(described, cobra.CompletionWithDesc(x.Name, x.About))
+	}
+	c.Flags().Var(&Enum{value, what, names}, name, usage+": "+strings.Join(names, ", "))
+	Complete(c, name, described)
+}
+
+// SolverValue is the --solver flag: one of the list, or another program.
+type SolverValue struct{ Enum }
+
+func (v *SolverValue) Set(s string) error {
+	if !check.IsExternal(s) {
+		return v.Enum.Set(s)
+	}
+	if err := check.SolverError(s); err != nil {
+		return err
+	}
+	*v.Value = s
+	return nil
+}
+
+func Complete(c *cobra.Command, flag string, choices []string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices,
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was not defined: a mistake in this package
+	}
+}
+
+// LevelValue is the --level flag.
+type LevelValue struct{ L *level.Level }
+
+func (v LevelValue) String() string {
+	if v.L == nil {
+		return ""
+	}
+	return v.L.String()
+}
+
+func (LevelValue) Type() string { return "level" }
+
+func (v LevelValue) Set(s string) error {
+	l, err := level.Parse(s)
+	if err != nil {
+		return fmt.Errorf("%w%s", err, Meant(s, level.Names(), ""))
+	}
+	*v.L = l
+	return nil
+}
+
+// LevelCompletions are the levels with what they promise.
+func LevelCompletions() (out []cobra.Completion) {
+	for _, l := range level.All() {
+		out = append(out, cobra.CompletionWithDesc(l.String(), l.About()))
+	}
+	return out
+}
+
+func LevelFlag(c *cobra.Command, l *level.Level) {
+	c.Flags().Var(LevelValue{l}, "level", "isolation level, or its short name: ser, sser, si, …")
+	Complete(c, "level", LevelCompletions())
+}
+
+// SizeValue is a number of bytes with an optional unit.
+type SizeValue struct{ N *int64 }
+
+func (v SizeValue) String() string {
+	if v.N == nil || *v.N == 0 {
+		return ""
+	}
+	return strconv.FormatInt(*v.N, 10)
+}
+
+func (SizeValue) Type() string { return "bytes" }
+
+// sizeUnits: decimal as in MB, binary as in MiB; a bare K, M or G is binary, as in ulimit and docker.
+var sizeUnits = []struct {
+	suffix string
+	n      float64
+}{
+	{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30}, {"TIB", 1 << 40},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
+}
+
+func (v SizeValue) Set(s string) error {
+	num, unit := strings.ToUpper(strings.TrimSpace(s)), 1.0
+	for _, u := range sizeUnits {
+		if rest, ok := strings.CutSuffix(num, u.suffix); ok {
+			num, unit = rest, u.n
+			break
+		}
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
+	if err != nil || !(x > 0) || x*unit >= math.MaxInt64 {
+		return fmt.Errorf("%q is no size; expected a positive number of bytes, as in 512MB, 2GiB, 1000000", s)
+	}
+	*v.N = int64(x * unit)
+	return nil
+}
+
+// Auto is what a flag says whose value fits by itself.
+const Auto = check.AutoName
+
+// CheckerNames are the values of --checker.
+func CheckerNames() []string {
+	names := []string{Auto}
+	for _, c := range check.All() {
+		names = append(names, c.Info().Name)
+	}
+	return names
+}
+
+// SolverNames are the values of --solver.
+func SolverNames() []string {
+	var names []string
+	for _, s := range check.Solvers() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Size is a flag's value: a number of bytes with an optional unit.
+func Size(n *int64) SizeValue { return SizeValue{n} }
+
+// Level is a flag's value: an isolation level.
+func Level(l *level.Level) LevelValue { return LevelValue{l} }
+
+// Solver is a flag's value: one of the solvers, or another program.
+func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", SolverNames()}} }

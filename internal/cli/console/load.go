@@ -1,0 +1,339 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+)
+
+// Loading says how a command reads histories. The zero value is auto throughout.
+type Loading struct {
+	Format, RealTime, Initial, nilMeans string
+	textNumbers                         bool
+	// Together says that the command's arguments are one history; sets has the files of such a one, by its name.
+	Together bool
+	Sets     map[string][]string
+}
+
+// TogetherFlag adds the flag that makes arguments one history.
+func (l *Loading) TogetherFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&l.Together, "together", false, "all files are one history, in the order given (a folder of "+
+		"parts is one anyway, and so is a quoted pattern such as 'h-*.jsonl')")
+}
+
+// Histories returns the names of the histories that arguments are: each one, or all together.
+func (l *Loading) Histories(args []string) []string {
+	if !l.Together || len(args) < 2 {
+		return args
+	}
+	name := strings.Join(args, " + ")
+	l.Sets = map[string][]string{name: args}
+	return []string{name}
+}
+
+// Paths are the files of a history by its name.
+func (l *Loading) Paths(name string) (paths []string) {
+	args := []string{name}
+	if set, ok := l.Sets[name]; ok {
+		args = set
+	}
+	for _, a := range args {
+		paths = append(paths, split.Paths(a)...)
+	}
+	return paths
+}
+
+// Flags adds the flags; name is that of the one that names the format, of what.
+func (l *Loading) Flags(c *cobra.Command, name, of string) {
+	l.Format, l.RealTime = Auto, Auto
+	EnumFlag(c, &l.Format, name, "format", "format of "+of, FormatNames())
+	EnumFlag(c, &l.RealTime, "real-time", "real time", "what tells real time: the file's times, the order of its "+
+		"events (index), nothing, or what fits the file (auto)", format.RealTimes())
+	c.Flags().StringVar(&l.Initial, "initial", "", "what registers hold at first, where the file does not say it or "+
+		"is wrong: a `VALUE` of JSON such as 0, \"\" or null; KEY=VALUE, of one key; first-read, what was read of each "+
+		"first; several with commas")
+	c.Flags().Var(&Enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil", "what an ok read of nil says in files "+
+		"of "+
+		"Jepsen's and Porcupine's: absent, unknown, initial (default: as the file's own checker takes it)")
+	Complete(c, "nil", []cobra.Completion{cobra.CompletionWithDesc("absent", "its key is absent"),
+		cobra.CompletionWithDesc("unknown", "nothing"), cobra.CompletionWithDesc("initial", "its key is as at first")})
+	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "a text that is a number is that number, in Jepsen's "+
+		"files: \"83\" is 83")
+}
+
+// Options are the readers'.
+func (l *Loading) Options() format.Options {
+	return format.Options{Format: l.Format, RealTime: format.RealTime(l.RealTime),
+		Initial: format.InitialValue(l.Initial), Nil: format.Nil(l.nilMeans), TextNumbers: l.textNumbers}
+}
+
+// InPieces is an error where the flags say what no history in pieces is told by.
+func (l *Loading) InPieces() error {
+	o := l.Options()
+	if err := o.OneFile(); err != nil {
+		return Usagef("%v", err)
+	}
+	return nil
+}
+
+// LoadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
+func LoadHistory(ctx context.Context, path string, l Loading) (*history.History, error) {
+	return loadTold(ctx, path, l, nil)
+}
+
+// LoadShown is loadHistory with its progress.
+func LoadShown(ctx context.Context, path string, l Loading, p *Progress) (*history.History, error) {
+	p.Step(loadingStage(l.Paths(path)), 0, 0)
+	return loadTold(ctx, path, l, func(done, total int64) {
+		p.Step("loading, MB", int(done/1e6), int(total/1e6))
+	})
+}
+
+func loadTold(ctx context.Context, path string, l Loading, told func(done, total int64)) (*history.History, error) {
+	o := l.Options()
+	o.Progress = told
+	h, err := split.Read(ctx, l.Paths(path), o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return h, nil
+}
+
+// loadingStage is the stage of reading a history, with its size.
+func loadingStage(paths []string) string {
+	if n := SizeOf(paths); n >= 1e6 {
+		return fmt.Sprintf("loading %s", guard.BytesText(n))
+	}
+	return "loading"
+}
+
+// SizeOf is how many bytes plain or compressed files, and parts in folders, have.
+func SizeOf(paths []string) (n int64) {
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		switch {
+		case path == "-" || err != nil:
+		case st.Mode().IsRegular():
+			n += st.Size()
+		case format.IsParts(path):
+			if parts, _, err := format.Parts(path); err == nil {
+				n += SizeOf(parts)
+			}
+		}
+	}
+	return n
+}
+
+// SayNotes writes on standard error what the reader of a history has to say of it.
+func (e *Env) SayNotes(path string, h *history.History) {
+	if h == nil {
+		return
+	}
+	for _, n := range h.Notes {
+		fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", escape.Line(path), escape.Line(n.Text))
+	}
+	if evidence.SizesOf(h).WritesOnly() {
+		fmt.Fprintf(e.Stderr, "isovet: %s: no client read anything, so nothing can contradict a level\n",
+			escape.Line(path))
+	}
+}
+
+// OrInterrupted gives an error that comes from an interrupt its status and words.
+func OrInterrupted(err error, while string) error {
+	if errors.Is(err, guard.ErrInterrupted) || errors.Is(err, context.Canceled) {
+		return &ExitError{StatusInterrupted, fmt.Errorf("interrupted while %s", while)}
+	}
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok { // the machine's memory
+		return &ExitError{StatusUnknown, fmt.Errorf("stopped while %s: %w", while, stopped)}
+	}
+	return err
+}
+
+// OrStopped is orInterrupted for errors that may say what broke when the context ended, and not that it did.
+func OrStopped(ctx context.Context, err error, while string) error {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, guard.ErrInterrupted) {
+		err = cause
+	}
+	return OrInterrupted(err, while)
+}
+
+// FormatNames are the values of --format.
+func FormatNames() []string {
+	names := []string{Auto}
+	for _, f := range format.All() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Named puts a file's name on an input error that has none.
+func Named(err error, file string) error {
+	if in, ok := errors.AsType[*history.InputError](err); ok && in.File == "" {
+		in.File = file
+	}
+	return err
+}
+
+// WriteFile writes a file so that it is there whole or not at all: to a temporary file beside it, then renamed. "-" is
+// standard output.
+func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
+	if path == "-" {
+		if terminalWidth(e.Data) > 0 {
+			return write(e.Stdout)
+		}
+		return write(e.Data)
+	}
+	if format.Special(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		return nil
+	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return Usagef("cannot write %s: it is a folder; expected a file", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer e.temporary(f.Name())() // where this is left behind
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("cannot write %s: %w", path, err)
+		}
+	}()
+	if err = write(f); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Stoppable is a writer that writes no more once its context has ended.
+type Stoppable struct {
+	Ctx context.Context
+	W   io.Writer
+}
+
+func (s Stoppable) Write(p []byte) (int, error) {
+	if s.Ctx.Err() != nil {
+		return 0, context.Cause(s.Ctx)
+	}
+	return s.W.Write(p)
+}
+
+// temporary notes a file that is to be removed when the program ends, unless the function that it returns was called
+// before.
+func (e *Env) temporary(path string) (done func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.temps == nil {
+		e.temps = make(map[string]bool)
+	}
+	e.temps[path] = true
+	e.Kept.say(SaysTemp, path)
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.temps, path)
+		e.Kept.say(SaysWhole, path)
+	}
+}
+
+// removeTemporary removes what work that was left behind has begun to write.
+func (e *Env) removeTemporary() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for path := range e.temps {
+		os.Remove(path)
+	}
+}
+
+// CopyStdin keeps standard input in a file, for what must be read more than once.
+func CopyStdin(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, os.Stdin); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// HistoryFiles completes the names of files that may hold histories.
+func HistoryFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// Writable says before any work whether a file can be written; flag is the one that names its format.
+func Writable(out, to, flag string) error {
+	err := format.Writable(out, to)
+	if errors.Is(err, format.ErrEnding) && flag != "" {
+		return fmt.Errorf("%w; or %s FORMAT", err, flag)
+	}
+	return err
+}
+
+// Cleaned waits until work that failed has removed what it wrote: it was told to stop, and what it writes at the moment
+// may be large.
+func Cleaned(err error, finished <-chan struct{}) {
+	if err == nil {
+		return
+	}
+	select {
+	case <-finished:
+	case <-time.After(cleanTime):
+	}
+}
+
+// Folderish reports whether a name asks for a folder.
+func Folderish(path string) bool {
+	if path == "" || path == "-" {
+		return false
+	}
+	st, err := os.Stat(path)
+	return slices.Contains([]byte("/\\"), path[len(path)-1]) || err == nil && st.IsDir()
+}
+
+// Numbered puts a history's number before the extension where there are several.
+func Numbered(path string, i, n int) string {
+	if n == 1 || path == "-" {
+		return path
+	}
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+}
+
+// cleanTime is how long cleaned waits at most.
+const cleanTime = 10 * time.Second

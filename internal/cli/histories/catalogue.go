@@ -1,0 +1,214 @@
+package histories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/docs"
+	"isovet/internal/cli/console"
+	"isovet/level"
+)
+
+// levelJSON is a line of "isovet levels --json".
+type levelJSON struct {
+	Name    string   `json:"name"`
+	Short   []string `json:"short"`
+	About   string   `json:"about"`
+	Orders  []string `json:"orders"`  // that it must respect
+	Implies []string `json:"implies"` // all that it implies, itself apart
+	Forbids []string `json:"forbids"` // kinds of anomalies, without those with endings
+}
+
+func levelInfo(l level.Level) levelJSON {
+	j := levelJSON{Name: l.String(), Short: l.ShortNames(), About: l.About(), Orders: []string{}, Implies: []string{},
+		Forbids: []string{}}
+	if l.Sessions() {
+		j.Orders = append(j.Orders, "session order")
+	}
+	if l.RealTime() {
+		j.Orders = append(j.Orders, "real time")
+	}
+	for _, m := range level.All() {
+		if m != l && l.Implies(m) {
+			j.Implies = append(j.Implies, m.String())
+		}
+	}
+	for _, a := range level.Anomalies() {
+		if l.Forbids(a) {
+			j.Forbids = append(j.Forbids, string(a))
+		}
+	}
+	return j
+}
+
+func NewLevels(e *console.Env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "levels [LEVEL…]", GroupID: "lists", Short: "Say what the isolation levels mean: what --level takes",
+		Long: `levels lists the isolation levels with their short names and what each promises. With levels named it says of each which
+orders it must respect, which levels it implies and which anomalies it forbids. docs/levels.md has the definitions.`,
+		Example: `  isovet levels
+  isovet levels si causal`,
+		ValidArgsFunction: cobra.FixedCompletions(console.LevelCompletions(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, args []string) error {
+			of := level.All()
+			if len(args) > 0 {
+				of = nil
+			}
+			for _, a := range args {
+				var l level.Level
+				if err := (console.Level(&l)).Set(a); err != nil {
+					return console.Usagef("%v", err)
+				}
+				of = append(of, l)
+			}
+			var rows [][]string
+			for i, l := range of {
+				j := levelInfo(l)
+				switch {
+				case asJSON:
+					if err := console.JsonLine(e.Stdout, &j); err != nil {
+						return err
+					}
+				case len(args) == 0:
+					rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About,
+						strings.Join(j.Orders, ", ")})
+				default:
+					if i > 0 {
+						fmt.Fprintln(e.Stdout)
+					}
+					if _, err := fmt.Fprintf(e.Stdout, "%s (%s): %s\n  orders that it must respect: %s\n"+
+						"  implies: %s\n  forbids: %s\n", j.Name, strings.Join(j.Short, ", "), j.About,
+						orNone(j.Orders), orNone(j.Implies), orNone(j.Forbids)); err != nil {
+						return err
+					}
+				}
+			}
+			if rows == nil {
+				return nil
+			}
+			return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+func orNone(s []string) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ", ")
+}
+
+// anomalyJSON is a line of "isovet anomalies --json".
+type anomalyJSON struct {
+	Kind    string   `json:"kind"`
+	Name    string   `json:"name"` // in words
+	About   string   `json:"about"`
+	Weakest []string `json:"weakest_levels,omitempty"` // that forbid it
+	Forbids []string `json:"forbidden_by,omitempty"`   // all levels that do
+	Example string   `json:"example,omitempty"`
+}
+
+// stampKinds are the axioms of CHRONOS, which the page has in a sentence only.
+var stampKinds = []level.Anomaly{level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps}
+
+func anomalyInfos() (out []anomalyJSON) {
+	for _, d := range docs.Anomalies() {
+		a := level.Anomaly(d.Kind)
+		j := anomalyJSON{Kind: d.Kind, Name: a.Name(), About: d.About, Weakest: strings.Split(d.Weakest, ", "),
+			Example: d.Example}
+		for _, l := range level.All() {
+			if l.Forbids(a) {
+				j.Forbids = append(j.Forbids, l.String())
+			}
+		}
+		out = append(out, j)
+	}
+	for _, a := range stampKinds {
+		out = append(out, anomalyJSON{Kind: string(a), Name: a.Name(),
+			About: "an axiom of CHRONOS: what the database's own timestamps say of a history"})
+	}
+	return out
+}
+
+func NewAnomalies(e *console.Env) *cobra.Command {
+	var asJSON bool
+	var known []cobra.Completion
+	for _, j := range anomalyInfos() {
+		known = append(known, cobra.CompletionWithDesc(j.Kind, j.Name))
+	}
+	c := &cobra.Command{
+		Use: "anomalies [NAME…]", GroupID: "lists",
+		Short: "Say what the anomalies are: what they are called, which levels forbid them, an example",
+		Long: `anomalies lists what checkers call what they find. With names it says of each what it is, which levels forbid it, and shows
+a history that has it, in one line: sessions s1, s2, …, reads r, writes w, appends a, "!" aborted, "?" of unknown outcome,
+"@[1,2]" begun at 1 and ended at 2, pr{…}[…] a predicate read and what it found. docs/anomalies.md has the rules.`,
+		Example: `  isovet anomalies
+  isovet anomalies write-skew G1c-session`,
+		ValidArgsFunction: cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all := anomalyInfos()
+			of := all
+			if len(args) > 0 {
+				of = nil
+			}
+			for _, a := range args {
+				i := slices.IndexFunc(all, func(j anomalyJSON) bool {
+					return strings.EqualFold(j.Kind, a) || strings.EqualFold(j.Name, a)
+				})
+				if i < 0 {
+					var names []string
+					for _, j := range all {
+						names = append(names, j.Kind)
+					}
+					return console.Usagef("unknown anomaly %q%s; isovet anomalies lists them", a,
+						console.Meant(a, names, ""))
+				}
+				of = append(of, all[i])
+			}
+			var rows [][]string
+			for i := range of {
+				j := &of[i]
+				switch {
+				case asJSON:
+					if err := console.JsonLine(e.Stdout, j); err != nil {
+						return err
+					}
+				case len(args) == 0:
+					rows = append(rows, []string{j.Kind, j.About, strings.Join(j.Weakest, " ")})
+				default:
+					if i > 0 {
+						fmt.Fprintln(e.Stdout)
+					}
+					if err := j.print(e); err != nil {
+						return err
+					}
+				}
+			}
+			if rows == nil {
+				return nil
+			}
+			return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"}, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+func (j *anomalyJSON) print(e *console.Env) error {
+	name := j.Kind
+	if j.Name != j.Kind {
+		name += " (" + j.Name + ")"
+	}
+	if _, err := fmt.Fprintf(e.Stdout, "%s: %s\n", name, j.About); err != nil || j.Example == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(e.Stdout, "  weakest levels that forbid it: %s\n  forbidden by: %s\n  example: %s\n",
+		strings.Join(j.Weakest, ", "), orNone(j.Forbids), j.Example)
+	return err
+}

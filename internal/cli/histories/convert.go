@@ -1,0 +1,125 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"isovet/history/format"
+	"isovet/history/format/native"
+	"isovet/history/split"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+)
+
+func NewConvert(e *console.Env) *cobra.Command {
+	v := conversion{to: console.Auto, stderr: e.Stderr}
+	c := &cobra.Command{
+		Use: "convert [flags] IN OUT", GroupID: "work",
+		Short: "Convert a history between formats",
+		Long: `convert reads a history in one format and writes it in another. If the other format cannot hold something, convert
+fails and names it; --lossy drops it. "-" is standard input or output. The ending of OUT gives its format; .gz and .zst
+at its end compress it. Standard output, and a file without an ending, get JSON lines. For any other ending --to must
+name the format.
+
+With --shards N or --shard-size SIZE, OUT is a folder of parts: native files, or JSON lines (--to isovet-history). Parts,
+files of 512 MiB and more, and all files where --memory says how much there is, are converted batch by batch from and to
+these two formats, in memory that does not grow with the history but for what a native file needs until it is written:
+some 25 bytes for each version in it.
+
+Related: isovet formats lists the formats and which of them can be written.`,
+		Example: `  isovet convert h.jsonl.zst h.jsonl
+  isovet convert - h.jsonl.gz < h.jsonl
+  isovet convert --lossy h.jsonl history.bincode
+  isovet convert --shard-size 1GiB big.jsonl.zst big/
+  isovet convert --together 'day-*.jsonl' week.ivh`,
+		Args: func(c *cobra.Command, args []string) error {
+			if v.out != "" {
+				args = append(args, v.out)
+			}
+			if v.from.Together && len(args) >= 2 {
+				return nil
+			}
+			return console.Exactly("IN", "OUT")(c, args)
+		},
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			fl := c.Flags()
+			switch {
+			case fl.Changed("shards") && v.shards < 1:
+				return console.Usagef("--shards %d; expected at least 1", v.shards)
+			case v.shards > 0 && v.shardSize > 0:
+				return console.Usagef("--shards and --shard-size both say where to cut; expected one of them")
+			}
+			if v.out != "" {
+				args = append(args, v.out)
+			}
+			last := len(args) - 1
+			v.in, v.out = v.from.Histories(args[:last])[0], args[last]
+			return runConvert(c.Context(), e, &v)
+		},
+	}
+	v.from.Flags(c, "from", "IN")
+	v.from.TogetherFlag(c)
+	console.EnumFlag(c, &v.to, "to", "format", "format of OUT", console.FormatNames())
+	fl := c.Flags()
+	fl.StringVarP(&v.out, "out", "o", "", "OUT, said by a flag")
+	fl.BoolVar(&v.lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and "+
+		"values where it must")
+	fl.IntVar(&v.shards, "shards", 0, "write so many parts to the folder OUT")
+	fl.Var(console.Size(&v.shardSize), "shard-size", "write parts of about this size to the folder OUT")
+	fl.Var(console.Size(&v.memory), "memory", "convert batch by batch, and stop where it takes more memory")
+	fl.BoolVarP(&v.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
+	if v.sharded() {
+		switch _, can := v.streamEnding(); {
+		case v.out == "-":
+			return console.Usagef("parts are written to a folder, and not to standard output; expected OUT")
+		case !can:
+			return console.Usagef("format %s cannot be written in parts; expected isovet-native or isovet-history",
+				v.to)
+		case v.in == "-":
+			return console.Usagef("standard input cannot be read twice, as it takes to divide it; expected a file")
+		}
+	} else if err := console.Writable(v.out, v.to, "--to"); err != nil {
+		return err
+	}
+	p := console.NewProgress(e.Stderr, v.quiet, v.out == "-")
+	defer p.Close()
+	p.Begin("converting " + v.in)
+	paths := v.from.Paths(v.in)
+	finished := make(chan struct{})
+	_, err := guard.Run(ctx, guard.Limits{Memory: v.memory}, func() string { return "converting " + v.in }, func(
+		ctx context.Context) (struct{}, error) {
+		defer close(finished)
+		if v.streams(paths) && v.from.InPieces() == nil {
+			err := v.stream(ctx, e, paths, p)
+			if !v.inMemoryAfter(err) {
+				return struct{}{}, err
+			}
+			fmt.Fprintf(e.Stderr, "isovet: %v: converted in memory\n", err)
+		}
+		h, err := console.LoadHistory(ctx, v.in, v.from)
+		if err != nil {
+			return struct{}{}, err
+		}
+		p.Hide()
+		e.SayNotes(v.in, h)
+		return struct{}{}, format.WriteContext(ctx, v.out, h, v.to, v.lossy)
+	})
+	console.Cleaned(err, finished)
+	return console.OrInterrupted(err, "converting "+v.in+"; nothing was written")
+}
+
+// inMemoryAfter reports whether what cannot be done batch by batch is tried in memory: unless parts or a bound were
+// asked for.
+func (v *conversion) inMemoryAfter(err error) bool {
+	_, order := errors.AsType[*split.OrderError](err)
+	_, lists := errors.AsType[*native.MixedError](err)
+	return (order || lists) && !v.sharded() && v.memory == 0
+}

@@ -1,0 +1,442 @@
+// Package histories holds the commands that read histories and judge nothing: stats, convert, and the lists of what
+// there is.
+package histories
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/history"
+	"isovet/history/split"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+	"isovet/internal/heap"
+	"isovet/internal/sorts"
+)
+
+// historyStats is what "isovet stats" says of a history.
+type historyStats struct {
+	History   string `json:"history"`
+	Name      string `json:"name,omitempty"`
+	DB        string `json:"db,omitempty"`
+	Isolation string `json:"isolation,omitempty"`
+	Workload  string `json:"workload,omitempty"`
+	Note      string `json:"note,omitempty"`
+
+	Txns int `json:"txns"`
+	// writers whom the file has no record of, of unknown outcome; not in txns
+	Invented  int `json:"invented_writers,omitempty"`
+	Committed int `json:"committed"`
+	Aborted   int `json:"aborted"`
+	Unknown   int `json:"unknown"`
+	ReadOnly  int `json:"read_only"`
+	WriteOnly int `json:"write_only"`
+	ReadWrite int `json:"read_write"`
+	// writes of the initial transaction, which is counted nowhere else but in txns and ops
+	Initial  int `json:"initial_writes"`
+	Sessions int `json:"sessions"`
+
+	Ops        int `json:"ops"`
+	Reads      int `json:"reads"`
+	NullReads  int `json:"null_reads"`
+	Writes     int `json:"writes"`
+	Deletes    int `json:"deletes"`
+	Appends    int `json:"appends"`
+	ListReads  int `json:"list_reads"`
+	PredReads  int `json:"predicate_reads"`
+	PredWrites int `json:"predicate_writes"`
+	// reads of all kinds by committed transactions; a check of a history without any is inconclusive
+	CommittedReads int `json:"committed_reads"`
+	MaxOps         int `json:"max_ops"` // of a transaction
+
+	Keys     int `json:"keys"`
+	Versions int `json:"versions"`
+	// UniqueValues: no value was written to a key twice, the initial value counted; deletes aside.
+	UniqueValues bool `json:"unique_values"`
+	Duplicates   int  `json:"duplicate_values"` // versions written more than once
+	// Estimated: there were more keys and versions than memory for them; their numbers are estimates to a per cent, and
+	// whether values are unique was not found out.
+	Estimated bool `json:"estimated,omitempty"`
+
+	Times timeStats `json:"times"`
+
+	Notes []history.Note `json:"notes,omitempty"` // what the reader has to say of the file
+}
+
+// timeStats counts the transactions (for ops: the operations) that carry a time.
+type timeStats struct {
+	Start    int `json:"start"`
+	Commit   int `json:"commit"`
+	End      int `json:"end"`
+	StartTS  int `json:"start_ts"`
+	CommitTS int `json:"commit_ts"`
+	Ops      int `json:"ops"`
+
+	DurationMS float64 `json:"duration_ms"`
+	// Overlap is the share of transactions, in the order of their starts, that begin before their predecessor has
+	// ended; Concurrent is the most that were open at one moment. Both over transactions with start and end.
+	Overlap    float64 `json:"overlap"`
+	Concurrent int     `json:"max_concurrent"`
+	// Unordered: transactions stand too far from the order of their starts for these to be more than estimates.
+	Unordered bool `json:"unordered,omitempty"`
+}
+
+func NewStats(e *console.Env) *cobra.Command {
+	var asJSON bool
+	var from console.Loading
+	var memory int64
+	c := &cobra.Command{
+		Use: "stats [flags] HISTORY…", GroupID: "work",
+		Short: "Say what is in a history",
+		Long: `stats reads histories ("-" is standard input) and says what is in them: transactions and their outcomes, sessions,
+operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need
+start and end), and how much the transactions overlap in time.
+
+Parts, files of 512 MiB and more, and all files where --memory says how much there is, are looked at batch by batch.
+Where the keys and versions are too many for the memory (16 bytes each, and as much again), their numbers are estimates,
+and stats says so.`,
+		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
+		Args:              console.Exactly("HISTORY…"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			worst := console.StatusOK
+			for i, path := range from.Histories(args) {
+				s, err := statsOf(c.Context(), e, path, from, memory)
+				if err != nil {
+					if c.Context().Err() != nil {
+						return console.OrInterrupted(err, "loading "+path)
+					}
+					fmt.Fprintf(e.Stderr, "isovet: %v\n", err)
+					worst = console.Worse(worst, console.StatusOf(err))
+					continue
+				}
+				if asJSON {
+					err = console.JsonLine(e.Stdout, s)
+				} else {
+					if i > 0 {
+						fmt.Fprintln(e.Stdout)
+					}
+					err = s.text(e.Stdout)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return console.Status(worst)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
+	c.Flags().Var(console.Size(&memory), "memory", "look at files batch by batch, and stop where it takes more memory")
+	from.Flags(c, "format", "the files")
+	from.TogetherFlag(c)
+	return c
+}
+
+// statsOf looks at a history, in memory or batch by batch.
+func statsOf(ctx context.Context, e *console.Env, path string, from console.Loading, memory int64) (*historyStats,
+	error) {
+	paths := from.Paths(path)
+	p := console.NewProgress(e.Stderr, false, true)
+	defer p.Close()
+	p.Begin("reading " + path)
+	return guard.Run(ctx, guard.Limits{Memory: memory}, func() string { return "loading " + path },
+		func(ctx context.Context) (
+			*historyStats, error) {
+			large := memory > 0 || split.InParts(paths) || console.SizeOf(paths) >= streamFrom
+			if paths[0] != "-" && from.InPieces() == nil && large {
+				s, err := streamStats(ctx, path, paths, from, memory, p)
+				if _, order := errors.AsType[*split.OrderError](err); !order || memory > 0 {
+					return s, err
+				}
+			}
+			h, err := console.LoadHistory(ctx, path, from)
+			if err != nil {
+				return nil, err
+			}
+			e.SayNotes(path, h)
+			return newHistoryStats(path, h), nil
+		})
+}
+
+func newHistoryStats(path string, h *history.History) *historyStats {
+	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation,
+		Workload: h.Meta.Workload, Note: h.Meta.Note,
+		Notes: h.Notes, Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions(),
+		Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
+	if h.Init != history.None {
+		s.Sessions-- // the initial transaction belongs to no session
+	}
+	written := make([]uint8, h.NumVersions())
+	note := func(v uint32) {
+		if h.VerKind[v] == history.Null {
+			return
+		}
+		if written[v] < 2 {
+			written[v]++
+		}
+	}
+	if h.Init == history.None {
+		for _, v := range h.InitVer {
+			if v != history.None {
+				note(v)
+			}
+		}
+	}
+	s.count(h, note)
+	s.Unknown -= s.Invented
+	for _, n := range written {
+		if n > 1 {
+			s.Duplicates++
+		}
+	}
+	s.UniqueValues = s.Duplicates == 0
+	s.Times = newTimeStats(h)
+	return s
+}
+
+// count counts transactions and operations; note is called with each version that is written.
+func (s *historyStats) count(h *history.History, note func(v uint32)) {
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		reads, writes := 0, 0
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				s.Reads++
+				reads++
+				if h.VerKind[v] == history.Null {
+					s.NullReads++
+				}
+			case history.Write:
+				s.Writes++
+				writes++
+				if h.VerKind[v] == history.Null {
+					s.Deletes++
+				}
+				note(v)
+			case history.Append:
+				s.Appends++
+				writes++
+				note(v)
+			case history.ReadList:
+				s.ListReads++
+				reads++
+			case history.PredRead:
+				s.PredReads++
+				reads++
+			case history.PredWrite:
+				s.PredWrites++
+				reads, writes = reads+1, writes+1
+				for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+					if n != history.None {
+						note(n)
+					}
+				}
+			}
+		}
+		if t == h.Init {
+			s.Initial = writes
+			continue
+		}
+		s.MaxOps = max(s.MaxOps, int(hi-lo))
+		switch h.Txns.Status[t] {
+		case history.Committed:
+			s.Committed++
+			s.CommittedReads += reads
+		case history.Aborted:
+			s.Aborted++
+		case history.Unknown:
+			s.Unknown++
+		}
+		switch {
+		case reads > 0 && writes > 0:
+			s.ReadWrite++
+		case writes > 0:
+			s.WriteOnly++
+		case reads > 0:
+			s.ReadOnly++
+		}
+	}
+}
+
+func newTimeStats(h *history.History) timeStats {
+	var s timeStats
+	s.have(h)
+	var spans []span
+	for t := range uint32(h.NumTxns()) {
+		if a, z := h.Start(t), h.End(t); t != h.Init && a != history.NoTime && z != history.NoTime {
+			spans = append(spans, span{a, z})
+		}
+	}
+	if len(spans) == 0 {
+		return s
+	}
+	sorts.Func(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end,
+			b.end))
+	})
+	var o overlaps
+	for _, p := range spans {
+		o.add(p)
+	}
+	o.tell(&s)
+	return s
+}
+
+// have counts which times there are.
+func (s *timeStats) have(h *history.History) {
+	count := func(n *int, col []int64) {
+		for _, x := range col {
+			if x != history.NoTime {
+				*n++
+			}
+		}
+	}
+	x := &h.Txns
+	count(&s.Start, x.Start)
+	count(&s.Commit, x.Commit)
+	count(&s.End, x.End)
+	count(&s.StartTS, x.StartTS)
+	count(&s.CommitTS, x.CommitTS)
+	count(&s.Ops, h.Ops.Start)
+}
+
+// span is the client interval of a transaction.
+type span struct{ start, end int64 }
+
+// overlaps tells how transactions overlap, given in the order of their starts.
+type overlaps struct {
+	n, overlap, most int
+	first, last      int64
+	before           span
+	open             heap.Heap[int64, int32] // ends
+}
+
+func (o *overlaps) add(p span) {
+	switch {
+	case o.n == 0:
+		o.first, o.last = p.start, p.end
+	case p.start < o.before.end:
+		o.overlap++
+	}
+	o.n++
+	o.before = p
+	o.last = max(o.last, p.end)
+	for o.open.Len() > 0 {
+		if end, _ := o.open.Top(); end > p.start {
+			break
+		}
+		o.open.Pop()
+	}
+	o.open.Push(p.end, 0)
+	o.most = max(o.most, o.open.Len())
+}
+
+func (o *overlaps) tell(s *timeStats) {
+	if o.n == 0 {
+		return
+	}
+	s.Concurrent = o.most
+	if o.n > 1 {
+		s.Overlap = float64(o.overlap) / float64(o.n-1)
+	}
+	s.DurationMS = float64(o.last-o.first) / 1e6
+}
+
+func (s *historyStats) text(w io.Writer) error {
+	var rows [][]string
+	add := func(name, format string, args ...any) {
+		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
+	}
+	for _, p := range [][2]string{{"name", s.Name}, {"database", s.DB}, {"isolation asked for", s.Isolation},
+		{"workload", s.Workload}, {"note", s.Note}} {
+		if p[1] != "" {
+			add(p[0], "%s", p[1])
+		}
+	}
+	// list writes the parts that are not zero; "(s)" is the plural's.
+	list := func(parts ...any) string {
+		var out []string
+		for i := 0; i < len(parts); i += 2 {
+			plural := "s"
+			n := parts[i].(int)
+			if n == 1 {
+				plural = ""
+			}
+			if n > 0 {
+				out = append(out, fmt.Sprintf("%d %s", n, strings.ReplaceAll(parts[i+1].(string), "(s)", plural)))
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	initial := 0
+	if s.Initial > 0 {
+		initial = 1
+	}
+	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown,
+		"of unknown outcome", initial, "initial"))
+	switch {
+	case s.Committed == 0:
+		add("", "nothing was committed: a check is inconclusive")
+	case s.CommittedReads == 0:
+		add("", "no committed transaction read anything: nothing can contradict a level")
+	}
+	if s.Invented > 0 {
+		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
+	}
+	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
+	add("sessions", "%d", s.Sessions)
+	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)",
+		s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
+	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps,
+		"operation(s) at most in a transaction"))
+	if s.Estimated {
+		add("keys", "about %d, with about %d versions", s.Keys, s.Versions)
+		add("values", "unique or not: that takes more memory (--memory)")
+	} else {
+		add("keys", "%d, with %d versions", s.Keys, s.Versions)
+	}
+	switch {
+	case s.Estimated:
+	case s.UniqueValues:
+		add("values", "unique: none was written to its key twice")
+	default:
+		add("values", "not unique: %s to its key more than once", list(s.Duplicates, "value(s) written"))
+	}
+	t := &s.Times
+	if l := list(t.Start, "start", t.Commit, "commit", t.End, "end", t.StartTS, "start_ts", t.CommitTS, "commit_ts",
+		t.Ops, "operation(s)"); l != "" {
+		add("times", "%s", l)
+	} else {
+		add("times", "none")
+	}
+	about := ""
+	if t.Unordered {
+		about = "about "
+	}
+	if t.Concurrent > 0 {
+		add("overlap", about+"%.0f %% of transactions begin before their predecessor has ended; %d open at once at "+
+			"most; %.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
+	}
+	kept := rows[:0]
+	for _, r := range rows {
+		if r[0] != "" || r[1] != "" {
+			kept = append(kept, r)
+		}
+	}
+	fmt.Fprintln(w, escape.Line(s.History))
+	for _, r := range kept {
+		if _, err := fmt.Fprintf(w, "  %-20s %s\n", r[0], escape.Line(r[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package histories
+
+import (
+	"context"
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/bounds"
+	"isovet/internal/cli/console"
+	"isovet/internal/heap"
+)
+
+// spanWindow is how many transactions may stand out of the order of their starts.
+var spanWindow = 1 << 18
+
+func init() { bounds.Register("cli.span-window", &spanWindow) }
+
+// statsMemory is what the tables of keys and versions may take unless --memory says it.
+const statsMemory = 2 << 30
+
+// streamed is a historyStats on its way, batch by batch.
+type streamed struct {
+	s        historyStats
+	sessions map[int64]struct{}
+	keys     hashes
+	vers     hashes
+	initial  bool // what keys held at first counts as written, as there is no initial transaction
+	spans    heap.Heap[int64, int64]
+	times    overlaps
+	reached  int64 // the last start that was handed on
+
+	text, key [][2]uint64
+}
+
+// streamStats is newHistoryStats without the history in memory.
+func streamStats(ctx context.Context, name string, paths []string, from console.Loading, memory int64,
+	p *console.Progress) (
+	*historyStats, error) {
+	set, err := split.Plan(ctx, paths, split.Options{Format: from.Format, RealTime: format.RealTime(from.RealTime),
+		Initial: format.InitialValue(from.Initial), Progress: func(done, total int64) {
+			p.Step("looking at the files, MB", int(done/1e6), int(total/1e6))
+		}})
+	if err != nil {
+		return nil, err
+	}
+	room := int64(statsMemory)
+	if memory > 0 {
+		room = max(1<<20, memory/3)
+	}
+	m := set.Header.Meta
+	x := &streamed{sessions: map[int64]struct{}{}, initial: !set.Init, reached: math.MinInt64}
+	x.keys.most, x.vers.most = int(room/5/24), int(room*4/5/24)
+	x.s = historyStats{History: name, Name: m.Name, DB: m.DB, Isolation: m.Isolation, Workload: m.Workload,
+		Note: m.Note}
+	err = set.Each(ctx, func(b *split.Batch) error {
+		p.Step("counting, transactions", int(b.First), int(set.Txns))
+		x.add(b.H)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x.done(), nil
+}
+
+func (x *streamed) add(h *history.History) {
+	s := &x.s
+	s.Txns += h.NumTxns() - h.Invented()
+	s.Invented += h.Invented()
+	s.Ops += h.NumOps()
+	s.Notes = append(s.Notes, h.Notes...)
+	for i, name := range h.SessName {
+		switch {
+		case name != history.NoTime:
+			x.sessions[name] = struct{}{}
+		case h.Init == history.None || h.SessTxn[h.SessOff[i]] != h.Init:
+			s.Sessions++
+		}
+	}
+	s.Times.have(h)
+	x.name(h)
+	written := func(v uint32, bit uint64) {
+		if h.VerKind[v] != history.Null {
+			x.vers.write(x.version(h, v), bit)
+		}
+	}
+	for v := range h.VerKey {
+		x.vers.add(x.version(h, uint32(v)))
+	}
+	if x.initial {
+		for _, v := range h.InitVer {
+			if v != history.None {
+				written(v, wroteFirst)
+			}
+		}
+	}
+	initial := s.Initial
+	s.count(h, func(v uint32) { written(v, wroteLater) })
+	s.Initial = max(s.Initial, initial)
+	for t := range uint32(h.NumTxns()) {
+		if a, z := h.Start(t), h.End(t); t != h.Init && a != history.NoTime && z != history.NoTime {
+			x.spans.Push(a, z)
+			if x.spans.Len() > spanWindow {
+				x.hand()
+			}
+		}
+	}
+}
+
+// hand hands on the transaction that began first of those at hand.
+func (x *streamed) hand() {
+	start, end := x.spans.Pop()
+	if start < x.reached {
+		x.s.Times.Unordered = true
+	}
+	x.reached = max(x.reached, start)
+	x.times.add(span{start, end})
+}
+
+func (x *streamed) done() *historyStats {
+	s := &x.s
+	s.Sessions += len(x.sessions)
+	s.Unknown -= s.Invented
+	s.Keys, s.Versions = x.keys.count(), x.vers.count()
+	s.Duplicates = x.vers.twice
+	s.Estimated = x.keys.full || x.vers.full
+	s.UniqueValues = s.Duplicates == 0 && !s.Estimated
+	if s.Estimated {
+		s.Duplicates = 0
+	}
+	for x.spans.Len() > 0 {
+		x.hand()
+	}
+	x.times.tell(&s.Times)
+	return s
+}
+
+// name makes the hashes of a batch's texts and keys.
+func (x *streamed) name(h *history.History) {
+	x.text, x.key = x.text[:0], x.key[:0]
+	for t := range h.Texts.Len() {
+		b := h.Texts.Text(uint32(t))
+		var d xxhash.Digest
+		d.ResetWithSeed(0x7e)
+		d.Write(b)
+		x.text = append(x.text, [2]uint64{xxhash.Sum64(b), d.Sum64()})
+	}
+	for _, k := range h.Keys {
+		x.key = append(x.key, x.value([2]uint64{}, k))
+		x.keys.add(x.key[len(x.key)-1])
+	}
+}
+
+// value adds a value to a hash.
+func (x *streamed) value(of [2]uint64, v history.Value) [2]uint64 {
+	n := [2]uint64{uint64(v.N), uint64(v.N)}
+	if v.Kind == history.String || v.Kind == history.Row {
+		n = x.text[v.N]
+	}
+	for i, by := range [...]uint64{0x9e3779b97f4a7c15, 0xd6e8feb86659fd93} {
+		hi, lo := bits.Mul64(of[i]^n[i]^by, by)
+		hi, lo = bits.Mul64((hi^lo)+uint64(v.Kind)*0xa0761d6478bd642f+of[i]<<1, by^0xe7037ed1a0b428db)
+		of[i] = hi ^ lo
+	}
+	return of
+}
+
+func (x *streamed) version(h *history.History, v uint32) [2]uint64 {
+	return x.value(x.key[h.VerKey[v]], h.VerValue(v))
+}
+
+// What is known of a version, in the low bits of its second hash.
+const (
+	wroteFirst = 1 << iota // its key held it at first
+	wroteLater             // a transaction wrote it
+	wroteTwice             // it was written more than once
+	wroteBits  = iota
+)
+
+// hashes is a set of things told by 125 bits of hash. Where they are too many, their number is estimated from the
+// smallest hashes (Bar-Yossef et al., RANDOM 2002: the k minimum values), of which it keeps what it has room for.
+type hashes struct {
+	slot  [][2]uint64 // both 0: free
+	n     int
+	twice int
+	most  int
+	full  bool
+	below uint64 // once it is full: what is kept is below this
+}
+
+func (s *hashes) find(h [2]uint64) *[2]uint64 {
+	mask := uint64(len(s.slot) - 1)
+	for i := h[1] >> 7 & mask; ; i = (i + 1) & mask {
+		e := &s.slot[i]
+		if *e == ([2]uint64{}) || e[0] == h[0] && e[1]>>wroteBits == h[1]>>wroteBits {
+			return e
+		}
+	}
+}
+
+// add adds a thing, unless there is no room for it.
+func (s *hashes) add(h [2]uint64) {
+	h[0] |= 1
+	if s.full && h[0] >= s.below {
+		return
+	}
+	if 3*len(s.slot) <= 4*(s.n+1) {
+		s.grow()
+		if s.full && h[0] >= s.below {
+			return
+		}
+	}
+	e := s.find(h)
+	if *e == ([2]uint64{}) {
+		*e = [2]uint64{h[0] | 1, h[1] &^ (1<<wroteBits - 1)}
+		s.n++
+	}
+}
+
+// write notes that a version that was added is written.
+func (s *hashes) write(h [2]uint64, bit uint64) {
+	h[0] |= 1
+	if s.full && h[0] >= s.below {
+		return
+	}
+	e := s.find(h)
+	if *e == ([2]uint64{}) {
+		return
+	}
+	if before := e[1] & (wroteFirst | wroteLater); before != 0 && (bit == wroteLater || before&wroteFirst == 0) &&
+		e[1]&wroteTwice == 0 {
+		e[1] |= wroteTwice
+		s.twice++
+	}
+	e[1] |= bit
+}
+
+// grow makes room: twice as much, or the greater half is left out.
+func (s *hashes) grow() {
+	old := s.slot
+	size := max(1024, 2*len(old))
+	if size > max(1024, s.most) && len(old) > 0 {
+		size = len(old)
+		if !s.full {
+			s.full, s.below = true, math.MaxUint64
+		}
+		for keep := s.n; keep > s.n/2; {
+			s.below /= 2
+			keep = 0
+			for _, e := range old {
+				if e[0] != 0 && e[0] < s.below {
+					keep++
+				}
+			}
+		}
+	}
+	s.slot, s.n = make([][2]uint64, size), 0
+	for _, e := range old {
+		if e[0] != 0 && (!s.full || e[0] < s.below) {
+			*s.find(e) = e
+			s.n++
+		}
+	}
+}
+
+// count returns how many there are, or an estimate.
+func (s *hashes) count() int {
+	if !s.full {
+		return s.n
+	}
+	return int(float64(s.n) / (float64(s.below) / math.MaxUint64))
+}

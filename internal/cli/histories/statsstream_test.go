@@ -1,0 +1,92 @@
+package histories
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/internal/bounds"
+	"isovet/internal/cli/console"
+	"isovet/internal/test/histtest/random"
+)
+
+// What is counted batch by batch is what is counted in memory.
+func TestStreamedStats(t *testing.T) {
+	defer bounds.Set("split.batch-txns", 7)()
+	defer bounds.Set("split.batch-bytes", 900)()
+	dir := t.TempDir()
+	n := 0
+	check := func(name string, h *history.History) {
+		t.Helper()
+		for _, ext := range []string{".jsonl", ".ivh"} {
+			n++
+			path := filepath.Join(dir, fmt.Sprint(n, ext))
+			if err := format.Write(path, h, "", false); err != nil {
+				t.Fatal(err)
+			}
+			h, err := format.Read(t.Context(), path, format.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := json.Marshal(newHistoryStats(path, h))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := streamStats(t.Context(), path, []string{path}, console.Loading{}, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.HasLists() && ext == ".ivh" {
+				// The null that was read of a list names no version, but the file has one for it.
+				if s.Versions > h.NumVersions() || s.Versions < s.Appends {
+					t.Errorf("%s: %d versions", name, s.Versions)
+				}
+				s.Versions = h.NumVersions()
+			}
+			if got, _ := json.Marshal(s); string(got) != string(want) {
+				t.Errorf("%s: batch by batch\n%s\nin memory\n%s", name, got, want)
+			}
+		}
+	}
+	for seed := range uint64(60) {
+		check(fmt.Sprint("tiny ", seed), random.Tiny(seed, random.Options{Duplicates: seed&1 > 0, Deletes: seed&2 > 0,
+			Aborted: seed&4 > 0, Unknown: seed&8 > 0, NoTimes: seed&16 > 0}))
+	}
+	for i, w := range []string{"blindw", "booking", "list-append", "tpcc", "smallbank", "mix"} {
+		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: 400, Seed: uint64(i), AbortRate: 0.1,
+			DBTimes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(w, h)
+	}
+}
+
+// Where there is no room for all, numbers are estimates within a few per cent, and it is said.
+func TestEstimates(t *testing.T) {
+	const n = 300_000
+	s := hashes{most: 1 << 14}
+	x := streamed{}
+	for range 2 {
+		for i := range int64(n) {
+			s.add(x.value([2]uint64{}, history.IntValue(i)))
+		}
+	}
+	if got := float64(s.count()); !s.full || math.Abs(got/n-1) > 0.05 || len(s.slot) > 1<<14 {
+		t.Errorf("%.0f of %d, in %d slots", got, n, len(s.slot))
+	}
+	s = hashes{most: 1 << 20}
+	for range 2 {
+		for i := range int64(n) {
+			s.add(x.value([2]uint64{}, history.IntValue(i)))
+		}
+	}
+	if s.full || s.count() != n {
+		t.Errorf("%d of %d", s.count(), n)
+	}
+}

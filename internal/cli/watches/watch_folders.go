@@ -1,0 +1,162 @@
+//go:build !checkonly && !offline
+
+package watches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"isovet/check/shrink"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
+	"isovet/internal/safego"
+	"isovet/level"
+	"isovet/report/incident"
+	"isovet/watch"
+)
+
+// incidentFolders writes a folder for the maintainers of the database of each incident of a watch of which there is a
+// history with a certificate, beside the watch and behind it: what it is told by is in files by then.
+type incidentFolders struct {
+	state string
+	most  int
+	of    *watch.Incidents
+	log   *slog.Logger
+	check checks.CheckFlags // as watch judges; the certificate names level and checker
+	tried map[int64]bool
+	quit  chan struct{}
+	ended chan struct{}
+}
+
+const (
+	// foldersIn has the folders, by the numbers of their incidents.
+	foldersIn = "incidents"
+	// folderLook is how often it looks for new ones, folderShrinks how long one is cut down.
+	folderLook    = time.Second
+	folderShrinks = 5 * time.Second
+)
+
+// begin has folders written until end.
+func (f *incidentFolders) begin(ctx context.Context, group *safego.Group) {
+	f.tried, f.quit, f.ended = map[int64]bool{}, make(chan struct{}), make(chan struct{})
+	if f.most == 0 {
+		close(f.ended)
+		return
+	}
+	group.Go(func() {
+		defer close(f.ended)
+		look := time.NewTicker(folderLook)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.quit:
+				f.sweep(ctx)
+				return
+			case <-look.C:
+				f.sweep(ctx)
+			}
+		}
+	})
+}
+
+// end writes what is left, if the context is not over, and returns when it is written.
+func (f *incidentFolders) end() {
+	close(f.quit)
+	<-f.ended
+}
+
+func folderName(id int64) string { return fmt.Sprintf("%06d", id) }
+
+// sweep writes the folders of the newest incidents that have none, and deletes the oldest beyond the bound.
+func (f *incidentFolders) sweep(ctx context.Context) {
+	var told []watch.Incident
+	for _, x := range f.of.List() {
+		if slices.ContainsFunc(x.Evidence, hasCertificate) {
+			told = append(told, x)
+		}
+	}
+	for _, x := range told[max(0, len(told)-f.most):] {
+		dir := filepath.Join(f.state, foldersIn, folderName(x.ID))
+		if f.tried[x.ID] || ctx.Err() != nil {
+			continue
+		}
+		f.tried[x.ID] = true
+		if _, err := os.Stat(filepath.Join(dir, incident.JSONFile)); err == nil {
+			continue // of an earlier run
+		}
+		if err := f.write(ctx, &x, dir); err != nil && ctx.Err() == nil {
+			f.log.Error("the folder of an incident could not be written", "incident", x.ID, "folder", dir, "error", err)
+		}
+	}
+	if err := f.prune(); err != nil {
+		f.log.Error("an old folder of an incident could not be deleted", "folder", f.state, "error", err)
+	}
+}
+
+func hasCertificate(e watch.Evidence) bool { return e.Certificate != "" }
+
+// write tells an incident by the first of its histories that has a certificate.
+func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir string) error {
+	has := x.Evidence[slices.IndexFunc(x.Evidence, hasCertificate)]
+	h, err := format.Read(ctx, filepath.Join(f.state, filepath.FromSlash(has.History)), format.Options{})
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(filepath.Join(f.state, filepath.FromSlash(has.Certificate)))
+	if err != nil {
+		return err
+	}
+	c, err := evidence.ReadCertificate(file, h)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, folderShrinks)
+	defer cancel()
+	o := shrink.Options{Checker: c.Checker, KeepNames: true, Check: f.check.Options(c.Level, nil)}
+	for i := range c.Anomalies {
+		if kind := c.Anomalies[i].Kind; string(kind) == x.Class || string(kind) == x.Kind {
+			o.Kinds = []level.Anomaly{kind} // what the incident is of stays
+		}
+	}
+	small, err := shrink.History(limited, h, c.Level, o)
+	if err != nil {
+		return err
+	}
+	if small.Answer.Verdict != evidence.Violated {
+		return fmt.Errorf("%s does not violate %s", has.History, c.Level)
+	}
+	return incident.Of(small, console.BuildVersion().String()).Write(dir)
+}
+
+var folderNumber = regexp.MustCompile(`^[0-9]{6,}$`)
+
+// prune deletes the folders of the oldest incidents beyond the bound.
+func (f *incidentFolders) prune() error {
+	in := filepath.Join(f.state, foldersIn)
+	entries, err := os.ReadDir(in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var names []string
+	for _, d := range entries { // in order, as long as there are less than a million
+		if d.IsDir() && folderNumber.MatchString(d.Name()) {
+			names = append(names, d.Name())
+		}
+	}
+	for i := 0; i < len(names)-f.most; i++ {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(in, names[i])))
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+//go:build !checkonly && !offline
+
+package watches
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"isovet/internal/cli/console"
+	"isovet/watch"
+)
+
+// gateFlags are those of what is taken, and when it is final.
+type gateFlags struct {
+	lateness, unit, attach string
+	jump, patience         time.Duration
+}
+
+func defaultGate() gateFlags {
+	return gateFlags{lateness: "5s", unit: "auto", attach: "auto", jump: time.Minute, patience: time.Minute}
+}
+
+func (f *gateFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.lateness, "lateness", f.lateness, "how late a transaction may come: a `DURATION` such as 5s; aion "+
+		"also 10000ticks, of the database's timestamps")
+	fl.DurationVar(&f.jump, "max-jump", f.jump, "a transaction that is further ahead of the others, and of the clock, "+
+		"is in quarantine; 0: none is")
+	fl.DurationVar(&f.patience, "patience", f.patience, "for so long a read of what nobody wrote waits for a writer "+
+		"that comes late; 0: it does not")
+}
+
+var Bare = regexp.MustCompile(`^\d+$`)
+
+// late reads --lateness: a duration, or a number of timestamps.
+func (f *gateFlags) late(aion bool) (ticks int64, wait time.Duration, err error) {
+	s := f.lateness
+	if s == "0" {
+		return 0, 0, nil
+	}
+	if Bare.MatchString(s) {
+		hint := ""
+		if aion {
+			hint = ", or " + s + "ticks for a difference of the database's timestamps"
+		}
+		return 0, 0, console.Usagef("--lateness %s: a number without a unit; expected a duration such as 5s or 250ms%s",
+			s,
+			hint)
+	}
+	if number, is := strings.CutSuffix(s, "ticks"); is && aion {
+		ticks, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || ticks < 0 || ticks > watch.AllLate {
+			return 0, 0, console.Usagef("--lateness %s; expected 0ticks to %dticks", s, int64(watch.AllLate))
+		}
+		return ticks, 0, nil
+	}
+	wait, err = time.ParseDuration(s)
+	if err != nil || wait < 0 {
+		return 0, 0, console.Usagef("--lateness %s; expected a duration such as 5s or 250ms", s)
+	}
+	return 0, wait, nil
+}
+
+func (f *gateFlags) options() (watch.GateOptions, error) {
+	switch {
+	case f.jump < 0:
+		return watch.GateOptions{}, console.Usagef("--max-jump %v is negative", f.jump)
+	case f.patience < 0:
+		return watch.GateOptions{}, console.Usagef("--patience %v is negative", f.patience)
+	}
+	return watch.GateOptions{Once: true, MaxJump: f.jump, Patience: f.patience}, nil
+}

@@ -1,0 +1,131 @@
+//go:build !checkonly && !offline
+
+package watches
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"isovet/internal/cli/console"
+	"isovet/watch"
+)
+
+// Notifier tells who supervises the process how a watch is, as sd_notify(3) of systemd does: that it is ready once its
+// state is that of the end of the log and its source is there; that the judge gets on with its work, for a watchdog;
+// that it ends. Without a supervisor it does nothing.
+type Notifier struct {
+	To       *net.UnixConn // nil: nobody
+	Watchdog time.Duration // 0: none
+	Now      func() time.Time
+	quit     chan struct{}
+	once     sync.Once
+}
+
+// notifyEvery is how often it looks whether something is to be told.
+const notifyEvery = 250 * time.Millisecond
+
+// startFor is how long a start is asked to be waited for from each moment on at which the judge has got further with
+// the log.
+const startFor = 30 * time.Second
+
+// NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC. Errors: they are set, and nothing can be done with them.
+func NewNotifier(getenv func(string) string) (*Notifier, error) {
+	n := &Notifier{Now: time.Now, quit: make(chan struct{})}
+	name := getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return n, nil
+	}
+	if name[0] == '@' {
+		name = "\x00" + name[1:] // of the abstract name space
+	}
+	if pid := getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		// the watchdog is another process's
+	} else if usec := getenv("WATCHDOG_USEC"); usec != "" {
+		x, err := strconv.ParseInt(usec, 10, 64)
+		if err != nil || x <= 0 {
+			return nil, console.Usagef("WATCHDOG_USEC %q; expected a number of microseconds", usec)
+		}
+		n.Watchdog = time.Duration(x) * time.Microsecond
+	}
+	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return nil, console.Usagef("NOTIFY_SOCKET %s: %v", getenv("NOTIFY_SOCKET"), err)
+	}
+	n.To = to
+	return n, nil
+}
+
+// run tells until the context ends or close is called. standby: another process may have the folder, and to wait for
+// it is all that there is to do.
+func (n *Notifier) run(ctx context.Context, m *watch.Metrics, standby bool) {
+	if n.To == nil {
+		return
+	}
+	defer func() { _ = n.To.Close() }() // nobody is told any more
+	every := notifyEvery
+	if n.Watchdog > 0 {
+		every = min(every, n.Watchdog/4)
+	}
+	look := time.NewTicker(every)
+	defer look.Stop()
+	var x Notified
+	for {
+		select {
+		case <-ctx.Done():
+			n.say("STOPPING=1", "STATUS=writing a checkpoint")
+			<-n.quit
+			return
+		case <-n.quit:
+			n.say("STOPPING=1")
+			return
+		case <-look.C:
+			s := m.Get()
+			n.say(n.Next(&x, &s, standby)...)
+		}
+	}
+}
+
+// Notified is what has been told.
+type Notified struct {
+	ready, waits           bool
+	pinged, extended, busy time.Time
+}
+
+// Next is what there is to tell at a moment. The watchdog is told that all is well if the judge waits for lines, or has
+// not been busy with the same ones for as long as the watchdog waits.
+func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []string) {
+	now := n.Now()
+	switch {
+	case s.Ready && (!x.ready || x.waits):
+		x.ready, x.waits = true, false
+		out = append(out, "READY=1", "STATUS=watching")
+	case !s.Ready && standby && !x.ready:
+		x.ready, x.waits = true, true
+		out = append(out, "READY=1", "STATUS=standby, or reading the log")
+	case !x.ready && (x.extended.IsZero() || s.Busy != x.busy && now.Sub(x.extended) >= startFor/8):
+		x.busy, x.extended = s.Busy, now
+		out = append(out, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startFor.Microseconds()), "STATUS=reading the log")
+	}
+	stuck := !s.Busy.IsZero() && now.Sub(s.Busy) >= n.Watchdog
+	if x.ready && n.Watchdog > 0 && !stuck && now.Sub(x.pinged) >= n.Watchdog/4 {
+		x.pinged = now
+		out = append(out, "WATCHDOG=1")
+	}
+	return out
+}
+
+// say sends a message. That it does not arrive is the supervisor's affair, which then thinks that we hang.
+func (n *Notifier) say(words ...string) {
+	if len(words) > 0 {
+		_, _ = n.To.Write([]byte(strings.Join(words, "\n")))
+	}
+}
+
+// close ends run.
+func (n *Notifier) close() { n.once.Do(func() { close(n.quit) }) }

@@ -1,0 +1,87 @@
+//go:build !checkonly && !offline
+
+package watches
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"isovet/internal/cli/console"
+	"isovet/watch"
+	"isovet/watch/seen"
+)
+
+// logFormats are those of what watch says to its operator.
+var logFormats = []string{"text", "json"}
+
+func newLog(w io.Writer, format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+// takenFor is how long an address may be another process's: one that was killed holds it until the system is done with
+// it.
+const takenFor = 5 * time.Second
+
+// whenFree calls listen again while its address is another process's: for a moment, or, of who waits for that process
+// to end (--standby), until it does.
+func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
+	listen func() (*seen.Server, error)) (s *seen.Server, err error) {
+	until := time.Now().Add(takenFor)
+	for told := false; ; {
+		s, err = listen()
+		if !errors.Is(err, syscall.EADDRINUSE) || !f.standby && time.Now().After(until) {
+			return s, err
+		}
+		if !told {
+			log.Warn("the address of --metrics is another process's; it is tried again", "address", f.metric)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// serve tells over HTTP how the watch is.
+func (f *watchFlags) serve(ctx context.Context, m *watch.Metrics, incidents *watch.Incidents,
+	log *slog.Logger) (*seen.Server, error) {
+	if _, _, err := net.SplitHostPort(f.metric); err != nil {
+		return nil, console.Usagef("--metrics %s: %v; expected HOST:PORT, or :PORT on this machine alone", f.metric,
+			err)
+	}
+	tokens, err := readTokens("metrics-token-file", f.metricTokens)
+	if err != nil {
+		return nil, err
+	}
+	v := console.BuildVersion()
+	level := f.level.String()
+	if f.checker == "leopard" && !f.given("level") {
+		level = "what the profile promises"
+	}
+	about := [][2]string{{"checker", f.checker}, {"level", level}}
+	if f.checker == "leopard" {
+		about = append(about, [2]string{"profile", cmp.Or(f.profile, "auto")})
+	}
+	about = append(about, [2]string{"source", f.source.said()}, [2]string{"folder", f.state})
+	o := seen.Options{Metrics: m, Incidents: incidents, Dir: f.state, Tokens: tokens,
+		Title: "isovet watch: " + filepath.Base(f.state), About: about, Shrink: f.shrinkCommand(),
+		Build: seen.Build{Version: v.Version, Commit: v.Commit, Go: v.Go}}
+	s, err := f.whenFree(ctx, log, func() (*seen.Server, error) { return seen.Serve(f.metric, o) })
+	if err != nil {
+		return nil, console.Usagef("--metrics: %v", err)
+	}
+	log.Info("a page shows how it is", "address", "http://"+s.Addr().String()+"/")
+	return s, nil
+}

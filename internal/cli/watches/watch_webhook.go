@@ -1,0 +1,85 @@
+//go:build !checkonly && !offline
+
+package watches
+
+import (
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"isovet/internal/cli/console"
+	"isovet/watch/seen"
+)
+
+// webhookFlags say where violations are posted to. The command line of a process is there for everybody to see, so
+// secrets stand in files.
+type webhookFlags struct{ address, addressFile, secretFile string }
+
+func (f *webhookFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.address, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
+		"at most; one with a secret in it is for --webhook-file")
+	fl.StringVar(&f.addressFile, "webhook-file", "", "a `FILE` with that URL, which nobody else sees then")
+	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "a `FILE` with a token that is sent with each notice: "+
+		"\"Authorization: Bearer TOKEN\"")
+}
+
+// leastSecret is how long a part of a path is that is taken for a secret: those of chat systems have 24 and more.
+const leastSecret = 20
+
+// public refuses an address on the command line that seems to have a secret in it: a user, a question, or a long part
+// of its path with digits.
+func (f *webhookFlags) public() error {
+	u, err := url.Parse(f.address)
+	if err != nil || f.address == "" {
+		return nil // what is wrong with it is said when it is used
+	}
+	secret := u.User != nil || u.RawQuery != "" || u.Fragment != ""
+	for part := range strings.SplitSeq(u.Path, "/") {
+		secret = secret || len(part) >= leastSecret && strings.ContainsAny(part, "0123456789")
+	}
+	if secret {
+		return console.Usagef("--webhook: the address seems to have a secret in it, and everybody sees the command " +
+			"line of a " +
+			"process; expected it in a file: --webhook-file FILE, or a token: --webhook-secret-file FILE")
+	}
+	return nil
+}
+
+// open makes the web hook; nil: there is none.
+func (f *webhookFlags) open(o seen.WebhookOptions) (*seen.Webhook, error) {
+	flag, address := "webhook", f.address
+	if f.addressFile != "" {
+		if address != "" {
+			return nil, console.Usagef("--webhook and --webhook-file are two addresses; leave one out")
+		}
+		text, err := os.ReadFile(f.addressFile)
+		if err != nil {
+			return nil, console.Usagef("--webhook-file: %v", err)
+		}
+		flag, address = "webhook-file "+f.addressFile, strings.TrimSpace(string(text))
+	}
+	tokens, err := readTokens("webhook-secret-file", f.secretFile)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(tokens) > 1:
+		return nil, console.Usagef("--webhook-secret-file %s: it has %d words; expected one token", f.secretFile,
+			len(tokens))
+	case len(tokens) > 0:
+		o.Token = tokens[0]
+	}
+	if f.address == "" && f.addressFile == "" {
+		if f.secretFile != "" {
+			return nil, console.Usagef("--webhook-secret-file without an address; expected --webhook or " +
+				"--webhook-file too")
+		}
+		return nil, nil
+	}
+	w, err := seen.NewWebhook(address, o)
+	if err != nil {
+		return nil, console.Usagef("--%s: %v", flag, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,204 @@
+//go:build !checkonly
+
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+	"isovet/level"
+)
+
+type encodeFlags struct {
+	from              console.Loading
+	level             level.Level
+	encoding, to, out string
+	mapping, solution string
+	certificate       string
+	pruned, quiet     bool
+	skew, timeout     time.Duration
+}
+
+func NewEncode(e *console.Env) *cobra.Command {
+	f := encodeFlags{encoding: check.FormulaEncodings()[0], to: encode.Exports()[0].Name}
+	var forms []string
+	about := ""
+	for _, x := range encode.Exports() {
+		forms = append(forms, x.Name)
+		about += fmt.Sprintf("  %-7s %s\n", x.Name, x.About)
+	}
+	c := &cobra.Command{
+		Use: "encode [flags] HISTORY", GroupID: "work",
+		Short: "Write a history's question as a formula for another solver, or certify a solution of it",
+		Long: `encode writes a formula that is satisfiable exactly if the history satisfies the level, at the serializable and
+snapshot levels:
+
+` + about + `
+Beside it, in FILE.map (or --map), stands what it says, a JSON object a line: of each node of the graph its transaction,
+of each variable the edges that it chooses.
+
+--solution reads what a solver said of the formula, which must be made with the same flags. From a model comes an order
+of the transactions, which is certified: exit status 0. A model that does not satisfy the formula: 1. "Unsatisfiable" is
+no evidence: 2; isovet check finds some.
+
+Lists are told with registers, as their reads show the order of the elements. Where several writes may be what was read,
+and where transactions of unknown outcome may have been read from, the formula has a variable for each. As DIMACS it
+says itself that the graph is acyclic: by pairs of transactions where that takes at most 2 million clauses, else by a
+number for each in binary, which edges make larger.
+
+Exit status 2, too: the history has what the formula does not express (list elements appended twice; transactions of
+unknown outcome that conditions may have seen), or the formula would be too large. A history that single reads refute gets a formula with an empty clause.`,
+		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl && kissat h.cnf > h.out; isovet encode --solution h.out h.jsonl
+  isovet encode --level si --encoding cobra --to gnf -o h.gnf h.jsonl
+  isovet encode --to smt2 --pruned h.jsonl | z3 -in`,
+		Args:              console.OneHistory(&f.from, "HISTORY"),
+		ValidArgsFunction: console.HistoryFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runEncode(c.Context(), e, &f, f.from.Histories(args)[0])
+		},
+	}
+	console.LevelFlag(c, &f.level)
+	console.EnumFlag(c, &f.encoding, "encoding", "encoding", "how choices become variables: "+
+		strings.Join(check.FormulaEncodings(), ", "), check.FormulaEncodings())
+	console.EnumFlag(c, &f.to, "to", "form", "form of the formula: "+strings.Join(forms, ", "), forms)
+	f.from.Flags(c, "format", "the history")
+	f.from.TogetherFlag(c)
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "out", "o", "-", "`FILE` for the formula; - is standard output")
+	fl.StringVar(&f.mapping, "map", "", "`FILE` for what it says (default: that of -o with .map; none beside standard "+
+		"output)")
+	fl.StringVar(&f.solution, "solution", "", "read a solver's answer from `FILE` (- is standard input) and certify it")
+	fl.StringVar(&f.certificate, "certificate", "", "with --solution: write what isovet verify replays to `FILE`")
+	fl.BoolVar(&f.pruned, "pruned", false, "settle beforehand what reachability settles: a smaller formula")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "give up after this long")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing on standard error")
+	return c
+}
+
+func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string) error {
+	switch {
+	case f.skew < 0:
+		return console.Usagef("--clock-skew %v is negative", f.skew)
+	case f.timeout < 0:
+		return console.Usagef("--timeout %v is negative", f.timeout)
+	case f.solution == "" && f.certificate != "":
+		return console.Usagef("--certificate is of a solution; add --solution FILE")
+	case f.solution == "-" && path == "-":
+		return console.Usagef("standard input is named twice")
+	}
+	var form encode.Export
+	for _, x := range encode.Exports() {
+		if x.Name == f.to {
+			form = x
+		}
+	}
+	lim := guard.Limits{Timeout: f.timeout}
+	made, err := guard.Run(ctx, lim, func() string { return "encoding" },
+		func(ctx context.Context) (made[*check.Formula],
+			error) {
+			h, err := console.LoadHistory(ctx, path, f.from)
+			if err != nil {
+				return made[*check.Formula]{}, err
+			}
+			e.SayNotes(path, h)
+			o := check.FormulaOptions{Options: check.Options{Level: f.level, ClockSkew: f.skew.Nanoseconds(),
+				Pipeline: check.Pipeline{Encoding: f.encoding}}, Pruned: f.pruned, Eager: form.Eager}
+			formula, why, err := check.NewFormula(ctx, h, o)
+			return made[*check.Formula]{formula, why}, err
+		})
+	var stopped *guard.StoppedError
+	switch {
+	case errors.As(err, &stopped):
+		return console.Exit(console.StatusUnknown, fmt.Errorf("%s: %s", path, stopped.Text))
+	case err != nil:
+		return err
+	case made.why != "":
+		return console.Exit(console.StatusUnknown, fmt.Errorf("%s: no formula: %s", path, made.why))
+	}
+	if f.solution != "" {
+		return f.solve(e, made.it, path)
+	}
+	return f.write(e, made.it, form, path)
+}
+
+// made is what was made, or why it was not.
+type made[T any] struct {
+	it  T
+	why string
+}
+
+// write writes the formula and its map.
+func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export, path string) error {
+	err := e.WriteFile(f.out, func(w io.Writer) error { return form.Write(w, q.Problem) })
+	if err != nil {
+		return err
+	}
+	if f.mapping == "" && f.out != "-" {
+		f.mapping = f.out + ".map"
+	}
+	if f.mapping != "" {
+		err = e.WriteFile(f.mapping, func(w io.Writer) error { return encode.WriteMap(w, q.Problem) })
+		if err != nil {
+			return err
+		}
+	}
+	if !f.quiet {
+		s := fmt.Sprintf("%s at %s as %s, encoding %s: %d variables, %d clauses, %d nodes", path, f.level, f.to,
+			f.encoding, q.Vars, len(q.Clauses), q.P.N)
+		if q.Refuted != "" {
+			s += "; unsatisfiable at once: " + q.Refuted
+		}
+		fmt.Fprintln(e.Stderr, s)
+	}
+	return nil
+}
+
+// solve certifies a solver's answer.
+func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error {
+	in := e.Stdin
+	if f.solution != "-" {
+		file, err := os.Open(f.solution)
+		if err != nil {
+			return console.Exit(console.StatusBadInput, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	r, err := q.Read(string(text), f.skew.Nanoseconds())
+	switch {
+	case errors.Is(err, check.ErrUnsatisfiable):
+		return console.Exit(console.StatusUnknown,
+			fmt.Errorf("%s: %v; isovet check finds a violation that is certified",
+				f.solution, err))
+	case errors.Is(err, check.ErrNoAnswer), errors.Is(err, check.ErrNoModel):
+		return console.Usagef("%s: %v", f.solution, err)
+	}
+	if fault, ok := errors.AsType[*check.Fault](err); ok {
+		return fault
+	}
+	if err != nil {
+		return console.Exit(console.StatusViolation, fmt.Errorf("%s: %v", f.solution, err))
+	}
+	fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level, f.solution)
+	if f.certificate != "" {
+		return e.WriteFile(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+//go:build !checkonly
+
+// Package workloads holds the commands that make histories and formulas: gen, encode, workloads.
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/datasets"
+	"isovet/datasets/hard"
+	"isovet/datasets/workload"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/histories"
+	"isovet/internal/guard"
+)
+
+// GenFlags are the flags that say which history to generate, in gen and bench compare alike.
+type GenFlags struct {
+	Spec  datasets.Spec
+	times string
+	hint  string
+	skew  time.Duration
+}
+
+// The values of --times and --hint, in the order of datasets.Times and datasets.Hint.
+var (
+	timesNames = []string{"all", "txns", "none"}
+	hintNames  = []string{"true", "reversed", "random"}
+)
+
+func WorkloadNames() []string { return workload.Names() }
+
+// WorkloadValue is the --workload flag: one of the list, or one with its variant, rows/direct, as histories and hunts
+// name them.
+type WorkloadValue struct{ console.Enum }
+
+func NewWorkloadValue(value *string) *WorkloadValue {
+	return &WorkloadValue{console.Enum{Value: value, What: "workload", Choices: WorkloadNames()}}
+}
+
+func (v *WorkloadValue) Set(s string) error {
+	name, variant, ok := strings.Cut(s, "/")
+	if !ok {
+		return v.Enum.Set(s)
+	}
+	info, err := workload.Lookup(name)
+	if err == nil {
+		_, _, err = info.New(workload.Params{Variant: variant, Database: true})
+	}
+	if err == nil {
+		*v.Value = s
+	}
+	return err
+}
+
+// PartVariant parts a workload from its variant, where the flag --workload names it.
+func PartVariant(name, variant *string) error {
+	w, v, ok := strings.Cut(*name, "/")
+	switch {
+	case !ok:
+	case *variant != "" && *variant != v:
+		return console.Usagef("--workload %s and --variant %s are two variants; leave one out", *name, *variant)
+	default:
+		*name, *variant = w, v
+	}
+	return nil
+}
+
+func faultNames() []string {
+	return datasets.FaultNames()
+}
+
+// Add defines the flags that gen and bench compare share.
+func (g *GenFlags) Add(c *cobra.Command) {
+	g.Spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
+	g.times, g.hint = timesNames[0], hintNames[0]
+	fl := c.Flags()
+	fl.Var(NewWorkloadValue(&g.Spec.Workload), "workload", "what the clients do; isovet workloads lists them")
+	console.Complete(c, "workload", workloadCompletions())
+	fl.IntVar(&g.Spec.Txns, "txns", g.Spec.Txns, "committed transactions")
+	fl.IntVar(&g.Spec.Sessions, "sessions", g.Spec.Sessions, "client sessions")
+	fl.IntVar(&g.Spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's "+
+		"own)")
+	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload "+
+		"has one (default: its own)")
+	fl.IntVar(&g.Spec.Values, "values", 0, "draw the values that are written to a key from so many, so that a value "+
+		"may be written more than once (default: the variant's; mostly each write has a value of its own)")
+	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
+	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "have each session read and write the one key epoch/0 after so "+
+		"many transactions, as cobra-rounds needs (default: never)")
+	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "the store's concurrency control: "+
+		strings.Join(datasets.Isolations(), ", "))
+	console.Complete(c, "isolation", datasets.Isolations())
+	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history, byte for byte")
+	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: faultNames()}}, "fault",
+		"plant an anomaly, or several that "+
+			"take turns, separated by commas: "+strings.Join(faultNames(), ", "))
+	console.Complete(c, "fault", faultCompletions())
+	fl.IntVar(&g.Spec.Faults, "faults", 0, "plant so many, evenly over the run (default: one of each)")
+	console.EnumFlag(c, &g.times, "times", "choice of times",
+		"client times in the history: of transactions and operations, "+
+			"of transactions only, none (all|txns|none)", timesNames)
+	console.EnumFlag(c, &g.hint, "hint", "kind of times", "lie about the client times (true|reversed|random)",
+		hintNames)
+	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "database timestamps too")
+	fl.DurationVar(&g.skew, "skew", 0, "shift each client's clock by its own offset of at most this")
+	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that their clients roll back")
+	fl.Float64Var(&g.Spec.UnknownRate, "unknown-rate", 0, "share of commits whose answer is lost")
+	fl.Float64Var(&g.Spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which "+
+		"versions they replaced")
+	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
+	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
+	console.EnumFlag(c, &g.Spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+
+		strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
+	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "plant the fault, or the first, once so many transactions have "+
+		"committed (default: in the middle, of many early)")
+}
+
+// Finish checks what the flags' own types do not and completes the spec.
+func (g *GenFlags) Finish() error {
+	s := &g.Spec
+	for _, n := range []struct {
+		name string
+		v    int
+		min  int
+	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"values", s.Values, 0},
+		{"fault-at", s.FaultAt, 0}, {"fence-every", s.FenceEvery, 0}} {
+		if n.v < n.min {
+			return console.Usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
+		}
+	}
+	for _, r := range []struct {
+		name string
+		v    float64
+	}{{"abort-rate", s.AbortRate}, {"unknown-rate", s.UnknownRate}} {
+		if !(r.v >= 0 && r.v < 1) {
+			return console.Usagef("--%s %g; expected a share from 0 to less than 1", r.name, r.v)
+		}
+	}
+	if g.skew < 0 {
+		return console.Usagef("--skew %v is negative", g.skew)
+	}
+	s.Skew = g.skew.Nanoseconds()
+	for i, n := range timesNames {
+		if n == g.times {
+			s.Times = datasets.Times(i)
+		}
+	}
+	for i, n := range hintNames {
+		if n == g.hint {
+			s.Hint = datasets.Hint(i)
+		}
+	}
+	return nil
+}
+
+func NewGen(e *console.Env) *cobra.Command {
+	var g GenFlags
+	var o genOut
+	var noTimes bool
+	c := &cobra.Command{
+		Use: "gen [flags] -o FILE", GroupID: "work",
+		Short: "Generate a history: a workload on a store in memory, with faults on request",
+		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
+level given, and writes what the clients saw. --fault plants an anomaly among the transactions. The note in the header
+names these transactions and the levels that they violate; --truth writes them to a file, a JSON object a fault.
+
+With --shards N the output is a folder of parts, one history for all commands, and memory does not grow with --txns:
+for 10^8 transactions and more. A part is a native file, or JSON lines (--format isovet-history); one more part, the
+first, has the initial transaction.
+
+--keys sets the size of the data (rows, customers, rooms), --zipf its skew, --ops the size of the transactions, and
+--sessions the number of clients. isovet workloads --json has the defaults of each workload; docs/workloads.md
+describes them.
+
+Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
+		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
+  isovet gen --workload booking --isolation repeatable-read --seed 7 -o phantoms.jsonl
+  isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
+  isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
+  isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl
+  isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
+  isovet gen --txns 100000000 --times txns --shards 100 -o big/
+  isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`,
+		Args: console.Exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("hard") {
+				return runGenHard(c, e, &g, o)
+			}
+			if o.file == "" {
+				return console.Usagef("-o FILE is missing; -o - writes to standard output")
+			}
+			if o.json && o.file == "-" {
+				return console.Usagef("--json and -o - both write to standard output; choose one")
+			}
+			if noTimes {
+				if c.Flags().Changed("times") && g.times != "none" {
+					return console.Usagef("--no-times and --times %s contradict each other", g.times)
+				}
+				g.times = "none"
+			}
+			if err := errors.Join(PartVariant(&g.Spec.Workload, &g.Spec.Variant), g.Finish()); err != nil {
+				return err
+			}
+			if err := g.checkPlanted(o.truth); err != nil {
+				return err
+			}
+			switch sharded := c.Flags().Changed("shards"); {
+			case sharded && o.shards < 1:
+				return console.Usagef("--shards %d; expected at least 1", o.shards)
+			case sharded && o.file == "-":
+				return console.Usagef("--shards writes a folder, and no standard output; expected -o DIR")
+			case sharded:
+				return runGenShards(c.Context(), e, &g, o)
+			case console.Folderish(o.file):
+				return console.Usagef("-o %s is a folder; expected --shards N with it, or a file", o.file)
+			}
+			if err := console.Writable(o.file, o.format, "--format"); err != nil {
+				return err
+			}
+			return runGen(c.Context(), e, g.Spec, o)
+		},
+	}
+	g.Add(c)
+	o.format = console.Auto
+	fl := c.Flags()
+	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
+	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
+	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output; "+
+		"with --shards a folder, new or empty")
+	console.EnumFlag(c, &o.format, "format", "format", "format of the file (default: by its name)",
+		console.FormatNames())
+	fl.IntVar(&o.shards, "shards", 0, "write so many parts to a folder, in memory that does not grow with --txns")
+	fl.StringVar(&o.truth, "truth", "", "write what was planted to `FILE`: a JSON object a line for each fault, "+
+		"with the ids of its transactions")
+	fl.StringVar(&o.hard, "hard", "", "a `FAMILY` that is hard to judge in place of a workload: "+
+		strings.Join(hard.Names(), ", ")+"; --seed is its seed, --txns its size: "+
+		"transactions, but of 3sat variables (66 transactions each), of pigeonhole holes and of order elements (5 "+
+		"transactions times the cube), and of mini-… twice as many")
+	console.Complete(c, "hard", hard.Names())
+	fl.Var(console.Size(&o.memory), "memory", "stop where it takes more memory")
+	fl.BoolVar(&o.json, "json", false, "say as a JSON object on standard output what was generated")
+	fl.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing on standard error")
+	return c
+}
+
+// genOut says what becomes of a generated history.
+type genOut struct {
+	file, format, truth string
+	hard                string // a family
+	shards              int
+	memory              int64
+	json, quiet         bool
+}
+
+// genSummary is what "isovet gen --json" prints.
+type genSummary struct {
+	File      string  `json:"file"`
+	Name      string  `json:"name"`
+	Workload  string  `json:"workload"`
+	Isolation string  `json:"isolation"`
+	Note      string  `json:"note"`
+	Txns      int     `json:"txns"`
+	Ops       int     `json:"ops"`
+	Sessions  int     `json:"sessions"`
+	Keys      int     `json:"keys,omitempty"` // not of parts
+	Parts     int     `json:"parts,omitempty"`
+	Seed      uint64  `json:"seed"`
+	Fault     string  `json:"fault,omitempty"`
+	Planted   []int64 `json:"planted,omitempty"` // ids of the fault's transactions
+	GenMS     float64 `json:"gen_ms"`
+}
+
+func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) error {
+	out := o.file
+	p := console.NewProgress(e.Stderr, o.quiet, o.json)
+	defer p.Close()
+	p.Begin("generating " + out)
+	start := time.Now()
+	ms := 0.0
+	r, err := guard.Run(ctx, guard.Limits{Memory: o.memory}, func() string { return "generating" },
+		func(ctx context.Context) (
+			*datasets.Result, error) {
+			r, err := datasets.RunTold(ctx, spec, p.Step)
+			if err != nil {
+				return nil, err
+			}
+			ms = console.Milliseconds(time.Since(start))
+			p.Begin("writing " + out)
+			return r, format.WriteContext(ctx, out, r.History, o.format, false)
+		})
+	if err != nil {
+		return console.OrInterrupted(err, "generating; nothing was written")
+	}
+	if err := writeTruth(e, o.truth, r.Faults); err != nil {
+		return err
+	}
+	h := r.History
+	p.Hide()
+	sessions := h.NumSessions()
+	if o.json {
+		return console.JsonLine(e.Stdout, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload,
+			Isolation: h.Meta.Isolation, Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: sessions,
+			Keys: h.NumKeys(), Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
+	}
+	if !o.quiet {
+		fmt.Fprintf(e.Stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload,
+			h.NumTxns(), h.NumOps(), h.Meta.Note)
+	}
+	return nil
+}
+
+// workloadCompletions are the values of --workload with what they are.
+func workloadCompletions() (out []cobra.Completion) {
+	for _, w := range workload.All() {
+		out = append(out, cobra.CompletionWithDesc(w.Name, w.About))
+	}
+	return out
+}
+
+// faultCompletions are the values of --fault with what they are.
+func faultCompletions() (out []cobra.Completion) {
+	for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
+		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
+	}
+	return out
+}
+
+func NewWorkloads(e *console.Env) *cobra.Command {
+	return histories.NewList(e, "workloads", "List the workloads: what isovet gen --workload takes",
+		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, "+
+			"the default first.",
+		func() (items []histories.ListItem) {
+			for _, w := range workload.All() {
+				it := histories.ListItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys,
+					Scales: cmp.Or(w.Scales,
+						"keys"), Ops: w.Ops, Zipf: w.Zipf}
+				for _, v := range w.Variants {
+					if v.Name != "" {
+						it.Variants = append(it.Variants, v.Name)
+					}
+				}
+				items = append(items, it)
+			}
+			return items
+		})
+}

@@ -1,0 +1,99 @@
+//go:build !checkonly
+
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/datasets/hard"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/internal/cli/console"
+	"isovet/internal/guard"
+)
+
+// hardTakes are the flags that --hard takes.
+var hardTakes = map[string]bool{"hard": true, "txns": true, "seed": true, "out": true, "format": true, "memory": true,
+	"json": true, "quiet": true}
+
+// manyHard is how many transactions nobody expects who gives a formula's size.
+const manyHard = 1e6
+
+// runGenHard writes a history of a hard family.
+func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
+	var other error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !hardTakes[f.Name] {
+			other = console.Usagef("--hard %s and --%s cannot be combined: a family says itself what is in it", o.hard,
+				f.Name)
+		}
+	})
+	if other != nil {
+		return other
+	}
+	in, err := hard.Lookup(o.hard)
+	if err != nil {
+		return console.Usagef("--hard: %v", err)
+	}
+	size := 0
+	if c.Flags().Changed("txns") {
+		if size = g.Spec.Txns; size < 1 {
+			return console.Usagef("--txns %d; expected at least 1", size)
+		}
+	}
+	switch {
+	case o.file == "":
+		return console.Usagef("-o FILE is missing; -o - writes to standard output")
+	case o.json && o.file == "-":
+		return console.Usagef("--json and -o - both write to standard output; choose one")
+	case console.Folderish(o.file):
+		return console.Usagef("-o %s is a folder; expected a file", o.file)
+	}
+	if err := console.Writable(o.file, o.format, "--format"); err != nil {
+		return err
+	}
+	if n, unit := in.Txns(size); n > manyHard && unit != "transactions" && !o.quiet {
+		fmt.Fprintf(e.Stderr, "isovet: warning: --txns %d is the number of %s of %s: this makes %.3g million "+
+			"transactions\n", size, unit, in.Name, n/1e6)
+	}
+	start := time.Now()
+	h, err := guard.Run(c.Context(), guard.Limits{Memory: o.memory}, func() string { return "generating" },
+		func(ctx context.Context) (*history.History, error) {
+			h, err := in.Build(ctx, size, g.Spec.Seed)
+			if err != nil {
+				return nil, err
+			}
+			h.Meta.Name, h.Meta.Note = in.Name, in.About+said(in)
+			return h, format.WriteContext(ctx, o.file, h, o.format, false)
+		})
+	if err != nil {
+		return console.OrInterrupted(err, "generating; nothing was written")
+	}
+	if o.json {
+		return console.JsonLine(e.Stdout, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note,
+			Txns: h.NumTxns(),
+			Ops:  h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Seed: g.Spec.Seed,
+			GenMS: console.Milliseconds(time.Since(start))})
+	}
+	if !o.quiet {
+		fmt.Fprintf(e.Stderr, "%s: %s, %d transactions, %d operations; %s\n", o.file, in.Name, h.NumTxns(), h.NumOps(),
+			h.Meta.Note)
+	}
+	return nil
+}
+
+// said is what is known of a family's verdicts.
+func said(in *hard.Instance) string {
+	switch {
+	case in.Valid:
+		return fmt.Sprintf("; satisfies %s", in.Level)
+	case in.Violates:
+		return fmt.Sprintf("; violates %s", in.Level)
+	}
+	return ""
+}

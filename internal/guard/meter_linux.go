@@ -1,0 +1,222 @@
+package guard
+
+import (
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// openStatm is asked a thousand times a second and stays open.
+var openStatm = sync.OnceValues(func() (int, error) {
+	return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC,
+		0)
+})
+
+// statm returns the process's pages in bytes: mapped in any way, resident, and of these those of files.
+func statm() (size, rss, shared int64, ok bool) {
+	fd, err := openStatm()
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	var buf [128]byte
+	n, err := unix.Pread(fd, buf[:], 0)
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	var v [3]int64
+	at := 0
+	for i := range v {
+		for ; at < n && buf[at] >= '0' && buf[at] <= '9'; at++ {
+			v[i] = 10*v[i] + int64(buf[at]-'0')
+		}
+		at++ // the blank
+	}
+	page := int64(os.Getpagesize())
+	return v[0] * page, v[1] * page, v[2] * page, at <= n
+}
+
+// resident returns the process's resident set and what of it are pages of files, in bytes.
+func resident() (rss, shared int64, ok bool) {
+	_, rss, shared, ok = statm()
+	return rss, shared, ok
+}
+
+// ResidentOf returns another process's resident set in bytes; 0 where it cannot be told.
+func ResidentOf(pid int) int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(f[1], 10, 64)
+	return n * int64(os.Getpagesize())
+}
+
+// freeMemory is how much memory the process can come to hold: what it holds, and nine tenths of what is free on the
+// machine, and in its control group and those above it; 0 where it cannot be told.
+func freeMemory() int64 {
+	rss, _, ok := resident()
+	most := MachineMemory()
+	if most == 0 || !ok {
+		return most
+	}
+	free := groupFree()
+	if available := meminfoOf("MemAvailable:"); available > 0 {
+		free = min(free, available)
+	}
+	if free == math.MaxInt64 {
+		return most
+	}
+	return min(most, rss+free-free/10)
+}
+
+// MachineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v
+// leaves of that; 0 where it cannot be told.
+func MachineMemory() int64 {
+	most := int64(math.MaxInt64)
+	if total, _ := meminfo(); total > 0 {
+		most = total
+	}
+	most = min(most, groupLimit())
+	if as := addressSpace(); as < math.MaxInt64 {
+		if size, rss, _, ok := statm(); ok {
+			most = min(most, max(as-size+rss, 64<<20))
+		}
+	}
+	if most == math.MaxInt64 {
+		return 0
+	}
+	return most
+}
+
+// exhausted reports whether the process holds the memory that it can have, or the machine has
+// none left and the process a good part of it.
+func exhausted(held, machine int64) bool {
+	if held > machine {
+		return true
+	}
+	if as := addressSpace(); as < math.MaxInt64 { // the runtime takes it in steps of 64 MiB
+		if size, _, _, ok := statm(); ok && size > as-min(192<<20, as/8) {
+			return true
+		}
+	}
+	if held < machine/4 {
+		return false
+	}
+	total, free := meminfo()
+	return total > 0 && free < total/50
+}
+
+func addressSpace() int64 {
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &r) != nil || r.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(r.Cur)
+}
+
+// meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does
+// not say.
+func meminfo() (total, free int64) {
+	return meminfoOf("MemTotal:"), meminfoOf("MemAvailable:", "SwapFree:")
+}
+
+// meminfoOf is the sum of some of the numbers that the system tells of its memory, in bytes.
+func meminfoOf(names ...string) (sum int64) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			continue
+		}
+		if slices.Contains(names, f[0]) {
+			sum += n << 10
+		}
+	}
+	return sum
+}
+
+// groupLimit is the smallest memory limit of the process's control group and those above it, of either version.
+func groupLimit() int64 {
+	most := int64(math.MaxInt64)
+	groups(func(limit, _ int64) { most = min(most, limit) })
+	return most
+}
+
+// groupFree is the least that the limits of these groups leave beside what their processes hold; files in the system's
+// cache that can be dropped are free.
+func groupFree() int64 {
+	most := int64(math.MaxInt64)
+	groups(func(limit, used int64) { most = min(most, max(0, limit-used)) })
+	return most
+}
+
+// groups calls f with the memory limit of the process's control group and of those above it, of either version, that
+// have one, and what is used of it.
+func groups(f func(limit, used int64)) {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return
+	}
+	number := func(text string) int64 {
+		n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		return n
+	}
+	take := func(dir string, files groupFiles) {
+		b, _ := os.ReadFile(path.Join(dir, files.limit))
+		limit := number(string(b))
+		if limit <= 0 {
+			return
+		}
+		b, _ = os.ReadFile(path.Join(dir, files.used))
+		used := number(string(b))
+		b, _ = os.ReadFile(path.Join(dir, "memory.stat"))
+		for line := range strings.Lines(string(b)) {
+			if name, n, _ := strings.Cut(line, " "); name == files.cache {
+				used -= number(n)
+			}
+		}
+		f(limit, used)
+	}
+	for line := range strings.Lines(string(b)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		base, files := "", groupFiles{}
+		switch {
+		case parts[1] == "":
+			base, files = "/sys/fs/cgroup", groupFiles{"memory.max", "memory.current", "inactive_file"}
+		case parts[1] == "memory":
+			base = "/sys/fs/cgroup/memory"
+			files = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+		default:
+			continue
+		}
+		for dir := parts[2]; ; dir = path.Dir(dir) {
+			take(path.Join(base, dir), files)
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+}
+
+// groupFiles are where a control group tells of its memory: the limit, what is used, and what of memory.stat is cache.
+type groupFiles struct{ limit, used, cache string }
