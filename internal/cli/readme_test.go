@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,11 +11,11 @@ import (
 	"testing"
 )
 
-// shown is a command that the README shows, and what it prints by what stands there.
+// shown is a command that the page shows, and what it prints by what stands there.
 type shown struct {
-	line   string // of the README
+	line   string // of the page
 	args   []string
-	output []string // none: the README does not say
+	output []string // none: the page does not say
 }
 
 // shownCommands lists the commands of a page, "    $ isovet …", with the lines below them.
@@ -55,16 +56,17 @@ func like(shown, printed string) bool {
 	return whole.MatchString(measured.ReplaceAllString(printed, "# $1"))
 }
 
-// TestReadme runs the README's commands, those that need a database server aside, and compares what they print with
-// what it shows. Nothing but what gen says of its file goes to standard error.
+// TestReadme runs the commands of the README and of the tour, those that need a database server aside: they print what
+// the page shows. Only gen says something on standard error.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
-	if err != nil {
+	tour, err2 := os.ReadFile("../../docs/tour.md")
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	compared := 0
-	for _, c := range shownCommands(string(page)) {
+	for _, c := range append(shownCommands(string(page)), shownCommands(string(tour))...) {
 		if slices.Contains(c.args, "--db") || slices.Contains(c.args, "bench") {
 			continue // TestReadmeTable runs the comparison
 		}
@@ -85,24 +87,24 @@ func TestReadme(t *testing.T) {
 		compared++
 		printed := strings.Split(strings.TrimRight(stdout, "\n"), "\n")
 		if !slices.EqualFunc(c.output, printed, like) {
-			t.Errorf("%s\nprints\n%s\nthe README shows\n%s", c.line, stdout, strings.Join(c.output, "\n"))
+			t.Errorf("%s\nprints\n%s\nthe page shows\n%s", c.line, stdout, strings.Join(c.output, "\n"))
 		}
 	}
 	if compared < 4 {
-		t.Errorf("%d outputs were compared; the README shows more", compared)
+		t.Errorf("%d outputs were compared; the page shows more", compared)
 	}
 }
 
-// TestReadmeTable runs the README's comparison, and compares what does not depend on the machine.
+// TestReadmeTable runs the tour's comparison, and compares what does not depend on the machine.
 func TestReadmeTable(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/tour.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	commands := shownCommands(string(page))
 	i := slices.IndexFunc(commands, func(c shown) bool { return c.args[0] == "bench" })
 	if i < 0 {
-		t.Fatal("the README shows no comparison")
+		t.Fatal("the page shows no comparison")
 	}
 	stdout, stderr, status := runShown(t, t.TempDir(), append(slices.Clone(commands[i].args), "--markdown"))
 	if status != 0 {
@@ -110,7 +112,7 @@ func TestReadmeTable(t *testing.T) {
 	}
 	got, want := tableRows(stdout), tableRows(string(page))
 	if len(want) < 3 || !slices.Equal(got, want) {
-		t.Errorf("%s\nprints\n%s\nthe README shows\n%s", commands[i].line, strings.Join(got, "\n"), strings.Join(want,
+		t.Errorf("%s\nprints\n%s\nthe page shows\n%s", commands[i].line, strings.Join(got, "\n"), strings.Join(want,
 			"\n"))
 	}
 }

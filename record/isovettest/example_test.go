@@ -10,7 +10,7 @@ import (
 	"isovet/record/isovettest"
 )
 
-// In a test, Check is all that it takes; the README has one that fails.
+// In a test, Check is all that it takes; docs/recording.md has one that fails.
 func ExampleCheck() {
 	_ = func(t *testing.T) {
 		rec := isovettest.Recorder(t, record.Options{Seed: isovettest.Seed(t)})

@@ -11,15 +11,15 @@ import (
 	"isovet/internal/test/histtest"
 )
 
-// TestReadme follows the README's section on Go to the letter, in an empty folder: a failing test with a shrunk
-// history, in at most 40 lines of user's code.
+// TestReadme follows docs/recording.md's section on go test to the letter, in an empty folder: a failing test with a
+// shrunk history, in at most 40 lines of user's code.
 func TestReadme(t *testing.T) {
 	histtest.OnlyLong(t) // it builds a program
-	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recording.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## From Go\n")
+	_, section, _ := strings.Cut(string(page), "\n## In go test\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	top, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
