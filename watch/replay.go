@@ -54,6 +54,8 @@ type replayJudge struct {
 	first  int64 // number of the first transaction's line
 	init   int64 // of the initial transaction's; −1: none
 	begun  bool  // a transaction has been taken
+	timed  bool  // a committed one has come
+	byTS   bool  // the stream has no client times; see times
 	g      gate
 	front  frontier
 	mark   int64
@@ -225,6 +227,7 @@ func (j *replayJudge) look(b *Batch, i int) error {
 	case l.Err != nil || l.Txn == history.None:
 		return l.Err
 	}
+	j.times(&b.Heads[l.Txn])
 	what, err := j.g.look(b, i)
 	switch {
 	case err != nil:
@@ -249,10 +252,23 @@ func (j *replayJudge) attach() {
 	}
 }
 
+// times has a stream without client times, as its first committed transaction shows, go by the database's timestamps:
+// at the levels without real time they are an order to begin with, and no more.
+func (j *replayJudge) times(head *history.TxnHead) {
+	if !j.timed && head.Status == history.Committed && !head.Init {
+		j.timed = true
+		j.byTS = !j.o.Level.RealTime() && head.End == history.NoTime && head.CommitTS != history.NoTime
+	}
+	if j.byTS {
+		head.Start, head.End = head.StartTS, head.CommitTS
+	}
+}
+
 // txn takes the transaction of a line.
 func (j *replayJudge) txn(b *Batch, i int) error {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head, h := &b.Heads[t], b.H
+	j.times(head)
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		if k := h.Ops.Kind[op]; k != history.Read && k != history.Write {
 			return errors.New(`field "ops": a list or a predicate operation; expected reads and writes of registers, ` +
