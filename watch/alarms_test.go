@@ -25,6 +25,7 @@ type hostile struct {
 	complete []byte   // the file that has each line once, as sent, or, of one of the far future, as it should be
 	lateness int64    // in ns
 	profile  string
+	midst    int // so many of the first, and the initial transaction, have not come
 }
 
 const second = int64(time.Second)
@@ -180,30 +181,27 @@ func hostileStream(rng *rand.Rand) *hostile {
 		x.line = tell(x, 3600*second, 3_600_000_000)
 	}
 	var head [][]byte
-	switch rng.IntN(3) {
-	case 0:
-		init := []byte(`{"id":0,"init":true,"ops":[`)
-		for k, v := range first {
-			if k > 0 {
-				init = append(init, ',')
-			}
-			init = fmt.Appendf(init, `["w",%d,%d]`, k, v)
-		}
-		head = append(head, []byte(`{"format":"isovet-history","version":1}`), append(init, "]}"...))
-	default:
-		init := []byte(`{"id":0,"init":true,"ops":[`)
-		for k, v := range first {
-			if k > 0 {
-				init = append(init, ',')
-			}
-			init = fmt.Appendf(init, `["w",%d,%d]`, k, v)
-		}
-		head = append(head, append(init, "]}"...))
+	if rng.IntN(3) == 0 {
+		head = append(head, []byte(`{"format":"isovet-history","version":1}`))
 	}
-	s.lines = slices.Clone(head)
+	init := []byte(`{"id":0,"init":true,"ops":[`)
+	for k, v := range first {
+		if k > 0 {
+			init = append(init, ',')
+		}
+		init = fmt.Appendf(init, `["w",%d,%d]`, k, v)
+	}
+	head = append(head, append(init, "]}"...))
+	if rng.IntN(4) > 0 { // else it begins in the midst
+		s.lines = slices.Clone(head)
+	} else {
+		s.midst = 1 + rng.IntN(len(order)/2)
+	}
 	s.complete = append(bytes.Join(head, []byte("\n")), '\n')
-	for _, x := range order {
-		s.lines = append(s.lines, x.line)
+	for i, x := range order {
+		if i >= s.midst {
+			s.lines = append(s.lines, x.line)
+		}
 		s.complete = append(append(s.complete, x.line2...), '\n')
 		if again && rng.IntN(6) == 0 {
 			s.lines = append(s.lines, order[rng.IntN(len(order))].line)
@@ -217,7 +215,7 @@ func hostileStream(rng *rand.Rand) *hostile {
 func TestAlarms(t *testing.T) {
 	counts := map[string]int{}
 	randtest.Seeds(t, randtest.Long[uint64](200, 10_000), func(t testing.TB, seed uint64) {
-		rng := rand.New(rand.NewPCG(seed, 0xa1a2))
+		rng := rand.New(rand.NewPCG(seed, 0xa1a3))
 		s := hostileStream(rng)
 		h, err := jsonl.Read(s.complete, "complete.jsonl")
 		if err != nil {
@@ -295,7 +293,7 @@ func TestAlarms(t *testing.T) {
 			}
 			try("replay", j, isValid, func(f *Finding, line []byte) bool { return isProved(line) })
 		}
-		if slices.Contains(timestamp.Levels(), at) {
+		if slices.Contains(timestamp.Levels(), at) && s.midst == 0 {
 			j, err := NewAion(AionOptions{Options: timestamp.Options{Level: at}, Lateness: s.lateness / 500,
 				Attach: attach, Gate: gate})
 			if err != nil {
@@ -304,6 +302,9 @@ func TestAlarms(t *testing.T) {
 			try("aion", j, valid("chronos", at), func(f *Finding, _ []byte) bool { return !f.Unjudged })
 		}
 	})
+	if randtest.Whole() && counts["replay whose values came again"] > counts[" valid"]/100 {
+		t.Error("replay accuses too often where a value is written to its key for the second time afterwards")
+	}
 	for _, c := range []string{"leopard by its evidence", "replay by its evidence", "aion", "chronos valid",
 		" valid"} {
 		if randtest.Whole() && counts[c] == 0 {

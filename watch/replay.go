@@ -272,7 +272,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		if k := h.Ops.Kind[op]; k != history.Read && k != history.Write {
 			return errors.New(`field "ops": a list or a predicate operation; expected reads and writes of registers, ` +
-				`which is what the checker replay judges in a stream`)
+				`which is what the checker replay judges in a stream (lists: --checker aion)`)
 		}
 	}
 	if head.Init {
@@ -328,6 +328,9 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
 		switch {
 		case h.Ops.Kind[op] == history.Write:
+			if u.read >= 0 && a.Reads[u.read].Val == o.Val {
+				j.e.Again(o.Key) // it was written before
+			}
 			if u.write < 0 {
 				u.write = int32(len(a.Writes))
 				a.Writes = append(a.Writes, o)

@@ -293,8 +293,8 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 				p.wrote["first "+name] = true
 				initials = append(initials, given{w.h, v})
 			}
-			if unseen[at] && !p.wrote[name] {
-				p.wrote[name] = true
+			if unseen[at] && !p.wrote["unseen "+name] {
+				p.wrote["unseen "+name], p.wrote[name] = true, true
 				strangers = append(strangers, given{w.h, v})
 			}
 		}

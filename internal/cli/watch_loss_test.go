@@ -17,9 +17,9 @@ import (
 // watchOnce watches a file to its end, and returns the exit status and what is said.
 func watchOnce(state, source string, flags ...string) (int, string) {
 	var out bytes.Buffer
-	got := Main(Isovet, append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--level",
-		"snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"}, flags...),
-		nil, io.Discard, &out)
+	got := Main(Isovet, append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--checker",
+		"aion", "--level", "snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"},
+		flags...), nil, io.Discard, &out)
 	return got, out.String()
 }
 

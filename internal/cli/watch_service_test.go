@@ -53,7 +53,8 @@ func TestWatchFilesAreOwn(t *testing.T) {
 			"snapshot-isolation", "--all-violations", "--violations-max", "64KiB", "--checkpoint", "100ms",
 			"--incident-folders", "1", "--evidence", "2"}
 		if was != 0 { // the folder is all that differs
-			args = []string{"watch", "--once", "-q", "--state", dir, "--source", few, "--level", "snapshot-isolation"}
+			args = []string{"watch", "--once", "-q", "--state", dir, "--source", few, "--checker", "aion", "--level",
+				"snapshot-isolation"}
 		}
 		var out bytes.Buffer
 		if got := Main(Isovet, args, nil, &out, &out); got != console.StatusViolation {
@@ -120,8 +121,9 @@ func TestWatchSecret(t *testing.T) {
 	run := func(flags ...string) (int, string) {
 		n++
 		var out bytes.Buffer
-		got := Main(Isovet, append([]string{"watch", "--once", "-q", "--level", "snapshot-isolation", "--state",
-			filepath.Join(dir, strconv.Itoa(n)), "--source", stream}, flags...), nil, io.Discard, &out)
+		got := Main(Isovet, append([]string{"watch", "--once", "-q", "--checker", "aion", "--level",
+			"snapshot-isolation", "--state", filepath.Join(dir, strconv.Itoa(n)), "--source", stream}, flags...), nil,
+			io.Discard, &out)
 		return got, out.String()
 	}
 	for _, bad := range [][]string{

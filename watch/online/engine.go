@@ -102,6 +102,7 @@ type Engine struct {
 	misfits []misfit        `freeze:"-"`
 	later   []postponed
 	news    []uint32 // of the pool, which have come into the order
+	ended   bool     // everything has come
 	final   bool     // who has not come does not come any more
 	dead    bool     // the last part had a transaction of unknown outcome that read what nobody wrote
 	others  int64    // the last end of those not placed that a part had as possible writers
@@ -141,6 +142,8 @@ type cell struct {
 	forgotten  bool   // val is a version that somebody in the stream wrote
 	said       bool   // init was said to be that
 	unseen     bool   // there were versions that nobody in the stream wrote
+	again      bool   // a value has been written to it again
+	nulled     bool   // null has been written to it
 }
 
 // noLine is who made the initial state.
@@ -201,15 +204,14 @@ func (e *Engine) Attach() {
 // Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
 func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
+	e.ended = false
 	e.fuel()
 	if !e.started {
 		e.started = true
 		e.origin = satAdd(a.Start, e.o.Lateness)
 	}
+	e.noteRepeats(a)
 	if e.attached {
-		if !e.repeated {
-			e.noteRepeats(a.Writes)
-		}
 		e.dismiss(a.Writes)
 		e.dismiss(a.Lost)
 	}
@@ -229,7 +231,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 		return false
 	case a.End < e.mark:
 		e.stats.Late++
-		e.Foreign(a)
+		e.foreign(a)
 		return true
 	}
 	e.bury(a.Lost, a, lostWrite)
@@ -243,6 +245,11 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 
 // Foreign takes a transaction that is not judged: what it wrote can be read.
 func (e *Engine) Foreign(a *Arrival) {
+	e.noteRepeats(a)
+	e.foreign(a)
+}
+
+func (e *Engine) foreign(a *Arrival) {
 	t := e.take(a)
 	x := &e.slots[t]
 	x.status, x.reads, x.sess, x.end = history.Unknown, x.reads[:0], NoSession, history.NoTime
@@ -315,7 +322,7 @@ func (e *Engine) placeNext() {
 
 // Settle says that everything has come.
 func (e *Engine) Settle() {
-	e.cut = false
+	e.cut, e.ended = false, true
 	for e.pending.len() > 0 {
 		if e.stops() {
 			return

@@ -101,6 +101,8 @@ const (
 	stateSaid
 	stateInit    // init is not what nothing else is said of
 	stateWritten // val is not init
+	stateAgain
+	stateNulled
 )
 
 // SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
@@ -120,6 +122,8 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	set(stateOpen, c.open)
 	set(stateForgotten, c.forgotten)
 	set(stateSaid, c.said)
+	set(stateAgain, c.again)
+	set(stateNulled, c.nulled)
 	set(stateInit, c.init != initial)
 	set(stateWritten, c.val != c.init)
 	if what == plain && c.line == noLine {
@@ -156,6 +160,7 @@ func (e *Engine) LoadKey(key uint32, state []byte) error {
 		c.val = r.Word()
 	}
 	c.open, c.forgotten, c.said = what&stateOpen != 0, what&stateForgotten != 0, what&stateSaid != 0
+	c.again, c.nulled = what&stateAgain != 0, what&stateNulled != 0
 	if c.line = r.Int(); c.line != noLine {
 		c.end = r.Int()
 		c.start = c.end - r.Int()

@@ -254,7 +254,8 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			}
 			if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
 				initial[k.key] = k.val
-			} else if e.mayRepeat(k) { // it may be of before the stream, too
+			}
+			if _, first := initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
 				add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
 			}

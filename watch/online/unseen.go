@@ -18,7 +18,7 @@ const unseenLine = -2
 // foreignWrite has a version be written by somebody that nobody has seen.
 func (e *Engine) foreignWrite(k kv) {
 	e.cells[k.key].unseen = true
-	e.Foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
+	e.foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
 		Writes: []Op{{Key: k.key, Val: k.val}}})
 }
 
@@ -41,27 +41,47 @@ func (e *Engine) hasCome(k kv, end int64) (come bool) {
 // repeats reports whether a value may be written to a key more than once: it is null, or values of this stream are.
 func (e *Engine) repeats(val uint64) bool { return val == 0 || e.repeated }
 
-// mayRepeat reports whether somebody who is not in the stream may have written a version, whoever in it did.
+// mayRepeat reports whether somebody may have written a version who has not come, whoever else did: before the stream,
+// or of a key to which values are written again, later.
 func (e *Engine) mayRepeat(k kv) bool {
-	return e.attached && !e.cells[k.key].said && e.repeats(k.val)
+	return e.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
-// noteRepeats looks whether one of the latest writes of a key wrote the same value.
-func (e *Engine) noteRepeats(ops []Op) {
+// mayComeAgain reports whether somebody may write a version later, whoever did: values of the key have been written
+// again, and more may come.
+func (e *Engine) mayComeAgain(k kv) bool {
+	c := &e.cells[k.key]
+	return !e.ended && (c.again || k.val == 0 && c.nulled)
+}
+
+// Again says that values are written to a key again.
+func (e *Engine) Again(key uint32) { e.cells[key].again, e.repeated = true, true }
+
+// noteRepeats looks whether keys held values before that a transaction writes: at first, or by one of the latest
+// writes.
+func (e *Engine) noteRepeats(a *Arrival) {
 	if e.latest == nil {
 		e.latest = make([]uint64, numLatest)
 	}
-	for _, o := range ops {
-		if h := mix(e.cells[o.Key].hash ^ mix(o.Val)); o.Val != 0 {
+	for _, ops := range [2][]Op{a.Writes, a.Lost} {
+		for _, o := range ops {
+			c := &e.cells[o.Key]
+			if o.Val == 0 {
+				c.nulled = true
+				continue
+			}
+			h := mix(c.hash ^ mix(o.Val))
 			at := &e.latest[h%numLatest]
-			e.repeated = e.repeated || *at == h
+			if *at == h || o.Val == c.init {
+				e.Again(o.Key)
+			}
 			*at = h
 		}
 	}
 }
 
 // numLatest is of how many writes it is known that they were.
-const numLatest = 1 << 12
+const numLatest = 1 << 16
 
 // assume puts those into the order who wrote what a transaction read, and nobody in the stream did, before it is placed
 // itself.
@@ -69,7 +89,8 @@ func (e *Engine) assume(t uint32) {
 	for i := range e.slots[t].reads {
 		x := &e.slots[t]
 		k := kv{x.reads[i].key, x.reads[i].val}
-		if !e.mayUnseen(k.key, x.start) || e.inOrder(k, noSlot) || len(e.pool[k]) > 0 || e.dug(k) != nil ||
+		if !e.mayUnseen(k.key, x.start) || e.inOrder(k, noSlot) || len(e.pool[k]) > 0 ||
+			e.dug(k) != nil && !e.mayRepeat(k) ||
 			e.hasCome(k, x.end) {
 			continue
 		}

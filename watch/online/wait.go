@@ -250,10 +250,10 @@ func (e *Engine) ripe(w *waiting) {
 	switch may, _, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot): // one of the pool, whom another read brought there
 		e.wakeAll(w.kv, noSlot)
-	case !some && g != nil && g.kind != overwritten:
-		e.convict(w, g)
-	case !some && g != nil:
+	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
+	case !some && g != nil && !e.mayRepeat(w.kv) && g.start <= satAdd(w.end, 2*e.o.Skew):
+		e.convict(w, g)
 	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // it is woken once that is placed
 	case e.mayUnseen(w.key, w.start):
 		c.open = c.open && w.start < e.origin

@@ -51,7 +51,7 @@ type watchFlags struct {
 const minWatchMemory = 16 << 20
 
 // watchCheckers are those that judge a stream.
-var watchCheckers = []string{"aion", "leopard", "replay"}
+var watchCheckers = []string{"replay", "aion", "leopard"}
 
 func NewWatch(e *console.Env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
@@ -69,14 +69,15 @@ with the rest of the log; no violation is lost or written twice. A folder keeps 
 and lateness that it began with. It is one process's at a time; another one refuses to begin, or waits (--standby). When
 its source has ended, a later run goes on.
 
---checker aion (the default) uses the database's timestamps, start_ts and commit_ts. Few databases give both to a client
-while it runs: etcd (revisions) and TiDB (@@tidb_last_txn_info). PostgreSQL, MySQL, MariaDB and SQLite give none; beside
-them use replay, which needs client times alone, or leopard. PostgreSQL's and Badger's timestamps are known after a run
-(isovet collect --timestamps). --checker leopard uses client
-times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
-under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
---checker replay looks for an order of the transactions and needs nothing but start and end; each violation is a
-certified one. What it can neither explain nor refute with what it remembers is UNDECIDED (--horizon).
+--checker replay (the default) looks for an order of the transactions, and needs nothing but what every application can
+give: what it read and wrote, and when each transaction started and ended by the client's clock. Each violation is a
+certified one. What it can neither explain nor refute, with what it remembers (--horizon) or in the steps that a search
+may take, is UNDECIDED. It judges registers. --checker aion uses the database's timestamps, start_ts and commit_ts, and
+judges lists too. Few databases give both to a client while it runs: etcd (revisions) and TiDB (@@tidb_last_txn_info).
+PostgreSQL, MySQL, MariaDB and SQLite give none; PostgreSQL's and Badger's are known after a run (isovet collect
+--timestamps). --checker leopard uses client times, start, commit and end, and verifies the mechanisms of the database
+that --profile names. Its violations hold under the profile. Those with "proved" also violate the level by themselves
+(--level, or else the level of the profile).
 
 A transaction is late if it starts more than --lateness before what more than one session has reached. aion finds out
 what the timestamps are (--timestamp-unit); where they do not tell time, such as a counter, a transaction is late if
@@ -116,7 +117,8 @@ Start it again to continue.`,
   isovet watch --config /etc/isovet/watch.yaml
   isovet watch --state w --source kafka://127.0.0.1:9092/txns
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
-  isovet watch --state w --checker replay --level strict-serializable < stream.jsonl
+  isovet watch --state w --level strict-serializable < stream.jsonl
+  isovet watch --state w --checker aion --level snapshot-isolation < etcd.jsonl
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
 		Args: console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -132,8 +134,8 @@ Start it again to continue.`,
 			return runWatch(c.Context(), e, &f)
 		},
 	}
-	console.EnumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps; leopard, by client times "+
-		"and a profile; or replay, by client times alone",
+	console.EnumFlag(c, &f.checker, "checker", "checker", "what judges: replay, by client times alone; aion, by "+
+		"timestamps; or leopard, by client times and a profile",
 		watchCheckers)
 	console.LevelFlag(c, &f.level)
 	fl := c.Flags()
@@ -239,12 +241,13 @@ func (f *watchFlags) bounds() watch.Bounds {
 func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate watch.GateOptions) (watch.Judge, error) {
 	switch {
 	case f.atStart:
-		return nil, console.Usagef("--read-only-at-start is for timestamps; replay goes by client times")
+		return nil, console.Usagef("--read-only-at-start is for timestamps; replay goes by client times; add " +
+			"--checker aion")
 	case f.given("timestamp-unit"):
-		return nil, console.Usagef("--timestamp-unit is for the database's timestamps; replay goes by client times, " +
-			"in ns")
+		return nil, console.Usagef("--timestamp-unit is for the database's timestamps; replay goes by client times; " +
+			"add --checker aion")
 	case f.profile != "":
-		return nil, console.Usagef("--profile is the checker leopard's; replay needs to know nothing of the database")
+		return nil, console.Usagef("--profile is the checker leopard's; add --checker leopard")
 	case f.skew < 0:
 		return nil, console.Usagef("--clock-skew %v is negative", f.skew)
 	case f.horizon < 1:
