@@ -168,8 +168,8 @@ func inOrder(r *Report, metrics ...string) {
 		if a.Metric != b.Metric || !slices.Contains(metrics, a.Metric) {
 			return cmp.Compare(slices.Index(metrics, a.Metric), slices.Index(metrics, b.Metric))
 		}
-		x, _ := numberIn(a.Group, "")
-		y, _ := numberIn(b.Group, "")
+		x, _ := numberIn(a.Group, "*")
+		y, _ := numberIn(b.Group, "*")
 		return cmp.Compare(x, y)
 	})
 }

@@ -54,8 +54,8 @@ func TestBounds(t *testing.T) {
 		{"least", timesLeast("time", "a", "b"), Found{40, true, "at 2000 transactions, the least of 2", ""}},
 		{"steady", steady("time", anyGroup, "b"), Found{3.2, true, "over 2, from 5000 to 16000", ""}},
 		{"shortest", shortest("time", "sizes", "b", "a"), Found{0, false, "0 of 2 sizes", ""}},
-		{"outgrows", outgrows("time", "a", "b"), Found{0.8, true, "from 1000 to 2000: 2 times the size, 3.2 times " +
-			"as much", ""}},
+		{"outgrows", outgrows("time", "*", "a", "b"), Found{0.8, true,
+			"from 1000 to 2000: 3.2 and 4 times as much", ""}},
 		{"squared", squared("growth", "full"), Found{1, false, "from 1000 to 2000: 2 times the size, 4 times as much",
 			""}},
 		{"throughput", overSlower("rate", "slow", "fast"), Found{24, true, "at 10 transactions", ""}},

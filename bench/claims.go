@@ -71,7 +71,7 @@ type Saying struct {
 	Unit    string
 	Roughly bool
 	// Find measures the number.
-	Find func(r *Report) Found
+	Find finder
 	// Why is the reason if the claim does not hold.
 	Why string
 

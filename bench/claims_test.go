@@ -151,13 +151,14 @@ func TestFinders(t *testing.T) {
 		{"last", timesLast("time", "a", "b"), Found{20, false, "at 2000 transactions", ""}},
 		{"least", timesLeast("time", "a", "b"), Found{3, false, "at 1000 transactions, the least of 3", ""}},
 		{"most", timesMost("time", "a", "b"), Found{400, true, "at 4000 transactions, the most of 3", ""}},
-		{"growing", growing("time", "", "a"), Found{1.25, false, "from 1000 to 8000: 8 times the size, 10 times as " +
+		{"growing", growing("time", "*", "a"), Found{1.25, false, "from 1000 to 8000: 8 times the size, 10 times as " +
 			"much", ""}},
 		{"shortest", shortest("time", "sizes", "a", "b"), Found{1, false, "3 of 3 sizes", ""}},
 		{"never", shortest("time", "sizes", "b", "a"), Found{0, false, "0 of 3 sizes", ""}},
 		{"steady", steady("time", anyGroup, "a"), Found{10, false, "over 4, from 10 to 100", ""}},
-		{"rising", rising("time", "", "a"), Found{1, false, "3 of 3 steps", ""}},
-		{"between", between("time", "a", "1000", "4000"), Found{5, false, "(10 and 50)", ""}},
+		{"rising", stepping(rises, "time", "*", "a"), Found{1, false, "3 of 3 steps", ""}},
+		{"between", ratio(valueAt("time", "4000", "a"), valueAt("time", "1000", "a")),
+			Found{5, false, "(50 and 10)", ""}},
 		{"no memory", timesLeast("memory", "a", "b"), Found{None: "b beside a is not among what was run"}},
 	} {
 		if got := c.find(&r); got != c.want {

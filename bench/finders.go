@@ -2,19 +2,21 @@ package bench
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// What claims are measured with.
+// What claims are measured with: values of a figure, and what is computed of them.
+
+// finder measures a number of a figure.
+type finder = func(*Report) Found
 
 // notMeasured says that rows are missing.
 func notMeasured(what string) Found { return Found{None: what + " is not among what was run"} }
 
 // without is the finder of a claim that cannot be compared here.
-func without(why string) func(*Report) Found {
+func without(why string) finder {
 	return func(*Report) Found { return Found{None: why} }
 }
 
@@ -42,13 +44,6 @@ func (r *Report) stopped(metric, group, series string) (v float64, below, ok boo
 	return 0, false, false
 }
 
-// factor is by how much slow is more than fast.
-func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok bool) {
-	a, late, there := r.timed(metric, group, fast)
-	b, beyond, ok := r.timed(metric, group, slow)
-	return b / a, beyond, there && ok && !late && a > 0
-}
-
 func (r *Report) place(group string) string { return r.placeOn(r.fig.Axis, group) }
 
 // placeOn is that on a metric's axis.
@@ -59,158 +54,72 @@ func (r *Report) placeOn(axis, group string) string {
 	return "at " + group
 }
 
-// timesAt is by how much slow is more than fast at one group.
-func timesAt(metric, group, fast, slow string) func(*Report) Found {
-	return func(r *Report) Found {
-		f, beyond, ok := r.factor(metric, group, fast, slow)
-		if !ok {
-			return notMeasured(slow + " beside " + fast + " " + r.place(group))
-		}
-		return Found{f, beyond, r.place(group), ""}
-	}
-}
+// Filters of groups and of points.
 
-// timesLast is that at the last, the largest group at which both came to an end.
-func timesLast(metric, fast, slow string) func(*Report) Found {
-	return func(r *Report) Found {
-		groups := r.Groups(metric)
-		for _, g := range slices.Backward(groups) {
-			if f, beyond, ok := r.factor(metric, g, fast, slow); ok && !beyond {
-				return Found{f, false, r.place(g), ""}
-			}
-		}
-		return notMeasured(slow + " beside " + fast)
-	}
-}
-
-// anyGroup keeps all groups.
 func anyGroup(string) bool { return true }
 
-// startsWith keeps groups by their beginnings.
+// among keeps some groups, startsWith and endsWith keep groups by their beginnings and endings.
+func among(groups ...string) func(string) bool {
+	return func(g string) bool { return slices.Contains(groups, g) }
+}
+
 func startsWith(prefixes ...string) func(string) bool {
 	return func(g string) bool {
 		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(g, p) })
 	}
 }
 
-// extreme is the least (sign 1) or the greatest (sign -1) factor over groups of metrics (nil: all of the figure's).
-func extreme(metrics []string, keep func(string) bool, fast, slow string, sign float64) func(*Report) Found {
-	return func(r *Report) Found {
-		best, n, late := Found{}, 0, false
-		for _, m := range r.fig.Metrics {
-			if metrics != nil && !slices.Contains(metrics, m.Key) {
-				continue
-			}
-			for _, g := range r.Groups(m.Key) {
-				f, beyond, ok := r.factor(m.Key, g, fast, slow)
-				if !ok || !keep(g) {
-					continue
-				}
-				late = late || beyond
-				if n++; n == 1 || sign*f < sign*best.Value {
-					best = Found{f, beyond, r.placeOn(r.fig.axis(m.Key), g), ""}
-				}
-			}
-		}
-		best.Beyond = best.Beyond || sign < 0 && late // another may be greater than its bound
-		if n == 0 {
-			return notMeasured(slow + " beside " + fast)
-		}
-		if n > 1 {
-			best.At += fmt.Sprintf(", the %s of %d", map[float64]string{1: "least", -1: "most"}[sign], n)
-		}
-		return best
+func endsWith(with string) func(string) bool {
+	return func(g string) bool { return strings.HasSuffix(g, with) }
+}
+
+// mentions keeps groups by a part of their names, in any case.
+func mentions(text string) func(string) bool {
+	return func(g string) bool { return strings.Contains(strings.ToLower(g), text) }
+}
+
+// above keeps groups that are numbers above a bound.
+func above(bound float64) func(string) bool {
+	return func(g string) bool {
+		v, err := strconv.ParseFloat(g, 64)
+		return err == nil && v > bound
 	}
 }
 
-// timesLeast is the least factor over all groups, timesMost the greatest.
-func timesLeast(metric, fast, slow string) func(*Report) Found {
-	return extreme([]string{metric}, anyGroup, fast, slow, 1)
+// not keeps the groups that another filter does not.
+func not(keep func(string) bool) func(string) bool {
+	return func(g string) bool { return !keep(g) }
 }
 
-func timesMost(metric, fast, slow string) func(*Report) Found {
-	return extreme([]string{metric}, anyGroup, fast, slow, -1)
+func anyPoint(*Point) bool { return true }
+
+// inGroups keeps points by their groups, ofSeries by their series, both by two filters.
+func inGroups(keep func(string) bool) func(*Point) bool {
+	return func(p *Point) bool { return keep(p.Group) }
 }
 
-// numberIn reads the number in a group's name, behind its prefix: "#txns 5000".
-func numberIn(group, prefix string) (float64, bool) {
-	rest, ok := strings.CutPrefix(group, prefix)
-	if !ok {
+func ofSeries(names ...string) func(*Point) bool {
+	return func(p *Point) bool { return slices.Contains(names, p.Series) }
+}
+
+func both(a, b func(*Point) bool) func(*Point) bool {
+	return func(p *Point) bool { return a(p) && b(p) }
+}
+
+// numberIn is the number in a group's name in the place of a pattern's star: "#txns *", "* threads". What follows the
+// number is not looked at where the star is last: "#reads 10 %".
+func numberIn(group, pattern string) (float64, bool) {
+	before, after, _ := strings.Cut(pattern, "*")
+	if len(group) < len(before)+len(after) || !strings.HasPrefix(group, before) || !strings.HasSuffix(group, after) {
 		return 0, false
 	}
-	rest, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
-	v, err := strconv.ParseFloat(rest, 64)
+	n, _, _ := strings.Cut(group[len(before):len(group)-len(after)], " ")
+	v, err := strconv.ParseFloat(n, 64)
 	return v, err == nil && v > 0
 }
 
-// whole is valueAt without the place, which the claim names.
-func whole(metric, group, series string) func(*Report) Found {
-	return func(r *Report) Found {
-		f := valueAt(metric, group, series)(r)
-		f.At = ""
-		return f
-	}
-}
-
-// growing is by how much more than the groups' numbers a series grows, from the first to the last of those with a
-// prefix at which it has a value: 1 is linear.
-func growing(metric, prefix, series string) func(*Report) Found {
-	return func(r *Report) Found {
-		return r.grown(metric, prefix, series, 1)
-	}
-}
-
-// squared is growing beside the square of the groups' numbers: 1 is quadratic.
-func squared(metric, series string) func(*Report) Found {
-	return func(r *Report) Found { return r.grown(metric, "", series, 2) }
-}
-
-// grown is growing beside a power of the groups' numbers.
-func (r *Report) grown(metric, prefix, series string, power float64) Found {
-	var at, is []float64
-	late := false
-	for _, g := range r.Groups(metric) {
-		n, ok := numberIn(g, prefix)
-		if v, beyond, there := r.timed(metric, g, series); ok && there && v > 0 && !late {
-			at, is, late = append(at, n), append(is, v), beyond
-		}
-	}
-	if len(at) < 2 || at[len(at)-1] <= at[0] {
-		return notMeasured(strings.TrimSpace(series + " at two sizes " + prefix))
-	}
-	last := len(at) - 1
-	size, times := at[last]/at[0], is[last]/is[0]
-	return Found{times / math.Pow(size, power), late, fmt.Sprintf("from %s to %s: %s times the size, %s times as much",
-		number(at[0]), number(at[last]), number(size), number(times)), ""}
-}
-
-// steady is the ratio of the greatest to the least value of a series over groups. A time that was stopped is no least
-// one, and if there is one the ratio is a lower bound.
-func steady(metric string, keep func(string) bool, series string) func(*Report) Found {
-	return func(r *Report) Found {
-		least, most, n, late := math.Inf(1), 0.0, 0, false
-		for _, g := range r.Groups(metric) {
-			v, beyond, ok := r.timed(metric, g, series)
-			if !ok || !keep(g) {
-				continue
-			}
-			n, late, most = n+1, late || beyond, max(most, v)
-			if !beyond {
-				least = min(least, v)
-			}
-		}
-		if n < 2 || math.IsInf(least, 1) {
-			return notMeasured(series)
-		}
-		if least == most {
-			return Found{1, late, fmt.Sprintf("over %d", n), ""}
-		}
-		return Found{most / least, late, fmt.Sprintf("over %d, from %s to %s", n, number(least), number(most)), ""}
-	}
-}
-
 // valueAt is a point's value.
-func valueAt(metric, group, series string) func(*Report) Found {
+func valueAt(metric, group, series string) finder {
 	return func(r *Report) Found {
 		v, beyond, ok := r.timed(metric, group, series)
 		if !ok {
@@ -220,9 +129,28 @@ func valueAt(metric, group, series string) func(*Report) Found {
 	}
 }
 
+// firstValue and lastValue are a series' values at the first and the last group at which it has one.
+func firstValue(metric, series string) finder { return endValue(metric, series, false) }
+
+func lastValue(metric, series string) finder { return endValue(metric, series, true) }
+
+func endValue(metric, series string, last bool) finder {
+	return func(r *Report) Found {
+		line := r.line(metric, anyGroup, series)
+		if len(line) < 2 {
+			return notMeasured(series + " at two places")
+		}
+		p := line[0]
+		if last {
+			p = line[len(line)-1]
+		}
+		return Found{Value: p.Value, At: r.place(p.Group)}
+	}
+}
+
 // valueOver is the least or the greatest value of points of a metric that are kept. Where runs were stopped it is the
 // greatest known, and no least is known, unless their bounds leave no other.
-func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) float64) func(*Report) Found {
+func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) float64) finder {
 	return func(r *Report) Found {
 		n, best, at := 0, 0.0, ""
 		var stopped []*Point
@@ -260,75 +188,171 @@ func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) 
 func least(x ...float64) float64 { return slices.Min(x) }
 func most(x ...float64) float64  { return slices.Max(x) }
 
-// ofSeries keeps points by their series.
-func ofSeries(names ...string) func(p *Point) bool {
-	return func(p *Point) bool { return slices.Contains(names, p.Series) }
-}
+// last is the last of some, of which there is one.
+func last[T any](x ...T) T { return x[len(x)-1] }
 
-// shareOf is the share of groups of which something is true; ok false: it cannot be said of the group.
-func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool)) func(*Report) Found {
+// leastKnown is the least value of a series; where none came to an end the least that one is beyond.
+func leastKnown(metric, series string) finder {
 	return func(r *Report) Found {
-		yes, n := 0, 0
+		var known, late []Found
 		for _, g := range r.Groups(metric) {
-			y, ok := is(r, g)
-			if !ok {
-				continue
-			}
-			n++
-			if y {
-				yes++
+			if v, beyond, ok := r.timed(metric, g, series); ok && beyond {
+				late = append(late, Found{v, true, r.place(g), ""})
+			} else if ok {
+				known = append(known, Found{v, false, r.place(g), ""})
 			}
 		}
+		if len(known) == 0 {
+			known = late
+		}
+		return leastOf(series, known)
+	}
+}
+
+// lateAbove is a series' value at the first size above a bound, or where it was stopped before: it was not asked again.
+func lateAbove(metric string, size float64, series string) finder {
+	return func(r *Report) Found {
+		for _, g := range r.Groups(metric) {
+			n, ok := numberIn(g, "*")
+			v, beyond, there := r.timed(metric, g, series)
+			if ok && there && (n > size || beyond) {
+				return Found{v, beyond, r.place(g), ""}
+			}
+		}
+		return notMeasured(fmt.Sprintf("%s above %s transactions", series, number(size)))
+	}
+}
+
+// sum adds the points of a metric that are kept.
+func sum(metric string, keep func(p *Point) bool) finder {
+	return func(r *Report) Found {
+		total, n := r.total(metric, keep)
 		if n == 0 {
 			return notMeasured("this")
 		}
-		return Found{float64(yes) / float64(n), false, fmt.Sprintf("%d of %d %s", yes, n, what), ""}
+		return Found{Value: total}
 	}
 }
 
-// shortest is the share of groups at which a series is not above any of others that has a value there. Where it was
-// stopped it is above those that took less than it had taken by then.
-func shortest(metric, what, series string, others ...string) func(*Report) Found {
-	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
-		own := r.Find(metric, g, series)
-		if own == nil {
-			v, _, late := r.timed(metric, g, series)
-			return false, late && slices.ContainsFunc(others, func(o string) bool {
-				p := r.Find(metric, g, o)
-				return p != nil && p.Value < v
-			})
-		}
-		yes = true
-		for _, o := range others {
-			if v, _, there := r.timed(metric, g, o); there {
-				ok = true
-				yes = yes && own.Value <= v
-			}
-		}
-		return yes, ok
-	})
-}
-
-// rising is the share of steps, from one group with a prefix to the next, at which a series does not fall.
-func rising(metric, prefix, series string) func(*Report) Found {
+// mean is their mean.
+func mean(metric string, keep func(p *Point) bool) finder {
 	return func(r *Report) Found {
-		var is []float64
-		for _, g := range r.Groups(metric) {
-			if _, ok := numberIn(g, prefix); ok {
-				if p := r.Find(metric, g, series); p != nil {
-					is = append(is, p.Value)
-				}
-			}
+		total, n := r.total(metric, keep)
+		if n == 0 {
+			return notMeasured("this")
 		}
-		if len(is) < 2 {
-			return notMeasured(series)
-		}
-		up := 0
-		for i := range is[1:] {
-			if is[i+1] >= is[i] {
-				up++
-			}
-		}
-		return Found{float64(up) / float64(len(is)-1), false, fmt.Sprintf("%d of %d steps", up, len(is)-1), ""}
+		return Found{Value: total / float64(n), At: fmt.Sprintf("in the mean of %d", n)}
 	}
+}
+
+func (r *Report) total(metric string, keep func(p *Point) bool) (total float64, n int) {
+	for i := range r.Points {
+		if p := &r.Points[i]; p.Metric == metric && p.Decided() && keep(p) {
+			total, n = total+p.Value, n+1
+		}
+	}
+	return total, n
+}
+
+// first is the first of several findings that is one.
+func first(of ...finder) finder {
+	return func(r *Report) (f Found) {
+		for _, find := range of {
+			if f = find(r); f.None == "" {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// sibling is another figure at the same scale, as it was measured last; nil: it was not.
+func (r *Report) sibling(figure string) *Report {
+	if r.dir == "" {
+		return nil
+	}
+	o := Report{Figure: figure, Scale: r.Scale}
+	was, err := LoadReport(o.Path(r.dir) + ".json")
+	if err != nil || !was.Complete {
+		return nil
+	}
+	return was
+}
+
+// in measures a claim where its numbers are, in another figure.
+func in(figure string, find finder) finder {
+	return func(r *Report) Found {
+		o := r.sibling(figure)
+		if o == nil {
+			return notMeasured(figure)
+		}
+		f := find(o)
+		f.At = strings.TrimSpace(f.At + " (" + figure + ")")
+		return f
+	}
+}
+
+// ratio is one finding over another.
+func ratio(of, over finder) finder {
+	return func(r *Report) Found { return ratioOf(of(r), over(r)) }
+}
+
+func ratioOf(a, b Found) Found {
+	switch {
+	case a.None != "":
+		return a
+	case b.None != "":
+		return b
+	case b.Value == 0 || b.Beyond:
+		return notMeasured("what it is compared with")
+	}
+	return Found{a.Value / b.Value, a.Beyond, fmt.Sprintf("(%s and %s)", number(a.Value), number(b.Value)), ""}
+}
+
+// percent is one finding as a percentage of another.
+func percent(of, whole finder) finder {
+	return func(r *Report) Found {
+		f := ratio(of, whole)(r)
+		f.Value, f.At = 100*f.Value, ""
+		return f
+	}
+}
+
+// difference is by how much one finding is more than another.
+func difference(more, than finder) finder {
+	return func(r *Report) Found {
+		a, b := more(r), than(r)
+		if a.None != "" || b.None != "" || a.Beyond || b.Beyond {
+			return notMeasured("one of both")
+		}
+		return Found{Value: a.Value - b.Value}
+	}
+}
+
+// leastOf and mostOf are the least and the greatest of findings.
+func leastOf(what string, of []Found) Found { return extremeOf(what, of, 1) }
+
+func mostOf(what string, of []Found) Found { return extremeOf(what, of, -1) }
+
+// extremeOf is the least (sign 1) or the greatest (sign -1) of those that are some; without any it says that it was not
+// run.
+func extremeOf(what string, of []Found, sign float64) Found {
+	best, late := notMeasured(what), false
+	for _, f := range of {
+		if f.None == "" && (best.None != "" || sign*f.Value < sign*best.Value) {
+			best = f
+		}
+		late = late || f.None == "" && f.Beyond
+	}
+	best.Beyond = best.Beyond || sign < 0 && late // another may be greater than its bound
+	return best
+}
+
+// counted is that, and says of how many.
+func counted(what string, of []Found, sign float64) Found {
+	best := extremeOf(what, of, sign)
+	if len(of) > 1 {
+		best.At += fmt.Sprintf(", the %s of %d", map[float64]string{1: "least", -1: "most"}[sign], len(of))
+	}
+	return best
 }

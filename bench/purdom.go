@@ -29,26 +29,21 @@ const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which 
 
 // warshallTakes is by how much Cobra's time grows by Warshall's closure, at the least.
 func warshallTakes(r *Report) Found {
-	best, n := Found{}, 0
+	var all []Found
 	for _, p := range r.Points {
 		whole := strings.Replace(p.Series, byPurdom, "", 1)
 		if whole == p.Series || p.Metric == "memory" || p.Metric == "parts" { // the solver's part does not grow
 			continue
 		}
 		if f, beyond, ok := r.factor(p.Metric, p.Group, p.Series, whole); ok {
-			if n++; n == 1 || f < best.Value {
-				best = Found{Value: f, Beyond: beyond, At: r.place(p.Group) + ", the least"}
-			}
+			all = append(all, Found{f, beyond, r.place(p.Group) + ", the least", ""})
 		}
 	}
-	if n == 0 {
-		return notMeasured("Cobra by both closures")
-	}
-	return best
+	return leastOf("Cobra by both closures", all)
 }
 
 // underPurdom measures a claim about Cobra by its series by Purdom's closure.
-func underPurdom(find func(*Report) Found) func(*Report) Found {
+func underPurdom(find finder) finder {
 	return func(r *Report) Found { return find(r.byPurdoms()) }
 }
 

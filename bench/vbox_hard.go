@@ -92,7 +92,7 @@ func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 // mostConflicts is the most that one of our own solvers had in a set.
-func mostConflicts(set string) func(*Report) Found {
+func mostConflicts(set string) finder {
 	return func(r *Report) Found {
 		f := Found{None: "no solver of ours decided"}
 		for _, p := range r.Points {
@@ -105,9 +105,9 @@ func mostConflicts(set string) func(*Report) Found {
 }
 
 // agreeing is how many of those that decide a set say what the first one says: its text is "21/21: valid".
-func agreeing(set string) func(*Report) Found {
+func agreeing(set string) finder {
 	return func(r *Report) Found {
-		f := whole("agree", "all", set)(r)
+		f := valueAt("agree", "all", set)(r)
 		if p := r.Find("agree", "all", set); p != nil {
 			same, of, _ := strings.Cut(p.Text, "/")
 			of, _, _ = strings.Cut(of, ":")

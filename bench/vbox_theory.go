@@ -277,14 +277,10 @@ func theoryBounds(*Report) []Saying {
 }
 
 // largestFactor is by how much slow is more than fast at the last, the largest group at which fast came to an end.
-func largestFactor(metric, fast, slow string) func(*Report) Found {
+func largestFactor(metric, fast, slow string) finder {
 	return func(r *Report) Found {
-		for _, g := range slices.Backward(r.Groups(metric)) {
-			if f, beyond, ok := r.factor(metric, g, fast, slow); ok {
-				return Found{f, beyond, r.place(g), ""}
-			}
-		}
-		return notMeasured(slow + " beside " + fast)
+		all := r.factors(metric, anyGroup, fast, slow)
+		return last(append([]Found{notMeasured(slow + " beside " + fast)}, all...)...)
 	}
 }
 

@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+// By how much one series is more than another.
+
+// factor is by how much slow is more than fast.
+func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok bool) {
+	a, late, there := r.timed(metric, group, fast)
+	b, beyond, ok := r.timed(metric, group, slow)
+	return b / a, beyond, there && ok && !late && a > 0
+}
+
+// factors are those at the groups that are kept.
+func (r *Report) factors(metric string, keep func(string) bool, fast, slow string) []Found {
+	var out []Found
+	for _, g := range r.Groups(metric) {
+		if f, beyond, ok := r.factor(metric, g, fast, slow); ok && keep(g) {
+			out = append(out, Found{f, beyond, r.placeOn(r.fig.axis(metric), g), ""})
+		}
+	}
+	return out
+}
+
+// timesAt is by how much slow is more than fast at one group.
+func timesAt(metric, group, fast, slow string) finder {
+	return func(r *Report) Found {
+		f, beyond, ok := r.factor(metric, group, fast, slow)
+		if !ok {
+			return notMeasured(slow + " beside " + fast + " " + r.place(group))
+		}
+		return Found{f, beyond, r.place(group), ""}
+	}
+}
+
+// timesLast is that at the last, the largest group at which both came to an end.
+func timesLast(metric, fast, slow string) finder { return lastFactor(metric, anyGroup, fast, slow) }
+
+// lastFactor is that at the last of the groups that are kept, firstFactor at the first.
+func lastFactor(metric string, keep func(string) bool, fast, slow string) finder {
+	return func(r *Report) Found {
+		all := r.factors(metric, keep, fast, slow)
+		slices.Reverse(all)
+		return ended(all, slow+" beside "+fast)
+	}
+}
+
+func firstFactor(metric string, keep func(string) bool, fast, slow string) finder {
+	return func(r *Report) Found { return ended(r.factors(metric, keep, fast, slow), slow+" beside "+fast) }
+}
+
+// ended is the first finding that is no bound.
+func ended(of []Found, what string) Found {
+	if i := slices.IndexFunc(of, func(f Found) bool { return !f.Beyond }); i >= 0 {
+		return of[i]
+	}
+	return notMeasured(what)
+}
+
+// extreme is the least (sign 1) or the greatest (sign -1) factor over groups of metrics (nil: all of the figure's).
+func extreme(metrics []string, keep func(string) bool, fast, slow string, sign float64) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, m := range r.fig.Metrics {
+			if metrics == nil || slices.Contains(metrics, m.Key) {
+				all = append(all, r.factors(m.Key, keep, fast, slow)...)
+			}
+		}
+		return counted(slow+" beside "+fast, all, sign)
+	}
+}
+
+// timesLeast is the least factor over all groups, timesMost the greatest.
+func timesLeast(metric, fast, slow string) finder {
+	return extreme([]string{metric}, anyGroup, fast, slow, 1)
+}
+
+func timesMost(metric, fast, slow string) finder {
+	return extreme([]string{metric}, anyGroup, fast, slow, -1)
+}
+
+// bySeries is extreme where the compared are groups, over the series that are kept.
+func bySeries(metric string, keep func(string) bool, fast, slow string, sign float64) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, s := range r.Series(metric) {
+			a := r.Find(metric, fast, s)
+			v, beyond, ok := r.timed(metric, slow, s)
+			if keep(s) && ok && a != nil && a.Value > 0 {
+				all = append(all, Found{v / a.Value, beyond, slow + ", " + s, ""})
+			}
+		}
+		return counted(slow, all, sign)
+	}
+}
+
+// moreBy is by how much a series is above another, at the most.
+func moreBy(metric, base, series string) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, g := range r.Groups(metric) {
+			f := difference(valueAt(metric, g, series), valueAt(metric, g, base))(r)
+			f.At = r.place(g)
+			all = append(all, f)
+		}
+		return mostOf(series, all)
+	}
+}
+
+// byWorkload is the least factor between two kinds of series that end in a workload's name.
+func byWorkload(metric, fast, slow string) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, s := range r.Series(metric) {
+			if w, ok := strings.CutPrefix(s, fast); ok {
+				f := timesLeast(metric, s, slow+w)(r)
+				f.At = w + " " + f.At
+				all = append(all, f)
+			}
+		}
+		return leastOf(slow, all)
+	}
+}
+
+// outpaces is the least factor of one throughput over others, wherever both are known.
+func outpaces(metric, fast string, slow ...string) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, s := range slow {
+			f := overSlower(metric, s, fast)(r)
+			f.At = strings.TrimSpace("against " + s + " " + f.At)
+			all = append(all, f)
+		}
+		return leastOf(slow[0], all)
+	}
+}
+
+// overSlower is the least factor between two throughputs, over all groups at which the slower one has a value or, where
+// it was stopped, is below one; there the factor is a lower bound.
+func overSlower(metric, slow, fast string) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, g := range r.Groups(metric) {
+			b := r.Find(metric, g, fast)
+			v, below := 0.0, false
+			if a := r.Find(metric, g, slow); a != nil {
+				v = a.Value
+			} else {
+				v, below, _ = r.stopped(metric, g, slow)
+			}
+			if b != nil && v > 0 {
+				all = append(all, Found{b.Value / v, below, r.place(g), ""})
+			}
+		}
+		return counted(slow+" beside "+fast, all, 1)
+	}
+}

@@ -1,0 +1,305 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// What a series does from one group to the next: growth, spread, steps up and down, and shares of the groups.
+
+// line is a series' values at the groups that are kept, in their order.
+func (r *Report) line(metric string, keep func(string) bool, series string) []*Point {
+	var out []*Point
+	for _, g := range r.Groups(metric) {
+		if p := r.Find(metric, g, series); p != nil && keep(g) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sizeValue is a value at a size.
+type sizeValue struct {
+	at, is float64
+	beyond bool
+}
+
+// atSizes are a series' values at the groups with a pattern, up to the first at which it was stopped.
+func (r *Report) atSizes(metric, pattern, series string) []sizeValue {
+	var out []sizeValue
+	for _, g := range r.Groups(metric) {
+		n, ok := numberIn(g, pattern)
+		v, beyond, there := r.timed(metric, g, series)
+		if ok && there && v > 0 {
+			if out = append(out, sizeValue{n, v, beyond}); beyond {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// growing is by how much more than the groups' numbers a series grows, from the first to the last of those with a
+// pattern at which it has a value: 1 is linear.
+func growing(metric, pattern, series string) finder {
+	return func(r *Report) Found { return grown(r.atSizes(metric, pattern, series), series, 1) }
+}
+
+// squared is growing beside the square of the groups' numbers: 1 is quadratic.
+func squared(metric, series string) finder {
+	return func(r *Report) Found { return grown(r.atSizes(metric, "*", series), series, 2) }
+}
+
+// shrinking is by how much more a series grows than the groups' numbers fall, from the last to the first.
+func shrinking(metric, series string) finder {
+	return func(r *Report) Found {
+		all := r.atSizes(metric, "*", series)
+		slices.Reverse(all)
+		return grown(all, series, -1)
+	}
+}
+
+// lastGrowth is growing from the last but one to the last of the groups.
+func lastGrowth(metric, pattern, series string) finder {
+	return func(r *Report) Found {
+		all := r.atSizes(metric, pattern, series)
+		if len(all) < 3 {
+			return notMeasured(series + " at three sizes")
+		}
+		return grown(all[len(all)-2:], series, 1)
+	}
+}
+
+// grown is the growth from the first to the last value beside a power of that of the sizes.
+func grown(all []sizeValue, series string, power float64) Found {
+	if len(all) < 2 || all[0].beyond {
+		return notMeasured(series + " at two sizes")
+	}
+	a, b := all[0], all[len(all)-1]
+	size, times := b.at/a.at, b.is/a.is
+	return Found{times / math.Pow(size, power), b.beyond, fmt.Sprintf("from %s to %s: %s times the size, %s times as "+
+		"much", number(a.at), number(b.at), number(sixDigits(size)), number(sixDigits(times))), ""}
+}
+
+// outgrows is by how much more the second series grows than the first, from the first to the last size at which both
+// are known.
+func outgrows(metric, pattern, a, b string) finder {
+	return func(r *Report) Found {
+		var x, y []sizeValue
+		own := r.atSizes(metric, pattern, a)
+		for _, v := range r.atSizes(metric, pattern, b) {
+			i := slices.IndexFunc(own, func(o sizeValue) bool { return o.at == v.at && !o.beyond })
+			if i >= 0 {
+				x, y = append(x, own[i]), append(y, v)
+			}
+		}
+		f, than := grown(y, b+" beside "+a, 1), grown(x, a, 1)
+		if f.None != "" {
+			return f
+		}
+		end := len(y) - 1
+		return Found{f.Value / than.Value, f.Beyond, fmt.Sprintf("from %s to %s: %s and %s times as much",
+			number(y[0].at), number(y[end].at), number(sixDigits(y[end].is/y[0].is)),
+			number(sixDigits(x[end].is/x[0].is))), ""}
+	}
+}
+
+// steepening compares the factors of the last and of the first step at which a series has values.
+func steepening(metric, series string) finder {
+	return func(r *Report) Found {
+		is := r.line(metric, anyGroup, series)
+		n := len(is)
+		if n < 3 {
+			return notMeasured(series + " at three sizes")
+		}
+		step := func(i int) Found { return Found{Value: is[i].Value / is[i-1].Value} }
+		return ratioOf(step(n-1), step(1))
+	}
+}
+
+// steady is the ratio of the greatest to the least value of a series over groups. A time that was stopped is no least
+// one, and if there is one the ratio is a lower bound.
+func steady(metric string, keep func(string) bool, series string) finder {
+	return func(r *Report) Found {
+		least, most, n, late := math.Inf(1), 0.0, 0, false
+		for _, g := range r.Groups(metric) {
+			v, beyond, ok := r.timed(metric, g, series)
+			if !ok || !keep(g) {
+				continue
+			}
+			n, late, most = n+1, late || beyond, max(most, v)
+			if !beyond {
+				least = min(least, v)
+			}
+		}
+		if n < 2 || math.IsInf(least, 1) {
+			return notMeasured(series)
+		}
+		if least == most {
+			return Found{1, late, fmt.Sprintf("over %d", n), ""}
+		}
+		return Found{most / least, late, fmt.Sprintf("over %d, from %s to %s", n, number(least), number(most)), ""}
+	}
+}
+
+// part is a share: "2 of 6 steps".
+func part(yes, n int, what string) Found {
+	if n == 0 {
+		return notMeasured("this")
+	}
+	at := fmt.Sprintf("%d of %d", yes, n)
+	if what != "" {
+		at += " " + what
+	}
+	return Found{Value: float64(yes) / float64(n), At: at}
+}
+
+// steps is the share of steps between values of which something is true.
+func steps(values []float64, is func(a, b float64) bool) Found {
+	yes := 0
+	for i := range max(len(values), 1) - 1 {
+		if is(values[i], values[i+1]) {
+			yes++
+		}
+	}
+	return part(yes, max(len(values), 1)-1, "steps")
+}
+
+// rises and falls are what may be asked of a step; climbs asks that it does not stay either.
+func rises(a, b float64) bool  { return b >= a }
+func falls(a, b float64) bool  { return b <= a }
+func climbs(a, b float64) bool { return b > a }
+
+// stepping is the share of steps, from one group with a pattern to the next, that are so, of the sum of series.
+func stepping(is func(a, b float64) bool, metric, pattern string, series ...string) finder {
+	return func(r *Report) Found {
+		var values []float64
+		for _, g := range r.Groups(metric) {
+			total, n := r.total(metric, both(inGroups(among(g)), ofSeries(series...)))
+			if _, ok := numberIn(g, pattern); ok && n == len(series) {
+				values = append(values, total)
+			}
+		}
+		return steps(values, is)
+	}
+}
+
+// risesOver is the share of steps between groups, in the order given, at which a series rises.
+func risesOver(metric, series string, groups ...string) finder {
+	return func(r *Report) Found {
+		var values []float64
+		for _, g := range groups {
+			if p := r.Find(metric, g, series); p != nil {
+				values = append(values, p.Value)
+			}
+		}
+		return steps(values, climbs)
+	}
+}
+
+// fallsOver is the share of steps from one series to the next at which the value of a group falls.
+func fallsOver(metric, group string, series ...string) finder {
+	return func(r *Report) Found {
+		var values []float64
+		for _, s := range series {
+			if p := r.Find(metric, group, s); p != nil {
+				values = append(values, -p.Value)
+			}
+		}
+		return steps(values, climbs)
+	}
+}
+
+// leastSteady is the ratio of the greatest to the least value of that series which varies most.
+func leastSteady(metric string, series ...string) finder {
+	return func(r *Report) Found {
+		var all []Found
+		for _, s := range series {
+			f := steady(metric, anyGroup, s)(r)
+			f.At = s + ", " + f.At
+			all = append(all, f)
+		}
+		return mostOf(series[0], all)
+	}
+}
+
+// perTransaction is a series' last value over the number of transactions there.
+func perTransaction(metric, series string) finder {
+	return func(r *Report) Found {
+		all := r.atSizes(metric, "*", series)
+		if len(all) == 0 {
+			return notMeasured(series)
+		}
+		v := all[len(all)-1]
+		return Found{Value: v.is / v.at, Beyond: v.beyond}
+	}
+}
+
+// shareOf is the share of groups of which something is true; ok false: it cannot be said of the group.
+func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool)) finder {
+	return func(r *Report) Found {
+		yes, n := 0, 0
+		for _, g := range r.Groups(metric) {
+			y, ok := is(r, g)
+			if !ok {
+				continue
+			}
+			n++
+			if y {
+				yes++
+			}
+		}
+		return part(yes, n, what)
+	}
+}
+
+// shortest is the share of groups at which a series is not above any of others that has a value there. Where it was
+// stopped it is above those that took less than it had taken by then.
+func shortest(metric, what, series string, others ...string) finder {
+	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
+		own := r.Find(metric, g, series)
+		if own == nil {
+			v, _, late := r.timed(metric, g, series)
+			return false, late && slices.ContainsFunc(others, func(o string) bool {
+				p := r.Find(metric, g, o)
+				return p != nil && p.Value < v
+			})
+		}
+		yes = true
+		for _, o := range others {
+			if v, _, there := r.timed(metric, g, o); there {
+				ok = true
+				yes = yes && own.Value <= v
+			}
+		}
+		return yes, ok
+	})
+}
+
+// highest is the share of groups at which a series is not below any of others that has a value there. Where it was
+// stopped it is below those that have more than it can have.
+func highest(metric, what, series string, others ...string) finder {
+	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
+		own := r.Find(metric, g, series)
+		if own == nil {
+			v, below, _ := r.stopped(metric, g, series)
+			return false, below && slices.ContainsFunc(others, func(o string) bool {
+				p := r.Find(metric, g, o)
+				return p != nil && p.Value > v
+			})
+		}
+		yes = true
+		for _, o := range others {
+			if p := r.Find(metric, g, o); p != nil {
+				yes, ok = yes && own.Value >= p.Value, true
+			}
+		}
+		return yes, ok
+	})
+}
+
+// wasChecked says whether a workload's history was checked.
+func wasChecked(r *Report, workload string) (yes, ok bool) {
+	return r.Find("time", workload, "checking") != nil, true
+}
