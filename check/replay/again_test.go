@@ -85,7 +85,7 @@ func TestAgainAgainstReplay(t *testing.T) {
 			}
 		}
 	})
-	if less < 100 || more == 0 {
+	if histtest.Whole() && (less < 100 || more == 0) {
 		t.Errorf("%d replays in part, %d given up: want many, and some", less, more)
 	}
 }

@@ -194,7 +194,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 			mixed++
 		}
 	})
-	if mixed < 5 {
+	if histtest.Whole() && mixed < 5 {
 		t.Errorf("only %d had lists beside registers", mixed)
 	}
 }
