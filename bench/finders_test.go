@@ -102,6 +102,36 @@ func TestMoreFinders(t *testing.T) {
 		{"by Warshall's closure", []Point{decided("time", "A", "cobra", 6), decided("time", "A", "cobra"+byPurdom, 3),
 			decided("time", "B", "cobra", 12), decided("time", "B", "cobra"+byPurdom, 4),
 			decided("memory", "B", "cobra", 9), decided("memory", "B", "cobra"+byPurdom, 9)}, warshallTakes, 2, false},
+		{"fewer objects", []Point{decided("objects", "10", "a", 60), decided("objects", "100", "a", 3)},
+			shrinking("objects", "a"), 2, false},
+		{"no fewer than were ended", []Point{decided("time", "10", "a", 60), late("time", "100", "a", 70)},
+			shrinking("time", "a"), none, false},
+		{"per transaction", []Point{decided("violations", "10", "a", 1), decided("violations", "20", "a", 5)},
+			perTransaction("violations", "a"), 0.25, false},
+		{"over a bound", []Point{decided("time", "A", "a", 6), late("time", "A", "b", 5)},
+			ratio(valueAt("time", "A", "a"), valueAt("time", "A", "b")), none, false},
+		{"a bound over a value", []Point{decided("time", "A", "a", 6), late("time", "A", "b", 12)},
+			ratio(valueAt("time", "A", "b"), valueAt("time", "A", "a")), 2, true},
+		{"above a bound", []Point{decided("time", "A", "a", 6), late("time", "A", "b", 12)},
+			difference(valueAt("time", "A", "b"), valueAt("time", "A", "a")), none, false},
+		{"the factor's rise", []Point{decided("time", "1 transactions", "a", 1),
+			decided("time", "1 transactions", "b", 2),
+			decided("time", "9 transactions", "a", 1), decided("time", "9 transactions", "b", 8),
+			decided("time", "9 threads", "a", 1), decided("time", "9 threads", "b", 99)},
+			ratio(lastFactor("time", endsWith(" transactions"), "a", "b"),
+				firstFactor("time", endsWith(" transactions"), "a", "b")), 4, false},
+		{"the longest stage", []Point{decided("time", "A", "a", 6),
+			decided("time", "A", "b", 2), decided("time", "A", "c", 3),
+			decided("time", "B", "a", 1)}, longestStage(anyGroup, "a", "b", "c"), 2, false},
+		{"a stage's share", []Point{decided("time", "A", "a", 1),
+			decided("time", "A", "b", 3), decided("time", "A", "z", 9),
+			decided("time", "B", "a", 1), decided("time", "B", "b", 9)}, stageShare(anyGroup, "a", "b"), 25, false},
+		{"a percentage", []Point{decided("flips", "1", "a", 3), decided("flips", "5", "a", 9)},
+			percent(sum("flips", inGroups(not(above(2)))), sum("flips", ofSeries("a"))), 25, false},
+		{"the sum falls", []Point{decided("time", "1", "a", 3),
+			decided("time", "1", "b", 3), decided("time", "2", "a", 4),
+			decided("time", "2", "b", 1), decided("time", "3", "a", 0)},
+			stepping(falls, "time", "*", "a", "b"), 1, false},
 		{"a collection", []Point{decided("time", "#txns 100", neverCollected, 1),
 			decided("time", "#txns 100", everyTxns6+"10", 3), decided("time", "#txns 100", everyTxns6+"50", 2),
 			decided("time", "#txns 200", neverCollected, 2), decided("time", "#txns 200", everyTxns6+"10", 8)},
@@ -126,6 +156,21 @@ func TestMoreFinders(t *testing.T) {
 			if f := c.find(r); f.None == "" {
 				t.Errorf("%s, of nothing: %+v", c.name, f)
 			}
+		}
+	}
+}
+
+// TestNumberIn: a group's number stands in the place of the star.
+func TestNumberIn(t *testing.T) {
+	for _, c := range []struct {
+		group, pattern string
+		want           float64
+	}{{"20000", "*", 20000}, {"#txns 5000", "#txns *", 5000}, {"#reads 10 %", "#reads *", 10},
+		{"8 threads", "* threads", 8},
+		{"8 threads", "* transactions", 0}, {"#sess 5", "#txns *", 0}, {"dist zipf", "dist *", 0}, {"0", "*", 0},
+		{"threads", "* threads", 0}, {"collected after every 10", everyTxns6 + "*", 10}, {"", "*", 0}} {
+		if n, ok := numberIn(c.group, c.pattern); ok != (c.want > 0) || ok && n != c.want {
+			t.Errorf("%q, %q: %v, %v", c.group, c.pattern, n, ok)
 		}
 	}
 }
