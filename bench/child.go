@@ -15,6 +15,7 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
+	"isovet/check/papers"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
@@ -202,7 +203,7 @@ func (r *Run) checker(h *history.History) (check.Checker, error) {
 	c, err := check.ByName(r.Checker)
 	switch {
 	case r.Round > 0 && err == nil && c.Info().Name == "cobra-rounds":
-		return check.CobraRounds(r.Round), nil
+		return papers.CobraRounds(r.Round), nil
 	case r.Round > 0:
 		return nil, fmt.Errorf("checker %s has no rounds", r.Checker)
 	case r.Checker != check.AutoName:

@@ -5,18 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"isovet/check/run"
 	"isovet/history"
 	"isovet/level"
 )
 
-// All returns every checker; a new one is one file and one line here.
+// All returns every checker: this package's, the only ones that auto needs, and those of the packages that the program
+// is linked with beside it, as check/papers.
 func All() []Checker {
-	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobra{bySessions: true}, cobraRounds{},
-		biswasEnea{}, elle{},
-		elleRegister{}, lightweight{}, porcupineLib{},
-		viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, bc{full: true}, adya{},
-		adya{full: true},
-		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}}
+	return append([]Checker{run.Replay{}, weakly{}, miniTxns{}, run.Vbox{}, elle{}, run.Lwt{}, chronos{}, aion{},
+		leopard{}}, run.Registered()...)
 }
 
 // suited is a checker for histories of one shape, faster there than those for all. suits must be quick.
@@ -99,7 +97,7 @@ func autoSolving(h *history.History, l level.Level) (first Checker) {
 		if len(in.Solvers) == 0 || in.Hidden || in.Partial || in.Timestamps {
 			continue
 		}
-		if h == nil || refuses(in, h, l) == "" {
+		if h == nil || run.Refuses(in, h, l) == "" {
 			return c
 		}
 		if first == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -48,13 +49,13 @@ func BenchmarkVbox(b *testing.B) {
 		for _, txns := range []int{10000, 100000} {
 			for _, open := range []string{"short", "long"} {
 				b.Run(fmt.Sprintf("data=blindw-wr/level=%s/txns=%dk/open=%s", l, txns/1000, open), func(b *testing.B) {
-					benchmark(b, vbox{}, blindw(b, datasets.Spec{Txns: txns, LongTxn: open == "long"}), l)
+					benchmark(b, run.Vbox{}, blindw(b, datasets.Spec{Txns: txns, LongTxn: open == "long"}), l)
 				})
 			}
 		}
 	}
 	b.Run("data=blindw-wr-untimed/level=serializable/txns=10k/open=short", func(b *testing.B) {
-		benchmark(b, vbox{}, blindw(b, datasets.Spec{Txns: 10000, Times: datasets.NoTimes}), level.Serializable)
+		benchmark(b, run.Vbox{}, blindw(b, datasets.Spec{Txns: 10000, Times: datasets.NoTimes}), level.Serializable)
 	})
 }
 
@@ -67,7 +68,7 @@ func BenchmarkCobra(b *testing.B) {
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable} {
 		for _, txns := range sizes {
 			b.Run(fmt.Sprintf("data=blindw-wr/level=%s/txns=%dk/open=short", l, txns/1000), func(b *testing.B) {
-				benchmark(b, cobra{}, blindw(b, datasets.Spec{Txns: txns}), l)
+				benchmark(b, called("cobra"), blindw(b, datasets.Spec{Txns: txns}), l)
 			})
 		}
 	}

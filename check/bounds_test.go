@@ -3,8 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"isovet/evidence"
@@ -18,83 +18,41 @@ import (
 	"isovet/level"
 )
 
-// setBound sets a bound for the time of a test.
-func setBound[T int | int64](b *T, to T) (restore func()) {
-	old := *b
-	*b = to
-	return func() { *b = old }
-}
-
-// lowBounds are this package's bounds, each as low as it can be. None may lead to a fault or a wrong answer.
-var lowBounds = map[string]func() (restore func()){
-	"":            func() func() { return func() {} },
-	"fewPairs":    crowd,
-	"maxPairs":    func() func() { a, b := crowd(), setBound(&maxPairs, 1); return func() { a(); b() } },
-	"narrowWords": func() func() { a, b := crowd(), setBound(&narrowWords, 1); return func() { a(); b() } },
-	"fewLeft":     func() func() { a, b := crowd(), setBound(&fewLeft, 1); return func() { a(); b() } },
-	"maxClosure":  func() func() { return setBound(&maxClosure, 1) },
-	"maxBased":    func() func() { return setBound(&maxBased, 1) },
-	"maxPruned":   func() func() { return setBound(&maxPruned, 1) },
-	"noCuts": func() func() {
-		a, b := setBound(&firstCuts, 0), setBound(&moreCuts, 0)
-		return func() { a(); b() }
-	},
-	"maxRelaxed": func() func() { return setBound(&maxRelaxed, 1) },
-	"fewVersions": func() func() {
-		a, b := setBound(&fewVersions, 1), setBound(&manyVersions, 1)
-		return func() { a(); b() }
-	},
-	"maxTrial": func() func() { return setBound(&maxTrial, 1) },
-	"maxTried": func() func() { return setBound(&maxTried, 1) },
-	"fewChoices": func() func() {
-		a, b := setBound(&fewChoices, 1), setBound(&fewWork,
-			1)
-		return func() { a(); b() }
-	},
-	"maxCases":      func() func() { return setBound(&maxCases, 1) },
-	"caseWork":      func() func() { return setBound(&caseWork, 1) },
-	"fewConflicts":  func() func() { return setBound(&fewConflicts, 1) },
-	"maxExplained":  func() func() { return setBound(&maxExplained, 1) },
-	"maxCandidates": func() func() { return setBound(&maxCandidates, 1) },
-	"maxStamped":    func() func() { return setBound(&maxStamped, 1) },
-	"maxInduced":    func() func() { return setBound(&maxInduced, 1) },
-	"maxFrontiers":  func() func() { return setBound(&maxFrontiers, 1) },
-	"maxEager":      func() func() { return setBound(&maxEager, 1) },
-	"maxResolved":   func() func() { return setBound(&maxResolved, 1) },
-	"resolvedWork":  func() func() { return setBound(&resolvedWork, 1) },
-	"maxOpen":       func() func() { return setBound(&maxOpen, 1) },
-	"maxPicks":      func() func() { return setBound(&maxPicks, 1) },
-	"all": func() func() {
-		var undo []func()
-		for _, name := range bounds.Names() {
-			undo = append(undo, bounds.Set(name, 1))
+// low sets bounds to 1, or to what stands behind them, for the time of a test.
+func low(names ...string) (restore func()) {
+	var undo []func()
+	for _, name := range names {
+		to := 1
+		if name == "run.firstCuts" || name == "run.moreCuts" {
+			to = 0
 		}
-		return func() {
-			for _, f := range undo {
-				f()
-			}
-		}
-	},
-}
-
-// low sets a bound of this package, or of one that it uses, to 1.
-func low(name string) (restore func()) {
-	if set := lowBounds[name]; set != nil {
-		return set()
+		undo = append(undo, bounds.Set(name, to))
 	}
-	return bounds.Set(name, 1)
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
 }
 
-// crowd has the choices of a pair of writes or more not all be listed.
-func crowd() func() {
-	a, b := setBound(&fewPairs, 1), setBound(&fewTimed, 1)
-	return func() { a(); b() }
+// together are bounds that are set at once: none, all, and those that others hide.
+func together() [][]string {
+	crowd := []string{"run.fewPairs", "run.fewTimed"} // the choices of a pair of writes or more are not all listed
+	sets := [][]string{nil, crowd, bounds.Names(), {"run.firstCuts", "run.moreCuts"},
+		{"check.fewVersions", "check.manyVersions"}, {"check.fewChoices", "check.fewWork"}}
+	for _, name := range []string{"run.maxPairs", "run.narrowWords", "run.fewLeft"} {
+		sets = append(sets, append(slices.Clone(crowd), name))
+	}
+	for _, name := range bounds.Names() {
+		sets = append(sets, []string{name})
+	}
+	return sets
 }
 
 // TestBoundsAtOne sets each bound to 1 and asks every checker at every level that it has: no fault, and the verdict of
 // brute force or none.
 func TestBoundsAtOne(t *testing.T) {
-	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
+	sets := together()
 	decided, open := map[string]int{}, map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](4, 4000), func(seed uint64) *history.History {
 		var h *history.History
@@ -119,8 +77,9 @@ func TestBoundsAtOne(t *testing.T) {
 				if i := c.Info(); !slices.Contains(i.Levels, l) {
 					continue
 				}
-				for _, name := range names {
-					restore := low(name)
+				for _, set := range sets {
+					name := strings.Join(set[:min(len(set), 3)], " ")
+					restore := low(set...)
 					r, err := Run(context.Background(), c, h, Options{Level: l})
 					restore()
 					what := fmt.Sprintf("seed %d, %s at %s, bound %s", seed, c.Info().Name, l, name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -50,7 +51,7 @@ func mustBe(t *testing.T, h *history.History, o Options, want evidence.Verdict) 
 func TestCatalogue(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
 		h := a.History()
-		for _, l := range serialLevels {
+		for _, l := range run.SerialLevels {
 			want := evidence.Holds
 			if slices.Contains(a.Violates, l) {
 				want = evidence.Violated
@@ -60,7 +61,7 @@ func TestCatalogue(t *testing.T) {
 		if !slices.Contains(a.Violates, level.Serializable) || a.Name == "dirty-write" { // which is a lost update too
 			continue
 		}
-		r, err := Run(context.Background(), vbox{}, h, Options{Level: level.Serializable})
+		r, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestUnknown(t *testing.T) {
 	// Aborted transactions and unknown ones need no times.
 	mustBe(t, notation.MustParse("init=0: s1: r(x,0) @[1,2] | s2: r(x,0)! | s3: w(x,1)?"),
 		Options{Level: level.StrictSerializable}, evidence.Holds)
-	if _, err := Run(context.Background(), vbox{}, notation.MustParse("s1: w(x,1)"),
+	if _, err := Run(context.Background(), run.Vbox{}, notation.MustParse("s1: w(x,1)"),
 		Options{Solver: "minisat"}); err == nil {
 		t.Error("an unknown solver is no error")
 	}
@@ -152,7 +153,7 @@ func TestStopped(t *testing.T) {
 	cancel()
 	late, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
-	for _, c := range []Checker{vbox{}, cobra{}} {
+	for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 		for _, s := range c.Info().Solvers {
 			if r, err := Run(ctx, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown ||
 				r.Reason != "interrupted" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -27,8 +28,8 @@ func TestPredicateCertificates(t *testing.T) {
 		if h == nil {
 			return
 		}
-		for _, c := range []Checker{vbox{}, replayer{}} {
-			for _, l := range serialLevels {
+		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
+			for _, l := range run.SerialLevels {
 				r, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -95,7 +96,7 @@ func TestBookingCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []Checker{vbox{}, replayer{}} {
+		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
 			r, err := Run(context.Background(), c, h, Options{})
 			if err != nil {
 				t.Fatal(err)

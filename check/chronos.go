@@ -2,15 +2,11 @@ package check
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
+	"isovet/check/run"
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/level"
 )
 
 // chronos is CHRONOS: one sweep over the starts and commits in the order of the database's timestamps.
@@ -18,191 +14,27 @@ type chronos struct{}
 
 func (chronos) Info() Info {
 	return Info{Name: "chronos", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
-		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: ListsBeside, Unknown: OutcomesDecided,
+		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: run.ListsBeside, Unknown: run.OutcomesDecided,
 			Duplicates: true},
 		About: "one sweep in the order of database timestamps; all violations of SESSION, INT, EXT, NOCONFLICT"}
 }
 
 func (c chronos) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	return byTimestamps(ctx, c.Info(), h, o, timestamp.Chronos)
+	return run.ByTimestamps(ctx, c.Info(), h, o, timestamp.Chronos)
 }
 
-// maxStamped is how many violations of timestamps are listed; all are counted.
-var maxStamped = 1000
+// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the
+// watermark makes final.
+type aion struct{}
 
-// byTimestamps is the run of a checker that trusts timestamps.
-func byTimestamps(ctx context.Context, in Info, h *history.History, o Options,
-	checks func(context.Context, *history.History, timestamp.Options) (*timestamp.Report, error)) (*evidence.Result,
-	error) {
-	x, err := newRun(ctx, in, h, o)
-	if err != nil {
-		return nil, err
-	}
-	x.r.ReadOnlyAtStart = o.ReadOnlyAtStart && o.Level.Serial()
-	rep, err := checks(ctx, h, timestamp.Options{Level: o.Level, ReadOnlyAtStart: x.r.ReadOnlyAtStart})
-	var missing *timestamp.Missing
-	var cannot *timestamp.Unsupported
-	switch {
-	case errors.As(err, &missing), errors.As(err, &cannot):
-		x.unknown("%v", err)
-		return x.r, nil
-	case err != nil && ctx.Err() != nil:
-		x.stopped()
-		return x.r, nil
-	case err != nil:
-		return nil, err
-	}
-	for stage, d := range rep.Stages {
-		x.r.Stats.Stages[stage] = float64(d.Microseconds()) / 1e3
-	}
-	if len(rep.Violations) == 0 && h.HasLists() && h.HasPredicates() {
-		x.unknown("no violation, but an order of lists beside predicates cannot be certified")
-		return x.r, nil
-	}
-	if len(rep.Violations) == 0 {
-		x.r.Verdict, x.r.Order = evidence.Holds, rep.Order
-		return x.r, nil
-	}
-	x.r.Stats.Violations, x.r.Stats.BadTxns, x.r.Stats.BadPairs = map[string]int{}, rep.Txns, rep.Pairs
-	for i := range rep.Violations {
-		x.r.Stats.Violations[rep.Violations[i].Axiom.String()]++
-	}
-	var as []evidence.Anomaly
-	for i := range rep.Violations[:min(maxStamped, len(rep.Violations))] {
-		as = append(as, stampedAnomaly(h, rep, &rep.Violations[i], o.Level.Serial()))
-	}
-	x.violated(as...)
-	x.r.Also = len(rep.Violations) - len(as)
-	x.stage("evidence")
-	return x.r, nil
+func (aion) Info() Info {
+	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
+		Takes: Takes{Items: true, Lists: run.ListsRead, Unknown: run.OutcomesDecided, Duplicates: true,
+			ItemsOnly: "it looks at a transaction by the keys that it names, and a predicate operation does not " +
+				"name those that it missed; chronos takes them"},
+		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
 }
 
-// MaxStamped is how many violations of timestamps are listed.
-func MaxStamped() int { return maxStamped }
-
-// Stamped tells violations of timestamps of a history as evidence, as chronos does; begin is when transactions read.
-func Stamped(h *history.History, l level.Level, vs []timestamp.Violation, begin func(t uint32) int64) (
-	as []evidence.Anomaly) {
-	rep := &timestamp.Report{Begin: begin}
-	for i := range vs {
-		as = append(as, stampedAnomaly(h, rep, &vs[i], l.Serial()))
-	}
-	return as
-}
-
-// stampedAnomaly is a violation as evidence, its text with timestamps.
-func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Violation, serial bool) evidence.Anomaly {
-	a := evidence.Anomaly{Txns: []uint32{v.Txn}}
-	add := func(t uint32) {
-		if t != history.None && !slices.Contains(a.Txns, t) {
-			a.Txns = append(a.Txns, t)
-		}
-	}
-	name := func(t uint32) string {
-		if t == h.Init {
-			return "the initial transaction"
-		}
-		return fmt.Sprintf("T%d", h.Txns.ID[t])
-	}
-	span := func(t uint32) string {
-		if serial || h.StartTS(t) == history.NoTime {
-			return fmt.Sprintf("commit %d", h.CommitTS(t))
-		}
-		return fmt.Sprintf("start %d, commit %d", h.StartTS(t), h.CommitTS(t))
-	}
-	me := fmt.Sprintf("%s (%s)", name(v.Txn), span(v.Txn))
-	switch v.Axiom {
-	case timestamp.TIMESTAMPS:
-		a.Kind, a.Text = level.Timestamps, me+" commits before it starts."
-	case timestamp.SESSION:
-		add(v.Other)
-		a.Kind = level.Session
-		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, and began before that was over.", me, name(v.Other),
-			span(v.Other))
-	case timestamp.NOCONFLICT:
-		add(v.Other)
-		a.Kind, a.Key = level.NoConflict, v.Key
-		a.Text = fmt.Sprintf("%s and %s (%s) both write %s, and each began before the other had committed.", me,
-			name(v.Other), span(v.Other), h.KeyString(v.Key))
-	case timestamp.INT:
-		a.Kind, a.Ops = level.Int, []uint32{v.Op}
-		a.Text = fmt.Sprintf("%s read %s, which its own operations before that make %s.", me, stampedRead(h, v),
-			stampedValue(h, v.Want))
-		if h.Ops.Kind[v.Op] == history.ReadList {
-			a.Text = fmt.Sprintf("%s read %s, which disagrees with its own operations before that.", me, stampedRead(h,
-				v))
-		}
-	case timestamp.EXT:
-		a.Kind, a.Ops, a.Why = level.Ext, []uint32{v.Op}, v.Kind.String()
-		add(v.Other)
-		by := "as at the beginning"
-		if v.Other != history.None {
-			by = fmt.Sprintf("as %s (%s) left it", name(v.Other), span(v.Other))
-		}
-		from := ""
-		if w := rep.Source(h, v); w != history.None {
-			add(w)
-			from = " written by " + name(w)
-			if h.CommitTS(w) != history.NoTime {
-				from = fmt.Sprintf(" written by %s (%s)", name(w), span(w))
-			}
-		}
-		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v),
-			stampedWant(h, v), by, fmt.Sprintf(whyWords[v.Kind], from))
-	}
-	if v.Op != history.None && (h.Ops.Kind[v.Op] == history.PredRead || h.Ops.Kind[v.Op] == history.PredWrite) {
-		a.Key = v.Key
-	}
-	return a
-}
-
-// stampedWant says what a read should have returned.
-func stampedWant(h *history.History, v *timestamp.Violation) string {
-	switch kind := h.Ops.Kind[v.Op]; {
-	case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
-		return string(h.Texts.AppendValue(nil, h.Initial))
-	case kind != history.ReadList:
-		return stampedValue(h, v.Want)
-	}
-	return "the list"
-}
-
-// whyWords say in words how a read is wrong; %s is where the version comes from.
-var whyWords = map[timestamp.Kind]string{
-	timestamp.NeverWritten: "nobody wrote it%.0s",
-	timestamp.Own:          "it is written later by the transaction itself%.0s",
-	timestamp.Aborted:      "it is%s, which did not commit",
-	timestamp.Intermediate: "it is%s, and overwritten in the same transaction",
-	timestamp.Before:       "the version%s had been overwritten before",
-	timestamp.Uncommitted:  "it is%s and was not committed yet",
-	timestamp.After:        "it is%s, which began later",
-	timestamp.Phantom:      "the row is among those that match in the one and not in the other%.0s",
-}
-
-func stampedValue(h *history.History, v uint32) string {
-	if v == history.None {
-		return "a value that no operation names"
-	}
-	return h.ValueString(v)
-}
-
-func stampedRead(h *history.History, v *timestamp.Violation) string {
-	switch h.Ops.Kind[v.Op] {
-	case history.ReadList:
-		l := h.Ops.Ver[v.Op]
-		var s []string
-		for _, e := range h.Lists.Elem[h.Lists.Off[l]:h.Lists.Off[l+1]] {
-			s = append(s, h.ValueString(e))
-		}
-		if len(s) > 16 {
-			s = append([]string{"…"}, s[len(s)-16:]...)
-		}
-		return fmt.Sprintf("%s = [%s]", h.KeyString(v.Key), strings.Join(s, ", "))
-	case history.PredRead, history.PredWrite:
-		if v.Got == history.None {
-			return fmt.Sprintf("by a predicate no row %s", h.KeyString(v.Key))
-		}
-		return fmt.Sprintf("by a predicate %s = %s", h.KeyString(v.Key), h.ValueString(v.Got))
-	}
-	return fmt.Sprintf("%s = %s", h.KeyString(v.Key), h.ValueString(v.Got))
+func (c aion) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return run.ByTimestamps(ctx, c.Info(), h, o, timestamp.AionOver)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
@@ -168,7 +169,7 @@ func TestChronosFigure11(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
-		r, err := Run(t.Context(), replayer{}, h, Options{Level: l})
+		r, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Holds {
 			t.Fatalf("replay: %v, %v", r, err)
 		}
@@ -275,7 +276,7 @@ func TestChronosTimeKiller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []Checker{chronos{}, aion{}, emme{"emme-si", false}} {
+	for _, c := range []Checker{chronos{}, aion{}, called("emme-si")} {
 		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil ||
 			r.Verdict != evidence.Holds {
 			t.Errorf("%s: %+v, %v", c.Info().Name, r, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
@@ -85,7 +86,7 @@ func TestCorpus(t *testing.T) {
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			r, err := Run(ctx, vbox{}, h, Options{Level: l})
+			r, err := Run(ctx, run.Vbox{}, h, Options{Level: l})
 			cancel()
 			switch {
 			case err != nil:

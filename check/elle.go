@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"isovet/check/lists"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -13,8 +14,8 @@ type elle struct{}
 
 func (elle) Info() Info {
 	return Info{
-		Name: "elle", Paper: "Elle", Levels: orderLevels, Partial: true,
-		Takes: Takes{Lists: ListsRead, Unknown: OutcomesTried, Duplicates: true},
+		Name: "elle", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
+		Takes: Takes{Lists: run.ListsRead, Unknown: run.OutcomesTried, Duplicates: true},
 		About: "append-only lists: the order of versions is read off, and one graph decides; linear",
 	}
 }
@@ -28,11 +29,11 @@ func (elle) Info() Info {
 // Elle infers real time from invocations; here it is the history's client times, and strict.
 func (c elle) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	decide := func(v *lists.View) (*evidence.Result, error) { return c.decide(ctx, v, o) }
-	x, v, done, err := beginLists(ctx, c.Info(), h, o, decide)
+	x, v, done, err := run.BeginLists(ctx, c.Info(), h, o, decide)
 	if done || err != nil {
-		return x.r, err
+		return x.Result, err
 	}
-	at := x.r.Stats.Stages["prepass"]
+	at := x.Result.Stats.Stages["prepass"]
 	r, err := decide(v)
 	if err == nil && r.Stats.Stages != nil {
 		r.Stats.Stages["prepass"] += at
@@ -43,34 +44,34 @@ func (c elle) Check(ctx context.Context, h *history.History, o Options) (*eviden
 // decide answers for a view without anomalies that is not ambiguous.
 func (c elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.Result, error) {
 	h := v.H
-	x, err := newRun(ctx, c.Info(), h, o)
+	x, err := run.New(ctx, c.Info(), h, o)
 	if err != nil {
 		return nil, err
 	}
 	open := v.Mixed
 	if !open {
 		g := lists.NewGraph(v, o.Level, o.ClockSkew)
-		x.r.Stats.KnownEdges = g.Edges
-		x.stage("construction")
+		x.Result.Stats.KnownEdges = g.Edges
+		x.Stage("construction")
 		var order []uint32
 		order, open = g.Order()
-		x.stage("solving")
+		x.Stage("solving")
 		switch {
 		case open:
 		case order != nil || v.NumCounts == 0:
-			x.r.Verdict, x.r.Order = evidence.Holds, order
-			return x.r, nil
+			x.Holds(order)
+			return x.Result, nil
 		default:
 			found, also := g.Violations()
-			x.violated(found...)
-			x.r.Also = also
-			x.stage("evidence")
-			return x.r, nil
+			x.Violated(found...)
+			x.Result.Also = also
+			x.Stage("evidence")
+			return x.Result, nil
 		}
 	}
-	r, err := withRegisters(replayer{}.Info(), v, o, func(h *history.History) (*evidence.Result,
+	r, err := run.WithRegisters(run.Replay{}.Info(), v, o, func(h *history.History) (*evidence.Result,
 		error) {
-		return ask(ctx, replayer{}, h, o)
+		return run.Ask(ctx, run.Replay{}, h, o)
 	})
-	return takeOver(r, "elle"), err
+	return run.TakeOver(r, "elle"), err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/solvertest/fake"
@@ -47,7 +48,7 @@ func TestExternalSolvers(t *testing.T) {
 	asked, no, found := 0, 0, map[string]int{}
 	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-		own, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable})
+		own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestExternalSolvers(t *testing.T) {
 		if own.Verdict == evidence.Violated {
 			no++
 		}
-		for _, c := range []Checker{vbox{}, cobra{}} {
+		for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 			for _, s := range []string{gnf, dimacs, smt} {
 				r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
 				if err != nil || r.Verdict != own.Verdict {
@@ -71,7 +72,7 @@ func TestExternalSolvers(t *testing.T) {
 		}
 		for _, mode := range []string{"all-false", "unsat", "crash"} {
 			t.Setenv(fake.Variable, mode)
-			for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 				for _, s := range []string{gnf, dimacs, smt} {
 					r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
 					if err != nil {
@@ -108,7 +109,7 @@ func TestInstalledSolvers(t *testing.T) {
 			few := func() bool { return verdicts[evidence.Holds] < 2 || verdicts[evidence.Violated] < 2 }
 			for seed := uint64(0); seed < 1000 && few(); seed++ {
 				h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-				own, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable})
+				own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +117,7 @@ func TestInstalledSolvers(t *testing.T) {
 					continue // nothing for a solver to do, or enough of it
 				}
 				verdicts[own.Verdict]++
-				r, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable, Solver: name})
+				r, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable, Solver: name})
 				if err != nil || r.Verdict != own.Verdict {
 					t.Fatalf("seed %d: %v, %v; want %v", seed, r, err, own.Verdict)
 				}
@@ -130,7 +131,7 @@ func TestInstalledSolvers(t *testing.T) {
 
 func TestNoSuchExternalSolver(t *testing.T) {
 	h := random.Tiny(1, random.Options{})
-	_, err := Run(t.Context(), vbox{}, h, Options{Solver: "external:no-such-program"})
+	_, err := Run(t.Context(), run.Vbox{}, h, Options{Solver: "external:no-such-program"})
 	if err == nil || !strings.Contains(err.Error(), "no such program on the PATH: no-such-program") {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
@@ -87,7 +88,7 @@ func TestForeignCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var c Checker = replayer{}
+			var c Checker = run.Replay{}
 			if l == level.Linearizable {
 				var ok bool
 				if c, ok = Auto(h, l); !ok {
@@ -105,14 +106,14 @@ func TestForeignCorpus(t *testing.T) {
 				t.Errorf("%s, %s: %v", path, name, err)
 				continue
 			}
-			if h.HasLists() && slices.Contains(orderLevels, l) {
+			if h.HasLists() && slices.Contains(run.OrderLevels, l) {
 				lists++
 				if e, err := Run(t.Context(), elle{}, h, Options{Level: l}); err != nil || e.Verdict != r.Verdict {
 					t.Errorf("%s, %s: elle says %v, %v; replay %s", path, name, e, err, r.Verdict)
 				}
 			}
-			if strings.Contains(path, "rw-register") && slices.Contains(serialLevels, l) {
-				e, err := Run(t.Context(), elleRegister{}, h, Options{Level: l})
+			if strings.Contains(path, "rw-register") && slices.Contains(run.SerialLevels, l) {
+				e, err := Run(t.Context(), called("elle-register"), h, Options{Level: l})
 				if err != nil || e.Verdict != r.Verdict && e.Verdict != evidence.Unknown {
 					t.Errorf("%s, %s: elle-register says %v, %v; replay %s", path, name, e, err, r.Verdict)
 				} else {

@@ -9,6 +9,7 @@ import (
 	"isovet/certify"
 	"isovet/check/lists"
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
@@ -26,7 +27,7 @@ type Formula struct {
 	// Refuted says why the history violates the level without a search; the problem then has an empty clause.
 	Refuted string
 
-	x *run
+	x *run.Run
 	h *history.History // as it was given: lists are told with registers
 }
 
@@ -49,12 +50,12 @@ type FormulaOptions struct {
 //
 // Cost: of [Cobra]'s polygraph: quadratic in the writes of a key.
 func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *Formula, why string, err error) {
-	in := vbox{}.Info()
-	in.Name, in.Levels, in.Takes.Predicates, in.Solvers = "encode", orderLevels, orderLevels, nil
+	in := run.Vbox{}.Info()
+	in.Name, in.Levels, in.Takes.Predicates, in.Solvers = "encode", run.OrderLevels, run.OrderLevels, nil
 	if err := in.Unfit(o.Pipeline); err != nil {
 		return nil, "", err
 	}
-	if o.Level, why = settle(in, h, o.Level); why != "" {
+	if o.Level, why = run.Settle(in, h, o.Level); why != "" {
 		return nil, why, nil
 	}
 	given := h
@@ -71,36 +72,36 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		}
 		h = v.Registers().H
 	}
-	x, done, err := begin(ctx, in, h, o.Options)
+	x, done, err := run.Begin(ctx, in, h, o.Options)
 	switch {
 	case err != nil:
 		return nil, "", err
-	case !done && len(x.v.LeftOut)+len(x.v.Open) > 0 && !x.openOutcomes():
-		open := append(x.v.Open, x.v.LeftOut...)
+	case !done && len(x.View.LeftOut)+len(x.View.Open) > 0 && !x.OutcomesOpen():
+		open := append(x.View.Open, x.View.LeftOut...)
 		return nil, fmt.Sprintf("whether transaction %d committed is open, which a formula of one order does not say",
 			h.Txns.ID[open[0]]), nil
-	case done && x.r.Verdict != evidence.Violated:
-		return nil, x.r.Reason, nil
+	case done && x.Result.Verdict != evidence.Violated:
+		return nil, x.Result.Reason, nil
 	}
-	x.r.Checker = in.Name
+	x.Result.Checker = in.Name
 	f = &Formula{x: x, h: given}
-	p := &polygraph.Polygraph{V: x.v, Level: o.Level}
+	p := &polygraph.Polygraph{V: x.View, Level: o.Level}
 	refuted := func(format string, args ...any) (*Formula, string, error) {
 		f.Refuted = fmt.Sprintf(format, args...)
 		f.Problem = &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true}
 		return f, "", nil
 	}
 	if done {
-		return refuted("%s", x.r.Anomalies[0].Kind)
+		return refuted("%s", x.Result.Anomalies[0].Kind)
 	}
-	p = polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew,
-		Outcomes: x.openOutcomes(), AtMostOne: o.Pipeline.AtMostOne == "on"})
+	p = polygraph.New(x.View, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew,
+		Outcomes: x.OutcomesOpen(), AtMostOne: o.Pipeline.AtMostOne == "on"})
 	if err := room.For(p.ListBytes()); err != nil {
 		return nil, fmt.Sprintf("too many pairs of writes are open: listing them %v", err), nil
 	}
 	p.AllPairs()
-	if !p.Predicates(maxBased) {
-		return nil, fmt.Sprintf("predicate constraints name more than %d versions", maxBased), nil
+	if !p.Predicates(run.MaxBased) {
+		return nil, fmt.Sprintf("predicate constraints name more than %d versions", run.MaxBased), nil
 	}
 	if m, ok := p.Mismatch(); ok {
 		return refuted("%s", m.Kind)
@@ -117,7 +118,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 			kind = closure.KindPurdom
 		}
 		reach, _, err := closure.New(kind, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)},
-			closure.Options{MaxBytes: max(1, min(maxClosure, room.Left()/2)),
+			closure.Options{MaxBytes: max(1, min(int64(run.MaxClosure), room.Left()/2)),
 				Stop: func() bool { return ctx.Err() != nil }})
 		if err != nil && !errors.Is(err, closure.ErrTooLarge) {
 			return nil, "", errors.Join(ctx.Err(), err)
@@ -130,7 +131,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 			}
 		}
 	}
-	enc := o.Pipeline.encoding("vbox")
+	enc := o.Pipeline.Encoder("vbox")
 	f.Problem = enc.Encode(p)
 	if (p.OpenBased() > 0 || p.OpenOutcomes()) && !f.Based {
 		return nil, fmt.Sprintf("encoding %s makes no clauses of predicate operations, nor of reads that several "+
@@ -153,7 +154,7 @@ var maxExported = 100_000_000
 func listsRefuted(v *lists.View, l level.Level) *Formula {
 	p := &polygraph.Polygraph{V: &prepass.View{H: v.H}, Level: l}
 	return &Formula{Problem: &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true},
-		Refuted: string(v.Anomalies[0].Kind), x: &run{r: &evidence.Result{}}, h: v.H}
+		Refuted: string(v.Anomalies[0].Kind), x: &run.Run{Result: &evidence.Result{}}, h: v.H}
 }
 
 // ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
@@ -196,10 +197,10 @@ func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error
 	if err != nil {
 		return nil, err
 	}
-	if err := f.x.holds(f.P, edges); err != nil {
+	if err := f.x.HoldsBy(f.P, edges); err != nil {
 		return nil, err
 	}
-	r := f.x.r
+	r := f.x.Result
 	r.H = f.h
 	if err := certify.Check(r, certify.Options{ClockSkew: skew}); err != nil {
 		return nil, &Fault{Checker: r.Checker, Err: fmt.Errorf("the order of the model is not certified: %w", err)}
@@ -208,4 +209,4 @@ func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error
 }
 
 // FormulaEncodings are the encodings that NewFormula takes, the default first.
-func FormulaEncodings() []string { return slices.Clone(encodingFirst("vbox")) }
+func FormulaEncodings() []string { return slices.Clone(run.EncodingFirst("vbox")) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
@@ -32,7 +33,7 @@ func TestFormula(t *testing.T) {
 			if err != nil {
 				return nil
 			}
-			o := Options{Level: orderLevels[len(text)%len(orderLevels)]}
+			o := Options{Level: run.OrderLevels[len(text)%len(run.OrderLevels)]}
 			want, err := Run(ctx, bruteForce{}, h, o)
 			if err != nil || want.Verdict == evidence.Unknown {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
@@ -22,17 +23,6 @@ import (
 // What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and
 // what violates a level violates all that imply it. A stronger question is often the easier one, since what it adds
 // settles most choices.
-
-// patience is how long the asked level has the machine for itself: by then nearly every history is decided.
-func patience(h *history.History) time.Duration {
-	if hurried {
-		return 0
-	}
-	return 500*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
-}
-
-// hurried is for tests: nobody waits.
-var hurried bool
 
 // attemptTimes are how long each other level is tried, turn by turn.
 var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Second}
@@ -63,7 +53,7 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 
 // tryOthers tries the levels that could decide the one asked for until one does or ctx ends.
 func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Result {
-	wait := time.NewTimer(patience(h))
+	wait := time.NewTimer(run.Patience(h))
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():

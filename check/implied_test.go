@@ -3,8 +3,10 @@ package check
 import (
 	"context"
 	"testing"
+	"time"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -74,8 +76,8 @@ func TestImplied(t *testing.T) {
 
 // TestDecide: whoever answers first, the verdict is that of the level by itself.
 func TestDecide(t *testing.T) {
-	hurried = true
-	defer func() { hurried = false }()
+	defer func(was func(*history.History) time.Duration) { run.Patience = was }(run.Patience)
+	run.Patience = func(*history.History) time.Duration { return 0 }
 	histtest.Each(t, uint64(40), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB,
 		seed uint64, h *history.History) {
 		if h.NumKeys() == 0 {
@@ -103,8 +105,8 @@ func TestDecide(t *testing.T) {
 
 // TestDecideHard: a lock that nobody timed but strict serializability knows is hard where real time does not count.
 func TestDecideHard(t *testing.T) {
-	hurried = true
-	defer func() { hurried = false }()
+	defer func(was func(*history.History) time.Duration) { run.Patience = was }(run.Patience)
+	run.Patience = func(*history.History) time.Duration { return 0 }
 	h := strictLock(t, 300)
 	c, _ := Auto(h, level.Serializable)
 	r, err := Decide(t.Context(), c, h, Options{Level: level.Serializable})

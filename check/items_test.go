@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -27,7 +28,7 @@ func TestIgnorePredicates(t *testing.T) {
 		if h == nil {
 			return
 		}
-		for i, l := range slices.Concat(serialLevels, snapshotLevels) {
+		for i, l := range slices.Concat(run.SerialLevels, run.SnapshotLevels) {
 			if i >= 3 && seed%4 != 0 {
 				break
 			}

@@ -6,6 +6,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/minitxn"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -53,7 +54,7 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	defer cancel()
 	at := o
 	at.Level = level.Linearizable
-	r, err := ask(short, lightweight{}, h, at)
+	r, err := run.Ask(short, run.Lwt{}, h, at)
 	if err != nil || r.Verdict == evidence.Unknown { // the one who decides says what is wrong
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
@@ -23,7 +24,7 @@ func TestKeyed(t *testing.T) {
 	histtest.Each(t, histtest.Long[uint64](825, 30_000), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
 		if seed%2 == 1 {
-			h = tiny(seed)
+			h = random.Few(seed)
 		}
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -34,7 +35,7 @@ func TestKeyed(t *testing.T) {
 		if err != nil || want.Verdict == evidence.Unknown {
 			return
 		}
-		got, err := Run(t.Context(), keyed{replayer{}}, h, Options{Level: level.StrictSerializable})
+		got, err := Run(t.Context(), keyed{run.Replay{}}, h, Options{Level: level.StrictSerializable})
 		if err != nil || got.Verdict != want.Verdict {
 			t.Fatalf("seed %d: %v, %v; brute force: %v\n%s", seed, got, err, want.Verdict, notation.Format(h))
 		}

@@ -53,15 +53,15 @@ func RunLattice(ctx context.Context, h *history.History, o Options, partial func
 	})
 }
 
-// sharing checkers answer for several levels of a history with work that is done once: shared returns one that
+// sharing checkers answer for several levels of a history with work that is done once: Shared returns one that
 // remembers it, for one history and one goroutine.
-type sharing interface{ shared() Checker }
+type sharing interface{ Shared() Checker }
 
 // RunLatticeBy is RunLattice with one checker at all levels that it decides; the others are unknown unless they follow.
 func RunLatticeBy(ctx context.Context, c Checker, h *history.History, o Options, partial func(*Lattice)) (*Lattice,
 	error) {
 	if s, ok := c.(sharing); ok {
-		c = s.shared()
+		c = s.Shared()
 	}
 	return runLattice(ctx, h, o, partial, func(at level.Level) (Checker, string) {
 		if in := c.Info(); !in.Decides(at) {

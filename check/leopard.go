@@ -8,6 +8,7 @@ import (
 	"isovet/check/explain"
 	"isovet/check/mechanism"
 	"isovet/check/replay"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -21,8 +22,8 @@ var weakLevels = []level.Level{level.ReadCommitted, level.RepeatableRead}
 
 func (leopard) Info() Info {
 	return Info{
-		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(orderLevels, weakLevels), Hidden: true,
-		Takes: Takes{Items: true, Predicates: slices.Concat(orderLevels, weakLevels), Unknown: OutcomesDecided,
+		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(run.OrderLevels, weakLevels), Hidden: true,
+		Takes: Takes{Items: true, Predicates: slices.Concat(run.OrderLevels, weakLevels), Unknown: run.OutcomesDecided,
 			Duplicates: true},
 		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
 	}
@@ -35,71 +36,71 @@ var maxTried = 20
 // the profile (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order
 // explains the history.
 func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, err := newRun(ctx, c.Info(), h, o)
+	x, err := run.New(ctx, c.Info(), h, o)
 	if err != nil {
 		return nil, err
 	}
 	p := o.Profile
 	if p == nil {
 		if p, err = mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation); err != nil {
-			x.unknown("leopard needs a profile: %v", err)
-			return x.r, nil
+			x.Unknown("leopard needs a profile: %v", err)
+			return x.Result, nil
 		}
 	}
 	rep, err := mechanism.Verify(ctx, h, mechanism.Options{Profile: *p, Skew: o.ClockSkew})
 	if missing, ok := errors.AsType[*mechanism.MissingTimes](err); ok {
-		x.unknown("leopard needs client times: %v", missing)
-		return x.r, nil
+		x.Unknown("leopard needs client times: %v", missing)
+		return x.Result, nil
 	}
 	if err != nil {
-		x.stopped()
-		return x.r, nil
+		x.Stopped()
+		return x.Result, nil
 	}
 	m := section(h, rep, o.ClockSkew)
 	x, err = c.level(ctx, h, o, rep, m)
 	if err != nil {
 		return nil, err
 	}
-	x.r.Checker, x.r.Mechanisms = "leopard", m
-	if n := m.Total(); n > 0 && x.r.Verdict == evidence.Holds {
-		x.r.Order = nil
-		x.unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n,
+	x.Result.Checker, x.Result.Mechanisms = "leopard", m
+	if n := m.Total(); n > 0 && x.Result.Verdict == evidence.Holds {
+		x.Result.Order = nil
+		x.Unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n,
 			m.Profile)
-	} else if n > 0 && x.r.Verdict == evidence.Unknown {
-		x.unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of "+
-			"the level (%s)", n, m.Profile, x.r.Reason)
+	} else if n > 0 && x.Result.Verdict == evidence.Unknown {
+		x.Unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of "+
+			"the level (%s)", n, m.Profile, x.Result.Reason)
 	}
-	return x.r, nil
+	return x.Result, nil
 }
 
 // level settles what the history proves at the level.
 func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report,
-	m *evidence.Mechanisms) (*run, error) {
+	m *evidence.Mechanisms) (*run.Run, error) {
 	weak := slices.Contains(weakLevels, o.Level)
-	x, done, err := begin(ctx, leopard{}.Info(), h, o)
+	x, done, err := run.Begin(ctx, leopard{}.Info(), h, o)
 	if err != nil {
 		return nil, err
 	}
-	x.r.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
+	x.Result.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
 	if o.Level == level.RepeatableRead { // else it is another question (settle)
-		x.r.Anomalies, x.r.Also = nil, 0
-		x.unknown(noRepeatable)
+		x.Result.Anomalies, x.Result.Also = nil, 0
+		x.Unknown(run.NoRepeatable)
 		return x, nil
 	}
-	if done && x.r.Verdict == evidence.Violated && weak {
-		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool {
+	if done && x.Result.Verdict == evidence.Violated && weak {
+		x.Result.Anomalies = slices.DeleteFunc(x.Result.Anomalies, func(a evidence.Anomaly) bool {
 			return !o.Level.Forbids(
 				a.Kind)
 		})
-		if x.r.Also = 0; len(x.r.Anomalies) == 0 {
-			x.unknown("no violation found by Leopard")
+		if x.Result.Also = 0; len(x.Result.Anomalies) == 0 {
+			x.Unknown("no violation found by Leopard")
 		}
 	}
 	if done {
 		return x, nil
 	}
 	if weak {
-		x.unknown("no violation found by Leopard, which proves nothing; no order is looked for at %s", o.Level)
+		x.Unknown("no violation found by Leopard, which proves nothing; no order is looked for at %s", o.Level)
 		return x, nil
 	}
 	for i := range rep.Violations {
@@ -107,40 +108,40 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 			break
 		}
 		seed := rep.Violations[i].Txns
-		if len(seed) < 2 || len(seed) > maxTrial {
+		if len(seed) < 2 || len(seed) > run.MaxTrial {
 			continue
 		}
 		var counts []uint32
 		for _, t := range seed {
-			if t < uint64(len(x.v.Counts)) && x.v.Counts[t] {
+			if t < uint64(len(x.View.Counts)) && x.View.Counts[t] {
 				counts = append(counts, uint32(t))
 			}
 		}
-		err := x.proveFrom(counts, replay.Refute)
+		err := x.Refuted(counts, replay.Refute)
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return nil, err
 		}
-		if x.r.Verdict == evidence.Violated {
+		if x.Result.Verdict == evidence.Violated {
 			m.Violations[i].Proved = true
 			return x, nil
 		}
 	}
 	if o.MechanismsOnly {
-		x.unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not " +
+		x.Unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not " +
 			"looked for")
 		return x, nil
 	}
-	r, err := ask(ctx, replayer{}, h, o)
+	r, err := run.Ask(ctx, run.Replay{}, h, o)
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range x.r.Stats.Stages {
+	for k, v := range x.Result.Stats.Stages {
 		r.Stats.Stages[k] += v
 	}
 	if r.Verdict == evidence.Unknown {
 		r.Reason = "no violation found by Leopard, which proves nothing; the search for an order ended: " + r.Reason
 	}
-	x.r = r
+	x.Result = r
 	return x, nil
 }
 

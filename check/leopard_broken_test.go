@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/check/mechanism"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/evidence"
@@ -46,16 +47,16 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 			}
 			var n brokenRun
 			randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
-				run, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
+				planted, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
 					Isolation: iso, Seed: seed, Break: part})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(run.Planted) == 0 {
+				if len(planted.Planted) == 0 {
 					return // it never came to that
 				}
 				n.planted++
-				h := run.History
+				h := planted.History
 				p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
 				if err != nil {
 					t.Fatal(err)
@@ -76,7 +77,7 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 				if found {
 					n.named++
 				}
-				r, err := Run(context.Background(), replayer{}, h, Options{Level: p.Level})
+				r, err := Run(context.Background(), run.Replay{}, h, Options{Level: p.Level})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/check/mechanism"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -106,7 +107,7 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 // badly too: where leopard says violation, so does replay at that level (or the checker of the weak levels), and where
 // it says valid, too.
 func TestLeopardNeverLies(t *testing.T) {
-	levels := append(slices.Clip(orderLevels), level.ReadCommitted)
+	levels := append(slices.Clip(run.OrderLevels), level.ReadCommitted)
 	profiles := mechanism.Profiles()
 	verdicts := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](400, 40000), func(seed uint64) (h *history.History) {
@@ -157,7 +158,7 @@ func TestLeopardNeverLies(t *testing.T) {
 		if got.Verdict == evidence.Unknown {
 			return
 		}
-		var c Checker = replayer{}
+		var c Checker = run.Replay{}
 		if l == level.ReadCommitted {
 			c = weakly{}
 		} else if a, ok := Auto(h, l); ok && h.HasLists() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/check/mechanism"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -47,7 +48,7 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			}
 			for _, l := range []level.Level{level.Serializable, level.StrictSerializable,
 				level.StrictSnapshotIsolation} {
-				want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+				want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -145,12 +146,12 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 		for _, s := range h.Txns.Status {
 			unknown = unknown || s == history.Unknown
 		}
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range []Checker{elle{}, replayer{}, vbox{}} {
+			for _, c := range []Checker{elle{}, run.Replay{}, run.Vbox{}} {
 				name := c.Info().Name
 				if name == "vbox" && !slices.Contains(c.Info().Levels, l) {
 					continue

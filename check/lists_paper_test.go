@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -63,12 +64,12 @@ func TestAnomaliesAsLists(t *testing.T) {
 		if !h.HasLists() {
 			t.Fatalf("%s: %s", a.Name, text)
 		}
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(a.Violates, l) {
 				want = evidence.Violated
 			}
-			for _, c := range []Checker{elle{}, replayer{}, vbox{}} {
+			for _, c := range []Checker{elle{}, run.Replay{}, run.Vbox{}} {
 				if !slices.Contains(c.Info().Levels, l) {
 					continue
 				}
@@ -136,7 +137,7 @@ func TestListNames(t *testing.T) {
 			level.SnapshotIsolation, ""},
 	} {
 		h := notation.MustParse(c.h)
-		for _, k := range []Checker{elle{}, replayer{}} {
+		for _, k := range []Checker{elle{}, run.Replay{}} {
 			r, err := Run(t.Context(), k, h, Options{Level: c.l})
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -168,9 +169,9 @@ func TestListsMedium(t *testing.T) {
 		return random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0,
 			Aborted: seed%4 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			var first *evidence.Result
-			for _, c := range []Checker{elle{}, replayer{}, vbox{}} {
+			for _, c := range []Checker{elle{}, run.Replay{}, run.Vbox{}} {
 				if !slices.Contains(c.Info().Levels, l) {
 					continue
 				}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -35,7 +36,7 @@ func TestListsAgainstBruteForce(t *testing.T) {
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History { return tinyList(seed) }, func(t testing.TB, seed uint64,
 		h *history.History) {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/check/minitxn"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -137,7 +138,7 @@ func TestLWTAgainstOracle(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+				r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
 				}
@@ -145,14 +146,14 @@ func TestLWTAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict,
 						notation.Format(h))
 				}
-				restore := setBound(&maxCandidates, 1)
-				few, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+				restore := low("run.maxCandidates")
+				few, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 				restore()
 				if err != nil || few.Verdict != r.Verdict {
 					t.Fatalf("seed %d: %s, but without candidates %v, %v\n%s", seed, r.Verdict, few, err,
 						notation.Format(h))
 				}
-				if p, err := Run(context.Background(), porcupineLib{}, h,
+				if p, err := Run(context.Background(), called("porcupine"), h,
 					Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
 					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
 				}
@@ -198,7 +199,7 @@ func TestLWT(t *testing.T) {
 		{"init=0: s1: w(x,1) @[1,2] | s2: w(x,2) @[1,2] | s3: r(x,1) @[3,4] | s4: r(x,2) @[5,6]", evidence.Violated},
 	} {
 		h := notation.MustParse(c.h)
-		r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 		if err != nil || r.Verdict != c.want {
 			t.Errorf("%s: %v, %v; want %s", c.h, err, r, c.want)
 		}
@@ -270,7 +271,7 @@ func TestLWTFewValues(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 		runtime.ReadMemStats(&after)
 		if err != nil || r.Verdict != want {
 			t.Fatalf("%v, %v; want %s", r, err, want)
@@ -289,7 +290,7 @@ func TestPorcupineStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := Run(ctx, porcupineLib{}, h, Options{Level: level.Linearizable})
+	r, err := Run(ctx, called("porcupine"), h, Options{Level: level.Linearizable})
 	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
 		t.Errorf("%v, %v", r, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -31,13 +32,13 @@ func TestMedium(t *testing.T) {
 		}
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range serialLevels {
-			want, err := Run(context.Background(), vbox{}, h, Options{Level: l})
+		for _, l := range run.SerialLevels {
+			want, err := Run(context.Background(), run.Vbox{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
 			verdicts[fmt.Sprintf("%s %s", l, want.Verdict)]++
-			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 				solvers := c.Info().Solvers
 				r, err := Run(context.Background(), c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
 				if err != nil {
@@ -51,7 +52,7 @@ func TestMedium(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	for _, l := range serialLevels {
+	for _, l := range run.SerialLevels {
 		for _, v := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
 			if k := fmt.Sprintf("%s %s", l, v); histtest.Whole() && verdicts[k] < int(seeds)/10 {
 				t.Errorf("%s came up %d times only", k, verdicts[k])
@@ -69,14 +70,14 @@ func TestPlanted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range serialLevels {
+		for _, l := range run.SerialLevels {
 			want := evidence.Holds
 			for _, v := range f.Violates {
 				if v == l {
 					want = evidence.Violated
 				}
 			}
-			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 				r, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("%s, %s, %s: %v", f.Name, l, c.Info().Name, err)
@@ -99,7 +100,7 @@ func TestClockSkew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
+		for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 			r, err := Run(context.Background(), c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
 			if err != nil || r.Verdict != evidence.Holds {
 				t.Errorf("seed %d: %s says %v, %v", seed, c.Info().Name, r, err)
@@ -191,8 +192,8 @@ func TestDisguised(t *testing.T) {
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		g := disguise(h, seed)
-		for _, l := range serialLevels {
-			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
+		for _, l := range run.SerialLevels {
+			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 				a, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"isovet/check/minitxn"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -14,8 +15,8 @@ type miniTxns struct{}
 
 func (miniTxns) Info() Info {
 	return Info{
-		Name: "mtc", Paper: "MTC", Levels: orderLevels,
-		Takes: Takes{Items: true, Predicates: orderLevels, Unknown: OutcomesDecided, Duplicates: true},
+		Name: "mtc", Paper: "MTC", Levels: run.OrderLevels,
+		Takes: Takes{Items: true, Predicates: run.OrderLevels, Unknown: run.OutcomesDecided, Duplicates: true},
 		About: "mini-transactions, every write after a read of its key: linear at six levels; falls back to replay " +
 			"on others, and says so",
 	}
@@ -28,24 +29,24 @@ func (miniTxns) suits(h *history.History, _ level.Level) bool {
 
 // Check is [MTC]'s CHECKSER, CHECKSI and CHECKSSER: pre-pass, preconditions, divergence, graph.
 func (c miniTxns) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done, err := begin(ctx, c.Info(), h, o)
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, err
+		return x.Result, err
 	}
-	if why := minitxn.Outside(x.v); why != "" {
-		r, err := ask(ctx, replayer{}, h, o)
+	if why := minitxn.Outside(x.View); why != "" {
+		r, err := run.Ask(ctx, run.Replay{}, h, o)
 		if r != nil {
 			r.Note = "decided by replay: this is no history of mini-transactions: " + why
 		}
-		return takeOver(r, "mtc"), err
+		return run.TakeOver(r, "mtc"), err
 	}
-	a := minitxn.Check(x.v, o.Level, o.ClockSkew)
-	x.r.Stats.KnownEdges = a.Edges
-	x.stage("construction")
+	a := minitxn.Check(x.View, o.Level, o.ClockSkew)
+	x.Result.Stats.KnownEdges = a.Edges
+	x.Stage("construction")
 	if a.Holds {
-		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
+		x.Holds(a.Order)
 	} else {
-		x.violated(a.Anomaly)
+		x.Violated(a.Anomaly)
 	}
-	return x.r, nil
+	return x.Result, nil
 }

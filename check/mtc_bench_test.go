@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/level"
@@ -50,7 +51,7 @@ func BenchmarkLWT(b *testing.B) {
 		b.Run(fmt.Sprintf("ops=%dm", ops/1_000_000), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := lightweight{}.Check(context.Background(), h, Options{Level: level.Linearizable})
+				r, err := run.Lwt{}.Check(context.Background(), h, Options{Level: level.Linearizable})
 				if err != nil || r.Order == nil {
 					b.Fatal(r, err)
 				}

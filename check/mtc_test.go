@@ -8,6 +8,7 @@ import (
 
 	"isovet/check/minitxn"
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -51,10 +52,10 @@ func TestMTCAgainstOracle(t *testing.T) {
 			Ops: 4}
 		return random.Tiny(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
+		sameAsOracle(t, miniTxns{}, seed, h, run.OrderLevels, seen)
 	})
 	t.Log(seen)
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		for _, v := range []string{"valid", "violation"} {
 			if what := l.String() + " by itself " + v; histtest.Whole() && seen[what] < int(n)/50 {
 				t.Errorf("%q came up %d times of %d", what, seen[what], n)
@@ -69,7 +70,7 @@ func TestMTCOutside(t *testing.T) {
 	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Unknown: true, Duplicates: seed%2 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
+		sameAsOracle(t, miniTxns{}, seed, h, run.OrderLevels, seen)
 	})
 	for _, c := range []struct{ h, note string }{
 		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay: this is no history of " +
@@ -107,7 +108,7 @@ func TestMTCCatalogue(t *testing.T) {
 			}
 			continue
 		}
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			r, err := Run(context.Background(), miniTxns{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", a.Name, l, err)
@@ -128,7 +129,7 @@ func TestMTCCatalogue(t *testing.T) {
 		}
 	}
 	t.Log(cells)
-	if cells < 20*len(orderLevels) {
+	if cells < 20*len(run.OrderLevels) {
 		t.Errorf("only %d cells", cells)
 	}
 }
@@ -141,7 +142,7 @@ func TestMTCPlanted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(f.Violates, l) {
 				want = evidence.Violated

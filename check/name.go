@@ -4,38 +4,16 @@ import (
 	"sync/atomic"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/evidence"
 )
 
 // certified is named for an answer that is to be given, and counts.
 func certified(r *evidence.Result, how certify.Options) error {
-	wrong, err := named(r, how)
+	wrong, err := run.Named(r, how)
 	proofs.Add(int64(len(r.Anomalies)))
 	misnamed.Add(wrong)
 	return err
-}
-
-// named certifies an answer and gives each proof by cycles its name: what certify says that its cycles show. What
-// producers called it before is a hint, for questions that cannot wait: which anomalies are one divergence, whether a
-// level that asks for fewer orders is worth a try. It returns how many hints were wrong, but for the orders that the
-// proof needs.
-func named(r *evidence.Result, how certify.Options) (wrong int64, err error) {
-	names, err := certify.Names(r, how)
-	if err != nil {
-		return 0, err
-	}
-	for i, kind := range names {
-		a := &r.Anomalies[i]
-		if kind == a.Kind {
-			continue
-		}
-		if a.Kind.Base() != kind.Base() {
-			wrong++
-		}
-		a.Kind = kind
-		a.Text = evidence.Describe(a, r.H)
-	}
-	return wrong, nil
 }
 
 // proofs counts the proofs of violations that were certified, and misnamed those whose hint was wrong. Package

@@ -21,7 +21,7 @@ func namedRandom(seed uint64) *history.History {
 	case 6:
 		return weakLists(seed / 7)
 	case 0:
-		return tiny(seed)
+		return random.Few(seed)
 	case 1:
 		return random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Sessions: 3})
 	case 2:

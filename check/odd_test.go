@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
@@ -41,19 +42,19 @@ func TestOddPredicates(t *testing.T) {
 			t.Fatalf("seed %d, %s: %v", seed, l, err)
 		}
 		oddly(t, seed, h, weakly{}, Options{Level: l}, want.Verdict, verdicts)
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, ClockSkew: skew})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
 			o := Options{Level: l, ClockSkew: skew}
-			oddly(t, seed, h, replayer{}, o, want.Verdict, verdicts)
+			oddly(t, seed, h, run.Replay{}, o, want.Verdict, verdicts)
 			oddly(t, seed, h, onlyPolygraph{}, o, want.Verdict, verdicts)
 			if l.Snapshot() {
 				continue
 			}
-			oddly(t, seed, h, vbox{}, o, want.Verdict, verdicts)
-			o.Solver = solverNames()[rng.IntN(len(solverNames()))]
+			oddly(t, seed, h, run.Vbox{}, o, want.Verdict, verdicts)
+			o.Solver = run.SolverNames()[rng.IntN(len(run.SolverNames()))]
 			if rng.IntN(2) == 0 {
 				one := func(names []string) string { return names[rng.IntN(len(names))] }
 				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(Prunings()), Phase: one(Phases()),
@@ -62,7 +63,7 @@ func TestOddPredicates(t *testing.T) {
 					o.Pipeline.Encoding = encode.Encodings()[0].Name
 				}
 			}
-			oddly(t, seed, h, vbox{}, o, want.Verdict, verdicts)
+			oddly(t, seed, h, run.Vbox{}, o, want.Verdict, verdicts)
 		}
 	})
 	t.Log(verdicts)
@@ -76,21 +77,21 @@ func TestOddPredicates(t *testing.T) {
 type onlyPolygraph struct{}
 
 func (onlyPolygraph) Info() Info {
-	in := replayer{}.Info()
+	in := run.Replay{}.Info()
 	in.Name = "polygraph"
 	return in
 }
 
 func (c onlyPolygraph) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done, err := begin(ctx, c.Info(), h, o)
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, err
+		return x.Result, err
 	}
-	done, err = x.byPolygraph()
+	done, err = x.ByPolygraph()
 	if err == nil && !done {
-		x.unknown("given up")
+		x.Unknown("given up")
 	}
-	return x.r, err
+	return x.Result, err
 }
 
 func oddly(t testing.TB, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
@@ -34,7 +35,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 		return h
 	},
 		func(t testing.TB, seed uint64, h *history.History) {
-			for _, c := range []Checker{vbox{}, cobra{}, viper{}} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("viper")} {
 				in := c.Info()
 				l := in.Levels[seed/3%3]
 				want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
@@ -80,7 +81,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 	if yes < 100 || no < 100 || based == 0 {
 		t.Errorf("%d valid, %d not, %d variables of histories with predicate operations", yes, no, based)
 	}
-	for _, c := range []Checker{vbox{}, cobra{}, viper{}} {
+	for _, c := range []Checker{run.Vbox{}, called("cobra"), called("viper")} {
 		for _, s := range c.Info().Settings {
 			for _, v := range s.Values {
 				if tried[c.Info().Name+" "+s.Name+" "+v] == 0 {
@@ -110,7 +111,7 @@ func TestEncodingWithoutPredicates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), vbox{}, h, Options{Level: level.Serializable,
+		r, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable,
 			Pipeline: Pipeline{Encoding: "bare", Pruning: "none", Extra: []encode.Encoding{bare}}})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -129,7 +130,7 @@ func TestPipelineNames(t *testing.T) {
 	for want, p := range map[string]Pipeline{"unknown closure": {Closure: "x"}, "unknown pruning": {Pruning: "x"},
 		"unknown encoding": {Encoding: "x"}, "unknown phase": {Phase: "x"},
 		"unknown technique": {Technique: "x"}} {
-		if _, err := Run(context.Background(), vbox{}, h, Options{Level: level.Serializable,
+		if _, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable,
 			Pipeline: p}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; want %q", p, err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -68,7 +69,7 @@ func TestPredicateCounterexamples(t *testing.T) {
 		}
 		for _, s := range []string{"cdcl", "cdcl-lazy", "gini", "gophersat", "gini-eager"} {
 			for _, enc := range []string{"vbox", "cobra", "order"} {
-				got, err := Run(context.Background(), vbox{}, h, Options{Level: c.level, Solver: s,
+				got, err := Run(context.Background(), run.Vbox{}, h, Options{Level: c.level, Solver: s,
 					Pipeline: Pipeline{Encoding: enc}})
 				if err != nil {
 					t.Errorf("%s, %s, %s: %v", c.name, s, enc, err)
@@ -93,7 +94,7 @@ func TestVboxPredicatesPipelines(t *testing.T) {
 			if h == nil {
 				return
 			}
-			for _, l := range serialLevels {
+			for _, l := range run.SerialLevels {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 				if err != nil {
 					t.Fatal(err)
@@ -101,7 +102,7 @@ func TestVboxPredicatesPipelines(t *testing.T) {
 				for _, s := range []string{"cdcl-pk", "cdcl-lazy", "gini", "gini-eager"} {
 					for _, p := range []Pipeline{{Encoding: "vbox"}, {Encoding: "cobra", Pruning: "rounds"},
 						{Encoding: "order"}, {Pruning: "none"}} {
-						got, err := Run(context.Background(), vbox{}, h, Options{Level: l, Solver: s, Pipeline: p})
+						got, err := Run(context.Background(), run.Vbox{}, h, Options{Level: l, Solver: s, Pipeline: p})
 						if err != nil {
 							t.Fatalf("%+v seed %d, %s, %s %+v: %v", o, seed, l, s, p, err)
 						}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -36,12 +37,12 @@ func TestVboxPredicates(t *testing.T) {
 			if o.Predicates && !h.HasPredicates() {
 				return
 			}
-			for _, l := range serialLevels {
+			for _, l := range run.SerialLevels {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := Run(context.Background(), vbox{}, h, Options{Level: l})
+				got, err := Run(context.Background(), run.Vbox{}, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("%+v seed %d, %s: %v", o, seed, l, err)
 				}
@@ -85,12 +86,12 @@ func TestVboxAmbiguousMedium(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0,
 			NoTimes: seed%4 == 1, Aborted: true}
-		for _, l := range serialLevels {
-			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.SerialLevels {
+			want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("%+v seed %d, %s: %v", o, seed, l, err)
 			}
-			got, err := Run(context.Background(), vbox{}, h, Options{Level: l})
+			got, err := Run(context.Background(), run.Vbox{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("%+v seed %d, %s: %v", o, seed, l, err)
 			}

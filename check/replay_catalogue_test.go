@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
@@ -17,12 +18,12 @@ func TestReplayCatalogue(t *testing.T) {
 	names := 0
 	for _, a := range datasets.Anomalies() {
 		h := a.History()
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(a.Violates, l) {
 				want = evidence.Violated
 			}
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", a.Name, l, err)
 			}
@@ -54,7 +55,7 @@ func TestReplayFourCases(t *testing.T) {
 	}
 	h := datasets.Anomalies()[i].History()
 	for _, l := range []level.Level{level.Serializable, level.SessionSerializable} {
-		r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,12 +110,12 @@ func TestReplayByHand(t *testing.T) {
 			"@[6,7]", nil},
 	} {
 		h := notation.MustParse(c.h)
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(c.no, l) {
 				want = evidence.Violated
 			}
-			for _, k := range []Checker{replayer{}, bruteForce{}} {
+			for _, k := range []Checker{run.Replay{}, bruteForce{}} {
 				r, err := Run(context.Background(), k, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("%s, %s, %s: %v", c.name, l, k.Info().Name, err)

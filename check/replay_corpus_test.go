@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
@@ -27,7 +28,7 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range orderLevels {
+		for _, m := range run.OrderLevels {
 			if verdict == "valid" && l.Implies(m) {
 				want[m] = evidence.Holds
 			}
@@ -55,7 +56,7 @@ func TestReplayCorpus(t *testing.T) {
 			continue
 		}
 		want := asked(t, row[3])
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			run := func(h *history.History, compare bool) *evidence.Result {
 				limit := time.Minute
 				if want[l] == evidence.Unknown && !compare {
@@ -63,7 +64,7 @@ func TestReplayCorpus(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				r, err := Run(ctx, replayer{}, h, Options{Level: l})
+				r, err := Run(ctx, run.Replay{}, h, Options{Level: l})
 				if err != nil {
 					t.Errorf("%s, %s: %v", row[0], l, err)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/oracle"
@@ -59,7 +60,7 @@ func TestReplayErrata(t *testing.T) {
 		if err != nil || b.Verdict != c.want {
 			t.Errorf("%s: brute force says %v %v; want %s", c.name, b, err, c.want)
 		}
-		r, err := Run(context.Background(), replayer{}, h, Options{Level: c.l})
+		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: c.l})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if r.Verdict != c.want {
@@ -92,7 +93,7 @@ func TestReplaySnapshotPredicates(t *testing.T) {
 			continue
 		}
 		for l, want := range map[level.Level]evidence.Verdict{level.Serializable: c.serial, si: c.snap} {
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Errorf("%s, %s: %v", c.name, l, err)
 			} else if r.Verdict != want {
@@ -108,7 +109,7 @@ func TestReplayBadPredicate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), replayer{}, h, Options{})
+	r, err := Run(context.Background(), run.Replay{}, h, Options{})
 	if err == nil {
 		t.Errorf("%s %s; want an error", r.Verdict, r.Reason)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -64,8 +65,8 @@ func TestReplayMinimal(t *testing.T) {
 			o.Txns = 40
 			h = random.Medium(seed, o)
 		}
-		for _, l := range orderLevels {
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.OrderLevels {
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
@@ -102,7 +103,7 @@ func TestReplayMinimal(t *testing.T) {
 		}
 	})
 	t.Log(explained)
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		if histtest.Whole() && explained[l] < 20 {
 			t.Errorf("%s: only %d explanations", l, explained[l])
 		}
@@ -114,7 +115,7 @@ func TestReplayMinimal(t *testing.T) {
 func TestReplayCertificates(t *testing.T) {
 	kinds := map[string]int{}
 	try := func(name string, h *history.History, l level.Level) {
-		r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 		if err != nil {
 			t.Fatalf("%s, %s: %v", name, l, err)
 		}
@@ -182,21 +183,21 @@ func TestReplayCertificates(t *testing.T) {
 		}
 	}
 	for _, a := range datasets.Anomalies() {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			try(a.Name, a.History(), l)
 		}
 	}
 	// Two orders that two cycles force, and a third cycle that assumes both.
 	forced := notation.MustParse(`s1: w(x,1) w(p,1) | s2: r(q,1) w(x,2) w(m,1) | s3: r(p,1) w(q,1) | s7: r(x,1) r(n,1) |
 		s4: w(y,1) w(u,1) | s5: r(v,1) w(y,2) w(n,1) | s6: r(u,1) w(v,1) | s8: r(y,1) r(m,1)`)
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		try("forced", forced, l)
 	}
 	histtest.Each(t, histtest.Long[uint64](200, 5000), func(seed uint64) *history.History {
 		return random.Tiny(seed,
 			every(seed))
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			try(notation.Format(h), h, l)
 		}
 	})
@@ -222,15 +223,15 @@ func TestReplayStopped(t *testing.T) {
 	cancel()
 	late, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		if l.RealTime() {
 			continue
 		}
-		if r, err := Run(ctx, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
+		if r, err := Run(ctx, run.Replay{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
 			r.Reason != "interrupted" {
 			t.Errorf("%s: %v, %v; want unknown: interrupted", l, r, err)
 		}
-		if r, err := Run(late, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
+		if r, err := Run(late, run.Replay{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
 			r.Reason != "timeout" {
 			t.Errorf("%s: %v, %v; want unknown: timeout", l, r, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -25,8 +26,8 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		got := map[level.Level]evidence.Verdict{}
-		for _, l := range orderLevels {
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.OrderLevels {
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
@@ -34,7 +35,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 			if !l.Serial() {
 				continue
 			}
-			for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 				if c.Info().Name == "cobra" && seed%4 != 0 {
 					continue // its closure is cubic
 				}
@@ -79,7 +80,7 @@ func TestReplayPlanted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, l := range orderLevels {
+				for _, l := range run.OrderLevels {
 					if l.RealTime() && times == datasets.NoTimes || l.Serial() && isolation == "snapshot-isolation" {
 						continue // unknown for want of times; the run around the fault may have write skew of its own
 					}
@@ -88,7 +89,7 @@ func TestReplayPlanted(t *testing.T) {
 						want = evidence.Violated
 						found++
 					}
-					r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+					r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 					if err != nil {
 						t.Fatalf("%s in %s, times %v, %s: %v", f.Name, isolation, times, l, err)
 					}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -21,7 +22,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
 		{Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
 	bare, phantoms := uint64(0), 0
@@ -30,7 +31,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
 		return random.Tiny(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
@@ -41,7 +42,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 				}
 				continue
 			}
-			got, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			got, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
@@ -96,8 +97,8 @@ func TestReplayPredicatesKnows(t *testing.T) {
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 12
 		}
-		for _, l := range orderLevels {
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.OrderLevels {
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -27,7 +28,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
 		{Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
-	for _, l := range orderLevels {
+	for _, l := range run.OrderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
 	histtest.Each(t, histtest.Long[uint64](660, 60000), func(seed uint64) *history.History {
@@ -35,12 +36,12 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
 		return random.Tiny(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range orderLevels {
+		for _, l := range run.OrderLevels {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
-			got, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			got, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
@@ -84,8 +85,8 @@ func TestReplayKnows(t *testing.T) {
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 24
 		}
-		for _, l := range orderLevels {
-			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.OrderLevels {
+			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}

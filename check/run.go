@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/room"
@@ -39,14 +40,14 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		}
 		h = history.Items(h)
 	}
-	if r, err = answer(ctx, c, h, o); err != nil {
+	if r, err = run.Answer(ctx, c, h, o); err != nil {
 		return nil, err
 	}
 	r.Items, r.Stats.Sizes = ignored, sizes
 	if r.DecidedBy == r.Checker {
 		r.DecidedBy = ""
 	}
-	r.Settings = settled(r, o)
+	r.Settings = run.Settled(r, o)
 	how := certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}
 	relax(ctx, c, r, o, how)
 	plain(r, how)
@@ -67,42 +68,6 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
 	}
 	r.Stats.CertifyMS = float64(time.Since(start).Microseconds()) / 1e3
-	return r, nil
-}
-
-// answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not
-// read them itself.
-func answer(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	in, asked := c.Info(), o.Level
-	var why string
-	if o.Level, why = settle(in, h, asked); why != "" {
-		o.Level = asked
-		x, err := newRun(ctx, in, h, o)
-		if err != nil {
-			return nil, err
-		}
-		x.unknown("%s", why)
-		return x.r, nil
-	}
-	decide := c.Check
-	if h.HasLists() && in.Takes.Lists == ListsTold {
-		decide = func(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-			return checkLists(ctx, c, h, o)
-		}
-	}
-	var r *evidence.Result
-	var err error
-	if open := openOutcomes(in, h); open != nil {
-		r, err = byOutcomes(ctx, in, h, o, open, decide)
-	} else {
-		r, err = decide(ctx, h, o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if r.Level == o.Level {
-		r.Level = asked
-	}
 	return r, nil
 }
 
@@ -136,7 +101,7 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 		}
 		o.Level = weaker
 		o.Progress = nil
-		s, err := answer(ctx, c, r.H, o) // of no level that the checker does not decide
+		s, err := run.Answer(ctx, c, r.H, o) // of no level that the checker does not decide
 		if err != nil || s.Verdict != evidence.Violated {
 			continue
 		}

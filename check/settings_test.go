@@ -3,6 +3,7 @@ package check
 import (
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/level"
 )
@@ -26,7 +27,7 @@ func TestTheoryIsNamed(t *testing.T) {
 			"theory lazy, closure purdom, encoding cobra"},
 	} {
 		c.o.Level = level.SessionSerializable
-		r, err := Run(t.Context(), vbox{}, h, c.o)
+		r, err := Run(t.Context(), run.Vbox{}, h, c.o)
 		if err != nil || r.Settings != c.want {
 			t.Errorf("%s: settings %q, want %q (%v)", c.o.Solver, r.Settings, c.want, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
@@ -52,7 +53,7 @@ func TestSweep(t *testing.T) {
 			if l.RealTime() && s.Times == datasets.NoTimes {
 				continue
 			}
-			checkers := []Checker{replayer{}, vbox{}}
+			checkers := []Checker{run.Replay{}, run.Vbox{}}
 			if c, ok := Auto(h, l); ok {
 				checkers = append(checkers, c)
 			}

@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
@@ -40,8 +43,8 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 		case len(v.Amb) > 0:
 			doubled++
 		}
-		shared := bc{}.shared() // one graph for all levels
-		for _, l := range slices.Concat(orderLevels, []level.Level{level.RepeatableRead}) {
+		shared := called("bc").(sharing).Shared() // one graph for all levels
+		for _, l := range slices.Concat(run.OrderLevels, []level.Level{level.RepeatableRead}) {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -69,7 +72,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 				}
 				got, err := Run(context.Background(), c, h, o)
 				if err != nil {
-					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, name, o.Solver, err, dump(h))
+					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, name, o.Solver, err, notation.Format(h))
 				}
 				verdicts[name+" "+got.Verdict.String()]++
 				incomplete := got.Verdict == evidence.Unknown && (strings.Contains(got.Reason, "the order of versions "+
@@ -79,7 +82,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 				}
 				if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown {
 					t.Errorf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, name, o.Solver,
-						got.Verdict, got.Reason, want.Verdict, dump(h))
+						got.Verdict, got.Reason, want.Verdict, notation.Format(h))
 				}
 			}
 		}
@@ -94,8 +97,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 // cases says what replay says, or that there are too many cases; refutations of single cases rule out enough that this
 // is seldom.
 func TestCasesMedium(t *testing.T) {
-	defer func(n int) { maxResolved = n }(maxResolved)
-	maxResolved = 500
+	defer bounds.Set("run.maxResolved", 500)()
 	verdicts := map[string]int{}
 	n := histtest.Long[uint64](4, 1000)
 	histtest.Each(t, n, func(seed uint64) *history.History {
@@ -103,21 +105,21 @@ func TestCasesMedium(t *testing.T) {
 			Unknown: seed%3 == 0, Deletes: seed%3 == 1})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
-			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			for _, c := range []Checker{bc{}, polysi{}} {
+			for _, c := range []Checker{called("bc"), called("polysi")} {
 				got, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, c.Info().Name, err, dump(h))
+					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, c.Info().Name, err, notation.Format(h))
 				}
 				verdicts[c.Info().Name+" "+got.Verdict.String()]++
 				if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown &&
 					(got.Verdict != evidence.Unknown ||
 						!strings.Contains(got.Reason, "could have installed")) {
 					t.Errorf("seed %d, %s: %s says %s (%s), replay %s\n%s", seed, l, c.Info().Name, got.Verdict,
-						got.Reason, want.Verdict, dump(h))
+						got.Reason, want.Verdict, notation.Format(h))
 				}
 			}
 		}
@@ -131,7 +133,7 @@ func TestCasesMedium(t *testing.T) {
 // TestCasesWithoutProof: a case that is refuted where there is no room for the closure that its proof would need is one
 // case only, and the next explains the history.
 func TestCasesWithoutProof(t *testing.T) {
-	defer setBound(&maxClosure, 128)()
+	defer bounds.Set("run.maxClosure", 128)()
 	h, err := histtest.Read([]byte(`{"ops":[["w","x",1],["w","y",1]]}
 {"ops":[["w","y",2],["w","x",1]]}
 {"ops":[["r","x",1],["r","y",1]]}
@@ -140,7 +142,7 @@ func TestCasesWithoutProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []Checker{polysi{}, polysi{bySessions: true}} {
+	for _, c := range []Checker{called("polysi"), called("polysi-sessions")} {
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 			r, err := Run(t.Context(), c, h, Options{Level: l})
 			if err != nil {

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/oracle"
 )
@@ -18,14 +20,14 @@ func TestViperPredicates(t *testing.T) {
 	seeds := histtest.Long[uint64](80, 20_000)
 	var decided, undecided [3]int
 	open := 0 // with choices or constraints left to a solver
-	in := viper{}.Info()
+	in := called("viper").Info()
 	for _, o := range predicateOptions[:7] {
 		make := func(seed uint64) *history.History { return tinyPredicates(seed, o) }
 		histtest.Each(t, seeds, make, func(t testing.TB, seed uint64, h *history.History) {
 			if h == nil {
 				return
 			}
-			for i, l := range snapshotLevels {
+			for i, l := range run.SnapshotLevels {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 				if err != nil {
 					t.Fatal(err)
@@ -33,11 +35,15 @@ func TestViperPredicates(t *testing.T) {
 				turn := int(seed) + i
 				opts := Options{Level: l, Solver: in.Solvers[turn%len(in.Solvers)]}
 				if turn%2 == 1 {
-					opts.Pipeline.Encoding = encodingFirst("vbox")[turn/2%len(encodingFirst("vbox"))]
+					opts.Pipeline.Encoding = FormulaEncodings()[turn/2%len(FormulaEncodings())]
 				}
-				got, err := Run(context.Background(), viper{bySessions: seed%4 == 3}, h, opts)
+				c := called("viper")
+				if seed%4 == 3 {
+					c = called("viper-sessions")
+				}
+				got, err := Run(context.Background(), c, h, opts)
 				if err != nil {
-					t.Fatalf("%+v seed %d, %s, %+v: %v\n%s", o, seed, l, opts, err, dump(h))
+					t.Fatalf("%+v seed %d, %s, %+v: %v\n%s", o, seed, l, opts, err, notation.Format(h))
 				}
 				if got.Stats.Variables > 0 {
 					open++
@@ -52,7 +58,7 @@ func TestViperPredicates(t *testing.T) {
 				}
 				if got.Verdict != want.Verdict {
 					t.Fatalf("%+v seed %d, %s, %+v: %s; brute force says %s\n%s", o, seed, l, opts, got.Verdict,
-						want.Verdict, dump(h))
+						want.Verdict, notation.Format(h))
 				}
 				decided[want.Verdict]++
 			}
@@ -71,12 +77,12 @@ func TestViperPredicatesMedium(t *testing.T) {
 		return random.Medium(seed, random.Options{Txns: 25, Keys: 8, Predicates: true, Deletes: seed%2 == 0,
 			NoTimes: seed%4 == 1, Duplicates: seed%3 == 0, Aborted: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range snapshotLevels {
-			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		for _, l := range run.SnapshotLevels {
+			want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
-			got, err := Run(context.Background(), viper{}, h, Options{Level: l})
+			got, err := Run(context.Background(), called("viper"), h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/prepass"
+	"isovet/check/run"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
@@ -21,8 +22,8 @@ type weakly struct{}
 func (weakly) Info() Info {
 	return Info{
 		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(),
-		Takes: Takes{Items: true, Predicates: weak.Levels(), Lists: ListsRead,
-			Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Predicates: weak.Levels(), Lists: run.ListsRead,
+			Unknown: run.OutcomesDecided, Duplicates: true},
 		About: "the commit orders that Biswas and Enea's axioms demand, in AWDIT's bounds",
 	}
 }
@@ -32,19 +33,19 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if h.HasLists() {
 		return c.lists(ctx, h, o)
 	}
-	x, done, err := begin(ctx, c.Info(), h, o)
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, err
+		return x.Result, err
 	}
 	if h.HasPredicates() && o.Level != level.ReadCommitted {
 		return c.predicates(x)
 	}
-	if t, some := twoVersions(x.v); some {
-		x.unknown("a condition in transaction %d finds a row in two versions, which several may have written: "+
+	if t, some := twoVersions(x.View); some {
+		x.Unknown("a condition in transaction %d finds a row in two versions, which several may have written: "+
 			"evidence does not tell the two apart", h.Txns.ID[t])
-		return x.r, nil
+		return x.Result, nil
 	}
-	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices})
+	a := weak.Check(ctx, x.View, o.Level, weak.Options{Choices: fewChoices})
 	for _, more := range []struct {
 		patience time.Duration // of the stronger level
 		choices  int
@@ -52,13 +53,13 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 		if a.Status != weak.GaveUp {
 			break
 		}
-		if done, _, err := x.implied(more.patience); done || err != nil {
-			return x.r, err
+		if done, _, err := bySnapshots(x, more.patience); done || err != nil {
+			return x.Result, err
 		}
-		a = weak.Check(ctx, x.v, o.Level, weak.Options{Choices: more.choices})
+		a = weak.Check(ctx, x.View, o.Level, weak.Options{Choices: more.choices})
 	}
-	x.weak(a, a.Anomaly)
-	return x.r, nil
+	takeWeak(x, a, a.Anomaly)
+	return x.Result, nil
 }
 
 // twoVersions finds a transaction with a predicate operation that shows a row in two versions, one of which several
@@ -89,77 +90,77 @@ var fewVersions, manyVersions = 1 << 21, 1 << 27
 // predicates is Check above read-committed with predicate operations. Which transaction made what they missed visible
 // is open nearly everywhere in a long history; snapshots say it, where they explain it. Where they do not, what refutes
 // them mostly is about few transactions, whose predicate operations are looked at first.
-func (weakly) predicates(x *run) (*evidence.Result, error) {
-	a := weak.Check(x.ctx, x.v, x.o.Level, weak.Options{Choices: fewChoices, Work: fewVersions})
+func (weakly) predicates(x *run.Run) (*evidence.Result, error) {
+	a := weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Choices: fewChoices, Work: fewVersions})
 	if a.Status == weak.GaveUp {
-		patience := time.Second + 50*time.Microsecond*time.Duration(x.h.NumOps())
-		done, refuted, err := x.implied(patience)
+		patience := time.Second + 50*time.Microsecond*time.Duration(x.H.NumOps())
+		done, refuted, err := bySnapshots(x, patience)
 		if done || err != nil {
-			return x.r, err
+			return x.Result, err
 		}
 		for _, an := range refuted {
 			only := make(map[uint32]bool)
 			for _, t := range an.Txns {
 				only[t] = true
 			}
-			if a = weak.Check(x.ctx, x.v, x.o.Level, weak.Options{Choices: fewChoices, Only: only,
+			if a = weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Choices: fewChoices, Only: only,
 				Work: manyVersions}); a.Status == weak.Violated {
 				break
 			}
 		}
 		if a.Status != weak.Violated {
-			if x.without(refuted, 4*patience) {
-				return x.r, nil
+			if withoutThem(x, refuted, 4*patience) {
+				return x.Result, nil
 			}
-			a = weak.Check(x.ctx, x.v, x.o.Level, weak.Options{Work: manyVersions})
+			a = weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Work: manyVersions})
 		}
 	}
-	x.weak(a, a.Anomaly)
-	return x.r, nil
+	takeWeak(x, a, a.Anomaly)
+	return x.Result, nil
 }
 
-// implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its
+// bySnapshots asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its
 // order of commits is a commit order, and the snapshots say from whom each read is. No answer but "valid" settles it.
 // done: that was it; refuted: what it found otherwise.
-func (x *run) implied(patience time.Duration) (done bool, refuted []evidence.Anomaly, err error) {
-	ctx, cancel := context.WithTimeout(x.ctx, patience)
+func bySnapshots(x *run.Run, patience time.Duration) (done bool, refuted []evidence.Anomaly, err error) {
+	ctx, cancel := context.WithTimeout(x.Ctx, patience)
 	defer cancel()
 	const stronger = level.SessionSnapshotIsolation
-	o := x.o
+	o := x.Options
 	o.Level = stronger
-	r, err := ask(ctx, replayer{}, x.h, o)
+	r, err := run.Ask(ctx, run.Replay{}, x.H, o)
 	if err != nil || r.Verdict != evidence.Holds {
 		if err == nil {
 			refuted = r.Anomalies
 		}
 		return false, refuted, err
 	}
-	order, sources, ok := weakOrder(x.ctx, x.v, x.o.Level, r.Order)
+	order, sources, ok := weakOrder(x.Ctx, x.View, x.Options.Level, r.Order)
 	if !ok {
 		return false, nil, nil
 	}
-	x.r.Order, x.r.Sources = order, sources
-	x.r.Verdict = evidence.Holds
-	x.r.Note = stronger.String() + ", which implies it, holds: replay found that"
-	x.r.Implied, x.r.ImpliedBy, x.r.DecidedBy = true, stronger, r.DecidedBy
-	x.stage("solving")
+	x.Result.Order, x.Result.Sources = order, sources
+	x.Result.Verdict = evidence.Holds
+	x.Result.Note = stronger.String() + ", which implies it, holds: replay found that"
+	x.Result.Implied, x.Result.ImpliedBy, x.Result.DecidedBy = true, stronger, r.DecidedBy
+	x.Stage("solving")
 	return true, nil, nil
 }
 
 // fewLeftOut bounds how often transactions that refute session snapshot isolation are left out.
 const fewLeftOut = 16
 
-// without decides a history that satisfies session snapshot isolation but for transactions that nobody reads from, as
-// the readers of a long fork, or who lost an update: what the others' predicate operations saw follows from replay's
+// withoutThem decides a history that satisfies session snapshot isolation but for transactions that nobody reads from,
+// as the readers of a long fork, or who lost an update: what the others' predicate operations saw follows from replay's
 // snapshots, what these saw is looked for. It says nothing but "valid", and that only if it is certified.
-func (x *run) without(refuted []evidence.Anomaly, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(x.ctx, patience)
+func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(x.Ctx, patience)
 	defer cancel()
-	o := x.o
+	o := x.Options
 	o.Level, o.Progress = level.SessionSnapshotIsolation, nil
-	h, out := *x.h, map[uint32]bool{}
+	h, out := *x.H, map[uint32]bool{}
 	h.Txns.Status = slices.Clone(h.Txns.Status)
-	read, events := readFrom(x.v), []uint32(nil)
+	read, events := readFrom(x.View), []uint32(nil)
 	for range fewLeftOut {
 		before := len(out)
 		for _, a := range refuted {
@@ -173,7 +174,7 @@ func (x *run) without(refuted []evidence.Anomaly, patience time.Duration) bool {
 		if len(out) == before {
 			return false
 		}
-		r, err := ask(ctx, replayer{}, &h, o)
+		r, err := run.Ask(ctx, run.Replay{}, &h, o)
 		if err != nil || r.Verdict == evidence.Unknown {
 			return false
 		}
@@ -191,18 +192,18 @@ func (x *run) without(refuted []evidence.Anomaly, patience time.Duration) bool {
 	if !ok {
 		return false
 	}
-	a := weak.Check(ctx, x.v, x.o.Level, weak.Options{Only: out, Work: manyVersions, Seen: sources,
-		Guess: guessed(x.v, events, out)})
+	a := weak.Check(ctx, x.View, x.Options.Level, weak.Options{Only: out, Work: manyVersions, Seen: sources,
+		Guess: guessed(x.View, events, out)})
 	if a.Status != weak.Holds {
 		return false
 	}
-	r := *x.r
+	r := *x.Result
 	r.Verdict, r.Order, r.Sources = evidence.Holds, a.Order, a.Sources
 	if certify.Check(&r, certify.Options{Stop: func() bool { return ctx.Err() != nil }}) != nil {
 		return false // who was left out makes more visible to those after it
 	}
-	x.weak(a, a.Anomaly)
-	x.r.Note = fmt.Sprintf("%s holds without %d of the transactions, whom nobody reads from: replay found that",
+	takeWeak(x, a, a.Anomaly)
+	x.Result.Note = fmt.Sprintf("%s holds without %d of the transactions, whom nobody reads from: replay found that",
 		o.Level, len(out))
 	return true
 }
@@ -248,52 +249,52 @@ func guessed(v *prepass.View, events []uint32, out map[uint32]bool) *weak.Guess 
 }
 
 func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, v, done, err := beginLists(ctx, c.Info(), h, o, nil)
+	x, v, done, err := run.BeginLists(ctx, c.Info(), h, o, nil)
 	if done || err != nil {
-		return x.r, err
+		return x.Result, err
 	}
 	g := v.Blind()
-	x.v = prepass.RunWith(g.H, prepass.Options{EachRead: o.Level == level.ReadCommitted, Count: v.Counts})
-	x.stage("prepass")
-	if len(x.v.Anomalies) > 0 {
-		for i, a := range x.v.Anomalies {
-			x.v.Anomalies[i] = g.Retold(a)
+	x.View = prepass.RunWith(g.H, prepass.Options{EachRead: o.Level == level.ReadCommitted, Count: v.Counts})
+	x.Stage("prepass")
+	if len(x.View.Anomalies) > 0 {
+		for i, a := range x.View.Anomalies {
+			x.View.Anomalies[i] = g.Retold(a)
 		}
-		x.violated(x.v.Anomalies...)
-		x.r.Also = x.v.Also
-		return x.r, nil
+		x.Violated(x.View.Anomalies...)
+		x.Result.Also = x.View.Also
+		return x.Result, nil
 	}
-	if len(x.v.Open) > 0 {
-		x.unknown("registers beside lists need known outcomes: whether transaction %d committed is open",
-			h.Txns.ID[x.v.Open[0]])
-		return x.r, nil
+	if len(x.View.Open) > 0 {
+		x.Unknown("registers beside lists need known outcomes: whether transaction %d committed is open",
+			h.Txns.ID[x.View.Open[0]])
+		return x.Result, nil
 	}
-	a := weak.Check(ctx, x.v, o.Level, weak.Options{Known: weak.Known{Rank: g.Ranks(), Orders: g.Orders}})
+	a := weak.Check(ctx, x.View, o.Level, weak.Options{Known: weak.Known{Rank: g.Ranks(), Orders: g.Orders}})
 	for i := range a.Sources {
 		op := g.Op(a.Sources[i].Op)
 		a.Sources[i].Op, a.Sources[i].Key = op, h.OpKey(op)
 	}
-	x.weak(a, g.Retold(a.Anomaly))
-	return x.r, nil
+	takeWeak(x, a, g.Retold(a.Anomaly))
+	return x.Result, nil
 }
 
-// weak takes over an answer of package weak.
-func (x *run) weak(a weak.Answer, shown evidence.Anomaly) {
-	x.r.Stats.KnownEdges, x.r.Stats.Constraints, x.r.Stats.Rounds = a.Edges, a.Demanded, a.Rounds
-	x.stage("solving")
+// takeWeak takes over an answer of package weak.
+func takeWeak(x *run.Run, a weak.Answer, shown evidence.Anomaly) {
+	x.Result.Stats.KnownEdges, x.Result.Stats.Constraints, x.Result.Stats.Rounds = a.Edges, a.Demanded, a.Rounds
+	x.Stage("solving")
 	switch a.Status {
 	case weak.Holds:
-		x.r.Verdict, x.r.Order, x.r.Sources = evidence.Holds, a.Order, a.Sources
+		x.Result.Verdict, x.Result.Order, x.Result.Sources = evidence.Holds, a.Order, a.Sources
 	case weak.Violated:
 		if a.Twice {
-			x.unknown("no choice of writers explains the history, but a transaction reads one version twice that " +
+			x.Unknown("no choice of writers explains the history, but a transaction reads one version twice that " +
 				"several wrote, and the evidence does not tell the two reads apart")
 			return
 		}
-		x.violated(shown)
+		x.Violated(shown)
 	case weak.GaveUp:
-		x.unknown("%s", a.Reason)
+		x.Unknown("%s", a.Reason)
 	default:
-		x.stopped()
+		x.Stopped()
 	}
 }

@@ -32,7 +32,7 @@ func TestWeakPredicates(t *testing.T) {
 			return
 		}
 		if seed%3 == 0 { // snapshots are asked at once
-			defer setBound(&fewVersions, 1)()
+			defer low("check.fewVersions")()
 		}
 		stronger := evidence.Unknown
 		holds := map[level.Level]bool{}
@@ -113,7 +113,7 @@ func TestWeakWithout(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				usual := setBound(&fewVersions, 1)
+				usual := low("check.fewVersions")
 				got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 				usual()
 				if err != nil || got.Verdict != want.Verdict || want.Verdict == evidence.Unknown {
@@ -138,7 +138,7 @@ func TestWeakWithout(t *testing.T) {
 // TestWeakWithoutDuplicates: a row that a predicate operation read, and that several may have written, is no version
 // that it missed, whoever wrote it.
 func TestWeakWithoutDuplicates(t *testing.T) {
-	defer setBound(&fewVersions, 1)()
+	defer low("check.fewVersions")()
 	for _, text := range []string{
 		`init: w(k00,{"v":null,"w":3}) | ` +
 			`s1: r(k00,{"v":null,"w":3}) pw{"w":{"!=":2}}[k00={"v":null,"w":3}->{"v":null,"w":3}] ` +

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/run"
 	"isovet/check/weak"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -36,7 +37,7 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 				Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1,
 			})
 		}
-		return tiny(seed)
+		return random.Few(seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
@@ -45,11 +46,11 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 			}
 			got, err := Run(context.Background(), weakly{}, h, Options{Level: l})
 			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, dump(h))
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
 			if got.Verdict != want.Verdict {
 				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, dump(h))
+					want.Verdict, notation.Format(h))
 			}
 			kind := ""
 			if got.Verdict == evidence.Violated && len(got.Anomalies[0].Cycle) > 0 {
@@ -150,7 +151,7 @@ func TestWeakImplied(t *testing.T) {
 	for seed := uint64(0); seed < 15 && implied < 2; seed++ {
 		h := random.Medium(seed, random.Options{Txns: 800, Keys: 80, Sessions: 8, Duplicates: true, Deletes: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		strong, err := Run(ctx, replayer{}, h, Options{Level: level.SessionSnapshotIsolation})
+		strong, err := Run(ctx, run.Replay{}, h, Options{Level: level.SessionSnapshotIsolation})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +267,7 @@ func TestWeakMedium(t *testing.T) {
 			level.SessionSnapshotIsolation} {
 			c := Checker(weakly{})
 			if l == level.SessionSnapshotIsolation {
-				c = replayer{}
+				c = run.Replay{}
 			}
 			r, err := Run(context.Background(), c, h, Options{Level: l})
 			if err != nil {

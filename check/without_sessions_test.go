@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/level"
@@ -21,7 +22,7 @@ func TestSessionsCut(t *testing.T) {
 		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
 		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,
 	} {
-		r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"isovet/check"
+	_ "isovet/check/papers" // a checker may be named
 	"isovet/check/shrink"
 	"isovet/evidence"
 	"isovet/history"

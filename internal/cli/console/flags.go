@@ -11,6 +11,7 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
+	_ "isovet/check/papers" // are among check.All
 	"isovet/history/format"
 	"isovet/level"
 )

@@ -149,9 +149,15 @@ var floors = [][]room{
 			"guess an order, replay it, make a constraint only where a read fails, repair with the solver"},
 	},
 	{
+		{"check/run",
+			"what a checker is written with: the `Checker` interface, the start of a run, limits, solvers, proofs of " +
+				"a \"no\"; and replay, vbox and lwt, which the others ask"},
+	},
+	{
 		{"check",
-			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list " +
-				"of all, the automatic choice"},
+			"`Run`, which certifies every answer, the automatic choice and the checkers that it takes, all levels"},
+		{"check/papers",
+			"one short file a checker that reads like its paper's pipeline, to compare with; `check` does not know them"},
 		{"watch/online",
 			"serializability and snapshot isolation of a stream by client times alone: an order, windows, parts"},
 		{"check/spill/plan",
@@ -301,14 +307,15 @@ var narrow = map[string][]string{
 var importers = map[string][]string{
 	"internal/graph": {"check/prepass", "check/events", "internal/graph/order", "closure", "check/timestamp",
 		"solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
-		"check/lists", "check/minitxn", "encode", "check/replay", "check"},
+		"check/lists", "check/minitxn", "encode", "check/replay", "check/run"},
 	"internal/graph/order": {"solver/acyclic", "encode", "check/replay", "check/bcgraph"},
-	"closure":              {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
-	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "check/spill/plan",
-		"watch/online", "watch", "internal/test/solvertest/*"},
-	"solver/gini":           {"check"},
-	"solver/gophersat":      {"check"},
-	"solver/external":       {"encode", "check"},
+	"closure": {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check/run",
+		"check/papers", "check"},
+	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check/run", "check/papers",
+		"check", "check/spill/plan", "watch/online", "watch", "internal/test/solvertest/*"},
+	"solver/gini":           {"check/run"},
+	"solver/gophersat":      {"check/run"},
+	"solver/external":       {"encode", "check/run", "check"},
 	"report/view":           {"internal/cli"}, // the check-only program has no server
 	"internal/test/browser": {},               // tests alone: no program is linked with a browser's driver
 	"internal/cli":          {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},

@@ -1,0 +1,51 @@
+package papers
+
+import (
+	"context"
+
+	"isovet/check/frontier"
+	"isovet/check/run"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// biswasEnea is Biswas and Enea's search over session frontiers.
+type biswasEnea struct{}
+
+// beLevels: without session order each transaction is a session of its own, and the search is over all subsets.
+var beLevels = []level.Level{level.SessionSerializable}
+
+func (biswasEnea) Info() run.Info {
+	return run.Info{
+		Name: "be", Paper: "BiswasEnea", Levels: beLevels,
+		Takes: run.Takes{Items: true, Unknown: run.OutcomesDecided, Duplicates: true, ItemsOnly: "as published, its " +
+			"search appends a transaction where what it read is the last of its keys, and evaluates no predicates"},
+		About: "search over session frontiers, polynomial for a fixed number of sessions",
+	}
+}
+
+// maxFrontiers bounds the memory of visited frontiers.
+var maxFrontiers = 1 << 30
+
+// Check is package frontier's search. A "no" is explained in the graph's terms, which knows nothing of the search.
+func (c biswasEnea) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	a := frontier.Search(ctx, x.View, frontier.Options{MaxBytes: maxFrontiers})
+	x.Result.Stats.Decisions = int64(a.Frontiers)
+	x.Stage("solving")
+	switch a.Status {
+	case frontier.Found:
+		x.Holds(a.Order)
+	case frontier.None:
+		return x.Result, x.RefutedByPolygraph()
+	case frontier.Exhausted:
+		x.Unknown("%d frontiers visited, and no memory for more", a.Frontiers)
+	case frontier.Stopped:
+		x.Stopped()
+	}
+	return x.Result, nil
+}

@@ -1,0 +1,134 @@
+package papers
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"isovet/check/run"
+	"isovet/closure"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/polygraph"
+)
+
+// cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
+// full closure, computed anew each round; one variable an edge.
+type cobra struct {
+	// bySessions: the closure is one by sessions, in two numbers a transaction and session (closure.Sessions).
+	bySessions bool
+}
+
+// cobraItems is why the baseline that others are compared with stays without predicates.
+const cobraItems = "as published, it relates the writes of one key and who read them; vbox adds to that what " +
+	"predicates missed"
+
+func (c cobra) Info() run.Info {
+	in := run.Info{
+		Name: "cobra", Paper: "Cobra", Levels: run.SerialLevels, Solvers: run.SolverNames(),
+		Takes: run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
+		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
+		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}},
+			{Name: run.SettingEncoding, Values: run.EncodingFirst("cobra")},
+			{Name: run.SettingPhase, Values: run.Phases()},
+			{Name: run.SettingTechnique, Values: append(run.SearchTechniques(), run.NoStrictFirst)}},
+	}
+	if c.bySessions {
+		in.Name = "cobra-sessions"
+		in.About = "cobra with a closure by sessions, two numbers a transaction and session"
+		in.Hidden = true
+	}
+	return in
+}
+
+// Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
+// the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
+// baseline so), or Purdom's where the setting closure asks for that; those of later rounds are Purdom's, which is
+// kinder to the baseline; our solver stands in for MonoSAT. Reads of several possible writers, which the paper rules
+// out, are constraints as Vbox's of predicates are (errata V6).
+func (c cobra) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	x.BySessions = c.bySessions
+	return x.Result, c.decide(x)
+}
+
+// decide puts cobra's questions in turn.
+func (c cobra) decide(x *run.Run) error {
+	o := x.Options
+	_, missing := polygraph.MissingTime(x.H)
+	todo := run.Attempts(o, !missing)
+	if !missing && !o.Level.RealTime() {
+		todo = todo[len(todo)-1:] // times are Vbox's idea
+	}
+	for _, a := range todo {
+		if err := c.pipeline(x, a); err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// pipeline is [Cobra] §4 for one question.
+func (c cobra) pipeline(x *run.Run, at run.Attempt) error {
+	no := func() error {
+		if !at.Own {
+			return nil
+		}
+		// Chains hide the transactions inside them from a cycle.
+		return x.RefutedByPolygraph()
+	}
+	p := x.Combined(at)
+	if p == nil {
+		return nil
+	}
+	if p.Baseless() != nil {
+		return no()
+	}
+	_, ok, err := cobraPrune(x, p)
+	if err != nil || x.Result.Reason != "" {
+		return err
+	}
+	if !ok {
+		return no()
+	}
+	x.Result.Stats.KnownEdges, x.Result.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
+	x.Stage("pruning")
+	return x.SettleOr(p, x.Options.Pipeline.Encoder("cobra"), no)
+}
+
+// cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each
+// choice is possible; if stopped, the result says so.
+func cobraPrune(x *run.Run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
+	build, last := closure.Warshall, "warshall, then purdom"
+	if x.Options.Pipeline.Closure == "purdom" {
+		build, last = closure.Purdom, "purdom"
+	}
+	x.Result.Stats.Closure, _, _ = strings.Cut(last, ",")
+	for {
+		reach, err := x.Pruned(p, 0, build)
+		if errors.Is(err, closure.ErrStopped) {
+			x.Stopped()
+			return nil, false, nil
+		}
+		if errors.Is(err, closure.ErrTooLarge) {
+			x.Unknown("%v", err)
+			return nil, false, nil
+		}
+		if err != nil || reach == nil {
+			return nil, false, err
+		}
+		n, conflict := p.PruneRound(reach)
+		x.Result.Stats.Rounds++
+		if conflict != nil {
+			return nil, false, nil
+		}
+		if n == 0 {
+			x.Stage("pruning")
+			return reach, true, nil
+		}
+		build, x.Result.Stats.Closure = closure.Purdom, last
+	}
+}

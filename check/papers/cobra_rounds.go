@@ -1,0 +1,395 @@
+package papers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"isovet/check/run"
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/sorts"
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// cobraRounds is Cobra as it follows a running database: it verifies a growing history round by round, and after each
+// round forgets the transactions that no cycle to come can pass through. Fence transactions (workload.Fenced) see to it
+// that there are some.
+type cobraRounds struct {
+	batch int // least number of transactions that a round adds; 0: roundsBatch
+}
+
+const roundsBatch = 512
+
+// CobraRounds is the checker cobra-rounds with rounds that add at least so many transactions (2,400 are
+// Cobra's default, [CHRONOS] §VI-B); 0: its own number.
+func CobraRounds(least int) run.Checker { return cobraRounds{batch: max(0, least)} }
+
+func (cobraRounds) Info() run.Info {
+	return run.Info{
+		Name: "cobra-rounds", Paper: "Cobra", Levels: run.SerialLevels, Solvers: run.SolverNames(),
+		Takes:    run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
+		Hidden:   true,
+		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}}},
+		About:    "cobra round by round over a growing history, forgetting behind fence transactions",
+	}
+}
+
+// Check is [Cobra] §5. Transactions arrive in the order of their ends, or, where times are missing, evenly from all
+// sessions; a round adds at least half as many as were left, so that the rounds together cost half as much again as the
+// last where nothing can be forgotten. Each round is cobra's pipeline over what is left, the window.
+//
+// # What is forgotten
+//
+// A set D of the window's transactions, such that by what the round knows (the closure of the known graph after
+// pruning)
+//
+//	(a) each of D precedes everything that is still to come, since it reaches the last transaction of every session
+//	    that goes on, and
+//	    has read from nobody who is still to come;
+//	(b) what precedes a transaction of D is in D;
+//	(c) a version of D that somebody outside of D has read, or somebody to come might read, is ordered with all others
+//	    of its key in
+//	    the window. None to come can read what is overwritten by a transaction that satisfies (a).
+//
+// Of each key there is at most one version as in (c), and it is the last of D: of two, the readers of the first would
+// precede the second. It becomes the key's base, which the window takes for the initial version from then on. Who
+// arrives and reads what is neither in the window nor a base violates the level. There is a largest D: what is left
+// when the transactions that do not satisfy (a) are taken out, the writers of versions that might be read and are not
+// ordered, and then whatever follows what is out, and the writers of versions that are not ordered and have been read
+// by what is out.
+//
+// # Why the verdict is cobra's
+//
+// Let T be an order of the whole history, and T' the same with D moved to the front. T' is an order too. By (a) and (b)
+// it respects what is known, reads after their writers among it. So let r read w, and m be another writer of the key:
+// in T, m < w or r < m.
+//
+//   - m < w in T and not in T': m is outside, w in D. If r is in D, r < m in T'. If not, w is ordered with m by (c), or
+//     m is to come, so that w is known to precede m.
+//   - r < m in T and not in T': r is outside, m in D. If w is outside, m < w in T'. If w is in D, it is ordered with m
+//     by (c); not as w < m, since then r is known to precede m and is in D by (b), or, being to come, contradicts (a).
+//     So m < w in both. The same if w is initial: its readers are known to precede m.
+//
+// So the history has an order iff D has one, which the round has found, and the rest has one from the state that D
+// leaves. The orders of all D, one after the other, are certified against the whole history; a "no" is proved by
+// RefutedByPolygraph.
+//
+// A history with reads of several possible writers is one round: which of them a read saw, and who may still write the
+// same, is known at the end only.
+//
+// Source:  [Cobra] §5: rounds, fences, frozen transactions (a). Differs: whether a transaction precedes everything to
+// come is read off the closure, where the paper compares epoch numbers; with fences two epochs suffice, but so does any
+// other path. In place of (b) and (c) the paper forgets strongly connected components of the known graph and both sides
+// of all open choices, which on blind writes hang together from the first transaction to the last: of the first 1,024
+// of BlindW-RW that lets it forget 38, of the next none. Where it asks the database for the last version of a key by a
+// transaction of its own, here the next reader or writer of the key tells. Client times count as known edges. Memory:
+// the window's polygraph and closure; of the rest a few words a transaction and a key.
+func (c cobraRounds) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	if x.View.Ambiguous() {
+		return x.Result, cobra{}.decide(x)
+	}
+	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to
+	// decide.
+	at := run.Own(o)
+	if !o.Level.Sessions() {
+		at = run.Attempts(o, false)[0]
+	}
+	err = newRounds(x, at).run(cmp.Or(c.batch, roundsBatch))
+	if err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+		return x.Result, err
+	}
+	return x.Result, cobra{}.pipeline(x, run.Attempt{Level: o.Level, Own: true})
+}
+
+// rounds is the state between two rounds.
+type rounds struct {
+	x  *run.Run
+	at run.Attempt
+	window
+
+	arrival []uint32 // transactions that count, in the order in which they arrive
+	arrived int
+	soonest []int64 // by place in arrival, with times: the least end from here on
+	// By session: how many are still to come, the last arrived one that orders what follows it (None: none), and, with
+	// times, the least start of those to come.
+	left  []uint32
+	last  []uint32
+	start []int64
+	later []int64 // by place in arrival, with times: the least start of later ones of its session
+
+	order []uint32 // of those forgotten
+}
+
+func newRounds(x *run.Run, at run.Attempt) *rounds {
+	h := x.H
+	s := &rounds{x: x, at: at, window: newWindow(x.View)}
+	s.arrive()
+	s.left, s.last = make([]uint32, h.NumSessions()), make([]uint32, h.NumSessions())
+	for i := range s.last {
+		s.last[i] = history.None
+	}
+	for _, t := range s.arrival {
+		s.left[h.Txns.Sess[t]]++
+	}
+	s.order = make([]uint32, 0, len(s.arrival))
+	writers := make([]int, h.NumKeys())
+	for _, k := range x.View.WKey[h.NumKeys():] {
+		x.Result.Stats.Constraints += writers[k]
+		writers[k]++
+	}
+	if !at.Order.RealTime {
+		return s
+	}
+	n := len(s.arrival)
+	s.soonest, s.later = make([]int64, n+1), make([]int64, n)
+	s.start = make([]int64, h.NumSessions())
+	for i := range s.start {
+		s.start[i] = math.MaxInt64
+	}
+	s.soonest[n] = math.MaxInt64
+	for i := n - 1; i >= 0; i-- {
+		from, to := h.Window(s.arrival[i], at.Order.Skew)
+		mine := &s.start[h.Txns.Sess[s.arrival[i]]]
+		s.soonest[i] = min(s.soonest[i+1], to)
+		s.later[i] = *mine
+		*mine = min(*mine, from)
+	}
+	return s
+}
+
+// arrive decides in which order transactions arrive: any order in which sessions keep theirs will do for the verdict.
+func (s *rounds) arrive() {
+	h, v := s.x.H, s.x.View
+	_, missing := polygraph.MissingTime(h)
+	at := make([]int64, h.NumTxns())
+	for i := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[i]:h.SessOff[i+1]]
+		now := int64(math.MinInt64)
+		for j, t := range in {
+			switch {
+			case missing || h.Txns.End == nil:
+				at[t] = int64(j) << 32 / int64(len(in))
+				continue
+			case h.Txns.Status[t] == history.Unknown:
+				now = max(now, h.Start(t))
+			default:
+				now = max(now, h.End(t))
+			}
+			at[t] = now
+		}
+		for _, t := range in {
+			if v.Counts[t] {
+				s.arrival = append(s.arrival, t)
+			}
+		}
+	}
+	sorts.Stable(s.arrival, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
+}
+
+// take has the next transaction arrive.
+func (s *rounds) take() {
+	h, t := s.x.H, s.arrival[s.arrived]
+	s.add(t)
+	sess := h.Txns.Sess[t]
+	s.left[sess]--
+	if h.Txns.Status[t] != history.Unknown {
+		s.last[sess] = t
+	}
+	if s.later != nil {
+		s.start[sess] = s.later[s.arrived]
+	}
+	s.arrived++
+}
+
+// run is the loop of rounds. It leaves the verdict open, without a reason, where the attempt's "no" is not the level's.
+func (s *rounds) run(batch int) error {
+	x := s.x
+	no := func() error {
+		if !s.at.Own {
+			return nil
+		}
+		return x.RefutedByPolygraph()
+	}
+	// Of a history without transactions too, the order is found in a round.
+	for round := 1; ; round++ {
+		upto := min(len(s.arrival), s.arrived+max(batch, len(s.members)/2))
+		for s.arrived < upto {
+			s.take()
+		}
+		x.Result.Stats.Window = max(x.Result.Stats.Window, len(s.members))
+		p, stale := s.polygraph(s.at)
+		x.Stage("construction")
+		if stale {
+			return no()
+		}
+		if s.short != nil {
+			x.Unknown("too many pairs of chains of writes are open: listing them %v", s.short)
+			return nil
+		}
+		now := run.CobraRound{Verified: s.arrived, Window: len(s.members), Choices: len(p.Choices)}
+		reach, ok, err := cobraPrune(x, p)
+		if err != nil || x.Result.Reason != "" {
+			return err
+		}
+		if !ok {
+			return no()
+		}
+		now.Left = len(p.Choices)
+		st := &x.Result.Stats
+		st.KnownEdges, st.Left = max(st.KnownEdges, len(p.Known)), max(st.Left, len(p.Choices))
+		a := encode.Answer{Status: solver.Sat}
+		if len(p.Choices) > 0 {
+			q := x.Encode(x.Options.Pipeline.Encoder("cobra"), p)
+			x.Stage("encoding")
+			a = x.Solver.Solve(x.Ctx, q)
+			s.solved(a)
+		}
+		switch a.Status {
+		case solver.Unsat:
+			return no()
+		case solver.Unknown:
+			x.Unsolved(a)
+			return nil
+		}
+		order, ok := p.Order(a.Edges)
+		if !ok {
+			return &run.Fault{Checker: x.Result.Checker, Err: errors.New("the chosen edges have a cycle")}
+		}
+		x.Result.Stats.Rounds = round
+		if s.arrived == len(s.arrival) {
+			for _, i := range order {
+				s.order = append(s.order, s.members[i].txn)
+			}
+			x.Holds(s.order)
+			x.Stage("evidence")
+			return nil
+		}
+		s.collect(p, reach, order)
+		x.Stage("garbage")
+		if x.Options.Progress != nil {
+			x.Options.Progress("rounds", s.arrived, len(s.arrival))
+		}
+		if x.Options.Rounds != nil {
+			x.Options.Rounds(now)
+		}
+	}
+}
+
+// solved books a solver's work: of sizes the largest, of work the sum.
+func (s *rounds) solved(a encode.Answer) {
+	st := &s.x.Result.Stats
+	st.Variables, st.Clauses = max(st.Variables, a.Stats.Vars), max(st.Clauses, a.Stats.Clauses)
+	st.Decisions += a.Stats.Decisions
+	st.Conflicts += a.Stats.Conflicts
+	st.Propagated += a.Stats.Propagated
+	st.Restarts += a.Stats.Restarts
+	s.x.Stage("solving")
+}
+
+// collect forgets the largest D; reach is the closure of p's known graph, order an order of the window. Cost: linear in
+// the window's reads and known edges; a question for each member and session, and for each two writers of a key.
+func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []uint32) {
+	v := p.V
+	full := p.FullGraph(nil)
+	out := make([]bool, full.N())
+	var queue []int32
+	leave := func(u int32) {
+		if !out[u] {
+			out[u] = true
+			queue = append(queue, u)
+		}
+	}
+	early := make([]bool, p.N) // precedes everything to come
+	for i := range s.members {
+		u := p.Node[i]
+		if early[u] = s.precedes(p, reach, u); !early[u] || s.members[i].waits {
+			leave(u)
+		}
+	}
+	open := make([]bool, len(v.WKey)) // not ordered with some other write of its key
+	live := make([]bool, len(v.WKey)) // might be read by what is to come
+	for k := range uint32(len(s.keys)) {
+		ws := p.Writers(k)
+		for i, a := range ws {
+			u := p.WriteNode(a)
+			live[a] = true
+			for j, b := range ws {
+				if w := p.WriteNode(b); i != j && reach.Reaches(u, w) {
+					live[a] = live[a] && !early[w]
+				} else if i != j && !reach.Reaches(w, u) {
+					open[a] = true
+				}
+			}
+			if live[a] && open[a] {
+				leave(u)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		u := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, w := range full.Succ(u) {
+			leave(w)
+		}
+		if int(u) >= p.N {
+			continue
+		}
+		t := p.Txn[u]
+		for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
+			if open[w] { // initial versions never are
+				leave(p.WriteNode(w))
+			}
+		}
+	}
+	// The bases. Keys of which D has a version, and none that others may read, have none.
+	for i := range s.members {
+		if u := p.Node[i]; !out[u] {
+			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
+				s.unbase(v, w)
+			}
+		}
+	}
+	for i := range s.members {
+		if u := p.Node[i]; !out[u] {
+			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
+				if live[w] || slices.ContainsFunc(p.Readers(w), func(r int32) bool { return out[r] }) {
+					s.rebase(v, w)
+				}
+			}
+		}
+	}
+	for _, i := range order {
+		if !out[p.Node[i]] {
+			s.order = append(s.order, s.members[i].txn)
+		}
+	}
+	s.forget(func(i int) bool { return !out[p.Node[i]] })
+}
+
+// precedes reports whether everything to come is known to come after node u.
+func (s *rounds) precedes(p *polygraph.Polygraph, reach closure.Index, u int32) bool {
+	timed := s.at.Order.RealTime
+	if timed && s.soonest[s.arrived] < p.Start[u] {
+		return false // something to come precedes it
+	}
+	for sess, n := range s.left {
+		if n == 0 || timed && p.End[u] < s.start[sess] {
+			continue
+		}
+		t := s.last[sess]
+		if t == history.None || s.here[t] < 0 || !reach.Reaches(u, p.Node[s.here[t]]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,193 @@
+package papers
+
+import (
+	"slices"
+
+	"isovet/check/prepass"
+	"isovet/check/run"
+	"isovet/history"
+	"isovet/polygraph"
+)
+
+// window is the part of a history that cobraRounds still has to look at, and what it keeps of the rest: the base
+// version of each key.
+type window struct {
+	v       *prepass.View
+	members []member // in the order of arrival
+	here    []int32  // transaction → its member; or toCome, forgotten
+	// key → the write whose version the window takes for the initial one; None: no version of those forgotten may be
+	// read
+	base []uint32
+
+	// Of the polygraph at hand: keys[k] is the key that local key k stands for. local is the way back for those whose
+	// stamp is the polygraph's.
+	keys  []uint32
+	local []uint32
+	stamp []int32
+	made  int32
+	short error // there was no room for its choices
+}
+
+type member struct {
+	txn   uint32
+	waits bool // it has read from somebody who is still to come
+}
+
+const (
+	toCome    = -1
+	forgotten = -2
+)
+
+func newWindow(v *prepass.View) window {
+	nk := v.H.NumKeys()
+	w := window{v: v, here: make([]int32, v.H.NumTxns()), base: make([]uint32, nk), local: make([]uint32, nk),
+		stamp: make([]int32, nk)}
+	for t := range w.here {
+		w.here[t] = toCome
+	}
+	for k := range w.base {
+		w.base[k] = uint32(k)
+	}
+	return w
+}
+
+func (s *window) add(t uint32) {
+	s.here[t] = int32(len(s.members))
+	s.members = append(s.members, member{txn: t})
+}
+
+// rebase makes a local write the base of its key, unbase leaves the key without.
+func (s *window) rebase(v *prepass.View, w uint32) {
+	i := v.WTxn[w]
+	s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
+}
+
+func (s *window) unbase(v *prepass.View, w uint32) { s.base[s.keys[v.WKey[w]]] = history.None }
+
+// forget removes members.
+func (s *window) forget(which func(i int) bool) {
+	left := 0
+	for i, m := range s.members {
+		if which(i) {
+			s.here[m.txn] = forgotten
+			continue
+		}
+		s.here[m.txn] = int32(left)
+		s.members[left] = m
+		left++
+	}
+	s.members = s.members[:left]
+}
+
+// key is the local key for a key.
+func (s *window) key(k uint32) uint32 {
+	if s.stamp[k] != s.made {
+		s.stamp[k], s.local[k] = s.made, uint32(len(s.keys))
+		s.keys = append(s.keys, k)
+	}
+	return s.local[k]
+}
+
+// polygraph makes the window's, its transactions being the members. stale: one has read what is neither in the window
+// nor a base, nor still to come, so that the level is violated. Cost: linear in the members' reads and writes, but for
+// cobra's chains.
+func (s *window) polygraph(at run.Attempt) (p *polygraph.Polygraph, stale bool) {
+	s.made++
+	s.keys = s.keys[:0]
+	whole := s.v
+	writes, reads := 0, 0
+	for _, m := range s.members { // keys first: their initial versions are the first writes
+		for w := whole.WOff[m.txn]; w < whole.WOff[m.txn+1]; w++ {
+			s.key(whole.WKey[w])
+			writes++
+		}
+		for r := whole.ROff[m.txn]; r < whole.ROff[m.txn+1]; r++ {
+			s.key(whole.WKey[whole.RW[r]])
+			reads++
+		}
+	}
+	n, nk := len(s.members), len(s.keys)
+	v := &prepass.View{
+		H: s.history(), Counts: make([]bool, n), NumCounts: n,
+		WKey: make([]uint32, nk, nk+writes), WTxn: make([]uint32, nk, nk+writes), WOff: make([]uint32, n+1),
+		RW: make([]uint32, 0, reads), ROff: make([]uint32, n+1),
+	}
+	for k := range nk {
+		v.WKey[k], v.WTxn[k] = uint32(k), history.None
+	}
+	for i, m := range s.members {
+		v.Counts[i] = true
+		v.WOff[i] = uint32(len(v.WKey))
+		for w := whole.WOff[m.txn]; w < whole.WOff[m.txn+1]; w++ {
+			v.WKey = append(v.WKey, s.key(whole.WKey[w]))
+			v.WTxn = append(v.WTxn, uint32(i))
+		}
+	}
+	v.WOff[n] = uint32(len(v.WKey))
+	for i := range s.members {
+		m := &s.members[i]
+		m.waits = false
+		v.ROff[i] = uint32(len(v.RW))
+		for r := whole.ROff[m.txn]; r < whole.ROff[m.txn+1]; r++ {
+			w := whole.RW[r]
+			t := whole.WTxn[w]
+			switch {
+			case s.base[whole.WKey[w]] == w:
+				v.RW = append(v.RW, s.key(whole.WKey[w]))
+			case t == history.None || s.here[t] == forgotten:
+				return nil, true
+			case s.here[t] == toCome:
+				m.waits = true
+			default:
+				from := uint32(s.here[t])
+				v.RW = append(v.RW, v.WOff[from]+w-whole.WOff[t])
+			}
+		}
+	}
+	v.ROff[n] = uint32(len(v.RW))
+	p = polygraph.New(v, at.Level, at.Order)
+	s.short = p.Combine()
+	return p, false
+}
+
+// history is what a polygraph asks of the members: times, outcomes and sessions, and how many keys there are.
+func (s *window) history() *history.History {
+	whole, n := s.v.H, len(s.members)
+	h := &history.History{Init: history.None, Keys: make([]history.Value, len(s.keys))}
+	h.Txns.ID, h.Txns.Status, h.Txns.Sess = make([]int64, n), make([]history.Status, n), make([]uint32, n)
+	if whole.Txns.Start != nil {
+		h.Txns.Start = make([]int64, n)
+	}
+	if whole.Txns.End != nil {
+		h.Txns.End = make([]int64, n)
+	}
+	session := make(map[uint32]uint32)
+	var size []uint32
+	for i, m := range s.members {
+		h.Txns.ID[i], h.Txns.Status[i] = whole.Txns.ID[m.txn], whole.Txns.Status[m.txn]
+		if h.Txns.Start != nil {
+			h.Txns.Start[i] = whole.Txns.Start[m.txn]
+		}
+		if h.Txns.End != nil {
+			h.Txns.End[i] = whole.Txns.End[m.txn]
+		}
+		in, ok := session[whole.Txns.Sess[m.txn]]
+		if !ok {
+			in = uint32(len(size))
+			session[whole.Txns.Sess[m.txn]] = in
+			size = append(size, 0)
+		}
+		h.Txns.Sess[i] = in
+		size[in]++
+	}
+	h.SessName, h.SessOff, h.SessTxn = make([]int64, len(size)), make([]uint32, len(size)+1), make([]uint32, n)
+	for i, c := range size {
+		h.SessOff[i+1] = h.SessOff[i] + c
+	}
+	next := slices.Clone(h.SessOff)
+	for i, in := range h.Txns.Sess { // arrival keeps the sessions' order
+		h.SessTxn[next[in]] = uint32(i)
+		next[in]++
+	}
+	return h
+}

@@ -1,0 +1,126 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/check/run"
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/room"
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// polysi is PolySI: a polygraph of transactions, and snapshot isolation as the acyclicity of the graph that it induces,
+// each dependency alone and each followed by an anti-dependency.
+type polysi struct {
+	bySessions bool // as cobra's
+}
+
+func (c polysi) Info() run.Info {
+	in := run.Info{
+		Name: "polysi", Paper: "PolySI", Levels: run.SnapshotLevels, Solvers: inducedSolvers(), Partial: true,
+		Takes: run.ByCasesTakes("as published, its constraints are of two writers of a key and of who read from " +
+			"them, and a predicate operation did not read what it missed"),
+		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
+			"transactions",
+	}
+	if c.bySessions {
+		in.Name = "polysi-sessions"
+		in.About = "polysi with a closure by sessions, two numbers a transaction and session"
+		in.Hidden = true
+	}
+	return in
+}
+
+// inducedSolvers are those that keep a problem's own edges acyclic: the eager ones write the polygraph's choices down
+// anew.
+func inducedSolvers() []string {
+	var names []string
+	for _, s := range run.Solvers() {
+		if s.Theory != "eager" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// maxInduced bounds the edges of a polygraph's constraints, and those of the induced graph that the solver gets.
+var maxInduced = 50_000_000
+
+// Check makes a generalized constraint of each two transactions that write a common key, prunes by reachability in the
+// known induced graph, and has the solver settle the rest on the induced graph.
+//
+// Source:  [PolySI], the pipeline of its algorithm: known graph, constraints, pruning until nothing changes, encoding,
+// solving. Differs: initial versions come first from the start. The closure is of rows of bits merged in topological
+// order, as in the authors' program, which is the cheapest of the known ways where the graph is whole. isovet's solvers
+// stand in for MonoSAT. Session order where the level asks for it, and real time as pairs of transactions: PolySI has
+// the former only, always.
+func (c polysi) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
+	if back, err := run.SolverByName(o.Solver); err == nil && !slices.Contains(inducedSolvers(), back.Name) {
+		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name,
+			strings.Join(inducedSolvers(), ", "))
+	}
+	return run.BeginCases(ctx, c.Info(), h, o, c.decide)
+}
+
+func (c polysi) decide(x *run.Run) error {
+	ctx, o := x.Ctx, x.Options
+	if x.TooManyInitial() {
+		return nil
+	}
+	p := polygraph.New(x.View, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
+	g, ok := polygraph.NewInduced(p, maxInduced)
+	x.Stage("construction")
+	if !ok {
+		x.Unknown("the constraints would have more than %d edges", maxInduced)
+		return nil
+	}
+	bytes := g.Bytes()
+	if c.bySessions {
+		chains := run.SessionChains(p)
+		if n := closure.SessionsSize(p.N, len(chains)); n <= int64(run.MaxClosure) {
+			g.BySessions(chains)
+			bytes = n
+		}
+	}
+	if bytes > int64(run.MaxClosure) || room.For(float64(bytes)) != nil {
+		x.Unknown("the closure of %d transactions would take about %s, which is too much", g.N,
+			room.Size(float64(bytes)))
+		return nil
+	}
+	x.Result.Stats.Constraints = len(g.Open)
+	rounds, refuted, err := g.Prune(ctx)
+	x.Result.Stats.Rounds, x.Result.Stats.KnownEdges, x.Result.Stats.Left = rounds, len(g.Reduced), len(g.Open)
+	x.Stage("pruning")
+	switch {
+	case err != nil:
+		x.Stopped()
+		return nil
+	case refuted:
+		return x.RefutedSnapshot()
+	case len(g.Open) == 0:
+		return x.HoldsBy(p, g.Settled())
+	}
+	q, ok := encode.Induced(g, maxInduced)
+	x.Stage("encoding")
+	if !ok {
+		x.Unknown("the induced graph would have more than %d open edges", maxInduced)
+		return nil
+	}
+	a := x.Solver.Solve(ctx, q)
+	x.Solved(p, a)
+	switch a.Status {
+	case solver.Sat:
+		return x.HoldsBy(p, encode.Deduced(g, a.Edges))
+	case solver.Unsat:
+		return x.RefutedSnapshot()
+	}
+	x.Unsolved(a)
+	return nil
+}

@@ -1,0 +1,194 @@
+// Package run is what a checker is written with. A run begins with what every checker does first (Begin, BeginCases,
+// BeginLists) and ends with an answer: Holds with an order, Refuted with transactions that violate the level by
+// themselves, Unknown with a reason. Limits are looked after here: what a pipeline takes for its next step (Combined,
+// Pruned, SettleOr) says by itself that it is too large. Beside these stand the checkers that others ask: replay, which
+// has the proof of any "no"; vbox, whose pipeline finds one in a polygraph; and lwt.
+//
+// Experimental: this package may still change.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"isovet/check/prepass"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Run is one checker's run on one history: the parts that every pipeline over the polygraph shares.
+type Run struct {
+	Ctx     context.Context
+	H       *history.History
+	Options Options
+	Result  *evidence.Result
+	View    *prepass.View
+	Solver  Solver // of checkers that use one
+	at      time.Time
+	// BySessions: the closure that prunes is one by sessions.
+	BySessions bool
+	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at
+	// snapshot isolation too. It explains nothing: seed are the transactions of the cycles that refute its question.
+	fallback bool
+	seed     []uint32
+	// rests are the reads, as transaction and key, that the refutation rests on beside those of one possible writer.
+	rests [][2]uint32
+}
+
+// New begins an answer: nothing is known yet. Errors: the options name no solver.
+func New(ctx context.Context, in Info, h *history.History, o Options) (*Run, error) {
+	x := &Run{Ctx: ctx, H: h, Options: o, at: time.Now()}
+	x.Result = &evidence.Result{Level: o.Level, Checker: in.Name, H: h, Timestamps: in.Timestamps}
+	x.Result.Stats.Stages = map[string]float64{}
+	if len(in.Solvers) == 0 {
+		return x, nil
+	}
+	var err error
+	if x.Solver, err = SolverByName(o.Solver); err != nil {
+		return nil, err
+	}
+	if !h.HasLists() { // else who is told them with registers says so
+		x.Result.Solver = x.Solver.Name
+	}
+	return x, nil
+}
+
+// Begin is the common start of the checkers of registers: the pre-pass, anomalies of single reads, reads of which the
+// checker cannot take that several writes explain them. done: x.Result is the answer. Errors: bad input, with done.
+func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run, done bool, err error) {
+	if x, err = New(ctx, in, h, o); err != nil {
+		return &Run{}, true, err
+	}
+	most := 0
+	if o.Level == level.Linearizable { // decided by versions
+		most = maxCandidates
+	}
+	x.View = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
+		EachRead: o.Level == level.ReadCommitted, MaxCandidates: most})
+	done, err = x.PrepassSays(in)
+	return x, done, err
+}
+
+// PrepassSays is what the pre-pass says by itself. done: x.Result is the answer. Errors: bad input, with done.
+func (x *Run) PrepassSays(in Info) (done bool, err error) {
+	switch {
+	case x.View.Bad != nil:
+		return true, x.View.Bad
+	case len(x.View.Anomalies) > 0:
+		x.Violated(slices.Clone(x.View.Anomalies)...)
+		x.Result.Also = x.View.Also
+		return true, nil
+	}
+	x.Stage("prepass")
+	if len(x.View.Amb) > 0 && !in.Takes.Duplicates || len(x.View.Open) > 0 && in.Takes.Unknown == OutcomesRead {
+		return x.Unknown("needs unique values: %s", ambiguity(x.View)), nil
+	}
+	return false, nil
+}
+
+// ambiguity names the first read that has several possible writers.
+func ambiguity(v *prepass.View) string {
+	h := v.H
+	if len(v.Amb) == 0 {
+		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
+	}
+	r := v.Amb[0]
+	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%d such reads)",
+		h.Txns.ID[v.Reader(r)], h.ValueString(v.RVer(r)), h.KeyString(h.VerKey[v.RVer(r)]),
+		v.CandOff[1]-v.CandOff[0], len(v.Amb))
+}
+
+// Ask has another checker decide a question: the one way in which checkers call each other. The result says so
+// (evidence.Result.DecidedBy); an answer that the asking checker takes over keeps that.
+func Ask(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	r, err := Answer(ctx, c, h, o)
+	if r != nil && r.DecidedBy == "" {
+		r.DecidedBy = c.Info().Name
+	}
+	return r, err
+}
+
+// Answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not
+// read them itself.
+func Answer(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	in, asked := c.Info(), o.Level
+	var why string
+	if o.Level, why = Settle(in, h, asked); why != "" {
+		o.Level = asked
+		x, err := New(ctx, in, h, o)
+		if err != nil {
+			return nil, err
+		}
+		x.Unknown("%s", why)
+		return x.Result, nil
+	}
+	decide := c.Check
+	if h.HasLists() && in.Takes.Lists == ListsTold {
+		decide = func(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+			return checkLists(ctx, c, h, o)
+		}
+	}
+	var r *evidence.Result
+	var err error
+	if open := openOutcomes(in, h); open != nil {
+		r, err = byOutcomes(ctx, in, h, o, open, decide)
+	} else {
+		r, err = decide(ctx, h, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Level == o.Level {
+		r.Level = asked
+	}
+	return r, nil
+}
+
+// TakeOver makes another checker's answer that of a checker that asked.
+func TakeOver(r *evidence.Result, by string) *evidence.Result {
+	if r != nil {
+		r.Checker = by
+	}
+	return r
+}
+
+// Holds makes the answer "valid" by an order.
+func (x *Run) Holds(order []uint32) { x.Result.Verdict, x.Result.Order = evidence.Holds, order }
+
+// Unknown makes it "unknown", and says true.
+func (x *Run) Unknown(format string, args ...any) bool {
+	x.Result.Verdict, x.Result.Reason = evidence.Unknown, fmt.Sprintf(format, args...)
+	return true
+}
+
+// Stage books the time since the last call.
+func (x *Run) Stage(name string) {
+	now := time.Now()
+	x.Result.Stats.Stages[name] += float64(now.Sub(x.at).Microseconds()) / 1e3
+	x.at = now
+	if x.Options.Progress != nil {
+		x.Options.Progress(name, 1, 1)
+	}
+}
+
+// Ended reports whether the context has ended.
+func (x *Run) Ended() bool { return x.Ctx.Err() != nil }
+
+// Stopped turns the end of the context into an answer.
+func (x *Run) Stopped() bool {
+	cause := context.Cause(x.Ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return x.Unknown("timeout")
+	}
+	if cause == nil {
+		return x.Unknown("the solver has no room for more clauses")
+	}
+	if errors.Is(cause, context.Canceled) {
+		return x.Unknown("interrupted")
+	}
+	return x.Unknown("%v", cause)
+}

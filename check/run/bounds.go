@@ -1,0 +1,28 @@
+package run
+
+import "isovet/internal/bounds"
+
+func init() {
+	bounds.Register("run.fewPairs", &fewPairs)
+	bounds.Register("run.fewTimed", &fewTimed)
+	bounds.Register("run.maxPairs", &maxPairs)
+	bounds.Register("run.narrowWords", &narrowWords)
+	bounds.Register("run.fewLeft", &fewLeft)
+	bounds.Register("run.maxClosure", &MaxClosure)
+	bounds.Register("run.maxBased", &MaxBased)
+	bounds.Register("run.maxPruned", &maxPruned)
+	bounds.Register("run.firstCuts", &firstCuts)
+	bounds.Register("run.moreCuts", &moreCuts)
+	bounds.Register("run.maxTrial", &MaxTrial)
+	bounds.Register("run.maxCases", &maxCases)
+	bounds.Register("run.caseWork", &caseWork)
+	bounds.Register("run.fewConflicts", &fewConflicts)
+	bounds.Register("run.maxExplained", &maxExplained)
+	bounds.Register("run.maxCandidates", &maxCandidates)
+	bounds.Register("run.maxStamped", &maxStamped)
+	bounds.Register("run.maxEager", &maxEager)
+	bounds.Register("run.maxResolved", &maxResolved)
+	bounds.Register("run.resolvedWork", &resolvedWork)
+	bounds.Register("run.maxOpen", &maxOpen)
+	bounds.Register("run.maxPicks", &maxPicks)
+}

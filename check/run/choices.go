@@ -1,0 +1,119 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The names of choices that are no settings.
+const (
+	ChoiceSolver = "solver"
+	ChoiceTheory = "theory"
+)
+
+// Choices are what the checker leaves open, with the values that it takes: its settings and, where it uses a solver,
+// solver and theory.
+func (in *Info) Choices() []Setting {
+	out := slices.Clone(in.Settings)
+	if len(in.Solvers) > 0 {
+		out = append(out, Setting{ChoiceSolver, in.Solvers}, Setting{ChoiceTheory, Theories()})
+	}
+	return out
+}
+
+// ParseChoices reads what may stand behind a checker's name and a colon, as in vbox:gini or
+// vbox:encoding=cobra,theory=lazy, and returns the values by the choice's name. Colons and commas part them; "all" is a
+// value of each choice, and by itself all solvers. A solver external:COMMAND comes last.
+func (in *Info) ParseChoices(text string) (map[string][]string, error) {
+	values := map[string][]string{}
+	for text != "" {
+		word, rest := text, ""
+		if i := strings.IndexAny(text, ":,"); i >= 0 {
+			word, rest = text[:i], text[i+1:]
+		}
+		if bare := strings.TrimPrefix(text, ChoiceSolver+"="); IsExternal(bare) {
+			if err := TakesSolver(*in, bare); err != nil {
+				return nil, err
+			}
+			values[ChoiceSolver] = append(values[ChoiceSolver], bare)
+			return values, nil
+		}
+		text = rest
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		name, value, err := in.choice(word)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			values[name] = append(values[name], value)
+		}
+	}
+	return values, nil
+}
+
+// choice is the choice that a word makes, and its value; no name: "all" of no solvers.
+func (in *Info) choice(word string) (name, value string, _ error) {
+	name, value, named := strings.Cut(word, "=")
+	if !named {
+		name, value = "", word
+		if word == "all" {
+			name = ChoiceSolver
+		}
+	}
+	var fits []string
+	for _, s := range in.Choices() {
+		has := value == "all" || slices.Contains(s.Values, value)
+		switch {
+		case named && s.Name == name && !has:
+			return "", "", fmt.Errorf("checker %s has no %s %q; expected one of %s", in.Name, name, value,
+				strings.Join(s.Values, ", "))
+		case has && (name == "" || s.Name == name):
+			fits = append(fits, s.Name)
+		}
+	}
+	switch {
+	case len(fits) > 1:
+		return "", "", fmt.Errorf("checker %s: %q can be its %s; write %s=%s, or another", in.Name, word,
+			strings.Join(fits, " or its "), fits[0], word)
+	case len(fits) == 1:
+		return fits[0], value, nil
+	case word == "all":
+		return "", "", nil
+	case HasSolver(word):
+		return "", "", TakesSolver(*in, word)
+	}
+	return "", "", fmt.Errorf("checker %s cannot use solver %s, and has no such setting; %s", in.Name, word,
+		in.describe())
+}
+
+// describe says what may stand behind the checker's name.
+func (in *Info) describe() string {
+	var parts []string
+	for _, s := range in.Choices() {
+		parts = append(parts, s.Name+" ("+strings.Join(s.Values, ", ")+")")
+	}
+	if len(parts) == 0 {
+		return "it has no settings"
+	}
+	return "expected a value of " + strings.Join(parts, ", ")
+}
+
+// WithTheory names the solver that keeps the graph acyclic in a given way, for one that leaves it open: cdcl-lazy for
+// cdcl and lazy. A solver whose name says another way contradicts it; "" is the default solver.
+func WithTheory(name, theory string) (string, error) {
+	s, err := SolverByName(name)
+	if err != nil {
+		return "", err
+	}
+	if s.Name != s.Backend && s.Theory != theory {
+		return "", fmt.Errorf("solver %s has theory %s, not %s; leave one out", s.Name, s.Theory, theory)
+	}
+	to, ok := SolverFor(s.Backend, theory)
+	if !ok {
+		return "", fmt.Errorf("solver %s has no theory %s; isovet solvers lists what there is", s.Backend, theory)
+	}
+	return to, nil
+}

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"isovet/check/minitxn"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// Lwt decides linearizability, each key by itself.
+type Lwt struct{}
+
+func (Lwt) Info() Info {
+	return Info{
+		Name: "lwt", Paper: "MTC", Levels: LinearLevels,
+		Takes: Takes{Items: true, Predicates: LinearLevels, Unknown: OutcomesDecided, Duplicates: true},
+		About: "linearizability, key by key: chains of lightweight transactions in linear time; other registers by " +
+			"zones, or by Wing and Gong's search as Lowe does it",
+	}
+}
+
+// Check is the chain algorithm; where that does not say yes, the graph of mini-transactions, whose cycles say why not;
+// and for registers with blind writes zones, with values written twice or failed compare-and-sets that did not say what
+// they saw a search.
+func (c Lwt) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, err := New(ctx, c.Info(), h, o)
+	if err != nil {
+		return nil, err
+	}
+	if order, ok := minitxn.Chains(h, o.ClockSkew); ok {
+		x.Holds(order)
+		x.Stage("chains")
+		return x.Result, nil
+	}
+	x, done, err := Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	if minitxn.Outside(x.View) == "" {
+		a := minitxn.Check(x.View, o.Level, o.ClockSkew)
+		x.Stage("construction")
+		if a.Holds {
+			x.Holds(a.Order)
+		} else {
+			x.Violated(a.Anomaly)
+		}
+		return x.Result, nil
+	}
+	return x.Result, x.registers()
+}
+
+// registers orders each key's operations by zones where every value has one writer, else by search.
+func (x *Run) registers() error {
+	opts := minitxn.SearchOptions{Stop: x.Ended}
+	if x.H.HasPredicates() {
+		opts.True = minitxn.Claims(x.View)
+	}
+	placed := make([]bool, x.H.NumTxns())
+	var order []uint32
+	place := func(txns []uint32) {
+		for _, t := range txns {
+			placed[t] = true
+		}
+		order = append(order, txns...)
+	}
+	regs := minitxn.Registers(x.View, x.Options.ClockSkew)
+	unique := !x.View.Ambiguous() && !x.H.HasPredicates()
+	for i := range regs {
+		if unique {
+			txns, ok, conflict := minitxn.Zones(&regs[i])
+			if !ok {
+				if a, found := x.cyclesAmong(conflict); found {
+					x.Stage("solving")
+					x.Violated(a)
+					return nil
+				}
+			} else {
+				place(txns)
+				continue
+			}
+		}
+		few := opts
+		few.MaxStates = fewStates
+		txns, ok, err := minitxn.Search(&regs[i], few)
+		if errors.Is(err, minitxn.ErrBudget) || err == nil && !ok && len(x.View.Cand) <= fewCandidates {
+			if done, strictErr := x.strictly(); done || strictErr != nil {
+				return strictErr
+			}
+			if err != nil {
+				txns, ok, err = minitxn.Search(&regs[i], opts)
+			}
+		}
+		if err == nil && ok && unique {
+			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
+		}
+		if err == nil && !ok {
+			var last minitxn.Op
+			if last, err = minitxn.FirstFailure(&regs[i], opts); err == nil {
+				x.Stage("solving")
+				x.Violated(x.noOrderOf(&regs[i], last))
+				x.Stage("evidence")
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, minitxn.ErrStopped):
+			x.Stopped()
+			return nil
+		case err != nil:
+			x.Unknown("key %s: %v", x.H.KeyString(regs[i].Key), err)
+			return nil
+		}
+		place(txns)
+	}
+	for t := range uint32(x.H.NumTxns()) { // those without operations, or whose operations see only their own
+		if x.H.Txns.Status[t] == history.Committed && t != x.H.Init && !placed[t] {
+			order = append(order, t)
+		}
+	}
+	x.Stage("solving")
+	x.Holds(order)
+	return nil
+}
+
+// fewStates is how many states of a register are searched before strict serializability is asked.
+var fewStates = 10_000
+
+// fewCandidates is up to how many possible writers of reads cycles are looked for where a search has refuted a
+// register.
+var fewCandidates = 2_000
+
+// maxExplained is up to how many operations a cycle is looked for that shows the violation without a search.
+var maxExplained = 60
+
+// maxCandidates bounds the possible writers of reads, of all together, that are listed for such cycles: no other answer
+// needs them, and where values are few there are quadratically many.
+var maxCandidates = 1 << 20

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/certify"
+	"isovet/check/lists"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// maxOutcomes bounds how many ways to settle open outcomes are tried.
+var maxOutcomes = 64
+
+// OutcomesOpen are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
+// other read says that they committed. What lists show rests on who counts, so these are settled before lists are read.
+func openOutcomes(in Info, h *history.History) []uint32 {
+	if !h.HasLists() || in.Timestamps || in.Takes.Lists == ListsBeside || !lists.MayBeOpen(h) {
+		return nil
+	}
+	// where timestamps decide, they say who committed; brute force knows by itself
+	if v := lists.Read(h); len(v.Anomalies) == 0 {
+		return v.Open
+	}
+	return nil
+}
+
+// byOutcomes has decide answer for one way after the other to settle open outcomes: first as if none of them had
+// committed, then all, then each by itself, then the rest. A way that holds will do: its order explains the history.
+// What refutes all of them is tried as a proof before it is given.
+func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, open []uint32,
+	decide func(context.Context, *history.History, Options) (*evidence.Result, error)) (*evidence.Result, error) {
+	x, err := New(ctx, in, h, o)
+	if err != nil {
+		return nil, err
+	}
+	var proof [][]evidence.Edge
+	left := "" // why a way is not decided
+	ways, whole := outcomes(open)
+	for _, committed := range ways {
+		r, err := decide(ctx, settledAs(h, open, committed), o)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.Verdict == evidence.Holds:
+			r.H = h
+			return r, nil
+		case ctx.Err() != nil:
+			x.Stopped()
+			return x.Result, nil
+		case r.Verdict == evidence.Unknown:
+			left = r.Reason
+			continue
+		}
+		a := r.Anomalies[0]
+		if x.Violated(a); certify.Check(x.Result, certify.Options{ClockSkew: o.ClockSkew}) == nil {
+			return x.Result, nil // it does not rest on what is open
+		}
+		x.Result.Verdict, x.Result.Anomalies = evidence.Unknown, nil
+		for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
+			if len(c) > 0 {
+				proof = append(proof, c)
+			}
+		}
+		if len(a.Ops)+len(a.Dead) > 0 {
+			whole = false // what reads show in one way is no clause of a proof for all
+		}
+	}
+	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
+		return x.Result, nil
+	}
+	why := fmt.Sprintf("whether transaction %d committed is open (and %d more), which may have written what a read of "+
+		"a register beside lists saw; none of %d ways to settle that shows an order, and together they prove nothing",
+		h.Txns.ID[open[0]], len(open)-1, len(ways))
+	if left != "" {
+		why += "; in one of them: " + left
+	}
+	x.Unknown("%s", why)
+	return x.Result, nil
+}
+
+// outcomes lists sets of transactions, the likely ones first; whole: these are all.
+func outcomes(open []uint32) (ways [][]uint32, whole bool) {
+	ways = append(ways, nil, open)
+	if len(open) > 1 {
+		for i := range open {
+			ways = append(ways, open[i:i+1])
+		}
+	}
+	for set := uint64(3); len(open) < 64 && set < 1<<len(open)-1 && len(ways) <= maxOutcomes; set++ {
+		if set&(set-1) == 0 {
+			continue // one by itself
+		}
+		var some []uint32
+		for i, t := range open {
+			if set>>i&1 != 0 {
+				some = append(some, t)
+			}
+		}
+		ways = append(ways, some)
+	}
+	if len(ways) > maxOutcomes {
+		return ways[:maxOutcomes], false
+	}
+	return ways, true
+}
+
+// settledAs is a history in which these of the open transactions committed, at some time after they began, and the
+// others aborted. It asks more of an order than h: sessions go on after those that committed.
+func settledAs(h *history.History, open, committed []uint32) *history.History {
+	out := *h
+	out.Txns.Status, out.Txns.End = slices.Clone(h.Txns.Status), slices.Clone(h.Txns.End)
+	for _, t := range open {
+		out.Txns.Status[t] = history.Aborted
+	}
+	for _, t := range committed {
+		out.Txns.Status[t] = history.Committed
+		if out.Txns.End != nil {
+			out.Txns.End[t] = math.MaxInt64
+		}
+	}
+	return &out
+}

@@ -1,0 +1,442 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"isovet/certify"
+	"isovet/check/explain"
+	"isovet/check/minitxn"
+	"isovet/check/prepass"
+	"isovet/check/replay"
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/room"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/solver"
+	"isovet/solver/external"
+)
+
+// How a "no" becomes a violation with its proof. Whoever refutes a history hands over what it has: anomalies
+// (Violated), cycles of a polygraph (RefutedByCycles), some transactions (Refuted), or nothing, and then the proof is
+// found without it (RefutedByPolygraph, RefutedSnapshot, proveByReplay).
+
+// MaxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the
+// trial could take as long as the question.
+var MaxTrial = 200
+
+func (x *Run) Violated(as ...evidence.Anomaly) {
+	x.Result.Verdict = evidence.Violated
+	evidence.CompleteAll(as, x.H, x.Options.Level, x.Options.ClockSkew)
+	x.Result.Anomalies = as
+}
+
+// RefutedByCycles makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is
+// not the level's own, its transactions mostly violate the level too, since few violations need what was added; if they
+// do not, the verdict is left open, without a reason.
+func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
+	if x.View.Ambiguous() && !x.fallback {
+		return x.proveOwn(own)
+	}
+	var seed []uint32
+	told := make(map[int32]bool)
+	for _, c := range p.Reasons(cycles) {
+		for _, e := range c {
+			seed = append(seed, p.Txn[e.From])
+			switch {
+			case !x.fallback:
+			case e.Dep == evidence.WR:
+				x.rests = append(x.rests, [2]uint32{p.Txn[e.To], p.V.WKey[e.W]})
+			case e.Dep == evidence.RW:
+				x.rests = append(x.rests, [2]uint32{p.Txn[e.From], p.V.WKey[e.W]})
+			}
+			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
+				if of := p.Options[e.W].Of; !told[of] {
+					told[of] = true
+					p.Story(e, func(t uint32) { seed = append(seed, t) })
+				}
+			}
+			if e.Dep == evidence.RW && e.W != history.None {
+				if t := p.V.WTxn[e.W]; t != history.None {
+					seed = append(seed, t)
+				}
+			}
+		}
+	}
+	return x.proveByTxns(seed, own)
+}
+
+// proveByTxns is RefutedByCycles of the transactions of its cycles.
+func (x *Run) proveByTxns(seed []uint32, own bool) error {
+	if x.fallback {
+		x.seed = seed
+		return nil
+	}
+	if own {
+		return x.Refuted(seed, explain.Item)
+	}
+	slices.Sort(seed)
+	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > MaxTrial {
+		return nil
+	}
+	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		return err
+	}
+	return nil
+}
+
+// Refuted makes a violation of transactions that violate the level by themselves.
+func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
+	minimize := replay.Minimize
+	if x.H.HasPredicates() {
+		minimize = nil
+	}
+	a, err := explain.Violation(x.Ctx, x.View, x.Options.Level, x.Options.ClockSkew, withReaders(x.View, seed), refute,
+		minimize)
+	if err != nil {
+		if x.Ctx.Err() != nil {
+			x.Stopped()
+			return nil
+		}
+		return x.fault(err)
+	}
+	x.Violated(a)
+	x.Stage("evidence")
+	return nil
+}
+
+// RefutedByPolygraph proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is
+// found without the checker and does not rely on it; if there is none, the checker was wrong, and that is a fault.
+func (x *Run) RefutedByPolygraph() error {
+	if x.View.Ambiguous() {
+		return x.proveByReplay()
+	}
+	asked, counts := x.Options.Pipeline, x.Result.Stats // of the checker, not of the proof
+	x.Options.Pipeline = Pipeline{}
+	defer func() {
+		x.Options.Pipeline = asked
+		counts.Stages, x.Result.Stats = x.Result.Stats.Stages, counts
+	}()
+	err := x.pipeline(defaultSolver(), Own(x.Options))
+	if err == nil && x.Result.Verdict == evidence.Holds {
+		if external.Is(x.Result.Solver) {
+			x.liar()
+			return nil
+		}
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+	}
+	return err
+}
+
+// RefutedSnapshot proves the "no" of a checker of snapshot isolation in terms of single writes. The proof starts from a
+// pruned polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that
+// is a fault.
+func (x *Run) RefutedSnapshot() error {
+	if x.View.Ambiguous() || x.H.HasPredicates() {
+		return x.proveByReplay()
+	}
+	if x.TooManyInitial() {
+		return nil
+	}
+	own := Own(x.Options)
+	p := polygraph.New(x.View, own.Level, own.Order)
+	if c := p.KnownCycle(); c != nil {
+		return x.RefutedByCycles(p, [][]polygraph.Edge{c}, true)
+	}
+	if n := p.ListBytes(); n > fewBytes && room.For(n) != nil {
+		return x.proveByReplay()
+	}
+	p.AllPairs()
+	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End,
+		Known: p.Graph(true)},
+		closure.Options{MaxBytes: int64(MaxClosure), Stop: x.Ended})
+	if errors.Is(err, closure.ErrTooLarge) {
+		return x.proveByReplay()
+	}
+	if errors.Is(err, closure.ErrStopped) {
+		x.Stopped()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, conflict, err := p.Prune(x.Ctx, reach)
+	if err != nil {
+		x.Stopped()
+		return nil
+	}
+	if conflict != nil {
+		return x.RefutedByCycles(p, p.ConflictCycles(conflict), true)
+	}
+	a := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
+	switch a.Status {
+	case solver.Sat:
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+	case solver.Unsat:
+		return x.RefutedByCycles(p, a.Cycles, true)
+	}
+	x.Stopped()
+	return nil
+}
+
+// proveOwn is proveByReplay where the question was the level's own; a "no" to a stricter one is left open.
+func (x *Run) proveOwn(own bool) error {
+	if !own {
+		return nil
+	}
+	return x.proveByReplay()
+}
+
+// proveByReplay has replay prove a "no": which of several possible writers a read saw, or what a predicate operation
+// was based on, is no matter of a polygraph's cycles alone, and where a closure is too large nothing else is left. What
+// replay leaves unknown is unknown. Of one case (fallback) there is no proof: replay would be asked of all.
+func (x *Run) proveByReplay() error {
+	if x.fallback {
+		x.Result.Verdict = evidence.Violated
+		return nil
+	}
+	r, err := Ask(x.Ctx, Replay{}, x.H, x.Options)
+	switch {
+	case err != nil:
+		return err
+	case r.Verdict == evidence.Holds:
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+	}
+	x.Result.Verdict, x.Result.Reason, x.Result.DecidedBy = r.Verdict, r.Reason, r.DecidedBy
+	x.Result.Anomalies, x.Result.Also = r.Anomalies, r.Also
+	x.Stage("evidence")
+	return nil
+}
+
+// RefutedFork explains two writes that both overwrote one version: a lost update, since there is no order of the two.
+// The reason needs no graph.
+func (x *Run) RefutedFork(fork [2]uint32) error {
+	seed := []uint32{x.View.WTxn[fork[0]], x.View.WTxn[fork[1]]}
+	for _, w := range x.View.RW[x.View.ROff[seed[0]]:x.View.ROff[seed[0]+1]] {
+		if t := x.View.WTxn[w]; t != history.None {
+			seed = append(seed, t)
+		}
+	}
+	if x.fallback {
+		k := x.View.WKey[fork[0]]
+		x.seed, x.rests = seed, [][2]uint32{{seed[0], k}, {seed[1], k}}
+		return nil
+	}
+	return x.Refuted(seed, explain.Item)
+}
+
+// proveMismatches makes violations of predicate operations by themselves.
+func (x *Run) proveMismatches(ms []prepass.Miss) {
+	x.Result.Also = max(0, len(ms)-prepass.MaxAnomalies)
+	var as []evidence.Anomaly
+	for _, m := range ms[:len(ms)-x.Result.Also] {
+		as = append(as, evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key})
+	}
+	x.Violated(as...)
+}
+
+// noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is
+// found soon among what was under way then and what those read, else by themselves.
+func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly {
+	h := x.H
+	a := evidence.Anomaly{Kind: level.NonLinearizable, Key: reg.Key}
+	part := reg.Prefix(last.Until)
+	add := func(t uint32) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			a.Ops = append(a.Ops, op)
+		}
+	}
+	add(last.Txn)
+	for _, op := range part.Ops {
+		if op.Txn != last.Txn && op.Until >= last.Until && op.End >= last.End {
+			add(op.Txn)
+		}
+	}
+	seed := make([]uint32, 0, len(part.Ops))
+	for _, op := range part.Ops {
+		seed = append(seed, op.Txn)
+	}
+	if len(seed) <= maxExplained {
+		if c, ok := x.cyclesAmong(seed); ok {
+			return c
+		}
+	}
+	return a
+}
+
+// apart is the view of a history whose transactions each have a session of their own. What strict serializability asks
+// of it is linearizability, which knows no sessions, where transactions are on one key each.
+func (x *Run) apart() *prepass.View {
+	n := x.H.NumTxns()
+	h, v := *x.H, *x.View
+	v.H = &h
+	h.Txns.Sess, h.SessTxn = make([]uint32, n), make([]uint32, n)
+	h.SessOff, h.SessName = make([]uint32, n+1), make([]int64, n)
+	for t := range n {
+		h.Txns.Sess[t], h.SessTxn[t], h.SessOff[t+1], h.SessName[t] = uint32(t), uint32(t), uint32(t)+1, history.NoTime
+	}
+	return &v
+}
+
+// strictly asks replay for an order of all keys' operations together, or for cycles that show that there is none: where
+// many clients write few values, real time settles most of what a search by key would try. done: that is the answer.
+func (x *Run) strictly() (done bool, err error) {
+	if x.H.HasPredicates() || x.View.Crowded {
+		return false, nil
+	}
+	a, err := replay.Run(x.Ctx, x.apart(), replay.Options{Level: level.StrictSerializable, Skew: x.Options.ClockSkew,
+		GiveUpAfter: replayConflicts})
+	switch {
+	case errors.Is(err, replay.ErrNoRoom):
+		return false, nil
+	case err != nil:
+		return false, x.fault(err)
+	case a.Status == solver.Sat:
+		x.Holds(a.Order)
+	case a.Status == solver.Unsat:
+		c, ok := x.cyclesAmong(a.Seed)
+		if !ok {
+			return false, nil
+		}
+		x.Violated(c)
+	default:
+		return false, nil
+	}
+	x.Result.DecidedBy = Replay{}.Info().Name
+	x.Stage("solving")
+	return true, nil
+}
+
+// cyclesAmong asks replay for a proof by cycles of some transactions on one key.
+func (x *Run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
+	if len(seed) == 0 || x.H.HasPredicates() || x.View.Crowded {
+		return evidence.Anomaly{}, false
+	}
+	ctx, cancel := context.WithTimeout(x.Ctx, 2*time.Second)
+	defer cancel()
+	h, v := x.H, x.apart()
+	y := &Run{Ctx: ctx, H: v.H, Options: x.Options, View: v, at: time.Now(), Result: &evidence.Result{
+		Level: level.StrictSerializable, Checker: x.Result.Checker, H: v.H}}
+	y.Options.Level = level.StrictSerializable
+	y.Result.Stats.Stages = map[string]float64{}
+	if err := y.Refuted(seed, replay.Refute); err != nil || y.Result.Verdict != evidence.Violated {
+		return evidence.Anomaly{}, false
+	}
+	y.Result.H, y.Result.Level = h, level.Linearizable
+	if certify.Check(y.Result, certify.Options{ClockSkew: x.Options.ClockSkew,
+		Stop: func() bool { return ctx.Err() != nil }}) != nil {
+		return evidence.Anomaly{}, false
+	}
+	a := &y.Result.Anomalies[0]
+	if len(a.Cycle)+len(a.Cycles) > 0 { // the other level gives it another name
+		a.Kind, a.Text = "", ""
+		a.Complete(h, level.Linearizable, x.Options.ClockSkew)
+	}
+	return *a, true
+}
+
+// oneOf is the anomaly that these cycles show together.
+func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
+	if len(cycles) == 1 {
+		return evidence.Anomaly{Cycle: cycles[0]}
+	}
+	return evidence.Anomaly{Cycles: slices.Clone(cycles)}
+}
+
+// proveByCases makes the cycles found so far the answer if they leave no case, which certify finds out by its own
+// search.
+func (x *Run) proveByCases(cycles [][]evidence.Edge) bool {
+	x.Violated(oneOf(cycles))
+	if _, err := Named(x.Result, certify.Options{ClockSkew: x.Options.ClockSkew, MaxConflicts: fewConflicts,
+		Stop: x.Ended}); err == nil {
+		return true
+	}
+	x.Result.Verdict, x.Result.Anomalies = evidence.Unknown, nil
+	return false
+}
+
+// Named certifies an answer and gives each proof by cycles its name: what certify says that its cycles show. What
+// producers called it before is a hint, for questions that cannot wait: which anomalies are one divergence, whether a
+// level that asks for fewer orders is worth a try. It returns how many hints were wrong, but for the orders that the
+// proof needs.
+func Named(r *evidence.Result, how certify.Options) (wrong int64, err error) {
+	names, err := certify.Names(r, how)
+	if err != nil {
+		return 0, err
+	}
+	for i, kind := range names {
+		a := &r.Anomalies[i]
+		if kind == a.Kind {
+			continue
+		}
+		if a.Kind.Base() != kind.Base() {
+			wrong++
+		}
+		a.Kind = kind
+		a.Text = evidence.Describe(a, r.H)
+	}
+	return wrong, nil
+}
+
+// proveOrLeave makes a an answer of "violation" if it is a proof, and of "unknown" if not.
+func (x *Run) proveOrLeave(a evidence.Anomaly) {
+	x.Violated(a)
+	// The cases' cycles together may be more than it takes, and named after what is superfluous.
+	_, err := Named(x.Result, certify.Options{ClockSkew: x.Options.ClockSkew, Stop: x.Ended})
+	if err != nil {
+		x.Result.Anomalies = nil
+		x.Unknown("no order explains the history, but no evidence can be given of that, list elements having been "+
+			"appended more than once: %s", err)
+	}
+}
+
+// withReaders adds to a set of transactions, for each of unknown outcome, those whose reads show that it committed.
+func withReaders(v *prepass.View, set []uint32) []uint32 {
+	h := v.H
+	in := make(map[uint32]bool, len(set))
+	var unknown []uint32
+	for _, t := range set {
+		if !in[t] && h.Txns.Status[t] == history.Unknown {
+			unknown = append(unknown, t)
+		}
+		in[t] = true
+	}
+	if len(unknown) == 0 {
+		return set
+	}
+	// readers[u] are the transactions that can only have read from u; committed ones first.
+	readers := make(map[uint32][]uint32)
+	for t := range uint32(h.NumTxns()) {
+		if !v.Counts[t] {
+			continue
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != history.None && v.WTxn[w] != history.None &&
+				h.Txns.Status[v.WTxn[w]] == history.Unknown {
+				readers[v.WTxn[w]] = append(readers[v.WTxn[w]], t)
+			}
+		}
+	}
+	for i := 0; i < len(unknown); i++ {
+		rs := readers[unknown[i]]
+		if c := slices.IndexFunc(rs, func(t uint32) bool { return h.Txns.Status[t] == history.Committed }); c >= 0 {
+			rs = rs[c : c+1]
+		}
+		for _, t := range rs {
+			if !in[t] {
+				in[t] = true
+				set = append(set, t)
+				if h.Txns.Status[t] == history.Unknown {
+					unknown = append(unknown, t)
+				}
+			}
+		}
+	}
+	return set
+}

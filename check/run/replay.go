@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"isovet/check/explain"
+	"isovet/check/replay"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/solver"
+)
+
+// Replay is isovet's own way: guess an order, replay it, make a constraint only where a read fails.
+type Replay struct{}
+
+func (Replay) Info() Info {
+	return Info{
+		Name: "replay", Paper: "isovet", Levels: append(slices.Clip(OrderLevels), level.RepeatableRead),
+		Takes: Takes{Items: true, Predicates: OrderLevels, Unknown: OutcomesDecided, Duplicates: true},
+		About: "guess an order, replay it, constrain only what fails; duplicate values and unknown outcomes too",
+	}
+}
+
+// Check is the loop of package replay, and the explanation of what it refutes.
+func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done, err := Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	a, done, err := c.stricter(x)
+	if err != nil || done {
+		return x.Result, err
+	}
+	if a.Status == solver.Unsat && !o.Level.Sessions() && !h.HasPredicates() {
+		if a, done, err = x.withoutSessions(a.Seed); done || err != nil {
+			return x.Result, err
+		}
+	}
+	s := &x.Result.Stats
+	s.KnownEdges, s.Rounds, s.Variables, s.Clauses = a.Stats.KnownEdges, a.Stats.Rounds, a.Stats.Vars, a.Stats.Guards
+	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagations,
+		a.Stats.Restarts
+	x.Stage("solving")
+	switch a.Status {
+	case solver.Sat:
+		x.Holds(a.Order)
+	case solver.Unsat:
+		if len(a.Mismatch) > 0 {
+			x.proveMismatches(a.Mismatch)
+			return x.Result, nil
+		}
+		err := x.Refuted(a.Seed, replay.Refute)
+		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.View.Open) > 0 {
+			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
+			x.Unknown("no order explains the history, but no evidence can be given of that: it rests on which " +
+				"transactions of unknown outcome committed")
+			return x.Result, nil
+		}
+		return x.Result, err
+	default:
+		x.Stopped()
+	}
+	return x.Result, nil
+}
+
+// fault says of an error of package replay whether it is one of ours or a bound reached, which is an answer.
+func (x *Run) fault(err error) error {
+	if errors.Is(err, replay.ErrNoRoom) {
+		x.Unknown("%v", err)
+		return nil
+	}
+	return &Fault{Checker: x.Result.Checker, Err: err}
+}
+
+// stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
+// none and the level does not ask for it, what refutes it mostly refutes the level too. Then the answer is done; else a
+// is the level's own if it asks for sessions or an order was found.
+func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
+	l := x.Options.Level
+	switch {
+	case x.H.HasPredicates(): // the loop has its own way from the one to the other
+	case l == level.Serializable:
+		l = level.SessionSerializable
+	case l == level.SnapshotIsolation:
+		l = level.SessionSnapshotIsolation
+	}
+	opts := replay.Options{Level: l, Skew: x.Options.ClockSkew}
+	if x.H.HasPredicates() {
+		opts.GiveUpAfter = replayConflicts
+	}
+	a, err = replay.Run(x.Ctx, x.View, opts)
+	if err == nil && a.GaveUp {
+		x.Stage("solving")
+		if done, err = x.ByPolygraph(); done || err != nil {
+			return a, true, err
+		}
+		opts.GiveUpAfter = 0
+		a, err = replay.Run(x.Ctx, x.View, opts)
+	}
+	if err != nil {
+		return a, true, x.fault(err)
+	}
+	if l == x.Options.Level || a.Status != solver.Unsat {
+		return a, false, nil
+	}
+	x.Stage("solving")
+	done, err = x.trial(a.Seed)
+	return a, done, err
+}
+
+var _ explain.Refuter = replay.Refute

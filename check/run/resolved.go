@@ -1,0 +1,272 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"isovet/check/prepass"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/solver"
+)
+
+// Checkers that need each read to have one writer decide a history whose reads have several by cases: which write each
+// such read saw, and so which of the transactions of open outcome committed.
+
+// ByCasesTakes is what such a checker takes, which has no predicates for a reason.
+func ByCasesTakes(itemsOnly string) Takes {
+	return Takes{Items: true, ItemsOnly: itemsOnly, Unknown: OutcomesDecided, Duplicates: true}
+}
+
+var (
+	// maxResolved bounds how many cases are decided, and in large histories less: resolvedWork over the operations.
+	maxResolved, resolvedWork = 1 << 14, 1 << 30
+	// maxOpen bounds the cases that decide leaves open.
+	maxOpen = 256
+	// maxPicks bounds the pairs of writes between which reads choose.
+	maxPicks = 1 << 22
+)
+
+// BeginCases begins a run and has decide answer, by cases where reads have several possible writers.
+func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
+	decide func(x *Run) error) (*evidence.Result, error) {
+	x, done, err := Begin(ctx, in, h, o)
+	if done {
+		return x.Result, err
+	}
+	if !x.View.Ambiguous() {
+		return x.Result, decide(x)
+	}
+	return x.Result, x.Resolved(in, decide)
+}
+
+// Resolved decides case after case. An order of one explains the history. A refutation of one refutes, as well, all in
+// which the reads that its cycles rest on saw the same, and its transactions committed. So a SAT solver says which case
+// is next, and if there is none, none has an order. Cost: a case costs what decide does, and a pass over the history.
+func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
+	c, ok := newCases(x.View)
+	if !ok {
+		x.Unknown("%s: too many ways to say which", ambiguity(x.View))
+		return nil
+	}
+	limit := min(maxResolved, 1+resolvedWork/(1+x.H.NumOps()))
+	open, opens := "", 0 // why a case was not decided, and how many were not
+	for tried := 0; ; tried++ {
+		switch c.sat.Solve(x.Ctx) {
+		case solver.Unknown:
+			x.Stopped()
+			return nil
+		case solver.Unsat:
+			if open != "" {
+				x.Unknown("%s; in one case of which: %s", ambiguity(x.View), open)
+				return nil
+			}
+			return x.proveByReplay()
+		}
+		if opens == maxOpen {
+			x.Unknown("%s; in %d cases of which: %s", ambiguity(x.View), opens, open)
+			return nil
+		}
+		if tried == limit {
+			x.Unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more",
+				ambiguity(x.View), limit)
+			return nil
+		}
+		y, err := New(x.Ctx, in, x.H, x.Options)
+		if err != nil {
+			return err
+		}
+		y.View, y.fallback, y.BySessions = c.view(), true, x.BySessions
+		if err := decide(y); err != nil {
+			return err
+		}
+		x.Result.Stats = y.Result.Stats
+		seed, rests := y.seed, y.rests
+		switch {
+		case y.Result.Verdict == evidence.Holds:
+			x.Holds(y.Result.Order)
+			return nil
+		case y.Result.Verdict == evidence.Violated:
+			for _, a := range y.Result.Anomalies {
+				if len(a.Cycles) > 0 { // what forces an order of versions rests on more reads than these tell
+					seed, rests = nil, nil
+					break
+				}
+				for _, e := range a.Cycle {
+					seed = append(seed, e.From, e.To)
+					rests = append(rests, [2]uint32{e.From, e.Key}, [2]uint32{e.To, e.Key})
+				}
+			}
+		case seed == nil && x.Ctx.Err() != nil:
+			x.Stopped()
+			return nil
+		case seed == nil:
+			open, opens = y.Result.Reason, opens+1
+		}
+		c.forbid(seed, rests)
+	}
+}
+
+// cases are the ways to resolve a view, as clauses: one candidate of each ambiguous read of one that counts, and who is
+// read from counts.
+type cases struct {
+	v      *prepass.View
+	sat    *solver.Solver
+	pick   []solver.Var // by candidate
+	reader []uint32     // ambiguous read → its transaction, ascending
+	counts []solver.Var // transaction → it counts; notOpen
+}
+
+const notOpen solver.Var = -1
+
+// newCases makes the clauses; false: they would be too many.
+func newCases(v *prepass.View) (*cases, bool) {
+	pairs := 0
+	for i := range v.Amb {
+		n := int(v.CandOff[i+1] - v.CandOff[i])
+		if pairs += n * n / 2; pairs > maxPicks {
+			return nil, false
+		}
+	}
+	c := &cases{v: v, sat: solver.New(solver.Options{}), pick: make([]solver.Var, len(v.Cand)),
+		counts: make([]solver.Var, len(v.Counts))}
+	for t := range c.counts {
+		c.counts[t] = notOpen
+	}
+	for _, t := range v.Open {
+		c.counts[t] = c.sat.NewVar()
+		c.sat.SetPhase(c.counts[t], false)
+	}
+	for i, r := range v.Amb {
+		t := v.Reader(r)
+		c.reader = append(c.reader, t)
+		var one []solver.Lit
+		if out := c.counts[t]; out != notOpen {
+			one = append(one, solver.Neg(out))
+		}
+		likely := c.likely(i, t)
+		for at := v.CandOff[i]; at < v.CandOff[i+1]; at++ {
+			p := c.sat.NewVar()
+			c.pick[at] = p
+			c.sat.SetPhase(p, at == likely)
+			for other := v.CandOff[i]; other < at; other++ {
+				c.sat.AddClause(solver.Neg(p), solver.Neg(c.pick[other]))
+			}
+			if w := v.Cand[at]; !v.Initial(w) {
+				if in := c.counts[v.WTxn[w]]; in != notOpen {
+					c.sat.AddClause(solver.Neg(p), solver.Pos(in))
+				}
+			}
+			one = append(one, solver.Pos(p))
+		}
+		c.sat.AddClause(one...)
+	}
+	return c, c.onlyOneNext()
+}
+
+// onlyOneNext adds that of two transactions which overwrite what they read, not both saw one version: that is a lost
+// update, at all levels of these checkers. false: these would be too many.
+func (c *cases) onlyOneNext() bool {
+	v := c.v
+	by := make([][]solver.Lit, len(v.WKey)) // write → "it saw that, and overwrote it"
+	taken := make([]bool, len(v.WKey))      // one that counts overwrote it for certain
+	writes := func(t, k uint32) bool { return slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k) }
+	for i, t := range c.reader {
+		if !writes(t, v.RKey[v.Amb[i]]) {
+			continue
+		}
+		for at := v.CandOff[i]; at < v.CandOff[i+1]; at++ {
+			by[v.Cand[at]] = append(by[v.Cand[at]], solver.Pos(c.pick[at]))
+		}
+	}
+	for t := range uint32(len(v.Counts)) {
+		for r := v.ROff[t]; v.Counts[t] && r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != history.None && by[w] != nil && writes(t, v.RKey[r]) {
+				taken[w] = true
+			}
+		}
+	}
+	pairs := 0
+	for w, lits := range by {
+		if pairs += len(lits) * len(lits) / 2; pairs > maxPicks {
+			return false
+		}
+		for i, l := range lits {
+			if taken[w] {
+				c.sat.AddClause(l.Not())
+			}
+			for _, m := range lits[:i] {
+				c.sat.AddClause(l.Not(), m.Not())
+			}
+		}
+	}
+	return true
+}
+
+// likely guesses which candidate ambiguous read i of transaction t saw: the last that had ended, by its client, when t
+// had; without times, the last before t in the file.
+func (c *cases) likely(i int, t uint32) uint32 {
+	v, h := c.v, c.v.H
+	when := func(u uint32) int64 {
+		if h.Txns.End == nil || h.End(u) == history.NoTime {
+			return int64(u)
+		}
+		return h.End(u)
+	}
+	best := v.CandOff[i]
+	for at := best; at < v.CandOff[i+1]; at++ {
+		u := v.WTxn[v.Cand[at]]
+		if u == history.None || !v.Counts[u] || when(u) > when(t) {
+			continue
+		}
+		if b := v.WTxn[v.Cand[best]]; b == history.None || when(b) > when(t) || when(b) <= when(u) {
+			best = at
+		}
+	}
+	return best
+}
+
+// view is the case of the model at hand.
+func (c *cases) view() *prepass.View {
+	return c.v.Resolve(c.picked, func(t uint32) bool { return c.sat.Value(c.counts[t]) })
+}
+
+func (c *cases) picked(i int) uint32 { return c.v.Cand[c.at(i)] }
+
+func (c *cases) at(i int) uint32 {
+	for at := c.v.CandOff[i]; at < c.v.CandOff[i+1]; at++ {
+		if c.sat.Value(c.pick[at]) {
+			return at
+		}
+	}
+	panic("check: a read saw nothing")
+}
+
+// forbid rules out the cases in which some reads, as transaction and key, saw what they did, and some transactions
+// counted; nil: of all.
+func (c *cases) forbid(seed []uint32, rests [][2]uint32) {
+	if seed == nil {
+		seed = c.v.Open
+		for _, r := range c.v.Amb {
+			rests = append(rests, [2]uint32{c.v.Reader(r), c.v.RKey[r]})
+		}
+	}
+	var clause []solver.Lit
+	for _, t := range seed {
+		if in := c.counts[t]; in != notOpen && c.sat.Value(in) {
+			clause = append(clause, solver.Neg(in))
+		}
+	}
+	for _, x := range rests {
+		if in := c.counts[x[0]]; in != notOpen && !c.sat.Value(in) {
+			continue // it did not count: nothing rests on what it would have read
+		}
+		i, _ := slices.BinarySearch(c.reader, x[0])
+		for ; i < len(c.reader) && c.reader[i] == x[0]; i++ {
+			if c.v.RKey[c.v.Amb[i]] == x[1] {
+				clause = append(clause, solver.Neg(c.pick[c.at(i)]))
+			}
+		}
+	}
+	c.sat.AddClause(clause...)
+}

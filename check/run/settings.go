@@ -1,0 +1,193 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/solver"
+)
+
+// Setting is a choice that a checker's pipeline leaves open: a field of Pipeline.
+type Setting struct {
+	Name   string   // "closure", "encoding", …
+	Values []string // the default first
+}
+
+// The names of settings.
+const (
+	SettingClosure   = "closure"
+	SettingPruning   = "pruning"
+	SettingEncoding  = "encoding"
+	SettingPhase     = "phase"
+	SettingAtMostOne = "at-most-one"
+	SettingTechnique = "technique"
+)
+
+var settingNames = []string{SettingClosure, SettingPruning, SettingEncoding, SettingPhase, SettingAtMostOne,
+	SettingTechnique}
+
+// Get returns the value of a setting, "" where it is left to the checker.
+func (p *Pipeline) Get(name string) string {
+	if f := p.field(name); f != nil {
+		return *f
+	}
+	return ""
+}
+
+// Set gives a setting a value; false: there is none of the name.
+func (p *Pipeline) Set(name, value string) bool {
+	f := p.field(name)
+	if f != nil {
+		*f = value
+	}
+	return f != nil
+}
+
+func (p *Pipeline) field(name string) *string {
+	switch name {
+	case SettingClosure:
+		return &p.Closure
+	case SettingPruning:
+		return &p.Pruning
+	case SettingEncoding:
+		return &p.Encoding
+	case SettingPhase:
+		return &p.Phase
+	case SettingAtMostOne:
+		return &p.AtMostOne
+	case SettingTechnique:
+		return &p.Technique
+	}
+	return nil
+}
+
+// Settings lists all settings, with the values that vbox has of each, which has them all.
+func Settings() []Setting { return Vbox{}.Info().Settings }
+
+// Setting returns one of the checker's settings.
+func (in *Info) Setting(name string) (Setting, bool) {
+	i := slices.IndexFunc(in.Settings, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return in.Settings[i], true
+}
+
+// Unfit says which of a pipeline's choices a checker does not have; nil: none.
+func (in *Info) Unfit(p Pipeline) error {
+	for _, name := range settingNames {
+		value := p.Get(name)
+		if value == "" {
+			continue
+		}
+		what := strings.ReplaceAll(name, "-", " ")
+		has, ok := in.Setting(name)
+		if !ok {
+			return fmt.Errorf("checker %s has no setting %q", in.Name, name)
+		}
+		names := slices.Clone(has.Values)
+		if name == SettingEncoding {
+			for _, e := range p.Extra {
+				names = append(names, e.Name)
+			}
+		}
+		if !slices.Contains(names, value) {
+			return fmt.Errorf("unknown %s %q; expected one of %s", what, value, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// Settled names the theory, unless it is what the default solver usually takes, and of closure and encoding what was
+// asked for.
+func Settled(r *evidence.Result, o Options) string {
+	s := &r.Stats
+	var said []string
+	for _, x := range []struct {
+		name, value string
+		plain       bool
+	}{
+		{"theory", s.Theory, r.Solver == defaultSolver().Name && s.Theory == encode.TheoryOrder},
+		{SettingClosure, s.Closure, o.Pipeline.Closure == ""},
+		{SettingEncoding, s.Encoding, o.Pipeline.Encoding == ""},
+	} {
+		if x.value != "" && !x.plain {
+			said = append(said, x.name+" "+x.value)
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// technique is one that a pipeline does without, or takes in place of another.
+type technique struct {
+	name, about string
+	set         func(*encode.Search) // of the solver and its theories; nil: of the pipeline
+}
+
+const (
+	NoStrictFirst = "no-strict-first"
+	noTimeEdges   = "no-time-edges"
+	noAvoidance   = "no-avoidance"
+)
+
+// techniques are all of them, the default first.
+func techniques() []technique {
+	return []technique{
+		{"default", "all of them as they are", nil},
+		{"no-restarts", "the solver never restarts", func(s *encode.Search) { s.Solver.NoRestarts = true }},
+		{"restart-glue", "restarts by the glue of learned clauses, not by Luby's sequence",
+			func(s *encode.Search) { s.Solver.Restart = solver.RestartGlue }},
+		{"no-vsids", "the solver decides variables by number, not by activity (VSIDS)",
+			func(s *encode.Search) { s.Solver.Heuristic = solver.HeuristicStatic }},
+		{"no-minimize", "learned clauses are not minimised",
+			func(s *encode.Search) { s.Solver.NoMinimize, s.Solver.NoBinaryMinimize = true, true }},
+		{"no-phase-saving", "the first value of a variable is always the initial one",
+			func(s *encode.Search) { s.Solver.NoPhaseSaving = true }},
+		{"no-propagation", "the closure theory finds conflicts only",
+			func(s *encode.Search) { s.NoPropagate = true }},
+		{"pk-propagation", "the Pearce-Kelly theory propagates what a reordering finds",
+			func(s *encode.Search) { s.Propagate = true }},
+		{"no-dont-cares", "the Pearce-Kelly theory decides every variable",
+			func(s *encode.Search) { s.NoDontCares = true }},
+		{NoStrictFirst, "the level's own question is asked at once, no stricter one first", nil},
+		{noTimeEdges, "client times add no edges where the level does not ask for them", nil},
+		{noAvoidance, "a choice for each pair of writes, overlapping in time or not", nil},
+	}
+}
+
+// Techniques lists the values of Pipeline.Technique, the default first.
+func Techniques() []string { return techniqueNames(func(technique) bool { return true }) }
+
+// SearchTechniques are those of the solver and its theories.
+func SearchTechniques() []string {
+	return techniqueNames(func(t technique) bool { return t.name == "default" || t.set != nil })
+}
+
+func techniqueNames(which func(technique) bool) (names []string) {
+	for _, t := range techniques() {
+		if which(t) {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
+// TechniqueMatters reports whether a technique is one of a back end with a theory.
+func TechniqueMatters(name, backend, theory string) bool {
+	t := Pipeline{Technique: name}.technique()
+	switch name {
+	case "no-propagation":
+		return backend == "cdcl" && (theory == encode.TheoryClosure || theory == theoryAuto)
+	case "pk-propagation", "no-dont-cares":
+		return backend == "cdcl" && (theory == encode.TheoryOrder || theory == theoryAuto)
+	}
+	return t.set == nil || backend == "cdcl"
+}
+
+func (p Pipeline) technique() technique {
+	all := techniques()
+	return all[max(0, slices.IndexFunc(all, func(t technique) bool { return t.name == p.Technique }))]
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/encode"
+	"isovet/solver"
+	"isovet/solver/external"
+	"isovet/solver/gini"
+	"isovet/solver/gophersat"
+)
+
+// Solver is a way to have a problem solved: a back end, and how it keeps the graph acyclic.
+type Solver struct {
+	Name  string
+	About string
+	// Backend and Theory are its two halves (SolverFor).
+	Backend, Theory string
+	Solve           func(ctx context.Context, q *encode.Problem) encode.Answer
+}
+
+// maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions in question.
+var maxEager = 20_000_000
+
+// closure reports whether the solver may use a closure that pruning left.
+func (s *Solver) closure() bool { return s.Theory == encode.TheoryClosure || s.Theory == theoryAuto }
+
+// backends make a back end for a problem.
+type backends func(q *encode.Problem) solver.Backend
+
+// eagerly solves the problem made eager.
+func eagerly(b backends) func(context.Context, *encode.Problem) encode.Answer {
+	return func(ctx context.Context, q *encode.Problem) encode.Answer {
+		if n := encode.EagerClauses(q); n > maxEager {
+			return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d",
+				n, maxEager)}
+		}
+		return encode.Eager(ctx, encode.MakeEager(q), b(q))
+	}
+}
+
+// Solvers returns all of them, the default first; a new back end is one line here.
+func Solvers() []Solver {
+	lazily := func(b backends) func(context.Context, *encode.Problem) encode.Answer {
+		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b(q)) }
+	}
+	cdcl := func(q *encode.Problem) solver.Backend { return solver.New(q.Search.Solver) }
+	giniBack := func(*encode.Problem) solver.Backend { return gini.New() }
+	gopher := func(*encode.Problem) solver.Backend { return gophersat.New() }
+	return []Solver{
+		{"cdcl", "isovet's own CDCL; cdcl-pk, and after many conflicts cdcl-closure: \"theory\" says which", "cdcl",
+			theoryAuto, encode.OrderFirst},
+		{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
+			encode.TheoryClosure, encode.WithClosure},
+		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", encode.TheoryOrder,
+			encode.WithOrder},
+		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", encode.TheoryLazy,
+			lazily(cdcl)},
+		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", encode.TheoryLazy,
+			lazily(giniBack)},
+		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat",
+			encode.TheoryLazy, lazily(gopher)},
+		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl",
+			encode.TheoryEager, eagerly(cdcl)},
+		{"gini-eager", "gini on the eager order encoding", "gini", encode.TheoryEager, eagerly(giniBack)},
+		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", encode.TheoryEager, eagerly(gopher)},
+	}
+}
+
+func SolverNames() []string {
+	var names []string
+	for _, s := range Solvers() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func defaultSolver() Solver { return Solvers()[0] }
+
+// SolverByName finds a solver; "" is the default.
+func SolverByName(name string) (Solver, error) {
+	all := Solvers()
+	if name == "" {
+		return all[0], nil
+	}
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	if external.Is(name) {
+		return externalSolver(name)
+	}
+	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s, or external:COMMAND", name,
+		strings.Join(SolverNames(), ", "))
+}
+
+// LookupSolver finds a solver; the zero value where there is none of the name.
+func LookupSolver(name string) Solver {
+	s, err := SolverByName(name)
+	if err != nil {
+		return Solver{}
+	}
+	return s
+}
+
+// TakesSolver says what is wrong with a solver for a checker; nil: nothing.
+func TakesSolver(in Info, name string) error {
+	if !slices.Contains(in.Solvers, name) && (len(in.Solvers) == 0 || !external.Is(name)) {
+		return fmt.Errorf("checker %s cannot use solver %s; expected one of %s, or external:COMMAND", in.Name, name,
+			strings.Join(in.Solvers, ", "))
+	}
+	return SolverError(name)
+}
+
+// HasSolver reports whether a name, external solvers' included, names a solver.
+func HasSolver(name string) bool { return LookupSolver(name).Solve != nil }

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/check/minitxn"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+)
+
+// The levels that checkers have in common.
+var (
+	SerialLevels   = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
+	SnapshotLevels = []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
+		level.StrictSnapshotIsolation}
+	OrderLevels  = slices.Concat(SnapshotLevels, SerialLevels)
+	LinearLevels = []level.Level{level.Linearizable}
+)
+
+// Takes says what a checker can take. What it cannot take Run refuses, with the reason.
+type Takes struct {
+	// Items: reads and writes of registers.
+	Items bool
+	// Predicates are the levels at which it takes predicate operations too; at its others it knows item operations
+	// only.
+	Predicates []level.Level
+	// ItemsOnly says why it takes none at any level, to stand behind a colon.
+	ItemsOnly string
+	Lists     Lists
+	// Unknown says of which transactions of unknown outcome it can tell whether they committed.
+	Unknown Outcomes
+	// Duplicates: reads that several writes could explain, as one value was written to a key by several transactions.
+	Duplicates bool
+}
+
+// Lists says how a checker takes list histories.
+type Lists uint8
+
+const (
+	ListsTold    Lists = iota // told with registers (package lists), at the serializable and snapshot levels
+	ListsRead                 // by itself
+	ListsBeside               // by itself, and beside predicate operations
+	ListsRefused              // not at all
+)
+
+func (l Lists) String() string { return [...]string{"told", "read", "beside predicates", "no"}[l] }
+
+// Outcomes says what a checker makes of transactions of unknown outcome.
+type Outcomes uint8
+
+const (
+	// they committed where somebody read from them; where that does not tell, it does not decide
+	OutcomesRead Outcomes = iota
+	// besides, it decides over all ways that they can have ended, but beside predicate operations or lists only where
+	// the answer is the same whether they committed or not
+	OutcomesTried
+	OutcomesDecided // it decides over all ways that they can have ended
+)
+
+func (u Outcomes) String() string { return [...]string{"read", "tried", "decided"}[u] }
+
+// Decides reports whether the checker decides a level.
+func (in *Info) Decides(l level.Level) bool { return slices.Contains(in.Levels, l) }
+
+// TakesPredicates reports whether the checker takes predicate operations at a level.
+func (in *Info) TakesPredicates(l level.Level) bool { return slices.Contains(in.Takes.Predicates, l) }
+
+// NoRepeatable says why repeatable read is not decided.
+const NoRepeatable = "repeatable-read is decided where it is serializability, without predicate operations"
+
+// Settle makes the question that a checker is handed of the level that was asked for: the level to decide, which is
+// another where the two are the same by definition. why, if not "", says why the checker cannot be asked.
+func Settle(in Info, h *history.History, asked level.Level) (l level.Level, why string) {
+	l = asked
+	if !in.Decides(l) {
+		return l, fmt.Sprintf("%s does not decide %s", in.Name, l)
+	}
+	if l == level.RepeatableRead && !h.HasPredicates() {
+		l = level.Serializable
+	}
+	if why := Refuses(in, h, l); why != "" {
+		return l, why
+	}
+	if l == level.Linearizable {
+		if why := minitxn.MultiKey(h); why != "" {
+			return l, why
+		}
+	}
+	if l.RealTime() {
+		if t, missing := polygraph.MissingTime(h); missing {
+			return l, fmt.Sprintf("%s needs start and end of every committed transaction; transaction %d has not both",
+				l, h.Txns.ID[t])
+		}
+	}
+	return l, ""
+}
+
+// Refuses says which of a history's operations a checker does not take at a level, "" if it takes them all.
+func Refuses(in Info, h *history.History, l level.Level) string {
+	predicates := h.HasPredicates() && !in.TakesPredicates(l)
+	switch {
+	case h.HasLists() && l == level.Linearizable:
+		return "list histories: linearizability is decided of registers only"
+	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(OrderLevels, l):
+		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s",
+			in.Name, l)
+	case h.HasLists() && in.Takes.Lists == ListsRefused:
+		return fmt.Sprintf("lists or predicate operations: %s checks registers", in.Name)
+	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:
+		return fmt.Sprintf("predicate operations beside lists: %s takes the one or the other", in.Name)
+	case h.HasLists() && predicates:
+		return fmt.Sprintf("predicate operations beside lists: %s checks item operations only", in.Name)
+	case !h.HasLists() && !in.Takes.Items:
+		return fmt.Sprintf("no lists: %s reads the order of versions off append-only lists", in.Name)
+	case predicates && l == level.RepeatableRead:
+		return NoRepeatable
+	case predicates:
+		return fmt.Sprintf("predicate operations: %s checks item operations only%s", in.Name, in.Takes.itemsOnly())
+	}
+	return ""
+}
+
+func (t *Takes) itemsOnly() string {
+	if t.ItemsOnly == "" {
+		return ""
+	}
+	return ": " + t.ItemsOnly
+}

@@ -1,0 +1,396 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/graph"
+	"isovet/internal/room"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/solver/acyclic"
+)
+
+// Vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice
+// goes to a solver whose theory keeps the graph acyclic: in the paper that closure.
+type Vbox struct{}
+
+// MaxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.
+var MaxClosure = 1 << 30
+
+// Up to fewPairs choices, where client times leave no more open fewTimed, are all listed and then pruned, as the paper
+// has it; past that, only those that reachability leaves open are (polygraph.Narrow), up to maxPairs of 16 bytes.
+// narrowWords bounds that reachability, in words of 8 bytes, twice.
+var (
+	fewPairs    = 1 << 16
+	fewTimed    = 1 << 24
+	maxPairs    = 1 << 24
+	narrowWords = 1 << 26
+)
+
+func (Vbox) Info() Info {
+	return Info{
+		Name: "vbox", Paper: "Vbox", Levels: SerialLevels, Solvers: SolverNames(),
+		Takes: Takes{Items: true, Predicates: SerialLevels, Unknown: OutcomesTried, Duplicates: true},
+		About: "polygraph with time dependencies, compact transitive closure, one variable a constraint",
+		Settings: []Setting{{SettingClosure, Closures()}, {SettingPruning, Prunings()},
+			{SettingEncoding, Pipeline{}.EncodingNames()}, {SettingPhase, Phases()},
+			{SettingAtMostOne, AtMostOnes()}, {SettingTechnique, Techniques()}},
+	}
+}
+
+// Check asks stricter questions first, since what they add is mostly true and settles almost every choice (attempts).
+//
+// Source: [Vbox] §4; Theorem 4.2 as errata V8 corrects it.
+func (c Vbox) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done, err := Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	_, missing := polygraph.MissingTime(h)
+	return x.Result, x.InTurn(Attempts(o, !missing), func(a Attempt) error { return x.pipeline(x.Solver, a) })
+}
+
+// InTurn puts the questions of todo, the last the level's own, until pipeline answers one.
+func (x *Run) InTurn(todo []Attempt, pipeline func(a Attempt) error) error {
+	if len(x.View.LeftOut)+len(x.View.Open) > 0 && !x.OutcomesOpen() {
+		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others
+		// wrote too. Without what they could explain, a "no" of the level's own is one whether they committed or not;
+		// else an order without them will do.
+		ask := todo[len(todo)-1]
+		ask.Order.Relaxed = true
+		if err := pipeline(ask); err != nil || x.Result.Verdict == evidence.Violated || x.Result.Reason != "" {
+			return err
+		}
+		x.Result.Verdict, x.Result.Order = evidence.Unknown, nil
+		for i := range todo {
+			todo[i].Own = false
+		}
+	}
+	for _, a := range todo {
+		if err := pipeline(a); err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+			return err
+		}
+	}
+	if x.Result.Reason == "" {
+		open := append(x.View.Open, x.View.LeftOut...)
+		x.Unknown("whether transaction %d committed is open, and what others saw rests on it", x.H.Txns.ID[open[0]])
+	}
+	return nil
+}
+
+// MaxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into
+// memory.
+var MaxBased = 20_000_000
+
+// Attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times
+// count.
+type Attempt struct {
+	Level level.Level
+	Order polygraph.Options
+	// Own: a "no" is the level's own. Else an order is one that the weaker level accepts as well, but a "no" must be
+	// tried on it.
+	Own bool
+}
+
+// Own is the level's own question, and no stricter one first.
+func Own(o Options) Attempt {
+	return Attempt{o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew}, true}
+}
+
+// Attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where
+// the level does not ask for session order, with that.
+func Attempts(o Options, timed bool) []Attempt {
+	all := everyAttempt(o, timed && (o.Pipeline.Technique != noTimeEdges || o.Level.RealTime()))
+	if o.Pipeline.Technique == NoStrictFirst {
+		return all[len(all)-1:]
+	}
+	return all
+}
+
+func everyAttempt(o Options, timed bool) []Attempt {
+	if timed {
+		a := []Attempt{{o.Level, polygraph.Options{RealTime: true, Skew: o.ClockSkew}, o.Level.RealTime()}}
+		if o.Level.RealTime() {
+			return a
+		}
+		return append(a, Attempt{Level: o.Level, Own: true})
+	}
+	if o.Level.Sessions() {
+		return []Attempt{{Level: o.Level, Own: true}}
+	}
+	stricter := level.SessionSerializable
+	if o.Level.Snapshot() {
+		stricter = level.SessionSnapshotIsolation
+	}
+	return []Attempt{{Level: stricter}, {Level: o.Level, Own: true}}
+}
+
+// pipeline is the paper's §4, from the known graph to the solver. Where the attempt fails and its "no" is not the
+// level's own, it leaves the verdict open, without a reason.
+func (x *Run) pipeline(back Solver, a Attempt) error {
+	// §4.2 known graph, §4.3 avoidance
+	a.Order.Outcomes = x.OutcomesOpen() && !a.Order.Relaxed
+	a.Order.AtMostOne = x.Options.Pipeline.AtMostOne == "on"
+	// Predicate constraints ask for the order of any two writes, and what was asked for by name is done.
+	if x.View.Index == nil && len(x.View.Amb) == 0 && x.Options.Pipeline.Closure == "" &&
+		x.Options.Pipeline.Pruning == "" && x.Options.Pipeline.Technique != noAvoidance {
+		if a.Order.Most = fewPairs; a.Order.RealTime {
+			a.Order.Most = fewTimed
+		}
+	}
+	if a.Order.Most == 0 && x.TooManyInitial() {
+		return nil
+	}
+	p := polygraph.New(x.View, a.Level, a.Order)
+	if x.fallback && !a.Order.RealTime && p.Pairs > maxFallback {
+		x.Unknown("%d pairs of writes", p.Pairs)
+		return nil
+	}
+	if p.Crowded {
+		x.Result.Stats.Constraints = p.Pairs
+		x.Stage("construction")
+		if done, err := x.narrowed(p, back, a); done {
+			return err
+		}
+		if x.tooMany(p.ListBytes()) {
+			return nil
+		}
+		a.Order.Most = 0 // all are listed after all
+		p = polygraph.New(x.View, a.Level, a.Order)
+	}
+	if x.tooMany(p.ListBytes()) {
+		return nil
+	}
+	if a.Order.RealTime && x.Options.Pipeline.Technique != noAvoidance {
+		p.Overlapping()
+	} else {
+		p.AllPairs()
+	}
+	// §4.1 predicate constraints, §4.3 their avoidance
+	most := MaxBased
+	if x.fallback {
+		most = maxFallback
+	}
+	if !p.Predicates(most) {
+		x.Unknown("predicate constraints name more than %d versions, since no times tell which are visible", MaxBased)
+		return nil
+	}
+	x.Result.Stats.Constraints = p.Pairs + len(p.Based)
+	x.Stage("construction")
+	no := func(c *polygraph.Conflict) error {
+		if x.View.Ambiguous() && !x.fallback {
+			return x.proveOwn(a.Own)
+		}
+		if cycles := p.ConflictCycles(c); len(cycles) > 0 {
+			return x.RefutedByCycles(p, cycles, a.Own)
+		}
+		var seed []uint32
+		p.StoryOf(c.Based, func(t uint32) { seed = append(seed, t) })
+		return x.proveByTxns(seed, a.Own)
+	}
+	if m, ok := p.Mismatch(); ok {
+		x.Violated(m)
+		return nil
+	}
+	if c := p.Baseless(); c != nil {
+		return no(c)
+	}
+	// §4.4 compact closure, §4.3 pruning
+	reach, conflict, cycle, err := prune(x, p, back)
+	switch {
+	case err != nil:
+		return err
+	case x.Result.Reason != "":
+		return nil
+	case cycle:
+		return x.RefutedByCycles(p, [][]polygraph.Edge{p.KnownCycle()}, a.Own)
+	case conflict != nil:
+		return no(conflict)
+	}
+	if x.fallback && p.OpenEdges() > maxFallback {
+		x.Unknown("pruning left too much open")
+		return nil
+	}
+	// §4.5 encoding, §4.6 solving
+	return x.search(p, back, a, reach)
+}
+
+// search encodes and solves what pruning left.
+func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closure.Dynamic) error {
+	enc := x.Options.Pipeline.Encoder("vbox")
+	if n := p.OpenEdges(); n > fewEdges {
+		if err := room.For(float64(n) * edgeBytes); err != nil {
+			x.Unknown("%d edges of %d open choices are too many to be searched: that %v", n, len(p.Choices), err)
+			return nil
+		}
+	}
+	if enc.Name == "order" {
+		if n := encode.OrderClauses(p); n > maxEager {
+			x.Unsolved(tooLarge(enc, n))
+			return nil
+		}
+	}
+	return x.settle(p, func(p *polygraph.Polygraph) *encode.Problem {
+		q := x.Encode(enc, p)
+		q.Reach = reach
+		return q
+	}, back, a.Own)
+}
+
+// An edge of an open choice takes about edgeBytes in an encoding and its solver; fewEdges are not worth an estimate.
+const (
+	edgeBytes = 160
+	fewEdges  = 1 << 20
+	fewBytes  = 1 << 26
+)
+
+// tooMany gives up, with true, where listing open pairs of writes would take so many bytes and they cannot be had.
+func (x *Run) tooMany(bytes float64) bool {
+	if bytes <= fewBytes {
+		return false
+	}
+	if err := room.For(bytes); err != nil {
+		return x.Unknown("too many pairs of writes are open: listing them %v", err)
+	}
+	return false
+}
+
+// TooManyInitial gives up, with true, where a polygraph's edges from readers of initial versions to writers do not fit
+// into memory. With times there are far fewer.
+func (x *Run) TooManyInitial() bool {
+	bytes := polygraph.InitialBytes(x.View)
+	if _, missing := polygraph.MissingTime(x.H); bytes <= fewBytes || !missing {
+		return false
+	}
+	if err := room.For(bytes); err != nil {
+		return x.Unknown("too many transactions read initial versions of keys that too many wrote: "+
+			"listing the pairs %v", err)
+	}
+	return false
+}
+
+// fewLeft: of so many nodes one open choice, and fewNew: for so many open choices one edge, are no reason for another
+// round, which costs more than the solver needs.
+var fewLeft, fewNew = 8, 16
+
+// narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the
+// windows of a topological order, made anew each round, and only what is left open is listed. done is false where that
+// is too much, or the order that is known too loose for windows.
+//
+// It ends: a round that is followed by another added an edge that nothing implied.
+func (x *Run) narrowed(p *polygraph.Polygraph, back Solver, a Attempt) (done bool, err error) {
+	var rank []int64 // node → a guess of its place
+	for few := false; ; {
+		g := p.FullGraph(nil)
+		if rank == nil {
+			rank = make([]int64, g.N())
+			if copy(rank, p.Hint); p.Start != nil {
+				for i := range rank {
+					rank[i] = int64(i)
+				}
+			}
+		}
+		order, acyclical := graph.TopologicalBy(g, rank)
+		if !acyclical {
+			return true, x.RefutedByCycles(p, [][]polygraph.Edge{p.KnownCycle()}, a.Own)
+		}
+		if few {
+			return true, x.search(p, back, a, nil)
+		}
+		words := int(min(int64(narrowWords), room.Left()/32))
+		reach := acyclic.NewReach(g, order, words, x.Ended)
+		x.Stage("closure")
+		if reach == nil {
+			return x.Ctx.Err() != nil && x.Stopped(), nil
+		}
+		for v := range rank {
+			rank[v] = reach.Middle(int32(v))
+		}
+		edges, left, conflict, err := p.Narrow(x.Ctx, reach, maxPairs)
+		x.Result.Stats.Rounds++
+		x.Result.Stats.KnownEdges, x.Result.Stats.Left = len(p.Known), left
+		x.Stage("pruning")
+		switch {
+		case err != nil:
+			return x.Stopped(), nil
+		case conflict != nil:
+			return true, x.RefutedByCycles(p, p.ConflictCycles(conflict), a.Own)
+		case edges > 0 && (left <= p.N/fewLeft || edges <= left/fewNew):
+			few = true
+		case edges > 0 && room.For(float64(24*len(p.Known))) == nil:
+		case edges > 0 || left > maxPairs:
+			return false, nil
+		default:
+			return true, x.search(p, back, a, nil)
+		}
+	}
+}
+
+// prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round
+// by round over a full one, which is built anew faster than thousands of edges are added to it (Pipeline has other
+// choices). Where even one full closure is too large, nothing is pruned and the solver has it all. The closure, if it
+// is up to date and its kind was asked for or is compact, is handed on.
+func prune(x *Run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict,
+	cycle bool, err error) {
+	defer func() {
+		x.Result.Stats.KnownEdges, x.Result.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
+		x.Stage("pruning")
+	}()
+	kind, how, keep := closure.Kind(x.Options.Pipeline.Closure), x.Options.Pipeline.Pruning, true
+	if kind == "" {
+		if kind = closure.KindPurdomPlus; p.Start == nil {
+			kind, keep = closure.KindPurdom, false
+		}
+	}
+	if how == "" {
+		if how = pruneEdges; p.Start == nil {
+			how = pruneRounds
+		}
+	}
+	if how == pruneNone && (x.Options.Pipeline.Closure == "" || !back.closure()) {
+		return nil, nil, p.KnownCycle() != nil, nil
+	}
+	x.Result.Stats.Closure = string(kind)
+	for {
+		x.Stage("pruning")
+		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
+		reach, cyc, err := closure.New(kind, in,
+			closure.Options{MaxBytes: max(1, min(int64(MaxClosure), room.Left()/2)), Stop: x.Ended})
+		x.Stage("closure")
+		if errors.Is(err, closure.ErrStopped) {
+			x.Stopped()
+			return nil, nil, false, nil
+		}
+		if errors.Is(err, closure.ErrTooLarge) {
+			x.Result.Stats.Closure = ""
+			return nil, nil, p.KnownCycle() != nil, nil
+		}
+		if err != nil || cyc != nil {
+			return nil, nil, cyc != nil, err
+		}
+		if how == pruneNone {
+			return reach, nil, false, nil
+		}
+		if how == pruneEdges {
+			_, conflict, err = p.Prune(x.Ctx, reach)
+			if err != nil {
+				x.Stopped()
+				err = nil
+			}
+			reach.Settle()
+			return reach, conflict, false, err
+		}
+		n, conflict := p.PruneRound(reach)
+		if n == 0 || conflict != nil {
+			if !keep {
+				reach = nil
+			}
+			return reach, conflict, false, nil
+		}
+	}
+}
