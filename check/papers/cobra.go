@@ -64,7 +64,7 @@ func (c cobra) decide(x *run.Run) error {
 		todo = todo[len(todo)-1:] // times are Vbox's idea
 	}
 	for _, a := range todo {
-		if err := c.pipeline(x, a); err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+		if err := c.pipeline(x, a); err != nil || x.Answered() {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (c cobraRounds) Check(ctx context.Context, h *history.History, o run.Option
 		at = run.Attempts(o, false)[0]
 	}
 	err = newRounds(x, at).run(cmp.Or(c.batch, roundsBatch))
-	if err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+	if err != nil || x.Answered() {
 		return x.Result, err
 	}
 	return x.Result, cobra{}.pipeline(x, run.Attempt{Level: o.Level, Own: true})

@@ -175,6 +175,9 @@ func (x *Run) Stage(name string) {
 	}
 }
 
+// Answered reports whether there is a verdict, or a reason why there is none.
+func (x *Run) Answered() bool { return x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" }
+
 // Ended reports whether the context has ended.
 func (x *Run) Ended() bool { return x.Ctx.Err() != nil }
 

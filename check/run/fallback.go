@@ -62,7 +62,7 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return true, err
 		}
-		if x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+		if x.Answered() {
 			return true, nil
 		}
 	}

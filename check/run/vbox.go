@@ -72,7 +72,7 @@ func (x *Run) InTurn(todo []Attempt, pipeline func(a Attempt) error) error {
 		}
 	}
 	for _, a := range todo {
-		if err := pipeline(a); err != nil || x.Result.Verdict != evidence.Unknown || x.Result.Reason != "" {
+		if err := pipeline(a); err != nil || x.Answered() {
 			return err
 		}
 	}

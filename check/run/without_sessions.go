@@ -7,7 +7,6 @@ import (
 
 	"isovet/check/explain"
 	"isovet/check/replay"
-	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 	"isovet/solver"
@@ -83,7 +82,7 @@ func (x *Run) trial(seed []uint32) (done bool, err error) {
 	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 		return true, err
 	}
-	return x.Result.Verdict != evidence.Unknown || x.Result.Reason != "", nil
+	return x.Answered(), nil
 }
 
 // cutter looks for an order that keeps sessions but where they are cut: between the transactions of which some cycles
