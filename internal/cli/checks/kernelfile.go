@@ -76,7 +76,7 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 		v.Level, v.Verdict = a.file.Level, a.file.Verdict()
 	}
 	if f.json {
-		err = console.JsonLine(e.Stdout, v)
+		err = console.JSONLine(e.Stdout, v)
 	} else {
 		says := ""
 		switch v.Answer {

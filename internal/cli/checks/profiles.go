@@ -28,7 +28,7 @@ A profile of your own is a file with one JSON object, as --json prints them.`,
 			all := mechanism.Profiles()
 			if asJSON {
 				for i := range all {
-					if err := console.JsonLine(e.Stdout, &all[i]); err != nil {
+					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
 						return err
 					}
 				}

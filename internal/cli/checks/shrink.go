@@ -255,7 +255,7 @@ func (f *shrinkFlags) nothing(e *console.Env, path string, n *shrink.NoViolation
 	if f.json {
 		j := shrinkJSON{History: path, Level: n.Answer.Label(), Verdict: n.Answer.Verdict.String(),
 			Reason: n.Error(), MS: console.Milliseconds(time.Since(start))}
-		if err := console.JsonLine(e.Stdout, &j); err != nil {
+		if err := console.JSONLine(e.Stdout, &j); err != nil {
 			return err
 		}
 	} else {
@@ -288,7 +288,7 @@ func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early
 		if j.Reason = early; early == "" {
 			j.Reason = r.Answer.Reason
 		}
-		if err := console.JsonLine(to, &j); err != nil {
+		if err := console.JSONLine(to, &j); err != nil {
 			return err
 		}
 	} else {

@@ -244,7 +244,7 @@ func (v *verifyResult) say(err error) int {
 
 func (v *verifyResult) print(e *console.Env, f *verifyFlags, r *evidence.Result) error {
 	if f.json {
-		return console.JsonLine(e.Stdout, v)
+		return console.JSONLine(e.Stdout, v)
 	}
 	says := ""
 	if r != nil {

@@ -146,7 +146,7 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 		}
 	}
 	if f.json {
-		err = errors.Join(err, console.JsonLine(e.Stdout, &j))
+		err = errors.Join(err, console.JSONLine(e.Stdout, &j))
 	} else {
 		away := ""
 		if len(r.Away) > 0 {

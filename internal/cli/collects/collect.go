@@ -378,7 +378,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 		}
 	}
 	if asJSON {
-		if err := console.JsonLine(e.Stdout, j); err != nil {
+		if err := console.JSONLine(e.Stdout, j); err != nil {
 			return err
 		}
 	} else if !quiet {

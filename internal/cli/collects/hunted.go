@@ -155,7 +155,7 @@ func groupsJSON(h *collect.Hunted, finds []*keptFind) (out []groupJSON) {
 // sayHunt prints the outcome.
 func sayHunt(e *console.Env, h *collect.Hunted, finds []*keptFind, j *huntJSON, asJSON bool) error {
 	if asJSON {
-		return console.JsonLine(e.Stdout, j)
+		return console.JSONLine(e.Stdout, j)
 	}
 	if len(h.Rounds) == 0 {
 		if j.Reason != "" {

@@ -279,7 +279,7 @@ func (t *probeTable) rows() (header []string, rows [][]string) {
 func (t *probeTable) write(w io.Writer, output string) error {
 	switch output {
 	case "json":
-		return console.JsonLine(w, &t.probeJSON)
+		return console.JSONLine(w, &t.probeJSON)
 	case "markdown":
 		return t.markdown(w)
 	}

@@ -191,7 +191,7 @@ func (f *replayFlags) run(ctx context.Context, e *console.Env, path string) erro
 		j.Verdict = "unknown"
 	}
 	if f.json {
-		err = console.JsonLine(e.Stdout, &j)
+		err = console.JSONLine(e.Stdout, &j)
 	} else {
 		err = j.say(e, &got)
 	}

@@ -33,8 +33,8 @@ const (
 	Interrupt = 'i'
 )
 
-// KeptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH HELD BEGAN
-// TALLY", BEGAN in nanoseconds since 1970, TALLY as JSON.
+// KeptVar is a variable of its environment: the numbers of these pipes' files, and where to begin, "TELL HEAR CRASH
+// HELD BEGAN TALLY", BEGAN in nanoseconds since 1970, TALLY as JSON.
 const KeptVar = "ISOVET_KEPT"
 
 // Tally is what many histories come to.

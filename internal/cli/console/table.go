@@ -98,8 +98,8 @@ func fold(text string, width int) []string {
 	return append(lines, line)
 }
 
-// JsonLine writes one JSON value and a line's end.
-func JsonLine(w io.Writer, v any) error {
+// JSONLine writes one JSON value and a line's end.
+func JSONLine(w io.Writer, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("cannot write the result as JSON: %w", err)

@@ -15,7 +15,7 @@ func NewVersion(e *Env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := BuildVersion()
 			if asJSON {
-				return JsonLine(e.Stdout, v)
+				return JSONLine(e.Stdout, v)
 			}
 			_, err := fmt.Fprintln(e.Stdout, v)
 			return err

@@ -70,7 +70,7 @@ orders it must respect, which levels it implies and which anomalies it forbids. 
 				j := levelInfo(l)
 				switch {
 				case asJSON:
-					if err := console.JsonLine(e.Stdout, &j); err != nil {
+					if err := console.JSONLine(e.Stdout, &j); err != nil {
 						return err
 					}
 				case len(args) == 0:
@@ -176,7 +176,7 @@ a history that has it, in one line: sessions s1, s2, …, reads r, writes w, app
 				j := &of[i]
 				switch {
 				case asJSON:
-					if err := console.JsonLine(e.Stdout, j); err != nil {
+					if err := console.JSONLine(e.Stdout, j); err != nil {
 						return err
 					}
 				case len(args) == 0:

@@ -84,7 +84,7 @@ func NewList(e *console.Env, use, short, long string, items func() []ListItem) *
 			all := items()
 			if asJSON {
 				for i := range all {
-					if err := console.JsonLine(e.Stdout, &all[i]); err != nil {
+					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
 						return err
 					}
 				}

@@ -118,7 +118,7 @@ and stats says so.`,
 					continue
 				}
 				if asJSON {
-					err = console.JsonLine(e.Stdout, s)
+					err = console.JSONLine(e.Stdout, s)
 				} else {
 					if i > 0 {
 						fmt.Fprintln(e.Stdout)

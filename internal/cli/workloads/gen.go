@@ -308,7 +308,7 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 	p.Hide()
 	sessions := h.NumSessions()
 	if o.json {
-		return console.JsonLine(e.Stdout, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload,
+		return console.JSONLine(e.Stdout, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload,
 			Isolation: h.Meta.Isolation, Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: sessions,
 			Keys: h.NumKeys(), Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
 	}

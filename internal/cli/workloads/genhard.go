@@ -75,7 +75,7 @@ func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
 		return console.OrInterrupted(err, "generating; nothing was written")
 	}
 	if o.json {
-		return console.JsonLine(e.Stdout, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note,
+		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note,
 			Txns: h.NumTxns(),
 			Ops:  h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Seed: g.Spec.Seed,
 			GenMS: console.Milliseconds(time.Since(start))})

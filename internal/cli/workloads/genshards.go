@@ -124,7 +124,7 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 	p.Hide()
 	txns, ops, parts := out.Written()
 	if o.json {
-		return console.JsonLine(e.Stdout, genSummary{File: o.file, Name: meta.Name, Workload: meta.Workload,
+		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: meta.Name, Workload: meta.Workload,
 			Isolation: meta.Isolation, Note: meta.Note, Txns: int(txns), Ops: int(ops), Sessions: g.Spec.Sessions,
 			Seed: g.Spec.Seed, Fault: g.Spec.Fault, Planted: r.Planted, Parts: parts,
 			GenMS: console.Milliseconds(time.Since(start))})
