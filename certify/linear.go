@@ -87,9 +87,11 @@ type linear struct {
 	key  uint32
 	skew int64
 	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the
-	// same.
+	// same. core, where it is not nil, are all that may once, and must if they end in time; then any other that is under
+	// way may, again and again.
 	live  []uint32
 	class [][]uint32
+	core  map[uint32]bool
 	work  int
 	o     Options
 }
@@ -127,11 +129,17 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 || len(a.Ops) == 0 || int(a.Key) >= h.NumKeys() {
 		return fmt.Errorf("it needs operations on a key and nothing else")
 	}
-	end := int64(history.NoTime)
-	for i, op := range a.Ops {
+	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {
 			return fmt.Errorf("operation %d of %d", op, h.NumOps())
 		}
+	}
+	p := &linear{x: x, key: a.Key, skew: o.ClockSkew, o: o}
+	if a.ByThemselves(h) {
+		p.core = map[uint32]bool{}
+	}
+	end := int64(history.NoTime)
+	for i, op := range a.Ops {
 		t := h.TxnOf(op)
 		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != a.Key {
 			return fmt.Errorf("%s is no transaction on %s that took effect", name(h, t), h.KeyString(a.Key))
@@ -141,11 +149,13 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 				return fmt.Errorf("%s has no end", name(h, t))
 			}
 		}
-		if inTime(end, h.Start(t), o.ClockSkew) || inTime(endOf(h, t), end, 0) {
-			return fmt.Errorf("%s was not under way at %d", name(h, t), end)
+		if inTime(end, h.Start(t), o.ClockSkew) {
+			return fmt.Errorf("%s had not begun by %d", name(h, t), end)
+		}
+		if p.core != nil {
+			p.core[t] = true
 		}
 	}
-	p := &linear{x: x, key: a.Key, skew: o.ClockSkew, o: o}
 	if p.o.MaxConflicts == 0 {
 		p.o.MaxConflicts = defaultConflicts
 	}
@@ -169,11 +179,13 @@ func (p *linear) run(end int64) error {
 	}
 	slices.SortStableFunc(began, func(a, b uint32) int { return cmp.Compare(h.Start(a), h.Start(b)) })
 	of := map[uint32]int{} // class
-	must := func(t uint32) bool { return endOf(h, t) != history.NoTime && endOf(h, t) <= end }
+	ended := func(t uint32) bool { return endOf(h, t) != history.NoTime && endOf(h, t) <= end }
 	var ends []uint32
 	for _, t := range began {
-		if must(t) {
+		if ended(t) {
 			ends = append(ends, t)
+		}
+		if ended(t) || p.core != nil {
 			continue
 		}
 		lo, hi := h.TxnOps(t)
@@ -194,7 +206,7 @@ func (p *linear) run(end int64) error {
 	next := 0
 	for _, t := range ends {
 		for ; next < len(began) && !inTime(endOf(h, t), h.Start(began[next]), p.skew); next++ {
-			if u := began[next]; must(u) {
+			if u := began[next]; ended(u) || p.core != nil {
 				p.live = append(p.live, u)
 			} else {
 				p.class[of[u]] = append(p.class[of[u]], u)
@@ -212,7 +224,10 @@ func (p *linear) run(end int64) error {
 	return fmt.Errorf("the operations on %s that began by %d have an order", h.KeyString(p.key), end)
 }
 
-// ended returns the states after t has ended: those that come from the given ones in which t took effect.
+// free reports whether an operation may take effect again and again.
+func (p *linear) free(t uint32) bool { return p.core != nil && !p.core[t] }
+
+// ended returns the states after t has ended: those that come from the given ones in which t took effect, if it must.
 func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
 	seen := map[string]bool{}
 	var work []*state
@@ -244,12 +259,19 @@ func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
 			}
 			continue
 		}
+		if p.free(t) {
+			out = append(out, s)
+		}
 		for _, u := range p.live {
 			at, ok := slices.BinarySearch(s.done, u)
 			if ok {
 				continue
 			}
-			if cur, ok := p.exec(u, s.cur); ok {
+			if cur, ok := p.exec(u, s.cur); ok && p.free(u) {
+				if cur != s.cur {
+					add(&state{cur, s.used, s.done})
+				}
+			} else if ok {
 				add(&state{cur, s.used, slices.Insert(slices.Clone(s.done), at, u)})
 			}
 		}
@@ -276,7 +298,7 @@ func (p *linear) settle(s *state) {
 		for op := lo; op < hi; op++ {
 			writes = writes || h.Ops.Kind[op] == history.Write || h.Ops.Kind[op] == history.PredWrite
 		}
-		if writes {
+		if writes || p.free(t) {
 			continue
 		}
 		at, done := slices.BinarySearch(s.done, t)

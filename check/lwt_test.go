@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"isovet/certify"
 	"isovet/check/minitxn"
 	"isovet/check/run"
 	"isovet/datasets"
@@ -156,6 +157,26 @@ func TestLWTAgainstOracle(t *testing.T) {
 				if p, err := Run(context.Background(), called("porcupine"), h,
 					Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
 					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
+				}
+				rng := rand.New(rand.NewPCG(seed, 3))
+				for range 20 { // of a history that has an order nobody takes a core
+					ops := make([]uint32, 2+rng.IntN(3))
+					for i := range ops {
+						ops[i] = uint32(rng.IntN(h.NumOps()))
+					}
+					key := h.OpKey(ops[0])
+					if key == history.None { // a predicate's; there is one key
+						key = 0
+					}
+					lie := &evidence.Result{H: h, Level: level.Linearizable, Verdict: evidence.Violated,
+						Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: ops, Key: key}}}
+					lie.Anomalies[0].Complete(h, level.Linearizable, 0)
+					if certify.Check(lie, certify.Options{}) == nil {
+						if r.Verdict == evidence.Holds {
+							t.Fatalf("seed %d: %v are no reason\n%s", seed, ops, notation.Format(h))
+						}
+						seen["core"]++
+					}
 				}
 				seen[r.Verdict.String()]++
 				if _, ok := r.Stats.Stages["chains"]; ok {

@@ -353,9 +353,18 @@ func (d *describer) dead(a *Anomaly) {
 func (d *describer) linear(a *Anomaly) {
 	h := d.h
 	t := h.TxnOf(a.Ops[0])
-	fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and "+
-		"keeps their real time; before %s there is one.\n", d.key(a.Key), h.End(t), d.txn(t))
-	d.WriteString("Under way then:\n")
+	if a.ByThemselves(h) {
+		fmt.Fprintf(d, "No order in real time explains these, even if other operations on %s took effect again and "+
+			"again, or never, while they were under way:\n", d.key(a.Key))
+	} else {
+		fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and "+
+			"keeps their real time; before %s there is one", d.key(a.Key), h.End(t), d.txn(t))
+		if h.TxnOf(a.Ops[len(a.Ops)-1]) == t {
+			d.WriteString(":\n")
+		} else {
+			d.WriteString(".\nUnder way then:\n")
+		}
+	}
 	last := history.None
 	for _, op := range a.Ops {
 		t := h.TxnOf(op)

@@ -40,6 +40,17 @@ func (a *Anomaly) hasKey(h *history.History) bool {
 	return a.Kind == level.NoConflict || a.Kind == level.NonLinearizable || a.predicate(h)
 }
 
+// ByThemselves reports whether the operations of a non-linearizable anomaly are the reason by themselves: one of them
+// had ended before the first ended.
+func (a *Anomaly) ByThemselves(h *history.History) bool {
+	for _, op := range a.Ops {
+		if t := h.TxnOf(op); h.Txns.Status[t] == history.Committed && h.End(t) < h.End(h.TxnOf(a.Ops[0])) {
+			return true
+		}
+	}
+	return false
+}
+
 // predRow returns the row of a predicate operation that is about a key, history.None if it did not match it.
 func predRow(h *history.History, op, key uint32) uint32 {
 	p := &h.Preds

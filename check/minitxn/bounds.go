@@ -6,5 +6,6 @@ import "isovet/internal/bounds"
 func init() {
 	bounds.Register("minitxn.maxWork", &maxWork)
 	bounds.Register("minitxn.fewOps", &fewOps)
+	bounds.Register("minitxn.maxCoreSteps", &maxCoreSteps)
 	bounds.Register("minitxn.maxConflict", &maxConflict)
 }

@@ -33,6 +33,7 @@
 //   - chains.go: lightweight transactions in linear time
 //   - zones.go: a register with blind writes, every value written once
 //   - search.go: a register of any operations
+//   - core.go: of a register without an order, the few operations that have none by themselves
 //   - single.go: what a history must be for linearizability
 //
 // Experimental: this package may still change.

@@ -175,13 +175,13 @@ func newSearch(reg *Register, o SearchOptions) *search {
 	return s
 }
 
-// fits reports whether an operation can take effect now.
-func (s *search) fits(op *Op) bool {
-	if op.Need != none && op.Need != s.cur {
+// fits reports whether an operation can take effect on a version.
+func (o *SearchOptions) fits(op *Op, cur uint32) bool {
+	if op.Need != none && op.Need != cur {
 		return false
 	}
 	for _, p := range op.Preds {
-		if !s.opt.True(p, s.cur) {
+		if !o.True(p, cur) {
 			return false
 		}
 	}
@@ -279,7 +279,7 @@ again:
 	}
 	for i := low; i < len(s.ops) && s.ops[i].From <= limit; i = int(s.next[i]) {
 		op := &s.ops[i]
-		if !s.fits(op) {
+		if !s.opt.fits(op, s.cur) {
 			continue
 		}
 		if op.Sets == none {
@@ -297,7 +297,7 @@ again:
 				continue
 			}
 			op := &s.ops[i]
-			if op.From <= limit && op.Sets != s.cur && s.useful(op) && s.fits(op) && !s.strands(op) {
+			if op.From <= limit && op.Sets != s.cur && s.useful(op) && s.opt.fits(op, s.cur) && !s.strands(op) {
 				cand = append(cand, i)
 			}
 			break

@@ -99,7 +99,7 @@ func (x *Run) registers() error {
 			var last minitxn.Op
 			if last, err = minitxn.FirstFailure(&regs[i], opts); err == nil {
 				x.Stage("solving")
-				x.Violated(x.noOrderOf(&regs[i], last))
+				x.Violated(x.noOrderOf(&regs[i], last, opts))
 				x.Stage("evidence")
 				return nil
 			}
@@ -131,7 +131,8 @@ var fewStates = 10_000
 // register.
 var fewCandidates = 2_000
 
-// maxExplained is up to how many operations a cycle is looked for that shows the violation without a search.
+// maxExplained is up to how many operations, of a core with who may have written what it read, a cycle is looked for
+// that shows the violation without a search.
 var maxExplained = 60
 
 // maxCandidates bounds the possible writers of reads, of all together, that are listed for such cycles: no other answer

@@ -241,30 +241,42 @@ func (x *Run) proveMismatches(ms []prepass.Miss) {
 }
 
 // noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is
-// found soon among what was under way then and what those read, else by themselves.
-func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly {
-	h := x.H
-	a := evidence.Anomaly{Kind: level.NonLinearizable, Key: reg.Key}
+// found soon, else by few that have no order whatever the others did, else by those under way then.
+func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, opts minitxn.SearchOptions) evidence.Anomaly {
 	part := reg.Prefix(last.Until)
-	add := func(t uint32) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			a.Ops = append(a.Ops, op)
+	seed, shown := make([]uint32, 0, len(part.Ops)), []minitxn.Op{last}
+	if core := minitxn.Core(reg, last, opts); len(core) > 0 {
+		shown = core
+		for _, op := range core {
+			seed = append(seed, op.Txn)
 		}
-	}
-	add(last.Txn)
-	for _, op := range part.Ops {
-		if op.Txn != last.Txn && op.Until >= last.Until && op.End >= last.End {
-			add(op.Txn)
+		for _, op := range part.Ops { // who may have written what those read
+			if op.Sets != history.None && slices.ContainsFunc(core, func(r minitxn.Op) bool {
+				return r.Need == op.Sets
+			}) {
+				seed = append(seed, op.Txn)
+			}
 		}
-	}
-	seed := make([]uint32, 0, len(part.Ops))
-	for _, op := range part.Ops {
-		seed = append(seed, op.Txn)
+		slices.Sort(seed)
+		seed = slices.Compact(seed)
+	} else {
+		for _, op := range part.Ops {
+			seed = append(seed, op.Txn)
+			if op.Txn != last.Txn && op.Until >= last.Until && op.End >= last.End {
+				shown = append(shown, op)
+			}
+		}
 	}
 	if len(seed) <= maxExplained {
 		if c, ok := x.cyclesAmong(seed); ok {
 			return c
+		}
+	}
+	a := evidence.Anomaly{Kind: level.NonLinearizable, Key: reg.Key}
+	for _, op := range shown {
+		lo, hi := x.H.TxnOps(op.Txn)
+		for op := lo; op < hi; op++ {
+			a.Ops = append(a.Ops, op)
 		}
 	}
 	return a
