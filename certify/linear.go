@@ -87,8 +87,8 @@ type linear struct {
 	key  uint32
 	skew int64
 	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the
-	// same. core, where it is not nil, are all that may once, and must if they end in time; then any other that is under
-	// way may, again and again.
+	// same. core, where it is not nil, are all that may once, and must if they end in time; then any other that is
+	// under way may, again and again.
 	live  []uint32
 	class [][]uint32
 	core  map[uint32]bool

@@ -114,8 +114,8 @@ type Anomaly struct {
 	// non-linearizable the first is an operation of the transaction with which the operations on Key run out of orders:
 	// there is none of those that had begun when it ended, in which all that had ended take part. Others that were
 	// under way then follow it. Or some that follow had ended (see ByThemselves): then there is no order in which only
-	// Ops take effect, once each, those that have not ended or not at all, and any other on Key while it is under way, as
-	// often as one likes.
+	// Ops take effect, once each, those that have not ended or not at all, and any other on Key while it is under way,
+	// as often as one likes.
 	Ops []uint32
 	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, of a NOCONFLICT
 	// violation, and of non-linearizable; else 0.
