@@ -1,5 +1,6 @@
-// Package check holds the checkers, one short file each that reads like its paper's pipeline, the list of them all, and
-// Run, which certifies every answer before it gives it out.
+// Package check asks checkers: it has the list of them all, the automatic choice, its lattice of levels, and Run, which
+// certifies every answer before it returns it. The checkers that the choice needs are here, those of the papers in
+// package check/papers, what all of them are written with in package check/run.
 //
 // Stable: this package's API changes only with a new major version.
 package check
@@ -11,7 +12,7 @@ import (
 	"isovet/check/run"
 )
 
-// What checkers are written with, and of, is in package run. These are its names for who has checkers asked.
+// Names of package run that a caller of Run needs.
 type (
 	Checker    = run.Checker
 	Options    = run.Options
@@ -32,7 +33,7 @@ const (
 	ChoiceTheory     = run.ChoiceTheory
 )
 
-// Solvers and the values of settings, and how evidence by timestamps is told: all of package run.
+// Functions of package run that a caller of Run needs: solvers, the values of settings, evidence by timestamps.
 var (
 	AtMostOnes       = run.AtMostOnes
 	Backends         = run.Backends

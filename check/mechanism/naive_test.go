@@ -1,8 +1,10 @@
 package mechanism
 
 import (
+	"slices"
 	"testing"
 
+	"isovet/evidence"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -372,4 +374,23 @@ func TestPruningLosesNothingHere(t *testing.T) {
 			t.Fatalf("seed %d: pruning kept %d transactions of %d", seed, pruned.PeakTxns, all.PeakTxns)
 		}
 	})
+}
+
+// TestStaleReadIsADependency: where no consistent read is promised, a read of what is overwritten, the initial value
+// among it, is followed by who overwrote it.
+func TestStaleReadIsADependency(t *testing.T) {
+	at := func(kind Kind, moment int64, val uint64) Trace {
+		return Trace{Bef: moment, Aft: moment + 1, Kind: kind, Val: val}
+	}
+	write := drawnTxn{Client: 0, Start: 1, C: 20, D: 21, Kind: Commit, Ops: []Trace{at(Write, 10, 5)}}
+	again := drawnTxn{Client: 0, Start: 25, C: 40, D: 41, Kind: Commit, Ops: []Trace{at(Write, 30, 6)}}
+	for _, stale := range []uint64{0, 5} {
+		read := drawnTxn{Client: 1, Start: 50, C: 70, D: 71, Kind: Commit, Ops: []Trace{at(Read, 60, stale)}}
+		r := &drawn{Clients: 2, Keys: 1, Txns: []drawnTxn{write, again, read}}
+		p := Profile{Reads: NoReads, WriteLocks: true, Certifier: CycleCheck}
+		rep := r.run(Options{Profile: p, KeepEdges: true})
+		if !slices.ContainsFunc(rep.Edges, func(e Dependency) bool { return e.Dep == evidence.RW }) {
+			t.Errorf("a read of %d is followed by nobody: %v", stale, rep.Edges)
+		}
+	}
 }
