@@ -52,7 +52,7 @@ LOAD ?= 20
 flaky:
 	@GO=$(GO) .ci/flaky $(N) $(LOAD) $(PKGS)
 
-# What docs/watch.md says of isovet watch, measured: ten and fifty million transactions, kills by the hundred. Hours.
+# The long tests of isovet watch: ten and fifty million transactions, kills by the hundred. Hours.
 long-watch:
 	ISOVET_LONG=1 $(GO) test -v -timeout 4h -bench . -benchtime 1x ./watch/...
 
