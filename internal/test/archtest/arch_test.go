@@ -1,21 +1,17 @@
 package archtest
 
 import (
-	"flag"
-	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // module is the path in go.mod, which internal/setpath changes.
@@ -221,88 +217,6 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%s → %s is allowed without a reason", r.from, r.to)
 		}
 	}
-}
-
-var update = flag.Bool("update", false,
-	"write the lists of docs/architecture.md, and the lines of code that pages link to")
-
-// lists is what docs/architecture.md says of the packages.
-func lists() string {
-	code := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
-	var b strings.Builder
-	for i, f := range floors {
-		fmt.Fprintf(&b, "**Layer %d**\n\n", i)
-		for _, r := range f {
-			b.WriteString(item(code(r.names()) + ": " + r.purpose))
-		}
-		b.WriteString("\n")
-	}
-	b.WriteString("These packages import less than their layers allow:\n\n")
-	for _, p := range slices.Sorted(maps.Keys(narrow)) {
-		only := "nothing of this module"
-		if len(narrow[p]) > 0 {
-			only = "only " + code(narrow[p])
-		}
-		b.WriteString(item("`" + p + "` imports " + only))
-	}
-	b.WriteString("\nThese packages are imported by few:\n\n")
-	for _, p := range slices.Sorted(maps.Keys(importers)) {
-		by := "tests"
-		if len(importers[p]) > 0 {
-			by = code(importers[p])
-		}
-		b.WriteString(item("`" + p + "` is imported only by " + by))
-	}
-	return b.String()
-}
-
-// item is an item of a list, in lines of at most maxColumns.
-func item(text string) string {
-	var b strings.Builder
-	line := "-"
-	for _, word := range strings.Fields(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxColumns {
-			b.WriteString(line + "\n")
-			line = " "
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
-	return b.String()
-}
-
-// TestDocumented: the lists of docs/architecture.md are these.
-func TestDocumented(t *testing.T) {
-	path := filepath.Join(root(t), "docs", "architecture.md")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin = "<!-- begin: go test ./internal/test/archtest -update -->\n\n"
-	const end = "\n<!-- end -->\n"
-	head, rest, ok := strings.Cut(string(b), begin)
-	got, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("docs/architecture.md has no place for the lists, between %q and %q", begin, end)
-	}
-	want := lists()
-	if got == want {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	a, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(w)) {
-		if a[i] != w[i] {
-			t.Fatalf("docs/architecture.md says\n%s\nand the table of floors\n%s\n"+
-				"go test ./internal/test/archtest -update writes it", a[i], w[i])
-		}
-	}
-	t.Fatalf("the lists of docs/architecture.md have %d lines, and ought to have %d", len(a), len(w))
 }
 
 // TestImportersAreReal: who may import a package, and does not, stands in the table for nothing.

@@ -6,8 +6,8 @@ type room struct {
 	packages, purpose string // packages: separated by blanks
 }
 
-// floors lists the packages, lowest first. A package imports packages of lower floors only. docs/architecture.md has it
-// as lists, which `go test ./internal/test/archtest -update` writes.
+// floors lists the packages, lowest first. A package imports packages of lower floors only. The outline is
+// docs/architecture.md.
 var floors = [][]room{
 	{
 		{"internal/safego",

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -51,6 +52,8 @@ func TestLinks(t *testing.T) {
 		t.Errorf("%d links; expected those of the README and the pages of docs", links)
 	}
 }
+
+var update = flag.Bool("update", false, "write the lines of code that pages link to")
 
 // place is a link to a line of code, whose text is a part of that line: [`func Run`](../replay/engine.go#L154).
 var place = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#\\s]+\\.go)#L(\\d+)\\)")
