@@ -283,6 +283,7 @@ func (p *live) mount(mux *http.ServeMux) {
 		p.write(w, http.StatusOK, p.view())
 	}))
 	mux.HandleFunc("GET /incidents/{id}", p.own(p.incident))
+	mux.HandleFunc("GET /incidents/{id}/"+reportFile, p.own(p.report))
 	mux.HandleFunc("GET /evidence/{file...}", p.own(p.evidence))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
@@ -365,6 +366,28 @@ func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no incident names this file", http.StatusNotFound)
 		return
 	}
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(strings.ReplaceAll(name, "/", "-")))
+	p.send(w, name)
+}
+
+// report answers with the page of isovet report in the folder of an incident; it has a policy of its own.
+func (p *live) report(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || p.o.Guarded {
+		http.Error(w, "no such page", http.StatusNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "frame-ancestors 'none'")
+	p.send(w, FolderOf(id)+"/"+reportFile)
+}
+
+// send writes a file of the folder.
+func (p *live) send(w http.ResponseWriter, name string) {
 	text, err := p.file(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -374,11 +397,7 @@ func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the file cannot be read", http.StatusInternalServerError)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(strings.ReplaceAll(name, "/", "-")))
-	guard(h)
+	guard(w.Header())
 	_, _ = w.Write(text)
 }
 

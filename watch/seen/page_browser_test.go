@@ -158,18 +158,6 @@ func TestPageInBrowser(t *testing.T) {
 			t.Errorf("nothing of %q in %q", want, says)
 		}
 	}
-	if n := p.Count("#detail svg svg.txn"); n != 3 {
-		t.Errorf("%d transactions are drawn", n)
-	}
-	if n := p.Count("#detail .arc"); n != 2 {
-		t.Errorf("%d edges are drawn", n)
-	}
-	table := p.Text("#detail table.txns")
-	for _, want := range []string{"T500", "session 3", "w stock:4711 5002", "committed"} {
-		if !strings.Contains(table, want) {
-			t.Errorf("nothing of %q in the table %q", want, table)
-		}
-	}
 	if got := browser.Eval[string](p, `fetch(document.querySelector("#detail a[href^='/evidence/']").href)
 		.then(r => r.text())`); !strings.Contains(got, `"stock:4711"`) {
 		t.Errorf("the evidence is %q", got)
@@ -177,7 +165,7 @@ func TestPageInBrowser(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		p.Dark(dark)
 		p.Readable(4.5)
-		p.Visible(".spark polyline, .arc path", 3)
+		p.Visible(".spark polyline", 3)
 	}
 	p.Dark(false)
 	keep(t, p, "detail", true)
@@ -187,7 +175,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(`document.querySelector("#detail details").open`)
 	b.send(lost(600, 200, "stock:4711")...)
 	p.Wait(`document.querySelector("#detail #facts dd").textContent === "2"`)
-	p.Wait(`document.querySelector("#detail #violation-2 .txn")`)
+	p.Wait(`document.querySelector("#detail #violation-2 .says")`)
 	if !browser.Eval[bool](p, `document.querySelector("#detail details").open`) {
 		t.Error("what was unfolded has been folded")
 	}
@@ -278,7 +266,7 @@ func TestHostileKeys(t *testing.T) {
 		}
 		for _, id := range ids {
 			p.Goto("http://" + b.addr + "/incidents/" + id)
-			p.Wait(`document.querySelector("svg svg.txn")`)
+			p.Wait(`document.querySelector("article")`)
 			p.Fits()
 			if n := p.Count("iframe, img, main script, [onerror], [onfocus], [autofocus]"); n > 0 {
 				t.Errorf("incident %s: %d elements that are not ours", id, n)

@@ -3,10 +3,10 @@ package seen
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
-	"isovet/history/format/jsonl"
 	"isovet/internal/escape"
 	"isovet/watch"
 )
@@ -15,10 +15,20 @@ import (
 type detail struct {
 	Missing string // why there is none
 	Row     row
+	Page    string // of isovet report, with the timeline, where the incident has a folder
 	Lines   []shownLine
 	More    string // violations of which there is no line
 	Command string // finds the smallest history that shows one
 }
+
+// FolderOf is the folder of an incident for the maintainers of the database, below that of the watch.
+func FolderOf(id int64) string { return fmt.Sprintf("%s/%06d", Folders, id) }
+
+const (
+	// Folders has the folders of incidents.
+	Folders    = "incidents"
+	reportFile = "evidence.html" // in one, as package incident names it
+)
 
 // shownLine is a violation.
 type shownLine struct {
@@ -26,9 +36,7 @@ type shownLine struct {
 	Says     string
 	Standing string
 	Raw      string
-	Figure   *figure
-	Argument string // of the certificate
-	Edges    []string
+	Argument string   // of the certificate
 	Files    []pair   // what it is, and its name in the folder
 	Why      string   // there is no evidence, or not all
 	Commands []string // that check it
@@ -37,6 +45,9 @@ type shownLine struct {
 // detail makes the page of an incident.
 func (p *live) detail(in *watch.Incident) *detail {
 	d := &detail{Row: p.row(*in), Command: shown(p.o.Shrink, 500)}
+	if _, err := p.file(FolderOf(in.ID) + "/" + reportFile); err == nil {
+		d.Page = fmt.Sprintf("/incidents/%d/%s", in.ID, reportFile)
+	}
 	files := in.Evidence
 	told := map[int64]bool{}
 	for _, raw := range in.Lines {
@@ -55,7 +66,7 @@ func (p *live) detail(in *watch.Incident) *detail {
 		}
 		for _, e := range files {
 			if e.N == l.N {
-				p.show(&s, &l, &e)
+				p.show(&s, &e)
 				break
 			}
 		}
@@ -68,7 +79,7 @@ func (p *live) detail(in *watch.Incident) *detail {
 		}
 		told[e.N] = true
 		s := shownLine{N: e.N, Says: d.Row.Means + "."}
-		p.show(&s, &line{Axiom: in.Class}, &e)
+		p.show(&s, &e)
 		d.Lines = append(d.Lines, s)
 	}
 	if left := in.Count - int64(len(d.Lines)); left > 0 {
@@ -78,42 +89,29 @@ func (p *live) detail(in *watch.Incident) *detail {
 }
 
 // show adds what the evidence of a violation has.
-func (p *live) show(s *shownLine, l *line, e *watch.Evidence) {
+func (p *live) show(s *shownLine, e *watch.Evidence) {
 	s.Why = shown(e.Why, 300)
 	if e.History == "" {
 		return
 	}
-	text, err := p.file(e.History)
-	if err != nil {
+	if _, err := p.file(e.History); err != nil {
 		s.Why = "The history of this violation cannot be read: " + shown(err.Error(), 200)
 		return
 	}
 	s.Files = append(s.Files, pair{"history", e.History})
-	h, err := jsonl.Read(text, e.History)
-	if err != nil {
-		s.Why = "The history of this violation cannot be read: " + shown(err.Error(), 200)
+	if e.Certificate == "" {
 		return
 	}
-	d := &drawn{h: h, chief: l.named(), key: string(l.Key), txn: l.Txn, op: l.Op, ts: p.stamped(l)}
-	if e.Certificate != "" {
-		if text, err := p.file(e.Certificate); err == nil {
-			s.Files = append(s.Files, pair{"certificate", e.Certificate})
-			c := readCertificate(text)
-			d.edges, d.wrong = c.Cycle, c.Ops
-			for _, x := range d.edges {
-				s.Edges = append(s.Edges, x.says())
-				d.chief = append(d.chief, x.From, x.To)
-			}
-			if len(l.named()) == 0 {
-				d.chief = append(d.chief, c.Txns...)
-			}
-			if s.Argument = lines(c.Text, 60); c.Text != "" && !strings.Contains(strings.TrimSpace(c.Text), "\n") {
-				s.Says, s.Argument = s.Argument, "" // a sentence, with the values
-			}
-			s.Commands = p.commands(e, &c)
-		}
+	text, err := p.file(e.Certificate)
+	if err != nil {
+		return
 	}
-	s.Figure = d.draw()
+	s.Files = append(s.Files, pair{"certificate", e.Certificate})
+	c := readCertificate(text)
+	if s.Argument = lines(c.Text, 60); c.Text != "" && !strings.Contains(strings.TrimSpace(c.Text), "\n") {
+		s.Says, s.Argument = s.Argument, "" // a sentence, with the values
+	}
+	s.Commands = p.commands(e, &c)
 }
 
 // commands check a violation's evidence again.
@@ -131,23 +129,11 @@ func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	return []string{check, "isovet verify " + quoted(e.History) + " " + quoted(e.Certificate)}
 }
 
-// stamped reports whether a violation is one of timestamps.
-func (p *live) stamped(l *line) bool {
-	switch l.Axiom {
-	case "SESSION", "INT", "EXT", "NOCONFLICT", "TIMESTAMPS":
-		return true
-	}
-	return false
-}
-
 // certificate is what a page takes of one: of its header, and of its first anomaly.
 type certificate struct {
-	Level   string     `json:"level"`
-	Checker string     `json:"checker"`
-	Txns    []int64    `json:"txns"`
-	Ops     [][2]int64 `json:"ops"` // a transaction, and a place in it
-	Cycle   []edge     `json:"cycle"`
-	Text    string     `json:"text"`
+	Level   string `json:"level"`
+	Checker string `json:"checker"`
+	Text    string `json:"text"`
 }
 
 func readCertificate(text []byte) (c certificate) {
@@ -158,7 +144,5 @@ func readCertificate(text []byte) (c certificate) {
 			return certificate{}
 		}
 	}
-	const most = 30
-	c.Cycle = c.Cycle[:min(len(c.Cycle), most)]
 	return c
 }

@@ -216,16 +216,6 @@ func (l *line) sentence() string {
 	return shown(cmp.Or(l.Why, means[l.Axiom], l.Kind, "It is told in the line below")+".", 300)
 }
 
-// named are the transactions that the line names, the chief ones first.
-func (l *line) named() (out []int64) {
-	for _, id := range []*int64{l.Txn, l.Other} {
-		if id != nil {
-			out = append(out, *id)
-		}
-	}
-	return append(out, l.Txns...)
-}
-
 // lines is a text of several lines, each of them shown.
 func lines(s string, most int) string {
 	var out []string

@@ -23,6 +23,7 @@ import (
 	"isovet/level"
 	"isovet/report/incident"
 	"isovet/watch"
+	"isovet/watch/seen"
 )
 
 // incidentFolders writes a folder for the maintainers of the database of each incident of a watch of which there is a
@@ -39,8 +40,6 @@ type incidentFolders struct {
 }
 
 const (
-	// foldersIn has the folders, by the numbers of their incidents.
-	foldersIn = "incidents"
 	// folderLook is how often it looks for new ones, folderShrinks how long one is cut down.
 	folderLook    = time.Second
 	folderShrinks = 5 * time.Second
@@ -77,8 +76,6 @@ func (f *incidentFolders) end() {
 	<-f.ended
 }
 
-func folderName(id int64) string { return fmt.Sprintf("%06d", id) }
-
 // sweep writes the folders of the newest incidents that have none, and deletes the oldest beyond the bound.
 func (f *incidentFolders) sweep(ctx context.Context) {
 	var told []watch.Incident
@@ -88,7 +85,7 @@ func (f *incidentFolders) sweep(ctx context.Context) {
 		}
 	}
 	for _, x := range told[max(0, len(told)-f.most):] {
-		dir := filepath.Join(f.state, foldersIn, folderName(x.ID))
+		dir := filepath.Join(f.state, filepath.FromSlash(seen.FolderOf(x.ID)))
 		if f.tried[x.ID] || ctx.Err() != nil {
 			continue
 		}
@@ -144,7 +141,7 @@ var folderNumber = regexp.MustCompile(`^[0-9]{6,}$`)
 
 // prune deletes the folders of the oldest incidents beyond the bound.
 func (f *incidentFolders) prune() error {
-	in := filepath.Join(f.state, foldersIn)
+	in := filepath.Join(f.state, seen.Folders)
 	entries, err := os.ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
