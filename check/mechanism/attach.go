@@ -50,7 +50,7 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 func (x *Online) Attach() {
 	if !x.o.Attach {
 		x.o.Attach = true
-		x.tell(command{what: sayAttach})
+		x.v.o.Attach = true
 	}
 }
 
@@ -65,11 +65,11 @@ func (x *Online) Foreign(traces []Trace) {
 	if end.Kind != Abort {
 		end.Kind = Unknown
 	}
-	x.tell(command{what: sayLate, traces: traces})
+	x.v.Late(traces)
 }
 
 // Suspects is where reads have got that wait for a writer, for Convict.
 func (x *Online) Suspects() int { return int(x.v.stage + 1) }
 
 // Convict ends the waiting of those reads that still wait and did when Suspects said so: nobody wrote what they read.
-func (x *Online) Convict(since int) { x.tell(command{what: sayConvict, at: int64(since)}) }
+func (x *Online) Convict(since int) { x.v.convictFirst(uint64(since)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -37,25 +36,22 @@ func BenchmarkVerify(b *testing.B) {
 		sizes = []int{250_000, 500_000, 1_000_000}
 	}
 	for _, n := range sizes {
-		made := sync.OnceValue(func() *history.History { return benchHistory(b, n) })
-		for _, async := range []bool{false, true} {
-			b.Run(fmt.Sprintf("txns=%d/async=%v", n, async), func(b *testing.B) {
-				p, err := LookupProfile("store:serializable")
-				if err != nil {
-					b.Fatal(err)
+		b.Run(fmt.Sprintf("txns=%d", n), func(b *testing.B) {
+			p, err := LookupProfile("store:serializable")
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := benchHistory(b, n)
+			least := math.Inf(1) // a busy machine makes the others slower
+			for b.Loop() {
+				user := userSeconds()
+				r, err := Verify(context.Background(), h, Options{Profile: *p})
+				if err != nil || r.Total() != 0 || r.Verified != n {
+					b.Fatal(r, err)
 				}
-				h := made()
-				least := math.Inf(1) // a busy machine makes the others slower
-				for b.Loop() {
-					user := userSeconds()
-					r, err := Verify(context.Background(), h, Options{Profile: *p, AsyncPrune: async})
-					if err != nil || r.Total() != 0 || r.Verified != n {
-						b.Fatal(r, err)
-					}
-					least = min(least, userSeconds()-user)
-				}
-				b.ReportMetric(least*1e9/float64(n), "least-user-ns/txn")
-			})
-		}
+				least = min(least, userSeconds()-user)
+			}
+			b.ReportMetric(least*1e9/float64(n), "least-user-ns/txn")
+		})
 	}
 }

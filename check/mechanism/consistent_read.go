@@ -17,9 +17,6 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	for i := range reads {
 		r := &reads[i]
 		v.places = append(v.places, -1)
-		if v.part != nil {
-			v.part.at = r.at
-		}
 		if !whole && (i == 0 || reads[i-1].Op != r.Op) {
 			joint = v.moment(r.Bef, r.Aft)
 		}
@@ -37,9 +34,6 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 			if v.p.Reads != NoReads && !locked {
 				v.unseen(p, r, k, b)
 				joint.broken = true
-				if v.part != nil {
-					v.part.unseen(v.stage, r)
-				}
 				continue
 			}
 			// No consistent read is promised; who wrote what was read is a dependency all the same.
@@ -54,16 +48,13 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 			v.places[i] = int32(at)
 			w := &k.vers[at]
 			d, next := k.until(at)
-			if v.part != nil {
-				v.part.read(v.stage, r, k, at, d, next)
-			}
 			if w.c > joint.lo {
 				joint.lo, joint.low = w.c, narrowing{r, w.id}
 			}
 			if d < joint.hi {
 				joint.hi, joint.high = d, narrowing{r, k.vers[next].id}
 			}
-			if joint.lo > joint.hi && !joint.broken && v.part == nil {
+			if joint.lo > joint.hi && !joint.broken {
 				joint.broken = true
 				v.noSnapshot(p, &joint)
 			}
@@ -72,8 +63,6 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 	switch {
 	case v.p.Reads == NoReads:
-	case v.part != nil:
-		v.tellNext(p, reads)
 	case whole:
 		v.whole(p, reads, v.places, before, p.a)
 	default:
@@ -171,6 +160,18 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 	}
 }
 
+// torn reports a transaction that was not seen whole: read saw nothing of it, though seen did, or its place before a
+// later writer says that it was there.
+func (v *Verifier) torn(p *pending, t *together, seen, read *Trace) {
+	if t.read < 0 {
+		v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{t.id, p.id},
+			Ops: []uint32{t.by.op, t.by.mine, read.Op}, Key: t.by.key})
+		return
+	}
+	v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint64{p.id, t.id},
+		Ops: []uint32{seen.Op, read.Op}, Key: read.Key, Val: read.Val})
+}
+
 // seen deduces from a read of version at.
 func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	w := &k.vers[at]
@@ -204,10 +205,6 @@ func (v *Verifier) antidepend(key uint32, w *version, txn, id uint64, aft int64,
 		return
 	}
 	succID, overlap := none, false
-	if v.part != nil {
-		v.depend(txn, w.succ, key, id, none, 2, ByChain, false)
-		return
-	}
 	if n := v.g.node(w.succ); n != nil {
 		succID, overlap = n.id, n.c <= aft
 	} else {

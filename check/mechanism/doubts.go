@@ -18,80 +18,58 @@ type Doubt struct {
 	Confirmed bool   // it is a violation; else its writer came late
 	Writer    uint64 // once settled: who wrote it; NoTxn: nobody
 
-	// when, and since when it waits, for who has the doubts of several verifiers
-	stage, since uint64
-	at, place    uint32
+	// the read, by the pass in which the wait began and its place in it
+	stage uint64
+	at    uint32
 }
 
 // NoTxn is no transaction.
 const NoTxn = none
 
 // Doubting has doubts be told; who calls it calls TakeDoubts too.
-func (x *Online) Doubting() {
-	for v := range x.all {
-		v.suspects.doubting = true
-	}
-}
+func (x *Online) Doubting() { x.v.suspects.doubting = true }
 
-// TakeDoubts hands over what was told of doubts since it was last called. Nobody works.
-func (x *Online) TakeDoubts() (all []Doubt) {
-	for v := range x.all {
-		all = append(all, v.suspects.doubts...)
-		v.suspects.doubts = v.suspects.doubts[:0]
-	}
-	if x.team != nil {
-		sorts.Func(all, compareDoubts)
-	}
+// TakeDoubts hands over what was told of doubts since it was last called. It is valid until more is told.
+func (x *Online) TakeDoubts() []Doubt {
+	all := x.v.suspects.doubts
+	x.v.suspects.doubts = all[:0]
 	return all
 }
 
-// Doubts lists reads that wait for a writer, those that have waited longest. Nobody works.
+// Doubts lists reads that wait for a writer, those that have waited longest.
 //
 // Cost: all that wait.
 func (x *Online) Doubts(most int) (all []Doubt) {
-	for v := range x.all {
-		for _, ss := range v.suspects.of {
-			for i := range ss {
-				all = append(all, ss[i].doubt(ss[i].stage, ss[i].at))
-			}
+	for _, ss := range x.v.suspects.of {
+		for i := range ss {
+			all = append(all, ss[i].doubt())
 		}
 	}
-	sorts.Func(all, compareDoubts)
+	sorts.Func(all, func(a, b Doubt) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at), cmp.Compare(a.Reader, b.Reader),
+			cmp.Compare(a.Op, b.Op))
+	})
 	return all[:min(most, len(all))]
 }
 
-func compareDoubts(a, b Doubt) int {
-	return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at), cmp.Compare(a.since, b.since),
-		cmp.Compare(a.place, b.place), cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Op, b.Op))
-}
-
-// doubt is what is told of a suspect at a step, at a place among its operations.
-func (s *suspect) doubt(stage uint64, at uint32) Doubt {
-	return Doubt{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: stage, at: at, since: s.stage,
-		place: s.at}
+// doubt is what is told of a suspect.
+func (s *suspect) doubt() Doubt {
+	return Doubt{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }
 
 // doubted tells that a read waits.
 func (v *Verifier) doubted(s *suspect) {
 	if v.suspects.doubting {
-		v.suspects.doubts = append(v.suspects.doubts, s.doubt(s.stage, s.at))
+		v.suspects.doubts = append(v.suspects.doubts, s.doubt())
 	}
-}
-
-// place is where among the operations one that is one of several verifiers is.
-func (v *Verifier) place() uint32 {
-	if v.part == nil {
-		return 0
-	}
-	return v.part.at
 }
 
 // resolved tells that one waits no longer.
-func (v *Verifier) resolved(s *suspect, at uint32, isViolation bool, writer uint64) {
+func (v *Verifier) resolved(s *suspect, isViolation bool, writer uint64) {
 	if !v.suspects.doubting {
 		return
 	}
-	d := s.doubt(v.stage, at)
+	d := s.doubt()
 	d.Settled, d.Confirmed, d.Writer = true, isViolation, writer
 	v.suspects.doubts = append(v.suspects.doubts, d)
 }

@@ -50,7 +50,7 @@ func (v *Verifier) order(key uint32, k *keyState, w *version) {
 				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{u.id, w.id},
 					Ops: []uint32{u.op, w.op}, Key: key})
 			case before && !after:
-				v.precedes(predecessor{txn: u.txn, id: u.id, key: key, op: u.op, mine: w.op})
+				v.before = append(v.before, predecessor{txn: u.txn, id: u.id, key: key, op: u.op, mine: w.op})
 				if !decided {
 					why, decided = BySnapshot, true
 				}

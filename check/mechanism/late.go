@@ -62,10 +62,6 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 }
 
 func (v *Verifier) unjudge(u Unjudged) {
-	if v.part != nil {
-		v.part.unjudge(v.stage, u)
-		return
-	}
 	v.suspects.unjudged = append(v.suspects.unjudged, u)
 }
 
@@ -76,7 +72,7 @@ func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
 	}
 	for _, s := range v.settled(key, val) {
 		s.x.Vain = []uint64{writer}
-		v.resolved(&s, v.place(), true, writer)
+		v.resolved(&s, true, writer)
 		v.violation(s.x)
 	}
 }
@@ -96,9 +92,7 @@ func (v *Verifier) convict() { v.convictFirst(v.stage + 1) }
 
 // convictFirst is convict for those that have waited since before a stage.
 func (v *Verifier) convictFirst(n uint64) {
-	if v.stage++; v.rest != nil {
-		v.hearStep()
-	}
+	v.stage++
 	if v.suspects.n == 0 {
 		return
 	}
@@ -124,14 +118,8 @@ func (v *Verifier) convictFirst(n uint64) {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at))
 	})
 	for _, s := range all {
-		if v.part != nil {
-			v.part.order, v.part.at = s.stage, s.at
-		}
-		v.resolved(&s, 0, true, none)
+		v.resolved(&s, true, none)
 		v.violation(s.x)
-	}
-	if v.part != nil {
-		v.part.order = 0
 	}
 }
 
@@ -141,23 +129,23 @@ func (v *Verifier) Late(traces []Trace) {
 	v.number++
 	end := &traces[len(traces)-1]
 	traces = traces[1 : len(traces)-1]
-	v.step()
+	v.stage++
 	for i := range traces {
 		op := &traces[i]
-		if op.Kind != Write || !v.has(op.Key, i) {
+		if op.Kind != Write {
 			continue
 		}
 		k := v.key(op.Key)
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
-			v.resolved(&s, uint32(i), false, end.Txn())
+			v.resolved(&s, false, end.Txn())
 			v.unjudge(Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}
-	v.step()
+	v.stage++
 	for i := range traces {
 		op := &traces[i]
-		if op.Kind != Write || !v.has(op.Key, i) {
+		if op.Kind != Write {
 			continue
 		}
 		k := v.key(op.Key)
@@ -173,7 +161,7 @@ func (v *Verifier) Late(traces []Trace) {
 			snapAft: Forever,
 			val:     op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
 		v.versions++
-		v.pruneVersions(op.Key, k)
+		v.pruneVersions(k)
 	}
 }
 

@@ -43,10 +43,6 @@ func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	}
 	switch n := len(k.locks); {
 	case v.o.NoPrune:
-	case n >= int(k.locksLimit) && v.o.AsyncPrune:
-		v.async.locksDirty = append(v.async.locksDirty, key)
-		k.locksLimit = queued
-	case v.o.AsyncPrune:
 	case n > 0 && k.locks[n-1].maxRel < v.floor:
 		v.locks -= n // all released before whatever is still to come
 		k.locks = k.locks[:0]

@@ -17,8 +17,7 @@ func TestNumbers(t *testing.T) {
 	}, func(t testing.TB, seed uint64, r *drawn) {
 		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
 			FirstUpdaterWins: true, Certifier: SSICertifier}
-		o := Options{Profile: p, MaxViolations: 1 << 20, KeepEdges: true, every: 1 + int(seed%9),
-			AsyncPrune: seed%2 == 0}
+		o := Options{Profile: p, MaxViolations: 1 << 20, KeepEdges: true, every: 1 + int(seed%9)}
 		want := r.run(o)
 		for _, o.from = range []uint64{math.MaxUint32 - seed%200, math.MaxUint32 + 1, 1 << 40} {
 			if got := r.run(o); !reflect.DeepEqual(got, want) {

@@ -32,10 +32,6 @@ type Online struct {
 	mark   int64
 	max    int64
 	stats  OnlineStats
-	team   *team `freeze:"-"` // nil: v does it all
-	places []place
-	slots  []uint32   // how many a part has
-	free   [][]uint32 // of them, those that no key has
 }
 
 // waiting is an arrived transaction whose end the watermark has not passed.
@@ -77,11 +73,11 @@ func (x *Online) Add(traces []Trace) (late bool) {
 		latest = end.Bef
 	}
 	if x.o.Attach && begin >= x.mark {
-		x.tell(command{what: sayArrived, at: latest})
+		x.v.attached.arrived(latest)
 	}
 	if begin < x.mark {
 		x.stats.Late++
-		x.tell(command{what: sayLate, traces: append([]Trace(nil), traces...)})
+		x.v.Late(traces)
 		return true
 	}
 	w := waiting{end: end.Bef}
@@ -96,7 +92,7 @@ func (x *Online) Add(traces []Trace) (late bool) {
 	}
 	w.traces = append(w.traces[:0], traces[1:]...)
 	x.traces += len(w.traces)
-	x.tell(command{what: sayBegin, lane: w.lane, at: begin})
+	x.v.Dispatch(int(w.lane), []Trace{{Kind: Begin, Bef: begin, Aft: begin}})
 	x.push(w)
 	x.begun, x.max = true, max(x.max, latest)
 	if x.o.Lateness < Forever {
@@ -116,40 +112,20 @@ func (x *Online) Advance(t int64) {
 		x.dispatch(&w)
 		x.idle = append(x.idle, w.lane)
 	}
-	x.tell(command{what: sayAdvance, at: t})
+	x.v.Advance(t)
 }
 
 // dispatch hands on a transaction whose begin has been told.
 func (x *Online) dispatch(w *waiting) {
 	x.traces -= len(w.traces)
-	if x.team == nil {
-		x.v.Dispatch(int(w.lane), w.traces)
-		if cap(w.traces) <= manyTraces {
-			x.pool = append(x.pool, w.traces)
-		}
-		return
+	x.v.Dispatch(int(w.lane), w.traces)
+	if cap(w.traces) <= manyTraces {
+		x.pool = append(x.pool, w.traces)
 	}
-	if s := x.o.Skew; s != 0 { // once, not by each part
-		for i := range w.traces[:len(w.traces)-1] {
-			op := &w.traces[i]
-			op.Bef, op.Aft = earlier(op.Bef, s), later(op.Aft, s)
-		}
-	}
-	x.say(command{what: sayDispatch, lane: w.lane, traces: w.traces})
-	x.team.used = append(x.team.used, w.traces)
 }
 
 // manyTraces is how many a transaction may have for its room to be kept for others.
 const manyTraces = 1 << 12
-
-// tell has something be done.
-func (x *Online) tell(c command) {
-	if x.team == nil {
-		x.v.do(&c)
-		return
-	}
-	x.say(c)
-}
 
 // Quiet returns a watermark that makes everything final that has arrived.
 func (x *Online) Quiet() int64 { return later(later(later(x.max, x.o.Skew), x.o.Skew), 1) }
@@ -159,10 +135,11 @@ func (x *Online) Settle() {
 	if x.begun {
 		x.Advance(x.Quiet())
 	}
-	x.tell(command{what: saySettle})
+	x.v.verify(Forever)
+	x.v.convict()
 }
 
-// Close ends the stream of one that is not divided.
+// Close ends the stream.
 func (x *Online) Close() *Report {
 	x.Advance(Forever)
 	for len(x.wait) > 0 { // those of clients that never got an answer, at the end of time
@@ -179,11 +156,7 @@ func (x *Online) Take() ([]Violation, []Unjudged) { return x.v.Take() }
 func (x *Online) Stats() OnlineStats {
 	s := x.stats
 	s.Waiting, s.Watermark, s.Latest, s.Begun = len(x.wait), x.mark, x.max, x.begun
-	for v := range x.all {
-		s.Suspects += v.suspects.n
-		s.Versions += v.versions
-		s.Locks += v.locks
-	}
+	s.Suspects, s.Versions, s.Locks = x.v.suspects.n, x.v.versions, x.v.locks
 	return s
 }
 

@@ -35,13 +35,10 @@ const (
 
 // Bytes is what keys and transactions take in memory, about.
 func (x *Online) Bytes() int64 {
-	n := int64(x.traces) * traceBytes
-	for v := range x.all {
-		n += int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes + int64(v.locks)*lockBytes +
-			int64(cap(v.readers))*readerBytes + int64(cap(v.reads))*traceBytes +
-			int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
-	}
-	return n
+	v := x.v
+	return int64(x.traces)*traceBytes + int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes +
+		int64(v.locks)*lockBytes + int64(cap(v.readers))*readerBytes + int64(cap(v.reads))*traceBytes +
+		int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
 }
 
 // Shorten has fewer transactions wait for those that began before, those that end first: as many as leave no more than
@@ -70,19 +67,17 @@ func (x *Online) Pins(pin func(key uint32)) {
 	for i := range x.wait {
 		trace(x.wait[i].traces)
 	}
-	for v := range x.all {
-		for i := range v.clients {
-			trace(v.clients[i].ops)
-		}
-		trace(v.reads[v.readHead:])
-		for _, p := range v.before[v.beforeHead:] {
-			pin(p.key)
-		}
-		for w := range v.suspects.of {
-			pin(w.key)
-		}
-	}
 	v := x.v
+	for i := range v.clients {
+		trace(v.clients[i].ops)
+	}
+	trace(v.reads[v.readHead:])
+	for _, p := range v.before[v.beforeHead:] {
+		pin(p.key)
+	}
+	for w := range v.suspects.of {
+		pin(w.key)
+	}
 	if !v.g.on {
 		return
 	}
@@ -159,7 +154,7 @@ const (
 // SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
 // is not in use.
 func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
-	v, first := x.of(key), s.initial[key] == s.first
+	v, first := x.v, s.initial[key] == s.first
 	what, b := byte(0), append(buf, 0) // there to be filled in
 	if first {
 		what = stateFirst
@@ -167,8 +162,8 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		b = binary.LittleEndian.AppendUint64(b, s.initial[key])
 	}
 	var k *keyState
-	if at := int(v.slot(key)); at < len(v.keys) && v.keys[at].vers != nil {
-		k = &v.keys[at]
+	if int(key) < len(v.keys) && v.keys[key].vers != nil {
+		k = &v.keys[key]
 	}
 	if k == nil {
 		if first {
@@ -193,7 +188,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		what |= stateLocks
 	}
 	for i := range k.vers {
-		v.liveReaders(&k.vers[i], &x.v.g)
+		v.liveReaders(&k.vers[i], &v.g)
 	}
 	if w := &k.vers[0]; what&^stateBuried == stateUsed|stateFirst && k.buried <= v.graves.made-v.graves.most &&
 		len(k.vers) == 1 && w.isInitial() && w.val == s.first && w.succ == none && w.readers < 0 {
@@ -280,13 +275,11 @@ func addLock(b []byte, l *lock) []byte {
 
 // DropKey forgets a key.
 func (x *Online) DropKey(key uint32) {
-	v := x.of(key)
-	at := v.slot(key)
-	x.leave(key)
-	if int(at) >= len(v.keys) {
+	v := x.v
+	if int(key) >= len(v.keys) {
 		return
 	}
-	k := &v.keys[at]
+	k := &v.keys[key]
 	for i := range k.vers {
 		v.dropReaders(&k.vers[i])
 	}
@@ -310,11 +303,7 @@ func (s *Stream) InitialOf(state []byte) uint64 {
 // TrimKeys forgets the room of keys from a number on, which have been dropped.
 func (x *Online) TrimKeys(s *Stream, n int) {
 	s.initial = saved.Shorter(s.initial, n)
-	if x.team == nil {
-		x.v.keys = saved.Shorter(x.v.keys, n)
-	} else {
-		x.places = saved.Shorter(x.places, n)
-	}
+	x.v.keys = saved.Shorter(x.v.keys, n)
 }
 
 // LoadKey puts back what SaveKey has said of a key, if it was something. Errors: ErrState.
@@ -323,7 +312,7 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 		s.initial[key] = s.first
 		return nil
 	}
-	v := x.of(key)
+	v := x.v
 	d := saved.Reader{B: state}
 	what := d.Byte()
 	if s.initial[key] = s.first; what&stateFirst == 0 {
@@ -335,11 +324,10 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 		}
 		return nil
 	}
-	at := int(v.slot(key))
-	if at >= len(v.keys) {
-		v.keys = append(v.keys, make([]keyState, at+1-len(v.keys))...)
+	if int(key) >= len(v.keys) {
+		v.keys = append(v.keys, make([]keyState, int(key)+1-len(v.keys))...)
 	}
-	k := &v.keys[at]
+	k := &v.keys[key]
 	*k = keyState{isHeld: what&stateHeld != 0}
 	if k.isHeld {
 		k.held = d.Word()

@@ -13,10 +13,8 @@ type Options struct {
 	Duplicates bool
 	// NoPrune keeps everything; memory is then not bounded.
 	NoPrune bool
-	// AsyncPrune has a goroutine of its own decide what is forgotten.
-	AsyncPrune bool
-	every      int    // transactions between two computations of the floor; 0: pruneEvery
-	from       uint64 // how many transactions there have been before, in tests
+	every   int    // transactions between two computations of the floor; 0: pruneEvery
+	from    uint64 // how many transactions there have been before, in tests
 	// MaxViolations bounds those that are listed; 0: 1000.
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
@@ -63,10 +61,7 @@ type Verifier struct {
 	graves      graveyard
 	suspects    suspects
 	attached    attached
-	async       pruning `freeze:"-"`
-	stage       uint64  // steps taken, see step
-	part        *part   `freeze:"-"` // not nil: it has some of the keys (parts.go)
-	rest        *rest   `freeze:"-"` // not nil: it has none, and does what spans keys
+	stage       uint64 // passes over operations, and ends of waiting, so far
 }
 
 // client is a transaction being put together.
@@ -149,7 +144,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 				n++
 			}
 			ops := traces[i:n]
-			if s := v.o.Skew; s != 0 && v.part == nil && v.rest == nil {
+			if s := v.o.Skew; s != 0 {
 				for j := range ops {
 					ops[j].Bef, ops[j].Aft = earlier(ops[j].Bef, s), later(ops[j].Aft, s)
 				}
@@ -195,22 +190,17 @@ func later(t, by int64) int64 {
 
 // Close verifies what is left and returns the report. Transactions without an end take no part.
 func (v *Verifier) Close() *Report {
-	v.async.group.Wait() // what it has decided does not matter any more
 	v.verify(Forever)
 	v.convict()
 	v.peaks()
 	return v.r
 }
 
-// Report returns what has been found so far; it goes on changing.
-func (v *Verifier) Report() *Report { return v.r }
-
 func (v *Verifier) key(key uint32) *keyState {
-	k := v.slot(key)
-	if int(k) >= len(v.keys) {
-		v.keys = append(v.keys, make([]keyState, int(k)+1-len(v.keys))...)
+	if int(key) >= len(v.keys) {
+		v.keys = append(v.keys, make([]keyState, int(key)+1-len(v.keys))...)
 	}
-	s := &v.keys[k]
+	s := &v.keys[key]
 	if s.vers == nil {
 		val := uint64(0)
 		if v.o.Initial != nil {
@@ -246,7 +236,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	before := len(v.before)
 	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
 		ready: b}
-	v.step()
+	v.stage++
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind == Statement {
@@ -257,9 +247,6 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 			if v.p.Reads == StatementReads {
 				p.ready = max(p.ready, op.Aft)
 			}
-		}
-		if !v.has(op.Key, i) {
-			continue
 		}
 		k := v.key(op.Key)
 		if op.Kind == Write {
@@ -289,13 +276,13 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		v.reads = append(v.reads, *op)
 		v.reads[len(v.reads)-1].at = uint32(i)
 	}
-	v.step()
+	v.stage++
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind != Write || !v.has(op.Key, i) {
+		if op.Kind != Write {
 			continue
 		}
-		k := &v.keys[v.slot(op.Key)]
+		k := &v.keys[op.Key]
 		if k.wroteAt != int32(i) || k.wrote != v.number {
 			continue
 		}
@@ -315,7 +302,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		k.last = int32(k.install(&w))
 		v.versions++
 		v.appeared(op.Key, op.Val, t.Txn())
-		v.pruneVersions(op.Key, k)
+		v.pruneVersions(k)
 	}
 	p.to = v.numRead + len(v.reads) - v.readHead
 	p.before = len(v.before) - before
@@ -333,10 +320,10 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		}
 		rel = ops[i].Bef
 	}
-	v.step()
+	v.stage++
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind == Statement || !v.has(op.Key, i) {
+		if op.Kind == Statement {
 			continue
 		}
 		if op.Kind != Write {
@@ -366,10 +353,10 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	if t.Kind != Unknown {
 		return
 	}
-	v.step()
+	v.stage++
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind != Write || !v.has(op.Key, i) {
+		if op.Kind != Write {
 			continue
 		}
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
@@ -418,9 +405,7 @@ func (v *Verifier) verify(now int64) {
 		reads := v.reads[at : at+p.to-p.from]
 		before := v.before[v.beforeHead : v.beforeHead+p.before]
 		v.stage++
-		if v.rest != nil {
-			v.consistentHeard(&p, before)
-		} else if len(reads) > 0 {
+		if len(reads) > 0 {
 			v.consistent(&p, reads, before)
 		}
 		v.verified(&p, len(reads))
@@ -429,10 +414,6 @@ func (v *Verifier) verify(now int64) {
 }
 
 func (v *Verifier) violation(x Violation) {
-	if v.part != nil {
-		v.part.violation(v.stage, x)
-		return
-	}
 	v.r.Found[x.Mechanism]++
 	if len(v.r.Violations) < v.o.MaxViolations {
 		v.r.Violations = append(v.r.Violations, x)
@@ -443,10 +424,6 @@ var depOf = [3]evidence.Dep{evidence.WR, evidence.WW, evidence.RW}
 
 // depend takes a dependency between two committed transactions.
 func (v *Verifier) depend(from, to uint64, key uint32, fromID, toID uint64, kind int, why Reason, overlap bool) {
-	if v.part != nil {
-		v.part.edge(v.stage, edgeFact{from, to, key, uint8(kind), why})
-		return
-	}
 	v.r.Deps[kind][why]++
 	if overlap {
 		v.r.Overlaps[kind]++

@@ -1,9 +1,12 @@
 package mechanism
 
+// What no transaction that is still to be verified can see is forgotten ([Leopard] §IV-C, Definition 4, with errata
+// L11): versions that were surely overwritten before, locks that were released before, and transactions that no cycle
+// can enter any more. Every pruneEvery transactions the floor is computed anew: the moment before which nothing begins
+// that is still to be verified. Versions and locks go as their keys are used.
 const pruneEvery = 512
 
-// prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard]
-// Definition 4, with errata L11). Versions and locks go as their keys are used.
+// prune computes the floor, and forgets transactions.
 func (v *Verifier) prune() {
 	v.due = v.o.every
 	v.peaks()
@@ -19,16 +22,9 @@ func (v *Verifier) prune() {
 	for i := v.head; i < len(v.queue); i++ {
 		floor = min(floor, v.queue[i].least)
 	}
-	if v.part == nil {
-		v.dropDead(&v.g)
-	}
-	was := v.floor
+	v.dropDead(&v.g)
+	v.g.prune(v.floor) // by the floor before this one
 	v.floor = floor
-	if v.o.AsyncPrune {
-		v.handOver()
-	} else {
-		v.g.prune(was) // one late, as the goroutine's decisions are
-	}
 }
 
 func (v *Verifier) peaks() {
@@ -39,13 +35,8 @@ func (v *Verifier) peaks() {
 
 // pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be
 // verified.
-func (v *Verifier) pruneVersions(key uint32, k *keyState) {
+func (v *Verifier) pruneVersions(k *keyState) {
 	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
-		return
-	}
-	if v.o.AsyncPrune {
-		v.async.versDirty = append(v.async.versDirty, key)
-		k.versLimit = queued
 		return
 	}
 	v.dropOld(k)
@@ -65,18 +56,13 @@ func (v *Verifier) dropOld(k *keyState) {
 }
 
 // trims reports whether versions may be forgotten at any time.
-func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads && !v.o.AsyncPrune }
+func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads }
 
 // Trim forgets the versions of all keys that nobody can see any more, which else happens as they are written, if there
 // may be enough of them: since it was last done, as many have come as it left. It changes nothing that is found, but
 // that a read of a version that was overwritten long ago may be said to be of none.
 func (x *Online) Trim() {
-	for v := range x.all {
-		v.trim()
-	}
-}
-
-func (v *Verifier) trim() {
+	v := x.v
 	if !v.trims() || v.versions < 2*v.trimmed {
 		return
 	}
@@ -128,4 +114,34 @@ func (v *Verifier) tidy() {
 		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
 		v.readHead = 0
 	}
+}
+
+// dropVersions forgets the first n versions of a key.
+func (v *Verifier) dropVersions(k *keyState, n int) {
+	if n == 0 {
+		return
+	}
+	for i := range k.vers[:n] {
+		v.dropReaders(&k.vers[i])
+		v.graves.version(k, i)
+	}
+	k.vers = k.vers[:copy(k.vers, k.vers[n:])]
+	k.last -= int32(n)
+	v.versions -= n
+}
+
+// dropLocks forgets locks that were released before a moment.
+func (v *Verifier) dropLocks(k *keyState, before int64) {
+	n := 0
+	most := int64(-Forever)
+	for _, m := range k.locks {
+		if m.rel >= before {
+			most = max(most, m.rel)
+			m.maxRel = most
+			k.locks[n] = m
+			n++
+		}
+	}
+	v.locks -= len(k.locks) - n
+	k.locks = k.locks[:n]
 }
