@@ -2,7 +2,7 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size long long-watch mutants \
+.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size docs long long-watch mutants \
 	contrib databases proofs clean
 
 all: check
@@ -33,6 +33,10 @@ bench:
 # Lines, folders, files a package, long structs and functions, beside their bounds: by name with SIZE=-v.
 size:
 	@$(GO) run ./internal/size $(SIZE)
+
+# The pages that are written from the code.
+docs:
+	$(GO) test ./internal/cli -run '^TestCommandsPage$$' -update
 
 # The tests that take minutes too, all figures of the papers at the quick scale (two to five minutes), and forged
 # certificates for as long again.

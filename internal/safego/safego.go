@@ -1,6 +1,6 @@
 // Package safego runs goroutines whose panics reach the one who waits for them. A panic that nobody recovers ends a Go
 // program with status 2, which in this project says "unknown": it must come out as what it is, a fault of ours
-// (docs/cli.md).
+// (docs/output.md).
 package safego
 
 import (

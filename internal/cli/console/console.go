@@ -2,7 +2,7 @@
 // a list, histories from a path or standard input, progress, tables.
 //
 // Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are
-// Jepsen's set (docs/cli.md): every way out of the program goes through [Run], which maps an error to its status in one
+// Jepsen's set (output.md): every way out of the program goes through [Run], which maps an error to its status in one
 // place (exit.go).
 package console
 

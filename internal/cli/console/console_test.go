@@ -37,7 +37,7 @@ func TestStatusOfErrors(t *testing.T) {
 	}
 }
 
-// TestWorst: with several histories 255, 254, 1, 2, 0 is the order (docs/cli.md).
+// TestWorst: with several histories 255, 254, 1, 2, 0 is the order (docs/output.md).
 func TestWorst(t *testing.T) {
 	order := []int{0, 2, 1, 254, 255, 130}
 	for i, a := range order {

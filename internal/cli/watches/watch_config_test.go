@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
 )
@@ -98,29 +95,5 @@ func TestWatchLeftRunning(t *testing.T) {
 		if !strings.Contains(read(file), " /empty /tmp\n") {
 			t.Errorf("the image of %s has no /tmp", file)
 		}
-	}
-}
-
-// TestWatchDocs: docs/cli.md names each flag of watch, and no other in its part on watch.
-func TestWatchDocs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "cli.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(text), "## isovet watch ")
-	part, _, _ = strings.Cut(part, "\n## ")
-	named := map[string]bool{}
-	for _, x := range regexp.MustCompile("--([a-z-]+)").FindAllStringSubmatch(part, -1) {
-		named[x[1]] = true
-	}
-	fl := NewWatch(&console.Env{}).Flags()
-	fl.VisitAll(func(f *pflag.Flag) {
-		if !named[f.Name] {
-			t.Errorf("docs/cli.md does not name --%s", f.Name)
-		}
-		delete(named, f.Name)
-	})
-	for name := range named {
-		t.Errorf("docs/cli.md names --%s; watch has no such flag", name)
 	}
 }

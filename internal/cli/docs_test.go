@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// TestCommandsPage: docs/cli.md is what cobra's generator of Markdown makes of the commands. `make docs` writes it.
+func TestCommandsPage(t *testing.T) {
+	const file = "../../docs/cli.md"
+	page := []byte("# Commands\n\n" +
+		"Written by `make docs` from the commands: what each is for, examples, flags. `isovet COMMAND --help` says\n" +
+		"more. [output.md](output.md) has what programs rely on: exit statuses and JSON.\n")
+	root := Root(Isovet)
+	root.DisableAutoGenTag = true
+	var write func(c *cobra.Command)
+	write = func(c *cobra.Command) {
+		c.Long = "" // a screen of its own: isovet COMMAND --help
+		var b bytes.Buffer
+		if err := doc.GenMarkdownCustom(c, &b, func(s string) string { return s }); err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := strings.Cut(b.String(), "### SEE ALSO") // the page has them all
+		page = append(page, "\n"+fold(strings.TrimSpace(text), 118)+"\n"...)
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				write(sub)
+			}
+		}
+	}
+	write(root)
+	if *update {
+		if err := os.WriteFile(file, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, page) {
+		t.Errorf("docs/cli.md is not what the commands say (%v): make docs", err)
+	}
+}
+
+// fold breaks the lines that are longer than width between words: a flag's description goes on below itself.
+func fold(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		indent := ""
+		if at := strings.LastIndex(line[:min(len(line), 40)], "   "); at >= 0 && strings.HasPrefix(line, "  ") {
+			indent = strings.Repeat(" ", at+3)
+		}
+		for utf8.RuneCountInString(line) > width {
+			at := strings.LastIndex(line[:min(len(line), width)], " ")
+			if at <= len(indent) {
+				break
+			}
+			b.WriteString(line[:at] + "\n")
+			line = indent + line[at+1:]
+		}
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
