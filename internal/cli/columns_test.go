@@ -18,10 +18,16 @@ func TestHelpColumns(t *testing.T) {
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
+		var help strings.Builder
+		c.SetOut(&help)
+		if err := c.Help(); err != nil {
+			t.Error(err)
+		}
 		if c.Long != "" {
 			texts++
 		}
-		for line := range strings.Lines(c.Long) {
+		text, _, _ := strings.Cut(help.String(), "\nUsage:")
+		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
 			if utf8.RuneCountInString(line) > console.HelpColumns && strings.ContainsRune(strings.TrimSpace(line),
 				' ') &&

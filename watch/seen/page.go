@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"isovet/watch"
@@ -32,7 +33,9 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-var pages = template.Must(template.New("page").Parse(pageTemplate))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageTemplate))
+})
 
 // policy is the content security policy of pages: their one style and their one script, by their hashes, what they ask
 // this server for, and nothing else; and no text becomes markup by a script's doing.
@@ -309,7 +312,7 @@ func (p *live) own(h http.HandlerFunc) http.HandlerFunc {
 
 func (p *live) write(w http.ResponseWriter, status int, v *view) {
 	var b bytes.Buffer
-	if err := pages.Execute(&b, v); err != nil {
+	if err := pages().Execute(&b, v); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

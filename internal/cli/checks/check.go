@@ -130,10 +130,10 @@ func (f *CheckFlags) judging(c *cobra.Command) {
 	f.judge = checkerFlag{name: console.Auto, text: console.Auto}
 	c.Flags().Var(&f.judge, "checker", "auto takes the fastest that decides the level for the history, with --solver "+
 		"one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with settings (isovet checkers)")
-	console.Complete(c, "checker", console.Described("checker", console.CheckerNames()))
+	console.CompleteDescribed(c, "checker", "checker", console.CheckerNames())
 	c.Flags().Var(console.Solver(&f.solver), "solver", "back end of a SAT-based "+
 		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
-	console.Complete(c, "solver", console.Described("solver", console.SolverNames()))
+	console.CompleteDescribed(c, "solver", "solver", console.SolverNames())
 	fl := c.Flags()
 	fl.DurationVar(&f.Skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
 		"leopard)")
@@ -143,7 +143,7 @@ func (f *CheckFlags) judging(c *cobra.Command) {
 		"checkers) ignore predicates: \"items:\" before the level says so")
 	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
 		"a file, or auto, what the history's header says (isovet profiles)")
-	console.Complete(c, "profile", console.Described("profile", ProfileNames()))
+	console.CompleteDescribed(c, "profile", "profile", ProfileNames())
 	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
 		"or unknown")
 }

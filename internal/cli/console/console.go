@@ -170,7 +170,6 @@ func SetUp(root *cobra.Command, e *Env) {
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
-		c.Long = InColumns(c.Long)
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 			c.Args = cobra.ArbitraryArgs
 			c.RunE = func(c *cobra.Command, args []string) error {
@@ -183,6 +182,11 @@ func SetUp(root *cobra.Command, e *Env) {
 		}
 	}
 	walk(root)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Long = InColumns(c.Long)
+		help(c, args)
+	})
 }
 
 func subcommands(c *cobra.Command) []string {

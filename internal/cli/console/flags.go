@@ -44,11 +44,11 @@ func (e *Enum) Set(s string) error {
 // EnumFlag adds a flag whose values are listed in its errors and completed by the shell.
 func EnumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
 	c.Flags().Var(&Enum{value, what, choices}, name, usage)
-	Complete(c, name, Described(what, choices))
+	CompleteDescribed(c, name, what, choices)
 }
 
-// Described are values with what they are, where a list of isovet's has that.
-func Described(what string, names []string) []cobra.Completion {
+// described are values with what they are, where a list of isovet's has that.
+func described(what string, names []string) []cobra.Completion {
 	about := map[string]string{Auto: "what fits"}
 	switch what {
 	case "checker":
@@ -93,13 +93,13 @@ type Choice struct{ Name, About string }
 // DescribedFlag is enumFlag whose values say what they are where the shell completes them.
 func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, choices []Choice) {
 	var names []string
-	var described []cobra.Completion
+	var offered []cobra.Completion
 	for _, x := range choices {
 		names = append(names, x.Name)
-		described = append(described, cobra.CompletionWithDesc(x.Name, x.About))
+		offered = append(offered, cobra.CompletionWithDesc(x.Name, x.About))
 	}
 	c.Flags().Var(&Enum{value, what, names}, name, usage+": "+strings.Join(names, ", "))
-	Complete(c, name, described)
+	Complete(c, name, offered)
 }
 
 // SolverValue is the --solver flag: one of the list, or another program.
@@ -116,9 +116,22 @@ func (v *SolverValue) Set(s string) error {
 	return nil
 }
 
+// Complete offers the choices where the shell completes a flag.
 func Complete(c *cobra.Command, flag string, choices []string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices,
-		cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	completeBy(c, flag, func() []cobra.Completion { return choices })
+}
+
+// CompleteDescribed is Complete with what each choice is; see described.
+func CompleteDescribed(c *cobra.Command, flag, what string, choices []string) {
+	completeBy(c, flag, func() []cobra.Completion { return described(what, choices) })
+}
+
+// completeBy asks for the choices when the shell does: most processes never need them.
+func completeBy(c *cobra.Command, flag string, choices func() []cobra.Completion) {
+	if err := c.RegisterFlagCompletionFunc(flag,
+		func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return choices(), cobra.ShellCompDirectiveNoFileComp
+		}); err != nil {
 		panic(err) // the flag was not defined: a mistake in this package
 	}
 }

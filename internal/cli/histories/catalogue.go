@@ -136,12 +136,16 @@ func anomalyInfos() (out []anomalyJSON) {
 	return out
 }
 
-func NewAnomalies(e *console.Env) *cobra.Command {
-	var asJSON bool
+func completeAnomaly(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var known []cobra.Completion
 	for _, j := range anomalyInfos() {
 		known = append(known, cobra.CompletionWithDesc(j.Kind, j.Name))
 	}
+	return known, cobra.ShellCompDirectiveNoFileComp
+}
+
+func NewAnomalies(e *console.Env) *cobra.Command {
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "anomalies [NAME…]", GroupID: "lists",
 		Short: "Say what the anomalies are: what they are called, which levels forbid them, an example",
@@ -150,7 +154,7 @@ a history that has it, in one line: sessions s1, s2, …, reads r, writes w, app
 "@[1,2]" begun at 1 and ended at 2, pr{…}[…] a predicate read and what it found. docs/anomalies.md has the rules.`,
 		Example: `  isovet anomalies
   isovet anomalies write-skew G1c-session`,
-		ValidArgsFunction: cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: completeAnomaly,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := anomalyInfos()
 			of := all

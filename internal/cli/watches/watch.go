@@ -265,7 +265,7 @@ func AddProfile(c *cobra.Command, profile *string, skew *time.Duration) {
 		"or auto, what the header says (isovet profiles)")
 	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard, replay: widen every client interval by this much at "+
 		"both ends")
-	console.Complete(c, "profile", console.Described("profile", checks.ProfileNames()))
+	console.CompleteDescribed(c, "profile", "profile", checks.ProfileNames())
 }
 
 func LeopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, error) {
