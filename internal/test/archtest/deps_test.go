@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/histtest"
 )
 
 // modules are those that packages are made of, this one among them.
@@ -38,8 +40,22 @@ func TestFewModules(t *testing.T) {
 // maxCheckOnly is how many bytes the program that checks and nothing else may have.
 const maxCheckOnly = 11_400_000
 
-// TestCheckOnly builds the program without databases, a message queue and charts, as a release is built, and tries it.
+// TestLightModules: the program that checks and nothing else has no databases, no message queue and no charts.
+func TestLightModules(t *testing.T) {
+	for _, m := range modules(t, "-tags", "checkonly", "./cmd/isovet") {
+		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar",
+			"parquet"} {
+			if strings.Contains(m, heavy) {
+				t.Errorf("it is built with %s: a command that needs it belongs into internal/cli/full.go, and its "+
+					"file behind //go:build !checkonly", m)
+			}
+		}
+	}
+}
+
+// TestCheckOnly builds that program as a release is built, and tries it.
 func TestCheckOnly(t *testing.T) {
+	histtest.OnlyLong(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "isovet-check")
 	build := exec.Command("go", "build", "-tags", "checkonly", "-trimpath", "-ldflags=-s -w", "-o", program,
@@ -47,8 +63,7 @@ func TestCheckOnly(t *testing.T) {
 	build.Dir = root(t)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s\nA command that needs collect, watch or bench belongs into internal/cli/full.go, and its "+
-			"file behind //go:build !checkonly", err, out)
+		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(program)
 	if err != nil {
@@ -57,14 +72,6 @@ func TestCheckOnly(t *testing.T) {
 	t.Logf("%d bytes", info.Size())
 	if info.Size() > maxCheckOnly {
 		t.Errorf("%d bytes, more than %d", info.Size(), maxCheckOnly)
-	}
-	for _, m := range modules(t, "-tags", "checkonly", "./cmd/isovet") {
-		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar",
-			"parquet"} {
-			if strings.Contains(m, heavy) {
-				t.Errorf("it is built with %s", m)
-			}
-		}
 	}
 	h := filepath.Join(dir, "h.jsonl")
 	text := `{"ops":[["r","x",0],["w","x",1]]}` + "\n" + `{"ops":[["r","x",0],["w","x",2]]}` + "\n" +
