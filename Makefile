@@ -50,7 +50,7 @@ PARTS ?=
 nightly:
 	.ci/nightly $(PARTS)
 
-# The gate's tests N times beside LOAD busy processes: what failed, and how often. Run it before a test is added.
+# The gate's tests N times, those of LOAD packages at once: what failed, and how often. Run it before a test is added.
 N ?= 10
 LOAD ?= 20
 flaky:
