@@ -240,12 +240,12 @@ func TestCheckerPages(t *testing.T) {
 			fmt.Sprintf("on Zipfian objects %.0f and %.0f times",
 				times(load("mtc/fig7"), timesAt("dist", "zipf", "mtc", "cobra")),
 				times(load("mtc/fig8"), timesAt("dist", "zipf", "mtc", "polysi"))),
+			fmt.Sprintf("%.0f to %.0f times as long where it ends", low, high),
+			fmt.Sprintf("in %d of %d histories", ended, all),
 		},
 		"polysi": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},
-		"lwt": {fmt.Sprintf("%.0f to %.0f times as long where it ends", low, high),
-			fmt.Sprintf("in %d of %d histories", ended, all)},
 	} {
 		text, err := os.ReadFile("../docs/checkers/" + page + ".md")
 		if err != nil {
