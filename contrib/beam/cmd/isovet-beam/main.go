@@ -1,5 +1,5 @@
 // Command isovet-beam checks histories as isovet does, but those that memory does not hold on a runner of Apache Beam:
-// Prism, Flink, Spark, Dataflow. See docs/scale-beam.md.
+// Prism, Flink, Spark, Dataflow. See docs/scale.md.
 package main
 
 import (
