@@ -1,11 +1,7 @@
 package bench
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"isovet/datasets"
@@ -38,8 +34,8 @@ var notAsked = []string{"vbox/table1", "mtc/fig11", "mtc/fig13", "mtc/fig14"}
 // slowAsked are figures whose histories take half a second and more: the long form asks them.
 var slowAsked = []string{"chronos/fig6", "mtc/fig10", "mtc/fig17"}
 
-// TestSizes: --full makes histories of the sizes that docs/papers.md says, which -update writes anew; those that it can
-// tell without running anything are asked of the figures.
+// TestSizes: --full makes histories of the sizes that each figure's page says; those that it can tell without running
+// anything are asked of the figures.
 func TestSizes(t *testing.T) {
 	for _, f := range Figures() {
 		listed := slices.ContainsFunc(sizes, func(s size) bool { return s.figure == f.ID })
@@ -47,7 +43,6 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s is to be among the sizes, or among the figures without any", f.ID)
 		}
 	}
-	var b bytes.Buffer
 	for _, s := range sizes {
 		if _, err := LookupFigures([]string{s.figure}); err != nil {
 			t.Error(err)
@@ -58,29 +53,5 @@ func TestSizes(t *testing.T) {
 				t.Errorf("%s asks for up to %d transactions, not %d", s.figure, txns, s.txns)
 			}
 		}
-		line := fmt.Sprintf("`%s`. The paper: %s. Here: %s", s.figure, s.paper, s.full)
-		if s.txns > 0 {
-			line += fmt.Sprintf("; at most %d transactions", s.txns)
-		}
-		b.WriteString(wrapped("- ", line+"."))
-	}
-	const page = "../docs/papers.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin = "<!-- sizes: written by go test ./bench -run TestSizes -update -->\n\n"
-	const end = "\n<!-- end of sizes -->"
-	before, rest, ok := strings.Cut(string(text), begin)
-	was, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no list of sizes", page)
-	}
-	if *update {
-		if err := os.WriteFile(page, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if was != b.String() {
-		t.Errorf("%s does not list these sizes: go test ./bench -run TestSizes -update", page)
 	}
 }

@@ -60,6 +60,7 @@ func TestTakesPage(t *testing.T) {
 	}
 	var page bytes.Buffer
 	page.WriteString(takesHead)
+	var reasons []string // of all traits, by number
 	short := func(l level.Level) string {
 		if s := l.ShortNames(); len(s) > 0 {
 			return s[0]
@@ -70,8 +71,8 @@ func TestTakesPage(t *testing.T) {
 		h := notation.MustParse(trait.text)
 		fmt.Fprintf(&page, "\n## %s%s\n\n%s%s.\n", strings.ToUpper(trait.name[:1]), trait.name[1:],
 			strings.ToUpper(trait.about[:1]), trait.about[1:])
-		var whole, partly, none []string
-		var reasons []string
+		var partly, none []string // in order, by what they say
+		who := map[string][]string{}
 		for _, c := range All() {
 			in := c.Info()
 			var yes []string
@@ -107,32 +108,37 @@ func TestTakesPage(t *testing.T) {
 					because = append(because, fmt.Sprintf("%s: %d", strings.Join(no[i], " "), i+1))
 				}
 			}
-			name := "`" + in.Name + "`"
+			why, list := strings.Join(because, "; "), &partly
 			switch {
 			case len(no) == 0:
-				whole = append(whole, name)
+				continue
+			case len(yes) == 0 && len(because) == 1:
+				why, list = why[strings.LastIndex(why, " ")+1:], &none
 			case len(yes) == 0:
-				none = append(none, fmt.Sprintf("- %s (%s)", name, strings.Join(because, "; ")))
+				list = &none
 			default:
-				partly = append(partly, fmt.Sprintf("- %s: %s (not %s)", name, strings.Join(yes, " "),
-					strings.Join(because, "; ")))
+				why = strings.Join(yes, " ") + " (not " + why + ")"
+			}
+			if who[why] == nil {
+				*list = append(*list, why)
+			}
+			who[why] = append(who[why], "`"+in.Name+"`")
+		}
+		for _, part := range []struct {
+			head string
+			said []string
+		}{{"Decided at some levels:", partly}, {"Not decided, for the reason with this number:", none}} {
+			if len(part.said) > 0 {
+				fmt.Fprintf(&page, "\n%s\n\n", part.head)
+			}
+			for _, why := range part.said {
+				fmt.Fprintf(&page, "- %s: %s\n", strings.Join(who[why], ", "), why)
 			}
 		}
-		if len(whole) > 0 {
-			fmt.Fprintf(&page, "\nDecided at every level that it has, by %s.\n", strings.Join(whole, ", "))
-		}
-		if len(partly) > 0 {
-			fmt.Fprintf(&page, "\nDecided at some levels, by\n\n%s\n", strings.Join(partly, "\n"))
-		}
-		if len(none) > 0 {
-			fmt.Fprintf(&page, "\nNot decided by\n\n%s\n", strings.Join(none, "\n"))
-		}
-		if len(reasons) > 0 {
-			page.WriteString("\nReasons, as the program gives them for this history:\n\n")
-			for i, why := range reasons {
-				fmt.Fprintf(&page, "%d. %s\n", i+1, why)
-			}
-		}
+	}
+	page.WriteString("\n## Reasons\n\nAs the program gives them for these histories:\n\n")
+	for i, why := range reasons {
+		fmt.Fprintf(&page, "%d. %s\n", i+1, why)
 	}
 	want := []byte(folded(page.String()))
 	if *updateTakes {
@@ -148,12 +154,10 @@ func TestTakesPage(t *testing.T) {
 
 const takesHead = `# What each checker takes
 
-A history may have more in it than a checker takes; the verdict is then unknown, with the reason. This page is written
-by the checkers: for each trait every one of them is asked about a small history that has it and satisfies every level.
-It decides, at the levels named ([levels.md](levels.md)), or says why not; the number is that of the reason. What they
-say of themselves is in "isovet checkers --json". Where one checker does not decide, "--checker auto" takes one that
-does, if there is one. "leopard" is told the profile of PostgreSQL's serializable level here; it decides nothing of a
-history whose header names no database ("db") without "--profile".
+A history may have more in it than a checker takes. The verdict is then unknown, with the reason. The checkers write
+this page (go test ./check -run TestTakesPage -update): each is asked about a small history that has a trait and
+satisfies every level. A checker that is not named decides the history at every level that it has
+([levels.md](levels.md)). "leopard" is told the profile of PostgreSQL's serializable level.
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.
