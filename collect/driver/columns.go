@@ -10,30 +10,30 @@ import (
 	"isovet/datasets/workload"
 )
 
-// columnsSQL runs the operations on tables with columns as SQL text. All values are integers, so the text holds them.
-type columnsSQL struct {
-	tables []Table
-	// ask runs a statement and hands over each row; the slice is good until the next row.
-	ask    func(sql string, row func([]int64) error) error
-	upsert upsert
-	// keyTaken tells the error of an insert whose primary key is there. It is for onKey, which goes by every unique
+// ColumnsSQL runs the operations on tables with columns as SQL text. All values are integers, so the text holds them.
+type ColumnsSQL struct {
+	Tables []Table
+	// Ask runs a statement and hands over each row; the slice is good until the next row.
+	Ask    func(sql string, row func([]int64) error) error
+	Upsert Upsert
+	// KeyTaken tells the error of an insert whose primary key is there. It is for OnKey, which goes by every unique
 	// index: a row of a table that has one is inserted by itself, and overwritten where this says so.
-	keyTaken func(error) bool
+	KeyTaken func(error) bool
 	dual     string // what stands behind a select without a table
 	mod      bool   // the remainder is mod(a, b), not a % b
-	lock     string // " for update", or "" where there is no such thing
-	share    string // " for share", or ""
-	tells    telling
-	// text runs a statement whose answer is one text: for telling.gathers.
-	text func(sql string) (string, error)
-	// hint is what stands behind a table's name in a select for a plan; index is the name of the index. Nil: nothing.
-	hint func(p workload.Plan, index string) string
+	Lock     string // " for update", or "" where there is no such thing
+	Share    string // " for share", or ""
+	Tells    Telling
+	// Text runs a statement whose answer is one text: for telling.gathers.
+	Text func(sql string) (string, error)
+	// Hint is what stands behind a table's name in a select for a plan; index is the name of the index. Nil: nothing.
+	Hint func(p workload.Plan, index string) string
 }
 
-func (c *columnsSQL) table(id int) *Table {
-	for i := range c.tables {
-		if c.tables[i].ID == id {
-			return &c.tables[i]
+func (c *ColumnsSQL) table(id int) *Table {
+	for i := range c.Tables {
+		if c.Tables[i].ID == id {
+			return &c.Tables[i]
 		}
 	}
 	panic(fmt.Sprintf("driver: no table %d with columns was loaded", id))
@@ -42,19 +42,19 @@ func (c *columnsSQL) table(id int) *Table {
 // columnName is a column's name in the database, which is no reserved word.
 func columnName(c workload.Column) string { return "c_" + c.Name }
 
-func tableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
+func TableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
 
-// createTables are the statements that make the tables; integer is the type, options what follows the columns.
-func createTables(tables []Table, integer, options string) (sql []string) {
+// CreateTables are the statements that make the tables; integer is the type, options what follows the columns.
+func CreateTables(tables []Table, integer, options string) (sql []string) {
 	for i := range tables {
 		t := &tables[i]
-		q := fmt.Sprintf("create table %s(k %s primary key, u %s not null", tableName(t.ID), integer, integer)
+		q := fmt.Sprintf("create table %s(k %s primary key, u %s not null", TableName(t.ID), integer, integer)
 		for _, c := range t.Columns {
 			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
 		}
 		q += oldColumns(t, integer)
 		for _, f := range t.Foreign { // in a clause of its own: MySQL overlooks it in a column's
-			q += fmt.Sprintf(", foreign key (%s) references %s(k)", columnName(t.Columns[f.Column]), tableName(f.Table))
+			q += fmt.Sprintf(", foreign key (%s) references %s(k)", columnName(t.Columns[f.Column]), TableName(f.Table))
 		}
 		sql = append(sql, q+")"+options)
 		for i, c := range t.Columns {
@@ -75,10 +75,10 @@ func createIndex(t *Table, i int) string {
 	if slices.Contains(t.Unique, i) {
 		of, unique = columnName(t.Columns[i]), "unique "
 	}
-	return fmt.Sprintf("create %sindex %s on %s(%s)", unique, indexName(t.ID, t.Columns[i]), tableName(t.ID), of)
+	return fmt.Sprintf("create %sindex %s on %s(%s)", unique, IndexName(t.ID, t.Columns[i]), TableName(t.ID), of)
 }
 
-func indexName(table int, c workload.Column) string { return tableName(table) + "_" + columnName(c) }
+func IndexName(table int, c workload.Column) string { return TableName(table) + "_" + columnName(c) }
 
 // allColumns are those of an index that has all of them, one first.
 func allColumns(t *Table, first int) string {
@@ -92,28 +92,28 @@ func allColumns(t *Table, first int) string {
 }
 
 // hinted is a table's name in a select, with what makes the database take the table's plan.
-func (c *columnsSQL) hinted(t *Table, where []workload.Range) string {
-	name := tableName(t.ID)
-	if c.hint == nil || t.Plan == workload.AnyPlan || len(where) == 0 || !t.Columns[where[0].Column].Index {
+func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
+	name := TableName(t.ID)
+	if c.Hint == nil || t.Plan == workload.AnyPlan || len(where) == 0 || !t.Columns[where[0].Column].Index {
 		return name
 	}
-	return name + c.hint(t.Plan, indexName(t.ID, t.Columns[where[0].Column]))
+	return name + c.Hint(t.Plan, IndexName(t.ID, t.Columns[where[0].Column]))
 }
 
 // maxTables is how many tables with columns a workload can have; so many are dropped at the end.
 const maxTables = 16
 
-// dropTables are the statements that remove everything of ours.
-func dropTables() []string {
+// DropTables are the statements that remove everything of ours.
+func DropTables() []string {
 	sql := []string{"drop table if exists isovet_kv", "drop table if exists isovet_list"}
 	for i := range maxTables { // those first that refer to others
-		sql = append(sql, "drop table if exists "+tableName(maxTables-1-i))
+		sql = append(sql, "drop table if exists "+TableName(maxTables-1-i))
 	}
 	return sql
 }
 
-// loadTables inserts the rows, batch rows a statement.
-func loadTables(tables []Table, batch int, exec func(sql string) error) error {
+// LoadTables inserts the rows, batch rows a statement.
+func LoadTables(tables []Table, batch int, exec func(sql string) error) error {
 	for i := range tables {
 		t := &tables[i]
 		insert := "insert into " + t.target() + " values "
@@ -148,7 +148,7 @@ func loadTables(tables []Table, batch int, exec func(sql string) error) error {
 	return nil
 }
 
-func (c *columnsSQL) names(t *Table) string {
+func (c *ColumnsSQL) names(t *Table) string {
 	var b strings.Builder
 	b.WriteString("k, u")
 	for _, col := range t.Columns {
@@ -157,13 +157,13 @@ func (c *columnsSQL) names(t *Table) string {
 	return b.String()
 }
 
-func (c *columnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err error) {
+func (c *ColumnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err error) {
 	t := c.table(table)
-	q := fmt.Sprintf("select %s from %s where k = %d", c.names(t), tableName(table), pk)
+	q := fmt.Sprintf("select %s from %s where k = %d", c.names(t), TableName(table), pk)
 	if lock {
-		q += c.lock
+		q += c.Lock
 	}
-	err = c.ask(q, func(v []int64) error {
+	err = c.Ask(q, func(v []int64) error {
 		row = append([]int64(nil), v[1:]...)
 		return nil
 	})
@@ -180,47 +180,47 @@ func valuesOf(pk int64, row []int64) []string {
 	return values
 }
 
-func (c *columnsSQL) PutRow(table int, pk int64, row []int64) error {
+func (c *ColumnsSQL) PutRow(table int, pk int64, row []int64) error {
 	t := c.table(table)
 	columns, values := append([]string{"k"}, columnsOf(t)...), valuesOf(pk, row)
-	if c.upsert == onKey && c.keyTaken != nil && len(t.Unique) > 0 {
-		err := c.ask(insertSQL(t.target(), values), noRow)
-		if err == nil || !c.keyTaken(err) {
+	if c.Upsert == OnKey && c.KeyTaken != nil && len(t.Unique) > 0 {
+		err := c.Ask(InsertSQL(t.target(), values), noRow)
+		if err == nil || !c.KeyTaken(err) {
 			return err
 		}
-		return c.ask(updateSQL(tableName(table), columns, values, false), noRow)
+		return c.Ask(UpdateSQL(TableName(table), columns, values, false), noRow)
 	}
-	if c.upsert != lookFirst {
-		return c.ask(c.upsert.sql(c.target(t), columns, values, false, c.dual), noRow)
+	if c.Upsert != LookFirst {
+		return c.Ask(c.Upsert.SQL(c.target(t), columns, values, false, c.dual), noRow)
 	}
 	have, err := c.GetRow(table, pk, true)
 	switch {
 	case err != nil:
 		return err
 	case have == nil:
-		return c.ask(insertSQL(t.target(), values), noRow)
+		return c.Ask(InsertSQL(t.target(), values), noRow)
 	}
-	return c.ask(updateSQL(tableName(table), columns, values, false), noRow)
+	return c.Ask(UpdateSQL(TableName(table), columns, values, false), noRow)
 }
 
 // InsertRow goes by what the database has for it: ON CONFLICT DO NOTHING, INSERT IGNORE, or else a locking look at the
 // unique values.
-func (c *columnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool, err error) {
+func (c *ColumnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool, err error) {
 	t := c.table(table)
 	values := valuesOf(pk, row)
-	insert := insertSQL(t.target(), values)
-	switch c.upsert {
-	case onConflict:
-		err = c.ask(insert+" on conflict do nothing returning k", func([]int64) error {
+	insert := InsertSQL(t.target(), values)
+	switch c.Upsert {
+	case OnConflict:
+		err = c.Ask(insert+" on conflict do nothing returning k", func([]int64) error {
 			inserted = true
 			return nil
 		})
 		return inserted, err
-	case onKey:
-		if err := c.ask(strings.Replace(insert, "insert", "insert ignore", 1), noRow); err != nil {
+	case OnKey:
+		if err := c.Ask(strings.Replace(insert, "insert", "insert ignore", 1), noRow); err != nil {
 			return false, err
 		}
-		err = c.ask("select row_count()", func(v []int64) error {
+		err = c.Ask("select row_count()", func(v []int64) error {
 			inserted = v[0] > 0
 			return nil
 		})
@@ -228,39 +228,39 @@ func (c *columnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool,
 	}
 	there := false
 	for _, i := range t.Unique {
-		err := c.ask(fmt.Sprintf("select k from %s where %s = %d%s", tableName(table), columnName(t.Columns[i]),
-			row[1+i], c.lock), func([]int64) error { there = true; return nil })
+		err := c.Ask(fmt.Sprintf("select k from %s where %s = %d%s", TableName(table), columnName(t.Columns[i]),
+			row[1+i], c.Lock), func([]int64) error { there = true; return nil })
 		if err != nil || there {
 			return false, err
 		}
 	}
-	return true, c.ask(insert, noRow)
+	return true, c.Ask(insert, noRow)
 }
 
-func (c *columnsSQL) DeleteRow(table int, pk int64) error {
-	return c.ask(fmt.Sprintf("delete from %s where k = %d", tableName(table), pk), noRow)
+func (c *ColumnsSQL) DeleteRow(table int, pk int64) error {
+	return c.Ask(fmt.Sprintf("delete from %s where k = %d", TableName(table), pk), noRow)
 }
 
 // Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the
 // change replaces are known on every database. Of a table that is Direct the change finds them by itself, where the
 // database can tell.
-func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
+func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
 	t := c.table(table)
 	if c.direct(t, &change) {
 		return c.whereDirect(t, where, change)
 	}
 	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where), condition(t, where))
 	switch {
-	case !change.reads() || change.Lock:
-		q += c.lock
+	case !change.Reads() || change.Lock:
+		q += c.Lock
 	case change.Share:
-		q += c.share
+		q += c.Share
 	}
 	var in []byte
-	err = c.ask(q, func(v []int64) error {
+	err = c.Ask(q, func(v []int64) error {
 		m := Match{PK: v[0], Old: append([]int64(nil), v[1:]...)}
 		if change.Set != nil {
-			m.New = change.apply(m.PK, m.Old)
+			m.New = change.Apply(m.PK, m.Old)
 		}
 		found = append(found, m)
 		if len(in) > 0 {
@@ -269,21 +269,21 @@ func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (fo
 		in = strconv.AppendInt(in, m.PK, 10)
 		return nil
 	})
-	if err != nil || change.reads() || len(found) == 0 {
+	if err != nil || change.Reads() || len(found) == 0 {
 		return found, err
 	}
 	if change.Delete {
-		return found, c.ask(fmt.Sprintf("delete from %s where k in (%s)", tableName(table), in), noRow)
+		return found, c.Ask(fmt.Sprintf("delete from %s where k in (%s)", TableName(table), in), noRow)
 	}
 	set := fmt.Sprintf("u = %d", change.Version)
 	for _, s := range change.Set {
 		set += ", " + columnName(t.Columns[s.Column]) + " = " + c.expression(columnName(t.Columns[s.Column]), s)
 	}
-	return found, c.ask(fmt.Sprintf("update %s set %s where k in (%s)", tableName(table), set, in), noRow)
+	return found, c.Ask(fmt.Sprintf("update %s set %s where k in (%s)", TableName(table), set, in), noRow)
 }
 
 // expression is a Set's value as SQL.
-func (c *columnsSQL) expression(column string, s workload.Set) string {
+func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 	q := fmt.Sprintf("%d + %d * k", s.Add, s.Mul)
 	if s.Keep {
 		q = column + " + " + q

@@ -10,20 +10,20 @@ import (
 	"isovet/datasets/workload"
 )
 
-// telling is how a database says which rows an update or a delete has found by itself, and what they held before. The
+// Telling is how a database says which rows an update or a delete has found by itself, and what they held before. The
 // zero value: it does not, and the rows must be looked for first.
-type telling struct {
-	updates, deletes bool // by RETURNING
+type Telling struct {
+	Updates, Deletes bool // by RETURNING
 	// gathers says that an update can gather the keys in a variable of the session: MySQL's and MariaDB's.
 	gathers bool
 }
 
 // direct reports whether a change is to be one statement, and can be.
-func (c *columnsSQL) direct(t *Table, change *Change) bool {
-	if !t.Direct || change.reads() {
+func (c *ColumnsSQL) direct(t *Table, change *Change) bool {
+	if !t.Direct || change.Reads() {
 		return false
 	}
-	return change.Delete && c.tells.deletes || change.Set != nil && (c.tells.updates || c.tells.gathers)
+	return change.Delete && c.Tells.Deletes || change.Set != nil && (c.Tells.Updates || c.Tells.gathers)
 }
 
 // oldColumn is the column in which an update of a Direct table keeps what the column was before.
@@ -52,15 +52,15 @@ func oldColumns(t *Table, integer string) (sql string) {
 // target is a table's name behind "insert into".
 func (t *Table) target() string {
 	if !t.Direct {
-		return tableName(t.ID)
+		return TableName(t.ID)
 	}
-	return tableName(t.ID) + "(k, " + strings.Join(columnsOf(t), ", ") + ")"
+	return TableName(t.ID) + "(k, " + strings.Join(columnsOf(t), ", ") + ")"
 }
 
 // target is the same in an upsert: a merge names its columns by itself.
-func (c *columnsSQL) target(t *Table) string {
-	if c.upsert == merge {
-		return tableName(t.ID)
+func (c *ColumnsSQL) target(t *Table) string {
+	if c.Upsert == Merge {
+		return TableName(t.ID)
 	}
 	return t.target()
 }
@@ -72,8 +72,8 @@ const keysVariable = "@isovet_keys"
 // afterwards which they were. An update keeps what they held in columns beside. MySQL evaluates assignments from left
 // to right (manual, UPDATE), the standard all of them on the old row: those columns come first, which is right for
 // both.
-func (c *columnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
-	name, all := tableName(t.ID), columnsOf(t)
+func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
+	name, all := TableName(t.ID), columnsOf(t)
 	old := make([]string, len(all))
 	for i, column := range all {
 		old[i] = oldColumn(column)
@@ -92,10 +92,10 @@ func (c *columnsSQL) whereDirect(t *Table, where []workload.Range, change Change
 	}
 	defer func() { slices.SortFunc(found, func(a, b Match) int { return cmp.Compare(a.PK, b.PK) }) }()
 	if change.Delete {
-		err = c.ask(fmt.Sprintf("delete from %s where %s returning k, %s", name, condition(t, where), before), take)
+		err = c.Ask(fmt.Sprintf("delete from %s where %s returning k, %s", name, condition(t, where), before), take)
 		return found, err
 	}
-	gathers := !c.tells.updates
+	gathers := !c.Tells.Updates
 	set := make([]string, 0, 2*len(all))
 	for i, column := range all {
 		value := column
@@ -111,40 +111,40 @@ func (c *columnsSQL) whereDirect(t *Table, where []workload.Range, change Change
 	}
 	update := fmt.Sprintf("update %s set %s where %s", name, strings.Join(set, ", "), condition(t, where))
 	if !gathers {
-		return found, c.ask(update+" returning k, "+before, take)
+		return found, c.Ask(update+" returning k, "+before, take)
 	}
 	for _, q := range []string{"set " + keysVariable + " = ''", update} {
-		if err := c.ask(q, noRow); err != nil {
+		if err := c.Ask(q, noRow); err != nil {
 			return nil, err
 		}
 	}
-	keys, err := c.text("select " + keysVariable)
+	keys, err := c.Text("select " + keysVariable)
 	if err != nil || keys == "" {
 		return nil, err
 	}
 	// A server may try a statement again by itself: then some of the keys may be those of rows that it left alone.
-	return found, c.ask(fmt.Sprintf("select k, %s from %s where k in (%s) and u = %d", before, name, keys[1:],
+	return found, c.Ask(fmt.Sprintf("select k, %s from %s where k in (%s) and u = %d", before, name, keys[1:],
 		change.Version), take)
 }
 
-// findTelling finds out how a database tells, by the row with the mark. exec runs a statement, text one with an answer;
+// FindTelling finds out how a database tells, by the row with the mark. exec runs a statement, text one with an answer;
 // refused tells an error that is an answer. All of it is rolled back.
-func findTelling(tables []Table, exec func(string) error, text func(string) (string, error), begin string,
-	refused func(error) bool) (tells telling, err error) {
+func FindTelling(tables []Table, exec func(string) error, text func(string) (string, error), begin string,
+	refused func(error) bool) (tells Telling, err error) {
 	if !slices.ContainsFunc(tables, func(t Table) bool { return t.Direct }) {
 		return tells, nil
 	}
-	mark := fmt.Sprintf(" where k = %d", markKey)
+	mark := fmt.Sprintf(" where k = %d", MarkKey)
 	for _, try := range []struct {
 		has       *bool
 		sql       []string
 		ask, want string
 	}{
-		{&tells.updates, nil, "update isovet_kv set u = u" + mark + " returning k", strconv.Itoa(markKey)},
-		{&tells.deletes, nil, "delete from isovet_kv" + mark + " returning k", strconv.Itoa(markKey)},
+		{&tells.Updates, nil, "update isovet_kv set u = u" + mark + " returning k", strconv.Itoa(MarkKey)},
+		{&tells.Deletes, nil, "delete from isovet_kv" + mark + " returning k", strconv.Itoa(MarkKey)},
 		{&tells.gathers, []string{"set " + keysVariable + " = ''", "update isovet_kv set u = if((" + keysVariable +
 			" := concat(" + keysVariable + ", ',', k)) is null, u, u)" + mark}, "select " + keysVariable,
-			"," + strconv.Itoa(markKey)},
+			"," + strconv.Itoa(MarkKey)},
 	} {
 		if err := exec(begin); err != nil {
 			return tells, err

@@ -34,13 +34,18 @@ type Promise struct {
 	But []level.Anomaly
 }
 
-// Snapshots beside newest rows: where a transaction's plain reads are from one snapshot and its own writes and locking
-// reads go to what is newest, a read behind such a write has both. Where the order of versions is not known, each of
-// its possible orders may show one of them.
-var mixedReads = []level.Anomaly{level.NonMonotonicRead, level.FracturedRead, level.NoOrder}
+// NewPromise makes one; see the fields of Promise.
+func NewPromise(database, isolation string, levels []level.Level, source string, but []level.Anomaly) Promise {
+	return Promise{database, isolation, levels, source, but}
+}
 
-// lostUpdates are what shows where of two transactions that write a row neither is refused.
-var lostUpdates = []level.Anomaly{level.LostUpdate, level.Divergence, level.IncompatibleOrder, level.NoOrder}
+// MixedReads are of snapshots beside newest rows: where a transaction's plain reads are from one snapshot and its own
+// writes and locking reads go to what is newest, a read behind such a write has both. Where the order of versions is
+// not known, each of its possible orders may show one of them.
+var MixedReads = []level.Anomaly{level.NonMonotonicRead, level.FracturedRead, level.NoOrder}
+
+// LostUpdates are what shows where of two transactions that write a row neither is refused.
+var LostUpdates = []level.Anomaly{level.LostUpdate, level.Divergence, level.IncompatibleOrder, level.NoOrder}
 
 // Promised returns what the documentation of a database says of an isolation, by its first name; the zero Promise where
 // isovet knows of none. What a manual says of one server is no promise of a cluster's.

@@ -14,11 +14,10 @@
 //
 // # Files
 //
-// driver.go the interface; registry.go from a URL to a driver; net.go connections with deadlines; sql.go, columns.go
-// kv.go and upsert.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB
-// and YugabyteDB too), h2.go, mysql.go (MariaDB, MySQL), tidb.go, dolt.go, sqlite.go, badger.go, redis.go, etcd.go;
-// pgways.go how servers that speak PostgreSQL's protocol want to be asked; chain.go PostgreSQL's timestamps from its
-// snapshots.
+// driver.go the interface; registry.go from a URL to a driver; store.go and sqldb.go databases of the user's own;
+// sql.go, columns.go and upsert.go what SQL databases share, kv.go what key-value stores do. The databases are packages
+// below: postgres (CockroachDB, YugabyteDB and H2 too), mysql (MariaDB, TiDB, Dolt), sqlite, keyvalue (etcd, Redis,
+// Badger). A program that imports package all, as package collect does, has them all.
 //
 // Experimental: this package may still change.
 package driver
@@ -116,10 +115,10 @@ type Change struct {
 	Lock, Share bool
 }
 
-func (c *Change) reads() bool { return !c.Delete && c.Set == nil }
+func (c *Change) Reads() bool { return !c.Delete && c.Set == nil }
 
-// apply is the row that a change makes of another.
-func (c *Change) apply(pk int64, old []int64) []int64 {
+// Apply is the row that a change makes of another.
+func (c *Change) Apply(pk int64, old []int64) []int64 {
 	row := append([]int64(nil), old...)
 	row[0] = c.Version
 	for _, s := range c.Set {
@@ -153,12 +152,12 @@ type Saver interface {
 }
 
 const (
-	savepoint  = "savepoint isovet"
-	rollbackTo = "rollback to savepoint isovet"
+	SavepointSQL  = "savepoint isovet"
+	RollbackToSQL = "rollback to savepoint isovet"
 )
 
-// markKey is the key of the row that holds Data.Mark; workloads have keys from 0.
-const markKey = -1
+// MarkKey is the key of the row that holds Data.Mark; workloads have keys from 0.
+const MarkKey = -1
 
 // DB is an open database: one server, or the nodes of a cluster. It is safe for concurrent use.
 type DB interface {
@@ -290,15 +289,18 @@ type Resolver interface {
 // ErrUnsupported says that a database has no such operation, level or timestamps.
 var ErrUnsupported = errors.New("not supported")
 
-func unsupported(format string, args ...any) error {
+func Unsupported(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
 }
 
-// notSent is an error before the commit was sent: the transaction has had no effect even if the connection is lost.
-type notSent struct{ error }
+// unsent is an error before the commit was sent: the transaction has had no effect even if the connection is lost.
+type unsent struct{ error }
 
-func (n notSent) Unwrap() error { return n.error }
+func (n unsent) Unwrap() error { return n.error }
+
+// NotSent says of an error that the commit was not sent.
+func NotSent(err error) error { return unsent{err} }
 
 // CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction has surely
 // had no effect.
-func CommitNotSent(err error) bool { return errors.As(err, new(notSent)) }
+func CommitNotSent(err error) bool { return errors.As(err, new(unsent)) }

@@ -10,12 +10,12 @@ import (
 // What key-value stores hold: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list
 // "1,2,3".
 
-func rowText(r Row) []byte {
+func RowText(r Row) []byte {
 	b := strconv.AppendInt(nil, r.Version, 10)
 	if !r.Dead {
 		b = strconv.AppendInt(append(b, ' '), r.Payload, 10)
 		if r.Wide != nil {
-			b = appendList(append(b, ' '), r.Wide)
+			b = AppendList(append(b, ' '), r.Wide)
 		}
 	}
 	return b
@@ -30,7 +30,7 @@ func parseRow(s string) (Row, error) {
 		r.Payload, err = strconv.ParseInt(p, 10, 64)
 	}
 	if err == nil && wide {
-		r.Wide, err = parseList([]int64{}, w)
+		r.Wide, err = ParseList([]int64{}, w)
 	}
 	if err != nil {
 		return r, fmt.Errorf("a row holds %q; expected a version and a payload", s)
@@ -39,8 +39,8 @@ func parseRow(s string) (Row, error) {
 	return r, nil
 }
 
-// parseList reads a list's text.
-func parseList(dst []int64, s string) ([]int64, error) {
+// ParseList reads a list's text.
+func ParseList(dst []int64, s string) ([]int64, error) {
 	for len(s) > 0 {
 		e, rest, _ := strings.Cut(s, ",")
 		n, err := strconv.ParseInt(e, 10, 64)
@@ -52,8 +52,8 @@ func parseList(dst []int64, s string) ([]int64, error) {
 	return dst, nil
 }
 
-// appendList writes a list's text.
-func appendList(b []byte, list []int64) []byte {
+// AppendList writes a list's text.
+func AppendList(b []byte, list []int64) []byte {
 	for i, n := range list {
 		if i > 0 {
 			b = append(b, ',')
@@ -72,28 +72,28 @@ func appended(list string, element int64) []byte {
 	return strconv.AppendInt(b, element, 10)
 }
 
-// texts is a session of a key-value store: what rows and lists are made of.
-type texts interface {
-	get(key []byte) (string, bool, error)
-	put(key, value []byte) error
+// Texts is a session of a key-value store: what rows and lists are made of.
+type Texts interface {
+	GetText(key []byte) (string, bool, error)
+	PutText(key, value []byte) error
 }
 
 const (
-	rowPrefix  = "isovet/r"
+	RowPrefix  = "isovet/r"
 	listPrefix = "isovet/l"
-	prefix     = "isovet/"
+	KeyPrefix  = "isovet/"
 )
 
-// kvKey is a row's key: a prefix and the number in an order-keeping form.
-func kvKey(prefix string, k int64) []byte {
+// KVKey is a row's key: a prefix and the number in an order-keeping form.
+func KVKey(prefix string, k int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix), uint64(k)^1<<63)
 }
 
-// kvOps are the operations of a Session on top of texts.
-type kvOps struct{ texts }
+// KVOps are the operations of a Session on top of Texts.
+type KVOps struct{ Texts }
 
-func (o kvOps) Get(k int64, _ bool) (Row, bool, error) {
-	s, ok, err := o.get(kvKey(rowPrefix, k))
+func (o KVOps) Get(k int64, _ bool) (Row, bool, error) {
+	s, ok, err := o.GetText(KVKey(RowPrefix, k))
 	if err != nil || !ok {
 		return Row{}, false, err
 	}
@@ -101,22 +101,22 @@ func (o kvOps) Get(k int64, _ bool) (Row, bool, error) {
 	return r, true, err
 }
 
-func (o kvOps) Put(k int64, r Row) error { return o.put(kvKey(rowPrefix, k), rowText(r)) }
+func (o KVOps) Put(k int64, r Row) error { return o.PutText(KVKey(RowPrefix, k), RowText(r)) }
 
-func (o kvOps) Append(k, element int64) error {
-	key := kvKey(listPrefix, k)
-	s, _, err := o.get(key)
+func (o KVOps) Append(k, element int64) error {
+	key := KVKey(listPrefix, k)
+	s, _, err := o.GetText(key)
 	if err != nil {
 		return err
 	}
-	return o.put(key, appended(s, element))
+	return o.PutText(key, appended(s, element))
 }
 
-func (o kvOps) List(dst []int64, k int64) ([]int64, bool, error) {
-	s, ok, err := o.get(kvKey(listPrefix, k))
+func (o KVOps) List(dst []int64, k int64) ([]int64, bool, error) {
+	s, ok, err := o.GetText(KVKey(listPrefix, k))
 	if err != nil || !ok {
 		return dst, false, err
 	}
-	dst, err = parseList(dst, s)
+	dst, err = ParseList(dst, s)
 	return dst, true, err
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// lift takes the numbers out of a statement of ours and leaves parameters in their place: "?", or "$1" and so on. Text
+// Lift takes the numbers out of a statement of ours and leaves parameters in their place: "?", or "$1" and so on. Text
 // in quotes stays. A sign belongs to its number where no operand stands before it.
-func lift(q string, numbered bool) (text string, numbers []int64) {
+func Lift(q string, numbered bool) (text string, numbers []int64) {
 	var b strings.Builder
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	word := func(c byte) bool { return c == '_' || digit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -60,26 +60,26 @@ func parameter(n int, numbered bool) string {
 	return "?"
 }
 
-// mostPrepared bounds how many statements a session keeps prepared: lists of keys differ in length.
-const mostPrepared = 100
+// MostPrepared bounds how many statements a session keeps prepared: lists of keys differ in length.
+const MostPrepared = 100
 
-// rowRunner is a runner that has rows one by one.
-type rowRunner interface {
+// RowRunner is a runner that has rows one by one.
+type RowRunner interface {
 	runner
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// preparing has the server prepare each statement that has values, once.
-type preparing struct {
-	c     *sql.Conn
+// Preparing has the server prepare each statement that has values, once.
+type Preparing struct {
+	C     *sql.Conn
 	cache map[string]*sql.Stmt
 }
 
 // statement is a prepared one and its values; nil: it has none and is sent as it is, or there are too many.
-func (p *preparing) statement(ctx context.Context, q string, args []any) (*sql.Stmt, []any, error) {
+func (p *Preparing) statement(ctx context.Context, q string, args []any) (*sql.Stmt, []any, error) {
 	if len(args) == 0 {
 		var numbers []int64
-		if q, numbers = lift(q, false); len(numbers) == 0 {
+		if q, numbers = Lift(q, false); len(numbers) == 0 {
 			return nil, nil, nil
 		}
 		for _, n := range numbers {
@@ -89,10 +89,10 @@ func (p *preparing) statement(ctx context.Context, q string, args []any) (*sql.S
 	if st := p.cache[q]; st != nil {
 		return st, args, nil
 	}
-	if len(p.cache) == mostPrepared {
+	if len(p.cache) == MostPrepared {
 		return nil, nil, nil
 	}
-	st, err := p.c.PrepareContext(ctx, q)
+	st, err := p.C.PrepareContext(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,30 +103,30 @@ func (p *preparing) statement(ctx context.Context, q string, args []any) (*sql.S
 	return st, args, nil
 }
 
-func (p *preparing) ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error) {
+func (p *Preparing) ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error) {
 	switch st, values, err := p.statement(ctx, q, args); {
 	case err != nil:
 		return nil, err
 	case st != nil:
 		return st.ExecContext(ctx, values...)
 	}
-	return p.c.ExecContext(ctx, q, args...)
+	return p.C.ExecContext(ctx, q, args...)
 }
 
-func (p *preparing) QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+func (p *Preparing) QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
 	switch st, values, err := p.statement(ctx, q, args); {
 	case err != nil:
 		return nil, err
 	case st != nil:
 		return st.QueryContext(ctx, values...)
 	}
-	return p.c.QueryContext(ctx, q, args...)
+	return p.C.QueryContext(ctx, q, args...)
 }
 
 // QueryRowContext is for statements with parameters; where one cannot be prepared, the row says why.
-func (p *preparing) QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row {
+func (p *Preparing) QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row {
 	if st, values, err := p.statement(ctx, q, args); err == nil && st != nil {
 		return st.QueryRowContext(ctx, values...)
 	}
-	return p.c.QueryRowContext(ctx, q, args...)
+	return p.C.QueryRowContext(ctx, q, args...)
 }

@@ -24,18 +24,11 @@ func TestLift(t *testing.T) {
 		{"select a -1, (b)-2", "select a -$1, (b)-$2", "select a -?, (b)-?", []int64{1, 2}},
 		{"begin", "begin", "begin", nil},
 	} {
-		text, numbers := lift(x.q, true)
-		plain, again := lift(x.q, false)
+		text, numbers := Lift(x.q, true)
+		plain, again := Lift(x.q, false)
 		if text != x.numbered || plain != x.plain || !slices.Equal(numbers, x.numbers) ||
 			!slices.Equal(again, numbers) {
 			t.Errorf("%s: %s, %s, %v; expected %s, %s, %v", x.q, text, plain, numbers, x.numbered, x.plain, x.numbers)
 		}
-	}
-}
-
-func TestWritten(t *testing.T) {
-	got := written("select cast($1 as bigint), cast($2 as text), $3", [][]byte{[]byte("-1"), []byte("1,2"), nil})
-	if want := "select cast('-1' as bigint), cast('1,2' as text), null"; got != want {
-		t.Errorf("%s; expected %s", got, want)
 	}
 }

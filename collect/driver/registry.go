@@ -26,7 +26,11 @@ type Scheme struct {
 	SQL bool
 	// Promises are what the documentation says of the isolations, by the databases that the driver speaks with.
 	Promises []Promise
-	open     func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
+	// Broken reports whether the database refused a statement of the user's for what it would have done to the data,
+	// and Code is the code that it gave an error; see the functions of these names. Nil: it tells neither.
+	Broken func(error) bool
+	Code   func(error) string
+	open   func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
 // registered are the drivers, each of which registers itself in an init of its file. A program may add its own while
@@ -68,6 +72,31 @@ func register(s Scheme) {
 		}
 	}
 	registered = append(registered, s)
+}
+
+// Broken reports whether a database refused a statement of the user's for what it would have done to the data: a
+// constraint, a value out of its type's range, an error that a trigger raises. The transaction is to be rolled back,
+// and would be refused again.
+func Broken(err error) bool {
+	return slices.ContainsFunc(All(), func(s Scheme) bool { return s.Broken != nil && s.Broken(err) })
+}
+
+// Code is the code that a database gives an error: an SQLSTATE of PostgreSQL's protocol, the number of MySQL's,
+// SQLite's extended code, etcd's; "": it gives none.
+func Code(err error) string {
+	for _, s := range All() {
+		if s.Code == nil {
+			continue
+		}
+		if code := s.Code(err); code != "" {
+			return code
+		}
+	}
+	var state interface{ SQLState() string } // pgconn's, and those of other libraries
+	if errors.As(err, &state) {
+		return state.SQLState()
+	}
+	return ""
 }
 
 // Lookup finds the driver of a URL.
@@ -119,7 +148,7 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 		return nil, err
 	}
 	if !s.SQL && len(o.SetupSQL)+len(o.SessionSQL) > 0 {
-		return nil, unsupported("%s takes no SQL; expected a database such as PostgreSQL, MariaDB or SQLite", s.Name)
+		return nil, Unsupported("%s takes no SQL; expected a database such as PostgreSQL, MariaDB or SQLite", s.Name)
 	}
 	db, err := s.open(ctx, urls, iso, o)
 	if err != nil {
@@ -147,7 +176,7 @@ func isolation(s Scheme, want string) (string, error) {
 		}
 		names = append(names, all[0])
 	}
-	return "", unsupported("%s has no isolation %q; expected one of %s", s.Name, want, strings.Join(names, ", "))
+	return "", Unsupported("%s has no isolation %q; expected one of %s", s.Name, want, strings.Join(names, ", "))
 }
 
 // normal writes the name of a level in one way.
@@ -196,8 +225,8 @@ func clean(err error, urls []string) error {
 		if e != nil {
 			// What is wrong may be in the midst of a password, and the library says what it found there.
 			if strings.Contains(s, "@") && strings.Contains(text, "parse") {
-				return redacted{err, "not a URL that can be read; expected scheme://user:password@host:port/database, " +
-					"with other characters than letters and digits in user and password as %XX"}
+				return redacted{err, "not a URL that can be read; expected scheme://user:password@host:port/database," +
+					" with other characters than letters and digits in user and password as %XX"}
 			}
 			if _, rest, ok := strings.Cut(s, "://"); ok {
 				text = strings.ReplaceAll(text, rest[:strings.LastIndex(rest, "@")+1], "")

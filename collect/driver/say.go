@@ -15,8 +15,8 @@ func answersRows(statement string) bool { return givesRows.MatchString(statement
 
 var givesRows = regexp.MustCompile(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
 
-// sessionSQL runs the statements that the user wants a new session to begin with.
-func sessionSQL(o *Options, run func(string) error) error {
+// SessionSQL runs the statements that the user wants a new session to begin with.
+func SessionSQL(o *Options, run func(string) error) error {
 	for _, q := range o.SessionSQL {
 		if err := run(q); err != nil {
 			return fmt.Errorf("statement of a new session, %s: %w", q, err)
@@ -25,8 +25,8 @@ func sessionSQL(o *Options, run func(string) error) error {
 	return nil
 }
 
-// setupSQL runs the statements that the user wants run once, behind the load.
-func setupSQL(o *Options, run func(string) error) error {
+// SetupSQL runs the statements that the user wants run once, behind the load.
+func SetupSQL(o *Options, run func(string) error) error {
 	for _, q := range o.SetupSQL {
 		if err := run(q); err != nil {
 			return fmt.Errorf("statement of the set-up, %s: %w", q, err)
@@ -35,8 +35,8 @@ func setupSQL(o *Options, run func(string) error) error {
 	return nil
 }
 
-// sayOn runs a statement on a connection of database/sql.
-func sayOn(c runner, statement string) (Answer, error) {
+// SayOn runs a statement on a connection of database/sql.
+func SayOn(c runner, statement string) (Answer, error) {
 	if !answersRows(statement) {
 		r, err := c.ExecContext(context.Background(), statement)
 		if err != nil {
@@ -68,7 +68,7 @@ func sayOn(c runner, statement string) (Answer, error) {
 			return a, err
 		}
 		for i, v := range row {
-			row[i] = plain(v, strings.Contains(strings.ToUpper(types[i].DatabaseTypeName()), "INT"))
+			row[i] = Plain(v, strings.Contains(strings.ToUpper(types[i].DatabaseTypeName()), "INT"))
 		}
 		a.Rows = append(a.Rows, row)
 	}
@@ -76,8 +76,8 @@ func sayOn(c runner, statement string) (Answer, error) {
 	return a, rows.Err()
 }
 
-// plain makes int64, string or nil of what a library of database/sql returns.
-func plain(v any, integer bool) any {
+// Plain makes int64, string or nil of what a library of database/sql returns.
+func Plain(v any, integer bool) any {
 	switch v := v.(type) {
 	case nil, int64, string:
 		return v

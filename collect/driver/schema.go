@@ -47,14 +47,14 @@ func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 			add("reindex "+table, "")
 		}
 	}
-	index(kvName, "u")
-	column(kvName)
+	index(KVName, "u")
+	column(KVName)
 	if d.Lists {
-		column(listName)
+		column(ListName)
 	}
 	for i := range d.Tables {
 		t := &d.Tables[i]
-		name := tableName(t.ID)
+		name := TableName(t.ID)
 		column(name)
 		for i, c := range t.Columns {
 			switch {
@@ -63,9 +63,9 @@ func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 			case t.Plan != workload.AnyPlan || slices.Contains(t.Unique, i):
 				// Statements name it, or it keeps values apart.
 			case dialect == "mysql":
-				add("drop index "+indexName(t.ID, c)+" on "+name, createIndex(t, i))
+				add("drop index "+IndexName(t.ID, c)+" on "+name, createIndex(t, i))
 			case dialect != "":
-				add("drop index if exists "+indexName(t.ID, c), createIndex(t, i))
+				add("drop index if exists "+IndexName(t.ID, c), createIndex(t, i))
 			}
 		}
 	}

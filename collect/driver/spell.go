@@ -14,12 +14,12 @@ type Statements struct {
 	// Tables are the statements that made the tables of the last load.
 	Tables []string
 	Begin  string
-	// access is Begin for transactions that only read; "": there is no such thing.
-	access accesses
-	alone  string // what a session is told before statements outside of transactions; "": nothing
+	// Access is Begin for transactions that only read; "": there is no such thing.
+	Access Accesses
+	Alone  string // what a session is told before statements outside of transactions; "": nothing
 
-	wide    bool
-	columns columnsSQL // how it writes, and locks, plain rows and lists too
+	Wide    bool
+	Columns ColumnsSQL // how it writes, and locks, plain rows and lists too
 }
 
 // Speller is a DB that can say so.
@@ -28,19 +28,19 @@ type Speller interface {
 	Statements() *Statements
 }
 
-// accesses are statements that begin a transaction, by workload.Access.
-type accesses [workload.Deferrable + 1]string
+// Accesses are statements that begin a transaction, by workload.Access.
+type Accesses [workload.Deferrable + 1]string
 
-// or is the statement for an access, or plain.
-func (x *accesses) or(a workload.Access, plain string) string {
+// Or is the statement for an access, or plain.
+func (x *Accesses) Or(a workload.Access, plain string) string {
 	if int(a) < len(x) && x[a] != "" {
 		return x[a]
 	}
 	return plain
 }
 
-// find tries which of the statements the database takes; what it refuses is "". An error is one that is no answer.
-func (x *accesses) find(exec func(string) error, rollback string, refused func(error) bool) error {
+// Find tries which of the statements the database takes; what it refuses is "". An error is one that is no answer.
+func (x *Accesses) Find(exec func(string) error, rollback string, refused func(error) bool) error {
 	for a, q := range x {
 		if q == "" {
 			continue
@@ -62,9 +62,9 @@ func (x *accesses) find(exec func(string) error, rollback string, refused func(e
 // BeginAs says how a transaction is begun; "": not at all.
 func (s *Statements) BeginAs(a workload.Access) string {
 	if a == workload.Alone {
-		return s.alone
+		return s.Alone
 	}
-	return s.access.or(a, s.Begin)
+	return s.Access.Or(a, s.Begin)
 }
 
 func literal(v any) string {
@@ -79,51 +79,51 @@ func literal(v any) string {
 
 // Get says a read of a plain row. It, Put, Append and List are the calls of a Session of these names.
 func (s *Statements) Get(key int64, lock bool) []string {
-	q := strings.Replace(kvGet(s.wide), "?", literal(key), 1)
+	q := strings.Replace(KVGet(s.Wide), "?", literal(key), 1)
 	if lock {
-		q += s.columns.lock
+		q += s.Columns.Lock
 	}
 	return []string{q}
 }
 
 func (s *Statements) Put(key int64, r Row) []string {
 	var values []string
-	for _, a := range kvArgs(s.wide, key, r) {
+	for _, a := range KVArgs(s.Wide, key, r) {
 		values = append(values, literal(a))
 	}
-	return s.write(s.Get(key, true)[0], kvName, kvColumns(s.wide), values, false)
+	return s.write(s.Get(key, true)[0], KVName, KVColumns(s.Wide), values, false)
 }
 
 func (s *Statements) Append(key, element int64) []string {
 	values := []string{literal(key), literal(strconv.FormatInt(element, 10))}
-	return s.write(s.List(key)[0]+s.columns.lock, listName, listColumns, values, true)
+	return s.write(s.List(key)[0]+s.Columns.Lock, ListName, ListColumns, values, true)
 }
 
 func (s *Statements) List(key int64) []string {
-	return []string{strings.Replace(listGet, "?", literal(key), 1)}
+	return []string{strings.Replace(ListGet, "?", literal(key), 1)}
 }
 
-const listGet = "select val from " + listName + " where k = ?"
+const ListGet = "select val from " + ListName + " where k = ?"
 
 // write is an insert or update; where there is none in one, the row is looked for first, and the statement that follows
 // is the one for a row that is there.
 func (s *Statements) write(look, table string, columns, values []string, appends bool) []string {
-	if u := s.columns.upsert; u != lookFirst {
-		return []string{u.sql(table, columns, values, appends, s.columns.dual)}
+	if u := s.Columns.Upsert; u != LookFirst {
+		return []string{u.SQL(table, columns, values, appends, s.Columns.dual)}
 	}
-	return []string{look, updateSQL(table, columns, values, appends)}
+	return []string{look, UpdateSQL(table, columns, values, appends)}
 }
 
 // Locks reports whether a read can take the row's lock.
-func (s *Statements) Locks() bool { return s.columns.lock != "" }
+func (s *Statements) Locks() bool { return s.Columns.Lock != "" }
 
 // Shares reports whether a read can take the row's read lock.
-func (s *Statements) Shares() bool { return s.columns.share != "" }
+func (s *Statements) Shares() bool { return s.Columns.Share != "" }
 
 // asked is columns whose statements are noted and answered with rows.
-func (s *Statements) asked(found []Match) (c columnsSQL, said *[]string) {
-	c, said = s.columns, &[]string{}
-	c.ask = func(q string, row func([]int64) error) error {
+func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
+	c, said = s.Columns, &[]string{}
+	c.Ask = func(q string, row func([]int64) error) error {
 		*said = append(*said, q)
 		for _, m := range found {
 			if err := row(append([]int64{m.PK}, m.Old...)); err != nil {
@@ -153,9 +153,9 @@ func (s *Statements) PutRow(table int, pk int64, row []int64) []string {
 // Saving says a savepoint, or going back to it.
 func (s *Statements) Saving(back bool) []string {
 	if back {
-		return []string{rollbackTo}
+		return []string{RollbackToSQL}
 	}
-	return []string{savepoint}
+	return []string{SavepointSQL}
 }
 
 func (s *Statements) InsertRow(table int, pk int64, row []int64) []string {
@@ -174,7 +174,7 @@ func (s *Statements) Where(table int, where []workload.Range, change Change, fou
 	c, said := s.asked(found)
 	if c.direct(c.table(table), &change) {
 		c, said = s.asked(nil)
-		c.text = func(q string) (keys string, err error) {
+		c.Text = func(q string) (keys string, err error) {
 			*said = append(*said, q)
 			for _, m := range found {
 				keys += "," + strconv.FormatInt(m.PK, 10)
@@ -196,12 +196,12 @@ func (s *Statements) Insert(d Data) []string {
 	if d.Rows != nil {
 		for k, r := range d.Rows {
 			values := make([]string, 0, 4)
-			for _, a := range kvArgs(s.wide, k, r) {
+			for _, a := range KVArgs(s.Wide, k, r) {
 				values = append(values, literal(a))
 			}
 			out = append(out, "insert into isovet_kv values ("+strings.Join(values, ", ")+")")
 		}
 	}
-	_ = loadTables(d.Tables, 1, say)
+	_ = LoadTables(d.Tables, 1, say)
 	return out
 }

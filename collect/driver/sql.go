@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,8 +12,8 @@ import (
 	"strings"
 )
 
-// kvTable is the statement that makes the table of plain rows, all but its options.
-func kvTable(wide bool, integer, text string) string {
+// KVTable is the statement that makes the table of plain rows, all but its options.
+func KVTable(wide bool, integer, text string) string {
 	w := ""
 	if wide {
 		w = ", w " + text
@@ -20,26 +21,26 @@ func kvTable(wide bool, integer, text string) string {
 	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// kvGet is the statement that reads a plain row, kvPut the one that writes it.
-func kvGet(wide bool) string {
+// KVGet is the statement that reads a plain row, KVPut the one that writes it.
+func KVGet(wide bool) string {
 	if wide {
 		return "select u, p, w from isovet_kv where k = ?"
 	}
 	return "select u, p from isovet_kv where k = ?"
 }
 
-func kvPut(wide bool, u upsert) string {
-	columns := kvColumns(wide)
-	return u.sql(kvName, columns, placeholders(len(columns)), false, "")
+func KVPut(wide bool, u Upsert) string {
+	columns := KVColumns(wide)
+	return u.SQL(KVName, columns, placeholders(len(columns)), false, "")
 }
 
-// listAppend is the statement that adds an element to a list.
-func listAppend(u upsert) string { return u.sql(listName, listColumns, placeholders(2), true, "") }
+// ListAppend is the statement that adds an element to a list.
+func ListAppend(u Upsert) string { return u.SQL(ListName, ListColumns, placeholders(2), true, "") }
 
 func placeholders(n int) []string { return slices.Repeat([]string{"?"}, n) }
 
-// kvArgs are the arguments of kvPut.
-func kvArgs(wide bool, key int64, r Row) []any {
+// KVArgs are the arguments of KVPut.
+func KVArgs(wide bool, key int64, r Row) []any {
 	args := []any{key, r.Version, nil}
 	if !r.Dead {
 		args[2] = r.Payload
@@ -55,11 +56,11 @@ func wideText(r Row) any {
 	if r.Wide == nil {
 		return nil
 	}
-	return string(appendList(nil, r.Wide))
+	return string(AppendList(nil, r.Wide))
 }
 
-// scanRow reads the columns u and p, and w.
-func scanRow(wide bool, q *sql.Row) (r Row, found bool, err error) {
+// ScanRow reads the columns u and p, and w.
+func ScanRow(wide bool, q *sql.Row) (r Row, found bool, err error) {
 	var p sql.NullInt64
 	var w sql.NullString
 	into := []any{&r.Version, &p, &w}
@@ -74,13 +75,13 @@ func scanRow(wide bool, q *sql.Row) (r Row, found bool, err error) {
 	}
 	r.Payload, r.Dead = p.Int64, !p.Valid
 	if w.Valid {
-		r.Wide, err = parseList([]int64{}, w.String)
+		r.Wide, err = ParseList([]int64{}, w.String)
 	}
 	return r, true, err
 }
 
-// scanList reads a list's text.
-func scanList(dst []int64, q *sql.Row) ([]int64, bool, error) {
+// ScanList reads a list's text.
+func ScanList(dst []int64, q *sql.Row) ([]int64, bool, error) {
 	var text string
 	if err := q.Scan(&text); err != nil {
 		if errors.Is(err, sql.ErrNoRows) {
@@ -88,7 +89,7 @@ func scanList(dst []int64, q *sql.Row) ([]int64, bool, error) {
 		}
 		return dst, false, err
 	}
-	dst, err := parseList(dst, text)
+	dst, err := ParseList(dst, text)
 	return dst, true, err
 }
 
@@ -98,8 +99,8 @@ type runner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// askInts returns a function that runs a statement whose rows, if it has any, are integers.
-func askInts(c runner) func(string, func([]int64) error) error {
+// AskInts returns a function that runs a statement whose rows, if it has any, are integers.
+func AskInts(c runner) func(string, func([]int64) error) error {
 	var ints []int64
 	var into []any
 	return func(q string, row func([]int64) error) error {
@@ -135,39 +136,39 @@ func askInts(c runner) func(string, func([]int64) error) error {
 	}
 }
 
-// textOn returns a function that runs a statement whose answer is one text.
-func textOn(ctx context.Context, c *sql.Conn) func(string) (string, error) {
+// TextOn returns a function that runs a statement whose answer is one text.
+func TextOn(ctx context.Context, c *sql.Conn) func(string) (string, error) {
 	return func(q string) (text string, err error) {
 		return text, c.QueryRowContext(ctx, q).Scan(&text)
 	}
 }
 
-// execOn returns a function that runs a statement.
-func execOn(ctx context.Context, c *sql.Conn) func(string) error {
+// ExecOn returns a function that runs a statement.
+func ExecOn(ctx context.Context, c *sql.Conn) func(string) error {
 	return func(q string) error {
 		_, err := c.ExecContext(ctx, q)
 		return err
 	}
 }
 
-// undoes tries on the row with the mark whether a transaction can be rolled back: tables may be of a kind that has
+// Undoes tries on the row with the mark whether a transaction can be rolled back: tables may be of a kind that has
 // none, and a server may end a transaction with a statement that has begun it.
-func undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
-	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", markKey), rollback} {
+func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
+	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey), rollback} {
 		if _, err := c.ExecContext(ctx, q); err != nil {
 			return fmt.Errorf("%s: %w", q, err)
 		}
 	}
 	var u int64
-	err := c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", markKey)).Scan(&u)
+	err := c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey)).Scan(&u)
 	if err == nil && u != mark {
-		err = unsupported("%s: what a transaction begun by %q wrote stays after its rollback", name, begin)
+		err = Unsupported("%s: what a transaction begun by %q wrote stays after its rollback", name, begin)
 	}
 	return err
 }
 
-// sqlLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
-func sqlLoad(exec func(sql string) error, d Data, batch int) error {
+// SqlLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
+func SqlLoad(exec func(sql string) error, d Data, batch int) error {
 	const insert = "insert into isovet_kv values "
 	text, n := []byte(insert), 0
 	flush := func() error {
@@ -191,7 +192,7 @@ func sqlLoad(exec func(sql string) error, d Data, batch int) error {
 		}
 		switch {
 		case r.Wide != nil:
-			text = append(appendList(append(text, ",'"...), r.Wide), '\'')
+			text = append(AppendList(append(text, ",'"...), r.Wide), '\'')
 		case d.Wide:
 			text = append(text, ",null"...)
 		}
@@ -206,11 +207,17 @@ func sqlLoad(exec func(sql string) error, d Data, batch int) error {
 			return err
 		}
 	}
-	if err := loadTables(d.Tables, batch, exec); err != nil {
+	if err := LoadTables(d.Tables, batch, exec); err != nil {
 		return err
 	}
-	if err := add(markKey, Row{Version: d.Mark, Dead: true}); err != nil {
+	if err := add(MarkKey, Row{Version: d.Mark, Dead: true}); err != nil {
 		return err
 	}
 	return flush()
+}
+
+// Discard closes a connection rather than give it back.
+func Discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
+	_ = c.Close()
 }

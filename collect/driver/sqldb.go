@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"isovet/collect/driver/dial"
 )
 
 // SQL is a database of the user's own that has a driver for database/sql: what RegisterSQL needs to run all workloads
@@ -61,14 +63,14 @@ type sqlDB struct {
 	nodes  []*sql.DB
 	level  sql.IsolationLevel
 	info   Info
-	upsert upsert
+	upsert Upsert
 	tables []Table
 	wide   bool
 }
 
 func openSQL(ctx context.Context, d SQL, urls []string, iso string, o Options) (DB, error) {
 	if o.Timestamps {
-		return nil, unsupported("%s does not tell its timestamps; expected PostgreSQL, Badger or etcd with "+
+		return nil, Unsupported("%s does not tell its timestamps; expected PostgreSQL, Badger or etcd with "+
 			"--timestamps", d.Scheme)
 	}
 	d.Text, d.Batch, d.Name = cmp.Or(d.Text, "text"), cmp.Or(d.Batch, 500), cmp.Or(d.Name, d.Scheme)
@@ -93,7 +95,7 @@ func openSQL(ctx context.Context, d SQL, urls []string, iso string, o Options) (
 		s.info.Name += " " + strings.TrimSpace(s.info.Version)
 	}
 	for _, q := range d.Settings {
-		s.info.Settings = append(s.info.Settings, Setting{SQL: q, Refused: refusal(execOn(ctx, c)(q))})
+		s.info.Settings = append(s.info.Settings, Setting{SQL: q, Refused: Refusal(ExecOn(ctx, c)(q))})
 	}
 	return s, nil
 }
@@ -118,7 +120,7 @@ func (s *sqlDB) Classify(err error) Class {
 			return c
 		}
 	}
-	if lost(err) || errors.Is(err, sql.ErrConnDone) {
+	if dial.Lost(err) || errors.Is(err, sql.ErrConnDone) {
 		return Lost
 	}
 	return Fatal
@@ -129,7 +131,7 @@ func (s *sqlDB) Breaks(err error) bool { return s.d.Embedded && s.d.Breaks != ni
 
 // drop removes our tables; whether a table is there shows in the error of one that is not.
 func (s *sqlDB) drop(exec func(string) error) {
-	for _, q := range dropTables() {
+	for _, q := range DropTables() {
 		_ = exec(strings.Replace(q, " if exists", "", 1))
 	}
 }
@@ -140,11 +142,11 @@ func (s *sqlDB) Load(ctx context.Context, d Data) error {
 		return err
 	}
 	defer c.Close()
-	exec := execOn(ctx, c)
+	exec := ExecOn(ctx, c)
 	s.drop(exec)
-	for _, q := range slices.Concat([]string{kvTable(d.Wide, "bigint", s.d.Text),
+	for _, q := range slices.Concat([]string{KVTable(d.Wide, "bigint", s.d.Text),
 		"create table isovet_list(k bigint primary key, val " + s.d.Text + " not null)"},
-		createTables(d.Tables, "bigint", "")) {
+		CreateTables(d.Tables, "bigint", "")) {
 		if err := exec(strings.ReplaceAll(q, "k bigint primary key", "k bigint not null primary key")); err != nil {
 			return fmt.Errorf("%s: %w", q, err)
 		}
@@ -154,7 +156,7 @@ func (s *sqlDB) Load(ctx context.Context, d Data) error {
 	if err != nil {
 		return err
 	}
-	err = sqlLoad(func(q string) error { _, err := tx.ExecContext(ctx, q); return err }, d, s.d.Batch)
+	err = SqlLoad(func(q string) error { _, err := tx.ExecContext(ctx, q); return err }, d, s.d.Batch)
 	if err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
@@ -167,39 +169,39 @@ func (s *sqlDB) Load(ctx context.Context, d Data) error {
 	if err := s.findUpsert(ctx, c, d); err != nil {
 		return err
 	}
-	return setupSQL(&s.o, exec)
+	return SetupSQL(&s.o, exec)
 }
 
-// undoes is the check of that name, by BeginTx.
+// Undoes is the check of that name, by BeginTx.
 func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
 	tx, err := c.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", markKey))
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey))
 	if err := errors.Join(err, tx.Rollback()); err != nil {
 		return err
 	}
 	var u int64
-	err = c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", markKey)).Scan(&u)
+	err = c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey)).Scan(&u)
 	if err == nil && u != mark {
-		err = unsupported("%s: what a transaction wrote stays after its rollback", s.info.Name)
+		err = Unsupported("%s: what a transaction wrote stays after its rollback", s.info.Name)
 	}
 	return err
 }
 
 // findUpsert finds how a row is overwritten, by the row with the mark, each time in a transaction that is rolled back.
 func (s *sqlDB) findUpsert(ctx context.Context, c *sql.Conn, d Data) error {
-	row := []string{strconv.Itoa(markKey), strconv.FormatInt(d.Mark, 10), "0", "''"}[:len(kvColumns(d.Wide))]
+	row := []string{strconv.Itoa(MarkKey), strconv.FormatInt(d.Mark, 10), "0", "''"}[:len(KVColumns(d.Wide))]
 	var all []error
-	for _, u := range []upsert{onConflict, onKey, merge, lookFirst} {
+	for _, u := range []Upsert{OnConflict, OnKey, Merge, LookFirst} {
 		tx, err := c.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
-		q := updateSQL(kvName, kvColumns(d.Wide), row, false)
-		if u != lookFirst {
-			q = u.sql(kvName, kvColumns(d.Wide), row, false, s.d.Dual)
+		q := UpdateSQL(KVName, KVColumns(d.Wide), row, false)
+		if u != LookFirst {
+			q = u.SQL(KVName, KVColumns(d.Wide), row, false, s.d.Dual)
 		}
 		_, err = tx.ExecContext(ctx, q)
 		if err := tx.Rollback(); err != nil {
@@ -219,7 +221,7 @@ func (s *sqlDB) Close() error {
 	defer cancel()
 	c, err := s.nodes[0].Conn(ctx)
 	if err == nil {
-		s.drop(execOn(ctx, c))
+		s.drop(ExecOn(ctx, c))
 		err = c.Close()
 	}
 	return errors.Join(err, s.closeNodes())
@@ -231,22 +233,22 @@ func (s *sqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		return nil, err
 	}
 	for _, q := range s.d.Settings {
-		_ = execOn(ctx, c)(q) // openSQL has noted what is refused
+		_ = ExecOn(ctx, c)(q) // openSQL has noted what is refused
 	}
-	if err := sessionSQL(&s.o, execOn(ctx, c)); err != nil {
+	if err := SessionSQL(&s.o, ExecOn(ctx, c)); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	x := &sqlSession{db: s, c: c}
 	if len(s.tables) > 0 {
-		x.columnsSQL = &columnsSQL{tables: s.tables, upsert: s.upsert, dual: s.d.Dual, lock: s.d.Lock, mod: true,
-			ask: func(q string, row func([]int64) error) error { return askInts(timed{x})(q, row) }}
+		x.ColumnsSQL = &ColumnsSQL{Tables: s.tables, Upsert: s.upsert, dual: s.d.Dual, Lock: s.d.Lock, mod: true,
+			Ask: func(q string, row func([]int64) error) error { return AskInts(timed{x})(q, row) }}
 	}
 	return x, nil
 }
 
 // sqlSession runs its transactions by BeginTx.
 type sqlSession struct {
-	*columnsSQL // nil without tables with columns
+	*ColumnsSQL // nil without tables with columns
 	db          *sqlDB
 	c           *sql.Conn
 	tx          *sql.Tx // nil: none is open
@@ -318,12 +320,12 @@ func (x *sqlSession) Rollback() error {
 
 func (x *sqlSession) Close() {
 	_ = x.Rollback() // nothing depends on how a connection ends
-	discard(x.c)
+	Discard(x.c)
 }
 
 // Say runs a statement as text.
 func (x *sqlSession) Say(statement string) (Answer, error) {
-	a, err := sayOn(timed{x}, statement)
+	a, err := SayOn(timed{x}, statement)
 	return a, x.inTime(err)
 }
 
@@ -341,17 +343,17 @@ func (x *sqlSession) exec(q string) error {
 }
 
 func (x *sqlSession) Get(key int64, lock bool) (Row, bool, error) {
-	q := strings.Replace(kvGet(x.db.wide), "?", strconv.FormatInt(key, 10), 1)
+	q := strings.Replace(KVGet(x.db.wide), "?", strconv.FormatInt(key, 10), 1)
 	if lock {
 		q += x.db.d.Lock
 	}
-	r, found, err := scanRow(x.db.wide, x.tx.QueryRowContext(x.within(), q))
+	r, found, err := ScanRow(x.db.wide, x.tx.QueryRowContext(x.within(), q))
 	return r, found, x.inTime(err)
 }
 
 func (x *sqlSession) Put(key int64, r Row) error {
 	var values []string
-	for _, v := range kvArgs(x.db.wide, key, r) {
+	for _, v := range KVArgs(x.db.wide, key, r) {
 		switch v := v.(type) {
 		case nil:
 			values = append(values, "null")
@@ -363,41 +365,41 @@ func (x *sqlSession) Put(key int64, r Row) error {
 	}
 	var err error
 	found := true
-	if x.db.upsert == lookFirst {
+	if x.db.upsert == LookFirst {
 		_, found, err = x.Get(key, true)
 	}
 	if err != nil {
 		return err
 	}
-	return x.write(kvName, kvColumns(x.db.wide), values, false, found)
+	return x.write(KVName, KVColumns(x.db.wide), values, false, found)
 }
 
 func (x *sqlSession) Append(key, element int64) error {
 	var err error
 	found := true
-	if x.db.upsert == lookFirst {
+	if x.db.upsert == LookFirst {
 		_, found, err = x.List(nil, key)
 	}
 	if err != nil {
 		return err
 	}
 	values := []string{strconv.FormatInt(key, 10), fmt.Sprintf("'%d'", element)}
-	return x.write(listName, listColumns, values, true, found)
+	return x.write(ListName, ListColumns, values, true, found)
 }
 
 // write inserts a row or overwrites it; found is of use where the database cannot tell by itself.
 func (x *sqlSession) write(table string, columns, values []string, appends, found bool) error {
 	switch {
-	case x.db.upsert != lookFirst:
-		return x.exec(x.db.upsert.sql(table, columns, values, appends, x.db.d.Dual))
+	case x.db.upsert != LookFirst:
+		return x.exec(x.db.upsert.SQL(table, columns, values, appends, x.db.d.Dual))
 	case found:
-		return x.exec(updateSQL(table, columns, values, appends))
+		return x.exec(UpdateSQL(table, columns, values, appends))
 	}
-	return x.exec(insertSQL(table, values))
+	return x.exec(InsertSQL(table, values))
 }
 
 func (x *sqlSession) List(dst []int64, key int64) ([]int64, bool, error) {
 	q := fmt.Sprintf("select val from isovet_list where k = %d", key)
-	list, found, err := scanList(dst, x.tx.QueryRowContext(x.within(), q))
+	list, found, err := ScanList(dst, x.tx.QueryRowContext(x.within(), q))
 	return list, found, x.inTime(err)
 }

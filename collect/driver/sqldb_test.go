@@ -1,3 +1,5 @@
+//go:build !offline
+
 package driver
 
 import (
@@ -6,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite"
 )
 
 // TestTimeoutOfAdapters: a statement of a database inside this program ends when its time is up, and the connection

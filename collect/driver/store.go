@@ -80,7 +80,7 @@ func (s *storeDB) Partition(int, bool) bool { return false }
 func (s *storeDB) Close() error             { return s.kv.Close() }
 func (s *storeDB) Connect(context.Context, int) (Session, error) {
 	t := &storeTxn{db: s}
-	return &storeSession{kvOps{t}, t}, nil
+	return &storeSession{KVOps{t}, t}, nil
 }
 
 // Classify: a commit that failed for another reason than a conflict has an outcome that nobody knows.
@@ -102,7 +102,7 @@ const loadBatch = 500
 
 func (s *storeDB) Load(ctx context.Context, d Data) error {
 	if len(d.Tables) > 0 {
-		return unsupported("%s has no conditions on columns", s.info.Name)
+		return Unsupported("%s has no conditions on columns", s.info.Name)
 	}
 	s.run = "isovet/" + strconv.FormatInt(d.Mark, 36) + "/"
 	var t KVTxn
@@ -114,7 +114,7 @@ func (s *storeDB) Load(ctx context.Context, d Data) error {
 				return err
 			}
 		}
-		if err = t.Put(s.key(kvKey(rowPrefix, k)), rowText(r)); err == nil {
+		if err = t.Put(s.key(KVKey(RowPrefix, k)), RowText(r)); err == nil {
 			if n++; n%loadBatch == 0 {
 				err, t = t.Commit(), nil
 			}
@@ -136,7 +136,7 @@ func (s *storeDB) Load(ctx context.Context, d Data) error {
 }
 
 func (s *storeDB) key(k []byte) []byte {
-	return append([]byte(s.run), strings.TrimPrefix(string(k), prefix)...)
+	return append([]byte(s.run), strings.TrimPrefix(string(k), KeyPrefix)...)
 }
 
 // commitError is what a commit failed with.
@@ -145,7 +145,7 @@ type commitError struct{ error }
 func (c commitError) Unwrap() error { return c.error }
 
 type storeSession struct {
-	kvOps
+	KVOps
 	t *storeTxn
 }
 
@@ -154,12 +154,12 @@ type storeTxn struct {
 	txn KVTxn // nil: none is open
 }
 
-func (t *storeTxn) get(key []byte) (string, bool, error) {
+func (t *storeTxn) GetText(key []byte) (string, bool, error) {
 	v, ok, err := t.txn.Get(t.db.key(key))
 	return string(v), ok, err
 }
 
-func (t *storeTxn) put(key, value []byte) error { return t.txn.Put(t.db.key(key), value) }
+func (t *storeTxn) PutText(key, value []byte) error { return t.txn.Put(t.db.key(key), value) }
 
 func (s *storeSession) Begin() (err error) {
 	s.t.txn, err = s.t.db.kv.Begin()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/collect/driver"
+	_ "isovet/collect/driver/all"
 	"isovet/internal/test/histtest"
 )
 

@@ -102,11 +102,15 @@ var floors = [][]room{
 			"workloads of the user's own SQL statements: the file, parameters, what an answer says was read " +
 				"and written"},
 		{"collect/driver",
-			"speaks with databases: one small file a client library, behind one interface"},
+			"the interface of databases, what adapters share, and how a program adds its own"},
+		{"collect/driver/dial",
+			"connections that are answered in time, and can be cut"},
 		{"collect/server",
 			"starts throw-away database servers from installed binaries, kills and restarts them, removes them"},
 	},
 	{
+		{"collect/driver/postgres collect/driver/mysql collect/driver/sqlite collect/driver/keyvalue",
+			"the databases, a package for each family: PostgreSQL's protocol, MySQL's, SQLite, keys and values"},
 		{"internal/sqlstmt",
 			"understands simple SQL statements, and records which rows of which versions they read and wrote"},
 		{"polygraph",
@@ -143,6 +147,8 @@ var floors = [][]room{
 			"polygraph → clauses and guarded edges and back; one file an encoding"},
 	},
 	{
+		{"collect/driver/all",
+			"links all of them"},
 		{"check/explain",
 			"from a solver's refutation to the smallest set of cycles that a person can check"},
 		{"check/replay",
@@ -157,7 +163,8 @@ var floors = [][]room{
 		{"check",
 			"`Run`, which certifies every answer, the automatic choice and the checkers that it takes, all levels"},
 		{"check/papers",
-			"one short file a checker that reads like its paper's pipeline, to compare with; `check` does not know them"},
+			"one short file a checker that reads like its paper's pipeline, to compare with; `check` does not know " +
+				"them"},
 		{"watch/online",
 			"serializability and snapshot isolation of a stream by client times alone: an order, windows, parts"},
 		{"check/spill/plan",
@@ -280,6 +287,7 @@ var alongFloor = []along{
 	{"history/format/otlp", "history/format/jsonl", "a span becomes a line of it"},
 	{"history/format/parquet", "history/format/jsonl", "values that no column can hold are JSON as there"},
 	{"history/format/*", "history/format/logs", "two formats are folders of clients' logs"},
+	{"collect/driver", "collect/driver/dial", "it tells a lost connection"},
 	{"datasets", "datasets/*", "a data set is a workload that the store runs"},
 	{"datasets/store", "datasets/workload", "the store drives workloads"},
 }

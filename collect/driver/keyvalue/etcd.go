@@ -1,4 +1,7 @@
-package driver
+// Package keyvalue speaks with stores of keys and values: etcd, Redis, Badger.
+//
+// Experimental: this package may still change.
+package keyvalue
 
 import (
 	"bytes"
@@ -12,10 +15,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"isovet/collect/driver"
+	"isovet/collect/driver/dial"
 )
 
 func init() {
-	register(Scheme{
+	driver.Register(driver.Scheme{
 		Name:  "etcd",
 		URLs:  []string{"etcd", "etcds"},
 		About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
@@ -25,24 +31,24 @@ func init() {
 			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
 			"none=read-committed=rc", // nothing is compared
 		},
-		open: openEtcd,
-	})
+		Code: etcdCode,
+	}, openEtcd)
 }
 
 // etcdDB speaks with etcd's JSON gateway, which every server of the last years has: the gRPC client would be the
 // largest dependency of the project by far.
 type etcdDB struct {
-	d     *dialer
+	d     *dial.Dialer
 	urls  []string // of the nodes, scheme://host
 	user  *url.Userinfo
 	token string
 	iso   string
-	o     Options
-	info  Info
+	o     driver.Options
+	info  driver.Info
 }
 
-func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
-	e := &etcdDB{d: newDialer(o.Timeout), iso: iso, o: o, info: Info{Isolation: map[string]string{
+func openEtcd(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
+	e := &etcdDB{d: dial.New(o.Timeout), iso: iso, o: o, info: driver.Info{Isolation: map[string]string{
 		"serializable": "reads compared", "snapshot-isolation": "writes compared", "none": "nothing compared",
 	}[iso]}}
 	for i, s := range urls {
@@ -59,7 +65,7 @@ func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, er
 		}
 		e.urls = append(e.urls, scheme+"://"+u.Host)
 		e.user = u.User
-		e.info.Nodes = append(e.info.Nodes, Node{Name: o.Nodes[i]})
+		e.info.Nodes = append(e.info.Nodes, driver.Node{Name: o.Nodes[i]})
 	}
 	s := e.session(0)
 	defer s.Close()
@@ -80,12 +86,12 @@ func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, er
 	return e, ctx.Err()
 }
 
-func (e *etcdDB) Info() Info { return e.info }
-func (e *etcdDB) Cut()       { e.d.cut() }
+func (e *etcdDB) Info() driver.Info { return e.info }
+func (e *etcdDB) Cut()              { e.d.Cut() }
 
 func (e *etcdDB) Partition(node int, off bool) bool {
 	_, addr, _ := strings.Cut(e.urls[node], "://")
-	e.d.partition(addr, off)
+	e.d.Partition(addr, off)
 	return true
 }
 
@@ -93,10 +99,10 @@ func (e *etcdDB) Partition(node int, off bool) bool {
 func (e *etcdDB) session(node int) *etcdSession {
 	t := &etcdTxn{e: e, base: e.urls[node], written: map[string][]byte{}, read: map[string]int64{}}
 	t.http = &http.Client{Timeout: e.o.Timeout, Transport: &http.Transport{
-		DialContext: e.d.dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true,
+		DialContext: e.d.Dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}}
-	return &etcdSession{kvOps{t}, t}
+	return &etcdSession{driver.KVOps{Texts: t}, t}
 }
 
 // etcdError is an answer other than 200.
@@ -201,17 +207,17 @@ type etcdTxnAnswer struct {
 
 // clear removes our keys.
 func (e *etcdDB) clear(s *etcdSession) error {
-	end := []byte(prefix)
+	end := []byte(driver.KeyPrefix)
 	end[len(end)-1]++
 	var r struct{}
-	return s.call("kv/deleterange", map[string][]byte{"key": []byte(prefix), "range_end": end}, &r)
+	return s.call("kv/deleterange", map[string][]byte{"key": []byte(driver.KeyPrefix), "range_end": end}, &r)
 }
 
 const etcdMaxOps = 128 // of a transaction, etcd's default
 
-func (e *etcdDB) Load(ctx context.Context, d Data) error {
+func (e *etcdDB) Load(ctx context.Context, d driver.Data) error {
 	if len(d.Tables) > 0 {
-		return unsupported("predicates; %s has no conditions on columns", e.info.Name)
+		return driver.Unsupported("predicates; %s has no conditions on columns", e.info.Name)
 	}
 	s := e.session(0)
 	defer s.Close()
@@ -229,7 +235,8 @@ func (e *etcdDB) Load(ctx context.Context, d Data) error {
 		return errors.Join(err, ctx.Err())
 	}
 	for k, r := range d.Rows {
-		if ops = append(ops, etcdOp{Put: &etcdPut{kvKey(rowPrefix, k), rowText(r)}}); len(ops) == etcdMaxOps {
+		ops = append(ops, etcdOp{Put: &etcdPut{driver.KVKey(driver.RowPrefix, k), driver.RowText(r)}})
+		if len(ops) == etcdMaxOps {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -248,30 +255,30 @@ func (e *etcdDB) Close() error {
 var errChanged = errors.New("a compared key has changed")
 
 // Classify: a failed comparison is a refusal; the server's own time-outs and leader changes may have had an effect.
-func (e *etcdDB) Classify(err error) Class {
+func (e *etcdDB) Classify(err error) driver.Class {
 	var a *etcdError
 	switch {
 	case errors.Is(err, errChanged):
-		return Aborted
+		return driver.Aborted
 	case errors.As(err, &a):
 		if a.status >= 500 || a.Code == 14 || a.Code == 4 || a.Code == 1 {
-			return Unclear
+			return driver.Unclear
 		}
-		return Fatal
-	case lost(err):
-		return Lost
+		return driver.Fatal
+	case dial.Lost(err):
+		return driver.Lost
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		return Lost
+		return driver.Lost
 	}
-	return Fatal
+	return driver.Fatal
 }
 
-func (e *etcdDB) Connect(_ context.Context, node int) (Session, error) {
+func (e *etcdDB) Connect(_ context.Context, node int) (driver.Session, error) {
 	s := e.session(node)
 	var r etcdRangeAnswer
-	if err := s.call("kv/range", etcdRange{Key: []byte(prefix)}, &r); err != nil {
+	if err := s.call("kv/range", etcdRange{Key: []byte(driver.KeyPrefix)}, &r); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -279,7 +286,7 @@ func (e *etcdDB) Connect(_ context.Context, node int) (Session, error) {
 }
 
 type etcdSession struct {
-	kvOps
+	driver.KVOps
 	t *etcdTxn
 }
 
@@ -303,7 +310,7 @@ func (t *etcdTxn) forget() {
 	t.order, t.at, t.commit = t.order[:0], 0, 0
 }
 
-func (t *etcdTxn) get(key []byte) (string, bool, error) {
+func (t *etcdTxn) GetText(key []byte) (string, bool, error) {
 	if v, ok := t.written[string(key)]; ok {
 		return string(v), true, nil
 	}
@@ -322,7 +329,7 @@ func (t *etcdTxn) get(key []byte) (string, bool, error) {
 	return string(r.Kvs[0].Value), true, nil
 }
 
-func (t *etcdTxn) put(key, value []byte) error {
+func (t *etcdTxn) PutText(key, value []byte) error {
 	if _, ok := t.written[string(key)]; !ok {
 		t.order = append(t.order, string(key))
 	}
@@ -365,9 +372,9 @@ func (s *etcdSession) Close()          { s.t.http.CloseIdleConnections() }
 
 // Stamp: a snapshot at revision r sees the commits up to r, so commits become even numbers and snapshots odd ones. Who
 // read nothing has the snapshot just before its commit.
-func (s *etcdSession) Stamp() Stamp {
+func (s *etcdSession) Stamp() driver.Stamp {
 	t := s.t
-	st := Stamp{Start: NoTime, Commit: NoTime}
+	st := driver.Stamp{Start: driver.NoTime, Commit: driver.NoTime}
 	if t.at != 0 {
 		st.Start = 2*int64(t.at) + 1
 	}
@@ -384,4 +391,13 @@ func (s *etcdSession) Stamp() Stamp {
 }
 
 // Resolve has nothing to add: the revisions are the timestamps.
-func (e *etcdDB) Resolve(context.Context, []Stamped) error { return nil }
+func (e *etcdDB) Resolve(context.Context, []driver.Stamped) error { return nil }
+
+// etcdCode is the code of gRPC.
+func etcdCode(err error) string {
+	var e *etcdError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return strconv.Itoa(e.Code)
+}

@@ -1,15 +1,16 @@
 //go:build !offline
 
-package driver
+package mysql
 
 import (
+	"isovet/collect/driver"
 	"isovet/level"
 )
 
 const doltPromise = "Dolt documentation, Concepts, SQL, Transactions: it uses the read committed transaction model"
 
 func init() {
-	register(Scheme{
+	driver.Register(driver.Scheme{
 		Name:  "dolt",
 		URLs:  []string{"dolt"},
 		About: "Dolt, by MySQL's protocol; every level that it takes is its repeatable read",
@@ -22,11 +23,10 @@ func init() {
 		},
 		SQL: true,
 		// Whatever level is asked for: Dolt takes all names.
-		Promises: []Promise{
-			{"Dolt", "repeatable-read", []level.Level{level.ReadCommitted}, doltPromise, nil},
-			{"Dolt", "serializable", []level.Level{level.ReadCommitted}, doltPromise, nil},
-			{"Dolt", "read-committed", []level.Level{level.ReadCommitted}, doltPromise, nil},
+		Promises: []driver.Promise{
+			driver.NewPromise("Dolt", "repeatable-read", []level.Level{level.ReadCommitted}, doltPromise, nil),
+			driver.NewPromise("Dolt", "serializable", []level.Level{level.ReadCommitted}, doltPromise, nil),
+			driver.NewPromise("Dolt", "read-committed", []level.Level{level.ReadCommitted}, doltPromise, nil),
 		},
-		open: openMySQL,
-	})
+	}, open)
 }

@@ -1,15 +1,16 @@
 //go:build !offline
 
-package driver
+package mysql
 
 import (
 	"context"
 
+	"isovet/collect/driver"
 	"isovet/level"
 )
 
 func init() {
-	register(Scheme{
+	driver.Register(driver.Scheme{
 		Name:  "tidb",
 		URLs:  []string{"tidb"},
 		About: "TiDB, by MySQL's protocol: its optimistic and its pessimistic transactions",
@@ -20,21 +21,22 @@ func init() {
 			"read-committed=rc", // of pessimistic transactions
 		},
 		SQL: true,
-		Promises: []Promise{
-			{"TiDB", "optimistic", []level.Level{level.SnapshotIsolation}, "TiDB documentation, TiDB Transaction " +
-				"Isolation Levels: repeatable read is snapshot isolation, of optimistic transactions", nil},
-			{"TiDB", "pessimistic", []level.Level{level.ReadCommitted}, "TiDB documentation, TiDB Pessimistic " +
-				"Transaction Mode: writes and locking reads see what is newest", mixedReads},
-			{"TiDB", "read-committed", []level.Level{level.ReadCommitted}, "TiDB documentation, TiDB Transaction " +
-				"Isolation Levels", nil},
+		Promises: []driver.Promise{
+			driver.NewPromise("TiDB", "optimistic", []level.Level{level.SnapshotIsolation},
+				"TiDB documentation, TiDB Transaction Isolation Levels: repeatable read is snapshot isolation, of "+
+					"optimistic transactions", nil),
+			driver.NewPromise("TiDB", "pessimistic", []level.Level{level.ReadCommitted},
+				"TiDB documentation, TiDB Pessimistic Transaction Mode: writes and locking reads see what is "+
+					"newest", driver.MixedReads),
+			driver.NewPromise("TiDB", "read-committed", []level.Level{level.ReadCommitted},
+				"TiDB documentation, TiDB Transaction Isolation Levels", nil),
 		},
-		open: openTiDB,
-	})
+	}, openTiDB)
 }
 
 // openTiDB never lets the server repeat a transaction by itself: the client would have read what the repetition has
 // not.
-func openTiDB(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+func openTiDB(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	setup := []string{lockWait}
 	mode := map[string]string{"optimistic": "optimistic", "pessimistic": "pessimistic",
 		"read-committed": "pessimistic"}[iso]
@@ -47,7 +49,7 @@ func openTiDB(ctx context.Context, urls []string, iso string, o Options) (DB, er
 	case "read-committed":
 		setup = append(setup, "set session transaction isolation level read committed")
 	}
-	return connectMySQL(ctx, urls, o, setup...)
+	return connect(ctx, urls, o, setup...)
 }
 
 // noRetry is TiDB's default, and gone from its newest versions.

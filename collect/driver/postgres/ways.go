@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package postgres
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"isovet/collect/driver"
 	"isovet/datasets/workload"
 )
 
@@ -22,17 +23,17 @@ type ways struct {
 	level    string   // "default": the server's own
 	begin    string
 	session  []string // statements that a session must begin with
-	upsert   upsert
+	upsert   driver.Upsert
 	lock     string // " for update", or "" where there is no such thing
 	share    string // " for share", or ""
 	noCopy   bool
 	varchar  string // the type of texts, where "text" is none that can be read back
 	pieces   bool   // it sends its answers in small pieces
-	access   accesses
-	tells    telling
+	access   driver.Accesses
+	tells    driver.Telling
 }
 
-// text is the type of texts.
+// Text is the type of texts.
 func (w *ways) text() string {
 	if w.varchar != "" {
 		return w.varchar
@@ -44,7 +45,7 @@ func (w *ways) text() string {
 func refused(err error) bool { return errors.As(err, new(*pgconn.PgError)) }
 
 // findBegin finds what begins a transaction at the level.
-func (p *postgres) findBegin(c *pgconn.PgConn) error {
+func (p *server) findBegin(c *pgconn.PgConn) error {
 	level := " isolation level " + p.level
 	try := []ways{{begin: "begin" + level}, {begin: "start transaction" + level},
 		{begin: "begin", session: []string{"set session characteristics as transaction" + level}},
@@ -77,7 +78,7 @@ func (p *postgres) findBegin(c *pgconn.PgConn) error {
 }
 
 // levelInForce asks for the level of a transaction that has begun as all will.
-func (p *postgres) levelInForce(c *pgconn.PgConn) string {
+func (p *server) levelInForce(c *pgconn.PgConn) string {
 	defer func() { _ = run(c, "rollback") }() // whether it had to be
 	for _, q := range []string{
 		"show transaction_isolation",
@@ -100,9 +101,9 @@ func (p *postgres) levelInForce(c *pgconn.PgConn) string {
 }
 
 // fill copies the rows in, by inserts where there is no COPY, and the mark last.
-func (p *postgres) fill(ctx context.Context, c *pgconn.PgConn, d Data) error {
+func (p *server) fill(ctx context.Context, c *pgconn.PgConn, d driver.Data) error {
 	if p.noCopy {
-		return sqlLoad(func(q string) error { return run(c, q) }, d, 500)
+		return driver.SqlLoad(func(q string) error { return run(c, q) }, d, 500)
 	}
 	var b bytes.Buffer
 	flush := func() error {
@@ -118,7 +119,7 @@ func (p *postgres) fill(ctx context.Context, c *pgconn.PgConn, d Data) error {
 		fmt.Fprintf(&b, "%d\t%d\t%d", k, r.Version, r.Payload)
 		switch {
 		case r.Wide != nil:
-			b.Write(appendList([]byte{'\t'}, r.Wide))
+			b.Write(driver.AppendList([]byte{'\t'}, r.Wide))
 		case d.Wide:
 			b.WriteString("\t\\N")
 		}
@@ -133,17 +134,17 @@ func (p *postgres) fill(ctx context.Context, c *pgconn.PgConn, d Data) error {
 	if err := flush(); err != nil {
 		return p.withoutCopy(ctx, c, d, copied, err)
 	}
-	if err := loadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
+	if err := driver.LoadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
 		return err
 	}
 	for _, q := range roomySQL(d.Tables) {
 		_ = run(c, q) // not all that speak the protocol have such indexes
 	}
-	return run(c, insertSQL(kvName, markRow(d)))
+	return run(c, driver.InsertSQL(driver.KVName, markRow(d)))
 }
 
 // withoutCopy inserts the rows if COPY is what was refused.
-func (p *postgres) withoutCopy(ctx context.Context, c *pgconn.PgConn, d Data, copied bool, err error) error {
+func (p *server) withoutCopy(ctx context.Context, c *pgconn.PgConn, d driver.Data, copied bool, err error) error {
 	if copied || !refused(err) {
 		return err
 	}
@@ -151,17 +152,17 @@ func (p *postgres) withoutCopy(ctx context.Context, c *pgconn.PgConn, d Data, co
 	return p.fill(ctx, c, d)
 }
 
-func markRow(d Data) []string {
-	row := []string{fmt.Sprint(int64(markKey)), fmt.Sprint(d.Mark), "null"}
+func markRow(d driver.Data) []string {
+	row := []string{fmt.Sprint(int64(driver.MarkKey)), fmt.Sprint(d.Mark), "null"}
 	if d.Wide {
 		row = append(row, "null")
 	}
 	return row
 }
 
-// undoes tries on the row with the mark whether a transaction can be rolled back: a server may end it with a statement
+// Undoes tries on the row with the mark whether a transaction can be rolled back: a server may end it with a statement
 // that has begun it.
-func (p *postgres) undoes(c *pgconn.PgConn, d Data) error {
+func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	for _, q := range append(p.session, p.begin, "update isovet_kv set u = 0 where k = "+row[0], "rollback") {
 		if err := run(c, q); err != nil {
@@ -170,19 +171,20 @@ func (p *postgres) undoes(c *pgconn.PgConn, d Data) error {
 	}
 	u, err := ask(c, "select u from isovet_kv where k = "+row[0])
 	if err == nil && u != row[1] {
-		err = unsupported("%s: what a transaction begun by %q wrote stays after its rollback", p.info.Name, p.begin)
+		err = driver.Unsupported("%s: what a transaction begun by %q wrote stays after its rollback", p.info.Name,
+			p.begin)
 	}
 	return err
 }
 
 // findUpsert finds how a row is overwritten, and whether it can be locked, by the row with the mark.
-func (p *postgres) findUpsert(c *pgconn.PgConn, d Data) error {
+func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	var first error
-	for _, u := range []upsert{onConflict, merge, lookFirst} {
-		q := updateSQL(kvName, kvColumns(d.Wide), row, false)
-		if u != lookFirst {
-			q = u.sql(kvName, kvColumns(d.Wide), typed(row, p.text()), false, "")
+	for _, u := range []driver.Upsert{driver.OnConflict, driver.Merge, driver.LookFirst} {
+		q := driver.UpdateSQL(driver.KVName, driver.KVColumns(d.Wide), row, false)
+		if u != driver.LookFirst {
+			q = u.SQL(driver.KVName, driver.KVColumns(d.Wide), typed(row, p.text()), false, "")
 		}
 		p.upsert = u
 		err := run(c, q)
@@ -218,10 +220,10 @@ func (p *postgres) findUpsert(c *pgconn.PgConn, d Data) error {
 }
 
 // findAccess finds how a transaction that only reads is begun.
-func (p *postgres) findAccess(c *pgconn.PgConn) error {
-	p.access = accesses{workload.ReadOnly: p.begin + "; set transaction read only",
+func (p *server) findAccess(c *pgconn.PgConn) error {
+	p.access = driver.Accesses{workload.ReadOnly: p.begin + "; set transaction read only",
 		workload.Deferrable: p.begin + "; set transaction read only, deferrable"}
-	return p.access.find(func(q string) error { return run(c, q) }, "rollback", refused)
+	return p.access.Find(func(q string) error { return run(c, q) }, "rollback", refused)
 }
 
 // typed gives values the types of the columns k, u, p and w.
@@ -240,38 +242,40 @@ func typed(values []string, text string) []string {
 type statement struct{ name, sql string }
 
 // statements are those that a session prepares.
-func (w *ways) statements(d Data) []statement {
-	columns, row := kvColumns(d.Wide), typed([]string{"$1", "$2", "$3", "$4"}, w.text())
+func (w *ways) statements(d driver.Data) []statement {
+	columns, row := driver.KVColumns(d.Wide), typed([]string{"$1", "$2", "$3", "$4"}, w.text())
 	get := "select " + strings.Join(columns[1:], ", ") + " from isovet_kv where k = " + row[0]
 	all := []statement{{"get", get}, {"lock", get + w.lock}}
-	all = append(all, w.writing("put", kvName, columns, row[:len(columns)], false)...)
+	all = append(all, w.writing("put", driver.KVName, columns, row[:len(columns)], false)...)
 	if d.Lists {
 		row[1] = "cast($2 as " + w.text() + ")"
 		list := "select val from isovet_list where k = " + row[0]
 		all = append(all, statement{"list", list}, statement{"lock list", list + w.lock})
-		all = append(all, w.writing("append", listName, listColumns, row[:2], true)...)
+		all = append(all, w.writing("append", driver.ListName, driver.ListColumns, row[:2], true)...)
 	}
 	return all
 }
 
 func (w *ways) writing(name, table string, columns, row []string, appends bool) []statement {
-	if w.upsert != lookFirst {
-		return []statement{{name, w.upsert.sql(table, columns, row, appends, "")}}
+	if w.upsert != driver.LookFirst {
+		return []statement{{name, w.upsert.SQL(table, columns, row, appends, "")}}
 	}
-	return []statement{{name, updateSQL(table, columns, row, appends)}, {name + " new", insertSQL(table, row)}}
+	return []statement{{name, driver.UpdateSQL(table, columns, row, appends)},
+		{name + " new", driver.InsertSQL(table, row)}}
 }
 
 // yugabyteClass tells YugabyteDB's internal errors by their words: some versions give conflicts no code of their own.
 // Of a time-out nobody knows what it has ended; before the commit it is as good as a refusal.
-func yugabyteClass(text string) Class {
+func yugabyteClass(text string) driver.Class {
 	for _, w := range []struct {
 		words string
-		Class
-	}{{"Transaction aborted", Aborted}, {"expired or aborted", Aborted}, {"Restart read required", Aborted},
-		{"Conflicts with", Aborted}, {"Try again", Aborted}, {"Timed out", Unclear}} {
+		driver.Class
+	}{{"Transaction aborted", driver.Aborted}, {"expired or aborted", driver.Aborted},
+		{"Restart read required", driver.Aborted},
+		{"Conflicts with", driver.Aborted}, {"Try again", driver.Aborted}, {"Timed out", driver.Unclear}} {
 		if strings.Contains(text, w.words) {
 			return w.Class
 		}
 	}
-	return Fatal
+	return driver.Fatal
 }

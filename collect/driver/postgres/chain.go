@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package postgres
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"isovet/collect/driver"
 )
 
 // snapshot is PostgreSQL's: transaction x is visible if it is below xmax and not among xip, the ones in progress.
@@ -61,7 +63,7 @@ func (s snapshot) finished() uint64 { return s.xmax - uint64(len(s.xip)) }
 //
 // An unknown transaction that a snapshot sees finished has committed or aborted; the server is asked which. Cost: n log
 // n.
-func (p *postgres) Resolve(ctx context.Context, txns []Stamped) error {
+func (p *server) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	unknown := map[uint64]bool{}
 	for i := range txns {
 		if t := &txns[i]; !t.Committed && t.XID != 0 {
@@ -86,14 +88,14 @@ func (p *postgres) Resolve(ctx context.Context, txns []Stamped) error {
 }
 
 // chain numbers the snapshots and commits; committed says which transactions of unknown outcome took effect.
-func chain(txns []Stamped, committed func(xid uint64) bool) error {
+func chain(txns []driver.Stamped, committed func(xid uint64) bool) error {
 	type taken struct {
 		snapshot
 		txn int
 	}
 	var snaps []taken
 	for i := range txns {
-		txns[i].Start, txns[i].Commit = NoTime, NoTime
+		txns[i].Start, txns[i].Commit = driver.NoTime, driver.NoTime
 		if txns[i].Snapshot == "" {
 			continue
 		}

@@ -1,11 +1,11 @@
 //go:build !offline
 
-package driver
+package postgres
 
 import (
-	"slices"
-
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/collect/driver"
 )
 
 // lone is what a server that speaks PostgreSQL's protocol wants to be told, so that statements outside of transactions
@@ -17,7 +17,7 @@ type lone struct {
 
 // findLone tries it. Without a word from the server about the level in force, nobody can say that it is the right one.
 // Timestamps are asked for within transactions.
-func (p *postgres) findLone(c *pgconn.PgConn) error {
+func (p *server) findLone(c *pgconn.PgConn) error {
 	p.lone = lone{}
 	if p.o.Timestamps {
 		return nil
@@ -40,8 +40,8 @@ func (p *postgres) findLone(c *pgconn.PgConn) error {
 	return nil
 }
 
-func (s *postgresSession) Autocommit(writes bool) (bool, error) {
-	if !s.p.lone.ok || writes && s.p.upsert == lookFirst {
+func (s *session) Autocommit(writes bool) (bool, error) {
+	if !s.p.lone.ok || writes && s.p.upsert == driver.LookFirst {
 		return false, nil
 	}
 	if s.told || s.p.lone.set == "" {
@@ -51,13 +51,3 @@ func (s *postgresSession) Autocommit(writes bool) (bool, error) {
 	s.told = err == nil
 	return s.told, err
 }
-
-// Autocommit: the session's level is that of all its transactions. A row of a table with unique indexes is written by
-// an insert and an update.
-func (s *mysqlSession) Autocommit(writes bool) (bool, error) {
-	return !writes || s.columnsSQL == nil ||
-		!slices.ContainsFunc(s.tables, func(t Table) bool { return len(t.Unique) > 0 }), nil
-}
-
-// Autocommit: there is one level.
-func (x *sqliteSession) Autocommit(bool) (bool, error) { return true, nil }

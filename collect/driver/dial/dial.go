@@ -1,4 +1,7 @@
-package driver
+// Package dial makes connections whose requests must be answered in time, and cuts them where a fault is asked for.
+//
+// Experimental: this package may still change.
+package dial
 
 import (
 	"context"
@@ -11,21 +14,21 @@ import (
 	"time"
 )
 
-// dialer makes connections each of whose requests must be answered in time, and can cut them all. It takes the place of
+// Dialer makes connections each of whose requests must be answered in time, and can cut them all. It takes the place of
 // a context for each request, which would cost the libraries a goroutine each.
-type dialer struct {
+type Dialer struct {
 	timeout time.Duration
 	mu      sync.Mutex
 	open    map[*conn]struct{}
 	off     map[string]bool // addresses that are cut off
-	quick   bool            // answers are acknowledged at once
+	Quick   bool            // answers are acknowledged at once
 }
 
-func newDialer(timeout time.Duration) *dialer {
-	return &dialer{timeout: timeout, open: map[*conn]struct{}{}, off: map[string]bool{}}
+func New(timeout time.Duration) *Dialer {
+	return &Dialer{timeout: timeout, open: map[*conn]struct{}{}, off: map[string]bool{}}
 }
 
-func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d.mu.Lock()
 	off := d.off[addr]
 	d.mu.Unlock()
@@ -44,8 +47,8 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return x, nil
 }
 
-// cut closes all connections.
-func (d *dialer) cut() {
+// Cut closes all connections.
+func (d *Dialer) Cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.open {
@@ -56,8 +59,8 @@ func (d *dialer) cut() {
 
 var errPartition = errors.New("cut off by the fault")
 
-// partition cuts an address off, or heals it.
-func (d *dialer) partition(addr string, off bool) {
+// Partition cuts an address off, or heals it.
+func (d *Dialer) Partition(addr string, off bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off[addr] = off
@@ -71,7 +74,7 @@ func (d *dialer) partition(addr string, off bool) {
 
 type conn struct {
 	net.Conn
-	d    *dialer
+	d    *Dialer
 	addr string
 }
 
@@ -81,14 +84,14 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.Conn.Write(b)
-	if c.d.quick {
+	if c.d.Quick {
 		quickAck(c.Conn)
 	}
 	return n, err
 }
 
 func (c *conn) Read(b []byte) (int, error) {
-	if c.d.quick {
+	if c.d.Quick {
 		quickAck(c.Conn)
 	}
 	return c.Conn.Read(b)
@@ -101,8 +104,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// lost reports whether an error says that a connection is gone, or that no answer came in time.
-func lost(err error) bool {
+// Lost reports whether an error says that a connection is gone, or that no answer came in time.
+func Lost(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,
 		net.ErrClosed) ||
@@ -111,8 +114,8 @@ func lost(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// until tries something again until it succeeds or the time is up.
-func until(ctx context.Context, limit time.Duration, try func() error) error {
+// Until tries something again until it succeeds or the time is up.
+func Until(ctx context.Context, limit time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {

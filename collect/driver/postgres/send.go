@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package postgres
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/collect/driver"
 )
 
 // execMode is how statements with values are sent by PostgreSQL's protocol. The names are those of the client library
@@ -28,7 +30,7 @@ const execModeName = "default_query_exec_mode"
 var execModes = [...]string{"", "simple_protocol", "exec", "cache_statement"}
 
 // takeMode reads the mode from the parameters that the server would be given.
-func (p *postgres) takeMode(cfg *pgconn.Config) error {
+func (p *server) takeMode(cfg *pgconn.Config) error {
 	v, ok := cfg.RuntimeParams[execModeName]
 	if !ok {
 		return nil
@@ -50,7 +52,7 @@ func (m execMode) parameter() string {
 }
 
 // Ways are the modes as parameters of a URL; none if that names one.
-func (p *postgres) Ways() (all []string) {
+func (p *server) Ways() (all []string) {
 	for m := simpleMode; int(m) < len(execModes) && p.asked == anyMode; m++ {
 		all = append(all, m.parameter())
 	}
@@ -58,7 +60,7 @@ func (p *postgres) Ways() (all []string) {
 }
 
 // Send has the sessions that are opened from now on send their statements so; "": as the URL says.
-func (p *postgres) Send(way string) error {
+func (p *server) Send(way string) error {
 	if way == "" {
 		p.mode, p.info.Statements = p.asked, p.asked.parameter()
 		return nil
@@ -79,7 +81,7 @@ type sender struct {
 }
 
 // prepare makes a session's own statements ready.
-func (s *postgresSession) prepare(ctx context.Context, all []statement) error {
+func (s *session) prepare(ctx context.Context, all []statement) error {
 	for _, st := range all {
 		if s.mode == simpleMode || s.mode == unnamed {
 			if s.texts == nil {
@@ -96,7 +98,7 @@ func (s *postgresSession) prepare(ctx context.Context, all []statement) error {
 }
 
 // exec runs one of the session's own statements and hands over each row.
-func (s *postgresSession) exec(name string, args int, row func(v [][]byte) error) error {
+func (s *session) exec(name string, args int, row func(v [][]byte) error) error {
 	switch s.mode {
 	case simpleMode:
 		return s.say(written(s.texts[name], s.args[:args]), row)
@@ -137,7 +139,7 @@ func read(r *pgconn.ResultReader, row func(v [][]byte) error) error {
 }
 
 // say runs a statement by the simple protocol.
-func (s *postgresSession) say(q string, row func(v [][]byte) error) error {
+func (s *session) say(q string, row func(v [][]byte) error) error {
 	m := s.c.Exec(context.Background(), q)
 	var bad error
 	for m.NextResult() {
@@ -150,8 +152,8 @@ func (s *postgresSession) say(q string, row func(v [][]byte) error) error {
 	return errors.Join(m.Close(), bad)
 }
 
-// askInts runs a statement whose rows are integers.
-func (s *postgresSession) askInts(q string, row func([]int64) error) error {
+// AskInts runs a statement whose rows are integers.
+func (s *session) askInts(q string, row func([]int64) error) error {
 	var ints []int64
 	each := func(values [][]byte) error {
 		ints = ints[:0]
@@ -171,11 +173,11 @@ func (s *postgresSession) askInts(q string, row func([]int64) error) error {
 }
 
 // lifted runs a statement with its numbers as parameters. A MERGE keeps them: nothing there tells their types.
-func (s *postgresSession) lifted(q string, row func([][]byte) error) error {
+func (s *session) lifted(q string, row func([][]byte) error) error {
 	ctx := context.Background()
 	var args [][]byte
 	if !strings.HasPrefix(q, "merge") {
-		text, numbers := lift(q, true)
+		text, numbers := driver.Lift(q, true)
 		for _, n := range numbers {
 			args = append(args, strconv.AppendInt(nil, n, 10))
 		}
@@ -185,7 +187,7 @@ func (s *postgresSession) lifted(q string, row func([][]byte) error) error {
 		return read(s.c.ExecParams(ctx, q, args, nil, nil, nil), row)
 	}
 	name, ok := s.byText[q]
-	if !ok && len(s.byText) == mostPrepared {
+	if !ok && len(s.byText) == driver.MostPrepared {
 		return read(s.c.ExecParams(ctx, q, args, nil, nil, nil), row)
 	}
 	if !ok {

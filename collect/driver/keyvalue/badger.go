@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package keyvalue
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/level"
 )
 
 func init() {
-	register(Scheme{
+	driver.Register(driver.Scheme{
 		Name:  "badger",
 		URLs:  []string{"badger"},
 		About: "Badger inside this program: badger: (in memory), badger:DIR",
@@ -29,25 +30,24 @@ func init() {
 		},
 		Embedded: true,
 		Promises: badgerPromises,
-		open:     openBadger,
-	})
+	}, openBadger)
 }
 
 // badgerPromises are the documentation's words as levels.
-var badgerPromises = []Promise{
-	{"Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
-		"Badger's README: ACID transactions with serializable snapshot isolation guarantees", nil},
-	{"Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be processed at a higher " +
-		"rate, and conflicts are not detected", nil},
+var badgerPromises = []driver.Promise{
+	driver.NewPromise("Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
+		"Badger's README: ACID transactions with serializable snapshot isolation guarantees", nil),
+	driver.NewPromise("Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be "+
+		"processed at a higher rate, and conflicts are not detected", nil),
 }
 
 type badgerDB struct {
 	db   *badger.DB
-	o    Options
-	info Info
+	o    driver.Options
+	info driver.Info
 }
 
-func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, error) {
+func openBadger(_ context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	_, dir, _ := strings.Cut(urls[0], ":")
 	dir = strings.TrimPrefix(dir, "//")
 	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(
@@ -63,25 +63,26 @@ func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, er
 	if iso == "no-conflicts" {
 		level = "snapshot reads without conflict detection"
 	}
-	info := Info{Name: "Badger v4", Version: moduleVersion("github.com/dgraph-io/badger/v4"), Isolation: level,
-		Nodes: []Node{{Name: "badger"}}, Unbounded: true}
+	info := driver.Info{Name: "Badger v4", Version: driver.ModuleVersion("github.com/dgraph-io/badger/v4"),
+		Isolation: level,
+		Nodes:     []driver.Node{{Name: "badger"}}, Unbounded: true}
 	return &badgerDB{db: db, o: o, info: info}, nil
 }
 
-func (b *badgerDB) Info() Info { return b.info }
-func (b *badgerDB) Cut()       {}
+func (b *badgerDB) Info() driver.Info { return b.info }
+func (b *badgerDB) Cut()              {}
 
 // Partition: there is nothing between us.
 func (b *badgerDB) Partition(int, bool) bool { return false }
 
-func (b *badgerDB) Load(_ context.Context, d Data) error {
-	if err := b.db.DropPrefix([]byte(prefix)); err != nil {
+func (b *badgerDB) Load(_ context.Context, d driver.Data) error {
+	if err := b.db.DropPrefix([]byte(driver.KeyPrefix)); err != nil {
 		return err
 	}
 	w := b.db.NewWriteBatch()
 	defer w.Cancel()
 	for k, r := range d.Rows {
-		if err := w.Set(kvKey(rowPrefix, k), rowText(r)); err != nil {
+		if err := w.Set(driver.KVKey(driver.RowPrefix, k), driver.RowText(r)); err != nil {
 			return err
 		}
 	}
@@ -98,40 +99,40 @@ func (b *badgerDB) Load(_ context.Context, d Data) error {
 func (b *badgerDB) Close() error {
 	var err error
 	if !b.db.Opts().InMemory {
-		err = b.db.DropPrefix([]byte(prefix))
+		err = b.db.DropPrefix([]byte(driver.KeyPrefix))
 	}
 	return errors.Join(err, b.db.Close())
 }
 
 // Classify: a conflict is the one error of a transaction that may be tried again.
-func (b *badgerDB) Classify(err error) Class {
+func (b *badgerDB) Classify(err error) driver.Class {
 	if errors.Is(err, badger.ErrConflict) {
-		return Aborted
+		return driver.Aborted
 	}
-	return Fatal
+	return driver.Fatal
 }
 
-func (b *badgerDB) Connect(context.Context, int) (Session, error) {
+func (b *badgerDB) Connect(context.Context, int) (driver.Session, error) {
 	t := &badgerTxn{db: b.db}
-	return &badgerSession{kvOps{t}, t, b.o.Timestamps}, nil
+	return &badgerSession{driver.KVOps{Texts: t}, t, b.o.Timestamps}, nil
 }
 
 // Resolve finds each write's version in the store: it is the commit timestamp. A snapshot at r sees the commits up to
 // r, so commits become even numbers and snapshots odd ones.
-func (b *badgerDB) Resolve(ctx context.Context, txns []Stamped) error {
+func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	type write struct{ key, version int64 }
 	at := map[write]int64{}
 	err := b.db.View(func(t *badger.Txn) error {
-		it := t.NewIterator(badger.IteratorOptions{AllVersions: true, Prefix: []byte(prefix)})
+		it := t.NewIterator(badger.IteratorOptions{AllVersions: true, Prefix: []byte(driver.KeyPrefix)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			item := it.Item()
 			key := item.Key()
-			if item.IsDeletedOrExpired() || len(key) < len(rowPrefix)+8 {
+			if item.IsDeletedOrExpired() || len(key) < len(driver.RowPrefix)+8 {
 				continue
 			}
 			kind, pk := string(key[:len(key)-8]), int64(binary.BigEndian.Uint64(key[len(key)-8:])^1<<63)
-			if t, ok := strings.CutPrefix(kind, prefix+"t"); ok {
+			if t, ok := strings.CutPrefix(kind, driver.KeyPrefix+"t"); ok {
 				table, err := strconv.Atoi(strings.TrimSuffix(t, "/"))
 				if err != nil {
 					return fmt.Errorf("key %q: %w", key, err)
@@ -153,7 +154,7 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []Stamped) error {
 	})
 	for i := range txns {
 		t := &txns[i]
-		if t.Start != NoTime {
+		if t.Start != driver.NoTime {
 			t.Start = 2*t.Start + 1
 		}
 		if v, ok := at[write{t.Key, t.Version}]; ok && t.Wrote {
@@ -166,7 +167,7 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []Stamped) error {
 }
 
 type badgerSession struct {
-	kvOps
+	driver.KVOps
 	t      *badgerTxn
 	stamps bool
 }
@@ -183,8 +184,8 @@ func (s *badgerSession) Begin() error {
 	return nil
 }
 
-// get and put let other sessions run in between: without a network between them, transactions would hardly overlap.
-func (t *badgerTxn) get(key []byte) (value string, found bool, err error) {
+// GetText and put let other sessions run in between: without a network between them, transactions would hardly overlap.
+func (t *badgerTxn) GetText(key []byte) (value string, found bool, err error) {
 	runtime.Gosched()
 	item, err := t.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
@@ -200,7 +201,7 @@ func (t *badgerTxn) get(key []byte) (value string, found bool, err error) {
 	return value, true, err
 }
 
-func (t *badgerTxn) put(key, value []byte) error {
+func (t *badgerTxn) PutText(key, value []byte) error {
 	runtime.Gosched()
 	return t.txn.Set(key, value)
 }
@@ -213,14 +214,16 @@ func (s *badgerSession) Close() {
 	}
 }
 
-func (s *badgerSession) Stamp() Stamp { return Stamp{Start: s.t.ts, Commit: NoTime} }
+func (s *badgerSession) Stamp() driver.Stamp {
+	return driver.Stamp{Start: s.t.ts, Commit: driver.NoTime}
+}
 
 // Rows with columns stand below isovet/t<table>/, as "version v1 v2 …". Badger has no indexes: a condition reads the
 // whole table.
 
-func badgerTable(table int) []byte { return fmt.Appendf(nil, "%st%d/", prefix, table) }
+func badgerTable(table int) []byte { return fmt.Appendf(nil, "%st%d/", driver.KeyPrefix, table) }
 
-func badgerRow(table int, pk int64) []byte { return kvKey(string(badgerTable(table)), pk) }
+func badgerRow(table int, pk int64) []byte { return driver.KVKey(string(badgerTable(table)), pk) }
 
 func intsText(row []int64) []byte {
 	var b []byte
@@ -245,7 +248,7 @@ func parseInts(s string) (row []int64, err error) {
 }
 
 func (s *badgerSession) GetRow(table int, pk int64, _ bool) ([]int64, error) {
-	v, ok, err := s.t.get(badgerRow(table, pk))
+	v, ok, err := s.t.GetText(badgerRow(table, pk))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -253,7 +256,7 @@ func (s *badgerSession) GetRow(table int, pk int64, _ bool) ([]int64, error) {
 }
 
 func (s *badgerSession) PutRow(table int, pk int64, row []int64) error {
-	return s.t.put(badgerRow(table, pk), intsText(row))
+	return s.t.PutText(badgerRow(table, pk), intsText(row))
 }
 
 func (s *badgerSession) DeleteRow(table int, pk int64) error {
@@ -261,16 +264,16 @@ func (s *badgerSession) DeleteRow(table int, pk int64) error {
 	return s.t.txn.Delete(badgerRow(table, pk))
 }
 
-func (s *badgerSession) Where(table int, where []workload.Range, change Change) ([]Match, error) {
+func (s *badgerSession) Where(table int, where []workload.Range, change driver.Change) ([]driver.Match, error) {
 	runtime.Gosched()
-	var found []Match
+	var found []driver.Match
 	it := s.t.txn.NewIterator(badger.IteratorOptions{Prefix: badgerTable(table), PrefetchValues: true,
 		PrefetchSize: 100})
 	err := func() error {
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			key := it.Item().Key()
-			m := Match{PK: int64(binary.BigEndian.Uint64(key[len(key)-8:]) ^ 1<<63)}
+			m := driver.Match{PK: int64(binary.BigEndian.Uint64(key[len(key)-8:]) ^ 1<<63)}
 			err := it.Item().Value(func(v []byte) (err error) {
 				m.Old, err = parseInts(string(v))
 				return err
@@ -284,7 +287,7 @@ func (s *badgerSession) Where(table int, where []workload.Range, change Change) 
 		}
 		return nil
 	}()
-	if err != nil || change.reads() {
+	if err != nil || change.Reads() {
 		return found, err
 	}
 	for i := range found {
@@ -292,7 +295,7 @@ func (s *badgerSession) Where(table int, where []workload.Range, change Change) 
 		if change.Delete {
 			err = s.DeleteRow(table, m.PK)
 		} else {
-			m.New = change.apply(m.PK, m.Old)
+			m.New = change.Apply(m.PK, m.Old)
 			err = s.PutRow(table, m.PK, m.New)
 		}
 		if err != nil {

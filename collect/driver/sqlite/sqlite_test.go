@@ -1,28 +1,30 @@
 //go:build !offline
 
-package driver
+package sqlite
 
 import (
 	"testing"
 
+	"isovet/collect/driver"
 	"isovet/datasets/workload"
 )
 
 // TestSQLiteTablesMadeAnew: a session on a connection that has seen the tables of another load begins with those of its
 // own, even with an insert, and without the transaction that a session before it has left.
 func TestSQLiteTablesMadeAnew(t *testing.T) {
-	d, err := Open(t.Context(), []string{"sqlite:"}, Options{})
+	d, err := driver.Open(t.Context(), []string{"sqlite:"}, driver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	for n := 1; n < 4; n++ {
-		table := Table{Columns: []workload.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}[:n],
+		table := driver.Table{Columns: []workload.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}[:n],
 			Rows: func(func(int64, []int64) bool) {}}
-		if err := d.Load(t.Context(), Data{Rows: func(func(int64, Row) bool) {}, Tables: []Table{table}}); err != nil {
+		if err := d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {},
+			Tables: []driver.Table{table}}); err != nil {
 			t.Fatal(err)
 		}
-		var all []Session
+		var all []driver.Session
 		for range 3 {
 			s, err := d.Connect(t.Context(), 0)
 			if err != nil {
@@ -34,7 +36,7 @@ func TestSQLiteTablesMadeAnew(t *testing.T) {
 			if err := s.Begin(); err != nil {
 				t.Fatalf("%d columns: %v", n, err)
 			}
-			if err := s.(Columnar).PutRow(0, int64(i), make([]int64, 1+n)); err != nil {
+			if err := s.(driver.Columnar).PutRow(0, int64(i), make([]int64, 1+n)); err != nil {
 				t.Fatalf("%d columns: %v", n, err)
 			}
 			if i == 0 {

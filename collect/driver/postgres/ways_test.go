@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package postgres
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"isovet/collect/driver"
 )
 
 // fakePostgres speaks PostgreSQL's protocol: it refuses what a pattern matches, answers some queries with one value,
@@ -118,7 +120,7 @@ func TestWays(t *testing.T) {
 	for _, x := range []struct {
 		name, refuse      string
 		begin, session    string
-		upsert            upsert
+		upsert            driver.Upsert
 		lock              string
 		noCopy            bool
 		wantErr, isolated string
@@ -132,17 +134,18 @@ func TestWays(t *testing.T) {
 		{name: "level of the session, merge, no locks", noCopy: true,
 			refuse: "^copy|^(begin|start).* isolation|on conflict|for update|show transaction_isolation",
 			begin:  "begin", session: "set session characteristics as transaction isolation level serializable",
-			upsert: merge, isolated: "serializable, as asked for"},
+			upsert: driver.Merge, isolated: "serializable, as asked for"},
 		{name: "neither on conflict nor merge", refuse: "^copy|on conflict|^merge",
 			begin:  "begin isolation level serializable",
-			upsert: lookFirst, lock: " for update", noCopy: true, isolated: "serializable"},
+			upsert: driver.LookFirst, lock: " for update", noCopy: true, isolated: "serializable"},
 		{name: "no such level", refuse: "serializable", wantErr: "refused"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := &fakePostgres{refuse: regexp.MustCompile(x.refuse), code: "42601", rollbacks: true,
 				answers: map[string]string{"select version()": "SomeDB 1.0",
 					"show transaction_isolation": "serializable"}}
-			db, err := Open(context.Background(), []string{f.listen(t)}, Options{Isolation: "serializable"})
+			db, err := driver.Open(context.Background(), []string{f.listen(t)},
+				driver.Options{Isolation: "serializable"})
 			if x.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), x.wantErr) {
 					t.Fatalf("error %v, expected %q", err, x.wantErr)
@@ -152,8 +155,8 @@ func TestWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows := func(yield func(int64, Row) bool) { yield(0, Row{Version: 1, Payload: 5}) }
-			if err := db.Load(context.Background(), Data{Rows: rows, Lists: true, Mark: 77}); err != nil {
+			rows := func(yield func(int64, driver.Row) bool) { yield(0, driver.Row{Version: 1, Payload: 5}) }
+			if err := db.Load(context.Background(), driver.Data{Rows: rows, Lists: true, Mark: 77}); err != nil {
 				t.Fatal(err)
 			}
 			s, err := db.Connect(context.Background(), 0)
@@ -161,7 +164,7 @@ func TestWays(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Close()
-			w := db.(*postgres).ways
+			w := db.(*server).ways
 			if w.begin != x.begin || strings.Join(w.session, ";") != x.session || w.upsert != x.upsert ||
 				w.lock != x.lock || w.noCopy != x.noCopy || db.Info().Isolation != x.isolated {
 				t.Errorf("found %+v at %q, expected %+v", w, db.Info().Isolation, x)
@@ -178,40 +181,41 @@ func TestWays(t *testing.T) {
 func TestNoRollback(t *testing.T) {
 	f := &fakePostgres{refuse: regexp.MustCompile("^copy"), code: "42601",
 		answers: map[string]string{"select version()": "X"}}
-	db, err := Open(context.Background(), []string{f.listen(t)}, Options{})
+	db, err := driver.Open(context.Background(), []string{f.listen(t)}, driver.Options{})
 	if err == nil {
-		err = db.Load(context.Background(), Data{Rows: func(func(int64, Row) bool) {}, Mark: 77})
+		err = db.Load(context.Background(), driver.Data{Rows: func(func(int64, driver.Row) bool) {}, Mark: 77})
 	}
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "stays after its rollback") {
+	if !errors.Is(err, driver.ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "stays after its rollback") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // TestWireClasses: what the errors of those who speak PostgreSQL's protocol mean for a transaction.
 func TestWireClasses(t *testing.T) {
-	p := &postgres{}
+	p := &server{}
 	for _, x := range []struct {
 		who, code, text string
-		want            Class
+		want            driver.Class
 	}{
-		{"PostgreSQL", "40001", "could not serialize access due to concurrent update", Aborted},
-		{"PostgreSQL", "40P01", "deadlock detected", Aborted},
-		{"PostgreSQL", "57P01", "terminating connection due to administrator command", Lost},
-		{"PostgreSQL", "42P01", "relation does not exist", Fatal},
-		{"CockroachDB", "40001", "restart transaction: WriteTooOldError", Aborted},
-		{"CockroachDB", "40003", "result is ambiguous: error=rpc error", Unclear},
-		{"CockroachDB", "57P01", "server is shutting down", Lost},
-		{"YugabyteDB", "40001", "Operation expired: Transaction expired or aborted by a conflict", Aborted},
-		{"YugabyteDB", "XX000", "Operation expired: Transaction aborted: kAborted", Aborted},
-		{"YugabyteDB", "XX000", "Restart read required at: { read: … }", Aborted},
-		{"YugabyteDB", "XX000", "Timed out: Commit of transaction", Unclear},
-		{"PostgreSQL", "XX000", "unexpected", Fatal},
-		{"H2", "90131", "Concurrent update in table", Aborted},
-		{"H2", "HYT00", "Timeout trying to lock table", Aborted},
-		{"H2", "90067", "Connection is broken", Lost},
-		{"H2", "90098", "The database has been closed", Lost},
-		{"H2", "HY000", `General error: "Transaction was illegally transitioned from CLOSED to ROLLING_BACK"`, Lost},
-		{"H2", "HY000", "General error", Fatal},
+		{"PostgreSQL", "40001", "could not serialize access due to concurrent update", driver.Aborted},
+		{"PostgreSQL", "40P01", "deadlock detected", driver.Aborted},
+		{"PostgreSQL", "57P01", "terminating connection due to administrator command", driver.Lost},
+		{"PostgreSQL", "42P01", "relation does not exist", driver.Fatal},
+		{"CockroachDB", "40001", "restart transaction: WriteTooOldError", driver.Aborted},
+		{"CockroachDB", "40003", "result is ambiguous: error=rpc error", driver.Unclear},
+		{"CockroachDB", "57P01", "server is shutting down", driver.Lost},
+		{"YugabyteDB", "40001", "Operation expired: Transaction expired or aborted by a conflict", driver.Aborted},
+		{"YugabyteDB", "XX000", "Operation expired: Transaction aborted: kAborted", driver.Aborted},
+		{"YugabyteDB", "XX000", "Restart read required at: { read: … }", driver.Aborted},
+		{"YugabyteDB", "XX000", "Timed out: Commit of transaction", driver.Unclear},
+		{"PostgreSQL", "XX000", "unexpected", driver.Fatal},
+		{"H2", "90131", "Concurrent update in table", driver.Aborted},
+		{"H2", "HYT00", "Timeout trying to lock table", driver.Aborted},
+		{"H2", "90067", "Connection is broken", driver.Lost},
+		{"H2", "90098", "The database has been closed", driver.Lost},
+		{"H2", "HY000", `General error: "Transaction was illegally transitioned from CLOSED to ROLLING_BACK"`,
+			driver.Lost},
+		{"H2", "HY000", "General error", driver.Fatal},
 	} {
 		if got := p.Classify(&pgconn.PgError{Code: x.code, Message: x.text}); got != x.want {
 			t.Errorf("%s %s %s: %v, expected %v", x.who, x.code, x.text, got, x.want)

@@ -1,6 +1,6 @@
 //go:build !offline
 
-package driver
+package keyvalue
 
 import (
 	"cmp"
@@ -13,10 +13,13 @@ import (
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
+
+	"isovet/collect/driver"
+	"isovet/collect/driver/dial"
 )
 
 func init() {
-	register(Scheme{
+	driver.Register(driver.Scheme{
 		Name:  "redis",
 		URLs:  []string{"redis", "rediss"},
 		About: "Redis: WATCH, reads, then MULTI and EXEC with the writes",
@@ -24,34 +27,33 @@ func init() {
 			"serializable=ser=default=watch=session-serializable=strict-serializable",
 			"none=read-committed=rc", // no WATCH
 		},
-		open: openRedis,
-	})
+	}, openRedis)
 }
 
 type redisDB struct {
 	url   string
 	addr  string // host and port, as the dialer sees them
 	o     []redis.DialOption
-	d     *dialer
+	d     *dial.Dialer
 	watch bool
-	info  Info
+	info  driver.Info
 }
 
-func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+func openRedis(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	if len(urls) > 1 {
-		return nil, unsupported("several nodes of Redis; expected one URL")
+		return nil, driver.Unsupported("several nodes of Redis; expected one URL")
 	}
 	if o.Timestamps {
-		return nil, unsupported("Redis does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
+		return nil, driver.Unsupported("Redis does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
 			"--timestamps")
 	}
 	u, err := url.Parse(urls[0])
 	if err != nil {
 		return nil, err
 	}
-	r := &redisDB{url: urls[0], d: newDialer(o.Timeout), watch: iso != "none"}
+	r := &redisDB{url: urls[0], d: dial.New(o.Timeout), watch: iso != "none"}
 	r.addr = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
-	r.o = []redis.DialOption{redis.DialContextFunc(r.d.dial), redis.DialReadTimeout(o.Timeout),
+	r.o = []redis.DialOption{redis.DialContextFunc(r.d.Dial), redis.DialReadTimeout(o.Timeout),
 		redis.DialWriteTimeout(o.Timeout)}
 	var text string
 	if err := r.with(ctx, func(c redis.Conn) (err error) {
@@ -60,7 +62,7 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 	}); err != nil {
 		return nil, err
 	}
-	r.info = Info{Isolation: "WATCH and MULTI", Nodes: []Node{{Name: o.Nodes[0]}}}
+	r.info = driver.Info{Isolation: "WATCH and MULTI", Nodes: []driver.Node{{Name: o.Nodes[0]}}}
 	if !r.watch {
 		r.info.Isolation = "MULTI without WATCH"
 	}
@@ -77,11 +79,11 @@ func (r *redisDB) with(ctx context.Context, f func(redis.Conn) error) error {
 	return errors.Join(f(c), c.Close())
 }
 
-func (r *redisDB) Info() Info { return r.info }
-func (r *redisDB) Cut()       { r.d.cut() }
+func (r *redisDB) Info() driver.Info { return r.info }
+func (r *redisDB) Cut()              { r.d.Cut() }
 
 func (r *redisDB) Partition(_ int, off bool) bool {
-	r.d.partition(r.addr, off)
+	r.d.Partition(r.addr, off)
 	return true
 }
 
@@ -89,7 +91,7 @@ func (r *redisDB) Partition(_ int, off bool) bool {
 func clearRedis(c redis.Conn) error {
 	var keys []any
 	for cursor := "0"; ; {
-		answer, err := redis.Values(c.Do("SCAN", cursor, "MATCH", prefix+"*", "COUNT", 1000))
+		answer, err := redis.Values(c.Do("SCAN", cursor, "MATCH", driver.KeyPrefix+"*", "COUNT", 1000))
 		if err != nil {
 			return err
 		}
@@ -112,9 +114,9 @@ func clearRedis(c redis.Conn) error {
 	return nil
 }
 
-func (r *redisDB) Load(ctx context.Context, d Data) error {
+func (r *redisDB) Load(ctx context.Context, d driver.Data) error {
 	if len(d.Tables) > 0 {
-		return unsupported("predicates; %s has no conditions on columns", r.info.Name)
+		return driver.Unsupported("predicates; %s has no conditions on columns", r.info.Name)
 	}
 	return r.with(ctx, func(c redis.Conn) error {
 		if err := clearRedis(c); err != nil {
@@ -122,7 +124,7 @@ func (r *redisDB) Load(ctx context.Context, d Data) error {
 		}
 		var pairs []any
 		for k, row := range d.Rows {
-			pairs = append(pairs, kvKey(rowPrefix, k), rowText(row))
+			pairs = append(pairs, driver.KVKey(driver.RowPrefix, k), driver.RowText(row))
 		}
 		for some := range slices.Chunk(pairs, 2000) {
 			if _, err := c.Do("MSET", some...); err != nil {
@@ -138,23 +140,23 @@ func (r *redisDB) Close() error { return r.with(context.Background(), clearRedis
 var errWatched = errors.New("EXEC: a watched key was changed")
 
 // Classify: an EXEC that finds a watched key changed answers nil.
-func (r *redisDB) Classify(err error) Class {
+func (r *redisDB) Classify(err error) driver.Class {
 	var e redis.Error
 	switch {
 	case errors.Is(err, errWatched):
-		return Aborted
+		return driver.Aborted
 	case errors.As(err, &e):
 		if strings.HasPrefix(e.Error(), "LOADING") || strings.HasPrefix(e.Error(), "MASTERDOWN") {
-			return Lost
+			return driver.Lost
 		}
-		return Fatal
-	case lost(err):
-		return Lost
+		return driver.Fatal
+	case dial.Lost(err):
+		return driver.Lost
 	}
-	return Fatal
+	return driver.Fatal
 }
 
-func (r *redisDB) Connect(ctx context.Context, _ int) (Session, error) {
+func (r *redisDB) Connect(ctx context.Context, _ int) (driver.Session, error) {
 	c, err := redis.DialURLContext(ctx, r.url, r.o...)
 	if err != nil {
 		return nil, err
@@ -163,11 +165,11 @@ func (r *redisDB) Connect(ctx context.Context, _ int) (Session, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	t := &redisTxn{db: r, c: c, written: map[string][]byte{}}
-	return &redisSession{kvOps{t}, t}, nil
+	return &redisSession{driver.KVOps{Texts: t}, t}, nil
 }
 
 type redisSession struct {
-	kvOps
+	driver.KVOps
 	t *redisTxn
 }
 
@@ -179,7 +181,7 @@ type redisTxn struct {
 	order   []string
 }
 
-func (t *redisTxn) get(key []byte) (string, bool, error) {
+func (t *redisTxn) GetText(key []byte) (string, bool, error) {
 	if v, ok := t.written[string(key)]; ok {
 		return string(v), true, nil
 	}
@@ -195,7 +197,7 @@ func (t *redisTxn) get(key []byte) (string, bool, error) {
 	return v, err == nil, err
 }
 
-func (t *redisTxn) put(key, value []byte) error {
+func (t *redisTxn) PutText(key, value []byte) error {
 	if _, ok := t.written[string(key)]; !ok {
 		t.order = append(t.order, string(key))
 	}
@@ -242,3 +244,23 @@ func (s *redisSession) Rollback() error {
 }
 
 func (s *redisSession) Close() { _ = s.t.c.Close() }
+
+// redisProduct is the name and version of a server that speaks Redis' protocol, of what "INFO server" answers: Valkey,
+// Dragonfly and KeyDB tell a version of Redis too, for the sake of clients.
+func redisProduct(info string) (name, says string) {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[k] = v
+		}
+	}
+	says = strings.TrimSpace("Redis " + fields["redis_version"])
+	for _, f := range []struct{ name, field string }{
+		{"Valkey", "valkey_version"}, {"Dragonfly", "dragonfly_version"}, {"KeyDB", "keydb_version"},
+	} {
+		if v := strings.TrimPrefix(strings.TrimPrefix(fields[f.field], "df-"), "v"); v != "" {
+			return fmt.Sprintf("%s %s (says %s)", f.name, v, says), says
+		}
+	}
+	return says, says
+}

@@ -1,9 +1,12 @@
-package driver
+package postgres
 
-import "isovet/datasets/workload"
+import (
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+)
 
 // planOf is the plan of the first of the tables that asks for one.
-func planOf(tables []Table) workload.Plan {
+func planOf(tables []driver.Table) workload.Plan {
 	for i := range tables {
 		if p := tables[i].Plan; p != workload.AnyPlan {
 			return p
@@ -31,29 +34,14 @@ func planSettings(p workload.Plan) (sql []string) {
 	return sql
 }
 
-// mysqlHint and sqliteHint are those of the two. Neither has bitmaps.
-func mysqlHint(p workload.Plan, index string) string {
-	if p == workload.Sequential {
-		return " ignore index (" + index + ")"
-	}
-	return " force index (" + index + ")"
-}
-
-func sqliteHint(p workload.Plan, index string) string {
-	if p == workload.Sequential {
-		return " not indexed"
-	}
-	return " indexed by " + index
-}
-
 // roomySQL builds the indexes of tables that are to be roomy anew, ten pages where there was one: PostgreSQL's least
 // fillfactor.
-func roomySQL(tables []Table) (sql []string) {
+func roomySQL(tables []driver.Table) (sql []string) {
 	for i := range tables {
 		t := &tables[i]
 		for _, c := range t.Columns {
 			if t.Roomy && c.Index {
-				name := indexName(t.ID, c)
+				name := driver.IndexName(t.ID, c)
 				sql = append(sql, "alter index "+name+" set (fillfactor = 10)", "reindex index "+name)
 			}
 		}

@@ -1,0 +1,49 @@
+//go:build !offline
+
+package postgres
+
+import (
+	"context"
+
+	"isovet/collect/driver"
+	"isovet/level"
+)
+
+func init() {
+	driver.Register(driver.Scheme{
+		Name:  "h2",
+		URLs:  []string{"h2"},
+		About: "H2, by PostgreSQL's protocol (org.h2.tools.Server -pg)",
+		Isolations: []string{
+			"default",
+			"serializable=ser=session-serializable",
+			"snapshot=snapshot-isolation=si=session-snapshot-isolation",
+			"repeatable-read=rr",
+			"read-committed=rc",
+			"read-uncommitted=ru",
+		},
+		SQL: true,
+		Promises: []driver.Promise{
+			// Of lost updates nothing is said.
+			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},
+				"H2, Advanced, Transaction Isolation: no dirty, non-repeatable or phantom reads; not that concurrent "+
+					"execution equals a serial one",
+				driver.LostUpdates),
+			driver.NewPromise("H2", "snapshot", []level.Level{level.ReadAtomic},
+				"H2, Advanced, Transaction Isolation: no dirty, non-repeatable or phantom reads", driver.LostUpdates),
+			driver.NewPromise("H2", "repeatable-read", []level.Level{level.ReadCommitted},
+				"H2, Advanced, Transaction Isolation: phantoms are possible", nil),
+			driver.NewPromise("H2", "read-committed", []level.Level{level.ReadCommitted},
+				"H2, Advanced, Transaction Isolation", nil),
+			driver.NewPromise("H2", "read-uncommitted", nil, "H2, Advanced, Transaction Isolation: dirty reads are "+
+				"possible", nil),
+		},
+	}, openH2)
+}
+
+// openH2 speaks PostgreSQL's protocol. H2's text is a large object, of which a new one is made for every element of a
+// list. It finds no deadlock before the time-out.
+func openH2(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
+	return connect(ctx, urls, iso, o, ways{settings: []string{"set lock_timeout 50"},
+		varchar: "varchar(100000000)", pieces: true})
+}
