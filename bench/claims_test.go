@@ -243,7 +243,7 @@ func TestCheckerPages(t *testing.T) {
 			fmt.Sprintf("%.0f to %.0f times as long where it ends", low, high),
 			fmt.Sprintf("in %d of %d histories", ended, all),
 		},
-		"polysi": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
+		"viper": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},
 	} {

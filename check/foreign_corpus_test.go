@@ -27,7 +27,7 @@ var beyond = []struct{ path, why string }{
 	{"c4/History/testcase/viper/tap-d", "the file is empty"},
 }
 
-// differ are the verdicts that are not the manifest's, each explained in docs/corpus.md.
+// differ are the verdicts that are not the manifest's, each explained in docs/formats.md.
 var differ = map[string]evidence.Verdict{
 	// The manifest has both verdicts: the second holds under an order of the transactions that is given to Elle from
 	// outside.
