@@ -224,6 +224,12 @@ func (j *aion) at(t *timestamp.Arrival) int64 {
 
 func (j *aion) add(t *timestamp.Arrival, who int64) {
 	at := j.at(t)
+	if late, known := j.late(); j.attached && known && late < AllLate {
+		j.a.Within(late)
+	}
+	if j.wrote.again > 0 {
+		j.a.Again()
+	}
 	j.a.Add(t)
 	if t.NoPart {
 		return
@@ -253,20 +259,24 @@ func (j *aion) follow() {
 	if !any {
 		return
 	}
-	behind := j.o.Lateness
-	if j.o.Wait > 0 {
-		d, ok := j.g.unit.ticks(j.o.Wait)
-		if !ok {
-			return // by the clock
-		}
-		behind = d
-		if now, ok := j.g.now(); ok {
-			v = min(v, now)
-		}
+	behind, known := j.late()
+	if !known {
+		return // by the clock
+	}
+	if now, ok := j.g.now(); ok && j.o.Wait > 0 {
+		v = min(v, now)
 	}
 	if behind < AllLate {
 		j.advance(plus(v, -behind))
 	}
+}
+
+// late is how late a transaction may come, in timestamps, if they tell it.
+func (j *aion) late() (ticks int64, known bool) {
+	if j.o.Wait > 0 {
+		return j.g.unit.ticks(j.o.Wait)
+	}
+	return j.o.Lateness, true
 }
 
 // Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
@@ -339,7 +349,7 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		writer, is = j.suspects.wrote(sum, &f)
 	}
 	switch {
-	case j.p.doubtful(&f, sum):
+	case j.p.doubtful(&f, sum), f.Unique && j.wrote.again > 0:
 	case is:
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer
@@ -357,12 +367,13 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 }
 
 // mayBeLate reports whether a read that is wrong may have seen what a transaction wrote that has not come: nobody has
-// written the value, or the reader itself or one who committed later has, or values are known to come again.
+// written the value, or the reader itself or one who committed later has, or values come again, or may yet.
 func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false
 	}
-	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After || j.wrote.any
+	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After || f.Unique ||
+		j.wrote.again > 0
 }
 
 func (j *aion) violation(f *timestamp.Final, key string) Violation {
@@ -373,6 +384,9 @@ func (j *aion) violation(f *timestamp.Final, key string) Violation {
 	}
 	if key != "" {
 		v.Key = json.RawMessage(key)
+	}
+	if f.Unique {
+		v.ProofAssumes = unique
 	}
 	if f.Op != history.None {
 		op := f.Op

@@ -109,6 +109,8 @@ type Violation struct {
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
 	// GAP: the first and the last number that are missing in the session
 	Missing []int64 `json:"missing,omitempty"`
+	// ProofAssumes is what EXT takes for granted in a stream from the midst; "": nothing.
+	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
 // finding hands it over.

@@ -292,6 +292,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	}
 	if j.attach {
 		j.online.Attach()
+		j.wrote.midst = true
 	}
 	if j.buf, err = j.stream.Txn(saved.Spare(j.buf, 0), t, uint64(n)); err != nil || len(j.buf) == 0 {
 		return err

@@ -11,9 +11,10 @@ type repeats struct {
 	hash    *keyed.Key
 	table   [2]prints
 	n       int
-	half    int  `freeze:"-"` // how many writes a half has; 0: halfSeen
-	rotated bool // writes have been forgotten
-	any     bool // some value has come again
+	half    int   `freeze:"-"` // how many writes a half has; 0: halfSeen
+	rotated bool  // writes have been forgotten
+	again   int64 // how many transactions there were when some value first came again; 0: none has
+	midst   bool  // the stream begins in the midst
 	txns    int64
 	// since has what was changed since begin, for who asks how it was.
 	since []wrote `freeze:"-"`
@@ -66,7 +67,9 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 		key := r.sums[h.VerKey[v]]
 		if r.put(r.hash.Fold(key, h.Texts.Keyed(r.hash, h.VerValue(v))), who) == several {
 			r.put(r.hash.Fold(key, keyed.None), several)
-			r.any = true
+			if r.again == 0 {
+				r.again = r.txns
+			}
 		}
 	}
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
@@ -120,10 +123,11 @@ func (r *repeats) find(key uint64, txns int64) uint64 {
 }
 
 // writer is who wrote a value to a key, as of so many transactions: nobody, several, or the print of one. Of what is
-// forgotten it is several, and so it is of all values of a key to which one has come again: others may.
+// forgotten it is several, and so it is of all values of a key to which one has come again: others may. In a stream
+// from the midst it is so of all keys once some value has come again: it may have been there before the stream.
 func (r *repeats) writer(key string, h *history.History, v history.Value, txns int64) uint64 {
 	sum := r.hash.Text([]byte(key))
-	if r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {
+	if r.midst && r.again > 0 && r.again <= txns || r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {
 		return several
 	}
 	by := r.find(r.hash.Fold(sum, h.Texts.Keyed(r.hash, v)), txns)

@@ -37,6 +37,8 @@ type ReplayViolation struct {
 	Op      *uint32         `json:"op,omitempty"`
 	Why     string          `json:"why,omitempty"`
 	Text    string          `json:"text,omitempty"`
+	// ProofAssumes is what the proof takes for granted; "": nothing.
+	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
 // proofSteps bounds what a proof may take, see solver.WithSteps.
@@ -159,6 +161,9 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	case class == violated:
 		a := &p.r.Anomalies[0]
 		v.Proved, v.Anomaly, v.Text, v.Txns = true, a.Kind, evidence.Describe(a, p.h), p.txns()
+		if !f.f.Itself {
+			v.ProofAssumes = unique
+		}
 	case p != nil:
 		v.Why = "no order explains this; the proof of that could not be certified"
 		if p.r.Reason != "" {
@@ -293,8 +298,8 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 				p.wrote["first "+name] = true
 				initials = append(initials, given{w.h, v})
 			}
-			if unseen[at] && !p.wrote["unseen "+name] {
-				p.wrote["unseen "+name], p.wrote[name] = true, true
+			if unseen[at] {
+				p.wrote[name] = true
 				strangers = append(strangers, given{w.h, v})
 			}
 		}

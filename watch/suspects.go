@@ -70,6 +70,11 @@ func (j *aion) Suspects(most int) (out []Suspect) {
 // convict makes a suspect a violation.
 func (j *aion) convict(x *suspect) {
 	v := j.violation(&x.f, x.key)
+	if x.f.Unique && j.wrote.again > 0 { // it may have been there before the stream
+		j.told = append(j.told, suspected(&v, withdrawn))
+		j.withdrawn++
+		return
+	}
 	j.told = append(j.told, suspected(&v, confirmed))
 	j.confirmed++
 	j.found = append(j.found, v)

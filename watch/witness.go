@@ -285,15 +285,14 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 					continue // of several possible versions
 				}
 				v := version{o.key, o.value}
-				if !seen[v] && o.value != absent {
-					seen[v] = true
-					if o.first {
+				if other := o.by != nobody && !members[o.by]; o.value != absent && (!seen[v] || o.by == several) {
+					if o.first && !seen[v] {
 						initial = append(initial, v)
 					}
-					other := o.by != nobody && !members[o.by]
-					if other || !o.first && !wrote[v] {
+					if other || !o.first && !wrote[v] { // of several each read may have seen another one
 						others = append(others, v)
 					}
+					seen[v] = true
 					if other && (o.first || wrote[v]) && why == "" {
 						why = fmt.Sprintf("several transactions, or one that is unknown, may have written %s "+
 							"to key %s", o.value, o.key)

@@ -51,6 +51,8 @@ type Final struct {
 	// the version.
 	Kind    Kind
 	Arrival int64 // EXT: the number of the reader's arrival
+	// Attach: it holds if nobody wrote what was read before the stream began.
+	Unique bool
 }
 
 // AionStats count what Aion did. Flips are changes of a tentative verdict of a read.
@@ -125,6 +127,7 @@ type onlineReader struct {
 	ok   bool
 	// Attach: it may have read what a transaction wrote that was sent before the stream begins
 	excused bool
+	unique  bool // see Final.Unique
 	flips   uint8
 }
 

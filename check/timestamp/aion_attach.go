@@ -11,6 +11,8 @@ type attached struct {
 	attach       bool
 	begun        bool
 	cut          int64 // commit of the first transaction
+	within       int64 // see Within
+	again        bool  // see Again
 	latestCommit int64
 	lag          [2]int64 // the two greatest distances by which a commit came behind a later one
 	kept         map[listRead][]uint64
@@ -28,9 +30,9 @@ type listRead struct {
 // arrivals. The first read of a key that is not explained by what has arrived shows what the key held when the stream
 // began; it is a violation only if that cannot be. Sessions begin with the first of their transactions.
 //
-// What was sent before the stream began may have committed after the first transaction of it, by as much as commits
-// come out of their order. A read at a snapshot before that moment, the horizon, is not judged where it has read what
-// nobody in the stream has written.
+// What was sent before the stream began may have committed after the first transaction of it, by as much as Within
+// says, and as commits come out of their order. A read at a snapshot before that moment, the horizon, is not judged
+// where it has read what nobody in the stream has written, or, once Again has been called, at all.
 func (a *Aion) Attach() {
 	a.attach, a.kept = true, map[listRead][]uint64{}
 	for i := range a.sess {
@@ -40,6 +42,13 @@ func (a *Aion) Attach() {
 		a.keys[i].sure = false
 	}
 }
+
+// Within says how late a transaction may come, in timestamps; 0: that is not known.
+func (a *Aion) Within(ts int64) { a.within = ts }
+
+// Again says that values are written to keys again, so that what somebody in the stream wrote may have been there
+// before it, too.
+func (a *Aion) Again() { a.again = true }
 
 // arrived notes a commit.
 func (a *Aion) arrived(commit int64) {
@@ -65,10 +74,14 @@ func (a *Aion) arrived(commit int64) {
 // horizon is when the last of the transactions committed that were sent before the stream began, at the latest. One
 // that comes far behind all others does not move it.
 func (a *Aion) horizon() int64 {
-	if a.lag[1] > (math.MaxInt64-max(a.cut, 0))/2 {
-		return math.MaxInt64
+	h := a.cut
+	for _, d := range [3]int64{a.within, a.lag[1], a.lag[1]} {
+		if h > 0 && d > math.MaxInt64-h {
+			return math.MaxInt64
+		}
+		h += d
 	}
-	return a.cut + 2*a.lag[1]
+	return h
 }
 
 // attachReads looks at the reads of the transaction at the head, which are final, for what their keys held when the
@@ -124,7 +137,8 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 			k.sure = true
 		}
 	}
-	unknown := !x.ok && (k.list || !a.knows(k, x.val))
+	unknown := !x.ok && !a.knows(k, x.val)
+	x.unique = !x.ok && !unknown
 	if unknown && k.torn != 0 && got == nil { // it came before the list was torn
 		x.excused = true
 		return
@@ -133,6 +147,7 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	case x.upTo <= h || w.pos > x.upTo: // what it should have seen is forgotten
 		x.excused = unknown
 	case !k.list && w.pos >= h && w.by != NoID:
+		x.unique = false
 	case x.ok:
 		k.sure = true // this is what it held
 	case k.list:
@@ -146,11 +161,11 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	}
 }
 
-// knows reports whether somebody in the stream has written a value, as far as the window tells.
+// knows reports whether somebody in the stream has written a value of a register, as far as the window tells, and
+// nobody else has, for none is written twice.
 func (a *Aion) knows(k *onlineKey, val uint64) bool {
-	return k.base.by != NoID && k.base.val == val || slices.ContainsFunc(k.versions, func(v onlineVersion) bool {
-		return v.by != NoID && v.val == val
-	})
+	is := func(v onlineVersion) bool { return v.by != NoID && v.val == val }
+	return !k.list && !a.again && val != 0 && (is(k.base) || slices.ContainsFunc(k.versions, is))
 }
 
 // adoptList takes what a read has found for what the list held at the read's snapshot, if it ends with what has been

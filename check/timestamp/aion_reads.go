@@ -225,7 +225,7 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			}
 			f := a.wrongRead(s, k, x, key)
 			f.Arrival = n
-			if x.upTo > k.horizon || !k.list && (f.Kind != NoKind || a.knows(k, x.val)) {
+			if f.Unique = x.unique || x.upTo <= k.horizon; x.upTo > k.horizon || a.knows(k, x.val) {
 				a.final(f)
 			}
 		}

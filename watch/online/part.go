@@ -37,14 +37,16 @@ type Finding struct {
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
 	// Thin are reads of what nobody wrote who may have committed.
-	Thin []ReadAt
-	// Initial are reads of what a key held at first, Unseen of what somebody wrote who is not in the stream.
+	Thin   []ReadAt
+	Itself bool // the transaction contradicts itself, whoever wrote what it read
+	// Initial are reads of what a key held at first. Each of Unseen is of what somebody else wrote who is not in the
+	// stream; other reads of that version may have seen the same.
 	Initial, Unseen []ReadAt
 }
 
 // Contradicts is the finding of a transaction that contradicts itself by two operations.
 func Contradicts(line int64, op, other uint32) Finding {
-	return Finding{Kind: Violated, Line: line, Op: op, Other: noLine, Members: []Member{{Line: line}},
+	return Finding{Kind: Violated, Line: line, Op: op, Other: noLine, Itself: true, Members: []Member{{Line: line}},
 		Thin: []ReadAt{{line, op}, {line, other}}}
 }
 
@@ -159,17 +161,19 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		}
 		f.Members = append(f.Members, m)
 	}
-	unseen := map[kv]bool{}
+	unseen := map[kv]int{} // by how many
 	for _, t := range members {
 		if x := &e.slots[t]; x.line == unseenLine {
 			for _, w := range x.writes {
-				unseen[kv{w.key, w.val}] = true
+				unseen[kv{w.key, w.val}]++
 			}
 		}
 	}
 	for _, o := range p.others {
 		for _, k := range o.writes {
-			unseen[k] = unseen[k] || o.line == unseenLine
+			if o.line == unseenLine {
+				unseen[k]++
+			}
 		}
 	}
 	for _, t := range members {
@@ -182,7 +186,8 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 			if v, first := p.initial[r.key]; first && v == r.val {
 				f.Initial = append(f.Initial, ReadAt{x.line, r.at})
 			}
-			if unseen[kv{r.key, r.val}] {
+			if k := (kv{r.key, r.val}); unseen[k] > 0 {
+				unseen[k]--
 				f.Unseen = append(f.Unseen, ReadAt{x.line, r.at})
 			}
 		}
@@ -232,6 +237,28 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 		x := &e.slots[t]
 		return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
 	}
+	// known adds who wrote a version, of those that do not stand in the order.
+	known := func(k kv, c *cell) {
+		if c.forgotten && c.val == k.val {
+			add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
+		}
+		if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
+			initial[k.key] = k.val
+		}
+		for _, y := range e.pool[k] {
+			if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
+				add(k, slot(y))
+			}
+		}
+		if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
+			add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
+		}
+		// Who has come and is not placed yet may have written it, too.
+		e.pendingWriters(k, func(t uint32) {
+			add(k, slot(t))
+			e.others = max(e.others, e.slots[t].end)
+		})
+	}
 	wanted := e.wanted(members)
 	for lo := 0; lo < len(wanted); {
 		hi := lo + 1
@@ -248,30 +275,14 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			}
 			at = w.prev
 		}
-		for _, k := range wanted[lo:hi] {
-			if c.forgotten && c.val == k.val {
-				add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
+		for i, k := range wanted[lo:hi] {
+			if i == 0 || k != wanted[lo+i-1] {
+				known(k, c)
 			}
-			if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
-				initial[k.key] = k.val
-			}
-			if _, first := initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
+			if _, first := initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) { // for each read another one
 				add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
 			}
-			for _, y := range e.pool[k] {
-				if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
-					add(k, slot(y))
-				}
-			}
-			if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
-				add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
-			}
-			// Who has come and is not placed yet may have written it, too.
-			e.pendingWriters(k, func(t uint32) {
-				add(k, slot(t))
-				e.others = max(e.others, e.slots[t].end)
-			})
 		}
 		lo = hi
 	}
@@ -290,7 +301,7 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	return p.judged(e)
 }
 
-// wanted are the versions that members read, in order.
+// wanted are the versions that members read, in order, one for each read.
 func (e *Engine) wanted(members []uint32) (all []kv) {
 	for _, t := range members {
 		x := &e.slots[t]
@@ -301,7 +312,7 @@ func (e *Engine) wanted(members []uint32) (all []kv) {
 		}
 	}
 	slices.SortFunc(all, func(a, b kv) int { return cmp.Or(e.byHash(a.key, b.key), cmp.Compare(a.val, b.val)) })
-	return slices.Compact(all)
+	return all
 }
 
 func byVal(k kv, val uint64) int { return cmp.Compare(k.val, val) }

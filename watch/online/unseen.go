@@ -47,11 +47,11 @@ func (e *Engine) mayRepeat(k kv) bool {
 	return e.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
-// mayComeAgain reports whether somebody may write a version later, whoever did: values of the key have been written
-// again, and more may come.
+// mayComeAgain reports whether somebody may write a version later, or is forgotten who did, whoever else did: values of
+// the key have been written again, and more may come.
 func (e *Engine) mayComeAgain(k kv) bool {
 	c := &e.cells[k.key]
-	return !e.ended && (c.again || k.val == 0 && c.nulled)
+	return (!e.ended || e.stats.Forgotten > 0) && (c.again || k.val == 0 && c.nulled)
 }
 
 // Again says that values are written to a key again.

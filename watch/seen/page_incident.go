@@ -59,8 +59,13 @@ func (p *live) detail(in *watch.Incident) *detail {
 		switch {
 		case l.Proved && l.Anomaly != "":
 			s.Standing = "proved: " + shown(l.Anomaly, 60)
+			if l.If != "" {
+				s.Standing += ", if " + shown(l.If, 120)
+			}
 		case l.Proved:
 			s.Standing = "proved"
+		case l.If != "":
+			s.Standing = "holds if " + shown(l.If, 120)
 		case l.Assumes != "":
 			s.Standing = "holds if the database works as " + shown(l.Assumes, 100) + " says"
 		}

@@ -128,6 +128,8 @@ type line struct {
 	Level     string          `json:"level"`
 	Proved    bool            `json:"proved"`
 	Assumes   string          `json:"assumes"`
+	// If is what the proof takes for granted.
+	If string `json:"proof_assumes"`
 }
 
 // means says what a class of findings is.
