@@ -2,25 +2,24 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"isovet/check/mechanism"
 	"isovet/collect"
 	"isovet/collect/server"
-	"isovet/internal/safego"
+	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once.
-// While it runs, its traces go through the pipeline to the verifier, in this process; afterwards its history is
-// verified by itself.
+// While it runs it is verified piece by piece, in this process; afterwards its history is verified by itself.
 
 // watched is what came of a run that was verified while it lasted.
 type watched struct {
 	res             *collect.Result
 	online, offline *mechanism.Report
-	// busy is how long the verifier computed, lag how long it went on when the clients were done, after how long it
-	// verified the history.
+	// busy is how long the verifier computed, lag how long it took after the clients were done, after how long it took
+	// for the history.
 	busy, lag, after time.Duration
 }
 
@@ -30,36 +29,64 @@ func (l *Lab) watch(ctx context.Context, r *Report, c collect.Config, profile st
 	if err != nil {
 		return nil, err
 	}
-	c.Feed = collect.NewFeed(c.Sessions)
-	v := mechanism.NewVerifier(c.Sessions, mechanism.Options{Profile: *p, Initial: c.Feed.Initial, Duplicates: true})
+	f := newFollower(p)
+	c.Live = f
 	w := &watched{}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var verifier safego.Group
-	var failed error
-	verifier.Go(func() {
-		failed = c.Feed.Pipeline().Run(ctx, func(client int, traces []mechanism.Trace) {
-			start := time.Now()
-			v.Dispatch(client, traces)
-			w.busy += time.Since(start)
-		})
-		start := time.Now()
-		w.online = v.Close()
-		w.busy += time.Since(start)
-		w.lag = time.Since(c.Feed.Ended())
-	})
-	w.res, err = l.collect(ctx, r, c)
-	if err != nil {
-		cancel()
-	}
-	verifier.Wait()
-	if err = errors.Join(err, failed); err != nil {
+	if w.res, err = l.collect(ctx, r, c); err != nil {
 		return nil, err
 	}
 	start := time.Now()
+	w.online = f.online.Close()
+	w.busy = f.busy + time.Since(start)
+	w.lag = f.last + time.Since(start)
+	start = time.Now()
 	w.offline, err = mechanism.Verify(ctx, w.res.History, mechanism.Options{Profile: *p})
 	w.after = time.Since(start)
 	return w, err
+}
+
+// follower verifies a run while it lasts, as isovet collect --watch does.
+type follower struct {
+	stream     *mechanism.Stream
+	online     *mechanism.Online
+	buf        []mechanism.Trace
+	busy, last time.Duration // of all pieces, of the last
+}
+
+func newFollower(p *mechanism.Profile) *follower {
+	f := &follower{stream: mechanism.NewStream(keyed.Draw())}
+	f.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
+		Options: mechanism.Options{Profile: *p, Initial: f.stream.Initial}})
+	return f
+}
+
+// Begin takes the header.
+func (f *follower) Begin(meta history.Meta) error {
+	b := history.NewBuilder()
+	b.Meta = meta
+	h, err := b.Build()
+	if err == nil {
+		f.stream.Starts(h)
+	}
+	return err
+}
+
+// Ended verifies a piece.
+func (f *follower) Ended(h *history.History, mark int64) (err error) {
+	start := time.Now()
+	f.stream.Piece(h)
+	for t := range uint32(h.NumTxns()) {
+		if f.buf, err = f.stream.Txn(f.buf[:0], t, uint64(h.Txns.ID[t])); err != nil {
+			return err
+		}
+		if len(f.buf) > 0 {
+			f.online.Add(f.buf)
+		}
+	}
+	f.online.Advance(mark)
+	f.last = time.Since(start)
+	f.busy += f.last
+	return nil
 }
 
 // perSecond is how many there are in a second.

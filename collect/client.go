@@ -319,9 +319,6 @@ func (c *client) write(x txnRec) {
 		}
 		c.intent, c.open = 0, nil
 	}
-	if f := c.r.cfg.Feed; f != nil {
-		f.txn(int(c.id), &c.log, c.r.tables)
-	}
 	c.publish()
 	if c.r.cfg.Rotate != nil {
 		c.keep(&x)

@@ -61,9 +61,6 @@ type Config struct {
 	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no
 	// History.
 	NoRecord bool
-	// Feed, if set, is handed every transaction as soon as its session is done with it. It is for one run, with its
-	// sessions.
-	Feed *Feed
 	// Progress, if set, is told about twice a second how far the run is.
 	Progress func(Progress)
 	// Live, if set, is given the transactions while the run lasts.
@@ -122,7 +119,7 @@ func (c *Config) driverOptions() driver.Options {
 
 func (c *Config) validate() error {
 	switch {
-	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.Feed != nil || c.NoRecord || c.Timestamps ||
+	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
 		c.Values > 0):
 		return errors.New("a workload of your own SQL statements cannot be watched while it runs, and has no " +
 			"timestamps of the database and no values of its own; expected none of these")
@@ -136,9 +133,6 @@ func (c *Config) validate() error {
 			c.Txns, c.Sessions, c.Keys, c.Ops, c.Values)
 	case c.Duration < 0 || c.Think < 0:
 		return fmt.Errorf("a negative time")
-	case c.Feed != nil && (c.NoRecord || len(c.Feed.bufs) != c.withDefaults().Sessions):
-		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs),
-			c.withDefaults().Sessions)
 	}
 	return errors.Join(c.Fault.validate(), c.validateRotate())
 }
@@ -411,16 +405,7 @@ const cutAfter = 2 * time.Second
 
 // drive runs all sessions to the end.
 func (r *run) drive(ctx context.Context) {
-	r.sessions(ctx, func(c *client) {
-		if f := r.cfg.Feed; f != nil {
-			defer func() {
-				if !c.isGone() {
-					f.close(int(c.id))
-				}
-			}()
-		}
-		c.loop()
-	})
+	r.sessions(ctx, (*client).loop)
 }
 
 // sessions runs each session in a goroutine of its own until the last has ended.

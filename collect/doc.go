@@ -24,7 +24,7 @@
 // # Files
 //
 // collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made
-// of it; live.go pieces of the history while it is made; feed.go what sessions do, to Leopard as they do it; fault.go
+// of it; live.go pieces of the history while it is made; fault.go
 // kill, pause; watchdog.go calls that never come back; summary.go what is told about a run; hunt.go runs and checks
 // until a violation is found; schedule.go scripts for a few sessions, step by step; phenomena.go those that show the
 // anomalies of the literature; probe.go which of them a database allows at each of its isolation levels. Packages

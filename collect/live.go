@@ -9,7 +9,7 @@ import (
 )
 
 // Live is told of a run while it lasts, in pieces of its history. Its methods are called one after the other; an error
-// ends the run. (Feed hands out bare traces, at the least cost for the sessions.)
+// ends the run.
 type Live interface {
 	// Begin is told the history's header before the first transaction.
 	Begin(meta history.Meta) error

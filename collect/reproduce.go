@@ -64,7 +64,7 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 		o.Told = func(string) {}
 	}
 	c := f.Config
-	c.Live, c.Feed, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, nil, "", nil, nil, false
+	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
 	c.Fault, c.Values, c.Progress, c.Variant, c.Keys, c.Ops = Fault{}, 0, nil, "", 0, 0
 	p := &reproducer{f: f, c: c, o: o, ctx: ctx, until: time.Now().Add(o.For), out: &Reproduction{}}
 	if f.Schedule != nil {

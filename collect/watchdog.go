@@ -202,9 +202,6 @@ func (c *client) bury() {
 			c.unmade(class, "", err.Error(), unknown)
 		}
 	}
-	if f := r.cfg.Feed; f != nil {
-		f.close(int(c.id))
-	}
 }
 
 // hung counts the calls of sessions that were given up, and that are under way still.
