@@ -52,15 +52,6 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 	if err := serialSessions(h, pos); err != nil {
 		return err
 	}
-	if !h.HasPredicates() && !h.HasLists() && len(r.Sources) == 0 && flatCommitOrder(h, l, r.Order) {
-		return nil
-	}
-	return plainCommitOrder(r, pos, o)
-}
-
-// plainCommitOrder is checkCommitOrder with each transaction's place, after sessions.
-func plainCommitOrder(r *evidence.Result, pos []uint32, o Options) (err error) {
-	h, l := r.H, r.Level
 	x := newCommitOrder(r, pos)
 	if h.HasPredicates() {
 		if x.truths, err = predicates.NewTruths(h); err != nil {
@@ -337,21 +328,18 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 }
 
 // source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is;
-// where there are several, a read being earlier than an own write of its key, the only one but t.
+// where there are several, the newest before t.
 func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 	h := x.h
 	w, ok := x.sources[[2]uint32{op, h.VerKey[v]}]
 	if !ok && only != several {
 		return only, nil
 	}
-	if others := slices.DeleteFunc(slices.Clone(x.writers[v]), func(p uint32) bool { return p == x.pos[t] }); !ok &&
-		len(others) == 1 {
-		return others[0], nil
-	}
 	switch {
-	case !ok:
-		return 0, fmt.Errorf("%s reads %s = %s, which several wrote, and its writer is not named", name(h, t),
-			h.KeyString(h.VerKey[v]), h.ValueString(v))
+	case !ok: // the newest will do, if any does
+		all := x.writers[v]
+		at, _ := slices.BinarySearch(all, x.pos[t])
+		return all[max(at-1, 0)], nil
 	case w == history.None || w == h.Init:
 		if h.InitVer[h.VerKey[v]] != v {
 			return 0, fmt.Errorf("%s is not the initial value of %s", h.ValueString(v), h.KeyString(h.VerKey[v]))

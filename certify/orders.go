@@ -46,10 +46,7 @@ func serial(h *history.History, order []uint32, o Options) (pos []uint32, err er
 	if pos, err = places(h, order); err != nil {
 		return nil, err
 	}
-	if h.HasLists() || h.HasPredicates() {
-		return pos, replaySerial(h, order, o)
-	}
-	return pos, flatSerial(h, order)
+	return pos, replaySerial(h, order, o)
 }
 
 // snapshot replays an order of events and returns the places of each transaction's two.
@@ -57,10 +54,7 @@ func snapshot(h *history.History, events []uint32, o Options) (begin, commit []u
 	if begin, commit, err = eventPlaces(h, events); err != nil {
 		return nil, nil, err
 	}
-	if h.HasLists() || h.HasPredicates() {
-		return begin, commit, replaySnapshot(h, events, begin, o)
-	}
-	return begin, commit, flatSnapshot(h, events, begin)
+	return begin, commit, replaySnapshot(h, events, begin, o)
 }
 
 // nowhere are n places of nobody.

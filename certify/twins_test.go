@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -69,95 +68,6 @@ func (b *both) enough(t *testing.T, what string) {
 	t.Logf("%s: %d accepted, %d refused", what, b.accepted, b.refused)
 	if randtest.Whole() && min(b.accepted, b.refused) < 50 {
 		t.Errorf("%s: too few of one kind", what)
-	}
-}
-
-// TestFlatTwin: the replay on one array says what the plain replay of registers, lists and predicates says.
-func TestFlatTwin(t *testing.T) {
-	var s, e both
-	histtest.Each(t, 4000, func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%4), Aborted: true, Unknown: true, Duplicates: true,
-			Deletes: true})
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		order := twinOrder(rng, h)
-		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order, Options{}))
-		events := twinEvents(rng, order)
-		begin, _, err := eventPlaces(h, events)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.compare(t, "an order of events", seed, flatSnapshot(h, events, begin),
-			replaySnapshot(h, events, begin, Options{}))
-	})
-	s.enough(t, "serial orders")
-	e.enough(t, "orders of events")
-}
-
-// newest names for each read whose version several may have installed the newest writer before it in the order, by
-// definition; reads of own writes are left out.
-func newest(h *history.History, order []uint32) (out []evidence.Source) {
-	last := func(t, k, before uint32) uint32 { // the version of k that t wrote last before an operation
-		ver := uint32(history.None)
-		for op, _ := h.TxnOps(t); op < before; op++ {
-			if h.Ops.Kind[op] == history.Write && h.OpKey(op) == k {
-				ver = h.Ops.Ver[op]
-			}
-		}
-		return ver
-	}
-	for i, t := range order {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			k := h.OpKey(op)
-			if h.Ops.Kind[op] != history.Read || last(t, k, op) != history.None {
-				continue
-			}
-			from := uint32(history.None)
-			for _, u := range order[:i] {
-				if _, end := h.TxnOps(u); last(u, k, end) == h.Ops.Ver[op] {
-					from = u
-				}
-			}
-			out = append(out, evidence.Source{Op: op, Key: k, Writer: from})
-		}
-	}
-	return out
-}
-
-// TestFlatCommitTwin: a commit order replayed on one array is one exactly if it is by the axioms, of versions that
-// several installed the newest being read; where it may give up it never says more.
-func TestFlatCommitTwin(t *testing.T) {
-	for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal} {
-		var b both
-		histtest.Each(t, 6000, func(seed uint64) *history.History {
-			return random.Tiny(seed, random.Options{Txns: 2 + int(seed%7), Keys: 1 + int(seed/7%4), Aborted: true,
-				Unknown: true, Duplicates: seed%2 == 0, Deletes: true})
-		}, func(t testing.TB, seed uint64, h *history.History) {
-			rng := rand.New(rand.NewPCG(seed, 5))
-			order := twinOrder(rng, h)
-			pos, err := places(h, order)
-			if err != nil || serialSessions(h, pos) != nil {
-				return
-			}
-			plain := plainCommitOrder(&evidence.Result{H: h, Level: l, Order: order, Sources: newest(h, order)}, pos,
-				Options{})
-			if fast := flatCommitOrder(h, l, order); l != level.Causal || fast {
-				var said error
-				if !fast {
-					said = errors.New("refused")
-				}
-				if plain != nil { // for whatever reason
-					plain = errors.New("refused")
-				}
-				b.compare(t, l.String(), seed, said, plain)
-			}
-		})
-		if l != level.Causal { // where it does not refuse
-			b.enough(t, l.String())
-		} else if randtest.Whole() && b.accepted < 100 {
-			t.Errorf("causal: accepted only %d", b.accepted)
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ type Stream struct {
 	End func(w io.Writer, status int, reason string) error
 }
 
-// NewStream returns a document by name: junit, sarif, github or tap; false where there is no such. Version is the
+// NewStream returns a document by name: junit, sarif or github; false where there is no such. Version is the
 // program's, for those that say it.
 func NewStream(name, version string) (Stream, bool) {
 	switch name {
@@ -42,8 +42,6 @@ func NewStream(name, version string) (Stream, bool) {
 		return sarif(version), true
 	case "github":
 		return github, true
-	case "tap":
-		return tap, true
 	}
 	return Stream{}, false
 }

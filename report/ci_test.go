@@ -309,37 +309,6 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestTAP: as many test points as planned, numbered from 1 on, ok where the history is valid.
-func TestTAP(t *testing.T) {
-	point := regexp.MustCompile(`(?m)^(not )?ok (\d+) - `)
-	for _, all := range []bool{false, true} {
-		its := items(t, all)
-		answers := 1
-		if all {
-			answers = len(level.All())
-		}
-		text := document(t, "tap", answers, its)
-		if want := fmt.Sprintf("TAP version 14\n1..%d\n", len(its)*answers); !strings.HasPrefix(text, want) {
-			t.Errorf("begins %q; want %q", text[:40], want)
-		}
-		points := point.FindAllStringSubmatch(text, -1)
-		if len(points) != len(its)*answers {
-			t.Fatalf("%d points of %d", len(points), len(its)*answers)
-		}
-		for i, p := range points {
-			if p[2] != strconv.Itoa(i+1) {
-				t.Errorf("point %s; want %d", p[2], i+1)
-			}
-			it := its[i/answers]
-			good := len(it.Answers) > 0 && it.Answers[i%answers].Verdict == evidence.Holds
-			skipped := len(it.Answers) > 0 && it.Answers[i%answers].Checker == ""
-			if (p[1] == "") != (good || skipped) {
-				t.Errorf("%s: %q", it.Path, p[0])
-			}
-		}
-	}
-}
-
 // TestGitHub: a line a finding, that begins as the contract says and has no raw line end, colon or comma in its
 // properties.
 func TestGitHub(t *testing.T) {

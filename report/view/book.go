@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"isovet/certify"
+	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
@@ -166,7 +167,7 @@ func (b *book) certificate() error {
 		return err
 	}
 	defer f.Close()
-	r, err := certify.Verify(f, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
+	r, err := check.Verify(b.ctx, f, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
 	if r == nil {
 		return err
 	}

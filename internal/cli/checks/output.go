@@ -23,7 +23,6 @@ var Outputs = []console.Choice{
 	{Name: "junit", About: "JUnit XML: a suite a history, a case a level"},
 	{Name: "sarif", About: "SARIF 2.1.0, for code scanning: a result a finding, at its transaction's line"},
 	{Name: "github", About: "annotations in a log of GitHub Actions, at the transaction's line"},
-	{Name: "tap", About: "the Test Anything Protocol, version 14"},
 }
 
 // around writes what stands around the answers for n histories, of several answers each, that work gives: the begin and

@@ -14,6 +14,7 @@ import (
 
 	"isovet/certify"
 	"isovet/certify/elaborate"
+	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/cli/console"
@@ -171,7 +172,7 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 				defer file.Close()
 				in = file
 			}
-			r, err := certify.Verify(in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
+			r, err := check.Verify(ctx, in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
 				Stop: func() bool { return ctx.Err() != nil }})
 			if r == nil {
 				if err = console.Named(err, cert); cert != "-" && !IsCertificate(cert) {
