@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// module is the path in go.mod, which internal/setpath changes.
+// module is the path in go.mod, which .ci/setpath changes.
 var module = func() string {
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "go.mod"))
 	if err != nil {

@@ -229,8 +229,6 @@ var floors = [][]room{
 	{
 		{"cmd/isovet cmd/bench",
 			"the two programs, a line each"},
-		{"internal/setpath",
-			"gives the module another path"},
 		{"internal/size",
 			"says how large the repository is, beside its bounds"},
 		{"cmd/command",
