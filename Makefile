@@ -2,12 +2,12 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size docs long long-watch mutants \
+.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size words docs long long-watch mutants \
 	contrib databases proofs clean
 
 all: check
 
-check: fmt vet staticcheck arch deadcode test
+check: fmt vet staticcheck arch deadcode words test
 
 fmt vet staticcheck arch deadcode:
 	@GO=$(GO) .ci/static $@
@@ -33,6 +33,10 @@ bench:
 # Lines, folders, files a package, long structs and functions, beside their bounds: by name with SIZE=-v.
 size:
 	@$(GO) run ./internal/size $(SIZE)
+
+# What is hard to read on the pages: long sentences, long lines, words with a plainer one.
+words:
+	@$(GO) run ./internal/words
 
 # The pages that are written from the code.
 docs:

@@ -229,6 +229,8 @@ var floors = [][]room{
 	{
 		{"cmd/isovet cmd/bench",
 			"the two programs, a line each"},
+		{"internal/words",
+			"finds what is hard to read on the pages: long sentences, long lines, words with a plainer one"},
 		{"internal/size",
 			"says how large the repository is, beside its bounds"},
 		{"cmd/command",
