@@ -54,7 +54,7 @@ func (c *client) unmade(class, code, text string, unknown bool) {
 			k.code, k.text, text = "", "others", "others"
 		}
 		if n = c.unmades[k]; n == nil {
-			n = &Abort{Class: class, Code: k.code, Text: oneLine(text), Unknown: unknown}
+			n = &Abort{Class: class, Code: k.code, Text: OneLine(text), Unknown: unknown}
 			if c.unmades == nil {
 				c.unmades = map[abortKey]*Abort{}
 			}
@@ -87,8 +87,8 @@ func withoutNumbers(s string) string {
 	return string(b)
 }
 
-// oneLine makes a line of an error's text, without passwords.
-func oneLine(s string) string {
+// OneLine makes a line of an error's text, without passwords.
+func OneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(driver.Redact(s), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
@@ -107,11 +107,11 @@ func (r *run) aborts() []Abort {
 		}
 		sortAborts(lists[i]) // which text is the first does not depend on a map's order
 	}
-	return mergeAborts(lists...)
+	return MergeAborts(lists...)
 }
 
-// mergeAborts adds up what several sessions or rounds were refused for.
-func mergeAborts(lists ...[]Abort) (all []Abort) {
+// MergeAborts adds up what several sessions or rounds were refused for.
+func MergeAborts(lists ...[]Abort) (all []Abort) {
 	at := map[abortKey]int{}
 	for _, list := range lists {
 		for _, a := range list {
@@ -152,7 +152,7 @@ func (s *Summary) Refused() (n int) {
 // class is what an error means for the transaction under way. A row without its parent is a refusal where the workload
 // has foreign keys, and else a fault of the workload's.
 func (r *run) class(err error) driver.Class {
-	class := r.target.db.Classify(err)
+	class := r.target.DB.Classify(err)
 	if class == driver.Fatal && r.foreign && driver.Broken(err) {
 		return driver.Aborted
 	}

@@ -89,7 +89,7 @@ func TestManyReasons(t *testing.T) {
 	if total != 20*mostReasons || len(all) > mostReasons+1 || all[0].Text != "others" {
 		t.Errorf("%d in %d reasons, the first %+v", total, len(all), all[0])
 	}
-	if s := oneLine("a\x1b[2Jb postgres://u:p@h/ " + strings.Repeat("é", 200)); strings.ContainsAny(s, "\x1b\n") ||
+	if s := OneLine("a\x1b[2Jb postgres://u:p@h/ " + strings.Repeat("é", 200)); strings.ContainsAny(s, "\x1b\n") ||
 		strings.Contains(s, "u:p") || len(s) > longestReason+len("…") {
 		t.Errorf("%q", s)
 	}

@@ -5,21 +5,22 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 )
 
-// ahead checks what a round has recorded while the round lasts, and ends it when there is a violation, or when what is
+// Ahead checks what a round has recorded while the round lasts, and ends it when there is a violation, or when what is
 // recorded takes as long to check as the hunt has time left.
-type ahead struct {
-	level level.Level
-	until time.Time // when the hunt's time is up
-	// rate is how long a check takes, in seconds a transaction, as the last one showed; 0: there was none.
-	rate float64
+type Ahead struct {
+	Level level.Level
+	Until time.Time // when the hunt's time is up
+	// Rate is how long a check takes, in seconds a transaction, as the last one showed; 0: there was none.
+	Rate float64
 
-	checks   int
-	violated bool // a check found a violation
+	Checks   int
+	Violated bool // a check found a violation
 }
 
 const (
@@ -32,21 +33,21 @@ const (
 	aheadPause = 500 * time.Millisecond
 )
 
-// took notes what a check of n transactions cost.
-func (a *ahead) took(d time.Duration, n int) {
+// Took notes what a check of n transactions cost.
+func (a *Ahead) Took(d time.Duration, n int) {
 	if n > 0 {
-		a.rate = d.Seconds() / float64(n)
+		a.Rate = d.Seconds() / float64(n)
 	}
 }
 
 // need is how long the check of n transactions will take, with something to spare: checks take more than linear time.
-func (a *ahead) need(n int) time.Duration {
-	return time.Duration(1.5 * a.rate * float64(n) * float64(time.Second))
+func (a *Ahead) need(n int) time.Duration {
+	return time.Duration(1.5 * a.Rate * float64(n) * float64(time.Second))
 }
 
 // lookAhead checks the run until done.
 func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
-	a := r.cfg.ahead
+	a := r.cfg.Ahead
 	if a == nil {
 		return
 	}
@@ -60,7 +61,7 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 		case <-tick.C:
 		}
 		n := int(r.committed.Load() + r.aborted.Load() + r.unknown.Load())
-		if n > 0 && time.Until(a.until) < a.need(n) {
+		if n > 0 && time.Until(a.Until) < a.need(n) {
 			r.stop.Store(true)
 			return
 		}
@@ -76,21 +77,21 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 			}
 			continue
 		}
-		res, err := examineAt(ctx, h, a.level, max(time.Until(a.until), aheadPause))
+		res, err := Examine(ctx, h, a.Level, max(time.Until(a.Until), aheadPause))
 		took := time.Since(begin)
 		switch {
 		case err != nil:
 			r.fail(err)
 			return
 		case res.Verdict == evidence.Violated:
-			a.violated = true
+			a.Violated = true
 			r.stop.Store(true)
 			return
 		case ctx.Err() != nil: // the round is over
 			return
 		}
-		a.checks++
-		a.took(took, h.NumTxns())
+		a.Checks++
+		a.Took(took, h.NumTxns())
 		last, again = n, time.Now().Add(max(aheadPause, (aheadShare-1)*took))
 	}
 }
@@ -154,4 +155,21 @@ func (l *log) addWrites(of *log, o opRec) {
 			l.add(w)
 		}
 	}
+}
+
+// Examine checks a history with the checker that isovet check would take.
+func Examine(ctx context.Context, h *history.History, l level.Level, limit time.Duration) (*evidence.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, ok := check.Auto(h, l)
+	if !ok {
+		return &evidence.Result{H: h, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " +
+			l.String() + " for this history"}, nil
+	}
+	res, err := check.Run(ctx, c, h, check.Options{Level: l})
+	if err != nil {
+		return nil, err
+	}
+	res.H = h
+	return res, nil
 }

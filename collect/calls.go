@@ -121,7 +121,7 @@ func (p *Played) Tables() (tables, rows []string) {
 }
 
 // Info says what database it is.
-func (t *Target) Info() driver.Info { return t.db.Info() }
+func (t *Target) Info() driver.Info { return t.DB.Info() }
 
 // IsolationName is the first name of the isolation that c asks for; an error if its database has none of that name.
 func (t *Target) IsolationName(c Config) (string, error) {
@@ -206,7 +206,7 @@ type words struct {
 
 func (r *run) words() words {
 	w := words{r: r}
-	if s, ok := r.target.db.(driver.Speller); ok {
+	if s, ok := r.target.DB.(driver.Speller); ok {
 		w.st = s.Statements()
 	}
 	return w

@@ -160,7 +160,7 @@ func (c *client) reach() bool {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		var err error
 		c.since.Store(c.r.now())
-		if c.sess, err = c.r.target.db.Connect(context.Background(), c.node); err == nil {
+		if c.sess, err = c.r.target.DB.Connect(context.Background(), c.node); err == nil {
 			return true
 		}
 		c.sess = nil
@@ -253,7 +253,7 @@ func (c *client) newTxn(name string) *txnRec {
 
 // uncommitted ends an attempt whose commit failed.
 func (c *client) uncommitted(x *txnRec, err error) ended {
-	class := c.r.target.db.Classify(err)
+	class := c.r.target.DB.Classify(err)
 	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
 		return c.refused(x, err, "commit")
 	}
@@ -324,7 +324,7 @@ func (c *client) write(x txnRec) {
 		c.keep(&x)
 		return
 	}
-	if c.r.target.opt.Timestamps {
+	if c.r.target.Options.Timestamps {
 		s := driver.Stamp{Start: history.NoTime, Commit: history.NoTime}
 		if st, ok := c.sess.(driver.Stamper); ok {
 			s = st.Stamp()
@@ -351,7 +351,7 @@ func (c *client) do(op *workload.Op) error {
 		return c.saving(op, o)
 	}
 	err := c.send(op, o)
-	lost := err != nil && (c.alone || c.r.target.db.Classify(err) == driver.Lost)
+	lost := err != nil && (c.alone || c.r.target.DB.Classify(err) == driver.Lost)
 	c.note(op, o, err, lost)
 	return err
 }

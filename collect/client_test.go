@@ -125,7 +125,7 @@ func (s *fakeSession) Close()          { s.end() }
 func TestStatuses(t *testing.T) {
 	randtest.Seeds(t, 20, func(t testing.TB, seed uint64) {
 		db := &fakeDB{rng: rand.New(rand.NewPCG(seed, 1))}
-		target := &Target{db: db}
+		target := &Target{DB: db}
 		r, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10,
 			Txns: 200, Sessions: 5, Seed: seed})
 		if err != nil {
@@ -163,7 +163,7 @@ func TestStatuses(t *testing.T) {
 // TestGone: a database that is gone for good ends the run; what was recorded is kept.
 func TestGone(t *testing.T) {
 	db := &fakeDB{rng: rand.New(rand.NewPCG(1, 1))}
-	target := &Target{db: db}
+	target := &Target{DB: db}
 	c := Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10, Txns: 1 << 40, Sessions: 3,
 		Patience: 20 * time.Millisecond}
 	c.Progress = func(p Progress) {
@@ -181,7 +181,7 @@ func TestGone(t *testing.T) {
 
 // TestFatal: an error that is nobody's bad luck ends the run with its text.
 func TestFatal(t *testing.T) {
-	target := &Target{db: &fakeDB{rng: rand.New(rand.NewPCG(1, 1))}}
+	target := &Target{DB: &fakeDB{rng: rand.New(rand.NewPCG(1, 1))}}
 	_, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Custom: listWorkload{}, Txns: 10,
 		Sessions: 2})
 	if !errors.Is(err, driver.ErrUnsupported) {

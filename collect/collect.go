@@ -69,8 +69,8 @@ type Config struct {
 	// program is killed: isovet reads it as a history. It is begun anew by each run, lacks the database's timestamps,
 	// and stays when the run has ended: the caller removes it once it has the history safe.
 	Partial string
-	ahead   *ahead        // of a hunt
-	grace   time.Duration // how long sessions may take to end once the time is up; 0: Timeout
+	Ahead   *Ahead        // of a hunt
+	Grace   time.Duration // how long sessions may take to end once the time is up; 0: Timeout
 	// Rotate, if set, has the recording go to the parts of a folder, and not into the Result.
 	Rotate *Rotate
 }
@@ -95,8 +95,8 @@ type Result struct {
 	run *run
 }
 
-// withDefaults fills in zero fields.
-func (c Config) withDefaults() Config {
+// WithDefaults fills in zero fields.
+func (c Config) WithDefaults() Config {
 	c.Workload = cmp.Or(c.Workload, "blindw")
 	if c.Duration == 0 {
 		c.Txns = cmp.Or(c.Txns, 10000)
@@ -107,8 +107,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// driverOptions is how to open the database.
-func (c *Config) driverOptions() driver.Options {
+// DriverOptions is how to open the database.
+func (c *Config) DriverOptions() driver.Options {
 	o := driver.Options{Isolation: c.Isolation, Timestamps: c.Timestamps, Timeout: c.Timeout, SetupSQL: c.SetupSQL,
 		SessionSQL: c.SessionSQL}
 	if c.Own != nil {
@@ -117,7 +117,8 @@ func (c *Config) driverOptions() driver.Options {
 	return o
 }
 
-func (c *Config) validate() error {
+// Validate says what the settings have against each other.
+func (c *Config) Validate() error {
 	switch {
 	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
 		c.Values > 0):
@@ -151,23 +152,23 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 
 // Target is an open database to collect from, more than once if wanted.
 type Target struct {
-	db      driver.DB
-	opt     driver.Options
+	DB      driver.DB
+	Options driver.Options
 	cluster *server.Cluster // nil: it was there before
 	closed  sync.Once
 	hung    hung
-	urls    []string // of the nodes
-	// broken says that an error has broken the database: it is opened anew before the next load.
-	broken atomic.Bool
+	URLs    []string // of the nodes
+	// Broken says that an error has broken the database: it is opened anew before the next load.
+	Broken atomic.Bool
 }
 
 // Open starts the server if c asks for that, and opens the database. Close must be called.
 func Open(ctx context.Context, c Config) (_ *Target, err error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
-	t := &Target{opt: c.driverOptions()}
+	c = c.WithDefaults()
+	t := &Target{Options: c.DriverOptions()}
 	urls := c.DB
 	defer func() {
 		if err != nil {
@@ -182,19 +183,19 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 		if t.cluster, err = server.StartWith(ctx, urls[0], c.Fault.options()); err != nil {
 			return nil, err
 		}
-		urls, t.opt.Nodes = t.cluster.URLs, t.cluster.Names
+		urls, t.Options.Nodes = t.cluster.URLs, t.cluster.Names
 	} else if c.Fault.Ours() {
 		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database "+
 			"such as postgres:start", c.Fault)
 	}
-	t.urls = urls
-	if t.db, err = driver.Open(ctx, urls, t.opt); err != nil {
+	t.URLs = urls
+	if t.DB, err = driver.Open(ctx, urls, t.Options); err != nil {
 		return nil, err
 	}
-	if c.Fault.Kind == Partition && !t.db.Partition(0, false) {
-		return nil, fmt.Errorf("fault %v: there is no network between this program and %s", c.Fault, t.db.Info().Name)
+	if c.Fault.Kind == Partition && !t.DB.Partition(0, false) {
+		return nil, fmt.Errorf("fault %v: there is no network between this program and %s", c.Fault, t.DB.Info().Name)
 	}
-	if i := t.db.Info(); c.Fault.Kind == Schema && driver.SchemaChanges(i.Dialect, driver.Data{}) == nil {
+	if i := t.DB.Info(); c.Fault.Kind == Schema && driver.SchemaChanges(i.Dialect, driver.Data{}) == nil {
 		return nil, fmt.Errorf("%w: fault %v: no changes of the schema are known for %s; expected PostgreSQL, "+
 			"MariaDB, MySQL, SQLite, or what speaks their SQL", driver.ErrUnsupported, c.Fault, i.Name)
 	}
@@ -205,14 +206,14 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 func (t *Target) Close() (err error) {
 	t.closed.Do(func() {
 		if t.cluster != nil {
-			if t.db != nil {
-				t.db.Cut()
+			if t.DB != nil {
+				t.DB.Cut()
 			}
 			err = t.cluster.Close()
 			return
 		}
-		if t.db != nil {
-			err = t.hung.close(t.db, t.opt.Timeout)
+		if t.DB != nil {
+			err = t.hung.close(t.DB, t.Options.Timeout)
 		}
 	})
 	return err
@@ -258,10 +259,10 @@ type run struct {
 // Open's did, and the same isolation; the rest may differ. Database errors in the middle come with a Result of what was
 // recorded.
 func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	c.KeepCalls = c.KeepCalls && c.Rotate == nil && c.Own == nil && !c.NoRecord
 	if c.Own != nil {
 		return t.collectOwn(ctx, c)
@@ -269,7 +270,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := t.send(c.Send); err != nil {
 		return nil, err
 	}
-	r := &run{cfg: c, target: t, info: t.db.Info()}
+	r := &run{cfg: c, target: t, info: t.DB.Info()}
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -373,7 +374,7 @@ func (r *run) meta() history.Meta {
 
 // connect opens the sessions, spread over the nodes.
 func (r *run) connect(ctx context.Context) error {
-	if s, ok := r.target.db.(driver.Speller); ok {
+	if s, ok := r.target.DB.(driver.Speller); ok {
 		r.locks, r.shares = s.Statements().Locks(), s.Statements().Shares()
 	}
 	for i := range r.cfg.Sessions {
@@ -384,7 +385,7 @@ func (r *run) connect(ctx context.Context) error {
 		c.seed()
 		r.clients = append(r.clients, c)
 		var err error
-		if c.sess, err = r.target.db.Connect(ctx, c.node); err != nil {
+		if c.sess, err = r.target.DB.Connect(ctx, c.node); err != nil {
 			r.disconnect()
 			return fmt.Errorf("session %d of %d: %w", i+1, r.cfg.Sessions, err)
 		}
@@ -457,7 +458,7 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 			cut = time.After(cutAfter)
 		case <-up:
 			r.stop.Store(true)
-			cut = time.After(cmp.Or(r.cfg.grace, r.cfg.Timeout))
+			cut = time.After(cmp.Or(r.cfg.Grace, r.cfg.Timeout))
 		case <-cut:
 			r.cut()
 		case now := <-tick.C:
@@ -469,7 +470,7 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 			})
 			last, at = n, now
 			if cut == nil && r.stop.Load() { // something else has ended the run
-				cut = time.After(cmp.Or(r.cfg.grace, r.cfg.Timeout))
+				cut = time.After(cmp.Or(r.cfg.Grace, r.cfg.Timeout))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
@@ -127,7 +128,7 @@ func (l load) hunts(t *testing.T) {
 	t.Helper()
 	if l.finds {
 		c := collect.Config{DB: l.db, Isolation: l.isolation, Workload: l.workload, Variant: l.variant}
-		h, err := collect.Hunt(context.Background(), collect.HuntConfig{Level: l.level, For: time.Minute, Config: c})
+		h, err := hunt.Run(context.Background(), hunt.Config{Level: l.level, For: time.Minute, Config: c})
 		if err != nil {
 			t.Fatal(err)
 		}

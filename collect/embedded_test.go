@@ -10,6 +10,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
@@ -290,10 +291,10 @@ func TestBadConfig(t *testing.T) {
 }
 
 func TestHuntEmbedded(t *testing.T) {
-	c := collect.HuntConfig{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw",
+	c := hunt.Config{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw",
 		Sessions: 8, Txns: 300}}
 	c.For = 20 * time.Second
-	h, err := collect.Hunt(context.Background(), c)
+	h, err := hunt.Run(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,12 +303,12 @@ func TestHuntEmbedded(t *testing.T) {
 	}
 	c.Isolation, c.For = "serializable", 10*time.Minute
 	ctx, enough := context.WithCancel(t.Context())
-	c.Told = func(r collect.Round) {
+	c.Told = func(r hunt.Round) {
 		if r.Number == 3 {
 			enough()
 		}
 	}
-	if h, err = collect.Hunt(ctx, c); err != nil || h.Violated || h.Undecided > 0 ||
+	if h, err = hunt.Run(ctx, c); err != nil || h.Violated || h.Undecided > 0 ||
 		len(h.Rounds) == 0 {
 		t.Errorf("serializable: %v, violated %v, %d rounds, %d undecided", err, h.Violated, len(h.Rounds), h.Undecided)
 	}

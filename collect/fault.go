@@ -150,9 +150,9 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 		pause(down)
 		return cl.Resume(i)
 	case Partition:
-		r.target.db.Partition(i, true)
+		r.target.DB.Partition(i, true)
 		pause(down)
-		r.target.db.Partition(i, false)
+		r.target.DB.Partition(i, false)
 	case Split:
 		if err := cl.Split(ctx, i, true); err != nil {
 			return err
@@ -178,11 +178,11 @@ const scriptWithin = time.Minute
 func (r *run) script(ctx context.Context, what string, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, scriptWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, r.cfg.Fault.Program, what, strconv.Itoa(i+1), driver.Redact(r.target.urls[i]))
+	cmd := exec.CommandContext(ctx, r.cfg.Fault.Program, what, strconv.Itoa(i+1), driver.Redact(r.target.URLs[i]))
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, oneLine(string(out)))
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, OneLine(string(out)))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ const never = math.MaxInt64
 // publish makes the session's log visible to live. What stands in it is not changed before the run is over, and a
 // longer one is another slice.
 func (c *client) publish() {
-	if c.r.cfg.Live == nil && c.r.cfg.ahead == nil {
+	if c.r.cfg.Live == nil && c.r.cfg.Ahead == nil {
 		return
 	}
 	l := c.log

@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -100,4 +102,49 @@ func (r *run) row(k workload.Key) []int64 {
 		return append([]int64{initial}, r.atFirst[k]...)
 	}
 	return loadedRow(&r.tables[k.Table()], k.PK())
+}
+
+// breaks notes whether an error has broken the database.
+func (t *Target) breaks(err error) {
+	if b, ok := t.DB.(driver.Breaker); ok && err != nil && b.Breaks(err) {
+		t.Broken.Store(true)
+	}
+}
+
+// fail ends the run with an error.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.target.breaks(err)
+	r.stop.Store(true)
+}
+
+// load fills the database, which is opened anew where it is broken. No session may be open.
+func (t *Target) load(ctx context.Context, d driver.Data) error {
+	if t.Broken.Load() {
+		_ = t.DB.Close() // it is broken: what it says of it is of no use
+		db, err := driver.Open(ctx, t.URLs, t.Options)
+		if err != nil {
+			return fmt.Errorf("opening it anew: %w", err)
+		}
+		t.DB = db
+		t.Broken.Store(false)
+	}
+	err := t.DB.Load(ctx, d)
+	t.breaks(err)
+	return err
+}
+
+// send has statements sent in a way of the database's.
+func (t *Target) send(way string) error {
+	if s, ok := t.DB.(driver.Sender); ok {
+		return s.Send(way)
+	}
+	if way != "" {
+		return fmt.Errorf("%w: statements sent by %s", driver.ErrUnsupported, way)
+	}
+	return nil
 }

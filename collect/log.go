@@ -364,8 +364,8 @@ func condition(columns []workload.Column, where []workload.Range) []byte {
 
 // resolve finds the database's timestamps.
 func (r *run) resolve(ctx context.Context) error {
-	res, ok := r.target.db.(driver.Resolver)
-	if !r.target.opt.Timestamps || !ok {
+	res, ok := r.target.DB.(driver.Resolver)
+	if !r.target.Options.Timestamps || !ok {
 		return nil
 	}
 	var all []driver.Stamped

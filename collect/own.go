@@ -53,9 +53,9 @@ func (o *ownClient) refuse(why string) {
 func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error) {
 	if !t.speaks() {
 		return nil, fmt.Errorf("%s takes no SQL; expected PostgreSQL, MariaDB, MySQL or SQLite for workload %s",
-			t.db.Info().Name, c.Own.Name)
+			t.DB.Info().Name, c.Own.Name)
 	}
-	r := &run{cfg: c, target: t, info: t.db.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %d sessions", c.Seed,
+	r := &run{cfg: c, target: t, info: t.DB.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %d sessions", c.Seed,
 		c.Sessions)}
 	r.work = tablesOnly(nil)
 	c.tell(Progress{Stage: "loading"})
@@ -112,7 +112,7 @@ func noRows(func(int64, driver.Row) bool) {}
 
 // speaks reports whether the database's sessions take SQL.
 func (t *Target) speaks() bool {
-	s, err := t.db.Connect(context.Background(), 0)
+	s, err := t.DB.Connect(context.Background(), 0)
 	if err != nil {
 		return true // the error will be met again, and said
 	}
@@ -126,7 +126,7 @@ func (r *run) ownStatements(ctx context.Context, what string, statements []strin
 	if len(statements) == 0 {
 		return nil
 	}
-	s, err := r.target.db.Connect(ctx, 0)
+	s, err := r.target.DB.Connect(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 	if err := r.ownStatements(ctx, "setup", r.cfg.Own.Setup); err != nil {
 		return err
 	}
-	s, err := r.target.db.Connect(ctx, 0)
+	s, err := r.target.DB.Connect(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		o.idle.since.Store(c.r.now())
 		return committed
 	}
-	class := c.r.target.db.Classify(err)
+	class := c.r.target.DB.Classify(err)
 	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
 		return o.refused(x, err, "commit")
 	}
@@ -299,7 +299,7 @@ func (o *ownClient) count(s history.Status) {
 func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) error {
 	got, err := o.c.sess.(driver.Speaker).Say(s.Text(values, o.backslash))
 	if err != nil {
-		if e, ok := s.Intended(values); ok && o.c.r.target.db.Classify(err) == driver.Lost {
+		if e, ok := s.Intended(values); ok && o.c.r.target.DB.Classify(err) == driver.Lost {
 			_ = x.Write(e.Key, e.Value) // it may have taken effect
 		}
 		return err
@@ -337,7 +337,7 @@ func (o *ownClient) rollback() error {
 // refused ends an attempt that has had no effect.
 func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 	c := o.c
-	class, broken := c.r.target.db.Classify(err), driver.Broken(err)
+	class, broken := c.r.target.DB.Classify(err), driver.Broken(err)
 	if class == driver.Aborted || class == driver.Unclear || broken {
 		_ = x.Abort(o.rollback)
 	} else {

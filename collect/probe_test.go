@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"isovet/certify"
-	"isovet/collect"
+	"isovet/collect/probe"
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
@@ -70,7 +70,7 @@ func TestProbe(t *testing.T) {
 			} else if testing.Short() {
 				t.Skip("waits for locks")
 			}
-			p, err := collect.Probe(context.Background(), collect.ProbeConfig{DB: []string{e.db},
+			p, err := probe.Run(context.Background(), probe.Config{DB: []string{e.db},
 				Isolations: []string{e.isolation}, Load: load, Seed: 7})
 			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 				t.Skipf("NOT RUN, a server is missing: %v", err)
@@ -78,7 +78,7 @@ func TestProbe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			was := func(name string) *collect.Cell {
+			was := func(name string) *probe.Cell {
 				c := p.Cell(name, e.isolation)
 				if c == nil {
 					t.Fatalf("no cell for %s", name)
@@ -86,23 +86,23 @@ func TestProbe(t *testing.T) {
 				return c
 			}
 			for _, name := range e.seen {
-				if c := was(name); c.Seen != collect.BySchedule && c.Seen != collect.UnderLoad {
+				if c := was(name); c.Seen != probe.BySchedule && c.Seen != probe.UnderLoad {
 					t.Errorf("%s: %v (%s); expected it to be seen", name, c.Seen, c.How)
 				}
 			}
-			byRareLoad := func(c *collect.Cell) bool {
-				return e.rareLoad != "" && c.Seen == collect.UnderLoad &&
+			byRareLoad := func(c *probe.Cell) bool {
+				return e.rareLoad != "" && c.Seen == probe.UnderLoad &&
 					strings.HasPrefix(c.Schedule, "load: "+e.rareLoad+",")
 			}
 			for _, name := range e.never {
 				c := was(name)
-				if (c.Seen == collect.BySchedule || c.Seen == collect.UnderLoad) && !byRareLoad(c) {
+				if (c.Seen == probe.BySchedule || c.Seen == probe.UnderLoad) && !byRareLoad(c) {
 					t.Errorf("%s: %v by %s; expected that it cannot be", name, c.Seen, c.Schedule)
 				}
 			}
 			var contradictions []string
 			for _, c := range p.Contradictions() {
-				if slices.Contains(e.rare, c.Phenomenon) && c.Seen == collect.UnderLoad || byRareLoad(c) {
+				if slices.Contains(e.rare, c.Phenomenon) && c.Seen == probe.UnderLoad || byRareLoad(c) {
 					t.Logf("%s, which is rare: %s", c.Phenomenon, c.Schedule)
 					continue
 				}
@@ -127,7 +127,7 @@ func TestProbe(t *testing.T) {
 
 // TestProbeNothing: no database is an error, and no panic.
 func TestProbeNothing(t *testing.T) {
-	if p, err := collect.Probe(t.Context(), collect.ProbeConfig{}); err == nil || p != nil {
+	if p, err := probe.Run(t.Context(), probe.Config{}); err == nil || p != nil {
 		t.Errorf("%v, %v", p, err)
 	}
 }

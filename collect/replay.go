@@ -129,7 +129,7 @@ func Replay(ctx context.Context, c Config, s *Schedule, l level.Level, runs int,
 		if err != nil {
 			return out, err
 		}
-		r, err := examineAt(ctx, p.History, l, 10*time.Second)
+		r, err := Examine(ctx, p.History, l, 10*time.Second)
 		if err != nil {
 			return out, err
 		}

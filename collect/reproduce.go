@@ -157,7 +157,7 @@ func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
 	if err != nil {
 		return nil, nil
 	}
-	r, err := examineAt(p.ctx, played.History, p.f.Level, 5*time.Second)
+	r, err := Examine(p.ctx, played.History, p.f.Level, 5*time.Second)
 	if err != nil {
 		return nil, nil
 	}

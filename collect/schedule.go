@@ -212,12 +212,12 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 		}
 	}
 	c.Custom, c.Sessions, c.Txns = tablesOnly(tables), s.Sessions, 1
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	c.KeepCalls = true
-	r := &run{cfg: c, target: t, info: t.db.Info(), atFirst: s.loaded, nodeOf: s.nodes}
+	r := &run{cfg: c, target: t, info: t.DB.Info(), atFirst: s.loaded, nodeOf: s.nodes}
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -355,3 +355,18 @@ type nobody struct{}
 
 func (nobody) Next(*workload.Txn) {}
 func (nobody) Step(*workload.Txn) {}
+
+// Against says what the database did against a schedule.
+func (p *Played) Against() string {
+	var parts []string
+	if len(p.Waited) > 0 {
+		parts = append(parts, strings.Join(p.Waited, ", ")+" waited")
+	}
+	for i, why := range p.Refused {
+		if why != "" {
+			why, _, _ = strings.Cut(why, "\n")
+			parts = append(parts, fmt.Sprintf("transaction %d was refused (%s)", i+1, why))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

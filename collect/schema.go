@@ -75,7 +75,7 @@ func (c *schemaChanger) undo(ctx context.Context, statement string, doubtful boo
 
 // say sends a statement, and tells what its error means for the next.
 func (c *schemaChanger) say(ctx context.Context, statement string) (driver.Class, error) {
-	db := c.r.target.db
+	db := c.r.target.DB
 	if c.sess == nil {
 		s, err := db.Connect(ctx, c.node)
 		if err != nil {

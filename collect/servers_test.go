@@ -12,6 +12,7 @@ import (
 
 	"isovet/check"
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
@@ -376,7 +377,7 @@ func TestHunts(t *testing.T) {
 		{"badger:", "", "smallbank", level.Serializable, none, nil},
 	} {
 		t.Run(x.db+"/"+x.isolation+"/"+x.workload, func(t *testing.T) {
-			h, err := collect.Hunt(context.Background(), collect.HuntConfig{
+			h, err := hunt.Run(context.Background(), hunt.Config{
 				Config: collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload},
 				Level:  x.level, For: x.limit,
 			})

@@ -31,9 +31,9 @@ func (s *Summary) Rate() float64 {
 }
 
 // AbortRate is the share of attempts that were aborted, by the database or by the client.
-func (s *Summary) AbortRate() float64 { return share(s.Aborted, s.Committed+s.Aborted+s.Unknown) }
+func (s *Summary) AbortRate() float64 { return Share(s.Aborted, s.Committed+s.Aborted+s.Unknown) }
 
-func share(part, all int) float64 {
+func Share(part, all int) float64 {
 	if all == 0 {
 		return 0
 	}
@@ -48,7 +48,7 @@ type Template struct {
 }
 
 // AbortRate is the share of attempts that were aborted.
-func (t *Template) AbortRate() float64 { return share(t.Aborted, t.Committed+t.Aborted+t.Unknown) }
+func (t *Template) AbortRate() float64 { return Share(t.Aborted, t.Committed+t.Aborted+t.Unknown) }
 
 // summary counts what the logs hold. Attempts that were refused before they had done anything are in no log, but in the
 // totals.

@@ -131,7 +131,7 @@ func (r *run) await() {
 // cut ends the calls that are under way.
 func (r *run) cut() {
 	r.cutOff.Store(true)
-	r.target.db.Cut()
+	r.target.DB.Cut()
 }
 
 // watchCalls gives sessions up whose calls take longer than an answer may, until done.

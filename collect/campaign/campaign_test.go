@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/level"
 )
 
@@ -46,7 +47,7 @@ func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
 	kept := 0
 	c := Config{Plan: planned(t, small), Dir: dir, For: 3 * time.Second,
-		Keep: func(_ context.Context, c *Cell, f *collect.Found, g []*collect.Group) (string, error) {
+		Keep: func(_ context.Context, c *Cell, f *collect.Found, g []*hunt.Group) (string, error) {
 			if kept++; c.Isolation != "no-conflicts" || len(g) == 0 || f.Answer == nil {
 				t.Errorf("%+v with %d kinds", c, len(g))
 			}
@@ -123,7 +124,7 @@ func TestUnkept(t *testing.T) {
 	c := Config{Plan: planned(t, "databases:\n"+
 		"  - {db: 'badger:', isolations: [no-conflicts], levels: [snapshot-isolation]}\n"+
 		"workloads: [rmw]\nsessions: 8\ntxns: 200"), Dir: t.TempDir(), For: time.Minute, Jobs: 2,
-		Keep: func(context.Context, *Cell, *collect.Found, []*collect.Group) (string, error) { return "found/1", full }}
+		Keep: func(context.Context, *Cell, *collect.Found, []*hunt.Group) (string, error) { return "found/1", full }}
 	p, err := Start(t.Context(), c)
 	if !errors.Is(err, full) {
 		t.Fatalf("%v; expected that it ends with the error", err)

@@ -18,6 +18,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/internal/safego"
 )
@@ -33,7 +34,7 @@ type Config struct {
 	Jobs, Shard, Shards int
 	// Keep, if set, is given each violation while its database is open, and says where it was kept. It is called by
 	// several hunts at once. An error ends the campaign: what is found could not be kept.
-	Keep func(ctx context.Context, c *Cell, f *collect.Found, g []*collect.Group) (where string, err error)
+	Keep func(ctx context.Context, c *Cell, f *collect.Found, g []*hunt.Group) (where string, err error)
 	Told func(what string)
 }
 
@@ -230,12 +231,12 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	// A cell's seeds do not overlap: no hunt has so many rounds.
 	r := Run{Cell: *c, Seed: hash(c.key())>>24 + uint64(t.runs)*1_000_000, Begun: time.Now().UTC()}
 	name, variant := split(c.Workload)
-	cfg := collect.HuntConfig{Level: c.at, For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
+	cfg := hunt.Config{Level: c.at, For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
 		Workload: name, Variant: variant, Fault: c.fault, Seed: r.Seed, Sessions: p.cfg.Plan.Sessions,
 		Txns: p.cfg.Plan.Txns, Timeout: p.cfg.Plan.Timeout}}
 	var unkept error
 	if p.cfg.Keep != nil {
-		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*collect.Group) error {
+		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*hunt.Group) error {
 			where, err := p.cfg.Keep(ctx, c, f, g)
 			if err != nil {
 				unkept = fmt.Errorf("what was found was not kept: %w", err)
@@ -245,7 +246,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 			return nil
 		}
 	}
-	h, err := collect.Hunt(ctx, cfg)
+	h, err := hunt.Run(ctx, cfg)
 	if ctx.Err() != nil && !h.Violated {
 		return // half a hunt is none
 	}

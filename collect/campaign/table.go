@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/internal/escape"
 	"isovet/level"
 )
@@ -77,7 +77,7 @@ func (t *tally) outcome() (word, why string) {
 		return "not supported", t.reason
 	case t.failed == t.runs:
 		return "error", t.reason
-	case t.committed < collect.FewCommits || float64(t.refused) > collect.MostRefused*float64(t.attempts):
+	case t.committed < hunt.FewCommits || float64(t.refused) > hunt.MostRefused*float64(t.attempts):
 		return "inconclusive", t.reason
 	case t.undecided == t.rounds:
 		return "unknown", t.reason

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/workloads"
 )
@@ -19,7 +19,7 @@ func TestWorkloadNames(t *testing.T) {
 		t.Fatalf("exit status %d: %s", got, help.String())
 	}
 	said := strings.Join(strings.Fields(help.String()), " ")
-	for _, name := range append(collect.HuntLoads(), "rows/insert", "rmw/locking") {
+	for _, name := range append(hunt.Loads(), "rows/insert", "rmw/locking") {
 		if !strings.Contains(said, name) && name != "rows/insert" && name != "rmw/locking" {
 			t.Errorf("the help does not name %s", name)
 		}

@@ -14,6 +14,7 @@ import (
 	"isovet/certify"
 	"isovet/check"
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/test/browser"
@@ -21,12 +22,12 @@ import (
 	"isovet/report/incident"
 )
 
-// hunt finds a violation and writes its folder.
-func hunt(t *testing.T, c collect.Config, l level.Level) (dir string, x *incident.Incident) {
+// found finds a violation and writes its folder.
+func found(t *testing.T, c collect.Config, l level.Level) (dir string, x *incident.Incident) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "incident")
-	h, err := collect.Hunt(t.Context(), collect.HuntConfig{Config: c, Level: l, For: time.Minute,
-		Keep: func(ctx context.Context, f *collect.Found, _ []*collect.Group) (err error) {
+	h, err := hunt.Run(t.Context(), hunt.Config{Config: c, Level: l, For: time.Minute,
+		Keep: func(ctx context.Context, f *collect.Found, _ []*hunt.Group) (err error) {
 			x, err = incident.Make(ctx, f, incident.Options{Command: "isovet hunt …", Made: "isovet test",
 				ReproduceOptions: collect.ReproduceOptions{For: 10 * time.Second, Runs: 3}})
 			if err != nil {
@@ -109,7 +110,7 @@ func violated(t *testing.T, dir, history, certificate string) {
 func TestLostUpdate(t *testing.T) {
 	c := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 4, Txns: 300,
 		Think: 50 * time.Microsecond}
-	dir, x := hunt(t, c, level.SnapshotIsolation)
+	dir, x := found(t, c, level.SnapshotIsolation)
 	if x.Replay == nil || x.Replay.Violated != 3 || x.Replay.Steps > 10 {
 		t.Errorf("replayed: %+v; expected 3 of 3 runs and a handful of steps", x.Replay)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/campaign"
+	"isovet/collect/hunt"
 	"isovet/internal/cli/console"
 )
 
@@ -115,14 +116,14 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 	defer p.Close()
 	p.Begin("campaign")
 	cfg.Told = func(what string) { p.Step(what, 0, 0) }
-	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, x *collect.Found, g []*collect.Group) (string, error) {
+	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, x *collect.Found, g []*hunt.Group) (string, error) {
 		dir, err := findFolder(f.out, cfg.Shard)
 		if err != nil {
 			return "", err
 		}
 		k := &keptFind{to: filepath.Join(f.out, dir, "violation.jsonl"), groups: g, answer: x.Answer}
 		k.command = again(&collectFlags{cfg: x.Config, fault: cell.FaultFlag()}, x.Level,
-			&collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
+			&hunt.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
 		err = k.keep(e)
 		if err == nil && (f.in.dir != noIncident || f.small) {
 			err = k.make(ctx, e, &f.in, x, f.small, 1, p)

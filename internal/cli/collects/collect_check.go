@@ -12,6 +12,7 @@ import (
 	"isovet/check"
 	"isovet/check/shrink"
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/evidence"
 	"isovet/internal/cli/console"
 	"isovet/level"
@@ -83,7 +84,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	}
 	found := &collect.Found{Target: t, Config: cf.cfg, Level: f.at, Answer: a, Result: r}
 	command := "isovet collect --check " + f.at.String() +
-		strings.TrimPrefix(again(cf, f.at, &collect.Round{Seed: cf.cfg.Seed, Keys: cf.cfg.Keys}), "isovet hunt")
+		strings.TrimPrefix(again(cf, f.at, &hunt.Round{Seed: cf.cfg.Seed, Keys: cf.cfg.Keys}), "isovet hunt")
 	command = strings.Replace(command, " --level "+f.at.String(), "", 1)
 	x, err := f.in.write(ctx, found, dir, command, cf.cfg.Seed, nil, p)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/internal/cli/console"
@@ -36,7 +37,7 @@ func NewHunt(e *console.Env) *cobra.Command {
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
 		Long: `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
 seed, until a history violates the level or the time is up. Without --workload the rounds take turns between those that
-find most: ` + strings.Join(collect.HuntLoads(), ", ") + `. Without
+find most: ` + strings.Join(hunt.Loads(), ", ") + `. Without
 --keys they alternate between few keys, which have the most conflicts, and the workload's own number. Without --workload
 they vary how statements are sent (PostgreSQL), and change the schema beside every third round, too. hunt keeps the
 violating history with its explanation: FILE, and beside it a page and a certificate, with the endings .html and .cert,
@@ -143,13 +144,13 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	p := console.NewProgress(e.Stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
-	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
+	cfg := hunt.Config{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
 	cfg.Progress = f.tell(p)
 	cfg.Partial = out + PartialEnding
 	if !quiet {
 		fmt.Fprintf(e.Stderr, "recording each round into %s until it is checked\n", cfg.Partial)
 	}
-	cfg.Told = func(r collect.Round) {
+	cfg.Told = func(r hunt.Round) {
 		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
 		if !quiet && r.Verdict == evidence.Unknown {
 			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
@@ -157,13 +158,13 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	}
 	var finds []*keptFind
 	var broken error // of the files of a find
-	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*collect.Group) error {
+	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*hunt.Group) error {
 		if len(finds) >= mostFinds {
 			return nil
 		}
 		k := &keptFind{to: numberedFind(out, len(finds)+1), groups: groups, answer: x.Answer}
 		finds = append(finds, k)
-		r := collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
+		r := hunt.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
 			Variant: x.Config.Variant, Send: x.Config.Send, Fault: x.Config.Fault}
 		k.command = again(f, l, &r)
 		if broken = k.keep(e); broken == nil && (in.dir != noIncident || small) {
@@ -171,7 +172,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		}
 		return broken
 	}
-	h, err := collect.Hunt(ctx, cfg)
+	h, err := hunt.Run(ctx, cfg)
 	p.Hide()
 	if broken != nil {
 		return broken
@@ -239,7 +240,7 @@ func keep(e *console.Env, r *evidence.Result, to string) error {
 
 // again is the command that begins with the round that found a violation. A database that was there already is left to
 // the reader: its URL may hold a password.
-func again(f *collectFlags, l level.Level, r *collect.Round) string {
+func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
 		db = f.cfg.DB[0]

@@ -13,6 +13,7 @@ import (
 
 	"isovet/check/shrink"
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/cli/checks"
@@ -30,7 +31,7 @@ const huntShrinks = 30 * time.Second
 // keptFind is what is made of a violation while its database is still open.
 type keptFind struct {
 	to       string // of the history
-	groups   []*collect.Group
+	groups   []*hunt.Group
 	answer   *evidence.Result
 	command  string         // what hunts it again
 	small    *shrink.Result // nil: there is none
@@ -135,7 +136,7 @@ type groupJSON struct {
 	Incident     string   `json:"incident,omitempty"`
 }
 
-func groupsJSON(h *collect.Hunted, finds []*keptFind) (out []groupJSON) {
+func groupsJSON(h *hunt.Hunted, finds []*keptFind) (out []groupJSON) {
 	for _, g := range h.Found {
 		j := groupJSON{Kind: string(g.Kind), Transactions: g.Txns, Rounds: g.Rounds, Anomalies: g.Anomalies,
 			Round: g.First.Number, Seed: g.First.Seed, AfterMS: console.Milliseconds(g.After()), Text: g.Text}
@@ -153,7 +154,7 @@ func groupsJSON(h *collect.Hunted, finds []*keptFind) (out []groupJSON) {
 }
 
 // sayHunt prints the outcome.
-func sayHunt(e *console.Env, h *collect.Hunted, finds []*keptFind, j *huntJSON, asJSON bool) error {
+func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJSON bool) error {
 	if asJSON {
 		return console.JSONLine(e.Stdout, j)
 	}

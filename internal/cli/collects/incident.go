@@ -13,6 +13,7 @@ import (
 
 	"isovet/check/shrink"
 	"isovet/collect"
+	"isovet/collect/probe"
 	"isovet/collect/server"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
@@ -96,7 +97,7 @@ func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 	if f.dir == "" || f.incidents == "none" {
 		return dirs
 	}
-	f.cfg.Keep = func(ctx context.Context, c *collect.Cell, kinds []level.Anomaly, x *collect.Found) error {
+	f.cfg.Keep = func(ctx context.Context, c *probe.Cell, kinds []level.Anomaly, x *collect.Found) error {
 		if f.incidents == "contradictions" && !c.Contradicts() {
 			return nil
 		}

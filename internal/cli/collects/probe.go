@@ -20,6 +20,7 @@ import (
 	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/probe"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/cli/checks"
@@ -30,7 +31,7 @@ import (
 )
 
 type probeFlags struct {
-	cfg         collect.ProbeConfig
+	cfg         probe.Config
 	dir         string
 	output      string
 	incidents   string
@@ -110,7 +111,7 @@ func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
 	p.Begin("probing")
 	f.cfg.Told = func(what string, done, total int) { p.Step(what, done, total) }
 	dirs := f.incidentsOf(e)
-	found, err := collect.Probe(ctx, f.cfg)
+	found, err := probe.Run(ctx, f.cfg)
 	if found == nil {
 		p.Hide()
 		return console.OrStopped(ctx, err, "probing")
@@ -162,20 +163,20 @@ type probeIsolation struct {
 }
 
 type probeCell struct {
-	Anomaly     string       `json:"anomaly"`
-	About       string       `json:"about"`
-	ForbiddenBy string       `json:"forbidden_by"`
-	Isolation   string       `json:"isolation"`
-	Seen        collect.Seen `json:"seen"`
-	Documented  string       `json:"documented,omitempty"`
-	Contradicts bool         `json:"contradicts_documentation,omitempty"`
-	How         string       `json:"prevented_by,omitempty"`
-	Schedule    string       `json:"schedule,omitempty"`
-	Kind        string       `json:"kind,omitempty"`
-	History     string       `json:"history,omitempty"`
-	Certificate string       `json:"certificate,omitempty"`
-	Incident    string       `json:"incident,omitempty"`      // its folder
-	Whole       string       `json:"whole_history,omitempty"` // where History was not cut down to its end
+	Anomaly     string     `json:"anomaly"`
+	About       string     `json:"about"`
+	ForbiddenBy string     `json:"forbidden_by"`
+	Isolation   string     `json:"isolation"`
+	Seen        probe.Seen `json:"seen"`
+	Documented  string     `json:"documented,omitempty"`
+	Contradicts bool       `json:"contradicts_documentation,omitempty"`
+	How         string     `json:"prevented_by,omitempty"`
+	Schedule    string     `json:"schedule,omitempty"`
+	Kind        string     `json:"kind,omitempty"`
+	History     string     `json:"history,omitempty"`
+	Certificate string     `json:"certificate,omitempty"`
+	Incident    string     `json:"incident,omitempty"`      // its folder
+	Whole       string     `json:"whole_history,omitempty"` // where History was not cut down to its end
 	result      *evidence.Result
 	kinds       []level.Anomaly // the names under which a load shows it
 }
@@ -186,7 +187,7 @@ type probeTable struct {
 	names []string // of the phenomena, in the order of the rows
 }
 
-func newProbeTable(p *collect.Probed) *probeTable {
+func newProbeTable(p *probe.Probed) *probeTable {
 	t := &probeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
 		Interrupted: p.Interrupted, Cells: []probeCell{}}}
 	for _, in := range p.Isolations {
@@ -197,7 +198,7 @@ func newProbeTable(p *collect.Probed) *probeTable {
 		}
 		t.Isolations = append(t.Isolations, j)
 	}
-	for _, ph := range collect.Phenomena() {
+	for _, ph := range probe.Phenomena() {
 		t.names = append(t.names, ph.Name)
 		for _, in := range p.Isolations {
 			c := p.Cell(ph.Name, in.Name)
@@ -245,13 +246,13 @@ func (c *probeCell) mark() string {
 	}
 	s := ""
 	switch c.Seen {
-	case collect.NotSeen:
+	case probe.NotSeen:
 		return "-"
-	case collect.NotTried:
+	case probe.NotTried:
 		return "not tried"
-	case collect.BySchedule:
+	case probe.BySchedule:
 		s = "seen"
-	case collect.UnderLoad:
+	case probe.UnderLoad:
 		s = "seen under load"
 	}
 	if c.Contradicts {
@@ -375,7 +376,7 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 		base := cellName(c.Isolation, c.Anomaly)
 		c.History, c.Certificate = base+".jsonl", base+".cert"
 		h, r := c.result.H, c.result
-		if c.Seen == collect.UnderLoad {
+		if c.Seen == probe.UnderLoad {
 			p.Step(c.Anomaly+" at "+c.Isolation, 0, 0)
 			s, err := c.shrunk(ctx)
 			switch {
@@ -445,13 +446,13 @@ func (t *probeTable) html(w io.Writer) error {
 		Cells              []pageCell
 	}
 	var rows []pageRow
-	for i, ph := range collect.Phenomena() {
+	for i, ph := range probe.Phenomena() {
 		row := pageRow{Name: t.names[i], About: ph.About, Level: ph.Level.String()}
 		for _, in := range t.Isolations {
 			c := t.cell(ph.Name, in.Isolation)
 			cell := pageCell{c, c.mark(), "no"}
 			switch {
-			case c == nil || c.Seen == collect.NotTried:
+			case c == nil || c.Seen == probe.NotTried:
 				cell.Class = "none"
 			case c.Contradicts:
 				cell.Class = "bad"

@@ -1,4 +1,4 @@
-package collect
+package hunt
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/evidence"
 	"isovet/level"
@@ -67,7 +68,7 @@ func TestBroken(t *testing.T) {
 		left.Store(lasts.Load())
 		return &brittle{db, left}, err
 	})
-	c := HuntConfig{Config: Config{DB: []string{"brittle:"}, Workload: "rmw", Txns: 50, Sessions: 4},
+	c := Config{Config: collect.Config{DB: []string{"brittle:"}, Workload: "rmw", Txns: 50, Sessions: 4},
 		Level: level.Serializable, For: 10 * time.Minute}
 	lasts.Store(75)
 	ctx, enough := context.WithCancel(t.Context())
@@ -76,7 +77,7 @@ func TestBroken(t *testing.T) {
 			enough()
 		}
 	}
-	h, err := Hunt(ctx, c)
+	h, err := Run(ctx, c)
 	if err != nil || h.Violated || len(h.Rounds) < 3 || len(h.Broken) < 1 || opened.Load() < 2 ||
 		!strings.Contains(h.Broken[0], ": "+errInvalid.Error()) || h.Last.Verdict != evidence.Holds {
 		t.Errorf("%v, opened %d times, %d rounds, broken %q; expected that it goes on", err, opened.Load(),
@@ -84,7 +85,7 @@ func TestBroken(t *testing.T) {
 	}
 	for _, n := range []int64{0, -1} { // a first commit, or the load
 		lasts.Store(n)
-		h, err = Hunt(t.Context(), c)
+		h, err = Run(t.Context(), c)
 		if !errors.Is(err, errInvalid) || len(h.Broken) != mostBroken {
 			t.Errorf("%d commits: %v, broken %q; expected that it ends", n, err, h.Broken)
 		}

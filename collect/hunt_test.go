@@ -9,6 +9,7 @@ import (
 
 	"isovet/check"
 	"isovet/collect"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/internal/test/histtest"
 	"isovet/level"
@@ -17,9 +18,9 @@ import (
 // TestHuntByItself: a hunt without a workload takes turns between several, finds what is there, and tells which one it
 // was; where nothing is there, it finds nothing.
 func TestHuntByItself(t *testing.T) {
-	c := collect.HuntConfig{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Sessions: 8,
+	c := hunt.Config{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Sessions: 8,
 		Txns: 100}, Level: level.SnapshotIsolation, For: 20 * time.Second}
-	h, err := collect.Hunt(t.Context(), c)
+	h, err := hunt.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,19 +33,19 @@ func TestHuntByItself(t *testing.T) {
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	seen := map[string]bool{}
-	c.Told = func(r collect.Round) {
+	c.Told = func(r hunt.Round) {
 		if seen[r.Workload+"/"+r.Variant] = true; len(seen) == 3 {
 			enough()
 		}
 	}
-	if h, err = collect.Hunt(ctx, c); err != nil {
+	if h, err = hunt.Run(ctx, c); err != nil {
 		t.Fatal(err)
 	}
 	if h.Violated || len(seen) < 3 {
 		t.Errorf("violated %v; workloads %v; expected no violation and several", h.Violated, seen)
 	}
 	c.Variant = "locking"
-	if _, err := collect.Hunt(t.Context(), c); err == nil {
+	if _, err := hunt.Run(t.Context(), c); err == nil {
 		t.Error("a variant without a workload is taken")
 	}
 }
@@ -68,20 +69,20 @@ func TestHuntsByItself(t *testing.T) {
 		{"redis:start", "", level.Serializable, false},
 	} {
 		t.Run(e.db+"/"+e.isolation, func(t *testing.T) {
-			c := collect.HuntConfig{Config: collect.Config{DB: []string{e.db}, Isolation: e.isolation}, Level: e.level,
+			c := hunt.Config{Config: collect.Config{DB: []string{e.db}, Isolation: e.isolation}, Level: e.level,
 				For: 60 * time.Second}
 			if !e.finds {
 				c.For = time.Duration(histtest.Long(5, 20)) * time.Second
 			}
-			c.Told = func(r collect.Round) {
+			c.Told = func(r hunt.Round) {
 				t.Logf("%s %s, %d keys: %v; %d committed, %d aborted, %v %s", r.Workload, r.Variant, r.Keys, r.Verdict,
 					r.Summary.Committed, r.Summary.Aborted, r.At.Round(10*time.Millisecond), r.Reason)
 			}
 			c.DB = started(t, e.db)
-			h, err := collect.Hunt(context.Background(), c)
+			h, err := hunt.Run(context.Background(), c)
 			for err == nil && !h.Violated && h.Committed < 100 && c.For < 2*time.Minute { // a busy machine
 				c.For *= 3
-				h, err = collect.Hunt(context.Background(), c)
+				h, err = hunt.Run(context.Background(), c)
 			}
 			if err != nil {
 				t.Fatal(err)

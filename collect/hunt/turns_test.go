@@ -1,10 +1,11 @@
-package collect
+package hunt
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"isovet/collect"
 	"isovet/collect/driver"
 )
 
@@ -21,11 +22,11 @@ func (d waysDB) Send(string) error { return nil }
 // TestTurns: in time each workload of a hunt by itself meets each number of keys, each way of sending statements, each
 // of these with each, and changes of the schema; a hunt that is told what to do does that.
 func TestTurns(t *testing.T) {
-	broken := Fault{Kind: Kill, Every: time.Second}
+	broken := collect.Fault{Kind: collect.Kill, Every: time.Second}
 	for _, e := range []struct {
-		c             Config
+		c             collect.Config
 		ways, schemas int
-	}{{Config{}, 4, 1}, {Config{Send: "x"}, 1, 1}, {Config{Fault: broken}, 4, 0}} {
+	}{{collect.Config{}, 4, 1}, {collect.Config{Send: "x"}, 1, 1}, {collect.Config{Fault: broken}, 4, 0}} {
 		all, err := turns(&e.c, true)
 		if err != nil {
 			t.Fatal(err)
@@ -35,12 +36,12 @@ func TestTurns(t *testing.T) {
 		for n := range len(all) * 16 {
 			one := e.c
 			x := next(all, n, &one, time.Second)
-			name := joined(one.Workload, one.Variant)
+			name := LoadName(one.Workload, one.Variant)
 			if met[name] == nil {
 				met[name] = map[string]bool{}
 			}
 			met[name][fmt.Sprint(one.Keys, " ", one.Send)] = true
-			if one.Fault.Kind == Schema {
+			if one.Fault.Kind == collect.Schema {
 				met[name]["schema"] = true
 				schemas++
 			} else if one.Fault != e.c.Fault {

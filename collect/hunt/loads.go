@@ -1,4 +1,4 @@
-package collect
+package hunt
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 )
@@ -19,15 +20,15 @@ var huntLoads = []struct{ workload, variant string }{{"rmw", ""}, {"smallbank", 
 	{"references", ""}, {"mix", ""}, {"rows", "locking"}, {"claim", "insert"}, {"rows", "savepoints"},
 	{"rows", "autocommit"}, {"rmw", "autocommit"}}
 
-// HuntLoads names them.
-func HuntLoads() (names []string) {
+// Loads names them.
+func Loads() (names []string) {
 	for _, l := range huntLoads {
-		names = append(names, joined(l.workload, l.variant))
+		names = append(names, LoadName(l.workload, l.variant))
 	}
 	return names
 }
 
-func joined(workload, variant string) string {
+func LoadName(workload, variant string) string {
 	if variant != "" {
 		return workload + "/" + variant
 	}
@@ -46,7 +47,7 @@ type turn struct {
 
 // turns are the hunt's: of one workload, or of all of huntLoads that can have c's number of keys. An SQL database may
 // have defaults of its own.
-func turns(c *Config, sql bool) (all []*turn, err error) {
+func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 	if c.Custom != nil || c.Own != nil {
 		return []*turn{{workload: c.Workload, variant: c.Variant, sizes: []int{c.Keys}}}, nil
 	}
@@ -77,31 +78,20 @@ func turns(c *Config, sql bool) (all []*turn, err error) {
 
 // vary has the turns take others of the database's ways of sending statements, and change the schema beside every third
 // round, where the hunt is not told what to do.
-func vary(all []*turn, c *Config, db driver.DB) {
+func vary(all []*turn, c *collect.Config, db driver.DB) {
 	ways := []string{c.Send}
 	if s, ok := db.(driver.Sender); ok && c.Send == "" {
 		ways = append(ways, s.Ways()...)
 	}
-	schema := c.Fault.Kind == NoFault && driver.SchemaChanges(db.Info().Dialect, driver.Data{}) != nil
+	schema := c.Fault.Kind == collect.NoFault && driver.SchemaChanges(db.Info().Dialect, driver.Data{}) != nil
 	for i, t := range all {
 		t.ways, t.place, t.schema = ways, i, schema
 	}
 }
 
-// send has statements sent in a way of the database's.
-func (t *Target) send(way string) error {
-	if s, ok := t.db.(driver.Sender); ok {
-		return s.Send(way)
-	}
-	if way != "" {
-		return fmt.Errorf("%w: statements sent by %s", driver.ErrUnsupported, way)
-	}
-	return nil
-}
-
 // next is whose turn it is in round n, and sets what it does: its number of keys, how statements are sent, and what is
 // done beside them, so that in time each meets each.
-func next(all []*turn, n int, c *Config, longest time.Duration) *turn {
+func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	t := all[n%len(all)]
 	k := t.rounds
 	t.rounds++
@@ -110,7 +100,8 @@ func next(all []*turn, n int, c *Config, longest time.Duration) *turn {
 		c.Send = t.ways[(k%len(t.sizes)+k/len(t.sizes))%len(t.ways)]
 	}
 	if t.schema && (k+t.place)%3 == 2 {
-		c.Fault = Fault{Kind: Schema, Every: min(max((longest/4).Round(100*time.Millisecond), 100*time.Millisecond),
+		c.Fault = collect.Fault{Kind: collect.Schema, Every: min(max((longest/4).Round(100*time.Millisecond),
+			100*time.Millisecond),
 			time.Second)}
 	}
 	return t
@@ -134,16 +125,16 @@ func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
 
 // contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is
 // nothing to find.
-func contended(c *Config, t *turn, sql bool) ([]int, error) {
+func contended(c *collect.Config, t *turn, sql bool) ([]int, error) {
 	info, err := workload.Lookup(t.workload)
 	if err != nil {
 		return nil, err
 	}
 	p := workload.Params{Variant: t.variant, Ops: c.Ops, Keys: c.Keys, Values: c.Values, Database: sql,
-		Sessions: c.withDefaults().Sessions}
+		Sessions: c.WithDefaults().Sessions}
 	_, own, err := info.New(p)
 	if err != nil {
-		return nil, fmt.Errorf("workload %s: %w", joined(t.workload, t.variant), err)
+		return nil, fmt.Errorf("workload %s: %w", LoadName(t.workload, t.variant), err)
 	}
 	var sizes []int
 	for _, n := range []int{20, 8, 100} {

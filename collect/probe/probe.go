@@ -1,4 +1,8 @@
-package collect
+// Package probe tells which anomalies a database allows at each of its isolation levels: schedules that bring them
+// about where the database lets them, and random load.
+//
+// Experimental: this package may still change.
+package probe
 
 import (
 	"context"
@@ -9,14 +13,16 @@ import (
 	"time"
 
 	"isovet/check"
+	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/level"
 )
 
-// ProbeConfig says what is probed.
-type ProbeConfig struct {
+// Config says what is probed.
+type Config struct {
 	DB []string
 	// Isolations are the levels to ask the database for; nil: all that it offers.
 	Isolations []string
@@ -26,7 +32,7 @@ type ProbeConfig struct {
 	Seed     uint64
 	Timeout  time.Duration // of a database's answer; 0: 10 s
 	// Keep, if set, is given each anomaly that is seen, while the database is open and holds what showed it.
-	Keep func(ctx context.Context, c *Cell, kinds []level.Anomaly, f *Found) error
+	Keep func(ctx context.Context, c *Cell, kinds []level.Anomaly, f *collect.Found) error
 	// Told, if set, is told what is being done.
 	Told func(what string, done, total int)
 }
@@ -64,7 +70,7 @@ type Cell struct {
 	Schedule string
 	Result   *evidence.Result
 
-	found *Found
+	found *collect.Found
 }
 
 // Contradicts reports whether what was seen is forbidden by the database's documentation.
@@ -129,12 +135,12 @@ const (
 	checkLoad = 5 * time.Second
 )
 
-// Probe asks a database for each of its isolation levels and tries each phenomenon: schedules first, then random load
+// Run asks a database for each of its isolation levels and tries each phenomenon: schedules first, then random load
 // that is checked at every level. Every anomaly that it reports is certified. Errors: those of Open and of the
 // database; what was found by then comes with them.
-func Probe(ctx context.Context, c ProbeConfig) (_ *Probed, err error) {
+func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	begin := time.Now()
-	if err := (&Config{DB: c.DB}).validate(); err != nil {
+	if err := (&collect.Config{DB: c.DB}).Validate(); err != nil {
 		return nil, err
 	}
 	scheme, err := driver.Lookup(c.DB[0])
@@ -184,7 +190,7 @@ func Probe(ctx context.Context, c ProbeConfig) (_ *Probed, err error) {
 
 // prober is a probe under way.
 type prober struct {
-	cfg         ProbeConfig
+	cfg         Config
 	scheme      driver.Scheme
 	urls, nodes []string
 	out         *Probed
@@ -204,7 +210,8 @@ func (p *prober) tell(what string) {
 // isolation probes one level of n.
 func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	p.now = name
-	cfg := Config{DB: p.urls, Isolation: name, Timeout: p.cfg.Timeout, Seed: p.cfg.Seed, Sessions: p.cfg.Sessions}
+	cfg := collect.Config{DB: p.urls, Isolation: name, Timeout: p.cfg.Timeout, Seed: p.cfg.Seed,
+		Sessions: p.cfg.Sessions}
 	if cfg.Sessions == 0 {
 		cfg.Sessions = 12
 	}
@@ -217,7 +224,7 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 		return err
 	}
 	defer t.Close()
-	info := t.db.Info()
+	info := t.DB.Info()
 	p.out.DB, p.out.Nodes = info.Name, len(info.Nodes)
 	promise := driver.Promised(info, name)
 	p.out.Isolations = append(p.out.Isolations, IsolationInfo{Name: name, Said: info.Isolation, Source: promise.Source})
@@ -243,24 +250,24 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 }
 
 // openNodes is Open for servers that are there already, by the names that they were started under.
-func openNodes(ctx context.Context, c Config, nodes []string) (*Target, error) {
-	if err := c.validate(); err != nil {
+func openNodes(ctx context.Context, c collect.Config, nodes []string) (*collect.Target, error) {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
-	t := &Target{opt: c.driverOptions()}
-	t.opt.Nodes = nodes
+	c = c.WithDefaults()
+	t := &collect.Target{Options: c.DriverOptions()}
+	t.Options.Nodes = nodes
 	var err error
-	t.db, err = driver.Open(ctx, c.DB, t.opt)
+	t.DB, err = driver.Open(ctx, c.DB, t.Options)
 	return t, err
 }
 
 // schedules plays a phenomenon's schedules until one shows it.
-func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Phenomenon) (*Cell, error) {
+func (p *prober) schedules(ctx context.Context, t *collect.Target, cfg collect.Config, ph *Phenomenon) (*Cell, error) {
 	cell := &Cell{Phenomenon: ph.Name, Isolation: p.now, Seen: NotTried}
 	var how []string
 	for _, text := range ph.Schedules {
-		s, err := ParseSchedule(text)
+		s, err := collect.ParseSchedule(text)
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +279,7 @@ func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Pheno
 		if err != nil {
 			return nil, fmt.Errorf("%s: schedule %s: %w", ph.Name, text, err)
 		}
-		res, err := examineAt(ctx, played.History, ph.Level, checkLoad)
+		res, err := collect.Examine(ctx, played.History, ph.Level, checkLoad)
 		if err != nil {
 			return nil, err
 		}
@@ -280,13 +287,14 @@ func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Pheno
 		switch res.Verdict {
 		case evidence.Violated:
 			cell.Seen, cell.Schedule, cell.Result, cell.How = BySchedule, text, res, ""
-			cell.found = &Found{Target: t, Config: cfg, Level: ph.Level, Answer: res, Played: played, Schedule: s}
+			cell.found = &collect.Found{Target: t, Config: cfg, Level: ph.Level, Answer: res, Played: played,
+				Schedule: s}
 			return cell, nil
 		case evidence.Unknown:
 			how = append(how, "undecided: "+res.Reason)
 			continue
 		}
-		how = append(how, played.how())
+		how = append(how, played.Against())
 	}
 	how = slices.DeleteFunc(how, func(s string) bool { return s == "" })
 	cell.How = strings.Join(slices.Compact(how), "; ")
@@ -294,7 +302,7 @@ func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Pheno
 }
 
 // keep hands out an anomaly that was seen.
-func (p *prober) keep(ctx context.Context, c *Cell, ph *Phenomenon, f *Found) error {
+func (p *prober) keep(ctx context.Context, c *Cell, ph *Phenomenon, f *collect.Found) error {
 	if p.cfg.Keep == nil {
 		return nil
 	}
@@ -302,23 +310,9 @@ func (p *prober) keep(ctx context.Context, c *Cell, ph *Phenomenon, f *Found) er
 	return p.cfg.Keep(ctx, c, ph.Kinds, f)
 }
 
-// how says what the database did against a schedule.
-func (p *Played) how() string {
-	var parts []string
-	if len(p.Waited) > 0 {
-		parts = append(parts, strings.Join(p.Waited, ", ")+" waited")
-	}
-	for i, why := range p.Refused {
-		if why != "" {
-			why, _, _ = strings.Cut(why, "\n")
-			parts = append(parts, fmt.Sprintf("transaction %d was refused (%s)", i+1, why))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // load runs random load for so long, checks each history at every level, and enters what it shows.
-func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationInfo, long time.Duration) error {
+func (p *prober) load(ctx context.Context, t *collect.Target, cfg collect.Config, in *IsolationInfo,
+	long time.Duration) error {
 	end := time.Now().Add(long)
 	skip := map[int]bool{} // workloads that the database cannot run
 	for round := 0; time.Now().Before(end) && len(skip) < len(probeLoads); round++ {
@@ -332,7 +326,7 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 		one.Seed += uint64(round)
 		one.Duration = time.Until(end)
 		one.KeepCalls = p.cfg.Keep != nil
-		p.tell("random load, " + joined(w.workload, w.variant))
+		p.tell("random load, " + hunt.LoadName(w.workload, w.variant))
 		r, err := t.Collect(ctx, one)
 		switch {
 		case ctx.Err() != nil:
@@ -341,12 +335,12 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 			skip[k] = true
 			continue
 		case err != nil:
-			return fmt.Errorf("random load %s, seed %d: %w", joined(w.workload, w.variant), one.Seed, err)
+			return fmt.Errorf("random load %s, seed %d: %w", hunt.LoadName(w.workload, w.variant), one.Seed, err)
 		}
 		in.Commits += r.Summary.Committed
 		in.Aborts += r.Summary.Aborted
-		what := fmt.Sprintf("load: %s, seed %d", joined(w.workload, w.variant), one.Seed)
-		if err := p.enter(ctx, &Found{Target: t, Config: one, Result: r}, in, what); err != nil {
+		what := fmt.Sprintf("load: %s, seed %d", hunt.LoadName(w.workload, w.variant), one.Seed)
+		if err := p.enter(ctx, &collect.Found{Target: t, Config: one, Result: r}, in, what); err != nil {
 			return err
 		}
 	}
@@ -354,7 +348,7 @@ func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationI
 }
 
 // enter checks a load's history at every level and enters the anomalies found.
-func (p *prober) enter(ctx context.Context, f *Found, in *IsolationInfo, what string) error {
+func (p *prober) enter(ctx context.Context, f *collect.Found, in *IsolationInfo, what string) error {
 	h := f.Result.History
 	limited, cancel := context.WithTimeout(ctx, checkLoad)
 	defer cancel()
@@ -382,7 +376,7 @@ func (p *prober) enter(ctx context.Context, f *Found, in *IsolationInfo, what st
 }
 
 // found enters an anomaly that a load showed.
-func (p *prober) found(ctx context.Context, f *Found, kind level.Anomaly, r *evidence.Result, in *IsolationInfo,
+func (p *prober) found(ctx context.Context, f *collect.Found, kind level.Anomaly, r *evidence.Result, in *IsolationInfo,
 	what string) error {
 	for _, ph := range Phenomena() {
 		if !slices.Contains(ph.Kinds, kind) {

@@ -1,4 +1,8 @@
-package collect
+// Package hunt runs a workload against a database and checks what was recorded, until there is a violation or the time
+// is up.
+//
+// Experimental: this package may still change.
+package hunt
 
 import (
 	"context"
@@ -7,25 +11,24 @@ import (
 	"strings"
 	"time"
 
-	"isovet/check"
+	"isovet/collect"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/level"
 )
 
-// HuntConfig says what is hunted.
-type HuntConfig struct {
+// Config says what is hunted.
+type Config struct {
 	// Config is what each round collects. Txns is the size of a round, 0: 2,000; Duration is ignored. Where Keys is 0,
 	// rounds take turns between few keys, which collide most, and the workload's own number. Where no workload is
-	// named, Custom and Own are nil, they take turns between those of HuntLoads. Seed is the first round's.
-	Config
+	// named, Custom and Own are nil, they take turns between those of Loads. Seed is the first round's.
+	collect.Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
 	// GoOn has the hunt go on behind a violation until the time is up.
 	GoOn bool
 	// Keep, if set, is given a violation while the database is still open, the first of each group; the hunt goes on or
 	// ends when it has returned. Its time does not count.
-	Keep func(ctx context.Context, f *Found, g []*Group) error
+	Keep func(ctx context.Context, f *collect.Found, g []*Group) error
 	// Told, if set, is told of each round when it is over.
 	Told func(Round)
 }
@@ -39,9 +42,9 @@ type Round struct {
 	Keys              int // 0: the workload's own
 	// Send is how statements were sent, as Config has it, and Fault what was done meanwhile.
 	Send  string
-	Fault Fault
+	Fault collect.Fault
 
-	Summary Summary
+	Summary collect.Summary
 	Verdict evidence.Verdict
 	Reason  string // of an unknown verdict
 	// Ahead is how often it was checked while it lasted; Early says that such a check saw a violation and ended it.
@@ -63,7 +66,7 @@ type Hunted struct {
 	// Attempts is the number of transactions that the rounds tried, Refused of them by the database, Aborts the
 	// reasons.
 	Attempts, Refused int
-	Aborts            []Abort
+	Aborts            []collect.Abort
 	// Broken are the errors that have broken the database, which was opened anew for the next round: driver.Breaker.
 	Broken      []string
 	Elapsed     time.Duration
@@ -91,7 +94,7 @@ func (h *Hunted) Inconclusive() string {
 			}
 		}
 	}
-	switch share := share(h.Refused, h.Attempts); {
+	switch share := collect.Share(h.Refused, h.Attempts); {
 	case h.Violated:
 		return ""
 	case h.Committed < FewCommits:
@@ -105,7 +108,7 @@ func (h *Hunted) Inconclusive() string {
 // bounds are how a hunt keeps to its time.
 type bounds struct {
 	until time.Time
-	// grace is how long sessions may take to end, behind which they are cut off; late how long a check may take when
+	// Grace is how long sessions may take to end, behind which they are cut off; late how long a check may take when
 	// the time is up: a history in hand is worth an answer.
 	grace, late time.Duration
 	spent       time.Duration // what a round took beside the run: the load, connections
@@ -119,11 +122,11 @@ func newBounds(d time.Duration) *bounds {
 // left is how long a round's clients may run.
 func (b *bounds) left() time.Duration { return time.Until(b.until) - b.grace - b.spent }
 
-// Hunt collects histories from a database and checks them, each with a new seed, until one of them violates the level
+// Run collects histories from a database and checks them, each with a new seed, until one of them violates the level
 // or the time is up. Each round has fresh tables and is checked while it lasts, too: of workloads with statements of
 // the user's own, at its end only. Every verdict is certified. It ends within a tenth of its time behind it, or within
 // a second. Errors: those of Open and Collect, and faults of ours; the rounds before are in the result.
-func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
+func Run(ctx context.Context, c Config) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
 	}
@@ -131,23 +134,23 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 		c.Txns = 2000
 	}
 	out := &Hunted{}
-	t, err := Open(ctx, c.Config)
+	t, err := collect.Open(ctx, c.Config)
 	if err != nil {
 		return out, err
 	}
 	defer t.Close()
-	all, err := turns(&c.Config, t.db.Info().Dialect != "")
+	all, err := turns(&c.Config, t.DB.Info().Dialect != "")
 	if err != nil {
 		return out, err
 	}
 	if c.Workload == "" && c.Custom == nil && c.Own == nil {
-		vary(all, &c.Config, t.db)
+		vary(all, &c.Config, t.DB)
 	}
 	return out, out.hunt(ctx, &c, t, all)
 }
 
-// hunt is the rounds of Hunt.
-func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn) error {
+// hunt is the rounds of Run.
+func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*turn) error {
 	begin, b := time.Now(), newBounds(c.For)
 	defer func() { h.Elapsed = time.Since(begin) }()
 	rate := 0.0
@@ -159,10 +162,10 @@ func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn
 		}
 		one := c.Config
 		one.Seed += uint64(n)
-		one.Duration, one.grace = longest(all, c.For, left), b.grace
+		one.Duration, one.Grace = longest(all, c.For, left), b.grace
 		now := next(all, n, &one, one.Duration)
 		one.KeepCalls = c.Keep != nil
-		one.ahead = &ahead{level: c.Level, until: b.until, rate: rate}
+		one.Ahead = &collect.Ahead{Level: c.Level, Until: b.until, Rate: rate}
 		from := time.Now()
 		r, err := t.Collect(ctx, one)
 		if rest, ok := unfit(all, now, err); ok {
@@ -177,15 +180,15 @@ func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn
 		}
 		b.spent = max(time.Since(from)-r.Summary.Elapsed, 0)
 		from = time.Now()
-		res, cerr := examine(ctx, r, c.Level, max(time.Until(b.until), 0)+b.late)
+		res, cerr := collect.Examine(ctx, r.History, c.Level, max(time.Until(b.until), 0)+b.late)
 		if cerr != nil {
 			return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
 		}
-		one.ahead.took(time.Since(from), r.History.NumTxns())
-		rate = one.ahead.rate
+		one.Ahead.Took(time.Since(from), r.History.NumTxns())
+		rate = one.Ahead.Rate
 		round := Round{Number: n + 1, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant,
 			Keys: one.Keys, Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict,
-			Reason: res.Reason, Ahead: one.ahead.checks, Early: one.ahead.violated, At: time.Since(begin)}
+			Reason: res.Reason, Ahead: one.Ahead.Checks, Early: one.Ahead.Violated, At: time.Since(begin)}
 		h.add(round, res)
 		if c.Told != nil {
 			c.Told(round)
@@ -194,8 +197,8 @@ func (h *Hunted) hunt(ctx context.Context, c *HuntConfig, t *Target, all []*turn
 			fresh := h.group(round, res)
 			if c.Keep != nil && len(fresh) > 0 {
 				from := time.Now()
-				one.ahead, one.grace = nil, 0
-				f := &Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
+				one.Ahead, one.Grace = nil, 0
+				f := &collect.Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
 				kept := c.Keep(ctx, f, fresh)
 				begin = begin.Add(time.Since(from)) // what follows the find is no part of the hunt
 				b.until = b.until.Add(time.Since(from))
@@ -229,7 +232,7 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 	h.Committed += s.Committed
 	h.Attempts += s.Committed + s.Aborted + s.Unknown
 	h.Refused += s.Refused()
-	h.Aborts = mergeAborts(h.Aborts, s.Aborts)
+	h.Aborts = collect.MergeAborts(h.Aborts, s.Aborts)
 	switch {
 	case res.Verdict == evidence.Violated:
 		h.Violated, h.Last = true, res
@@ -241,23 +244,17 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 	}
 }
 
-// examine checks a history with the checker that isovet check would take.
-func examine(ctx context.Context, r *Result, l level.Level, limit time.Duration) (*evidence.Result, error) {
-	return examineAt(ctx, r.History, l, limit)
-}
+// mostBroken is how many rounds of a hunt in a row may break the database without a commit.
+const mostBroken = 3
 
-func examineAt(ctx context.Context, h *history.History, l level.Level, limit time.Duration) (*evidence.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	c, ok := check.Auto(h, l)
-	if !ok {
-		return &evidence.Result{H: h, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " +
-			l.String() + " for this history"}, nil
+// survives enters an error that has broken the database, and reports whether the hunt goes on with it opened anew.
+func (h *Hunted) survives(t *collect.Target, round, committed int, err error) bool {
+	if err == nil || !t.Broken.Load() {
+		return false
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: l})
-	if err != nil {
-		return nil, err
+	h.Broken = append(h.Broken, fmt.Sprintf("round %d: %s", round, collect.OneLine(err.Error())))
+	if h.barren++; committed > 0 {
+		h.barren = 0
 	}
-	res.H = h
-	return res, nil
+	return h.barren < mostBroken
 }

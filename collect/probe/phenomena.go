@@ -1,10 +1,10 @@
-package collect
+package probe
 
 import (
 	"isovet/level"
 )
 
-// Phenomenon is an anomaly that Probe looks for: schedules that bring it about where the database lets them, and the
+// Phenomenon is an anomaly that Run looks for: schedules that bring it about where the database lets them, and the
 // weakest level that forbids it. A schedule shows the phenomenon if what its clients saw violates that level.
 type Phenomenon struct {
 	Name  string
@@ -16,7 +16,7 @@ type Phenomenon struct {
 	Schedules []string
 }
 
-// Phenomena lists what Probe looks for, the worst first. The schedules are those of the papers that named the
+// Phenomena lists what Run looks for, the worst first. The schedules are those of the papers that named the
 // phenomena: Berenson et al. (SIGMOD 1995) A1 to A5B and P4, Adya (1999) G0 to G2, Fekete et al. (2004) for the
 // read-only anomaly; each with readers behind it where what the writers did could not be told otherwise.
 func Phenomena() []Phenomenon {
