@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/datasets/workload"
+	"isovet/level"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md")
@@ -18,7 +19,10 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md
 // TestDocs: docs/workloads.md lists what there is.
 func TestDocs(t *testing.T) {
 	var w strings.Builder
+	had := map[string]string{} // by name and words of a variant: the workload that has it
 	for _, in := range workload.All() {
+		var same []string // variants that another workload has
+		var other string
 		fmt.Fprintf(&w, "## %s\n\n%s\n", in.Name, wrapped("", upper(in.About)+"."))
 		source := fmt.Sprintf("Source: %s. `--keys`: %s, %d by default", in.Paper, cmp.Or(in.Scales, "keys"), in.Keys)
 		if in.Ops > 0 {
@@ -29,6 +33,11 @@ func TestDocs(t *testing.T) {
 		}
 		fmt.Fprintf(&w, "%s\n| variant | what |\n| --- | --- |\n", wrapped("", source+"."))
 		for _, v := range in.Variants {
+			if of := had[v.Name+v.About]; of != "" {
+				same, other = append(same, "`"+v.Name+"`"), of
+				continue
+			}
+			had[v.Name+v.About] = in.Name
 			keys := ""
 			if v.Keys > 0 {
 				keys = fmt.Sprintf("; %d keys", v.Keys)
@@ -44,15 +53,20 @@ func TestDocs(t *testing.T) {
 			}
 			fmt.Fprintf(&w, "| `%s` | %s%s |\n", v.Name, v.About, keys)
 		}
+		if len(same) > 0 {
+			fmt.Fprintf(&w, "| %s | as `%s` |\n", strings.Join(same, ", "), other)
+		}
 		w.WriteString("\n")
 	}
 	var f strings.Builder
 	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
 		var levels []string
-		for _, l := range a.Violates {
-			levels = append(levels, l.String())
+		for _, l := range a.Violates { // those that imply no other
+			if !slices.ContainsFunc(a.Violates, func(m level.Level) bool { return m != l && l.Implies(m) }) {
+				levels = append(levels, l.String())
+			}
 		}
-		f.WriteString(wrapped("- ", fmt.Sprintf("`%s`: %s. Violates %s.", a.Name, a.About, strings.Join(levels, ", "))))
+		f.WriteString(wrapped("- ", fmt.Sprintf("`%s`: %s. From %s.", a.Name, a.About, strings.Join(levels, ", "))))
 	}
 	const file = "../docs/workloads.md"
 	text, err := os.ReadFile(file)

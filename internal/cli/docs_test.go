@@ -3,12 +3,14 @@ package cli
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 // TestCommandsPage: docs/cli.md is what cobra's generator of Markdown makes of the commands. `make docs` writes it.
@@ -19,8 +21,30 @@ func TestCommandsPage(t *testing.T) {
 		"more. [output.md](output.md) has what programs rely on: exit statuses and JSON.\n")
 	root := Root(Isovet)
 	root.DisableAutoGenTag = true
+	first := map[string]*cobra.Command{} // by name and words of a flag: the command that has it in full
+	flags := func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		c.Flags().Lookup("help").Hidden = true
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			switch of := first[f.Name+f.Usage]; {
+			case of == nil:
+				first[f.Name+f.Usage] = c
+			case of != c && len(strings.Fields(f.Usage)) > 6:
+				quoted := regexp.MustCompile("`.*`").FindString(f.Usage) // what stands for the value
+				f.Usage = strings.TrimSpace(quoted + " as for " + of.CommandPath())
+			}
+		})
+	}
+	for _, name := range []string{"check", "gen", "collect"} {
+		c, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags(c)
+	}
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
+		flags(c)
 		c.Long = "" // a screen of its own: isovet COMMAND --help
 		var b bytes.Buffer
 		if err := doc.GenMarkdownCustom(c, &b, func(s string) string { return s }); err != nil {
