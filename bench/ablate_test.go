@@ -140,7 +140,7 @@ func TestAblate(t *testing.T) {
 // TestAblateDisagreements: unknown disagrees with nobody, histories do not with each other.
 func TestAblateDisagreements(t *testing.T) {
 	row := func(on string, v evidence.Verdict, phase string) AblateRow {
-		return AblateRow{Cell{Phase: phase}, Row{Workload: on, Verdict: v}}
+		return AblateRow{Cell{Phase: phase}, Row{Input: Input{Workload: on}, Verdict: v}}
 	}
 	rows := []AblateRow{row("a", evidence.Holds, "x"), row("a", evidence.Unknown, "y"), row("b", evidence.Violated,
 		"x")}

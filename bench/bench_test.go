@@ -318,7 +318,7 @@ func TestRows(t *testing.T) {
 
 func TestDisagreements(t *testing.T) {
 	row := func(variant, checker string, l level.Level, v evidence.Verdict) Row {
-		return Row{Workload: "w", Variant: variant, Checker: checker, Level: l, Verdict: v}
+		return Row{Input: Input{Workload: "w", Variant: variant, Level: l}, Checker: checker, Verdict: v}
 	}
 	rows := []Row{
 		// other variants and unknown
@@ -335,11 +335,12 @@ func TestDisagreements(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	rows := []Row{
-		{Checker: "vbox", Solver: "cdcl", Workload: "blindw", Variant: "WR", Verdict: evidence.Holds, LoadMS: 20.04,
-			CheckMS: 10.94, CheckMin: 9, CheckMax: 123.4, PeakMB: 31.7, Before: 78924, Left: 193, Variables: 193,
-			Repeat: 3, Txns: 10000},
-		{Checker: "plain", Workload: "blindw", Variant: "WR", Verdict: evidence.Unknown, Reason: "a | b", LoadMS: 1,
-			CheckMS: 2, CheckMin: 2, CheckMax: 2, Repeat: 3, Txns: 10000},
+		{Checker: "vbox", Solver: "cdcl", Input: Input{Workload: "blindw", Variant: "WR", Txns: 10000},
+			Verdict: evidence.Holds, Repeat: 3,
+			Cost:   Cost{LoadMS: 20.04, CheckMS: 10.94, CheckMin: 9, CheckMax: 123.4, PeakMB: 31.7},
+			Effort: Effort{Before: 78924, Left: 193, Variables: 193}},
+		{Checker: "plain", Input: Input{Workload: "blindw", Variant: "WR", Txns: 10000}, Verdict: evidence.Unknown,
+			Reason: "a | b", Cost: Cost{LoadMS: 1, CheckMS: 2, CheckMin: 2, CheckMax: 2}, Repeat: 3},
 	}
 	var b bytes.Buffer
 	if err := WriteTable(&b, rows, false); err != nil {
@@ -386,7 +387,7 @@ func TestTables(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "results")
-	rows := []Row{{Checker: "vbox", Workload: "blindw", Variant: "WR", Txns: 50,
+	rows := []Row{{Checker: "vbox", Input: Input{Workload: "blindw", Variant: "WR", Txns: 50},
 		Runs: []Measured{{Verdict: evidence.Holds}, {Verdict: evidence.Holds}}}}
 	path, err := WriteResults(dir, "isovet bench compare", 7, true, rows)
 	if err != nil || filepath.Base(path) != "compare-blindw-wr-50-serializable.json" {

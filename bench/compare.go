@@ -30,6 +30,42 @@ type Options struct {
 	Progress func(what string, done, total int)
 }
 
+// Input is the history that is checked, and at which level.
+type Input struct {
+	Workload string      `json:"workload"`
+	Variant  string      `json:"variant"`
+	Level    level.Level `json:"level"`
+	History  string      `json:"history,omitempty"`
+	Txns     int         `json:"txns"` // as asked for, else all of the file
+	Ops      int         `json:"ops"`
+	Sessions int         `json:"sessions"`
+	Keys     int         `json:"keys"`
+}
+
+// Cost is what the check took: medians of the runs, in milliseconds and megabytes.
+type Cost struct {
+	LoadMS    float64 `json:"load_ms"`
+	CheckMS   float64 `json:"check_ms"`
+	CheckMin  float64 `json:"check_ms_min"`
+	CheckMax  float64 `json:"check_ms_max"`
+	CertifyMS float64 `json:"certify_ms"`
+	PeakMB    float64 `json:"peak_mb"`
+}
+
+// Effort is what the checker made of the history, and what its solver did, where it has one.
+type Effort struct {
+	KnownEdges int   `json:"known_edges"`
+	Before     int   `json:"constraints"`
+	Left       int   `json:"constraints_left"`
+	Variables  int   `json:"variables"`
+	Clauses    int   `json:"clauses"`
+	Decisions  int64 `json:"decisions"`
+	Conflicts  int64 `json:"conflicts"`
+	Propagated int64 `json:"propagations"`
+	Restarts   int64 `json:"restarts"`
+	Rounds     int   `json:"rounds"`
+}
+
 // Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of
 // them.
 type Row struct {
@@ -38,34 +74,13 @@ type Row struct {
 	Items      bool   `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
 	Solver     string `json:"solver"`
 	// the checker that the answer is from, where this one asked another
-	DecidedBy  string             `json:"decided_by,omitempty"`
-	Workload   string             `json:"workload"`
-	Variant    string             `json:"variant"`
-	Level      level.Level        `json:"level"`
-	History    string             `json:"history,omitempty"`
-	Txns       int                `json:"txns"` // as asked for, else all of the file
-	Ops        int                `json:"ops"`
-	Sessions   int                `json:"sessions"`
-	Keys       int                `json:"keys"`
-	Verdict    evidence.Verdict   `json:"verdict"`
-	Reason     string             `json:"reason,omitempty"`
-	Fault      string             `json:"fault,omitempty"`
-	LoadMS     float64            `json:"load_ms"`
-	CheckMS    float64            `json:"check_ms"`
-	CheckMin   float64            `json:"check_ms_min"`
-	CheckMax   float64            `json:"check_ms_max"`
-	CertifyMS  float64            `json:"certify_ms"`
-	PeakMB     float64            `json:"peak_mb"`
-	KnownEdges int                `json:"known_edges"`
-	Before     int                `json:"constraints"`
-	Left       int                `json:"constraints_left"`
-	Variables  int                `json:"variables"`
-	Clauses    int                `json:"clauses"`
-	Decisions  int64              `json:"decisions"`
-	Conflicts  int64              `json:"conflicts"`
-	Propagated int64              `json:"propagations"`
-	Restarts   int64              `json:"restarts"`
-	Rounds     int                `json:"rounds"`
+	DecidedBy string `json:"decided_by,omitempty"`
+	Input
+	Verdict evidence.Verdict `json:"verdict"`
+	Reason  string           `json:"reason,omitempty"`
+	Fault   string           `json:"fault,omitempty"`
+	Cost
+	Effort
 	Stages     map[string]float64 `json:"stages_ms,omitempty"`
 	Violations map[string]int     `json:"violations,omitempty"` // of timestamps, by axiom
 	BadTxns    int                `json:"violating_txns,omitempty"`
@@ -158,13 +173,14 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 	s := &best.Stats
 	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver,
 		Settings: c.Settings, UsedClosure: s.Closure, UsedEncoding: s.Encoding, UsedTheory: s.Theory,
-		DecidedBy: best.DecidedBy, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
-		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict,
-		Reason:     best.Reason,
-		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses,
-		Decisions: s.Decisions,
-		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages,
-		Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
+		DecidedBy: best.DecidedBy, Verdict: best.Verdict, Reason: best.Reason,
+		Input: Input{Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+			Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys},
+		Effort: Effort{KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables,
+			Clauses: s.Clauses, Decisions: s.Decisions, Conflicts: s.Conflicts, Propagated: s.Propagated,
+			Restarts: s.Restarts, Rounds: s.Rounds},
+		Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs),
+		Runs: runs}
 	var load, chk, cert, wall []float64
 	for _, m := range runs {
 		if m.Fault != "" {

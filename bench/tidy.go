@@ -6,38 +6,27 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"isovet/check"
 	"isovet/evidence"
 )
 
-// Observation is one run as a row of tidy data: a column for each variable, in CSV and Parquet alike. Times are in
-// milliseconds, memory in megabytes. Choices are the ones asked for, "" where they were left to the checker; used_ are
-// those that the run used.
-type Observation struct {
-	History      string  `parquet:"history"`
-	Workload     string  `parquet:"workload"`
-	Variant      string  `parquet:"variant"`
-	Level        string  `parquet:"level"`
-	Txns         int64   `parquet:"txns"`
-	Ops          int64   `parquet:"ops"`
-	Sessions     int64   `parquet:"sessions"`
-	Keys         int64   `parquet:"keys"`
-	Checker      string  `parquet:"checker"`
-	Solver       string  `parquet:"solver"`
-	Closure      string  `parquet:"closure"`
-	Pruning      string  `parquet:"pruning"`
-	Encoding     string  `parquet:"encoding"`
-	Phase        string  `parquet:"phase"`
-	AtMostOne    string  `parquet:"at_most_one"`
-	Technique    string  `parquet:"technique"`
-	UsedClosure  string  `parquet:"used_closure"`
-	UsedEncoding string  `parquet:"used_encoding"`
-	UsedTheory   string  `parquet:"used_theory"`
-	Run          int64   `parquet:"run"` // from 1
-	Verdict      string  `parquet:"verdict"`
-	Reason       string  `parquet:"reason"`
+// RunSetup is what was asked to check, and how.
+type RunSetup struct {
+	Checker   string `parquet:"checker"`
+	Solver    string `parquet:"solver"`
+	Closure   string `parquet:"closure"`
+	Pruning   string `parquet:"pruning"`
+	Encoding  string `parquet:"encoding"`
+	Phase     string `parquet:"phase"`
+	AtMostOne string `parquet:"at_most_one"`
+	Technique string `parquet:"technique"`
+}
+
+// RunCost is what a run took.
+type RunCost struct {
 	LoadMS       float64 `parquet:"load_ms"`
 	CheckMS      float64 `parquet:"check_ms"`
 	CertifyMS    float64 `parquet:"certify_ms"`
@@ -49,16 +38,43 @@ type Observation struct {
 	WallMS       float64 `parquet:"wall_ms"`
 	CPUMS        float64 `parquet:"cpu_ms"`
 	PeakMB       float64 `parquet:"peak_mb"`
-	KnownEdges   int64   `parquet:"known_edges"`
-	Constraints  int64   `parquet:"constraints"`
-	Left         int64   `parquet:"constraints_left"`
-	Variables    int64   `parquet:"variables"`
-	Clauses      int64   `parquet:"clauses"`
-	Decisions    int64   `parquet:"decisions"`
-	Conflicts    int64   `parquet:"conflicts"`
-	Propagations int64   `parquet:"propagations"`
-	Restarts     int64   `parquet:"restarts"`
-	Rounds       int64   `parquet:"rounds"`
+}
+
+// RunEffort is what the checker made of the history, and what its solver did.
+type RunEffort struct {
+	KnownEdges   int64 `parquet:"known_edges"`
+	Constraints  int64 `parquet:"constraints"`
+	Left         int64 `parquet:"constraints_left"`
+	Variables    int64 `parquet:"variables"`
+	Clauses      int64 `parquet:"clauses"`
+	Decisions    int64 `parquet:"decisions"`
+	Conflicts    int64 `parquet:"conflicts"`
+	Propagations int64 `parquet:"propagations"`
+	Restarts     int64 `parquet:"restarts"`
+	Rounds       int64 `parquet:"rounds"`
+}
+
+// Observation is one run as a row of tidy data: a column for each variable, in CSV and Parquet alike. Times are in
+// milliseconds, memory in megabytes. Choices are the ones asked for, "" where they were left to the checker; used_ are
+// those that the run used.
+type Observation struct {
+	History  string `parquet:"history"`
+	Workload string `parquet:"workload"`
+	Variant  string `parquet:"variant"`
+	Level    string `parquet:"level"`
+	Txns     int64  `parquet:"txns"`
+	Ops      int64  `parquet:"ops"`
+	Sessions int64  `parquet:"sessions"`
+	Keys     int64  `parquet:"keys"`
+	RunSetup
+	UsedClosure  string `parquet:"used_closure"`
+	UsedEncoding string `parquet:"used_encoding"`
+	UsedTheory   string `parquet:"used_theory"`
+	Run          int64  `parquet:"run"` // from 1
+	Verdict      string `parquet:"verdict"`
+	Reason       string `parquet:"reason"`
+	RunCost
+	RunEffort
 }
 
 // Observations are the runs of a comparison.
@@ -85,15 +101,17 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 		s := &m.Stats
 		o := Observation{History: r.source().Name(), Workload: r.Workload, Variant: r.Variant, Level: r.label(),
 			Txns: int64(cmp.Or(r.Txns, s.Txns)), Ops: int64(s.Ops), Sessions: int64(s.Sessions), Keys: int64(s.Keys),
-			Checker: r.Checker, Solver: r.Solver, Closure: p.Closure, Pruning: p.Pruning, Encoding: p.Encoding,
-			Phase: p.Phase, AtMostOne: p.AtMostOne, Technique: p.Technique, UsedClosure: s.Closure,
-			UsedEncoding: s.Encoding, UsedTheory: s.Theory, Run: int64(i + 1), Verdict: m.Verdict.String(),
-			Reason: cmp.Or(m.Fault, m.Reason), LoadMS: s.LoadMS, CheckMS: s.CheckMS, CertifyMS: s.CertifyMS,
-			Construction: s.Stages["construction"], ClosureMS: s.Stages["closure"], PruningMS: s.Stages["pruning"],
-			EncodingMS: s.Stages["encoding"], SolvingMS: s.Stages["solving"], WallMS: m.WallMS, CPUMS: m.CPUMS,
-			PeakMB: s.PeakMB, KnownEdges: int64(s.KnownEdges), Constraints: int64(s.Constraints), Left: int64(s.Left),
-			Variables: int64(s.Variables), Clauses: int64(s.Clauses), Decisions: s.Decisions, Conflicts: s.Conflicts,
-			Propagations: s.Propagated, Restarts: s.Restarts, Rounds: int64(s.Rounds)}
+			RunSetup: RunSetup{Checker: r.Checker, Solver: r.Solver, Closure: p.Closure, Pruning: p.Pruning,
+				Encoding: p.Encoding, Phase: p.Phase, AtMostOne: p.AtMostOne, Technique: p.Technique},
+			UsedClosure: s.Closure, UsedEncoding: s.Encoding, UsedTheory: s.Theory, Run: int64(i + 1),
+			Verdict: m.Verdict.String(), Reason: cmp.Or(m.Fault, m.Reason),
+			RunCost: RunCost{LoadMS: s.LoadMS, CheckMS: s.CheckMS, CertifyMS: s.CertifyMS,
+				Construction: s.Stages["construction"], ClosureMS: s.Stages["closure"], PruningMS: s.Stages["pruning"],
+				EncodingMS: s.Stages["encoding"], SolvingMS: s.Stages["solving"], WallMS: m.WallMS, CPUMS: m.CPUMS,
+				PeakMB: s.PeakMB},
+			RunEffort: RunEffort{KnownEdges: int64(s.KnownEdges), Constraints: int64(s.Constraints),
+				Left: int64(s.Left), Variables: int64(s.Variables), Clauses: int64(s.Clauses), Decisions: s.Decisions,
+				Conflicts: s.Conflicts, Propagations: s.Propagated, Restarts: s.Restarts, Rounds: int64(s.Rounds)}}
 		if m.Fault != "" {
 			o.Verdict = evidence.Unknown.String()
 		}
@@ -105,17 +123,18 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 // WriteTidyCSV writes a line for each run, the columns' names first.
 func WriteTidyCSV(w io.Writer, runs []Observation) error {
 	c := csv.NewWriter(w)
-	t := reflect.TypeFor[Observation]()
-	line := make([]string, t.NumField())
-	for i := range line {
-		line[i] = t.Field(i).Tag.Get("parquet")
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Observation]()),
+		func(f reflect.StructField) bool { return f.Anonymous })
+	line := make([]string, len(fields))
+	for i, f := range fields {
+		line[i] = f.Tag.Get("parquet")
 	}
 	lines := [][]string{line}
 	for i := range runs {
 		v := reflect.ValueOf(runs[i])
-		line := make([]string, t.NumField())
-		for j := range line {
-			line[j] = fmt.Sprint(v.Field(j).Interface())
+		line := make([]string, len(fields))
+		for j, f := range fields {
+			line[j] = fmt.Sprint(v.FieldByIndex(f.Index).Interface())
 		}
 		lines = append(lines, line)
 	}

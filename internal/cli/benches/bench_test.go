@@ -16,7 +16,7 @@ import (
 // nobody.
 func TestConclude(t *testing.T) {
 	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
-		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
+		return bench.Row{Checker: checker, Input: bench.Input{Workload: "w", Variant: "v"}, Verdict: v, Fault: fault}
 	}
 	program := func(r bench.Row) bench.Row { r.Program = true; return r }
 	for _, c := range []struct {

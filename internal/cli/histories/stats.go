@@ -21,15 +21,8 @@ import (
 	"isovet/internal/sorts"
 )
 
-// historyStats is what "isovet stats" says of a history.
-type historyStats struct {
-	History   string `json:"history"`
-	Name      string `json:"name,omitempty"`
-	DB        string `json:"db,omitempty"`
-	Isolation string `json:"isolation,omitempty"`
-	Workload  string `json:"workload,omitempty"`
-	Note      string `json:"note,omitempty"`
-
+// txnCounts are numbers of transactions and sessions.
+type txnCounts struct {
 	Txns int `json:"txns"`
 	// writers whom the file has no record of, of unknown outcome; not in txns
 	Invented  int `json:"invented_writers,omitempty"`
@@ -42,7 +35,10 @@ type historyStats struct {
 	// writes of the initial transaction, which is counted nowhere else but in txns and ops
 	Initial  int `json:"initial_writes"`
 	Sessions int `json:"sessions"`
+}
 
+// opCounts are numbers of operations.
+type opCounts struct {
 	Ops        int `json:"ops"`
 	Reads      int `json:"reads"`
 	NullReads  int `json:"null_reads"`
@@ -55,6 +51,20 @@ type historyStats struct {
 	// reads of all kinds by committed transactions; a check of a history without any is inconclusive
 	CommittedReads int `json:"committed_reads"`
 	MaxOps         int `json:"max_ops"` // of a transaction
+}
+
+// historyStats is what "isovet stats" says of a history.
+type historyStats struct {
+	History   string `json:"history"`
+	Name      string `json:"name,omitempty"`
+	DB        string `json:"db,omitempty"`
+	Isolation string `json:"isolation,omitempty"`
+	Workload  string `json:"workload,omitempty"`
+	Note      string `json:"note,omitempty"`
+
+	txnCounts
+
+	opCounts
 
 	Keys     int `json:"keys"`
 	Versions int `json:"versions"`
@@ -168,8 +178,9 @@ func statsOf(ctx context.Context, e *console.Env, path string, from console.Load
 func newHistoryStats(path string, h *history.History) *historyStats {
 	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation,
 		Workload: h.Meta.Workload, Note: h.Meta.Note,
-		Notes: h.Notes, Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions(),
-		Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
+		Notes:     h.Notes,
+		txnCounts: txnCounts{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions()},
+		opCounts:  opCounts{Ops: h.NumOps()}, Keys: h.NumKeys(), Versions: h.NumVersions()}
 	if h.Init != history.None {
 		s.Sessions-- // the initial transaction belongs to no session
 	}
