@@ -127,7 +127,7 @@ func TestTakesPage(t *testing.T) {
 		for _, part := range []struct {
 			head string
 			said []string
-		}{{"Decided at some levels:", partly}, {"Not decided, for the reason with this number:", none}} {
+		}{{"Decided at some levels:", partly}, {"Not decided (reason):", none}} {
 			if len(part.said) > 0 {
 				fmt.Fprintf(&page, "\n%s\n\n", part.head)
 			}
@@ -157,7 +157,7 @@ const takesHead = `# What each checker takes
 A history may have more in it than a checker takes. The verdict is then unknown, with the reason. The checkers write
 this page (go test ./check -run TestTakesPage -update): each is asked about a small history that has a trait and
 satisfies every level. A checker that is not named decides the history at every level that it has
-([levels.md](levels.md)). "leopard" is told the profile of PostgreSQL's serializable level.
+([levels.md](levels.md)). The numbers are those of the [reasons](#reasons). "leopard" is told the profile of PostgreSQL's serializable level.
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.

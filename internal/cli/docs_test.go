@@ -51,6 +51,7 @@ func TestCommandsPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _, _ := strings.Cut(b.String(), "### SEE ALSO") // the page has them all
+		text = strings.NewReplacer("### Examples\n\n", "", "### Options\n\n", "").Replace(text)
 		page = append(page, "\n"+fold(strings.TrimSpace(text), 118)+"\n"...)
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {

@@ -1,5 +1,5 @@
 // Package native is isovet's binary file of a history: its columns as they lie in memory, so that a file is mapped and
-// used in place. Versions are resolved: reading does not repeat the join. docs/native-format.md has the layout.
+// used in place. Versions are resolved: reading does not repeat the join. docs/history-format.md has the layout.
 //
 // # Trust
 //
