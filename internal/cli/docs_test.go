@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -90,4 +92,47 @@ func fold(text string, width int) string {
 		b.WriteString(line + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// TestPagesCommands: the commands that pages show have the flags that they show. CHANGELOG.md speaks of others too.
+func TestPagesCommands(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	more, err2 := filepath.Glob("../../docs/*/*.md")
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	root := Root(Isovet)
+	code := regexp.MustCompile("(?m)`(isovet [^`]+)`|^(?:    |  )(?:\\$ )?(isovet .+(?:\\\\\n.+)*)$")
+	seen := 0
+	for _, page := range slices.Concat(pages, more, []string{"../../README.md", "../../CONTRIBUTING.md"}) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			for _, line := range regexp.MustCompile(`&&|;| \| |#|  +`).Split(strings.ReplaceAll(m[1]+m[2], "\\\n", " "), -1) {
+				args := strings.Fields(strings.TrimSpace(line))
+				if len(args) < 2 || args[0] != "isovet" {
+					continue
+				}
+				c, rest, err := root.Find(args[1:])
+				if err != nil || c == root && args[1] != "COMMAND" && !strings.HasPrefix(args[1], "-") {
+					t.Errorf("%s: there is no command %q", page, line)
+					continue
+				}
+				c.InitDefaultHelpFlag()
+				for _, arg := range rest {
+					name, isFlag := strings.CutPrefix(strings.TrimRight(arg, ",.…)"), "--")
+					name, _, _ = strings.Cut(name, "=")
+					if isFlag && name != "" && c.Flags().Lookup(name) == nil {
+						t.Errorf("%s: %s has no flag --%s", page, c.CommandPath(), name)
+					}
+				}
+				seen++
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("%d commands", seen)
+	}
 }
