@@ -116,27 +116,7 @@ func (g Grid) Cells() ([]Cell, error) {
 	}
 	var out []Cell
 	add := func(at []int) {
-		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
-			values[5][at[5]], "", ""}
-		if one := values[6][at[6]]; one != check.AtMostOnes()[0] {
-			c.AtMostOne = one
-		}
-		if t := values[7][at[7]]; t != check.Techniques()[0] {
-			if !check.TechniqueMatters(t, c.Backend, c.Theory) {
-				return
-			}
-			c.Technique = t
-		}
-		if _, ok := check.SolverFor(c.Backend, c.Theory); !ok || c.Theory == "eager" && c.Encoding != "order" {
-			return
-		}
-		if c.Pruning == "none" && c.Theory != "closure" {
-			c.Closure = ""
-		}
-		if c.Backend != "cdcl" {
-			c.Phase = ""
-		}
-		if !slices.Contains(out, c) {
+		if c, ok := cell(values, at); ok && !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}
@@ -178,6 +158,31 @@ func (g Grid) Cells() ([]Cell, error) {
 			return out, nil
 		}
 	}
+}
+
+// cell is one combination, at's places in the axes' values; false: it makes no sense.
+func cell(values [][]string, at []int) (Cell, bool) {
+	c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
+		values[5][at[5]], "", ""}
+	if one := values[6][at[6]]; one != check.AtMostOnes()[0] {
+		c.AtMostOne = one
+	}
+	if t := values[7][at[7]]; t != check.Techniques()[0] {
+		if !check.TechniqueMatters(t, c.Backend, c.Theory) {
+			return c, false
+		}
+		c.Technique = t
+	}
+	if _, ok := check.SolverFor(c.Backend, c.Theory); !ok || c.Theory == "eager" && c.Encoding != "order" {
+		return c, false
+	}
+	if c.Pruning == "none" && c.Theory != "closure" {
+		c.Closure = ""
+	}
+	if c.Backend != "cdcl" {
+		c.Phase = ""
+	}
+	return c, true
 }
 
 // AblateOptions are the parameters of Ablate.

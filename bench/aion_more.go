@@ -249,28 +249,12 @@ func (l *Lab) collecting(ctx context.Context, urls []string, how string, ops, tx
 	}, Mark: time.Now().UnixNano()}); err != nil {
 		return 0, err
 	}
-	var rec *record.Recorder
-	switch how {
-	case toFile:
-		rec, err = record.Create(filepath.Join(l.dir, "collected.jsonl"), record.Options{})
-	case toWatch:
-		url, end, e := l.listening(ctx)
-		if e != nil {
-			return 0, e
-		}
+	rec, end, err := l.recorder(ctx, how)
+	if end != nil {
 		defer func() { err = errors.Join(err, end()) }()
-		rec, err = record.Send(url, record.Options{})
 	}
 	if err != nil {
 		return 0, err
-	}
-	for k := range 1000 {
-		if rec != nil && err == nil {
-			err = rec.Initial(k, 0)
-		}
-	}
-	if err != nil {
-		return 0, errors.Join(err, rec.Close())
 	}
 	const sessions = 24
 	var left, version, committed atomic.Int64
@@ -304,6 +288,30 @@ func (l *Lab) collecting(ctx context.Context, urls []string, how string, ops, tx
 		err = rec.Close()
 	}
 	return perSecond(int(committed.Load()), took), errors.Join(errors.Join(errs...), err, ctx.Err())
+}
+
+// recorder is where a load's history goes, the initial versions written, and what is to be done at its end.
+func (l *Lab) recorder(ctx context.Context, how string) (rec *record.Recorder, end func() error, err error) {
+	end = func() error { return nil }
+	switch how {
+	case toFile:
+		rec, err = record.Create(filepath.Join(l.dir, "collected.jsonl"), record.Options{})
+	case toWatch:
+		var url string
+		if url, end, err = l.listening(ctx); err != nil {
+			return nil, nil, err
+		}
+		rec, err = record.Send(url, record.Options{})
+	}
+	for k := range 1000 {
+		if rec != nil && err == nil {
+			err = rec.Initial(k, 0)
+		}
+	}
+	if err != nil && rec != nil {
+		err = errors.Join(err, rec.Close())
+	}
+	return rec, end, err
 }
 
 // collected is a client whose transactions may be recorded.

@@ -59,6 +59,11 @@ func chronosFigures() []Figure {
 			Metrics: []Metric{{"verdict", "verdict", ""}}, Axis: "history", Measure: chronosFig11},
 		{ID: "chronos/fig24", Title: "runtime on other workloads", Where: "CHRONOS, Figure 24", Metrics: stages,
 			Axis: "workload", Measure: chronosFig24},
+	}
+}
+
+func aionFigures() []Figure {
+	return []Figure{
 		{ID: "aion/fig12", Title: "throughput of online checking over time", Where: "AION, Figure 12",
 			Metrics: []Metric{{"rate", "throughput", tpsUnit}, {"rounds", "throughput of Cobra's rounds", tpsUnit},
 				{"mean", "throughput of all of Cobra's rounds together", tpsUnit},

@@ -129,31 +129,11 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 			{"YCSB-A", "ycsb", "A", 0, n},
 			{"TPC-C", "tpcc", "", lab.Pick(30, 0, 0), n / 5},
 		} {
-			err := lab.step(r, db.name+", "+w.name, func() error {
-				group := db.name + ", " + w.name
-				got, err := lab.watch(ctx, r, collect.Config{DB: urls, Isolation: db.isolation, Workload: w.workload,
-					Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions}, db.profile)
-				if err != nil {
-					return err
-				}
-				on, off, commits, took := got.online, got.offline, got.res.Summary.Committed, got.res.Summary.Elapsed
-				for _, rep := range []*mechanism.Report{on, off} {
-					if rep.Total() > 0 {
-						r.Note("%s: %d violations under %s.", group, rep.Total(), rep.Profile.Name())
-					}
-				}
-				for _, m := range []struct {
-					metric    string
-					count, of int
-				}{{"rate", commits, commits}, {"traces", on.Traces, off.Traces}} {
-					own, online, offline := perSecond(m.count, took), perSecond(m.count, got.busy), perSecond(m.of,
-						got.after)
-					r.Add(measured(m.metric, group, "database", own))
-					r.Add(measured(m.metric, group, "leopard, afterwards", offline))
-					r.Add(measured(m.metric, group, "leopard, while it runs", online))
-				}
-				r.Add(measured("lag", group, "leopard, while it runs", milliseconds(got.lag)))
-				return nil
+			group := db.name + ", " + w.name
+			err := lab.step(r, group, func() error {
+				return leopardRates(ctx, lab, r, group, collect.Config{DB: urls, Isolation: db.isolation,
+					Workload: w.workload, Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions},
+					db.profile)
 			})
 			if err != nil {
 				return err
@@ -164,5 +144,30 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 		"what it did in the time that it computed; both share the machine. 24 sessions everywhere. The paper's " +
 		"databases are PostgreSQL 12.7 and OceanBase 3.1, which is not to be had here; its low contention is a " +
 		"scale factor for each of 24 threads: so many accounts here, but one warehouse always.")
+	return nil
+}
+
+// leopardRates measures a load on a database, and the verifier beside it and afterwards.
+func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c collect.Config, profile string) error {
+	got, err := lab.watch(ctx, r, c, profile)
+	if err != nil {
+		return err
+	}
+	on, off, commits, took := got.online, got.offline, got.res.Summary.Committed, got.res.Summary.Elapsed
+	for _, rep := range []*mechanism.Report{on, off} {
+		if rep.Total() > 0 {
+			r.Note("%s: %d violations under %s.", group, rep.Total(), rep.Profile.Name())
+		}
+	}
+	for _, m := range []struct {
+		metric    string
+		count, of int
+	}{{"rate", commits, commits}, {"traces", on.Traces, off.Traces}} {
+		own, online, offline := perSecond(m.count, took), perSecond(m.count, got.busy), perSecond(m.of, got.after)
+		r.Add(measured(m.metric, group, "database", own))
+		r.Add(measured(m.metric, group, "leopard, afterwards", offline))
+		r.Add(measured(m.metric, group, "leopard, while it runs", online))
+	}
+	r.Add(measured("lag", group, "leopard, while it runs", milliseconds(got.lag)))
 	return nil
 }

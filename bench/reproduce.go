@@ -56,7 +56,7 @@ type Metric struct{ Key, Label, Unit string }
 
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
-	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures())
+	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), aionFigures(), mtcFigures(), bcFigures())
 	says := claimsTable()
 	for i := range out {
 		out[i].Says = says[out[i].ID]

@@ -43,17 +43,7 @@ type column struct {
 }
 
 func columns(rows []Row) []column {
-	ms := func(v float64) string {
-		switch {
-		case v == 0:
-			return ""
-		case v >= 100:
-			return strconv.FormatFloat(v, 'f', 0, 64)
-		case v >= 10:
-			return strconv.FormatFloat(v, 'f', 1, 64)
-		}
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
+	ms := milliText
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	// Counts belong to checkers that make constraints or clauses; of the others they would say zero where there is
 	// none.
@@ -83,30 +73,19 @@ func columns(rows []Row) []column {
 			if r.Timestamps || r.Items {
 				return ""
 			}
-			if r.Reason != "" {
-				return r.Verdict.String() + " (" + short(r) + ")"
-			}
-			return r.Verdict.String()
+			return r.verdictText()
 		}, true},
 		{"items: verdict", true, func(r *Row) string {
-			switch {
-			case !r.Items:
+			if !r.Items {
 				return ""
-			case r.Reason != "":
-				return r.Verdict.String() + " (" + short(r) + ")"
 			}
-			return r.Verdict.String()
+			return r.verdictText()
 		}, false},
 		{"ts: verdict", true, func(r *Row) string {
-			switch {
-			case !r.Timestamps:
+			if !r.Timestamps {
 				return ""
-			case r.Reason != "":
-				return r.Verdict.String() + " (" + short(r) + ")"
-			case r.BadTxns > 0:
-				return fmt.Sprintf("%s (%d transactions)", r.Verdict, r.BadTxns)
 			}
-			return r.Verdict.String()
+			return r.verdictText()
 		}, false},
 		{"decided by", true, func(r *Row) string { return r.DecidedBy }, false},
 		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
@@ -139,6 +118,30 @@ func columns(rows []Row) []column {
 	return slices.DeleteFunc(cols, func(c column) bool {
 		return !c.always && !slices.ContainsFunc(rows, func(r Row) bool { return c.get(&r) != "" })
 	})
+}
+
+// milliText is a time as it stands in a table; "": there is none.
+func milliText(v float64) string {
+	switch {
+	case v == 0:
+		return ""
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// verdictText is the verdict and, where there is one, its reason.
+func (r *Row) verdictText() string {
+	switch {
+	case r.Reason != "":
+		return r.Verdict.String() + " (" + short(r) + ")"
+	case r.Timestamps && r.BadTxns > 0:
+		return fmt.Sprintf("%s (%d transactions)", r.Verdict, r.BadTxns)
+	}
+	return r.Verdict.String()
 }
 
 // short is a reason that fits a cell.

@@ -188,45 +188,50 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, '[', '"'), o.kind.String()...), '"', ',')
-		switch o.kind {
-		case history.PredRead, history.PredWrite:
-			rec := &l.preds[o.ext]
-			b = append(append(b, rec.pred...), ',', '[')
-			for j, r := range rec.rows {
-				if j > 0 {
-					b = append(b, ',')
-				}
-				b = p.key(append(b, '['), r.key.N)
-				if !r.oldUnknown {
-					b = p.value(append(b, ','), l, r.key, r.old)
-				}
-				if o.kind == history.PredWrite {
-					b = p.value(append(b, ','), l, r.key, r.new)
-				}
-				b = append(b, ']')
-			}
-			b = append(b, ']')
-		case history.ReadList:
-			b = append(p.key(b, o.key.N), ',', '[')
-			for j, e := range l.lists[o.ext] {
-				if j > 0 {
-					b = append(b, ',')
-				}
-				b = strconv.AppendInt(b, e.N, 10)
-			}
-			b = append(b, ']')
-		case history.Append:
-			b = append(p.key(b, o.key.N), ',')
-			b = strconv.AppendInt(b, o.value.N, 10)
-		default:
-			b = append(p.key(b, o.key.N), ',')
-			b = p.value(b, l, o.key, o.value)
-		}
-		b = append(strconv.AppendInt(append(b, ','), o.start, 10), ',')
-		b = append(strconv.AppendInt(b, o.end, 10), ']')
+		b = p.op(b, l, o)
 	}
 	return append(b, "]}\n"...)
+}
+
+// op writes an operation.
+func (p *partial) op(b []byte, l *log, o *opRec) []byte {
+	b = append(append(append(b, '[', '"'), o.kind.String()...), '"', ',')
+	switch o.kind {
+	case history.PredRead, history.PredWrite:
+		rec := &l.preds[o.ext]
+		b = append(append(b, rec.pred...), ',', '[')
+		for j, r := range rec.rows {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = p.key(append(b, '['), r.key.N)
+			if !r.oldUnknown {
+				b = p.value(append(b, ','), l, r.key, r.old)
+			}
+			if o.kind == history.PredWrite {
+				b = p.value(append(b, ','), l, r.key, r.new)
+			}
+			b = append(b, ']')
+		}
+		b = append(b, ']')
+	case history.ReadList:
+		b = append(p.key(b, o.key.N), ',', '[')
+		for j, e := range l.lists[o.ext] {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, e.N, 10)
+		}
+		b = append(b, ']')
+	case history.Append:
+		b = append(p.key(b, o.key.N), ',')
+		b = strconv.AppendInt(b, o.value.N, 10)
+	default:
+		b = append(p.key(b, o.key.N), ',')
+		b = p.value(b, l, o.key, o.value)
+	}
+	b = append(strconv.AppendInt(append(b, ','), o.start, 10), ',')
+	return append(strconv.AppendInt(b, o.end, 10), ']')
 }
 
 // intend writes a transaction that is about to be committed, if it wrote; 0: it did not. In parts, it is open then.

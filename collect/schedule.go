@@ -231,18 +231,7 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	defer r.disconnect()
 	r.epoch = time.Now()
 	out := &Played{run: r}
-	players := make([]*player, s.Sessions)
-	for i := range players {
-		p := &player{c: r.clients[i], steps: make(chan Step, len(s.Steps)), idle: make(chan struct{}, len(s.Steps))}
-		players[i] = p
-		p.c.start(func() {
-			for st := range p.steps {
-				p.do(st)
-				p.busy.Add(-1)
-				p.idle <- struct{}{}
-			}
-		})
-	}
+	players := r.players(s)
 	done := make(chan struct{})
 	var watching safego.Group
 	watching.Go(func() { r.watchCalls(done) })
@@ -277,6 +266,23 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	h, err := r.build(ctx)
 	out.History = h
 	return out, err
+}
+
+// players starts a player for each session.
+func (r *run) players(s *Schedule) []*player {
+	players := make([]*player, s.Sessions)
+	for i := range players {
+		p := &player{c: r.clients[i], steps: make(chan Step, len(s.Steps)), idle: make(chan struct{}, len(s.Steps))}
+		players[i] = p
+		p.c.start(func() {
+			for st := range p.steps {
+				p.do(st)
+				p.busy.Add(-1)
+				p.idle <- struct{}{}
+			}
+		})
+	}
+	return players
 }
 
 // settled waits until no session has a step to do; false says that one of them waits for another.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -166,39 +167,9 @@ func (s *Script) Schedule() (*Schedule, error) {
 			len(s.Steps), maxReplayed)
 	}
 	for i, t := range s.Tables {
-		w := workload.Table{Name: t.Name, List: t.List}
-		if t.List && (len(t.Columns) > 0 || len(t.Rows) > 0) {
-			return nil, fmt.Errorf("tables[%d]: a table of lists has no columns, and no rows at first", i)
-		}
-		plan, err := workload.ParsePlan(t.Plan)
+		w, err := s.table(i)
 		if err != nil {
 			return nil, fmt.Errorf("tables[%d]: %w", i, err)
-		}
-		w.Plan, w.Direct = plan, t.Direct
-		for j, c := range t.Columns {
-			if c.Name == "" || c.Name == "u" || strings.ContainsFunc(c.Name, func(r rune) bool {
-				return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
-			}) {
-				return nil, fmt.Errorf("tables[%d]: column %q; expected small letters, digits and _, and not \"u\"", i,
-					c.Name)
-			}
-			w.Columns = append(w.Columns, workload.Column{Name: c.Name, Index: c.Index})
-			if c.Unique && !c.Index {
-				return nil, fmt.Errorf("tables[%d]: column %q is unique without an index; expected one", i, c.Name)
-			}
-			if c.Unique {
-				w.Unique = append(w.Unique, j)
-			}
-		}
-		for _, f := range t.Foreign {
-			if f[0] < 0 || f[0] >= len(t.Columns) || f[1] < 0 || f[1] >= i {
-				return nil, fmt.Errorf("tables[%d]: foreign key %v; expected one of %d columns, and a table before it",
-					i, f, len(t.Columns))
-			}
-			w.Foreign = append(w.Foreign, workload.ForeignKey{Column: f[0], Table: f[1]})
-		}
-		if t.Wide {
-			w.WideOf = func(int64) []int64 { return nil }
 		}
 		for j, row := range t.Rows {
 			if len(row) < 1 || !goodKey(row[0]) || !t.Wide && len(row) != 1+max(1, len(t.Columns)) {
@@ -232,6 +203,43 @@ func (s *Script) Schedule() (*Schedule, error) {
 		return nil, fmt.Errorf("nodes %v; expected one for each of %d sessions, from 0", s.Nodes, x.Sessions)
 	}
 	return x, nil
+}
+
+// table is what the workload knows of the table with number i.
+func (s *Script) table(i int) (w workload.Table, err error) {
+	t := &s.Tables[i]
+	w = workload.Table{Name: t.Name, List: t.List, Direct: t.Direct}
+	if t.List && (len(t.Columns) > 0 || len(t.Rows) > 0) {
+		return w, errors.New("a table of lists has no columns, and no rows at first")
+	}
+	if w.Plan, err = workload.ParsePlan(t.Plan); err != nil {
+		return w, err
+	}
+	for j, c := range t.Columns {
+		if c.Name == "" || c.Name == "u" || strings.ContainsFunc(c.Name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+		}) {
+			return w, fmt.Errorf("column %q; expected small letters, digits and _, and not \"u\"", c.Name)
+		}
+		w.Columns = append(w.Columns, workload.Column{Name: c.Name, Index: c.Index})
+		if c.Unique && !c.Index {
+			return w, fmt.Errorf("column %q is unique without an index; expected one", c.Name)
+		}
+		if c.Unique {
+			w.Unique = append(w.Unique, j)
+		}
+	}
+	for _, f := range t.Foreign {
+		if f[0] < 0 || f[0] >= len(t.Columns) || f[1] < 0 || f[1] >= i {
+			return w, fmt.Errorf("foreign key %v; expected one of %d columns, and a table before it", f,
+				len(t.Columns))
+		}
+		w.Foreign = append(w.Foreign, workload.ForeignKey{Column: f[0], Table: f[1]})
+	}
+	if t.Wide {
+		w.WideOf = func(int64) []int64 { return nil }
+	}
+	return w, nil
 }
 
 func goodKey(k int64) bool { return k >= 0 && k < 1<<40 }

@@ -161,9 +161,14 @@ func (p *run) note(planted []int64) string {
 			fmt.Fprintf(&s, ", for transactions %v", planted)
 		}
 	}
-	if len(p.faults) == 0 {
-		return s.String()
+	if len(p.faults) > 0 {
+		p.faultsNote(&s, planted)
 	}
+	return s.String()
+}
+
+// faultsNote is the part of the text about planted anomalies.
+func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 	kinds := p.faults[:1]
 	for _, a := range p.faults[1:] {
 		if !slices.ContainsFunc(kinds, func(b *Anomaly) bool { return b.Name == a.Name }) {
@@ -178,7 +183,7 @@ func (p *run) note(planted []int64) string {
 		s.WriteString(a.Name)
 	}
 	if n := len(p.faults); n > 1 {
-		fmt.Fprintf(&s, ", %d in all", n)
+		fmt.Fprintf(s, ", %d in all", n)
 	}
 	if planted != nil && len(planted) <= maxNoted {
 		s.WriteString(": transactions")
@@ -202,7 +207,6 @@ func (p *run) note(planted []int64) string {
 			s.WriteString(" " + l.String())
 		}
 	}
-	return s.String()
 }
 
 // maxNoted is how many transactions of faults the header's note names.

@@ -325,17 +325,11 @@ func (a *Synthesized) build(steps []scheduled, inits []string, initial map[strin
 	b := history.NewBuilder()
 	b.Meta.Name, b.Meta.Note = a.Name, a.About
 	key := func(k string) uint32 { return b.Key(b.StringValue([]byte(k))) }
-	value := func(v int64) history.Value {
-		if v == absent {
-			return history.Value{}
-		}
-		return history.IntValue(v)
-	}
 	if a.Init == "" {
 		b.Initial = history.IntValue(0)
 	} else {
 		for _, k := range inits {
-			b.Write(key(k), value(initial[k]))
+			b.Write(key(k), scheduledValue(initial[k]))
 		}
 		head := history.NewTxnHead()
 		head.HasID, head.Init = true, true
@@ -362,29 +356,14 @@ func (a *Synthesized) build(steps []scheduled, inits []string, initial map[strin
 			if head.End != history.NoTime {
 				return nil, fmt.Errorf("transaction %d goes on after its end", t)
 			}
-			switch s.kind {
-			case 'C', 'A':
-				head.Commit, head.End = s.at, s.at+5
-				if s.kind == 'A' {
-					head.Status = history.Aborted
-				}
+			if s.kind != 'C' && s.kind != 'A' {
+				s.write(b, key)
 				continue
-			case 'R':
-				b.Read(key(s.key), value(s.result))
-			case 'W', 'D':
-				b.Write(key(s.key), value(s.value))
-			default:
-				kind := history.PredRead
-				if s.kind == 'U' {
-					kind = history.PredWrite
-				}
-				var rows []history.PredRow
-				for _, r := range s.rows {
-					rows = append(rows, history.PredRow{Key: key(r.key), Old: value(r.before), New: value(r.after)})
-				}
-				b.Predicate(kind, fmt.Appendf(nil, `{"":{"%s":%d}}`, s.op, s.bound), rows)
 			}
-			b.OpTimes(s.at+1, s.at+5)
+			head.Commit, head.End = s.at, s.at+5
+			if s.kind == 'A' {
+				head.Status = history.Aborted
+			}
 		}
 		if head.End == history.NoTime {
 			return nil, fmt.Errorf("transaction %d has no end", t)
@@ -392,4 +371,34 @@ func (a *Synthesized) build(steps []scheduled, inits []string, initial map[strin
 		b.EndTxn(head)
 	}
 	return b.Build()
+}
+
+// write enters a step that reads or writes.
+func (s *scheduled) write(b *history.Builder, key func(string) uint32) {
+	switch s.kind {
+	case 'R':
+		b.Read(key(s.key), scheduledValue(s.result))
+	case 'W', 'D':
+		b.Write(key(s.key), scheduledValue(s.value))
+	default:
+		kind := history.PredRead
+		if s.kind == 'U' {
+			kind = history.PredWrite
+		}
+		var rows []history.PredRow
+		for _, r := range s.rows {
+			rows = append(rows, history.PredRow{Key: key(r.key), Old: scheduledValue(r.before),
+				New: scheduledValue(r.after)})
+		}
+		b.Predicate(kind, fmt.Appendf(nil, `{"":{"%s":%d}}`, s.op, s.bound), rows)
+	}
+	b.OpTimes(s.at+1, s.at+5)
+}
+
+// scheduledValue is a value of the history.
+func scheduledValue(v int64) history.Value {
+	if v == absent {
+		return history.Value{}
+	}
+	return history.IntValue(v)
 }

@@ -104,17 +104,6 @@ func lattice(results []*evidence.Result, to map[level.Level]string) string {
 		}
 		return n
 	}
-	column := func(l level.Level) int {
-		switch {
-		case l.Serial():
-			return 1
-		case l.Snapshot():
-			return 2
-		case l == level.RepeatableRead || l == level.Linearizable:
-			return 0
-		}
-		return 3
-	}
 	top := 0
 	for l := range of {
 		top = max(top, depth(l))
@@ -124,7 +113,7 @@ func lattice(results []*evidence.Result, to map[level.Level]string) string {
 		if l == level.Linearizable {
 			row = 0
 		}
-		return float64(10 + stepX*column(l)), float64(10 + stepY*row)
+		return float64(10 + stepX*latticeColumn(l)), float64(10 + stepY*row)
 	}
 	var b strings.Builder
 	width, height := 10+stepX*4, 10+stepY*top+boxHeight+10
@@ -159,6 +148,19 @@ func lattice(results []*evidence.Result, to map[level.Level]string) string {
 	}
 	b.WriteString(`</svg>`)
 	return b.String()
+}
+
+// latticeColumn is where a level stands from left to right.
+func latticeColumn(l level.Level) int {
+	switch {
+	case l.Serial():
+		return 1
+	case l.Snapshot():
+		return 2
+	case l == level.RepeatableRead || l == level.Linearizable:
+		return 0
+	}
+	return 3
 }
 
 // between reports whether a level lies between two of which the first implies the second.

@@ -317,7 +317,6 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 		return l.Elem[l.Off[i]:l.Off[i+1]]
 	}
 	by := map[uint32]string{} // element, a version, → who appended it
-	vain := map[uint32]bool{} // in a transaction that aborted
 	for _, k := range keys {
 		for _, op := range reads[k] {
 			for _, v := range elems(op) {
@@ -325,15 +324,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 			}
 		}
 	}
-	for op, kind := range h.Ops.Kind {
-		if kind == history.Append && len(by) > 0 {
-			if _, ok := by[h.Ops.Ver[op]]; ok {
-				t := h.TxnOf(uint32(op))
-				by[h.Ops.Ver[op]] = "appended by " + txnName(h, t) + statusMark(h, t)
-				vain[h.Ops.Ver[op]] = h.Txns.Status[t] == history.Aborted
-			}
-		}
-	}
+	vain := appenders(h, by)
 	for _, k := range keys {
 		var longest []uint32
 		for _, op := range reads[k] {
@@ -369,4 +360,20 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 		out = append(out, p)
 	}
 	return out
+}
+
+// appenders says of the elements of lists, which are versions, who appended them, and which in vain: in a transaction
+// that aborted. by has the elements that are asked for.
+func appenders(h *history.History, by map[uint32]string) (vain map[uint32]bool) {
+	vain = map[uint32]bool{}
+	for op, kind := range h.Ops.Kind {
+		if kind == history.Append && len(by) > 0 {
+			if _, ok := by[h.Ops.Ver[op]]; ok {
+				t := h.TxnOf(uint32(op))
+				by[h.Ops.Ver[op]] = "appended by " + txnName(h, t) + statusMark(h, t)
+				vain[h.Ops.Ver[op]] = h.Txns.Status[t] == history.Aborted
+			}
+		}
+	}
+	return vain
 }

@@ -262,48 +262,54 @@ func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, aw
 			if o.err != nil {
 				continue
 			}
-			info, first := o.info, o.first
-			promise := driver.Promised(info, first)
-			levels := d.Levels
-			if levels == nil {
-				for _, l := range promise.Levels {
-					levels = append(levels, l.String())
-				}
-				if levels == nil {
-					away = append(away, Away{name + ", " + iso, "its documentation promises no level; none is hunted"})
-				}
+			if d.Levels == nil && len(driver.Promised(o.info, o.first).Levels) == 0 {
+				away = append(away, Away{name + ", " + iso, "its documentation promises no level; none is hunted"})
 			}
-			ours := slices.Equal(d.Workloads, defaultWorkloads)
-			for _, l := range levels {
-				at, _ := level.Parse(l)
-				source, allowed := "", promise.But
-				if slices.Contains(promise.Levels, at) {
-					source = promise.Source
-				}
-				for _, w := range d.Workloads {
-					if name, _ := split(w); ours && name == "rows" && at == level.ReadCommitted {
-						continue
-					}
-					for _, f := range d.Faults {
-						fault, _ := collect.ParseFault(f)
-						if fault.Ours() && !server.Is(urls[0]) {
-							continue // nothing of it is ours to break
-						}
-						if fault.Kind == collect.Schema && driver.SchemaChanges(info.Dialect, driver.Data{}) == nil {
-							continue
-						}
-						if fault.Kind == collect.Scripted {
-							fault.Program = p.Script
-						}
-						cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: first, Level: at.String(),
-							Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
-							fault: fault})
-					}
-				}
-			}
+			cells = append(cells, p.cells(&d, name, urls, o)...)
 		}
 	}
 	return cells, away
+}
+
+// cells are those of a database at an isolation that was looked at, at the levels that the plan names or the
+// documentation promises; none: there is no such level.
+func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells []*Cell) {
+	promise := driver.Promised(o.info, o.first)
+	levels := d.Levels
+	if levels == nil {
+		for _, l := range promise.Levels {
+			levels = append(levels, l.String())
+		}
+	}
+	ours := slices.Equal(d.Workloads, defaultWorkloads)
+	for _, l := range levels {
+		at, _ := level.Parse(l)
+		source, allowed := "", promise.But
+		if slices.Contains(promise.Levels, at) {
+			source = promise.Source
+		}
+		for _, w := range d.Workloads {
+			if name, _ := split(w); ours && name == "rows" && at == level.ReadCommitted {
+				continue
+			}
+			for _, f := range d.Faults {
+				fault, _ := collect.ParseFault(f)
+				if fault.Ours() && !server.Is(urls[0]) {
+					continue // nothing of it is ours to break
+				}
+				if fault.Kind == collect.Schema && driver.SchemaChanges(o.info.Dialect, driver.Data{}) == nil {
+					continue
+				}
+				if fault.Kind == collect.Scripted {
+					fault.Program = p.Script
+				}
+				cells = append(cells, &Cell{DB: name, Product: o.info.Name, Isolation: o.first, Level: at.String(),
+					Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
+					fault: fault})
+			}
+		}
+	}
+	return cells
 }
 
 // offered are the isolations of a database, by its URL or the name of its server.

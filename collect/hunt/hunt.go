@@ -197,9 +197,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			fresh := h.group(round, res)
 			if c.Keep != nil && len(fresh) > 0 {
 				from := time.Now()
-				one.Ahead, one.Grace = nil, 0
-				f := &collect.Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
-				kept := c.Keep(ctx, f, fresh)
+				kept := c.keep(ctx, t, one, r, res, fresh)
 				begin = begin.Add(time.Since(from)) // what follows the find is no part of the hunt
 				b.until = b.until.Add(time.Since(from))
 				if kept != nil {
@@ -223,6 +221,14 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			return fmt.Errorf("round %d: %w", n+1, err)
 		}
 	}
+}
+
+// keep hands a violation with something new to Config.Keep.
+func (c *Config) keep(ctx context.Context, t *collect.Target, one collect.Config, r *collect.Result,
+	res *evidence.Result, fresh []*Group) error {
+	one.Ahead, one.Grace = nil, 0
+	f := &collect.Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
+	return c.Keep(ctx, f, fresh)
 }
 
 // add enters a round.

@@ -130,14 +130,9 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 	if err != nil {
 		return err
 	}
-	var lib string
-	for _, f := range galeraFolders {
-		if p := filepath.Join(f, "libgalera_smm.so"); lib == "" && exists(p) {
-			lib = p
-		}
-	}
-	if lib == "" {
-		return fmt.Errorf("%w: no libgalera_smm.so in %s", ErrMissing, strings.Join(galeraFolders, ", "))
+	lib, err := findGalera()
+	if err != nil {
+		return err
 	}
 	if _, err := find("rsync"); err != nil {
 		return err
@@ -191,6 +186,16 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 		}
 	}
 	return nil
+}
+
+// findGalera finds the library that makes a MariaDB a node of a cluster.
+func findGalera() (string, error) {
+	for _, f := range galeraFolders {
+		if p := filepath.Join(f, "libgalera_smm.so"); exists(p) {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("%w: no libgalera_smm.so in %s", ErrMissing, strings.Join(galeraFolders, ", "))
 }
 
 func exists(path string) bool {

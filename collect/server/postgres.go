@@ -60,20 +60,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	if err != nil {
 		return err
 	}
-	settings := map[string]string{
-		"unix_socket_directories": c.dir, "max_connections": "300",
-		"shared_buffers": "256MB",
-		"max_wal_size":   "4GB", "max_pred_locks_per_transaction": "512", "deadlock_timeout": "10ms",
-		"logging_collector":  "off",
-		"autovacuum_naptime": "5s", "fsync": "off", "full_page_writes": "off",
-	}
-	if arg == "standby" {
-		settings["fsync"] = "on"
-		settings["synchronous_commit"] = "on"
-	}
-	for _, o := range sorted(options) {
-		settings[o[0]] = o[1]
-	}
+	settings := c.postgresSettings(arg == "standby", options)
 	server := func(data string, port int, more ...string) func() *exec.Cmd {
 		args := []string{"-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=" + c.host()}
 		for k, v := range settings {
@@ -102,6 +89,25 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	return add("standby", standby, ports[1], "fsync=off", "hot_standby=on")
+}
+
+// postgresSettings are the server's settings; those that were asked for come last.
+func (c *Cluster) postgresSettings(standby bool, options url.Values) map[string]string {
+	settings := map[string]string{
+		"unix_socket_directories": c.dir, "max_connections": "300",
+		"shared_buffers": "256MB",
+		"max_wal_size":   "4GB", "max_pred_locks_per_transaction": "512", "deadlock_timeout": "10ms",
+		"logging_collector":  "off",
+		"autovacuum_naptime": "5s", "fsync": "off", "full_page_writes": "off",
+	}
+	if standby {
+		settings["fsync"] = "on"
+		settings["synchronous_commit"] = "on"
+	}
+	for _, o := range sorted(options) {
+		settings[o[0]] = o[1]
+	}
+	return settings
 }
 
 // letIn lets clients in that come from the addresses of the cluster's network.

@@ -104,18 +104,9 @@ func tokens(sql string) ([]token, error) {
 			_, n := utf8.DecodeRuneInString(rest)
 			t.text, t.end = rest[:n], i+n
 		}
-		switch {
-		case t.is("("):
-			open = append(open, ")")
-		case t.is("["):
-			open = append(open, "]")
-		case t.is("case"):
-			open = append(open, "end")
-		case len(open) > 0 && t.is(open[len(open)-1]):
-			open = open[:len(open)-1]
-			t.depth = len(open)
-		case t.is(")", "]"):
-			return nil, fmt.Errorf("a %q that nothing opens", t.text)
+		var err error
+		if open, err = t.nest(open); err != nil {
+			return nil, err
 		}
 		out = append(out, t)
 		i = t.end
@@ -124,6 +115,24 @@ func tokens(sql string) ([]token, error) {
 		return nil, fmt.Errorf("%q is missing", open[len(open)-1])
 	}
 	return out, nil
+}
+
+// nest follows what opens and closes; open are those that close what is open.
+func (t *token) nest(open []string) ([]string, error) {
+	switch {
+	case t.is("("):
+		return append(open, ")"), nil
+	case t.is("["):
+		return append(open, "]"), nil
+	case t.is("case"):
+		return append(open, "end"), nil
+	case len(open) > 0 && t.is(open[len(open)-1]):
+		open = open[:len(open)-1]
+		t.depth = len(open)
+	case t.is(")", "]"):
+		return nil, fmt.Errorf("a %q that nothing opens", t.text)
+	}
+	return open, nil
 }
 
 // closing finds the end of what begins with a quote, which is doubled within.

@@ -78,25 +78,11 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			eachKey(h, op, func(key uint32, reads, writes bool) {
-				s := &k.stat[key]
 				if seen[key] != t+1 {
 					seen[key] = t + 1
 					k.off[key+1]++
 				}
-				if reads {
-					s.reads++
-					if read[key] != t+1 {
-						read[key] = t + 1
-						s.readers++
-					}
-				}
-				if writes {
-					s.writes++
-					if wrote[key] != t+1 {
-						wrote[key] = t + 1
-						s.writers++
-					}
-				}
+				k.stat[key].noted(t, key, reads, writes, read, wrote)
 			})
 			if h.Ops.Kind[op] == history.ReadList {
 				v := h.Ops.Ver[op]
@@ -134,6 +120,24 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		}
 	}
 	return k, k.overlaps(ctx, x, told)
+}
+
+// noted enters that transaction t reads or writes a key; wrote and read are the last transactions that did, plus one.
+func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32) {
+	if reads {
+		s.reads++
+		if read[key] != t+1 {
+			read[key] = t + 1
+			s.readers++
+		}
+	}
+	if writes {
+		s.writes++
+		if wrote[key] != t+1 {
+			wrote[key] = t + 1
+			s.writers++
+		}
+	}
 }
 
 // overlaps counts what was under way at once.
