@@ -1,21 +1,62 @@
-//go:build !offline
-
 package bench
 
 import (
+	"errors"
 	"io"
-
-	"github.com/parquet-go/parquet-go"
+	"strconv"
+	"strings"
 )
 
-// Offline says that the program has neither charts nor Parquet: it was built with -tags offline.
-const Offline = false
+var (
+	draw         func(*Report, Metric) ([]byte, error)
+	writeParquet func(io.Writer, []Observation) error
+)
 
-// WriteTidyParquet writes the same as Parquet.
-func WriteTidyParquet(w io.Writer, runs []Observation) error {
-	p := parquet.NewGenericWriter[Observation](w, parquet.Compression(&parquet.Zstd))
-	if _, err := p.Write(runs); err != nil {
-		return err
+// RegisterCharts has figures drawn and tidy data written as Parquet by these. Package bench/charts calls it.
+func RegisterCharts(chart func(*Report, Metric) ([]byte, error), parquet func(io.Writer, []Observation) error) {
+	draw, writeParquet = chart, parquet
+}
+
+// HasCharts reports whether the program can draw charts and write Parquet.
+func HasCharts() bool { return draw != nil }
+
+var errNoCharts = errors.New("this program has neither charts nor Parquet; expected the full isovet")
+
+// chart draws a metric as SVG.
+func (r *Report) chart(m Metric) ([]byte, error) {
+	if draw == nil {
+		return nil, errNoCharts
 	}
-	return p.Close()
+	return draw(r, m)
+}
+
+// Drawn is the figure, with what its axes are.
+func (r *Report) Drawn() *Figure { return &r.fig }
+
+// Height is where a point is drawn: one that ran out of time at the time-out, if the metric is a time.
+func (r *Report) Height(p *Point, m Metric) (float64, bool) {
+	switch {
+	case p.Metric != m.Key:
+		return 0, false
+	case p.Decided():
+		return p.Value, p.Value > 0
+	case p.TimedOut && m.Unit == "ms":
+		return float64(r.timeout.Milliseconds()), true
+	}
+	return 0, false
+}
+
+// PaperValue is what the paper says of a point in the metric's unit; false: not a number, or a bound.
+func PaperValue(text, unit string) (float64, bool) {
+	number, of, _ := strings.Cut(strings.TrimSpace(text), " ")
+	v, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
+	if err != nil || v <= 0 {
+		return 0, false
+	}
+	if of == unit || of == "" {
+		return v, true
+	}
+	factor := map[[2]string]float64{{"s", "ms"}: 1e3, {"min", "ms"}: 60e3, {"h", "ms"}: 3600e3, {"ms", "s"}: 1e-3,
+		{"min", "s"}: 60, {"GB", "MB"}: 1e3, {"KB", "MB"}: 1e-3, {"kB", "MB"}: 1e-3}[[2]string{of, unit}]
+	return v * factor, factor > 0
 }

@@ -187,7 +187,7 @@ func number(v float64) string {
 // grid makes a metric's table: a row a group, a column a series.
 func (r *Report) grid(m Metric) (header []string, rows [][]string) {
 	series := r.Series(m.Key)
-	header = append([]string{r.fig.axis(m.Key)}, series...)
+	header = append([]string{r.fig.AxisOf(m.Key)}, series...)
 	for _, g := range r.Groups(m.Key) {
 		row := []string{g}
 		for _, s := range series {
@@ -313,8 +313,8 @@ func (r *Report) notes() []string {
 
 func short12(commit string) string { return commit[:min(12, len(commit))] }
 
-// axis names what a metric's groups are.
-func (f *Figure) axis(metric string) string { return cmp.Or(f.Axes[metric], f.Axis) }
+// AxisOf names what a metric's groups are.
+func (f *Figure) AxisOf(metric string) string { return cmp.Or(f.Axes[metric], f.Axis) }
 
 func (f *Figure) unit(metric string) string {
 	for _, m := range f.Metrics {

@@ -191,7 +191,7 @@ func TestFigureCells(t *testing.T) {
 			if m.Key != c.p.Metric {
 				continue
 			}
-			if v, ok := r.height(&c.p, m); v != c.high && ok || ok != (c.high > 0) {
+			if v, ok := r.Height(&c.p, m); v != c.high && ok || ok != (c.high > 0) {
 				t.Errorf("%+v: drawn at %v, %v; want %v", c.p, v, ok, c.high)
 			}
 		}

@@ -144,7 +144,10 @@ func WriteTidyCSV(w io.Writer, runs []Observation) error {
 // WriteTidy writes them in the form that a file's name asks for: .parquet, else CSV.
 func WriteTidy(w io.Writer, name string, runs []Observation) error {
 	if strings.HasSuffix(strings.ToLower(name), ".parquet") {
-		return WriteTidyParquet(w, runs)
+		if writeParquet == nil {
+			return errNoCharts
+		}
+		return writeParquet(w, runs)
 	}
 	return WriteTidyCSV(w, runs)
 }

@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package bench_test
 
 import (
@@ -11,6 +9,6 @@ import (
 // This test program is the isovet whose watch figures measure, too.
 func init() {
 	if len(os.Args) > 1 && os.Args[1] == "watch" {
-		os.Exit(cli.Main(cli.Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 }

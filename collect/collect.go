@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"isovet/collect/driver"
-	_ "isovet/collect/driver/all" // so that URLs of all databases are known
 	"isovet/collect/server"
 	"isovet/collect/sqlwork"
 	"isovet/datasets/workload"

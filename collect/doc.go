@@ -1,6 +1,8 @@
 // Package collect runs transactions of many client sessions against a real database and records what the clients saw
 // and when, as a history that isovet's checkers read.
 //
+//	import _ "isovet/collect/driver/sqlite" // or driver/all
+//	…
 //	r, err := collect.Run(ctx, collect.Config{DB: []string{"sqlite:"}, Workload: "smallbank", Txns: 10000})
 //	…
 //	err = format.Write("h.jsonl", r.History, "auto", false)

@@ -11,4 +11,4 @@ import (
 )
 
 // Main runs isovet with the program's arguments and ends the program with isovet's exit status.
-func Main() { os.Exit(cli.Main(cli.Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func Main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

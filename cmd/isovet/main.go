@@ -7,4 +7,4 @@ import (
 	"isovet/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(cli.Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

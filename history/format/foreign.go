@@ -158,7 +158,7 @@ var (
 		Detect: detect(func(head []byte) bool {
 			return bytes.HasPrefix(head, []byte("PAR1")) || bytes.HasPrefix(head, []byte("PARE"))
 		}),
-		Read: readParquet, Write: writeParquet,
+		Read: readParquet, // what writes it is registered
 	}
 	porcupineKV = Format{
 		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",

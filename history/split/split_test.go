@@ -16,6 +16,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
+	_ "isovet/history/format/parquet"
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"

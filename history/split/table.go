@@ -1,28 +1,17 @@
-//go:build !checkonly && !offline
-
 package split
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/history/format/parquet"
 )
-
-// tableWriter writes a Parquet file.
-type tableWriter = *parquet.Writer
-
-func newTable(w io.Writer, header *history.History) (tableWriter, error) {
-	return parquet.NewWriter(w, header)
-}
 
 // table adds the pieces of a Parquet file: row groups that follow one another.
 func (p *planner) table(ctx context.Context, f *File) error {
-	return withTable(f.Path, func(t *parquet.File) error {
+	return withTable(f.Path, func(t format.Table) error {
 		h, err := t.Header()
 		if err != nil {
 			return err
@@ -60,7 +49,7 @@ func (p *planner) table(ctx context.Context, f *File) error {
 }
 
 // withTable opens a Parquet file.
-func withTable(path string, do func(t *parquet.File) error) error {
+func withTable(path string, do func(t format.Table) error) error {
 	in, err := format.Open(path)
 	if err != nil {
 		return err
@@ -70,7 +59,7 @@ func withTable(path string, do func(t *parquet.File) error) error {
 	if !ok {
 		return fmt.Errorf("%s: not a plain file any more; expected the one that was planned with", path)
 	}
-	t, err := parquet.Open(data, path)
+	t, err := format.OpenTable(data, path)
 	if err != nil {
 		return err
 	}
@@ -79,11 +68,11 @@ func withTable(path string, do func(t *parquet.File) error) error {
 
 // groups reads row groups of a Parquet file.
 func (p *Piece) groups(ctx context.Context, give func(*history.History, []int64) error) error {
-	return withTable(p.File.Path, func(t *parquet.File) error {
+	return withTable(p.File.Path, func(t format.Table) error {
 		if n := int64(t.NumGroups()); p.From < 0 || p.From > p.To || p.To > min(n, math.MaxInt32) {
 			return fmt.Errorf("%s: row groups %d to %d of %d; expected some of these", p.File.Path, p.From, p.To, n)
 		}
-		part := parquet.Part{From: int(p.From), To: int(p.To), Txns: batchTxns, Ops: batchOps,
+		part := format.TablePart{From: int(p.From), To: int(p.To), Txns: batchTxns, Ops: batchOps,
 			Header: p.Header.history()}
 		return t.Each(ctx, part, func(h *history.History, seqs []int64) error {
 			if p.Override != "" {

@@ -21,7 +21,13 @@ import (
 )
 
 // Endings are the names' endings of the parts that Out can write.
-func Endings() []string { return []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"} }
+func Endings() []string {
+	all := []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst"}
+	if f, _ := format.ByName("parquet"); f.Write != nil {
+		all = append(all, ".parquet")
+	}
+	return all
+}
 
 // Out writes a history that comes in batches into the parts of a folder. Each part is a history by itself too. Memory:
 // that of a part's keys and versions (native.Writer), or a buffer.
@@ -38,7 +44,7 @@ type Out struct {
 	tmp    *os.File
 	native *native.Writer
 	jsonl  *jsonl.Writer
-	table  tableWriter
+	table  format.TableWriter
 	buf    *bufio.Writer
 	pack   io.WriteCloser // nil: not compressed
 	size   *counter
@@ -138,7 +144,7 @@ func (o *Out) open(n int) (err error) {
 	var w io.Writer = o.buf
 	switch filepath.Ext(o.ending) {
 	case ".parquet":
-		o.table, err = newTable(o.buf, o.header)
+		o.table, err = format.NewTable(o.buf, o.header)
 		return err
 	case ".gz":
 		o.pack = gzip.NewWriter(o.buf)

@@ -3,67 +3,43 @@ package cli
 import (
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"isovet/internal/cli/checks"
+	_ "isovet/bench/charts" // packages that register themselves: smaller programs go without
+	"isovet/check/shrink"
+	_ "isovet/collect/driver/all"
+	_ "isovet/history/format/parquet"
+	_ "isovet/history/format/xz"
+	"isovet/internal/cli/base"
+	"isovet/internal/cli/benches"
+	"isovet/internal/cli/collects"
 	"isovet/internal/cli/console"
-	"isovet/internal/cli/histories"
+	"isovet/internal/cli/watches"
+	"isovet/internal/cli/workloads"
+	"isovet/report/incident"
 )
 
-// Program says which of the two programs is run.
-type Program uint8
-
-const (
-	Isovet Program = iota
-	Bench          // the bench tree alone
-)
-
-// Main runs a program and returns its exit status. The first SIGINT, SIGTERM or SIGHUP asks for an orderly end, the
+// Main runs isovet and returns its exit status. The first SIGINT, SIGTERM or SIGHUP asks for an orderly end, the
 // second, half a second later, kills.
-func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command { return newRoot(e, p) })
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return console.Run(args, stdin, stdout, stderr, newRoot)
 }
 
-// Root is the tree of a program's commands, for who writes man pages and completions of it.
-func Root(p Program) *cobra.Command {
-	return newRoot(console.NewEnv(nil, os.Stdin, os.Stdout, os.Stderr), p)
-}
+// Root is the tree of isovet's commands, for who writes man pages and completions of it.
+func Root() *cobra.Command { return newRoot(console.NewEnv(nil, os.Stdin, os.Stdout, os.Stderr)) }
 
-func newRoot(e *console.Env, p Program) *cobra.Command {
-	if p == Bench {
-		root := benchRoot(e)
-		console.SetUp(root, e)
-		return root
+func newRoot(e *console.Env) *cobra.Command {
+	e.Incident = func(r *shrink.Result, dir string) error {
+		return incident.Of(r, console.BuildVersion().String()).Write(dir)
 	}
-	root := &cobra.Command{
-		Use:   "isovet",
-		Short: "Did the database keep its isolation promise?",
-		Long: `isovet reads a history: the transactions that the clients of a database ran, and what they saw. It says whether
-the history satisfies an isolation level. "Valid" comes with an order of the transactions that explains every read.
-"Violation" comes with a cycle, or with wrong reads, that can be checked by hand. A separate certifier checks both
-before isovet prints them.
-
-Start here:
-` + startGen + `  isovet stats h.jsonl                                          what is in it
-  isovet check h.jsonl                                          is it serializable?
-` + startHeavy + `
-` + console.ExitHelp,
-	}
-	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
-	root.AddGroup(
-		&cobra.Group{ID: "work", Title: "Histories:"},
-		&cobra.Group{ID: "lists", Title: "What there is:"},
-	)
-	root.AddCommand(
-		checks.NewCheck(e, nil), checks.NewVerify(e, nil), checks.NewShrink(e), checks.NewReport(e), histories.NewStats(
-			e), histories.NewConvert(e),
-		histories.NewLevels(e), histories.NewAnomalies(e), histories.NewCheckers(e), histories.NewFormats(
-			e), histories.NewSolvers(e),
-		checks.NewProfiles(e), console.NewVersion(e),
-	)
-	root.AddCommand(heavy(e)...)
+	root := base.Root(e,
+		`  isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
+`, `  isovet bench compare --workload blindw                        which checker is how fast?
+`)
+	root.AddCommand(workloads.NewGen(e), workloads.NewEncode(e), workloads.NewWorkloads(e), newView(e),
+		collects.NewCollect(e), collects.NewHunt(e), collects.NewReplay(e), collects.NewCampaign(e),
+		collects.NewProbe(e), watches.NewWatch(e), benches.NewBench(e), benches.NewRun(e))
 	console.SetUp(root, e)
 	return root
 }

@@ -36,7 +36,7 @@ func TestHelpColumns(t *testing.T) {
 			}
 		}
 	}
-	walk(Root(Isovet))
+	walk(Root())
 	if texts < 30 {
 		t.Errorf("only %d texts", texts)
 	}

@@ -21,7 +21,7 @@ func TestCommandsPage(t *testing.T) {
 	page := []byte("# Commands\n\n" +
 		"Written by `make docs` from the commands: what each is for, examples, flags. `isovet COMMAND --help` says\n" +
 		"more. [output.md](output.md) has what programs rely on: exit statuses and JSON.\n")
-	root := Root(Isovet)
+	root := Root()
 	root.DisableAutoGenTag = true
 	first := map[string]*cobra.Command{} // by name and words of a flag: the command that has it in full
 	flags := func(c *cobra.Command) {

@@ -1,5 +1,3 @@
-//go:build !checkonly && !offline
-
 package cli
 
 func init() { heavyHostile = heavyRuns }

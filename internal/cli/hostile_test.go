@@ -220,11 +220,11 @@ func TestHostile(t *testing.T) {
 			add(more...)
 		}
 	}
-	root := Root(Isovet)
+	root := Root()
 	tried := map[string]bool{}
 	for _, args := range runs {
 		var stdout, stderr bytes.Buffer
-		got := Main(Isovet, args, strings.NewReader(evil), &stdout, &stderr)
+		got := Main(args, strings.NewReader(evil), &stdout, &stderr)
 		c, _, err := root.Find(args)
 		for ; err == nil && c.HasParent(); c = c.Parent() {
 			tried[c.Name()] = true

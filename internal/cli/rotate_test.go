@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package cli
 
 import (
@@ -93,7 +91,7 @@ func TestRotateFlag(t *testing.T) {
 		{"--rotate 1MiB --timestamps -o " + dir + "/a", "when the run has ended"},
 	} {
 		var out, errs bytes.Buffer
-		status := Main(Isovet, append([]string{"collect", "--db", "badger:"}, strings.Fields(c.args)...),
+		status := Main(append([]string{"collect", "--db", "badger:"}, strings.Fields(c.args)...),
 			strings.NewReader(""), &out, &errs)
 		if status != 254 || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%s: status %d, %s; expected %q", c.args, status, errs.String(), c.want)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"isovet/internal/cli/benches"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
@@ -23,11 +25,11 @@ var update = flag.Bool("update", false, "rewrite the expected outputs in testdat
 // their own, those that bench compare starts included.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__run" { // a measured run of bench, which is a process of this program
-		os.Exit(Main(Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, map[string]func(){
-		"isovet": func() { os.Exit(Main(Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"bench":  func() { os.Exit(Main(Bench, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"isovet": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"bench":  func() { os.Exit(benches.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 

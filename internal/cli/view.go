@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package cli
 
 import (

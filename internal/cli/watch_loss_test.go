@@ -1,4 +1,4 @@
-//go:build !checkonly && !offline && unix
+//go:build unix
 
 package cli
 
@@ -17,7 +17,7 @@ import (
 // watchOnce watches a file to its end, and returns the exit status and what is said.
 func watchOnce(state, source string, flags ...string) (int, string) {
 	var out bytes.Buffer
-	got := Main(Isovet, append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--checker",
+	got := Main(append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--checker",
 		"aion", "--level", "snapshot-isolation", "--all-violations", "--evidence", "3", "--incident-folders", "0"},
 		flags...), nil, io.Discard, &out)
 	return got, out.String()
@@ -75,7 +75,7 @@ func TestWatchLoss(t *testing.T) {
 		}
 		if x.checkpoint == "0" { // check tells it too
 			var out bytes.Buffer
-			if got := Main(Isovet, []string{"check", state}, nil, io.Discard, &out); got != console.StatusBadInput ||
+			if got := Main([]string{"check", state}, nil, io.Discard, &out); got != console.StatusBadInput ||
 				!regexp.MustCompile(`segment-00000001\.log:\d+: .*`+x.says).MatchString(out.String()) {
 				t.Errorf("%s: check: exit status %d, %q", x.name, got, out.String())
 			}

@@ -1,4 +1,4 @@
-//go:build !checkonly && !offline && unix
+//go:build unix
 
 package cli
 
@@ -27,7 +27,7 @@ import (
 func wrong(t *testing.T, txns string) string {
 	file := filepath.Join(t.TempDir(), "wrong.jsonl")
 	var out bytes.Buffer
-	if got := Main(Isovet, []string{"gen", "--workload", "rmw", "--txns", txns, "--keys", "20", "--sessions", "8",
+	if got := Main([]string{"gen", "--workload", "rmw", "--txns", txns, "--keys", "20", "--sessions", "8",
 		"--isolation", "read-committed", "--timestamps", "-q", "-o", file}, nil, &out, &out); got != console.StatusOK {
 		t.Fatal(out.String())
 	}
@@ -57,7 +57,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 				"snapshot-isolation"}
 		}
 		var out bytes.Buffer
-		if got := Main(Isovet, args, nil, &out, &out); got != console.StatusViolation {
+		if got := Main(args, nil, &out, &out); got != console.StatusViolation {
 			t.Fatalf("exit status %d: %s", got, out.String())
 		}
 		kinds := map[string]int{}
@@ -121,7 +121,7 @@ func TestWatchSecret(t *testing.T) {
 	run := func(flags ...string) (int, string) {
 		n++
 		var out bytes.Buffer
-		got := Main(Isovet, append([]string{"watch", "--once", "-q", "--checker", "aion", "--level",
+		got := Main(append([]string{"watch", "--once", "-q", "--checker", "aion", "--level",
 			"snapshot-isolation", "--state", filepath.Join(dir, strconv.Itoa(n)), "--source", stream}, flags...), nil,
 			io.Discard, &out)
 		return got, out.String()
@@ -178,7 +178,7 @@ func TestNotify(t *testing.T) {
 	stdin, end := io.Pipe()
 	done := make(chan int)
 	go func() {
-		done <- Main(Isovet, []string{"watch", "-q", "--state", filepath.Join(short, "w")}, stdin, io.Discard,
+		done <- Main([]string{"watch", "-q", "--state", filepath.Join(short, "w")}, stdin, io.Discard,
 			io.Discard)
 	}()
 	var told []string

@@ -1,5 +1,3 @@
-//go:build !checkonly && !offline
-
 package cli
 
 import (
@@ -15,7 +13,7 @@ import (
 // TestWorkloadNames: each workload that the help of hunt names is one that its flag takes, and is the one that is run.
 func TestWorkloadNames(t *testing.T) {
 	var help bytes.Buffer
-	if got := Main(Isovet, []string{"hunt", "--help"}, nil, &help, &help); got != console.StatusOK {
+	if got := Main([]string{"hunt", "--help"}, nil, &help, &help); got != console.StatusOK {
 		t.Fatalf("exit status %d: %s", got, help.String())
 	}
 	said := strings.Join(strings.Fields(help.String()), " ")
@@ -39,7 +37,7 @@ func TestWorkloadNames(t *testing.T) {
 		"--workload rows/direct --variant insert": "--workload rows/direct and --variant insert are two variants",
 	} {
 		var out bytes.Buffer
-		got := Main(Isovet, append([]string{"hunt", "--db", "sqlite:"}, strings.Fields(args)...), nil, &out, &out)
+		got := Main(append([]string{"hunt", "--db", "sqlite:"}, strings.Fields(args)...), nil, &out, &out)
 		if got != console.StatusBadInput || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: exit status %d, %q, expected %q", args, got, out.String(), want)
 		}

@@ -31,7 +31,7 @@ func main() {
 }
 
 func write(dir string) error {
-	root := cli.Root(cli.Isovet)
+	root := cli.Root()
 	if err := completions(root, filepath.Join(dir, "completions")); err != nil {
 		return err
 	}

@@ -1,7 +1,4 @@
-//go:build !offline
-
-// Package all links the databases that isovet speaks with: whoever imports it can open them by their URLs. With the
-// build tag offline it has none.
+// Package all links the databases that isovet speaks with: whoever imports it can open them by their URLs.
 //
 // Experimental: this package may still change.
 package all

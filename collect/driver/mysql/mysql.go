@@ -1,5 +1,3 @@
-//go:build !offline
-
 // Package mysql speaks with MariaDB and MySQL, and with what speaks their protocol: Galera, TiDB, Dolt.
 //
 // Experimental: this package may still change.

@@ -1,5 +1,3 @@
-//go:build !offline
-
 // Package postgres speaks with PostgreSQL, and with what speaks its protocol: CockroachDB, YugabyteDB, H2. ways.go is
 // how such servers want to be asked, chain.go timestamps from snapshots.
 //

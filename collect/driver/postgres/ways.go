@@ -1,5 +1,3 @@
-//go:build !offline
-
 package postgres
 
 import (

@@ -1,5 +1,3 @@
-//go:build !offline
-
 // Package sqlite speaks with SQLite, which runs inside this program.
 //
 // Experimental: this package may still change.

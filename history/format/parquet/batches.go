@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"isovet/history"
+	"isovet/history/format"
 )
 
 // Heads tells of each transaction of the file what its first row says of its id, session, place there and whether it is
@@ -67,27 +68,20 @@ func (f *File) changed(err *error) func() {
 	}
 }
 
-// Part says which transactions of a file to read, and in what portions.
-type Part struct {
-	From, To int // row groups in which the transactions begin
-	// Txns and Ops are how many transactions and, unless a single one has more, operations a batch has at most.
-	Txns, Ops int
-	// Header is a history whose Meta and Initial hold for all; nil: those of the file.
-	Header *history.History
-}
-
 // Each reads a part of the file and gives do its transactions in batches, each a history of its own, and the places in
 // their sessions that rows give (seq): one for each transaction, history.NoTime where there is none; nil where no row
 // gives any. A batch has its sessions in the order of the rows; whether that is the order of these places takes more
 // than a batch to check. Errors are *history.InputError, with the row in the file, or of do. Cost: that of Read;
 // memory: a batch, and a page of each column.
-func (f *File) Each(ctx context.Context, p Part, do func(h *history.History, seqs []int64) error) (err error) {
+func (f *File) Each(ctx context.Context, p format.TablePart, do func(h *history.History, seqs []int64) error) (
+	err error,
+) {
 	defer f.changed(&err)()
 	r, err := f.newReader()
 	if err != nil {
 		return err
 	}
-	r.batches = &batches{Part: p, do: do}
+	r.batches = &batches{TablePart: p, do: do}
 	r.fresh()
 	// The last transaction before, which may go on in the first row group.
 	for g := p.From - 1; g >= 0 && !r.skip.ok; g-- {
@@ -104,7 +98,7 @@ func (f *File) Each(ctx context.Context, p Part, do func(h *history.History, seq
 
 // batches is what a reader that reads in batches has beside.
 type batches struct {
-	Part
+	format.TablePart
 	do   func(h *history.History, seqs []int64) error
 	seqs []int64
 }

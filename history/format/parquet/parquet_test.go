@@ -14,6 +14,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
@@ -319,7 +320,7 @@ func TestBatches(t *testing.T) {
 		var all []row
 		for from := 0; from < f.NumGroups(); {
 			to := from + 1 + r.IntN(f.NumGroups()-from)
-			p := Part{From: from, To: to, Txns: 1 + r.IntN(5), Ops: 1 + r.IntN(20), Header: h}
+			p := format.TablePart{From: from, To: to, Txns: 1 + r.IntN(5), Ops: 1 + r.IntN(20), Header: h}
 			n, want := int64(0), int64(0)
 			err := f.Each(t.Context(), p, func(b *history.History, seqs []int64) error {
 				before := b.Txns.OpOff[b.NumTxns()-1] // operations but those of the last transaction

@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 // Package benches holds the commands of bench: compare, ablate, reproduce.
 package benches
 
@@ -27,6 +25,17 @@ import (
 	"isovet/level"
 )
 
+// Main runs bench as a program of its own, and returns its exit status.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
+		root := NewBench(e)
+		root.AddCommand(NewRun(e))
+		console.SetUp(root, e)
+		return root
+	})
+}
+
+// NewBench is the command bench.
 func NewBench(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",

@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package benches
 
 import (
@@ -17,9 +15,9 @@ import (
 func (f *compareFlags) validateOutputs() error {
 	if f.tidy != "" && f.tidy != "-" {
 		switch {
-		case bench.Offline && strings.HasSuffix(f.tidy, ".parquet"):
-			return console.Usagef("this program was built with -tags offline; --tidy %s needs one that was built "+
-				"without; expected a file whose name ends in .csv", f.tidy)
+		case !bench.HasCharts() && strings.HasSuffix(f.tidy, ".parquet"):
+			return console.Usagef("this program cannot write Parquet; --tidy %s: expected a file whose name "+
+				"ends in .csv, or the full isovet", f.tidy)
 		case console.Folderish(f.tidy):
 			return console.Usagef("--tidy %s is a folder; expected a file", f.tidy)
 		case format.Special(f.tidy):

@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package benches
 
 import (
@@ -73,10 +71,8 @@ leaves those that are complete as they are. A run that takes more than --memory 
 				}
 				return bench.WriteFigureList(e.Stdout, bench.Figures())
 			}
-			if bench.Offline {
-				return console.Usagef("built with -tags offline, this program cannot draw charts; reproduce needs " +
-					"one that " +
-					"was built without")
+			if !bench.HasCharts() {
+				return console.Usagef("this program cannot draw charts; reproduce needs the full isovet")
 			}
 			if f.page {
 				if len(args) > 0 {

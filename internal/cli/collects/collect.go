@@ -1,5 +1,3 @@
-//go:build !checkonly && !offline
-
 // Package collects holds the commands that talk to databases: collect, hunt, replay, campaign, probe.
 package collects
 

@@ -1,5 +1,3 @@
-//go:build !checkonly && !offline
-
 package collects
 
 import (

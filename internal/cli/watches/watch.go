@@ -1,5 +1,3 @@
-//go:build !checkonly && !offline
-
 // Package watches holds the command watch: its flags, sources, log, notices and folders of incidents.
 package watches
 

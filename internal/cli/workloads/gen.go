@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 // Package workloads holds the commands that make histories and formulas: gen, encode, workloads.
 package workloads
 

@@ -1,5 +1,3 @@
-//go:build !checkonly
-
 package workloads
 
 import (

@@ -84,6 +84,8 @@ var floors = [][]room{
 				"by name"},
 	},
 	{
+		{"history/format/parquet history/format/xz",
+			"what a small program does without: these register themselves with history/format where they are imported"},
 		{"datasets/hard",
 			"histories that are hard to judge, or large in one direction, and formulas as histories"},
 		{"check/prepass",
@@ -205,6 +207,10 @@ var floors = [][]room{
 				"charts"},
 	},
 	{
+		{"bench/charts",
+			"the figures as SVG, tidy data as Parquet; registers itself with bench where a program imports it"},
+	},
+	{
 		{"internal/cli/console",
 			"what all commands share: how a program runs and ends, flags, histories from a path, progress, tables"},
 	},
@@ -227,12 +233,16 @@ var floors = [][]room{
 			"the commands of bench: compare, ablate, reproduce"},
 	},
 	{
+		{"internal/cli/base",
+			"the tree of the commands that every program has: those that read, check and explain histories"},
+	},
+	{
 		{"internal/cli",
 			"the tree of the commands: flags in, exit status out"},
 	},
 	{
-		{"cmd/isovet cmd/bench",
-			"the two programs, a line each"},
+		{"cmd/isovet cmd/isovet-check cmd/bench",
+			"the programs, a line each"},
 		{"internal/words",
 			"finds what is hard to read on the pages: long sentences, long lines, words with a plainer one"},
 		{"internal/size",
@@ -332,7 +342,7 @@ var importers = map[string][]string{
 	"solver/external":       {"encode", "check/run", "check"},
 	"report/view":           {"internal/cli"}, // the check-only program has no server
 	"internal/test/browser": {},               // tests alone: no program is linked with a browser's driver
-	"internal/cli":          {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},
+	"internal/cli":          {"cmd/isovet", "cmd/command", "internal/release"},
 }
 
 // goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use

@@ -50,7 +50,7 @@ func doEach(_ context.Context, c *engine.Call) ([]byte, error) {
 	}
 	var out, said bytes.Buffer
 	a := eachAnswer{}
-	a.Status = cli.Main(cli.Isovet, append(append([]string{"check", "--json", "--quiet"}, t.Flags...), "--", t.Path),
+	a.Status = cli.Main(append(append([]string{"check", "--json", "--quiet"}, t.Flags...), "--", t.Path),
 		strings.NewReader(""), &out, &said)
 	a.Out, a.Err = out.Bytes(), said.Bytes()
 	return json.Marshal(&a)
@@ -133,7 +133,7 @@ must reach the files by the same names. Exit status: the worst of all, as isovet
 func usage(flags []string) error {
 	var said bytes.Buffer
 	none := filepath.Join(os.TempDir(), "isovet-beam-no-such-history")
-	cli.Main(cli.Isovet, append(append([]string{"check", "--json", "--quiet"}, flags...), "--", none),
+	cli.Main(append(append([]string{"check", "--json", "--quiet"}, flags...), "--", none),
 		strings.NewReader(""), io.Discard, &said)
 	what, _, is := strings.Cut(said.String(), "\nSee isovet check --help")
 	if !is {

@@ -1,6 +1,4 @@
-//go:build !offline
-
-package bench
+package charts
 
 import (
 	"image/color"
@@ -13,6 +11,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"isovet/bench"
 )
 
 // The marks of lines, which can be told apart without their colours.
@@ -72,7 +72,7 @@ func (c *chart) edge(a plot.Axis) float64 {
 }
 
 // unanswered has the legend say why a run has no answer, where all of them have the same reason.
-func (c *chart) unanswered(p *Point) {
+func (c *chart) unanswered(p *bench.Point) {
 	why := "no answer"
 	switch {
 	case p.TimedOut:

@@ -1,6 +1,8 @@
-//go:build !offline
-
-package bench
+// Package charts draws the figures of package bench, and writes its tidy data as Parquet. It registers itself with
+// bench where a program imports it: one that only compares checkers is smaller without.
+//
+// Experimental: this package may still change.
+package charts
 
 import (
 	"bytes"
@@ -22,7 +24,11 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"isovet/bench"
 )
+
+func init() { bench.RegisterCharts(Draw, writeParquet) }
 
 // A chart's measures. Names of lines and colours stand to its right, where they cover nothing.
 const (
@@ -66,16 +72,16 @@ func colors(series []string) map[string]color.Color {
 	return out
 }
 
-// chart draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can
+// Draw draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can
 // be drawn at zero, so such points are left out. A run that came to no answer is a hollow mark, what the paper prints a
 // cross. The same report gives the same bytes.
-func (r *Report) chart(m Metric) ([]byte, error) {
+func Draw(r *bench.Report, m bench.Metric) ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = strings.TrimSuffix(wrappedTo(titleCut, r.Title), "\n")
 	p.Title.Padding = 2 * vg.Millimeter
 	series := r.Series(m.Key)
 	c := &chart{r: r, m: m, plot: p, series: series, colors: colors(series), height: lineHeight}
-	if r.fig.Numeric {
+	if r.Drawn().Numeric {
 		if err := c.lines(); err != nil {
 			return nil, err
 		}
@@ -139,8 +145,8 @@ func wrappedTo(most int, text string) string {
 
 // chart is a chart under way.
 type chart struct {
-	r      *Report
-	m      Metric
+	r      *bench.Report
+	m      bench.Metric
 	plot   *plot.Plot
 	series []string
 	colors map[string]color.Color
@@ -160,43 +166,15 @@ type name struct {
 	color color.Color
 }
 
-// height is where a point is drawn: one that ran out of time at the time-out, if the metric is a time.
-func (r *Report) height(p *Point, m Metric) (float64, bool) {
-	switch {
-	case p.Metric != m.Key:
-		return 0, false
-	case p.Decided():
-		return p.Value, p.Value > 0
-	case p.TimedOut && m.Unit == "ms":
-		return float64(r.timeout.Milliseconds()), true
-	}
-	return 0, false
-}
-
-// paperValue is what the paper says of a point in the metric's unit; false: not a number, or a bound.
-func paperValue(text, unit string) (float64, bool) {
-	number, of, _ := strings.Cut(strings.TrimSpace(text), " ")
-	v, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
-	if err != nil || v <= 0 {
-		return 0, false
-	}
-	if of == unit || of == "" {
-		return v, true
-	}
-	factor := map[[2]string]float64{{"s", "ms"}: 1e3, {"min", "ms"}: 60e3, {"h", "ms"}: 3600e3, {"ms", "s"}: 1e-3,
-		{"min", "s"}: 60, {"GB", "MB"}: 1e3, {"KB", "MB"}: 1e-3, {"kB", "MB"}: 1e-3}[[2]string{of, unit}]
-	return v * factor, factor > 0
-}
-
 // valueAxis bounds the axis of the values and says what they are.
 func (c *chart) valueAxis(a *plot.Axis) {
 	low, high := math.Inf(1), 0.0
 	for i := range c.r.Points {
 		pt := &c.r.Points[i]
-		if v, ok := c.r.height(pt, c.m); ok {
+		if v, ok := c.r.Height(pt, c.m); ok {
 			low, high = min(low, v), max(high, v)
 		}
-		if v, ok := paperValue(pt.Paper, c.m.Unit); ok && pt.Metric == c.m.Key {
+		if v, ok := bench.PaperValue(pt.Paper, c.m.Unit); ok && pt.Metric == c.m.Key {
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -204,7 +182,8 @@ func (c *chart) valueAxis(a *plot.Axis) {
 	if !slices.Contains(strings.Fields(c.m.Label), c.m.Unit) { // "keys on disk" are keys
 		a.Label.Text += ", " + c.m.Unit
 	}
-	if c.r.fig.Linear || !c.r.fig.Numeric && high < linearBelow*low { // lengths of bars can be compared from zero on
+	// Lengths of bars can be compared from zero on.
+	if f := c.r.Drawn(); f.Linear || !f.Numeric && high < linearBelow*low {
 		a.Min, a.Max, a.Tick.Marker = 0, high*1.08, shortTicks{plot.DefaultTicks{}}
 		return
 	}
@@ -220,7 +199,7 @@ func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
 	p.Y.Label.Text = strings.TrimSuffix(wrappedTo(upright, p.Y.Label.Text), "\n")
-	p.X.Label.Text = c.r.fig.axis(c.m.Key)
+	p.X.Label.Text = c.r.Drawn().AxisOf(c.m.Key)
 	var lastX []float64 // of the ends
 	for i, s := range c.series {
 		var xy, paper, late, none plotter.XYs
@@ -233,7 +212,7 @@ func (c *chart) lines() error {
 			if err != nil {
 				return fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
 			}
-			switch v, ok := c.r.height(pt, c.m); {
+			switch v, ok := c.r.Height(pt, c.m); {
 			case ok && pt.Decided():
 				xy = append(xy, plotter.XY{X: x, Y: v})
 			case ok:
@@ -242,7 +221,7 @@ func (c *chart) lines() error {
 				none = append(none, plotter.XY{X: x, Y: c.edge(p.Y)})
 				c.unanswered(pt)
 			}
-			if v, ok := paperValue(pt.Paper, c.m.Unit); ok {
+			if v, ok := bench.PaperValue(pt.Paper, c.m.Unit); ok {
 				paper = append(paper, plotter.XY{X: x, Y: v})
 			}
 		}
@@ -293,7 +272,7 @@ func (c *chart) lines() error {
 		}
 	}
 	// The last tick's number must not be cut.
-	if c.r.fig.LogX {
+	if c.r.Drawn().LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, shortTicks{plot.LogTicks{Prec: -1}}
 		p.X.Max *= 1.04
 	} else {
@@ -374,8 +353,8 @@ func (c *chart) bars() {
 			if c.alone {
 				y = -(1.2*float64(j) - 0.5)
 			}
-			v, ok := c.r.height(pt, c.m)
-			paper, has := paperValue(pt.Paper, c.m.Unit)
+			v, ok := c.r.Height(pt, c.m)
+			paper, has := bench.PaperValue(pt.Paper, c.m.Unit)
 			b.at = append(b.at, bar{y: y, value: v, drawn: ok, zero: pt.Decided() && pt.Value == 0,
 				hollow: !pt.Decided(), paper: paper})
 			c.late, c.paper = c.late || ok && !pt.Decided(), c.paper || has
@@ -390,7 +369,7 @@ func (c *chart) bars() {
 	p.Y.Tick.Length, p.Y.Label.Text = 0, ""
 	if !c.alone && len(ticks) > 0 {
 		if _, err := strconv.ParseFloat(ticks[0].Label, 64); err == nil {
-			p.Y.Label.Text = c.r.fig.Axis // which the numbers alone do not say
+			p.Y.Label.Text = c.r.Drawn().Axis // which the numbers alone do not say
 		}
 	}
 	perRow := max(1, float64(len(c.series))*0.75)
@@ -412,7 +391,7 @@ func (c *chart) margin() vg.Length {
 // legend lists what stands at the right-hand side.
 func (c *chart) legend() []name {
 	out := slices.Clone(c.ends)
-	if !c.r.fig.Numeric && len(c.series) > 1 && !c.alone {
+	if !c.r.Drawn().Numeric && len(c.series) > 1 && !c.alone {
 		for _, s := range c.series {
 			out = append(out, name{text: s, color: c.colors[s]})
 		}

@@ -1,0 +1,3 @@
+package campaign_test
+
+import _ "isovet/collect/driver/all"

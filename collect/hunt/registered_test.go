@@ -1,0 +1,3 @@
+package hunt_test
+
+import _ "isovet/collect/driver/all"

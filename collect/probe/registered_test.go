@@ -1,0 +1,3 @@
+package probe_test
+
+import _ "isovet/collect/driver/all"

@@ -1,0 +1,6 @@
+package collect_test
+
+import (
+	_ "isovet/collect/driver/all"
+	_ "isovet/history/format/parquet"
+)

@@ -1,0 +1,65 @@
+// Package base is the tree of the commands that every program of isovet has: those that read, check and explain
+// histories. cmd/isovet-check is this tree; package cli adds the other commands.
+package base
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/histories"
+)
+
+// Main runs the program that only checks, and returns its exit status.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
+		root := Root(e, "", `
+This program checks, and nothing else: gen, collect, hunt, probe, watch and bench are in the full one.
+`)
+		for _, name := range []string{"gen", "encode", "workloads", "view", "collect", "hunt", "replay", "campaign",
+			"probe", "watch", "bench"} {
+			root.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
+				RunE: func(*cobra.Command, []string) error {
+					return console.Usagef("this program checks and nothing else; %s is a command of the full isovet",
+						name)
+				}})
+		}
+		console.SetUp(root, e)
+		return root
+	})
+}
+
+// Root is the tree, with further first steps in its help: before those of this tree and behind them. Its caller adds
+// commands and calls [console.SetUp].
+func Root(e *console.Env, before, behind string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "isovet",
+		Short: "Did the database keep its isolation promise?",
+		Long: fmt.Sprintf(`isovet reads a history: the transactions that the clients of a database ran, and what they saw. It says whether
+the history satisfies an isolation level. "Valid" comes with an order of the transactions that explains every read.
+"Violation" comes with a cycle, or with wrong reads, that can be checked by hand. A separate certifier checks both
+before isovet prints them.
+
+Start here:
+%s  isovet stats h.jsonl                                          what is in it
+  isovet check h.jsonl                                          is it serializable?
+%s
+`, before, behind) + console.ExitHelp,
+	}
+	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
+	root.AddGroup(
+		&cobra.Group{ID: "work", Title: "Histories:"},
+		&cobra.Group{ID: "lists", Title: "What there is:"},
+	)
+	root.AddCommand(
+		checks.NewCheck(e, nil), checks.NewVerify(e, nil), checks.NewShrink(e), checks.NewReport(e),
+		histories.NewStats(e), histories.NewConvert(e), histories.NewLevels(e), histories.NewAnomalies(e),
+		histories.NewCheckers(e), histories.NewFormats(e), histories.NewSolvers(e), checks.NewProfiles(e),
+		console.NewVersion(e),
+	)
+	return root
+}
