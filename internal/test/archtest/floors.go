@@ -84,8 +84,6 @@ var floors = [][]room{
 				"by name"},
 	},
 	{
-		{"history/format/parquet history/format/xz",
-			"what a small program does without: these register themselves with history/format where they are imported"},
 		{"datasets/hard",
 			"histories that are hard to judge, or large in one direction, and formulas as histories"},
 		{"check/prepass",
@@ -296,6 +294,8 @@ var alongFloor = []along{
 	{"solver/*", "solver", "back ends of one interface"},
 	{"solver/external", "solver/dimacs", "one of the forms in which it writes formulas"},
 	{"history/format", "history/format/*", "the list of formats names them all"},
+	{"history/format/parquet", "history/format", "it registers itself: a small program does without"},
+	{"history/format/xz", "history/format", "it registers itself: a small program does without"},
 	{"history/format/*", "history/format/edn", "several formats are EDN or JSON"},
 	{"history/format/*", "history/format/integers", "several formats have integers only"},
 	{"history/format/otlp", "history/format/jsonl", "a span becomes a line of it"},
