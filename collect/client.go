@@ -405,24 +405,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 		o.value = c.log.row(row)
 		return nil
 	case workload.Write:
-		row := append([]int64{c.value()}, op.Row...)
-		o.kind, o.value = history.Write, c.log.row(row)
-		c.change.Version = row[0]
-		if i, ok := c.sess.(driver.Inserter); ok && op.IfAbsent {
-			c.enter(operating)
-			inserted, err := i.InsertRow(table, pk, row)
-			c.leave()
-			if op.Absent = err == nil && !inserted; op.Absent { // what is certain: nobody else writes to the key
-				o.kind, o.value, o.locks = history.Read, history.Value{}, c.r.locks
-			}
-			return err
-		}
-		if err := c.announce(o); err != nil {
-			return err
-		}
-		c.enter(operating)
-		defer c.leave()
-		return s.PutRow(table, pk, row)
+		return c.writeRow(s, op, o)
 	case workload.Delete:
 		// A delete that finds no row has written nothing, whatever others have put there meanwhile.
 		c.enter(operating)
@@ -464,4 +447,27 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	o.ext = int32(len(c.log.preds))
 	c.log.preds = append(c.log.preds, rec)
 	return nil
+}
+
+// writeRow writes a row of a table with columns, or inserts it where there is none.
+func (c *client) writeRow(s driver.Columnar, op *workload.Op, o *opRec) error {
+	table, pk := op.Key.Table(), op.Key.PK()
+	row := append([]int64{c.value()}, op.Row...)
+	o.kind, o.value = history.Write, c.log.row(row)
+	c.change.Version = row[0]
+	if i, ok := c.sess.(driver.Inserter); ok && op.IfAbsent {
+		c.enter(operating)
+		inserted, err := i.InsertRow(table, pk, row)
+		c.leave()
+		if op.Absent = err == nil && !inserted; op.Absent { // what is certain: nobody else writes to the key
+			o.kind, o.value, o.locks = history.Read, history.Value{}, c.r.locks
+		}
+		return err
+	}
+	if err := c.announce(o); err != nil {
+		return err
+	}
+	c.enter(operating)
+	defer c.leave()
+	return s.PutRow(table, pk, row)
 }

@@ -84,7 +84,10 @@ func LookupFault(name string) (*Anomaly, error) {
 
 // Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with their variations, then others.
 // Verdicts are those of brute force over all orders (TestAnomaliesByBruteForce).
-func Anomalies() []Anomaly {
+func Anomalies() []Anomaly { return append(figure5(), others()...) }
+
+// figure5 are the fourteen, with their variations.
+func figure5() []Anomaly {
 	return []Anomaly{
 		{Name: "thin-air-read", Kind: level.ThinAirRead, Violates: everything, Fault: true,
 			About: "a value that nobody wrote",
@@ -135,6 +138,11 @@ func Anomalies() []Anomaly {
 		{Name: "write-skew", Kind: level.WriteSkew, Violates: serOnly, Fault: true,
 			About: "two transactions read both keys, each writes another one",
 			Text:  "T1 s1 [1,3]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,4]: r(x,0) r(y,0) w(y,1)"},
+	}
+}
+
+func others() []Anomaly {
+	return []Anomaly{
 		{Name: "read-only-anomaly", Kind: level.ReadOnlyAnomaly, Violates: serOnly, Fault: true,
 			About: "two writers alone would be serializable, a reader is what is too much (Fekete et al. 2004)",
 			Text:  "T1 s1 [1,6]: r(x,0) r(y,0) w(x,2)\nT2 s2 [2,3]: r(y,0) w(y,1)\nT3 s3 [4,5]: r(x,0) r(y,1)"},

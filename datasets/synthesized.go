@@ -50,6 +50,10 @@ var sixLevels = everything[:6]
 // numbers are the table's, the text's are in another order). The paper does not list them; these are Coo's, with
 // predicates among them as there. Verdicts are those of brute force (TestSynthesizedByBruteForce).
 func SynthesizedAnomalies() []Synthesized {
+	return slices.Concat(readAnomalies(), writeAnomalies(), intersectionAnomalies())
+}
+
+func readAnomalies() []Synthesized {
 	return []Synthesized{
 		{Name: "rat-dirty-read", Class: RAT, Violates: sixLevels,
 			About:    "a read of what is rolled back afterwards",
@@ -92,7 +96,11 @@ func SynthesizedAnomalies() []Synthesized {
 		{Name: "rat-step", Class: RAT, Violates: sixLevels,
 			About:    "three transactions, each reads what the one before it wrote",
 			Schedule: "W1x R2x W2y R3y W3z R1z C1 C2 C3"},
+	}
+}
 
+func writeAnomalies() []Synthesized {
+	return []Synthesized{
 		{Name: "wat-dirty-write", Class: WAT, Violates: sixLevels,
 			About:    "an abort takes back what another transaction wrote over the aborted one's write",
 			Schedule: "W1x W2x W2z A1 C2 R3x R3z C3"},
@@ -121,7 +129,11 @@ func SynthesizedAnomalies() []Synthesized {
 		{Name: "wat-step", Class: WAT, Violates: sixLevels,
 			About:    "three transactions, each overwrites what the one before it wrote",
 			Schedule: "W1x W2x W2y W3y W3z W1z C1 C2 C3 R4x R4y R4z C4"},
+	}
+}
 
+func intersectionAnomalies() []Synthesized {
+	return []Synthesized{
 		{Name: "iat-non-repeatable-read-committed", Class: IAT, Violates: sixLevels,
 			About:    "the second of two reads sees what has been committed since the first",
 			Schedule: "R1x W2x C2 R1x C1"},
@@ -185,23 +197,9 @@ func (a *Synthesized) run() (*history.History, conflicts, error) {
 	if err != nil {
 		return nil, c, err
 	}
-	type cell struct {
-		value int64
-		owner int // the active transaction that wrote it; 0: none
-		was   int64
-	}
-	state := map[string]*cell{}
-	var keys []string
-	at := func(key string) *cell {
-		if state[key] == nil {
-			v := int64(0)
-			if a.Init != "" {
-				v = absent
-			}
-			state[key] = &cell{value: v}
-			keys = append(keys, key)
-		}
-		return state[key]
+	x := execution{first: absent, state: map[string]*cell{}, before: map[int][]image{}, next: 10}
+	if a.Init == "" {
+		x.first = 0
 	}
 	for _, f := range strings.Fields(a.Init) {
 		key, v, _ := strings.Cut(f, "=")
@@ -209,77 +207,113 @@ func (a *Synthesized) run() (*history.History, conflicts, error) {
 		if err != nil {
 			return nil, c, err
 		}
-		at(key).value = n
+		x.at(key).value = n
 	}
-	inits := slices.Clone(keys)
+	inits := slices.Clone(x.keys)
 	initial := map[string]int64{}
 	for _, k := range inits {
-		initial[k] = state[k].value
-	}
-	next := int64(10)
-	type image struct {
-		key   string
-		value int64
-	}
-	before := map[int][]image{} // what a transaction's abort puts back
-	write := func(t int, key string, v int64) {
-		x := at(key)
-		if x.owner != 0 && x.owner != t {
-			c.writes++
-		}
-		before[t] = append(before[t], image{key, x.value})
-		x.value, x.owner, x.was = v, t, x.value
-	}
-	holds := func(s *scheduled, v int64) bool {
-		return v != absent && (s.op == "<" && v < s.bound || s.op == ">=" && v >= s.bound)
+		initial[k] = x.state[k].value
 	}
 	for i := range steps {
-		s := &steps[i]
-		switch s.kind {
-		case 'R':
-			x := at(s.key)
-			s.result = x.value
-			if x.owner != 0 && x.owner != s.txn {
-				c.reads++
+		x.do(&steps[i])
+	}
+	h, err := a.build(steps, inits, initial)
+	return h, x.conflicts, err
+}
+
+// cell is a row while a schedule is executed.
+type cell struct {
+	value int64
+	owner int // the active transaction that wrote it; 0: none
+	was   int64
+}
+
+// image is what a row held before a write.
+type image struct {
+	key   string
+	value int64
+}
+
+// execution is the state between the steps of a schedule.
+type execution struct {
+	conflicts
+	state  map[string]*cell
+	keys   []string
+	first  int64           // what a row holds at first
+	before map[int][]image // what a transaction's abort puts back
+	next   int64           // the next value of its own
+}
+
+func (x *execution) at(key string) *cell {
+	if x.state[key] == nil {
+		x.state[key] = &cell{value: x.first}
+		x.keys = append(x.keys, key)
+	}
+	return x.state[key]
+}
+
+func (x *execution) write(t int, key string, v int64) {
+	c := x.at(key)
+	if c.owner != 0 && c.owner != t {
+		x.writes++
+	}
+	x.before[t] = append(x.before[t], image{key, c.value})
+	c.value, c.owner, c.was = v, t, c.value
+}
+
+// do executes a step, and notes in it what it sees.
+func (x *execution) do(s *scheduled) {
+	switch s.kind {
+	case 'R':
+		c := x.at(s.key)
+		s.result = c.value
+		if c.owner != 0 && c.owner != s.txn {
+			x.reads++
+		}
+	case 'W', 'D':
+		if s.kind == 'W' && s.value == absent {
+			s.value = x.next
+			x.next++
+		}
+		x.write(s.txn, s.key, s.value)
+	case 'P', 'U':
+		x.search(s)
+	default:
+		if s.kind == 'A' {
+			for _, b := range slices.Backward(x.before[s.txn]) {
+				x.state[b.key].value = b.value
 			}
-		case 'W', 'D':
-			if s.kind == 'W' && s.value == absent {
-				s.value = next
-				next++
-			}
-			write(s.txn, s.key, s.value)
-		case 'P', 'U':
-			slices.Sort(keys)
-			for _, k := range keys {
-				x := state[k]
-				if x.owner != 0 && x.owner != s.txn && (holds(s, x.value) || holds(s, x.was)) {
-					c.reads++
-				}
-				if holds(s, x.value) {
-					r := scheduledRow{key: k, before: x.value}
-					if s.kind == 'U' {
-						r.after = next
-						next++
-						write(s.txn, k, r.after)
-					}
-					s.rows = append(s.rows, r)
-				}
-			}
-		default:
-			if s.kind == 'A' {
-				for _, b := range slices.Backward(before[s.txn]) {
-					state[b.key].value = b.value
-				}
-			}
-			for _, x := range state {
-				if x.owner == s.txn {
-					x.owner = 0
-				}
+		}
+		for _, c := range x.state {
+			if c.owner == s.txn {
+				c.owner = 0
 			}
 		}
 	}
-	h, err := a.build(steps, inits, initial)
-	return h, c, err
+}
+
+// search executes a step with a predicate.
+func (x *execution) search(s *scheduled) {
+	holds := func(v int64) bool {
+		return v != absent && (s.op == "<" && v < s.bound || s.op == ">=" && v >= s.bound)
+	}
+	slices.Sort(x.keys)
+	for _, k := range x.keys {
+		c := x.state[k]
+		if c.owner != 0 && c.owner != s.txn && (holds(c.value) || holds(c.was)) {
+			x.reads++
+		}
+		if !holds(c.value) {
+			continue
+		}
+		r := scheduledRow{key: k, before: c.value}
+		if s.kind == 'U' {
+			r.after = x.next
+			x.next++
+			x.write(s.txn, k, r.after)
+		}
+		s.rows = append(s.rows, r)
+	}
 }
 
 // parse reads the schedule.

@@ -52,40 +52,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 	h := r.H
 	o := &pageOrder{Title: "An order that explains every read", About: "In this order, each transaction right after " +
 		"the one before it, every read returns what was written last.", Lines: "the line leads from"}
-	type placed struct {
-		t   uint32
-		saw string
-	}
-	var commits []placed
-	if r.Level.Snapshot() {
-		o.About = "The transactions commit in this order. Every read returns what was written last before its " +
-			"transaction's snapshot was taken; of two that write a row, one has committed before the other's snapshot."
-		taken := map[uint32]int{}
-		for _, e := range r.Order {
-			t := e >> 1
-			if e&1 == 0 {
-				taken[t] = len(commits)
-				continue
-			}
-			p := placed{t: t}
-			switch at := taken[t]; {
-			case at == len(commits):
-			case at == 0:
-				p.saw = "snapshot of the initial state"
-			default:
-				p.saw = "snapshot after " + txnName(h, commits[at-1].t)
-			}
-			delete(taken, t)
-			commits = append(commits, p)
-		}
-	} else {
-		if !r.Level.Serial() {
-			o.Title, o.About = "A commit order", "In this order of the commits every read is one that the level allows."
-		}
-		for _, t := range r.Order {
-			commits = append(commits, placed{t: t})
-		}
-	}
+	commits := o.commits(r)
 	alone := r.Level == level.Linearizable
 	if alone {
 		o.Title, o.About = "An order for each key", "Each key is taken by itself. In this order of its operations, "+
@@ -116,21 +83,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		}
 		g := &o.Groups[n]
 		g.To = i + 1
-		row := orderRow{N: i + 1, T: p.t, Name: txnName(h, p.t), Saw: p.saw}
-		if l := h.Txns.Line[p.t]; l > 0 {
-			row.Line = fmt.Sprintf("line %d", l)
-		}
-		var ops []string
-		lo, hi := h.TxnOps(p.t)
-		for op := lo; op < hi; op++ {
-			if op == lo+maxCells {
-				ops = append(ops, "…")
-				break
-			}
-			ops = append(ops, opText(h, op))
-		}
-		row.Ops = strings.Join(ops, "; ")
-		g.Rows = append(g.Rows, row)
+		g.Rows = append(g.Rows, p.row(h, i+1))
 	}
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
 		shown: map[uint32]bool{}, alone: alone}
@@ -145,6 +98,66 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 	}
 	o.Timeline = markup(timeline(r, s, nil, len(s.txns)))
 	return o
+}
+
+// placed is a transaction in the order of commits.
+type placed struct {
+	t   uint32
+	saw string // where its snapshot was taken
+}
+
+// row is the page's line of the n-th of them.
+func (p *placed) row(h *history.History, n int) orderRow {
+	row := orderRow{N: n, T: p.t, Name: txnName(h, p.t), Saw: p.saw}
+	if l := h.Txns.Line[p.t]; l > 0 {
+		row.Line = fmt.Sprintf("line %d", l)
+	}
+	var ops []string
+	lo, hi := h.TxnOps(p.t)
+	for op := lo; op < hi; op++ {
+		if op == lo+maxCells {
+			ops = append(ops, "…")
+			break
+		}
+		ops = append(ops, opText(h, op))
+	}
+	row.Ops = strings.Join(ops, "; ")
+	return row
+}
+
+// commits are the transactions in the order of an answer; titles say what that order is.
+func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
+	h := r.H
+	if r.Level.Snapshot() {
+		o.About = "The transactions commit in this order. Every read returns what was written last before its " +
+			"transaction's snapshot was taken; of two that write a row, one has committed before the other's snapshot."
+		taken := map[uint32]int{}
+		for _, e := range r.Order {
+			t := e >> 1
+			if e&1 == 0 {
+				taken[t] = len(commits)
+				continue
+			}
+			p := placed{t: t}
+			switch at := taken[t]; {
+			case at == len(commits):
+			case at == 0:
+				p.saw = "snapshot of the initial state"
+			default:
+				p.saw = "snapshot after " + txnName(h, commits[at-1].t)
+			}
+			delete(taken, t)
+			commits = append(commits, p)
+		}
+	} else {
+		if !r.Level.Serial() {
+			o.Title, o.About = "A commit order", "In this order of the commits every read is one that the level allows."
+		}
+		for _, t := range r.Order {
+			commits = append(commits, placed{t: t})
+		}
+	}
+	return commits
 }
 
 // keyOf is the key of a transaction with operations on one key; None if it has none.

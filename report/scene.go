@@ -244,16 +244,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 			}
 		}
 		inCycles := len(s.txns)
-		for _, e := range s.edges {
-			if _, had := s.order[e]; had || e.Dep != evidence.WW {
-				continue
-			}
-			op := evidence.ShownBy(h, e)
-			if s.order[e] = op; op != history.None {
-				s.shown[op] = true
-				add(h.TxnOf(op))
-			}
-		}
+		s.showOrders(add)
 		for _, t := range a.Txns {
 			add(t)
 		}
@@ -270,6 +261,27 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 	}
 	s.left = len(refused)
 	delete(keys, history.None)
+	s.choose(keys, predicates)
+	return s
+}
+
+// showOrders adds who shows the orders of versions that edges rest on.
+func (s *scene) showOrders(add func(t uint32) bool) {
+	for _, e := range s.edges {
+		if _, had := s.order[e]; had || e.Dep != evidence.WW {
+			continue
+		}
+		op := evidence.ShownBy(s.h, e)
+		if s.order[e] = op; op != history.None {
+			s.shown[op] = true
+			add(s.h.TxnOf(op))
+		}
+	}
+}
+
+// choose takes the operations that have a cell: those that are spoken of, and those on the keys.
+func (s *scene) choose(keys map[uint32]bool, predicates bool) {
+	h := s.h
 	for _, t := range s.txns {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -282,7 +294,6 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 			}
 		}
 	}
-	return s
 }
 
 // writersSeen are the transactions that wrote what the operations of anomalies of single reads saw.

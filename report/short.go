@@ -80,17 +80,7 @@ type shortTxn struct {
 func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 	h := r.H
 	var names []string
-	var culprits []uint32
-	for _, t := range s.txns {
-		if !s.witness[t] {
-			culprits = append(culprits, t)
-		}
-	}
-	if len(culprits) == 1 && len(s.txns) > 1 { // who read what, and whose it was
-		culprits = s.txns
-	}
-	culprits = slices.Clone(culprits)
-	slices.Sort(culprits)
+	culprits := s.culprits()
 	for i, t := range culprits {
 		if i == maxNamed && len(culprits) > maxNamed+1 {
 			names = append(names, fmt.Sprintf("%d more", len(culprits)-i))
@@ -151,25 +141,46 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		if i == MaxNodes {
 			break
 		}
-		row := shortTxn{T: t, Name: txnName(h, t), Session: sessionName(h, h.Txns.Sess[t]),
-			Status: h.Txns.Status[t].String()}
-		if n := h.Txns.Node; n != nil && n[t] != history.None {
-			row.Session += ", node " + string(h.Texts.Text(n[t]))
-		}
-		if l := h.Txns.Line[t]; l > 0 {
-			row.Where = fmt.Sprintf("line %d", l)
-		}
-		if cl.scale && t != h.Init {
-			row.Times = cl.text(cl.start(t)) + " to "
-			if end := cl.end(t); end != history.NoTime {
-				row.Times += cl.text(end)
-			} else {
-				row.Times += "an unknown end"
-			}
-		}
-		short.Txns = append(short.Txns, row)
+		short.Txns = append(short.Txns, newShortTxn(h, cl, t))
 	}
 	return short
+}
+
+// culprits are the transactions of the anomaly, without those that only show an order of versions.
+func (s *scene) culprits() []uint32 {
+	var culprits []uint32
+	for _, t := range s.txns {
+		if !s.witness[t] {
+			culprits = append(culprits, t)
+		}
+	}
+	if len(culprits) == 1 && len(s.txns) > 1 { // who read what, and whose it was
+		culprits = s.txns
+	}
+	culprits = slices.Clone(culprits)
+	slices.Sort(culprits)
+	return culprits
+}
+
+// newShortTxn says who a transaction is, and when it was.
+func newShortTxn(h *history.History, cl *clock, t uint32) shortTxn {
+	row := shortTxn{T: t, Name: txnName(h, t), Session: sessionName(h, h.Txns.Sess[t]),
+		Status: h.Txns.Status[t].String()}
+	if n := h.Txns.Node; n != nil && n[t] != history.None {
+		row.Session += ", node " + string(h.Texts.Text(n[t]))
+	}
+	if l := h.Txns.Line[t]; l > 0 {
+		row.Where = fmt.Sprintf("line %d", l)
+	}
+	if cl.scale && t != h.Init {
+		row.Times = cl.text(cl.start(t)) + " to "
+		if end := cl.end(t); end != history.NoTime {
+			row.Times += cl.text(end)
+		} else {
+			row.Times += "an unknown end"
+		}
+	}
+	return row
 }
 
 // readers are the transactions beside those of the cycles that show the order of a list's elements.

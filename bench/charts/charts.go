@@ -202,28 +202,9 @@ func (c *chart) lines() error {
 	p.X.Label.Text = c.r.Drawn().AxisOf(c.m.Key)
 	var lastX []float64 // of the ends
 	for i, s := range c.series {
-		var xy, paper, late, none plotter.XYs
-		for k := range c.r.Points {
-			pt := &c.r.Points[k]
-			if pt.Metric != c.m.Key || pt.Series != s {
-				continue
-			}
-			x, err := strconv.ParseFloat(pt.Group, 64)
-			if err != nil {
-				return fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
-			}
-			switch v, ok := c.r.Height(pt, c.m); {
-			case ok && pt.Decided():
-				xy = append(xy, plotter.XY{X: x, Y: v})
-			case ok:
-				late = append(late, plotter.XY{X: x, Y: v})
-			case !pt.Decided():
-				none = append(none, plotter.XY{X: x, Y: c.edge(p.Y)})
-				c.unanswered(pt)
-			}
-			if v, ok := bench.PaperValue(pt.Paper, c.m.Unit); ok {
-				paper = append(paper, plotter.XY{X: x, Y: v})
-			}
+		xy, paper, late, none, err := c.places(s)
+		if err != nil {
+			return err
 		}
 		shape := mark{shape: shapes[i%len(shapes)]}
 		byX := func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) }
@@ -279,6 +260,34 @@ func (c *chart) lines() error {
 		p.X.Max += (p.X.Max - p.X.Min) * 0.02
 	}
 	return nil
+}
+
+// places are where a series' points stand: those with an answer, the paper's, those that came too late, and those
+// without an answer, at the edge.
+func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) {
+	for k := range c.r.Points {
+		pt := &c.r.Points[k]
+		if pt.Metric != c.m.Key || pt.Series != s {
+			continue
+		}
+		x, err := strconv.ParseFloat(pt.Group, 64)
+		if err != nil {
+			return nil, nil, nil, nil, fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
+		}
+		switch v, ok := c.r.Height(pt, c.m); {
+		case ok && pt.Decided():
+			xy = append(xy, plotter.XY{X: x, Y: v})
+		case ok:
+			late = append(late, plotter.XY{X: x, Y: v})
+		case !pt.Decided():
+			none = append(none, plotter.XY{X: x, Y: c.edge(c.plot.Y)})
+			c.unanswered(pt)
+		}
+		if v, ok := bench.PaperValue(pt.Paper, c.m.Unit); ok {
+			paper = append(paper, plotter.XY{X: x, Y: v})
+		}
+	}
+	return xy, paper, late, none, nil
 }
 
 // shortTicks write large numbers in thousands and millions, and none with zeros behind the point.

@@ -172,57 +172,10 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 			}
 		}
 	}
-	w := &s.rows[r]
 	if op.Kind == workload.Read {
-		var val, pay int64
-		if s.ssi && (w.x != i || op.ForUpdate) && !s.noteRead(i, r) && !s.breaks(BreakCertifier, i) {
-			s.log.Stats.Dangerous++
-			return refused
-		}
-		switch {
-		case w.x == i:
-			val, pay = w.pend, w.pendPay
-		case s.locking:
-			if out := s.lockS(i, r); out != done {
-				return out
-			}
-			v := &s.versions[w.head]
-			val, pay = v.val, v.pay
-			if old, oldPay, ok := s.stale(i, r, v); ok {
-				val, pay = old, oldPay
-			}
-		case s.multi:
-			v := s.visible(r, x.snap)
-			val, pay = v.val, v.pay
-			if old, oldPay, ok := s.stale(i, r, v); ok {
-				val, pay = old, oldPay
-			}
-		case s.iso == ReadUncommitted && w.x != none:
-			val, pay = w.pend, w.pendPay
-		default:
-			v := &s.versions[w.head]
-			val, pay = v.val, v.pay
-			if old, oldPay, ok := s.stale(i, r, v); ok {
-				val, pay = old, oldPay
-			}
-		}
-		if op.ForUpdate && s.ssi && !s.noteWrite(i, r) && !s.breaks(BreakCertifier, i) {
-			s.log.Stats.Dangerous++
-			return refused
-		}
-		w.touched = true
-		op.Payload, op.Absent = pay, val == Absent
-		if t := op.Key.Table(); s.index[t] != nil {
-			op.Row = nil
-			if !op.Absent {
-				op.Row = s.log.Columns(t, val)
-			}
-		} else if tab := &s.log.Tables[t]; tab.WideOf != nil {
-			op.Row = s.widePayload(tab, op.Key.PK(), val, pay)
-		}
-		x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
-		return done
+		return s.read(i, r, op)
 	}
+	w := &s.rows[r]
 	if t := op.Key.Table(); s.index[t] != nil {
 		return s.writeRow(i, r, op)
 	}
@@ -247,6 +200,59 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 		w.pend, w.pendPay = Absent, 0
 	}
 	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: w.pend, Kind: kind})
+	return done
+}
+
+// read is exec of a read, whose lock for update it has.
+func (s *store) read(i, r int32, op *workload.Op) outcome {
+	x, w := &s.sess[i], &s.rows[r]
+	var val, pay int64
+	if s.ssi && (w.x != i || op.ForUpdate) && !s.noteRead(i, r) && !s.breaks(BreakCertifier, i) {
+		s.log.Stats.Dangerous++
+		return refused
+	}
+	switch {
+	case w.x == i:
+		val, pay = w.pend, w.pendPay
+	case s.locking:
+		if out := s.lockS(i, r); out != done {
+			return out
+		}
+		v := &s.versions[w.head]
+		val, pay = v.val, v.pay
+		if old, oldPay, ok := s.stale(i, r, v); ok {
+			val, pay = old, oldPay
+		}
+	case s.multi:
+		v := s.visible(r, x.snap)
+		val, pay = v.val, v.pay
+		if old, oldPay, ok := s.stale(i, r, v); ok {
+			val, pay = old, oldPay
+		}
+	case s.iso == ReadUncommitted && w.x != none:
+		val, pay = w.pend, w.pendPay
+	default:
+		v := &s.versions[w.head]
+		val, pay = v.val, v.pay
+		if old, oldPay, ok := s.stale(i, r, v); ok {
+			val, pay = old, oldPay
+		}
+	}
+	if op.ForUpdate && s.ssi && !s.noteWrite(i, r) && !s.breaks(BreakCertifier, i) {
+		s.log.Stats.Dangerous++
+		return refused
+	}
+	w.touched = true
+	op.Payload, op.Absent = pay, val == Absent
+	if t := op.Key.Table(); s.index[t] != nil {
+		op.Row = nil
+		if !op.Absent {
+			op.Row = s.log.Columns(t, val)
+		}
+	} else if tab := &s.log.Tables[t]; tab.WideOf != nil {
+		op.Row = s.widePayload(tab, op.Key.PK(), val, pay)
+	}
+	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
 	return done
 }
 

@@ -48,6 +48,12 @@ func (s *Server) routes() *http.ServeMux {
 		b, err := s.openFolder(n)
 		answerWith(w, map[string]int{"book": b}, err)
 	})
+	s.bookRoutes(m)
+	return m
+}
+
+// bookRoutes are those of one history.
+func (s *Server) bookRoutes(m *http.ServeMux) {
 	s.ofBook(m, "GET /api/{book}/state", false, func(w http.ResponseWriter, r *http.Request, b *book) {
 		answerWith(w, b.state(), nil)
 	})
@@ -106,7 +112,6 @@ func (s *Server) routes() *http.ServeMux {
 		answerWith(w, true, b.shrink(a, s.o.Check, s.holdBook))
 	})
 	s.ofBook(m, "GET /book/{book}/{file}", true, s.saved)
-	return m
 }
 
 // ofBook is an address of a history; ready: one that has been read.
