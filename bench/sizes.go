@@ -67,7 +67,6 @@ var sizes = []size{
 
 // noSize says of the other figures of papers, which have no such axis, what they are of.
 var noSize = map[string]string{
-	"vbox/theory":    "The paper has no such figure: up to 10,000 transactions, on 20 to 2,000 keys",
 	"vbox/fig9-hard": "These histories are not in the paper: up to 400 transactions, 20 variables, 4 holes",
 	"leopard/fig11":  "What is compared is throughput, of what the databases' clients ran",
 	"leopard/elle":   "One history, the paper's example",

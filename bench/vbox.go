@@ -38,7 +38,7 @@ func vboxFigures() []Figure {
 		{ID: "vbox/fig9", Title: "solvers and encodings, formula generation included", Where: "Vbox, Figure 9",
 			Metrics: []Metric{{"time", "encoding and solving", "ms"}, {"clauses", "formula", "clauses"}},
 			Axis:    "solver and encoding", Measure: vboxFig9},
-		vboxHardFigure(), vboxTheoryFigure(), vboxMemoryFigure(),
+		vboxHardFigure(), vboxMemoryFigure(),
 		{ID: "vbox/table2", Title: "item constraints after reduction", Where: "Vbox, Table 2",
 			Metrics: []Metric{{"constraints", "item constraints", "writer pairs"}}, Axis: "history",
 			Measure: vboxTable2},

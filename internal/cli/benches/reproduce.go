@@ -115,7 +115,7 @@ leaves those that are complete as they are. A run that takes more than --memory 
 		"paper")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated histories")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop a run after this long, loading included (default: 20s; 1s with "+
-		"--quick, 10m with --full; vbox/theory: 3s, 1s, 8s)")
+		"--quick, 10m with --full)")
 	fl.BoolVar(&f.resume, "resume", false, "take up figures that were stopped: the same scale, seed, time-out "+
 		"and program")
 	fl.Var(console.Size(&f.memory), "memory", "stop a run that takes more (default: seven eighths of the "+
