@@ -72,7 +72,7 @@
 //
 // Beside it are the fast paths. Each has a plain twin, with which the tests compare it on random histories:
 //
-//   - columns.go: which rows a predicate may be true of. Twin: tables.go without it, which looks at every row
+//   - tables.go: of which rows a predicate is true, by an index (predicates.State). Twin: every row is looked at
 //   - clocks.go: what is visible at causal. Twin: the past of every transaction written out (twins_test.go)
 //   - unsat: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)
 //

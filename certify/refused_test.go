@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 		}
 		said = append(said, c.want)
 	}
-	undo := certify.SetBounds(1, 1, 1, 1)
+	undo := certify.SetBounds(1, 1, 1)
 	_, err := certify.Unsatisfiable(pigeons(5), certify.Options{})
 	said = append(said, err.Error())
 	h := notation.MustParse("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2,2])")

@@ -10,13 +10,12 @@ import (
 
 // tables is a state of the database: what is current at every key, the writes of the transaction at hand among it.
 type tables struct {
-	h      *history.History
-	truths *predicates.Truths  // nil: no predicate operations
-	cur    []uint32            // register → its version
-	list   [][]uint32          // list → its elements
-	added  map[uint32][]uint32 // list → what the transaction at hand appended
-	match  []uint32            // key → one more than the operation that matched it last
-	ranges *ranges             // what spares looking at every row; nil: nothing does
+	h     *history.History
+	rows  *predicates.State   // the same, which finds the rows of which a predicate is true; nil: no predicate operations
+	cur   []uint32            // register → its version
+	list  [][]uint32          // list → its elements
+	added map[uint32][]uint32 // list → what the transaction at hand appended
+	match []uint32            // key → one more than the operation that matched it last
 	// undo, if kept, are the writes of the transaction at hand, each with what was there before.
 	undo []overwritten
 	kept bool
@@ -27,7 +26,7 @@ type tables struct {
 // overwritten is a register and the version that a write replaced there.
 type overwritten struct{ key, ver uint32 }
 
-func newTables(h *history.History, takesPart func(t uint32) bool, o Options) (*tables, error) {
+func newTables(h *history.History, o Options) (*tables, error) {
 	n := h.NumKeys()
 	s := &tables{h: h, cur: slices.Clone(h.InitVer), list: make([][]uint32, n), match: make([]uint32, n), o: o}
 	if h.HasLists() {
@@ -37,11 +36,11 @@ func newTables(h *history.History, takesPart func(t uint32) bool, o Options) (*t
 		if h.HasLists() {
 			return nil, &Unsupported{"an order for a history with lists and predicates"}
 		}
-		var err error
-		if s.truths, err = predicates.NewTruths(h); err != nil {
+		index, err := predicates.NewIndex(h)
+		if err != nil {
 			return nil, err
 		}
-		s.ranges = newRanges(h, s.truths, takesPart)
+		s.rows = index.NewState()
 	}
 	if h.Init != history.None {
 		lo, hi := h.TxnOps(h.Init)
@@ -61,16 +60,15 @@ func (s *tables) set(v uint32, appended bool) {
 		s.list[k] = append(s.list[k], v)
 		return
 	}
-	s.cur[k] = v
-	s.ranges.set(k, v)
+	s.put(k, v)
 }
 
-// truth is that of predicate q of what is at k.
-func (s *tables) truth(q, k uint32) predicates.Truth {
-	if truth, known := s.ranges.truth(q, k); known {
-		return truth
+// put makes a version of a register current.
+func (s *tables) put(k, v uint32) {
+	s.cur[k] = v
+	if s.rows != nil {
+		s.rows.Set(k, v)
 	}
-	return s.truths.Of(q, k, s.cur[k])
 }
 
 // write has the transaction at hand write a register.
@@ -79,16 +77,14 @@ func (s *tables) write(v uint32) {
 	if s.kept {
 		s.undo = append(s.undo, overwritten{k, s.cur[k]})
 	}
-	s.cur[k] = v
-	s.ranges.set(k, v)
+	s.put(k, v)
 }
 
 // takeBack undoes the writes of the transaction at hand.
 func (s *tables) takeBack() {
 	for i := len(s.undo); i > 0; i-- {
 		u := s.undo[i-1]
-		s.cur[u.key] = u.ver
-		s.ranges.set(u.key, u.ver)
+		s.put(u.key, u.ver)
 	}
 	s.undo = s.undo[:0]
 }
@@ -143,10 +139,38 @@ func (s *tables) predicate(t, op uint32) error {
 	h := s.h
 	q := h.Ops.Ver[op]
 	lo, hi := h.Preds.Off[q], h.Preds.Off[q+1]
-	if !s.ranges.exactly(q, h.Preds.Old[lo:hi]) {
-		if err := s.rows(t, op, q); err != nil {
+	matched := 0 // keys of which the predicate is true
+	for r := lo; r < hi; r++ {
+		k := rowKey(h, r)
+		c := s.cur[k]
+		if old := h.Preds.Old[r]; old != history.None && old != c {
+			return fmt.Errorf("%s matched %s = %s where the order makes it %s",
+				name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
+		}
+		truth := s.rows.Truth(q, k, c)
+		if truth == predicates.False {
+			return fmt.Errorf("%s matched %s, which the order makes %s, of which its predicate is false",
+				name(h, t), h.KeyString(k), valueString(h, c))
+		}
+		if truth == predicates.True && s.match[k] != op+1 {
+			matched++
+		}
+		s.match[k] = op + 1
+	}
+	if s.rows.Count(q) != matched {
+		var err error
+		s.rows.Each(q, func(k uint32) {
+			if s.match[k] != op+1 {
+				err = fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true",
+					name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
+			}
+		})
+		if err != nil {
 			return err
 		}
+	}
+	if s.stopped(int(hi - lo)) {
+		return ErrStopped
 	}
 	if h.Ops.Kind[op] == history.PredWrite {
 		for _, v := range h.Preds.New[lo:hi] {
@@ -156,44 +180,9 @@ func (s *tables) predicate(t, op uint32) error {
 	return nil
 }
 
-// rows demands what predicate does of predicate q of operation op, row by row.
-func (s *tables) rows(t, op, q uint32) error {
-	h := s.h
-	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-		k := rowKey(h, r)
-		c := s.cur[k]
-		if old := h.Preds.Old[r]; old != history.None && old != c {
-			return fmt.Errorf("%s matched %s = %s where the order makes it %s",
-				name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
-		}
-		if s.truth(q, k) == predicates.False {
-			return fmt.Errorf("%s matched %s, which the order makes %s, of which its predicate is false",
-				name(h, t), h.KeyString(k), valueString(h, c))
-		}
-		s.match[k] = op + 1
-	}
-	looked := 0
-	missed := func(k uint32) error {
-		looked++
-		if s.match[k] == op+1 || s.truth(q, k) != predicates.True {
-			return nil
-		}
-		return fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true",
-			name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
-	}
-	err, known := s.ranges.each(q, missed)
-	for k := uint32(0); !known && err == nil && int(k) < len(s.cur); k++ {
-		err = missed(k)
-	}
-	if err == nil && s.stopped(looked) {
-		return ErrStopped
-	}
-	return err
-}
-
 // replaySerial executes the transactions in order, each at once.
 func replaySerial(h *history.History, order []uint32, o Options) error {
-	s, err := newTables(h, among(h, order, 0), o)
+	s, err := newTables(h, o)
 	if err != nil {
 		return err
 	}
@@ -208,20 +197,11 @@ func replaySerial(h *history.History, order []uint32, o Options) error {
 	return nil
 }
 
-// among returns which transactions an order names, each entry being one shifted left.
-func among(h *history.History, order []uint32, shift int) func(t uint32) bool {
-	named := make([]bool, h.NumTxns())
-	for _, e := range order {
-		named[e>>shift] = true
-	}
-	return func(t uint32) bool { return named[t] }
-}
-
 // replaySnapshot goes through begin and commit events (t<<1, t<<1|1). At its begin all that a transaction reads is
 // compared with what is current, or its own writes; at its commit no key that it writes may have been committed since
 // its begin, and its writes become current.
 func replaySnapshot(h *history.History, events, begin []uint32, o Options) error {
-	s, err := newTables(h, among(h, events, 1), o)
+	s, err := newTables(h, o)
 	if err != nil {
 		return err
 	}

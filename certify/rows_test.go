@@ -2,8 +2,8 @@ package certify
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,10 +115,79 @@ func read(s string) predicates.Row {
 	return row
 }
 
-// TestColumnsTwin: rows looked up in sorted columns are those that all rows looked at one by one give, in serial orders
-// and in orders of events.
-func TestColumnsTwin(t *testing.T) {
-	defer SetBounds(maxBlocks, maxColumns, fewWriters, defaultConflicts)()
+// refusedAt replays an order, of events or not, of rows, and says at which entry it is refused: which row is found first
+// differs.
+func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
+	s, err := newTables(h, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kept = events
+	for i, e := range order {
+		switch {
+		case !events || e&1 == 0:
+			u := e
+			if events {
+				u = e >> 1
+			}
+			if s.run(u) != nil {
+				return fmt.Errorf("refused at %d", i)
+			}
+			s.takeBack()
+		default:
+			for op, hi := h.TxnOps(e >> 1); op < hi; op++ {
+				wrote(h, op, func(v uint32) { s.set(v, false) })
+			}
+		}
+	}
+	return nil
+}
+
+// plainRefusedAt is refusedAt by definition: every row is looked at for every predicate.
+func plainRefusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
+	truths, err := predicates.NewTruths(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := slices.Clone(h.InitVer)
+	for i, e := range order {
+		u, cur := e, state
+		if events {
+			u, cur = e>>1, slices.Clone(state)
+		}
+		if events && e&1 == 1 {
+			cur = state
+		}
+		for op, hi := h.TxnOps(u); op < hi; op++ {
+			v := h.Ops.Ver[op]
+			if kind := h.Ops.Kind[op]; events && e&1 == 1 {
+			} else if kind == history.Read && cur[h.VerKey[v]] != v {
+				return fmt.Errorf("refused at %d", i)
+			} else if kind == history.PredRead || kind == history.PredWrite {
+				matched := map[uint32]bool{}
+				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+					k := rowKey(h, r)
+					matched[k] = true
+					if old := h.Preds.Old[r]; old != history.None && old != cur[k] {
+						return fmt.Errorf("refused at %d", i)
+					}
+				}
+				for k, ver := range cur {
+					if is := truths.Of(v, uint32(k), ver); is == predicates.True && !matched[uint32(k)] ||
+						is == predicates.False && matched[uint32(k)] {
+						return fmt.Errorf("refused at %d", i)
+					}
+				}
+			}
+			wrote(h, op, func(v uint32) { cur[h.VerKey[v]] = v })
+		}
+	}
+	return nil
+}
+
+// TestRowsTwin: rows looked up by the index are those that all rows looked at one by one give, in serial orders and in
+// orders of events.
+func TestRowsTwin(t *testing.T) {
 	var serial, snapshot both
 	randtest.Seeds(t, randtest.Long[uint64](300, 12_000), func(t testing.TB, seed uint64) {
 		h := rowsAt(seed)
@@ -126,11 +195,6 @@ func TestColumnsTwin(t *testing.T) {
 			return
 		}
 		rng := rand.New(rand.NewPCG(seed, 4))
-		maxColumns = rng.IntN(4)
-		defer func(n int) { minItems = n }(minItems)
-		if seed%2 == 0 {
-			minItems = 4 // on several cores
-		}
 		order := make([]uint32, h.NumTxns())
 		for i := range order {
 			order[i] = uint32(i)
@@ -139,48 +203,10 @@ func TestColumnsTwin(t *testing.T) {
 			i := rng.IntN(n - 1)
 			order[i], order[i+1] = order[i+1], order[i]
 		}
-		run := func(plain bool) error {
-			s, err := newTables(h, among(h, order, 0), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if plain {
-				s.ranges = nil
-			}
-			for _, u := range order {
-				if s.run(u) != nil {
-					return fmt.Errorf("refused at %d", u) // which row is found first differs
-				}
-			}
-			return nil
-		}
-		serial.compare(t, "a serial order", seed, run(false), run(true))
+		serial.compare(t, "a serial order", seed, refusedAt(t, h, order, false), plainRefusedAt(t, h, order, false))
 		events := twinEvents(rng, order)
-		begins := func(plain bool) error {
-			s, err := newTables(h, among(h, events, 1), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.kept = true
-			if plain {
-				s.ranges = nil
-			}
-			for i, e := range events {
-				if e&1 == 0 {
-					if s.run(e>>1) != nil {
-						return fmt.Errorf("refused at %d", i)
-					}
-					s.takeBack()
-					continue
-				}
-				lo, hi := h.TxnOps(e >> 1)
-				for op := lo; op < hi; op++ {
-					wrote(h, op, func(v uint32) { s.set(v, false) })
-				}
-			}
-			return nil
-		}
-		snapshot.compare(t, "an order of events", seed, begins(false), begins(true))
+		snapshot.compare(t, "an order of events", seed, refusedAt(t, h, events, true),
+			plainRefusedAt(t, h, events, true))
 	})
 	serial.enough(t, "serial orders")
 	snapshot.enough(t, "orders of events")
@@ -193,7 +219,7 @@ func TestReplayStops(t *testing.T) {
 	for i := range order {
 		order[i] = uint32(i)
 	}
-	s, err := newTables(h, among(h, order, 0), Options{Stop: func() bool { return true }})
+	s, err := newTables(h, Options{Stop: func() bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,50 +227,4 @@ func TestReplayStops(t *testing.T) {
 	if err := s.run(0); err != ErrStopped {
 		t.Errorf("%v; want %v", err, ErrStopped)
 	}
-}
-
-// TestColumnFind: places found by way of each 64th number are those that a search over all finds.
-func TestColumnFind(t *testing.T) {
-	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 19))
-		var a holdings
-		size := 1 << r.IntN(12)
-		spread := int64(1) << (r.IntN(40) + 1)
-		for i := range size + r.IntN(size) {
-			switch v := r.Int64N(spread) - spread/2; r.IntN(40) {
-			case 0:
-				a.add(uint32(i), predicates.Scalar{Kind: history.Bool, N: v & 1})
-			case 1:
-				a.add(uint32(i), predicates.Scalar{Kind: history.String, S: fmt.Sprint(v)})
-			case 2:
-				a.add(uint32(i), predicates.Scalar{Kind: history.Int, N: []int64{math.MinInt64, math.MaxInt64}[v&1]})
-			default:
-				a.add(uint32(i), predicates.Scalar{Kind: history.Int, N: v})
-			}
-		}
-		c := &column{place: nowhere(2 * size)}
-		c.fill(&a)
-		for range 200 {
-			x := predicates.Range{Kind: history.Int, Lo: predicates.Scalar{Kind: history.Int, N: r.Int64N(spread) -
-				spread/2}, Hi: predicates.Scalar{Kind: history.Int, N: r.Int64N(spread) - spread/2}}
-			switch r.IntN(5) {
-			case 0:
-				x.Lo.N = math.MinInt64
-			case 1:
-				x.Hi.N = math.MaxInt64
-			case 2:
-				x.Kind, x.Lo.N, x.Hi.N = history.Bool, x.Lo.N&1, x.Hi.N&1
-			}
-			lo, hi := c.find(&x)
-			in := c.of[x.Kind]
-			for at := in.lo; at < in.hi; at++ {
-				if v := c.nums[at]; (lo <= at && at < hi) != (x.Lo.N <= v && v <= x.Hi.N) {
-					t.Fatalf("%d at place %d, %d to %d are %d to %d", v, at, x.Lo.N, x.Hi.N, lo, hi)
-				}
-			}
-			if lo < hi && (lo < in.lo || hi > in.hi) {
-				t.Fatalf("places %d to %d of %+v", lo, hi, in)
-			}
-		}
-	})
 }
