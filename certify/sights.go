@@ -237,7 +237,7 @@ func (s *sights) op(p, t, op uint32) (err error) {
 		}
 	}
 	if !s.few {
-		s.index.Each(q, predicates.True, func(k, _ uint32) { missed(k) })
+		s.index.Each(q, func(k, _ uint32) { missed(k) })
 		return err
 	}
 	s.state.Each(q, missed)

@@ -9,7 +9,6 @@ import (
 	"isovet/history"
 	"isovet/internal/graph"
 	"isovet/internal/sorts"
-	"isovet/predicates"
 )
 
 // Based is a predicate constraint: node's predicate operation Op missed Key (or, where Missed is false, overwrote it
@@ -114,7 +113,7 @@ func (b *baser) only() {
 
 // operations makes those of a node's predicate operations; each lists the versions in question of which a predicate is
 // true.
-func (b *baser) operations(u int32, each func(q uint32, t predicates.Truth, f func(key, ver uint32))) {
+func (b *baser) operations(u int32, each func(q uint32, f func(key, ver uint32))) {
 	p := b.p
 	v, h := p.V, p.V.H
 	t := p.Txn[u]
@@ -141,7 +140,7 @@ func (b *baser) operations(u int32, each func(q uint32, t predicates.Truth, f fu
 		for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
 			b.mark[prepass.RowKey(h, r)] = op + 1
 		}
-		each(q, predicates.True, func(key, _ uint32) {
+		each(q, func(key, _ uint32) {
 			if b.mark[key] == op+1 || b.mine[key] == uint32(u)+1 {
 				return
 			}
@@ -318,7 +317,6 @@ func (b *baser) sweep() {
 		first[i] = min(first[i+1], p.Start[byEnd[i]])
 	}
 	begun, hid := 0, 0
-	each := func(q uint32, _ predicates.Truth, f func(key, ver uint32)) { live.Each(q, f) }
 	for i, u := range byEnd[:endless] {
 		for ; begun < p.N && p.Start[begun] <= p.End[u]; begun += p.step() {
 			t := p.Txn[begun]
@@ -332,7 +330,7 @@ func (b *baser) sweep() {
 				live.Remove(v.WKey[w], v.WVer[w])
 			}
 		}
-		b.operations(u, each)
+		b.operations(u, live.Each)
 	}
 	for _, u := range byEnd[endless:] {
 		b.operations(u, v.Index.Each)

@@ -241,7 +241,11 @@ func (x *Index) cover(i uint32, to []uint32) (leaves []uint32, cost int) {
 	p := &x.parts[i]
 	switch p.kind {
 	case leaf:
-		return append(to, i), x.size(p, True)
+		start := x.cols[p.col].start
+		for _, s := range x.ranges(p) {
+			cost += int(start[s.hi] - start[s.lo])
+		}
+		return append(to, i), cost
 	case anyOf:
 		for q := i + 1; q < p.end; q = x.parts[q].end {
 			var n int

@@ -30,7 +30,7 @@ type Index struct {
 	parts []part
 	spans []span
 	// Predicate d: its root part is root[d]; versions of which it is true are among those of the leaves
-	// scan[scanOff[d]:scanOff[d+1]], and those of which it is unknown among those of its leaves, all of them.
+	// scan[scanOff[d]:scanOff[d+1]].
 	root    []uint32
 	scanOff []uint32
 	scan    []uint32
@@ -201,12 +201,6 @@ func (x *Index) version(item uint32) uint32 {
 	return item
 }
 
-// Distinct returns the number of different predicates, and ID which of them a predicate is, from 0.
-func (x *Index) Distinct() int { return len(x.root) }
-
-// ID returns the number of a predicate among the different ones.
-func (x *Index) ID(p uint32) uint32 { return x.pred[p] }
-
 // Truth returns the truth of predicate p of key at version ver; it is False of an absent row.
 // Cost: the predicate's size.
 func (x *Index) Truth(p, key, ver uint32) Truth {
@@ -274,23 +268,8 @@ func (x *Index) truth(p *part, r uint32) Truth {
 	return False
 }
 
-// ranges are the ranks of which a leaf has a truth, True or Unknown.
-func (x *Index) ranges(p *part, t Truth) []span {
-	if t == True {
-		return x.spans[p.yes:p.maybe]
-	}
-	return x.spans[p.maybe:p.no]
-}
-
-// size is the number of items of which a leaf has a truth, True or Unknown.
-func (x *Index) size(p *part, t Truth) int {
-	n := 0
-	start := x.cols[p.col].start
-	for _, s := range x.ranges(p, t) {
-		n += int(start[s.hi] - start[s.lo])
-	}
-	return n
-}
+// ranges are the ranks of which a leaf is true.
+func (x *Index) ranges(p *part) []span { return x.spans[p.yes:p.maybe] }
 
 // simple reports whether different predicate d is a leaf, which needs no evaluation.
 func (x *Index) simple(d uint32) bool { return x.parts[x.root[d]].kind == leaf }
@@ -309,27 +288,6 @@ func (x *Index) flat(d uint32) bool {
 	return true
 }
 
-// candidates returns the range of the leaves that cover the items of which different predicate d has a truth: for True
-// those chosen for it, for Unknown all of its parts, of which candidate tells the leaves.
-func (x *Index) candidates(d uint32, t Truth) (first, end uint32) {
-	if t == True {
-		return x.scanOff[d], x.scanOff[d+1]
-	}
-	root := x.root[d]
-	return root, x.parts[root].end
-}
-
-// candidate returns a leaf of the range of candidates, nil for a part that is none.
-func (x *Index) candidate(i uint32, t Truth) *part {
-	if t == True {
-		i = x.scan[i]
-	}
-	if p := &x.parts[i]; p.kind == leaf {
-		return p
-	}
-	return nil
-}
-
 // form says how much there is to evaluate of the items that a candidate offers.
 type form uint8
 
@@ -339,65 +297,51 @@ const (
 	others       // whether the other leaves hold too
 )
 
-func (x *Index) form(d uint32, t Truth) form {
+func (x *Index) form(d uint32) form {
 	switch {
 	case x.simple(d):
 		return exact
-	case t == True && x.flat(d):
+	case x.flat(d):
 		return others
 	}
 	return general
 }
 
-// counts reports whether an item that candidate i offered has the truth and no candidate before offered it.
-func (x *Index) counts(f form, d, first, i uint32, t Truth, item uint32) bool {
+// counts reports whether different predicate d is true of an item that leaf i of scan offered, and no leaf of d before
+// offered it.
+func (x *Index) counts(f form, d, i, item uint32) bool {
 	switch f {
 	case exact:
 		return true
 	case others:
 		for q := x.root[d] + 1; q < x.parts[x.root[d]].end; q++ {
 			p := &x.parts[q]
-			if q != x.scan[i] && !spans(x.spans[p.yes:p.maybe]).has(x.cols[p.col].rankOf(item)) {
+			if q != x.scan[i] && !spans(x.ranges(p)).has(x.cols[p.col].rankOf(item)) {
 				return false
 			}
 		}
 		return true
 	}
-	for ; first < i; first++ {
-		if p := x.candidate(first, t); p != nil && spans(x.ranges(p, t)).has(x.cols[p.col].rankOf(item)) {
+	for _, before := range x.scan[x.scanOff[d]:i] {
+		if p := &x.parts[before]; spans(x.ranges(p)).has(x.cols[p.col].rankOf(item)) {
 			return false
 		}
 	}
-	return x.eval(x.root[d], item) == t
+	return x.eval(x.root[d], item) == True
 }
 
-// Count returns of how many versions predicate p has truth t, True or Unknown, initial values that no operation names
-// included. Cost: constant for a predicate of one column; else as Each.
-func (x *Index) Count(p uint32, t Truth) int {
-	if d := x.pred[p]; x.simple(d) {
-		return x.size(&x.parts[x.root[d]], t)
-	}
-	n := 0
-	x.Each(p, t, func(uint32, uint32) { n++ })
-	return n
-}
-
-// Each calls f for every version of which predicate p has truth t, True or Unknown, in no order that means anything;
-// ver is None for an initial value that no operation names. Cost: linear in the calls for a predicate of one column;
-// else in the versions of which the most selective of the parts that must hold is true. Nothing is allocated.
-func (x *Index) Each(p uint32, t Truth, f func(key, ver uint32)) {
+// Each calls f for every version of which predicate p is true, in no order that means anything; ver is None for an
+// initial value that no operation names. Cost: linear in the calls for a predicate of one column; else in the versions
+// of which the most selective of the parts that must hold is true. Nothing is allocated.
+func (x *Index) Each(p uint32, f func(key, ver uint32)) {
 	d := x.pred[p]
-	first, end := x.candidates(d, t)
-	how := x.form(d, t)
-	for i := first; i < end; i++ {
-		l := x.candidate(i, t)
-		if l == nil {
-			continue
-		}
+	how := x.form(d)
+	for i := x.scanOff[d]; i < x.scanOff[d+1]; i++ {
+		l := &x.parts[x.scan[i]]
 		c := &x.cols[l.col]
-		for _, s := range x.ranges(l, t) {
+		for _, s := range x.ranges(l) {
 			for _, item := range c.order[c.start[s.lo]:c.start[s.hi]] {
-				if x.counts(how, d, first, i, t, item) {
+				if x.counts(how, d, i, item) {
 					f(x.key(item), x.version(item))
 				}
 			}

@@ -223,61 +223,34 @@ func TestIndex(t *testing.T) {
 						fail("truth", got, want)
 					}
 				}
-				for _, truth := range []Truth{True, Unknown} {
-					var want, got []at
-					for k, v := range cur {
-						if by(p, h, uint32(k), v) == truth {
-							want = append(want, at{uint32(k), v})
-						}
-					}
-					count := s.Count(q)
-					each := s.Each
-					if truth == Unknown {
-						count, each = s.CountUnknown(q), s.EachUnknown
-					}
-					each(q, func(k uint32) {
-						v, present := s.Current(k)
-						if !present {
-							t.Fatalf("seed %d: a row that is not there", seed)
-						}
-						got = append(got, at{k, v})
-					})
-					slices.SortFunc(got, order)
-					if count != len(want) || !slices.Equal(got, want) {
-						fail("current "+truth.String(), []any{count, got}, want)
-					}
-					if step > 0 {
-						continue
-					}
-					want, got = nil, nil
-					for _, a := range all {
-						if by(p, h, a.key, a.ver) == truth {
-							want = append(want, a)
-						}
-					}
-					x.Each(q, truth, func(k, v uint32) { got = append(got, at{k, v}) })
-					slices.SortFunc(got, order)
-					if n := x.Count(q, truth); n != len(want) || !slices.Equal(got, want) {
-						fail("versions "+truth.String(), []any{n, got}, want)
-					}
-					seen[truth] += len(want)
-					if x.simple(x.pred[q]) {
-						simple++
-					}
-				}
-				// Some matched keys, and those that are offending.
-				var matched, want, got []uint32
+				var want, got []at
 				for k, v := range cur {
-					if r.IntN(2) == 0 {
-						matched = append(matched, uint32(k))
-					} else if by(p, h, uint32(k), v) == True {
-						want = append(want, uint32(k))
+					if by(p, h, uint32(k), v) == True {
+						want = append(want, at{uint32(k), v})
 					}
 				}
-				s.Offending(q, matched, func(k uint32) { got = append(got, k) })
-				slices.Sort(got)
+				s.Each(q, func(k uint32) { got = append(got, at{k, cur[k]}) })
+				slices.SortFunc(got, order)
+				if n := s.Count(q); n != len(want) || !slices.Equal(got, want) {
+					fail("current", []any{n, got}, want)
+				}
+				if step > 0 {
+					continue
+				}
+				want, got = nil, nil
+				for _, a := range all {
+					truth := by(p, h, a.key, a.ver)
+					if seen[truth]++; truth == True {
+						want = append(want, a)
+					}
+				}
+				x.Each(q, func(k, v uint32) { got = append(got, at{k, v}) })
+				slices.SortFunc(got, order)
 				if !slices.Equal(got, want) {
-					fail("offending", got, want)
+					fail("versions", got, want)
+				}
+				if x.simple(x.pred[q]) {
+					simple++
 				}
 			}
 		}
@@ -326,13 +299,12 @@ func TestEmptyIndex(t *testing.T) {
 	}
 	s := x.NewState()
 	s.Set(k, 0)
-	if x.Count(0, True) != 0 || s.Count(0) != 0 || s.CountUnknown(0) != 0 || x.Truth(0, k, 0) != False ||
-		x.Distinct() != 1 {
+	if s.Count(0) != 0 || x.Truth(0, k, 0) != False || len(x.root) != 1 {
 		t.Error("a row where there is none")
 	}
 	if none := history.Restrict(h, nil, nil).H; none.HasPredicates() {
 		t.Error("predicates of nobody")
-	} else if x, err := NewIndex(none); err != nil || x.Distinct() != 0 {
+	} else if x, err := NewIndex(none); err != nil || len(x.root) != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -379,12 +351,12 @@ func TestNoAllocation(t *testing.T) {
 	}
 	s := x.NewState()
 	n := 0
-	matched := []uint32{1, 2, 3}
 	if a := testing.AllocsPerRun(10, func() {
 		for p := range uint32(20) {
-			n += x.Count(p, True) + x.Count(p, Unknown) + s.Count(p) + s.CountUnknown(p)
+			n += s.Count(p)
 			s.Set(p, p+200)
-			s.Offending(p, matched, func(uint32) { n++ })
+			s.Each(p, func(uint32) { n++ })
+			x.Each(p, func(uint32, uint32) { n++ })
 		}
 	}); a != 0 {
 		t.Errorf("%v allocations", a)
@@ -411,11 +383,11 @@ func BenchmarkIndex(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run("count/preds=5k/versions=100k/form="+c.name, func(b *testing.B) {
+		b.Run("each/preds=5k/versions=100k/form="+c.name, func(b *testing.B) {
 			for b.Loop() {
 				n := 0
 				for p := range uint32(5000) {
-					n += x.Count(p, True)
+					x.Each(p, func(uint32, uint32) { n++ })
 				}
 				b.ReportMetric(float64(n), "matches")
 			}

@@ -1,10 +1,6 @@
 package predicates
 
-import (
-	"math/bits"
-
-	"isovet/history"
-)
+import "isovet/history"
 
 // Live is a set of versions, several of a key if need be, that tells which of its members match. It is not safe for
 // concurrent use; several may share an Index.
@@ -63,32 +59,5 @@ func (l *Live) Remove(key, ver uint32) {
 // versions of which p is true by 64; see Index.Each for predicates of several columns.
 func (l *Live) Each(p uint32, f func(key, ver uint32)) {
 	x := l.x
-	d := x.pred[p]
-	first, end := x.candidates(d, True)
-	how := x.form(d, True)
-	for i := first; i < end; i++ {
-		leaf := x.candidate(i, True)
-		if leaf == nil {
-			continue
-		}
-		c, words := &x.cols[leaf.col], l.words[leaf.col]
-		for _, r := range x.ranges(leaf, True) {
-			from, to := c.start[r.lo], c.start[r.hi]
-			for w := from >> 6; w<<6 < to; w++ {
-				word := words[w]
-				if w == from>>6 {
-					word &^= 1<<(from&63) - 1
-				}
-				if left := to - w<<6; left < 64 {
-					word &= 1<<left - 1
-				}
-				for ; word != 0; word &= word - 1 {
-					item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]
-					if x.counts(how, d, first, i, True, item) {
-						f(x.key(item), x.version(item))
-					}
-				}
-			}
-		}
-	}
+	x.eachMarked(p, func(col uint32) []uint64 { return l.words[col] }, func(item uint32) { f(x.key(item), x.version(item)) })
 }

@@ -16,8 +16,6 @@ type State struct {
 	*Index
 	cur   []uint32 // key → current item; None: there is no row
 	marks []marks  // by column, of those in used
-	stamp []uint32 // key → the question that it was last named in
-	turn  uint32
 }
 
 // marks are a set of places.
@@ -30,7 +28,7 @@ type marks struct {
 // NewState returns a state with the initial version of every key.
 // Cost: as Reset.
 func (x *Index) NewState() *State {
-	s := &State{Index: x, cur: make([]uint32, len(x.itemOf)), stamp: make([]uint32, len(x.itemOf))}
+	s := &State{Index: x, cur: make([]uint32, len(x.itemOf))}
 	s.marks = make([]marks, len(x.cols))
 	for _, i := range x.used {
 		n := len(x.cols[i].order)/64 + 1
@@ -157,34 +155,18 @@ func (m *marks) below(at uint32) int {
 	return int(n)
 }
 
-// Current returns the current version of a key, None for an initial value that no operation names, and whether there is
-// a row.
-func (s *State) Current(key uint32) (ver uint32, present bool) {
-	item := s.cur[key]
-	if item == history.None || !s.there[item] {
-		return history.None, false
-	}
-	return s.version(item), true
-}
-
 // Count returns of how many keys predicate p is true now. Cost: for a predicate of one column a step for 64 versions of
 // each range, at most 200 and one for each 2^18 versions; else as Each.
-func (s *State) Count(p uint32) int { return s.count(p, True) }
-
-// CountUnknown returns of how many keys the truth of predicate p is unknown now.
-// Cost: as Count.
-func (s *State) CountUnknown(p uint32) int { return s.count(p, Unknown) }
-
-func (s *State) count(p uint32, t Truth) int {
+func (s *State) Count(p uint32) int {
 	n := 0
 	d := s.pred[p]
 	if !s.simple(d) {
-		s.each(p, t, func(uint32) { n++ })
+		s.Each(p, func(uint32) { n++ })
 		return n
 	}
 	l := &s.parts[s.root[d]]
 	start, m := s.cols[l.col].start, &s.marks[l.col]
-	for _, r := range s.ranges(l, t) {
+	for _, r := range s.ranges(l) {
 		n += m.between(start[r.lo], start[r.hi])
 	}
 	return n
@@ -193,25 +175,22 @@ func (s *State) count(p uint32, t Truth) int {
 // Each calls f for each key of which predicate p is true now. Cost: linear in the calls, and in the versions of which
 // it is true by 64; for a predicate of several columns in those of the most selective of its parts that must hold.
 // Nothing is allocated.
-func (s *State) Each(p uint32, f func(key uint32)) { s.each(p, True, f) }
+func (s *State) Each(p uint32, f func(key uint32)) {
+	s.eachMarked(p, func(col uint32) []uint64 { return s.marks[col].word }, func(item uint32) { f(s.key(item)) })
+}
 
-// EachUnknown calls f for each key of which the truth of predicate p is unknown now.
-func (s *State) EachUnknown(p uint32, f func(key uint32)) { s.each(p, Unknown, f) }
-
-func (s *State) each(p uint32, t Truth, f func(key uint32)) {
-	d := s.pred[p]
-	first, end := s.candidates(d, t)
-	how := s.form(d, t)
-	for i := first; i < end; i++ {
-		l := s.candidate(i, t)
-		if l == nil {
-			continue
-		}
-		c, m := &s.cols[l.col], &s.marks[l.col]
-		for _, r := range s.ranges(l, t) {
+// eachMarked calls f for each item of which predicate p is true and that is marked in words, a bit for each place of a
+// column.
+func (x *Index) eachMarked(p uint32, words func(col uint32) []uint64, f func(item uint32)) {
+	d := x.pred[p]
+	how := x.form(d)
+	for i := x.scanOff[d]; i < x.scanOff[d+1]; i++ {
+		l := &x.parts[x.scan[i]]
+		c, marked := &x.cols[l.col], words(l.col)
+		for _, r := range x.ranges(l) {
 			from, to := c.start[r.lo], c.start[r.hi]
 			for w := from >> 6; w<<6 < to; w++ {
-				word := m.word[w]
+				word := marked[w]
 				if w == from>>6 {
 					word &^= 1<<(from&63) - 1
 				}
@@ -220,28 +199,11 @@ func (s *State) each(p uint32, t Truth, f func(key uint32)) {
 				}
 				for ; word != 0; word &= word - 1 {
 					item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]
-					if s.counts(how, d, first, i, t, item) {
-						f(s.key(item))
+					if x.counts(how, d, i, item) {
+						f(item)
 					}
 				}
 			}
 		}
 	}
-}
-
-// Offending calls f for each key of which predicate p is true now and that is not among matched, the keys that a
-// predicate operation matched: the rows that it should have shown. Cost: as Each, and linear in matched.
-func (s *State) Offending(p uint32, matched []uint32, f func(key uint32)) {
-	if s.turn++; s.turn == 0 {
-		clear(s.stamp)
-		s.turn = 1
-	}
-	for _, k := range matched {
-		s.stamp[k] = s.turn
-	}
-	s.each(p, True, func(k uint32) {
-		if s.stamp[k] != s.turn {
-			f(k)
-		}
-	})
 }

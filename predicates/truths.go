@@ -149,31 +149,6 @@ func (x *Truths) Predicate(q uint32) *Predicate {
 	return p
 }
 
-// Ranges is [Predicate.Ranges] of predicate q of history.Preds; unlike Predicate it keeps nothing.
-func (x *Truths) Ranges(q uint32, to []Range) (ranges []Range, exact bool) {
-	if p := x.parsed[q]; p != nil {
-		return p.Ranges(to)
-	}
-	ranges = to
-	if err := x.parse(x.h.Preds.Pred[q], func(n *node) {
-		p := Predicate{*n}
-		ranges, exact = p.Ranges(to)
-	}); err != nil {
-		panic("predicates: " + err.Error()) // NewTruths has refused it
-	}
-	return ranges, exact
-}
-
-// Fork returns a copy for another goroutine, which may call its Ranges and Row while nobody calls Of or Predicate.
-func (x *Truths) Fork() *Truths {
-	y := *x
-	y.again, y.ints, y.shape, y.scratch = node{}, intRows{}, nil, nil
-	return &y
-}
-
-// Columns returns the columns that predicates speak of.
-func (x *Truths) Columns() []string { return x.columns }
-
 // Of returns the truth of predicate q, an index of history.Preds, of a key's version; history.None is an initial value
 // that no operation names. It is False of an absent row.
 // Cost: the predicate's size.
@@ -242,7 +217,7 @@ func (x *Truths) read(item, key, ver uint32) {
 		x.scratch = make([]Scalar, n)
 	}
 	x.state[item] = absent
-	if !x.Row(key, ver, x.scratch) {
+	if !x.readRow(key, ver, x.scratch) {
 		return
 	}
 	x.state[item] = isThere
@@ -265,9 +240,9 @@ func (x *Truths) read(item, key, ver uint32) {
 	}
 }
 
-// Row reads what a key's version holds in the columns that predicates speak of into row, and reports whether there is a
+// readRow reads what a key's version holds in the columns that predicates speak of into row, and reports whether there is a
 // row; history.None is an initial value that no operation names. Nothing is kept.
-func (x *Truths) Row(key, ver uint32, row []Scalar) bool {
+func (x *Truths) readRow(key, ver uint32, row []Scalar) bool {
 	if x.lists != nil && x.lists[key] {
 		return false
 	}

@@ -2,7 +2,6 @@ package predicates
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -83,53 +82,6 @@ func anyPredicate(r *rand.Rand, depth int) string {
 	}
 }
 
-// TestRanges: outside of each of its ranges a predicate is true of no row, and where one says all it is true inside.
-func TestRanges(t *testing.T) {
-	var values []Scalar
-	for _, s := range scalars {
-		p, err := parseAny([]byte(`{"a":{"=":` + s + `}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, p.root.parts[0].parts[0].values[0])
-	}
-	values = append(values, Scalar{Kind: history.Int, N: math.MaxInt64 - 1}, Scalar{Kind: history.Int,
-		N: math.MinInt64 + 1}, Scalar{Kind: history.String, S: "a\x00"})
-	exactOnes, out := 0, 0
-	randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 9))
-		text := anyPredicate(r, 2)
-		p, err := Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ranges, exact := p.Ranges(nil)
-		if exact {
-			exactOnes++
-		}
-		for _, a := range values {
-			for _, b := range values {
-				row := Row{"a": a, "b": b}
-				truth, inside := p.Eval(row), true
-				for i := range ranges {
-					v := row[ranges[i].Column]
-					inside = inside && v.Kind == ranges[i].Kind && !ranges[i].Below(v) && !ranges[i].Above(v)
-				}
-				if !inside {
-					out++
-				}
-				if !inside && truth == True || exact && row[ranges[0].Column].Kind != history.Null && truth !=
-					(map[bool]Truth{true: True, false: False})[inside] {
-					t.Fatalf("%s is %v of %v; ranges %+v, exact %v", text, truth, row, ranges, exact)
-				}
-			}
-		}
-	})
-	if randtest.Whole() && (exactOnes < 500 || out < 1000) {
-		t.Errorf("%d ranges say all, %d values lie outside", exactOnes, out)
-	}
-}
-
 // TestQuickParse: what is read at a glance is what any text is read as, and nothing wrong is read at all.
 func TestQuickParse(t *testing.T) {
 	quick := 0
@@ -199,7 +151,7 @@ func TestQuickRow(t *testing.T) {
 	row, quick := make([]Scalar, len(x.columns)), 0
 	for v, k := range h.VerKey {
 		want, _ := RowOfValue(h, k, h.VerValue(uint32(v)))
-		if !x.Row(k, uint32(v), row) {
+		if !x.readRow(k, uint32(v), row) {
 			t.Fatalf("%s: no row", h.ValueString(uint32(v)))
 		}
 		for i, c := range x.columns {

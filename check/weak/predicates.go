@@ -176,7 +176,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 					x.known[k] = t + 1
 				}
 			}
-			v.Index.Each(q, predicates.True, func(k, _ uint32) {
+			v.Index.Each(q, func(k, _ uint32) {
 				if x.work--; x.known[k] == t+1 || x.wrote[k] == t+1 || x.matched[k] == op+1 || x.tried[k] == op+1 {
 					return
 				}
