@@ -50,33 +50,9 @@ func TestCorpus(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := map[level.Level]evidence.Verdict{level.Serializable: evidence.Unknown,
-			level.SessionSerializable: evidence.Unknown, level.StrictSerializable: evidence.Unknown}
-		for _, v := range strings.Split(row[3], ";") {
-			name, verdict, ok := strings.Cut(v, "=")
-			if !ok {
-				continue
-			}
-			l, err := level.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch verdict {
-			case "valid":
-				for m := range want { // what a level promises, those that it implies do too
-					if l.Implies(m) {
-						want[m] = evidence.Holds
-					}
-				}
-			case "violation":
-				for m := range want {
-					if m.Implies(l) {
-						want[m] = evidence.Violated
-					}
-				}
-			}
-		}
-		for l, want := range want {
+		said := asked(t, row[3])
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable} {
+			want := said[l]
 			limit := time.Minute
 			if want == evidence.Unknown {
 				if limit = time.Duration(histtest.Long[uint64](2, 60)) * time.Second; h.HasPredicates() &&

@@ -1,7 +1,5 @@
 package closure
 
-import "math/bits"
-
 // Matrix is a full transitive closure, a bit for each pair of nodes.
 type Matrix struct {
 	n     int
@@ -117,13 +115,4 @@ func (m *Matrix) Stats() Stats {
 	s.Words, s.Edges = len(m.bits), len(m.list.edges)
 	s.Bytes = 8*int64(len(m.bits)) + 16*int64(cap(m.trail)) + m.list.bytes() + m.paths.bytes()
 	return s
-}
-
-// Pairs counts the reachable pairs, u = v included. Cost: O(n²/64).
-func (m *Matrix) Pairs() int {
-	pairs := 0
-	for _, w := range m.bits {
-		pairs += bits.OnesCount64(w)
-	}
-	return pairs
 }

@@ -110,7 +110,6 @@ type Stats struct {
 	Largest          int // transactions of the largest window that was read
 	Resumed          int // stretches that were read by an earlier check
 	Recalled         int // answers of passes behind that, which an earlier check had
-	DiskBytes        int64
 }
 
 // unfit turns what a history has that is not checked out of core into an answer.

@@ -163,9 +163,6 @@ func ofClient(options url.Values) string {
 var errOne = fmt.Errorf("%w: there is nothing between servers where there is one; expected several, such as "+
 	"galera:start:3, etcd:start:3 or postgres:start:standby", ErrNotHere)
 
-// Nodes returns the number of servers.
-func (c *Cluster) Nodes() int { return len(c.nodes) }
-
 // Kill ends a server at once, as a crash does.
 func (c *Cluster) Kill(i int) {
 	n := c.nodes[i]

@@ -33,10 +33,10 @@ type planner struct {
 // Plan looks at the files of one history and divides it into pieces. A path is a file, or a folder of which each file
 // is a part of the history, or one history in a format of folders. Errors about the files are *history.InputError and
 // *OrderError. What takes all files to see is checked: that ids are unique, sessions' places (seq) in order and without
-// gaps, initial transactions one at most. Cost: a pass over JSON lines and, unless Options.Trust, one over native files
-// for their checksums, in memory that does not grow with them but for some bytes a key and a bit a transaction of the
-// largest native file, and 40 bytes a session; ids that are in no order at all are sorted in a temporary file, 8 bytes
-// each. Other formats are read as a whole.
+// gaps, initial transactions one at most. Cost: a pass over JSON lines and over native files, for their checksums, in
+// memory that does not grow with them but for some bytes a key and a bit a transaction of the largest native file, and
+// 40 bytes a session; ids that are in no order at all are sorted in a temporary file, 8 bytes each. Other formats are
+// read as a whole.
 func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	o.PieceBytes = cmp.Or(o.PieceBytes, pieceBytes)
 	o.Whole = cmp.Or(o.Whole, wholeBytes)
@@ -271,10 +271,8 @@ func (p *planner) native(ctx context.Context, f *File) error {
 		return err
 	}
 	defer n.Close()
-	if !p.o.Trust {
-		if err := n.Verify(ctx, p.o.Workers); err != nil {
-			return err
-		}
+	if err := n.Verify(ctx, p.o.Workers); err != nil {
+		return err
 	}
 	h := n.History()
 	if err := p.header(f.Path, headerOf(h)); err != nil {

@@ -54,9 +54,7 @@ type Options struct {
 	PieceBytes int64 // of a file, about, in a piece; 0: 64 MiB
 	// Whole is the largest file, in bytes as decompressed, that is read as a whole where its format demands that; 0: 1
 	// GiB. Reading it takes some times that in memory.
-	Whole int64
-	// Trust leaves the checksums of native files unchecked, and whether their content is one that a history could have.
-	Trust   bool
+	Whole   int64
 	Workers int // cores to use; 0: all
 	// Progress, if set, is told now and then how much of the files' bytes Plan has looked at. By one goroutine at a
 	// time.
@@ -160,9 +158,6 @@ type Batch struct {
 	seqs []int64
 	part int // of the file among the set's
 }
-
-// Place returns the place of a transaction of the batch in the whole history.
-func (b *Batch) Place(t uint32) int64 { return b.First + int64(t) }
 
 // OrderError says that a session's transactions do not stand in the file in their order, so that it takes all of the
 // file to put them in order.

@@ -188,14 +188,6 @@ func (s *Store) far(key, buf []byte) ([]byte, bool, error) {
 	return buf, true, done.Close()
 }
 
-// DiskBytes is what the store takes on disk, about.
-func (s *Store) DiskBytes() int64 {
-	if s.db == nil {
-		return 0
-	}
-	return int64(s.db.Metrics().DiskSpaceUsage())
-}
-
 // Files of a checkpoint: the filter, and what was put last.
 const (
 	filterFile = "isovet-filter"

@@ -28,9 +28,6 @@ func NewReach(base *graph.CSR, order []int32, words int, stop func() bool) *Reac
 // Order lists the nodes by rank. The slice must not be changed.
 func (t *Reach) Order() []int32 { return t.node }
 
-// Rank returns the place of v in the topological order.
-func (t *Reach) Rank(v int32) int32 { return t.rank[v] }
-
 // Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
 func (t *Reach) Span(v int32) (from, to int32) {
 	r := t.rank[v]

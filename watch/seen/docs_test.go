@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,7 +18,7 @@ import (
 func TestDocs(t *testing.T) {
 	known := map[string]bool{violationsTotal: true, kindsTotal: true, buildInfo: true,
 		rectifiedSeconds + "_bucket": true}
-	for _, m := range always {
+	for _, m := range always(&watch.Snapshot{}, time.Time{}) {
 		known[Prefix+m.name] = true
 	}
 	var m watch.Metrics

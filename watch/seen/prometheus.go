@@ -36,68 +36,49 @@ type collector struct {
 	now   func() time.Time
 }
 
-// metric is one that every watch has. what returns NaN where there is none now.
+// metric is one that every watch has; a value of NaN: there is none now.
 type metric struct {
-	name string
-	kind prometheus.ValueType
-	help string
-	what func(s *watch.Snapshot, now time.Time) float64
+	name  string
+	kind  prometheus.ValueType
+	value float64
+	help  string
 }
 
-var always = []metric{
-	{"arrived_lines_total", prometheus.CounterValue, "Lines that have arrived and are safe in the log.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Arrived) }},
-	{"lines_total", prometheus.CounterValue, "Lines that have been judged.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Lines) }},
-	{"bad_lines_total", prometheus.CounterValue, "Lines that are no transaction.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Bad) }},
-	{"transactions_total", prometheus.CounterValue, "Transactions taken.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Txns) }},
-	{"judged_total", prometheus.CounterValue, "Transactions whose verdict is final.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(max(s.Txns-int64(s.Window), 0)) }},
-	{"late_total", prometheus.CounterValue, "Transactions below the watermark when they arrived.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Late) }},
-	{"proved_total", prometheus.CounterValue, "Violations of the level that are proved (leopard, replay).",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Proved) }},
-	{"incidents_total", prometheus.CounterValue, "Incidents, of LATE, JUMP and GAP lines too.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Incidents) }},
-	{"incidents_open", prometheus.GaugeValue, "Incidents to which violations may still come.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.OpenIncidents) }},
-	{"window_transactions", prometheus.GaugeValue, "Transactions that are not final.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Window) }},
-	{"keys", prometheus.GaugeValue, "Keys known.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Keys) }},
-	{"log_bytes", prometheus.GaugeValue, "Size of the segment log, of what has been deleted too.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.LogBytes) }},
-	{"watermark", prometheus.GaugeValue, "Time up to which verdicts are final, in the stream's own unit.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Watermark) }},
-	{"watermark_timestamp_seconds", prometheus.GaugeValue,
-		"The same in seconds since 1970, where the stream's times tell that.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.WatermarkAt) }},
-	{"lag_seconds", prometheus.GaugeValue, "How long ago the oldest line came that is not judged; 0: all are.",
-		func(s *watch.Snapshot, now time.Time) float64 { return since(s.Waiting, now) }},
-	{"last_arrival_timestamp_seconds", prometheus.GaugeValue, "When lines last came, in this run.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.LastArrival) }},
-	{"checkpoint_timestamp_seconds", prometheus.GaugeValue, "When the latest checkpoint was made.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.CheckpointAt) }},
-	{"checkpoint_age_seconds", prometheus.GaugeValue, "How long ago that was.",
-		func(s *watch.Snapshot, now time.Time) float64 {
-			if s.CheckpointAt.IsZero() {
-				return math.NaN()
-			}
-			return since(s.CheckpointAt, now)
-		}},
-	{"checkpoint_pause_seconds", prometheus.GaugeValue, "How long judging waited for it.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return s.CheckpointPause.Seconds() }},
-	{"checkpoint_bytes", prometheus.GaugeValue, "Its size; 0: it is one of a run before.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.CheckpointBytes) }},
-	{"memory_bytes", prometheus.GaugeValue, "Memory that the program has from the system.",
-		func(*watch.Snapshot, time.Time) float64 { return memory() }},
-	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, the source is there, and lines are " +
-		"taken.",
-		func(s *watch.Snapshot, now time.Time) float64 { return one(notReady(s, now) == "") }},
-	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
+// always are those of a snapshot.
+func always(s *watch.Snapshot, now time.Time) []metric {
+	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
+	age := math.NaN()
+	if !s.CheckpointAt.IsZero() {
+		age = since(s.CheckpointAt, now)
+	}
+	return []metric{
+		{"arrived_lines_total", counter, float64(s.Arrived), "Lines that have arrived and are safe in the log."},
+		{"lines_total", counter, float64(s.Lines), "Lines that have been judged."},
+		{"bad_lines_total", counter, float64(s.Bad), "Lines that are no transaction."},
+		{"transactions_total", counter, float64(s.Txns), "Transactions taken."},
+		{"judged_total", counter, float64(max(s.Txns-int64(s.Window), 0)), "Transactions whose verdict is final."},
+		{"late_total", counter, float64(s.Late), "Transactions below the watermark when they arrived."},
+		{"proved_total", counter, float64(s.Proved), "Violations of the level that are proved (leopard, replay)."},
+		{"incidents_total", counter, float64(s.Incidents), "Incidents, of LATE, JUMP and GAP lines too."},
+		{"incidents_open", gauge, float64(s.OpenIncidents), "Incidents to which violations may still come."},
+		{"window_transactions", gauge, float64(s.Window), "Transactions that are not final."},
+		{"keys", gauge, float64(s.Keys), "Keys known."},
+		{"log_bytes", gauge, float64(s.LogBytes), "Size of the segment log, of what has been deleted too."},
+		{"watermark", gauge, float64(s.Watermark), "Time up to which verdicts are final, in the stream's own unit."},
+		{"watermark_timestamp_seconds", gauge, unix(s.WatermarkAt),
+			"The same in seconds since 1970, where the stream's times tell that."},
+		{"lag_seconds", gauge, since(s.Waiting, now),
+			"How long ago the oldest line came that is not judged; 0: all are."},
+		{"last_arrival_timestamp_seconds", gauge, unix(s.LastArrival), "When lines last came, in this run."},
+		{"checkpoint_timestamp_seconds", gauge, unix(s.CheckpointAt), "When the latest checkpoint was made."},
+		{"checkpoint_age_seconds", gauge, age, "How long ago that was."},
+		{"checkpoint_pause_seconds", gauge, s.CheckpointPause.Seconds(), "How long judging waited for it."},
+		{"checkpoint_bytes", gauge, float64(s.CheckpointBytes), "Its size; 0: it is one of a run before."},
+		{"memory_bytes", gauge, memory(), "Memory that the program has from the system."},
+		{"ready", gauge, one(notReady(s, now) == ""),
+			"1: the state is that of the end of the log, the source is there, and lines are taken."},
+		{"disk_full", gauge, one(s.DiskFull), "1: the disk is full, and nothing is taken."},
+	}
 }
 
 // Further metrics: by kind, of the program, and of single judges.
@@ -145,8 +126,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
 		}
 	}
-	for _, m := range always {
-		send(Prefix+m.name, m.help, m.kind, m.what(&s, now))
+	for _, m := range always(&s, now) {
+		send(Prefix+m.name, m.help, m.kind, m.value)
 	}
 	for _, x := range s.More {
 		kind := prometheus.GaugeValue

@@ -103,17 +103,14 @@ func TestReady(t *testing.T) {
 
 // TestLag: a line that waits for the judge is told by how long it has waited.
 func TestLag(t *testing.T) {
-	now := time.Unix(100, 0)
-	c := &collector{now: func() time.Time { return now }}
-	for _, m := range always {
-		if m.name != "lag_seconds" {
-			continue
-		}
-		if got := m.what(&watch.Snapshot{Waiting: time.Unix(97, 0)}, c.now()); got != 3 {
-			t.Errorf("%v; expected 3", got)
-		}
-		if got := m.what(&watch.Snapshot{}, c.now()); got != 0 {
-			t.Errorf("nothing waits: %v", got)
+	for _, x := range []struct {
+		s    watch.Snapshot
+		want float64
+	}{{watch.Snapshot{Waiting: time.Unix(97, 0)}, 3}, {watch.Snapshot{}, 0}} {
+		for _, m := range always(&x.s, time.Unix(100, 0)) {
+			if m.name == "lag_seconds" && m.value != x.want {
+				t.Errorf("%v; expected %v", m.value, x.want)
+			}
 		}
 	}
 }
