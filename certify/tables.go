@@ -11,7 +11,7 @@ import (
 // tables is a state of the database: what is current at every key, the writes of the transaction at hand among it.
 type tables struct {
 	h     *history.History
-	rows  *predicates.State   // the same, which finds the rows of which a predicate is true; nil: no predicate operations
+	rows  *predicates.State   // the same, to find rows of which a predicate is true; nil: no predicates
 	cur   []uint32            // register → its version
 	list  [][]uint32          // list → its elements
 	added map[uint32][]uint32 // list → what the transaction at hand appended

@@ -59,5 +59,6 @@ func (l *Live) Remove(key, ver uint32) {
 // versions of which p is true by 64; see Index.Each for predicates of several columns.
 func (l *Live) Each(p uint32, f func(key, ver uint32)) {
 	x := l.x
-	x.eachMarked(p, func(col uint32) []uint64 { return l.words[col] }, func(item uint32) { f(x.key(item), x.version(item)) })
+	x.eachMarked(p, func(col uint32) []uint64 { return l.words[col] },
+		func(item uint32) { f(x.key(item), x.version(item)) })
 }

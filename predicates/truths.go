@@ -240,8 +240,8 @@ func (x *Truths) read(item, key, ver uint32) {
 	}
 }
 
-// readRow reads what a key's version holds in the columns that predicates speak of into row, and reports whether there is a
-// row; history.None is an initial value that no operation names. Nothing is kept.
+// readRow reads what a key's version holds in the columns that predicates speak of into row, and reports whether there
+// is a row; history.None is an initial value that no operation names. Nothing is kept.
 func (x *Truths) readRow(key, ver uint32, row []Scalar) bool {
 	if x.lists != nil && x.lists[key] {
 		return false

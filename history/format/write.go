@@ -39,7 +39,7 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		return writeDir(path, h, f)
 	}
 	if path == "-" {
-		w := bufio.NewWriterSize(stoppable{ctx, os.Stdout}, 1<<16)
+		w := bufio.NewWriterSize(Stoppable{ctx, os.Stdout}, 1<<16)
 		if err := f.Write(w, h, lossy); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 			}
 		}
 	}()
-	var to io.Writer = stoppable{ctx, tmp}
+	var to io.Writer = Stoppable{ctx, tmp}
 	var w io.WriteCloser = nopCloser{to}
 	switch filepath.Ext(path) {
 	case ".gz":
@@ -139,17 +139,17 @@ func Used(h *history.History) Feature {
 	return f
 }
 
-// stoppable writes no more once its context has ended.
-type stoppable struct {
-	ctx context.Context
-	w   io.Writer
+// Stoppable is a writer that writes no more once its context has ended.
+type Stoppable struct {
+	Ctx context.Context
+	W   io.Writer
 }
 
-func (s stoppable) Write(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, context.Cause(s.ctx)
+func (s Stoppable) Write(p []byte) (int, error) {
+	if s.Ctx.Err() != nil {
+		return 0, context.Cause(s.Ctx)
 	}
-	return s.w.Write(p)
+	return s.W.Write(p)
 }
 
 type nopCloser struct{ io.Writer }

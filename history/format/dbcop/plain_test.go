@@ -1,7 +1,6 @@
 package dbcop
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // same compares the two ways of reading JSON, histories and errors, and reports whether there was a history.
@@ -74,12 +74,7 @@ func TestPlain(t *testing.T) {
 		}
 		data = append(data, ']')
 		for range rnd.IntN(3) {
-			i := rnd.IntN(len(data) + 1)
-			if rnd.IntN(3) == 0 {
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			} else {
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		if same(t, data) {
 			good++

@@ -1,7 +1,6 @@
 package dbcop
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // sameText compares the two ways of reading text, histories and errors, and reports whether there was a history.
@@ -63,12 +63,7 @@ func TestPlainText(t *testing.T) {
 			data = append(data, pick("\n", "\n", "\n", "\r\n", "\n---\n", " \n", "")...)
 		}
 		for range rnd.IntN(3) / 2 {
-			i := rnd.IntN(len(data) + 1)
-			if rnd.IntN(3) == 0 {
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			} else {
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		if sameText(t, data) {
 			good++

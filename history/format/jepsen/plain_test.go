@@ -1,7 +1,6 @@
 package jepsen
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // slowly is Read, or for a log ReadLog, by way of the scanner alone: the twin of what reads plain text.
@@ -88,16 +88,7 @@ func TestPlain(t *testing.T) {
 	for range n {
 		data := made(rnd)
 		for range rnd.IntN(4) {
-			i := rnd.IntN(len(data) + 1)
-			switch rnd.IntN(4) {
-			case 0:
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			case 1:
-				j := min(len(data), i+rnd.IntN(30))
-				data = append(append(bytes.Clone(data[:i]), data[i:j]...), data[i:]...)
-			default:
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		if same(t, data) {
 			good++

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -338,7 +339,7 @@ func TestEvilFiles(t *testing.T) {
 	accepted, refusedBy := 0, map[string]int{}
 	randtest.Seeds(t, randtest.Long[uint64](4000, 20_000), func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		data := written(t, "random", randomHistory(t, seed%64))
+		data := written(t, "random", random.Anything(seed%64, true))
 		h, x, ok := unverified(data)
 		if !ok || !valid(h, x) {
 			t.Fatalf("seed %d: the twin refuses what Write wrote", seed)
@@ -401,7 +402,7 @@ func agree(t testing.TB, seed uint64, data []byte, count func(field string)) {
 // The data are a file as it is, or, if seal, with its checksums made right.
 func FuzzRead(f *testing.F) {
 	for seed := range uint64(24) {
-		data := written(f, "random", randomHistory(f, seed))
+		data := written(f, "random", random.Anything(seed, true))
 		f.Add(data, false)
 		f.Add(data, true)
 	}

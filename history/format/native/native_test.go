@@ -179,7 +179,7 @@ func TestCorruption(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	same := 0
 	histtest.Each(t, 5, func(seed uint64) *history.History {
-		return randomHistory(t, seed)
+		return random.Anything(seed, true)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		data := written(t, "random", h)
 		for i := range data {
@@ -212,7 +212,7 @@ func TestCorruption(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	h := randomHistory(t, 1)
+	h := random.Anything(1, true)
 	data := written(t, "random", h)
 	for _, c := range []struct {
 		name  string
@@ -260,7 +260,7 @@ func TestHugePromise(t *testing.T) {
 }
 
 func TestStreamErrors(t *testing.T) {
-	data := written(t, "random", randomHistory(t, 4))
+	data := written(t, "random", random.Anything(4, true))
 	for _, n := range []int{0, 10, 64, 100, len(data) - 1, len(data)} {
 		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(errors.New("the disk is gone")))
 		_, err := ReadFrom(t.Context(), r, "f", 1)
@@ -272,7 +272,7 @@ func TestStreamErrors(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	data := written(t, "random", randomHistory(t, 4))
+	data := written(t, "random", random.Anything(4, true))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Read(ctx, data, "f", 2); !errors.Is(err, context.Canceled) {
@@ -316,7 +316,7 @@ func TestWriteRefuses(t *testing.T) {
 }
 
 func TestWriteError(t *testing.T) {
-	h := randomHistory(t, 4)
+	h := random.Anything(4, true)
 	size := len(written(t, "random", h))
 	for n := range size {
 		w := &limited{n: n}

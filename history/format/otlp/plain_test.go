@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // same compares what is plain with what encoding/json makes of it.
@@ -124,12 +124,7 @@ func TestPlain(t *testing.T) {
 			data = append(data, `]}],"schemaUrl":""}]}`+pick("\n", "", " ")...)
 		}
 		for range rnd.IntN(4) / 3 {
-			i := rnd.IntN(len(data) + 1)
-			if rnd.IntN(3) == 0 {
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			} else {
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		if same(t, data) {
 			plain++

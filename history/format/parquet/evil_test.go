@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"isovet/history"
+	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -201,7 +202,7 @@ func TestUnknownColumns(t *testing.T) {
 func samples(t testing.TB) [][]byte {
 	var all [][]byte
 	for seed := range uint64(12) {
-		h := anything(t, seed)
+		h := random.Anything(seed, false)
 		all = append(all, written(t, "h", h))
 		all = append(all, foreign(t, rand.New(rand.NewPCG(seed, 9)), rowsOf(h), shape{group: 7, any: true}))
 	}

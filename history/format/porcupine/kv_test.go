@@ -10,6 +10,7 @@ import (
 
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // randomKV makes a log of a store that is linearizable but for some answers: tokens that end as none begins, some of
@@ -84,12 +85,7 @@ func TestKV(t *testing.T) {
 	for range histtest.Long(3000, 100_000) {
 		data := randomKV(rnd)
 		for range rnd.IntN(4) / 2 {
-			i := rnd.IntN(len(data) + 1)
-			if rnd.IntN(3) == 0 {
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			} else {
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		want, wantRepeated, wantErr := naiveKV(data, "f")
 		for _, slow := range [...]bool{false, true} {

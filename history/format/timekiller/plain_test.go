@@ -1,13 +1,13 @@
 package timekiller
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // same compares the two ways of reading and reports whether the text was plain.
@@ -45,12 +45,7 @@ func TestPlain(t *testing.T) {
 	for range n {
 		data := made(rnd)
 		for range rnd.IntN(3) {
-			i := rnd.IntN(len(data) + 1)
-			if rnd.IntN(3) == 0 {
-				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-			} else {
-				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-			}
+			data = randtest.Garble(rnd, data, parts)
 		}
 		if same(t, data) {
 			plain++

@@ -1,7 +1,6 @@
 package viper
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 )
 
 // TestPlain: plain operations are read as the scanner reads them, errors and all.
@@ -52,12 +52,7 @@ func TestPlain(t *testing.T) {
 				data = fmt.Appendf(data, "%d}\n", rnd.IntN(9))
 			}
 			for range rnd.IntN(2) {
-				i := rnd.IntN(len(data) + 1)
-				if rnd.IntN(3) == 0 {
-					data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
-				} else {
-					data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
-				}
+				data = randtest.Garble(rnd, data, parts)
 			}
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("J%d.log", log)), data, 0o600); err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
 	"isovet/internal/room"
@@ -380,7 +381,7 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 	file.Store(&o.path)
 	write := func(ctx context.Context, path string, w func(io.Writer) error) error {
 		file.Store(&path)
-		return e.WriteFile(path, func(to io.Writer) error { return w(console.Stoppable{Ctx: ctx, W: to}) })
+		return e.WriteFile(path, func(to io.Writer) error { return w(format.Stoppable{Ctx: ctx, W: to}) })
 	}
 	_, err := guard.Run(ctx, left, func() string { return "writing " + *file.Load() },
 		func(ctx context.Context) (struct{},

@@ -14,6 +14,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
 	"isovet/level"
@@ -112,7 +113,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 		l, load, err := latticeOf(ctx, e, f, path, p, e.Kept.Started(i))
 		if l != nil && f.html != "" {
 			page := func(w io.Writer) error {
-				return report.LatticeHTML(console.Stoppable{Ctx: ctx, W: w}, path, l.Results, l.Holding, l.Failing)
+				return report.LatticeHTML(format.Stoppable{Ctx: ctx, W: w}, path, l.Results, l.Holding, l.Failing)
 			}
 			if werr := e.WriteFile(console.Numbered(f.html, i, len(args)), page); werr != nil {
 				err = errors.Join(err, werr)

@@ -238,19 +238,6 @@ func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// Stoppable is a writer that writes no more once its context has ended.
-type Stoppable struct {
-	Ctx context.Context
-	W   io.Writer
-}
-
-func (s Stoppable) Write(p []byte) (int, error) {
-	if s.Ctx.Err() != nil {
-		return 0, context.Cause(s.Ctx)
-	}
-	return s.W.Write(p)
-}
-
 // temporary notes a file that is to be removed when the program ends, unless the function that it returns was called
 // before.
 func (e *Env) temporary(path string) (done func()) {
