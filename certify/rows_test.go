@@ -115,7 +115,8 @@ func read(s string) predicates.Row {
 	return row
 }
 
-// refusedAt replays an order, of events or not, and says at which entry it is refused: which row is found first differs.
+// refusedAt replays an order, of events or not, and says at which entry it is refused. Which row is found first is left
+// open.
 func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
 	s, err := newTables(h, Options{})
 	if err != nil {
