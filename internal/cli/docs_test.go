@@ -33,7 +33,7 @@ func TestCommandsPage(t *testing.T) {
 				first[f.Name+f.Usage] = c
 			case of != c && len(strings.Fields(f.Usage)) > 6:
 				quoted := regexp.MustCompile("`.*`").FindString(f.Usage) // what stands for the value
-				f.Usage = strings.TrimSpace(quoted + " as for " + of.CommandPath())
+				f.Usage = strings.TrimPrefix(quoted+", see "+strings.TrimPrefix(of.CommandPath(), "isovet "), ", ")
 			}
 		})
 	}
