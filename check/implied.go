@@ -60,6 +60,9 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 		return nil
 	case <-wait.C:
 	}
+	if mayHaveWritten(h) > maxWriters {
+		return nil
+	}
 	asked := o.Level
 	o.Progress = nil
 	for _, most := range attemptTimes {
@@ -82,6 +85,26 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 		}
 	}
 	return nil
+}
+
+// maxWriters bounds the possible writers of all reads with which another level is tried: the weak ones take some 250
+// bytes for each.
+const maxWriters = 1 << 22
+
+// mayHaveWritten counts the possible writers of all reads.
+func mayHaveWritten(h *history.History) (n int64) {
+	writers := make([]int32, h.NumVersions())
+	for op, kind := range h.Ops.Kind {
+		if kind == history.Write {
+			writers[h.Ops.Ver[op]]++
+		}
+	}
+	for op, kind := range h.Ops.Kind {
+		if kind == history.Read {
+			n += int64(writers[h.Ops.Ver[op]])
+		}
+	}
+	return n
 }
 
 // runFor is Run within a time.

@@ -2,11 +2,13 @@ package check
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"isovet/certify"
 	"isovet/check/run"
+	family "isovet/datasets/hard"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -135,4 +137,22 @@ func strictLock(t *testing.T, n int64) *history.History {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// TestManyWriters: where each read has many possible writers the search for an order ends by itself, and the answer
+// says why.
+func TestManyWriters(t *testing.T) {
+	in, err := family.Lookup("duplicates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := in.Build(t.Context(), 3000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := Auto(h, level.SessionSnapshotIsolation)
+	r, err := Decide(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation})
+	if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
+		t.Errorf("%v, %v: %s", err, r.Verdict, r.Reason)
+	}
 }

@@ -41,8 +41,10 @@ type settling struct {
 	by     keyWriters
 
 	next  []finding // of this round
-	steps int64     // what the round looked at
-	last  []int32   // of an ambiguous read, for each group of writers the last that reaches it, or -1
+	steps int64     // what was looked at since done was told of it
+	done  func(steps int64) (stop bool)
+	ended bool    // done said so
+	last  []int32 // of an ambiguous read, for each group of writers the last that reaches it, or -1
 }
 
 // why says by which rule something was found.
@@ -105,12 +107,11 @@ func (k *keyWriters) first(group, place int32) int32 {
 //
 // Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
 // something new reaches, and every version that reaches something new, the writers of its key, or a search among those
-// of each session where they are many; and the closure's. done is told of some of these between rounds, and says when
-// to stop.
+// of each session where they are many; and the closure's. done is told of some of these, and says when to stop.
 func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	total := int32(e.events())
 	chains := e.chains()
-	s = &settling{e: e, base: graph.BuildFunc(int(total), func(emit func(u, v int32)) { e.known(emit) })}
+	s = &settling{e: e, done: done, base: graph.BuildFunc(int(total), func(emit func(u, v int32)) { e.known(emit) })}
 	var err error
 	if s.reach, ok, err = closure.NewSessions(s.base, chains); err != nil {
 		return nil, true
@@ -128,12 +129,11 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	}
 	s.writers(chains)
 	for all := true; ; all = false {
-		if done(s.steps) {
+		s.steps += int64(len(v.RW))
+		s.next = s.next[:0]
+		if s.look(all); s.stops() {
 			return nil, true
 		}
-		s.steps = int64(len(v.RW))
-		s.next = s.next[:0]
-		s.look(all)
 		if s.none > 0 {
 			return s, false
 		}
@@ -145,6 +145,13 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 			return s, false
 		}
 	}
+}
+
+// stops reports whether there is to be no more of it.
+func (s *settling) stops() bool {
+	s.ended = s.ended || s.done(s.steps)
+	s.steps = 0
+	return s.ended
 }
 
 // Whether and when to settle.
@@ -349,6 +356,8 @@ func (e *engine) runSettled(ctx context.Context) (a Answer, err error) {
 		return ctx.Err() != nil
 	})
 	switch {
+	case ctx.Err() != nil:
+		return Answer{}, nil
 	case s == nil:
 	case ok:
 		e.takes(s)

@@ -44,12 +44,15 @@ func (s *settling) look(all bool) {
 			}
 		}
 		if touched {
-			if s.choose(j); s.none > 0 {
+			if s.choose(j); s.none > 0 || s.steps > stepsAtOnce && s.stops() {
 				return
 			}
 		}
 	}
 }
+
+// stepsAtOnce is how much is looked at before it is asked whether to stop: a few ms.
+const stepsAtOnce = 1 << 20
 
 func (s *settling) propose(from, to int32, rule why, read uint32, cand, a, b int32) {
 	s.next = append(s.next, finding{graph.Edge{From: from, To: to}, rule, int32(len(s.found)), read, cand, a, b})

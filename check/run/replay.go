@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"isovet/check/explain"
 	"isovet/check/replay"
@@ -75,6 +76,26 @@ func (x *Run) fault(err error) error {
 	return &Fault{Checker: x.Result.Checker, Err: err}
 }
 
+// ambiguousSteps, a second or two, bound the search for an order where most reads have many possible writers. One that
+// finds an order at all mostly takes a small part of it. Who gives it more time has stepsASecond more for each second.
+const (
+	ambiguousSteps = 1 << 26
+	stepsASecond   = 1 << 24
+)
+
+// bounded is the context of a search for an order.
+func (x *Run) bounded() (ctx context.Context, end func() (left int64)) {
+	v := x.View
+	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 8*len(v.Amb) {
+		return x.Ctx, func() int64 { return 0 }
+	}
+	steps := int64(ambiguousSteps)
+	if end, timed := x.Ctx.Deadline(); timed {
+		steps += max(0, int64(time.Until(end).Seconds()*stepsASecond))
+	}
+	return solver.WithSteps(x.Ctx, steps)
+}
+
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
 // none and the level does not ask for it, what refutes it mostly refutes the level too. Then the answer is done; else a
 // is the level's own if it asks for sessions or an order was found.
@@ -91,7 +112,14 @@ func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 	if x.H.HasPredicates() {
 		opts.GiveUpAfter = replayConflicts
 	}
-	a, err = replay.Run(x.Ctx, x.View, opts)
+	ctx, end := x.bounded()
+	defer end()
+	a, err = replay.Run(ctx, x.View, opts)
+	if err == nil && a.Status == solver.Unknown && ctx.Err() != nil && x.Ctx.Err() == nil {
+		x.Unknown("%s: too many ways to say which, and the search for one was given up; a longer --timeout is a "+
+			"longer search", ambiguity(x.View))
+		return a, true, nil
+	}
 	if err == nil && a.GaveUp {
 		x.Stage("solving")
 		if done, err = x.ByPolygraph(); done || err != nil {
