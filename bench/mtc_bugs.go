@@ -104,36 +104,12 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 				}
 				x := trialsOf{group: fmt.Sprintf("%s, %d", db.name, ops), series: t.name, memory: urls == nil}
 				x.trialMeans, err = stepOf(l, r, x.group+", "+x.series, func() (m trialMeans, err error) {
-					began := time.Now()
-					for i := range times {
-						if i > 0 && urls != nil && time.Since(began) > patience {
-							break
-						}
-						spec := datasets.Spec{Workload: t.workload, Variant: t.variant, Txns: n, Keys: 10, Sessions: 10,
-							Isolation: db.isolation, Seed: l.Seed*1000 + uint64(i) + 1}
-						if t.workload != "mini" {
-							spec.Ops = ops
-						}
-						h, made, err := l.history(ctx, r, urls, spec)
-						if err != nil {
-							return m, err
-						}
-						v, checked, err := l.judge(ctx, c, h, db.at)
-						if err != nil {
-							return m, err
-						}
-						if v.Verdict == evidence.Violated {
-							m.Found++
-						}
-						m.Trials++
-						m.Generation += made
-						m.Verification += checked
-						m.Evidence += v.Stats.Stages["evidence"]
+					spec := datasets.Spec{Workload: t.workload, Variant: t.variant, Txns: n, Keys: 10, Sessions: 10,
+						Isolation: db.isolation}
+					if t.workload != "mini" {
+						spec.Ops = ops
 					}
-					for _, sum := range []*float64{&m.Generation, &m.Verification, &m.Evidence} {
-						*sum /= float64(m.Trials)
-					}
-					return m, nil
+					return l.repeated(ctx, r, urls, spec, c, db.at, times, patience)
 				})
 				if err != nil {
 					return nil, err
@@ -144,6 +120,37 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 	}
 	l.trials = out
 	return out, nil
+}
+
+// repeated runs a trial so often, on a server only while there is patience.
+func (l *Lab) repeated(ctx context.Context, r *Report, urls []string, spec datasets.Spec, c check.Checker,
+	at level.Level, times int, patience time.Duration) (m trialMeans, err error) {
+	began := time.Now()
+	for i := range times {
+		if i > 0 && urls != nil && time.Since(began) > patience {
+			break
+		}
+		spec.Seed = l.Seed*1000 + uint64(i) + 1
+		h, made, err := l.history(ctx, r, urls, spec)
+		if err != nil {
+			return m, err
+		}
+		v, checked, err := l.judge(ctx, c, h, at)
+		if err != nil {
+			return m, err
+		}
+		if v.Verdict == evidence.Violated {
+			m.Found++
+		}
+		m.Trials++
+		m.Generation += made
+		m.Verification += checked
+		m.Evidence += v.Stats.Stages["evidence"]
+	}
+	for _, sum := range []*float64{&m.Generation, &m.Verification, &m.Evidence} {
+		*sum /= float64(m.Trials)
+	}
+	return m, nil
 }
 
 // history makes a history in memory, or on databases where there are any, and says how long that took.

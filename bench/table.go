@@ -90,18 +90,8 @@ func columns(rows []Row) []column {
 		{"decided by", true, func(r *Row) string { return r.DecidedBy }, false},
 		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
 		{"check ms", false, func(r *Row) string { return ms(r.CheckMS) }, true},
-		{"min-max", false, func(r *Row) string {
-			if r.Repeat < 2 {
-				return ""
-			}
-			return cmp.Or(ms(r.CheckMin), "0") + "-" + cmp.Or(ms(r.CheckMax), "0")
-		}, false},
-		{"peak MB", false, func(r *Row) string {
-			if r.PeakMB == 0 {
-				return ""
-			}
-			return strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
-		}, true},
+		{"min-max", false, (*Row).spread, false},
+		{"peak MB", false, (*Row).peakText, true},
 		{"constraints", false, sat(func(r *Row) int64 { return int64(r.Before) }), false},
 		{"left", false, sat(func(r *Row) int64 { return int64(r.Left) }), false},
 		{"variables", false, sat(func(r *Row) int64 { return int64(r.Variables) }), false},
@@ -118,6 +108,22 @@ func columns(rows []Row) []column {
 	return slices.DeleteFunc(cols, func(c column) bool {
 		return !c.always && !slices.ContainsFunc(rows, func(r Row) bool { return c.get(&r) != "" })
 	})
+}
+
+// spread is the shortest and the longest check of several.
+func (r *Row) spread() string {
+	if r.Repeat < 2 {
+		return ""
+	}
+	return cmp.Or(milliText(r.CheckMin), "0") + "-" + cmp.Or(milliText(r.CheckMax), "0")
+}
+
+// peakText is the memory at most; "": it is not known.
+func (r *Row) peakText() string {
+	if r.PeakMB == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
 }
 
 // milliText is a time as it stands in a table; "": there is none.

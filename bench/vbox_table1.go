@@ -54,57 +54,27 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			continue // it finds what it finds by either closure
 		}
 		for _, class := range classes {
-			found, proved, of, missed := 0, 0, 0, map[string][]string{}
-			for _, a := range all {
-				if a.class != class {
-					continue
-				}
-				run := Run{Checker: c, IgnorePredicates: true}
-				if c == "leopard" {
-					run.Profile, run.MechanismsOnly = a.profile, true
-				}
-				m, err := lab.Run(ctx, a.src, vboxLevel, run)
-				if err != nil {
-					return err
-				}
-				if m.Fault != "" {
-					r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault,
-						Fault: true})
-				}
-				of++
-				if m.Verdict == evidence.Violated {
-					proved++
-				}
-				if m.Verdict == evidence.Violated || m.Mechanisms != nil && m.Mechanisms.Total() > 0 {
-					found++
-					continue
-				}
-				why := m.Verdict.String()
-				if m.Items {
-					why += ", predicates ignored"
-				}
-				if m.Reason != "" {
-					why, _, _ = strings.Cut(m.Reason, ":")
-				}
-				missed[why] = append(missed[why], strings.TrimSuffix(a.src.Name(), ".jsonl"))
+			n, err := lab.caught(ctx, r, all, c, class)
+			if err != nil {
+				return err
 			}
-			p := Point{Metric: "found", Group: class, Series: c, Value: float64(found), Text: fmt.Sprintf("%d/%d",
-				found, of), Verdict: evidence.Violated}
+			p := Point{Metric: "found", Group: class, Series: c, Value: float64(n.found), Text: fmt.Sprintf("%d/%d",
+				n.found, n.of), Verdict: evidence.Violated}
 			if i := slices.Index(columns, c); i >= 0 {
 				p.Paper = paper[class][i]
 			}
 			r.Add(p)
-			if c == "leopard" && proved < found {
+			if c == "leopard" && n.proved < n.found {
 				r.Note("leopard: of its %d of %s %d are proved; the others are violations under the profile only, "+
-					"which a database with other mechanisms might commit rightly.", found, class, proved)
+					"which a database with other mechanisms might commit rightly.", n.found, class, n.proved)
 			}
 			var reasons []string
-			for why := range missed {
+			for why := range n.missed {
 				reasons = append(reasons, why)
 			}
 			slices.Sort(reasons)
 			for _, why := range reasons {
-				r.Note("%s misses of %s: %s (%s).", c, class, strings.Join(missed[why], ", "), why)
+				r.Note("%s misses of %s: %s (%s).", c, class, strings.Join(n.missed[why], ", "), why)
 			}
 		}
 	}
@@ -113,6 +83,50 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	r.Note("The paper's Cobra and BE look for neither aborted nor intermediate reads. Here every checker begins " +
 		"with the same pass over single reads (docs/papers.md), so that these find more than the paper's.")
 	return nil
+}
+
+// caught counts the anomalies of a class that a checker finds; missed are the others, by the reason.
+type caught struct {
+	found, proved, of int
+	missed            map[string][]string
+}
+
+func (lab *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class string) (n caught, err error) {
+	n.missed = map[string][]string{}
+	for _, a := range all {
+		if a.class != class {
+			continue
+		}
+		run := Run{Checker: c, IgnorePredicates: true}
+		if c == "leopard" {
+			run.Profile, run.MechanismsOnly = a.profile, true
+		}
+		m, err := lab.Run(ctx, a.src, vboxLevel, run)
+		if err != nil {
+			return n, err
+		}
+		if m.Fault != "" {
+			r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault,
+				Fault: true})
+		}
+		n.of++
+		if m.Verdict == evidence.Violated {
+			n.proved++
+		}
+		if m.Verdict == evidence.Violated || m.Mechanisms != nil && m.Mechanisms.Total() > 0 {
+			n.found++
+			continue
+		}
+		why := m.Verdict.String()
+		if m.Items {
+			why += ", predicates ignored"
+		}
+		if m.Reason != "" {
+			why, _, _ = strings.Cut(m.Reason, ":")
+		}
+		n.missed[why] = append(n.missed[why], strings.TrimSuffix(a.src.Name(), ".jsonl"))
+	}
+	return n, nil
 }
 
 // synthesized writes the 29 anomalies to files.

@@ -296,9 +296,19 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):
 		return x, fmt.Errorf("row %v; expected %d numbers", st.Row, len(t.Columns))
 	}
+	if err := st.condition(&op, len(t.Columns)); err != nil {
+		return x, err
+	}
+	x.Op = op
+	x.Text = fmt.Sprintf("%s%d(%s)", st.Do, st.Session, t.rowName(st.Key, where))
+	return x, nil
+}
+
+// condition takes the step's condition and changes over into an operation on a table of so many columns.
+func (st *ScriptStep) condition(op *workload.Op, columns int) error {
 	for _, r := range st.Where {
-		if r.Column < 0 || r.Column >= len(t.Columns) {
-			return x, fmt.Errorf("column %d; expected one of %d", r.Column, len(t.Columns))
+		if r.Column < 0 || r.Column >= columns {
+			return fmt.Errorf("column %d; expected one of %d", r.Column, columns)
 		}
 		y := workload.Range{Column: r.Column, Min: math.MinInt64, Max: math.MaxInt64}
 		if r.Min != nil {
@@ -309,18 +319,16 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 		}
 		op.Where = append(op.Where, y)
 	}
-	if where && op.Where == nil {
+	if op.Kind.Conditional() && op.Where == nil {
 		op.Where = []workload.Range{{Min: math.MinInt64, Max: math.MaxInt64}}
 	}
 	for _, c := range st.Set {
-		if c.Column < 0 || c.Column >= len(t.Columns) {
-			return x, fmt.Errorf("column %d; expected one of %d", c.Column, len(t.Columns))
+		if c.Column < 0 || c.Column >= columns {
+			return fmt.Errorf("column %d; expected one of %d", c.Column, columns)
 		}
 		op.Set = append(op.Set, workload.Set(c))
 	}
-	x.Op = op
-	x.Text = fmt.Sprintf("%s%d(%s)", st.Do, st.Session, t.rowName(st.Key, where))
-	return x, nil
+	return nil
 }
 
 func (t *ScriptTable) rowName(key int64, all bool) string {

@@ -209,13 +209,7 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 	h := r.H
 	key := clip(keyName(h, e.Key), 60)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	where := func(t uint32) string {
-		text := sessionName(h, h.Txns.Sess[t])
-		if l := h.Txns.Line[t]; l > 0 {
-			text = fmt.Sprintf("line %d, %s", l, text)
-		}
-		return text
-	}
+	where := func(t uint32) string { return placeOf(h, t) }
 	op := func(t, op uint32) {
 		if op != history.None {
 			lo, _ := h.TxnOps(t)
@@ -278,4 +272,13 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 		say("%s.", clip(by, maxWhy))
 	}
 	return out
+}
+
+// placeOf is where a transaction stands: its session, and its line in the file.
+func placeOf(h *history.History, t uint32) string {
+	text := sessionName(h, h.Txns.Sess[t])
+	if l := h.Txns.Line[t]; l > 0 {
+		text = fmt.Sprintf("line %d, %s", l, text)
+	}
+	return text
 }

@@ -186,9 +186,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 		}
 		one.Ahead.Took(time.Since(from), r.History.NumTxns())
 		rate = one.Ahead.Rate
-		round := Round{Number: n + 1, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant,
-			Keys: one.Keys, Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict,
-			Reason: res.Reason, Ahead: one.Ahead.Checks, Early: one.Ahead.Violated, At: time.Since(begin)}
+		round := roundOf(n+1, &one, r, res, time.Since(begin))
 		h.add(round, res)
 		if c.Told != nil {
 			c.Told(round)
@@ -221,6 +219,13 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			return fmt.Errorf("round %d: %w", n+1, err)
 		}
 	}
+}
+
+// roundOf says what came of round n.
+func roundOf(n int, one *collect.Config, r *collect.Result, res *evidence.Result, at time.Duration) Round {
+	return Round{Number: n, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant, Keys: one.Keys,
+		Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict, Reason: res.Reason,
+		Ahead: one.Ahead.Checks, Early: one.Ahead.Violated, At: at}
 }
 
 // keep hands a violation with something new to Config.Keep.

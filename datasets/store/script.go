@@ -306,74 +306,14 @@ func (s *store) freeRows(n int) []int32 {
 // play writes the script's transactions into the log and its last committed versions into the store.
 func (s *store) play(now int64, keys []int32) {
 	sc, held := s.cfg.Scripts[s.script.n].Script, s.script.held
-	type ref struct {
-		key int
-		val int64
-	}
-	value := make(map[ref]int64)
-	for k, r := range keys {
-		value[ref{k, 0}] = s.versions[s.rows[r].head].val
-		s.rows[r].touched = true
-	}
-	of := func(sess int32, k int, val int64) int64 {
-		if val == Absent {
-			return Absent
-		}
-		v, ok := value[ref{k, val}]
-		if !ok {
-			v = s.value(sess)
-			if t := s.log.Rows[keys[k]].Table(); s.log.Tables[t].Columns != nil {
-				// The same row, written again.
-				v = s.addCells(v, slices.Clone(s.log.Columns(t, value[ref{k, 0}])))
-			}
-			value[ref{k, val}] = v
-		}
-		return v
-	}
+	v := s.valuesOf(keys)
 	for i := range sc.Txns { // a value belongs to its writer
 		for _, op := range sc.Txns[i].Ops {
-			op.writes(func(k int, val int64) { of(held[sc.Txns[i].Session], k, val) })
+			op.writes(func(k int, val int64) { v.of(held[sc.Txns[i].Session], k, val) })
 		}
 	}
-	is := func(sess int32, ms []ScriptMatch) []LogIs {
-		var out []LogIs
-		for _, m := range ms {
-			out = append(out, LogIs{uint32(keys[m.Key]), of(sess, m.Key, m.Old), m.Not})
-		}
-		return out
-	}
-	versions := func(sess int32, ms []ScriptMatch, kind OpKind) []LogMatch {
-		var out []LogMatch
-		for _, m := range ms {
-			l := LogMatch{Row: uint32(keys[m.Key]), Old: of(sess, m.Key, m.Old)}
-			if kind == ScriptWrite {
-				l.New = of(sess, m.Key, m.New)
-			}
-			out = append(out, l)
-		}
-		return out
-	}
-	// The store's clock follows the script's: at equal steps ends come before starts.
-	type edge struct {
-		step int64
-		txn  int
-		end  bool
-	}
-	var edges []edge
-	for i, t := range sc.Txns {
-		edges = append(edges, edge{t.Start, i, false}, edge{t.End, i, true})
-	}
-	slices.SortStableFunc(edges, func(a, b edge) int {
-		if c := cmp.Compare(a.step, b.step); c != 0 || a.end == b.end {
-			return c
-		}
-		if a.end {
-			return -1
-		}
-		return 1
-	})
 	startTS := make([]int64, len(sc.Txns))
-	for _, e := range edges {
+	for _, e := range sc.edges() {
 		t := &sc.Txns[e.txn]
 		if !e.end {
 			s.tick++
@@ -391,53 +331,148 @@ func (s *store) play(now int64, keys []int32) {
 			rec.CommitTS = s.tick
 			s.log.Stats.Committed++
 		}
-		var ops []LogOp
-		wide := (rec.Commit - start) / int64(len(t.Ops)+1)
-		last := make(map[int]int64)
-		for j, op := range t.Ops {
-			at := start + int64(j)*wide + 1
-			lo := LogOp{Kind: op.Kind, Start: at, End: at + wide/2}
-			if op.Kind == ScriptRead || op.Kind == ScriptWrite {
-				lo.Value = int64(len(s.log.Scripts))
-				s.log.Scripts = append(s.log.Scripts, LogScriptPred{is(i, op.Of), versions(i, op.Found, op.Kind)})
-			} else {
-				lo.Row, lo.Value = uint32(keys[op.Key]), of(i, op.Key, op.Val)
-			}
-			ops = append(ops, lo)
-			op.writes(func(k int, val int64) { last[k] = of(i, k, val) })
-		}
-		s.record(rec, ops)
+		last := v.enact(i, t, rec)
 		if t.Aborted {
 			continue
 		}
 		id := int32(none)
 		if s.ssi {
-			// It counts as a pivot: who has an anti-dependency to it must abort.
-			id = s.newRec(startTS[e.txn])
-			s.recs[id].outCts = 0
-			s.recCommit(id, rec.CommitTS)
-			for _, k := range keys {
-				for l := s.rows[k].reads; l != none; l = s.reads[l].next {
-					if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
-						h.doomed = true
-					}
-				}
-				s.addRead(id, k, &s.recs[id].locks)
-				for _, p := range s.preds {
-					table := s.log.Rows[k].Table()
-					if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table,
-						s.versions[s.rows[k].head].val, p.where) {
-						h.doomed = true
-					}
-				}
-			}
+			id = s.pivot(keys, startTS[e.txn], rec.CommitTS)
 		}
 		for k := range keys {
-			if v, ok := last[k]; ok {
+			if val, ok := last[k]; ok {
 				pay := s.versions[s.rows[keys[k]].head].pay
-				s.enter(keys[k], v)
-				s.install(keys[k], version{val: v, pay: pay, cts: rec.CommitTS, rec: id})
+				s.enter(keys[k], val)
+				s.install(keys[k], version{val: val, pay: pay, cts: rec.CommitTS, rec: id})
 			}
 		}
 	}
+}
+
+// scriptRef is a value that the script names.
+type scriptRef struct {
+	key int
+	val int64
+}
+
+// scriptValues are the values of the store that stand for the script's.
+type scriptValues struct {
+	*store
+	keys  []int32
+	value map[scriptRef]int64
+}
+
+// valuesOf begins with what the rows hold.
+func (s *store) valuesOf(keys []int32) *scriptValues {
+	v := &scriptValues{s, keys, make(map[scriptRef]int64)}
+	for k, r := range keys {
+		v.value[scriptRef{k, 0}] = s.versions[s.rows[r].head].val
+		s.rows[r].touched = true
+	}
+	return v
+}
+
+// of is the value that stands for the script's; one that is new is the session's.
+func (s *scriptValues) of(sess int32, k int, val int64) int64 {
+	if val == Absent {
+		return Absent
+	}
+	v, ok := s.value[scriptRef{k, val}]
+	if !ok {
+		v = s.store.value(sess)
+		if t := s.log.Rows[s.keys[k]].Table(); s.log.Tables[t].Columns != nil {
+			// The same row, written again.
+			v = s.addCells(v, slices.Clone(s.log.Columns(t, s.value[scriptRef{k, 0}])))
+		}
+		s.value[scriptRef{k, val}] = v
+	}
+	return v
+}
+
+func (s *scriptValues) is(sess int32, ms []ScriptMatch) []LogIs {
+	var out []LogIs
+	for _, m := range ms {
+		out = append(out, LogIs{uint32(s.keys[m.Key]), s.of(sess, m.Key, m.Old), m.Not})
+	}
+	return out
+}
+
+func (s *scriptValues) matches(sess int32, ms []ScriptMatch, kind OpKind) []LogMatch {
+	var out []LogMatch
+	for _, m := range ms {
+		l := LogMatch{Row: uint32(s.keys[m.Key]), Old: s.of(sess, m.Key, m.Old)}
+		if kind == ScriptWrite {
+			l.New = s.of(sess, m.Key, m.New)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// enact records a transaction of the script; last are the values that it leaves.
+func (s *scriptValues) enact(i int32, t *ScriptTxn, rec LogTxn) (last map[int]int64) {
+	var ops []LogOp
+	wide := (rec.Commit - rec.Start) / int64(len(t.Ops)+1)
+	last = make(map[int]int64)
+	for j, op := range t.Ops {
+		at := rec.Start + int64(j)*wide + 1
+		lo := LogOp{Kind: op.Kind, Start: at, End: at + wide/2}
+		if op.Kind == ScriptRead || op.Kind == ScriptWrite {
+			lo.Value = int64(len(s.log.Scripts))
+			s.log.Scripts = append(s.log.Scripts, LogScriptPred{s.is(i, op.Of), s.matches(i, op.Found, op.Kind)})
+		} else {
+			lo.Row, lo.Value = uint32(s.keys[op.Key]), s.of(i, op.Key, op.Val)
+		}
+		ops = append(ops, lo)
+		op.writes(func(k int, val int64) { last[k] = s.of(i, k, val) })
+	}
+	s.record(rec, ops)
+	return last
+}
+
+// scriptEdge is the start or the end of a transaction of a script.
+type scriptEdge struct {
+	step int64
+	txn  int
+	end  bool
+}
+
+// edges are in the order of time. The store's clock follows the script's: at equal steps ends come before starts.
+func (sc *Script) edges() (edges []scriptEdge) {
+	for i, t := range sc.Txns {
+		edges = append(edges, scriptEdge{t.Start, i, false}, scriptEdge{t.End, i, true})
+	}
+	slices.SortStableFunc(edges, func(a, b scriptEdge) int {
+		if c := cmp.Compare(a.step, b.step); c != 0 || a.end == b.end {
+			return c
+		}
+		if a.end {
+			return -1
+		}
+		return 1
+	})
+	return edges
+}
+
+// pivot enters a transaction of the script that counts as a pivot: who has an anti-dependency to it must abort.
+func (s *store) pivot(keys []int32, start, commit int64) (id int32) {
+	id = s.newRec(start)
+	s.recs[id].outCts = 0
+	s.recCommit(id, commit)
+	for _, k := range keys {
+		for l := s.rows[k].reads; l != none; l = s.reads[l].next {
+			if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
+				h.doomed = true
+			}
+		}
+		s.addRead(id, k, &s.recs[id].locks)
+		for _, p := range s.preds {
+			table := s.log.Rows[k].Table()
+			if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table,
+				s.versions[s.rows[k].head].val, p.where) {
+				h.doomed = true
+			}
+		}
+	}
+	return id
 }

@@ -309,16 +309,10 @@ func (s *store) commit(i int32, now int64) {
 		s.abort(i, now, false)
 		return
 	}
-	apply, status := true, Committed
-	if s.cfg.AbortRate+s.cfg.UnknownRate > 0 {
-		switch u := x.rng.Float64(); {
-		case u < s.cfg.AbortRate:
-			s.abort(i, now, false)
-			return
-		case u < s.cfg.AbortRate+s.cfg.UnknownRate:
-			status = Unknown
-			apply = x.rng.Uint64()&1 == 0
-		}
+	status, apply := s.fate(x)
+	if status == Aborted {
+		s.abort(i, now, false)
+		return
 	}
 	startTS := x.snap
 	if s.locking {
@@ -378,6 +372,19 @@ func (s *store) commit(i int32, now int64) {
 	if status == Unknown {
 		s.wake()
 	}
+}
+
+// fate draws what becomes of a transaction that its client commits: Aborted, or Unknown, which takes effect or not.
+func (s *store) fate(x *session) (status Status, apply bool) {
+	if s.cfg.AbortRate+s.cfg.UnknownRate > 0 {
+		switch u := x.rng.Float64(); {
+		case u < s.cfg.AbortRate:
+			return Aborted, false
+		case u < s.cfg.AbortRate+s.cfg.UnknownRate:
+			return Unknown, x.rng.Uint64()&1 == 0
+		}
+	}
+	return Committed, true
 }
 
 // abort ends a session's transaction without effect; again says that the session tries it once more.
