@@ -91,7 +91,7 @@ type caught struct {
 	missed            map[string][]string
 }
 
-func (lab *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class string) (n caught, err error) {
+func (l *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class string) (n caught, err error) {
 	n.missed = map[string][]string{}
 	for _, a := range all {
 		if a.class != class {
@@ -101,7 +101,7 @@ func (lab *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class
 		if c == "leopard" {
 			run.Profile, run.MechanismsOnly = a.profile, true
 		}
-		m, err := lab.Run(ctx, a.src, vboxLevel, run)
+		m, err := l.Run(ctx, a.src, vboxLevel, run)
 		if err != nil {
 			return n, err
 		}

@@ -135,17 +135,6 @@ func (it *Item) errText() string {
 	return it.Err.Error()
 }
 
-// verdictLine is an answer in a line.
-func verdictLine(path string, r *evidence.Result) string {
-	switch r.Verdict {
-	case evidence.Holds:
-		return fmt.Sprintf("%s: valid at %s", path, r.Label())
-	case evidence.Violated:
-		return fmt.Sprintf("%s: VIOLATION of %s", path, r.Label())
-	}
-	return fmt.Sprintf("%s: unknown at %s", path, r.Label())
-}
-
 // Totals is what many histories come to.
 type Totals struct {
 	Histories int            `json:"histories,omitempty"`

@@ -167,8 +167,8 @@ func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark
 	return err
 }
 
-// SqlLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
-func SqlLoad(exec func(sql string) error, d Data, batch int) error {
+// SQLLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
+func SQLLoad(exec func(sql string) error, d Data, batch int) error {
 	const insert = "insert into isovet_kv values "
 	text, n := []byte(insert), 0
 	flush := func() error {

@@ -154,7 +154,7 @@ func (s *sqlDB) Load(ctx context.Context, d Data) error {
 	if err != nil {
 		return err
 	}
-	err = SqlLoad(func(q string) error { _, err := tx.ExecContext(ctx, q); return err }, d, s.d.Batch)
+	err = SQLLoad(func(q string) error { _, err := tx.ExecContext(ctx, q); return err }, d, s.d.Batch)
 	if err != nil {
 		return errors.Join(err, tx.Rollback())
 	}

@@ -65,7 +65,7 @@ func (u Upsert) SQL(table string, columns, values []string, appends bool, dual s
 		u.change(table, columns[1:], appends), strings.Join(columns, ", "), strings.Join(theirs, ", "))
 }
 
-// update and insert are the statements of LookFirst.
+// UpdateSQL and InsertSQL make the statements of LookFirst.
 func UpdateSQL(table string, columns, values []string, appends bool) string {
 	set := make([]string, len(columns)-1)
 	for i, c := range columns[1:] {

@@ -438,8 +438,8 @@ type scriptEdge struct {
 }
 
 // edges are in the order of time. The store's clock follows the script's: at equal steps ends come before starts.
-func (sc *Script) edges() (edges []scriptEdge) {
-	for i, t := range sc.Txns {
+func (s *Script) edges() (edges []scriptEdge) {
+	for i, t := range s.Txns {
 		edges = append(edges, scriptEdge{t.Start, i, false}, scriptEdge{t.End, i, true})
 	}
 	slices.SortStableFunc(edges, func(a, b scriptEdge) int {

@@ -324,7 +324,7 @@ func (m *server) Load(ctx context.Context, d driver.Data) error {
 			}
 		}
 		m.tables, m.wide = d.Tables, d.Wide
-		if err := driver.SqlLoad(driver.ExecOn(ctx, c), d, 5000); err != nil {
+		if err := driver.SQLLoad(driver.ExecOn(ctx, c), d, 5000); err != nil {
 			return err
 		}
 		err := driver.Undoes(ctx, c, "begin", "rollback", m.info.Name, d.Mark)

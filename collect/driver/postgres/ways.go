@@ -101,7 +101,7 @@ func (p *server) levelInForce(c *pgconn.PgConn) string {
 // fill copies the rows in, by inserts where there is no COPY, and the mark last.
 func (p *server) fill(ctx context.Context, c *pgconn.PgConn, d driver.Data) error {
 	if p.noCopy {
-		return driver.SqlLoad(func(q string) error { return run(c, q) }, d, 500)
+		return driver.SQLLoad(func(q string) error { return run(c, q) }, d, 500)
 	}
 	var b bytes.Buffer
 	flush := func() error {

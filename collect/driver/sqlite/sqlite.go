@@ -143,7 +143,7 @@ func (s *database) Load(ctx context.Context, d driver.Data) error {
 			return err
 		}
 	}
-	if err := driver.SqlLoad(driver.ExecOn(ctx, c), d, 500); err != nil {
+	if err := driver.SQLLoad(driver.ExecOn(ctx, c), d, 500); err != nil {
 		return err
 	}
 	if _, err = c.ExecContext(ctx, "commit"); err != nil {
