@@ -96,25 +96,9 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 	if _, err := bench.Contenders("vbox", g.level); err != nil {
 		return console.Usagef("%v", err)
 	}
-	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
-		Theories: words(f.theory),
-		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
-	if f.technique == "all" {
-		grid.Techniques = check.Techniques()
-	} else if f.technique != "" {
-		grid.Techniques = words(f.technique)
-	}
-	if grid.AtMostOnes == nil {
-		grid.AtMostOnes = check.AtMostOnes()
-	}
-	cells, err := grid.Cells()
+	cells, grid, err := f.cells()
 	if err != nil {
-		return console.Usagef("%v", err)
-	}
-	if len(cells) == 0 {
-		return console.Usagef("none of these combinations makes sense: a theory needs its solver (closure and order " +
-			"are " +
-			"cdcl's), eager needs the encoding order")
+		return err
 	}
 	lab, err := g.prepare(ctx, e)
 	if err != nil {
@@ -159,6 +143,30 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 			len(cells)*len(lab.sources)))
 	}
 	return console.Status(worst)
+}
+
+// cells are the combinations that were asked for.
+func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
+	grid = bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
+		Theories: words(f.theory),
+		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
+	if f.technique == "all" {
+		grid.Techniques = check.Techniques()
+	} else if f.technique != "" {
+		grid.Techniques = words(f.technique)
+	}
+	if grid.AtMostOnes == nil {
+		grid.AtMostOnes = check.AtMostOnes()
+	}
+	cells, err = grid.Cells()
+	if err != nil {
+		return nil, grid, console.Usagef("%v", err)
+	}
+	if len(cells) == 0 {
+		return nil, grid, console.Usagef("none of these combinations makes sense: a theory needs its solver " +
+			"(closure and order are cdcl's), eager needs the encoding order")
+	}
+	return cells, grid, nil
 }
 
 func printAblation(e *console.Env, g *compareFlags, sources []bench.Source, rows []bench.AblateRow) error {

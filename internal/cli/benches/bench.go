@@ -294,16 +294,21 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	}
 	worst := conclude(e, rows)
 	if interrupted {
-		complete := 0
-		for i := range rows {
-			if rows[i].Repeat == f.repeat {
-				complete++
-			}
-		}
+		complete := f.complete(rows)
 		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
 			len(lab.sources)*(len(contenders)+len(programs))))
 	}
 	return console.Status(worst)
+}
+
+// complete counts the rows that have all their runs.
+func (f *compareFlags) complete(rows []bench.Row) (n int) {
+	for i := range rows {
+		if rows[i].Repeat == f.repeat {
+			n++
+		}
+	}
+	return n
 }
 
 // stamped reports whether the database's timestamps stand in some history, by running a checker that trusts them, and

@@ -54,34 +54,11 @@ type CheckFlags struct {
 func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	f := CheckFlags{unknownStatus: console.StatusUnknown}
 	c := &cobra.Command{
-		Use:     "check [flags] HISTORY…",
-		GroupID: "work",
-		Short:   "Say whether histories satisfy an isolation level, and prove it",
-		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer
-before printing it. A "valid" is certified by replaying its order of the transactions, a "violation" by deriving each
-edge of its cycle again. Every level holds of a history of which nothing was committed, or nothing read: that is no
-"valid" but unknown, "inconclusive", unless --empty-ok is set.
-
---level all decides every level. It names the strongest levels that the history satisfies, the weakest levels that it
-violates, and one anomaly for each violated level. With --checker all levels are that checker's, and those that follow
-from them; bc answers its six by one graph.
-
---report, --dot, --certificate and --proof each write one file. With several histories the number of each stands before the
-extension: v.html becomes v-1.html, v-2.html, …
-
-A folder of files, or a quoted pattern, is one history in parts; --together makes one of several arguments.
-
-Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a
-certificate).
-
-` + console.ExitHelp + `
-With several histories the worst counts: 255, 254, 1, 2, 0.`,
-		Example: `  isovet check h.jsonl
-  isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
-  isovet check --level all h.jsonl
-  isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
-  isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
-  zstdcat h.jsonl.zst | isovet check -` + startSpill,
+		Use:               "check [flags] HISTORY…",
+		GroupID:           "work",
+		Short:             "Say whether histories satisfy an isolation level, and prove it",
+		Long:              checkHelp,
+		Example:           checkExamples,
 		Args:              console.Exactly("HISTORY…"),
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -277,8 +254,7 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 	var soFar atomic.Pointer[evidence.Result]
 	soFar.Store(known)
 	r, err := guard.Run(ctx, limits, func() string { return *stage.Load() },
-		func(ctx context.Context) (*evidence.Result,
-			error) {
+		func(ctx context.Context) (*evidence.Result, error) {
 			start := time.Now()
 			h, err := console.LoadShown(ctx, path, f.loading, p)
 			if err != nil {
@@ -289,35 +265,12 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 			k.Stats.Sizes = evidence.SizesOf(h)
 			k.Stats.LoadMS = console.Milliseconds(time.Since(start))
 			soFar.Store(&k)
-			c, reason := check.Choose(f.judge.name, f.solver, h, f.level)
-			if c == nil {
-				k.Reason = reason
-				return &k, nil
-			}
-			k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
-			at, profile := f.profiled(h)
-			k.Level = at
-			e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
-			set("checking")
-			o := f.Options(at, profile)
-			o.Progress = func(s string, done, total int) {
-				set("checking (" + s + ")")
-				p.Step(s, done, total)
-			}
-			run := check.Run
-			if f.judge.name == console.Auto && f.solver == "" {
-				run = check.Decide
-			}
-			r, err := run(ctx, c, h, o)
+			r, err := judgeLoaded(ctx, e, f, &k, set, p)
 			if err != nil {
 				return nil, err
 			}
 			if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
 				r.Reason = f.limits.Reason(cause, *stage.Load())
-			}
-			r.Stats.LoadMS = k.Stats.LoadMS
-			if !r.Items { // else r is about what is left of h
-				r.H = h
 			}
 			f.weigh(r)
 			return r, nil
@@ -342,6 +295,41 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 		r.Stats.PeakMB = room.PeakMB()
 	}
 	return outcome{path, r, err, began}
+}
+
+// judgeLoaded checks the history that was loaded into k, which it completes with the checker's name. set is told the
+// stage.
+func judgeLoaded(ctx context.Context, e *console.Env, f *CheckFlags, k *evidence.Result, set func(string),
+	p *console.Progress) (*evidence.Result, error) {
+	h := k.H
+	c, reason := check.Choose(f.judge.name, f.solver, h, f.level)
+	if c == nil {
+		k.Reason = reason
+		return k, nil
+	}
+	k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
+	at, profile := f.profiled(h)
+	k.Level = at
+	e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
+	set("checking")
+	o := f.Options(at, profile)
+	o.Progress = func(s string, done, total int) {
+		set("checking (" + s + ")")
+		p.Step(s, done, total)
+	}
+	run := check.Run
+	if f.judge.name == console.Auto && f.solver == "" {
+		run = check.Decide
+	}
+	r, err := run(ctx, c, h, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Stats.LoadMS = k.Stats.LoadMS
+	if !r.Items { // else r is about what is left of h
+		r.H = h
+	}
+	return r, nil
 }
 
 // weigh makes a "valid" of what shows nothing unknown, unless the command line says otherwise.

@@ -38,18 +38,8 @@ func NewVerify(e *console.Env, x *Engine) *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use: "verify [flags] CERT HISTORY", GroupID: "work",
-		Short: "Replay a certificate without the checker that wrote it",
-		Long: `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
-valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
-two files may be "-", standard input. The order of the two files does not matter.
-
---kernel has the kernel judge it too: its rules are those of a development in Coq, with theorems that what they accept is
-so. --proof FILE writes what it judges, for the program isovet-kernel, extracted from that development. What the kernel
-has no words for is unknown (docs/trust.md).
-
-Exit status: 0 the certificate proves its verdict; 1 it does not; 2 verify could not decide that (a time-out, a memory
-bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing; 254 the
-certificate cannot be read, or belongs to another history.`,
+		Short:   "Replay a certificate without the checker that wrote it",
+		Long:    verifyHelp,
 		Example: "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
 		Args: func(c *cobra.Command, args []string) error {
 			if f.kernelFile != "" {

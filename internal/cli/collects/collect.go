@@ -158,17 +158,8 @@ func (f *collectFlags) tell(p *console.Progress) func(collect.Progress) {
 	}
 }
 
-func NewCollect(e *console.Env) *cobra.Command {
-	var f collectFlags
-	var out, to string
-	var asJSON, quiet bool
-	var live liveFlags
-	var rotate collect.Rotate
-	var after checkAfter
-	c := &cobra.Command{
-		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
-		Short: "Record a history from a real database: a workload run by many sessions",
-		Long: `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
+func collectHelp() string {
+	return `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
 of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database
 refuses are recorded as aborted and tried again; where a commit's answer is lost, the outcome is recorded as unknown.
 Passwords are neither recorded nor shown.
@@ -187,15 +178,30 @@ incident, a folder with SQL, settings and a schedule that repeats it (isovet hun
 violation is a JSON line on standard output as soon as it is certain. The file is written all the same. Exit status
 then: 1 there was a violation that is proved, 2 there were violations under the profile alone.
 ` + databases() + `
-Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`,
-		Example: `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
+Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`
+}
+
+const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
   isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
   isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
   isovet collect --db badger: --for 12h --rotate 256MiB -o long/
   isovet collect --db mariadb:start --isolation repeatable-read --workload rmw --watch --profile mariadb:repeatable-read-snapshot -o h.jsonl
   isovet collect --db postgres://user@localhost/test --workload transfers.yaml --session-sql "set lock_timeout = '1s'" -o h.jsonl
-  isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`,
-		Args: console.Exactly(),
+  isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`
+
+func NewCollect(e *console.Env) *cobra.Command {
+	var f collectFlags
+	var out, to string
+	var asJSON, quiet bool
+	var live liveFlags
+	var rotate collect.Rotate
+	var after checkAfter
+	c := &cobra.Command{
+		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
+		Short:   "Record a history from a real database: a workload run by many sessions",
+		Long:    collectHelp(),
+		Example: collectExamples,
+		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if out == "" {
 				return console.Usagef("-o FILE is missing; -o - writes to standard output")
@@ -375,24 +381,9 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 			found = checked
 		}
 	}
-	if asJSON {
-		if err := console.JSONLine(e.Stdout, j); err != nil {
+	if asJSON || !quiet {
+		if err := f.sayCollected(e, out, r, j, asJSON); err != nil {
 			return err
-		}
-	} else if !quiet {
-		parts := ""
-		if f.cfg.Rotate != nil {
-			parts = fmt.Sprintf("%d transactions in %d parts; ", r.Parts.Txns, r.Parts.Files)
-		}
-		fmt.Fprintf(e.Stderr, "%s: %s%s\n", out, parts, headline(&r.Summary))
-		if err := console.Table(e.Stderr, templateHeader, templateRows(&r.Summary)); err != nil {
-			return err
-		}
-		if err := sayAborts(e.Stderr, r.Summary.Aborts); err != nil {
-			return err
-		}
-		if s := &r.Summary; s.SchemaChanges+s.SchemaRefused > 0 {
-			fmt.Fprintf(e.Stderr, "%d changes of the schema, %d refused\n", s.SchemaChanges, s.SchemaRefused)
 		}
 	}
 	switch {
@@ -403,6 +394,28 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 			out))
 	}
 	return found
+}
+
+// sayCollected says what was collected: as JSON, or in words.
+func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Result, j collected, asJSON bool) error {
+	if asJSON {
+		return console.JSONLine(e.Stdout, j)
+	}
+	parts := ""
+	if f.cfg.Rotate != nil {
+		parts = fmt.Sprintf("%d transactions in %d parts; ", r.Parts.Txns, r.Parts.Files)
+	}
+	fmt.Fprintf(e.Stderr, "%s: %s%s\n", out, parts, headline(&r.Summary))
+	if err := console.Table(e.Stderr, templateHeader, templateRows(&r.Summary)); err != nil {
+		return err
+	}
+	if err := sayAborts(e.Stderr, r.Summary.Aborts); err != nil {
+		return err
+	}
+	if s := &r.Summary; s.SchemaChanges+s.SchemaRefused > 0 {
+		fmt.Fprintf(e.Stderr, "%d changes of the schema, %d refused\n", s.SchemaChanges, s.SchemaRefused)
+	}
+	return nil
 }
 
 // writeHistory writes the file; an error names it, not the temporary one.

@@ -23,17 +23,8 @@ import (
 	"isovet/report"
 )
 
-func NewHunt(e *console.Env) *cobra.Command {
-	var f collectFlags
-	var l level.Level
-	var limit time.Duration
-	var out string
-	var asJSON, quiet, small, goOn bool
-	var in findFlags
-	c := &cobra.Command{
-		Use: "hunt --db URL --level L [flags]", GroupID: "work",
-		Short: "Collect and check, with new seeds, until a violation is found or time is up",
-		Long: `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
+func huntHelp() string {
+	return `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
 seed, until a history violates the level or the time is up. Without --workload the rounds take turns between those that
 find most: ` + strings.Join(hunt.Loads(), ", ") + `. Without
 --keys they alternate between few keys, which have the most conflicts, and the workload's own number. Without --workload
@@ -57,11 +48,26 @@ isovet campaign hunts through a table of databases, levels and workloads.
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
 inconclusive.
-` + databases(),
-		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
+` + databases()
+}
+
+const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
-  isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
-		Args: console.Exactly(),
+  isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`
+
+func NewHunt(e *console.Env) *cobra.Command {
+	var f collectFlags
+	var l level.Level
+	var limit time.Duration
+	var out string
+	var asJSON, quiet, small, goOn bool
+	var in findFlags
+	c := &cobra.Command{
+		Use: "hunt --db URL --level L [flags]", GroupID: "work",
+		Short:   "Collect and check, with new seeds, until a violation is found or time is up",
+		Long:    huntHelp(),
+		Example: huntExamples,
+		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if out == "" || out == "-" {
 				return console.Usagef("-o %q; expected a file's name, beside which the explanation is written", out)
@@ -209,6 +215,11 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 			return err
 		}
 	}
+	return huntStatus(ctx, e, h, &j, err)
+}
+
+// huntStatus is the exit status of a hunt that ended with err, and has been told.
+func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON, err error) error {
 	switch {
 	case h.Violated:
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -51,15 +52,7 @@ const minWatchMemory = 16 << 20
 // watchCheckers are those that judge a stream.
 var watchCheckers = []string{"replay", "aion", "leopard"}
 
-func NewWatch(e *console.Env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
-		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
-		checker: watchCheckers[0], logFormat: logFormats[0]}
-	config := ""
-	c := &cobra.Command{
-		Use: "watch [flags]", GroupID: "work",
-		Short: "Check transactions online, as they arrive",
-		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows
+const watchHelp = `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows
 and is rotated, an address to listen on for POST, a JetStream subject, or a topic of Kafka. It writes each transaction
 to a segment log before it acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it.
 Every --checkpoint it writes down its state. If it is killed and started again on the same folder, it goes on from there
@@ -105,8 +98,9 @@ watch prints the command that finds the smallest history that shows one.
 Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard, replay: proved ones; aion: or
 LATE, JUMP or GAP lines); 2 leopard, replay: there were only violations under the profile, UNDECIDED ones, or such
 lines; 254 bad input or flags; 255 a fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoint.
-Start it again to continue.`,
-		Example: `  isovet watch --state w < stream.jsonl
+Start it again to continue.`
+
+const watchExamples = `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
   isovet watch --state w --source 'txns-*.jsonl'
@@ -117,8 +111,19 @@ Start it again to continue.`,
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
   isovet watch --state w --level strict-serializable < stream.jsonl
   isovet watch --state w --checker aion --level snapshot-isolation < etcd.jsonl
-  isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
-		Args: console.Exactly(),
+  isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`
+
+func NewWatch(e *console.Env) *cobra.Command {
+	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
+		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
+		checker: watchCheckers[0], logFormat: logFormats[0]}
+	config := ""
+	c := &cobra.Command{
+		Use: "watch [flags]", GroupID: "work",
+		Short:   "Check transactions online, as they arrive",
+		Long:    watchHelp,
+		Example: watchExamples,
+		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.webhook.public(); err != nil { // of the command line, not of the file
 				return err
@@ -332,24 +337,12 @@ func stoppedWatch(ctx context.Context, e *console.Env) error {
 }
 
 func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
-	if f.state == "" {
-		return console.Usagef("--state FOLDER is missing: it keeps the segment log and the violations")
-	}
-	if f.idle < 0 {
-		return console.Usagef("--idle %v is negative", f.idle)
-	}
-	if f.checkpoint < 0 {
-		return console.Usagef("--checkpoint %v is negative", f.checkpoint)
-	}
-	if err := f.incidents.check(); err != nil {
+	if err := f.validate(); err != nil {
 		return err
 	}
 	keep, err := keeping(f.keep)
 	if err != nil {
 		return err
-	}
-	if f.memory > 0 && f.memory < minWatchMemory {
-		return console.Usagef("--memory %v; expected %d at least", console.Size(&f.memory), minWatchMemory)
 	}
 	defer console.Private()()
 	judge, err := f.judge()
@@ -395,7 +388,6 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	table := newWatchTable(e.Stderr, &m, f.quiet)
 	background.Go(table.run)
 	defer table.close()
-	var bad atomic.Int64
 	var broken error // of standard output
 	suspect := func(line []byte) {
 		if _, err := fmt.Fprintf(e.Stdout, "%s\n", line); err != nil && broken == nil {
@@ -423,17 +415,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 				broken = err
 			}
 		},
-		Bad: func(place int64, err error) {
-			if n := bad.Add(1); n > 10 {
-				return
-			}
-			if f.logFormat == "json" {
-				log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place",
-					f.source.place(place), "error", err)
-				return
-			}
-			fmt.Fprintf(e.Stderr, "isovet: %s: %s: %v\n", f.source.said(), f.source.place(place), err)
-		},
+		Bad: f.badLines(e, log),
 	})
 	folders.end()
 	switch {
@@ -444,10 +426,45 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	case broken != nil:
 		return broken
 	}
+	return console.Status(f.concluded(e, &m, &incidents))
+}
+
+// validate says which settings cannot be.
+func (f *watchFlags) validate() error {
+	switch {
+	case f.state == "":
+		return console.Usagef("--state FOLDER is missing: it keeps the segment log and the violations")
+	case f.idle < 0:
+		return console.Usagef("--idle %v is negative", f.idle)
+	case f.checkpoint < 0:
+		return console.Usagef("--checkpoint %v is negative", f.checkpoint)
+	case f.memory > 0 && f.memory < minWatchMemory:
+		return console.Usagef("--memory %v; expected %d at least", console.Size(&f.memory), minWatchMemory)
+	}
+	return f.incidents.check()
+}
+
+// badLines reports lines that are no transactions: the first ten of them.
+func (f *watchFlags) badLines(e *console.Env, log *slog.Logger) func(place int64, err error) {
+	var bad atomic.Int64
+	return func(place int64, err error) {
+		switch n := bad.Add(1); {
+		case n > 10:
+		case f.logFormat == "json":
+			log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place",
+				f.source.place(place), "error", err)
+		default:
+			fmt.Fprintf(e.Stderr, "isovet: %s: %s: %v\n", f.source.said(), f.source.place(place), err)
+		}
+	}
+}
+
+// concluded says what came of a watch that has ended, and returns the exit status.
+func (f *watchFlags) concluded(e *console.Env, m *watch.Metrics, incidents *watch.Incidents) int {
 	s := m.Get()
 	worst := f.verdict(&s)
 	if !f.quiet {
-		f.incidents.say(e.Stderr, f.state, &incidents)
+		f.incidents.say(e.Stderr, f.state, incidents)
 	}
 	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
 		return class != "LATE" && class != "JUMP" && class != "GAP" && s.Violations[class] > 0
@@ -464,5 +481,5 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 		fmt.Fprintf(e.Stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source.said(), s.Bad)
 		worst = console.Worse(worst, console.StatusBadInput)
 	}
-	return console.Status(worst)
+	return worst
 }

@@ -161,14 +161,7 @@ func (g *GenFlags) Finish() error {
 	return nil
 }
 
-func NewGen(e *console.Env) *cobra.Command {
-	var g GenFlags
-	var o genOut
-	var noTimes bool
-	c := &cobra.Command{
-		Use: "gen [flags] -o FILE", GroupID: "work",
-		Short: "Generate a history: a workload on a store in memory, with faults on request",
-		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
+const genHelp = `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
 level given, and writes what the clients saw. --fault plants an anomaly among the transactions. The note in the header
 names these transactions and the levels that they violate; --truth writes them to a file, a JSON object a fault.
 
@@ -180,16 +173,27 @@ first, has the initial transaction.
 --sessions the number of clients. isovet workloads --json has the defaults of each workload; docs/workloads.md
 describes them.
 
-Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
-		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
+Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`
+
+const genExamples = `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
   isovet gen --workload booking --isolation repeatable-read --seed 7 -o phantoms.jsonl
   isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
   isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl
   isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
   isovet gen --txns 100000000 --times txns --shards 100 -o big/
-  isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`,
-		Args: console.Exactly(),
+  isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`
+
+func NewGen(e *console.Env) *cobra.Command {
+	var g GenFlags
+	var o genOut
+	var noTimes bool
+	c := &cobra.Command{
+		Use: "gen [flags] -o FILE", GroupID: "work",
+		Short:   "Generate a history: a workload on a store in memory, with faults on request",
+		Long:    genHelp,
+		Example: genExamples,
+		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("hard") {
 				return runGenHard(c, e, &g, o)
