@@ -87,9 +87,6 @@ func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool
 // Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
 func (s *Stream) Deletes() bool { return s.deletes }
 
-// Deleted says that some key has been.
-func (s *Stream) Deleted() { s.deletes = true }
-
 // Starts says that keys hold h's initial value at first.
 func (s *Stream) Starts(h *history.History) { s.first = s.value(h.Texts, h.Initial) }
 
