@@ -294,7 +294,7 @@ func TestAlarms(t *testing.T) {
 		}
 	})
 	for _, j := range []string{"replay", "leopard", "aion"} {
-		if randtest.Whole() && counts[j+" whose values came again"] > counts[" valid"]/50 {
+		if randtest.Whole() && counts[j+" whose values came again"] > counts[" valid"]/20 {
 			t.Errorf("%s accuses too often where a value is written for the second time afterwards: %v", j, counts)
 		}
 	}
