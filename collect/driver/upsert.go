@@ -65,7 +65,7 @@ func (u Upsert) SQL(table string, columns, values []string, appends bool, dual s
 		u.change(table, columns[1:], appends), strings.Join(columns, ", "), strings.Join(theirs, ", "))
 }
 
-// UpdateSQL and InsertSQL make the statements of LookFirst.
+// UpdateSQL makes the statement of LookFirst for a row that is there.
 func UpdateSQL(table string, columns, values []string, appends bool) string {
 	set := make([]string, len(columns)-1)
 	for i, c := range columns[1:] {
@@ -77,6 +77,7 @@ func UpdateSQL(table string, columns, values []string, appends bool) string {
 	return fmt.Sprintf("update %s set %s where k = %s", table, strings.Join(set, ", "), values[0])
 }
 
+// InsertSQL makes the one for a row that is not there yet.
 func InsertSQL(table string, values []string) string {
 	return "insert into " + table + " values (" + strings.Join(values, ", ") + ")"
 }
