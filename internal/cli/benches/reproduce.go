@@ -88,17 +88,9 @@ func newReproduce(e *console.Env) *cobra.Command {
 				fmt.Fprintf(e.Stdout, "%s\n", filepath.Join(f.out, bench.IndexName))
 				return nil
 			}
-			switch {
-			case f.all && len(args) > 0:
-				return console.Usagef("--all takes no figures: it measures those of all papers")
-			case f.all:
-				for _, g := range bench.Figures() {
-					if !g.Own {
-						args = append(args, g.ID)
-					}
-				}
-			case len(args) == 0:
-				return console.Usagef("which figure? isovet bench reproduce --list names them all, --all measures all")
+			args, err := f.figures(args)
+			if err != nil {
+				return err
 			}
 			if f.quick && !c.Flags().Changed("out") {
 				f.out = filepath.Join(f.out, "quick")
@@ -127,6 +119,23 @@ func newReproduce(e *console.Env) *cobra.Command {
 	fl.BoolVar(&f.noServers, "no-servers", false, "start no database servers, even where they are installed")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
+}
+
+// figures are those to measure: the ones named, or those of all papers.
+func (f *reproduceFlags) figures(args []string) ([]string, error) {
+	switch {
+	case f.all && len(args) > 0:
+		return nil, console.Usagef("--all takes no figures: it measures those of all papers")
+	case f.all:
+		for _, g := range bench.Figures() {
+			if !g.Own {
+				args = append(args, g.ID)
+			}
+		}
+	case len(args) == 0:
+		return nil, console.Usagef("which figure? isovet bench reproduce --list names them all, --all measures all")
+	}
+	return args, nil
 }
 
 func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args []string) error {

@@ -228,24 +228,7 @@ func (k *keeper) follow(ctx context.Context) error {
 			for line := range k.lines {
 				k.hears(line)
 			}
-			if err == nil || k.cmd.ProcessState.Exited() {
-				return nil
-			}
-			for path := range k.temps {
-				os.Remove(path)
-			}
-			switch k.cmd.ProcessState.String() {
-			case "signal: " + os.Kill.String():
-				return errKilled
-			case "signal: " + os.Interrupt.String(), "signal: terminated", "signal: hangup":
-				return guard.ErrInterrupted // before it could ignore them
-			}
-			<-k.crash.done
-			if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,
-				"cannot allocate memory") {
-				return guard.ErrMachine
-			}
-			return errCrashed
+			return k.whyEnded(err)
 		case now := <-tick.C:
 			rss := guard.ResidentOf(k.cmd.Process.Pid)
 			k.peakMB = max(k.peakMB, float64(rss)/1e6)
@@ -264,6 +247,28 @@ func (k *keeper) follow(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// whyEnded says why the process ended: nil if it ended by itself.
+func (k *keeper) whyEnded(err error) error {
+	if err == nil || k.cmd.ProcessState.Exited() {
+		return nil
+	}
+	for path := range k.temps {
+		os.Remove(path)
+	}
+	switch k.cmd.ProcessState.String() {
+	case "signal: " + os.Kill.String():
+		return errKilled
+	case "signal: " + os.Interrupt.String(), "signal: terminated", "signal: hangup":
+		return guard.ErrInterrupted // before it could ignore them
+	}
+	<-k.crash.done
+	if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,
+		"cannot allocate memory") {
+		return guard.ErrMachine
+	}
+	return errCrashed
 }
 
 // hears takes in a line.

@@ -190,6 +190,20 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: files of the check are left in %s: %v\n", path, dir, err)
 		}
 	}
+	r := f.spilledResult(known, a)
+	f.weigh(r)
+	for i, w := range a.Open {
+		if i == 10 {
+			fmt.Fprintf(e.Stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
+			break
+		}
+		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
+	}
+	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+}
+
+// spilledResult is the result that an answer of package spill stands for; known has the times and the checker.
+func (f *CheckFlags) spilledResult(known *evidence.Result, a *spill.Answer) *evidence.Result {
 	r := known
 	if a.Proof != nil {
 		stats := r.Stats
@@ -217,15 +231,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
 	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
 	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
-	f.weigh(r)
-	for i, w := range a.Open {
-		if i == 10 {
-			fmt.Fprintf(e.Stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
-			break
-		}
-		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
-	}
-	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+	return r
 }
 
 // spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in
@@ -348,7 +354,6 @@ func IsLarge(path string) bool {
 // verifyLarge replays a certificate of a history that was checked out of core, in the same way.
 func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path string) error {
 	memory := cmp.Or(f.limits.Memory, spillMemory)
-	paths := f.from.Paths(path)
 	dir := f.spill
 	if dir == "" {
 		var err error
@@ -370,22 +375,9 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 			if f.engine == nil { // else a runner in this process may hold what it wants
 				debug.SetMemoryLimit(memory * 3 / 4)
 			}
-			set, err := planned(ctx, f.engine, dir, paths, f.from, memory, p)
+			set, o, err := f.plannedLarge(ctx, dir, path, memory, p, &clean)
 			if err != nil {
 				return nil, err
-			}
-			o := large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
-				Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
-			if f.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
-				o.Backend, clean, err = f.engine.Verify(dir, set, memory,
-					func(done, total int) { p.Step("tasks", done, total) })
-				if err != nil {
-					return nil, err
-				}
-			} else if f.engine != nil && remote(dir) {
-				if o.Dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
-					return nil, err
-				}
 			}
 			in, err := os.Open(cert)
 			if err != nil {
@@ -427,6 +419,30 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return console.Status(code)
+}
+
+// plannedLarge divides the history of a certificate, and says where to replay it; clean is set where files are left.
+func (f *verifyFlags) plannedLarge(ctx context.Context, dir, path string, memory int64, p *console.Progress,
+	clean *func() error) (set *split.Set, o large.Options, err error) {
+	paths := f.from.Paths(path)
+	set, err = planned(ctx, f.engine, dir, paths, f.from, memory, p)
+	if err != nil {
+		return nil, o, err
+	}
+	o = large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
+		Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
+	if f.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
+		o.Backend, *clean, err = f.engine.Verify(dir, set, memory,
+			func(done, total int) { p.Step("tasks", done, total) })
+		if err != nil {
+			return nil, o, err
+		}
+	} else if f.engine != nil && remote(dir) {
+		if o.Dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
+			return nil, o, err
+		}
+	}
+	return set, o, nil
 }
 
 // inMemory is about how much memory a history takes that is checked there.

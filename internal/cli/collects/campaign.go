@@ -136,6 +136,11 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 	err = errors.Join(err,
 		e.WriteFile(filepath.Join(f.out, "campaign.html"), func(w io.Writer) error { return r.HTML(w) }),
 		e.WriteFile(filepath.Join(f.out, "campaign.md"), func(w io.Writer) error { return r.Markdown(w) }))
+	return f.concluded(ctx, e, r, err)
+}
+
+// concluded tells what a campaign found, and returns the exit status; err is that of its end.
+func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campaign.Campaign, err error) error {
 	j := campaignJSON{Campaign: f.out, Hunts: len(r.Runs), Found: []campaignFound{}, Away: r.Away}
 	rows := r.Rows()
 	for i := range rows {

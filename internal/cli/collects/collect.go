@@ -323,16 +323,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 		}
 		f.cfg.Live = live.live
 	}
-	if f.cfg.Rotate != nil {
-		if !quiet {
-			fmt.Fprintf(e.Stderr, "recording into the parts of %s\n", out)
-		}
-	} else if out != "-" {
-		f.cfg.Partial = out + PartialEnding
-		if !quiet {
-			fmt.Fprintf(e.Stderr, "recording into %s until %s is written\n", f.cfg.Partial, out)
-		}
-	}
+	f.recordInto(e, out, quiet)
 	f.cfg.KeepCalls = after.name != ""
 	t, err := collect.Open(ctx, f.cfg)
 	var r *collect.Result
@@ -394,6 +385,22 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 			out))
 	}
 	return found
+}
+
+// recordInto sets where the transactions are recorded while the run lasts, and says it.
+func (f *collectFlags) recordInto(e *console.Env, out string, quiet bool) {
+	into := "the parts of " + out
+	switch {
+	case f.cfg.Rotate != nil:
+	case out == "-":
+		return
+	default:
+		f.cfg.Partial = out + PartialEnding
+		into = fmt.Sprintf("%s until %s is written", f.cfg.Partial, out)
+	}
+	if !quiet {
+		fmt.Fprintf(e.Stderr, "recording into %s\n", into)
+	}
 }
 
 // sayCollected says what was collected: as JSON, or in words.

@@ -207,15 +207,21 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
 		return err
 	}
+	if err := sayTroubles(e, h, quiet || asJSON); err != nil {
+		return err
+	}
+	return huntStatus(ctx, e, h, &j, err)
+}
+
+// sayTroubles says where the database broke and, not brief, why attempts did not commit.
+func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
 		fmt.Fprintf(e.Stderr, "isovet: the database broke, and could be used only once opened anew: %s\n", why)
 	}
-	if !quiet && !asJSON {
-		if err := sayAborts(e.Stderr, h.Aborts); err != nil {
-			return err
-		}
+	if brief {
+		return nil
 	}
-	return huntStatus(ctx, e, h, &j, err)
+	return sayAborts(e.Stderr, h.Aborts)
 }
 
 // huntStatus is the exit status of a hunt that ended with err, and has been told.

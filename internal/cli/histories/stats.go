@@ -373,25 +373,7 @@ func (s *historyStats) text(w io.Writer) error {
 			add(p[0], "%s", p[1])
 		}
 	}
-	// list writes the parts that are not zero; "(s)" is the plural's.
-	list := func(parts ...any) string {
-		var out []string
-		for i := 0; i < len(parts); i += 2 {
-			plural := "s"
-			n := parts[i].(int)
-			if n == 1 {
-				plural = ""
-			}
-			if n > 0 {
-				out = append(out, fmt.Sprintf("%d %s", n, strings.ReplaceAll(parts[i+1].(string), "(s)", plural)))
-			}
-		}
-		return strings.Join(out, ", ")
-	}
-	initial := 0
-	if s.Initial > 0 {
-		initial = 1
-	}
+	initial := min(s.Initial, 1)
 	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown,
 		"of unknown outcome", initial, "initial"))
 	switch {
@@ -437,17 +419,35 @@ func (s *historyStats) text(w io.Writer) error {
 		add("overlap", about+"%.0f %% of transactions begin before their predecessor has ended; %d open at once at "+
 			"most; %.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
 	}
-	kept := rows[:0]
+	return writeRows(w, s.History, rows)
+}
+
+// writeRows writes the rows that say something, under the history's name.
+func writeRows(w io.Writer, history string, rows [][]string) error {
+	fmt.Fprintln(w, escape.Line(history))
 	for _, r := range rows {
-		if r[0] != "" || r[1] != "" {
-			kept = append(kept, r)
+		if r[0] == "" && r[1] == "" {
+			continue
 		}
-	}
-	fmt.Fprintln(w, escape.Line(s.History))
-	for _, r := range kept {
 		if _, err := fmt.Fprintf(w, "  %-20s %s\n", r[0], escape.Line(r[1])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// list writes the parts that are not zero, each a number and a noun; "(s)" is the plural's.
+func list(parts ...any) string {
+	var out []string
+	for i := 0; i < len(parts); i += 2 {
+		plural := "s"
+		n := parts[i].(int)
+		if n == 1 {
+			plural = ""
+		}
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, strings.ReplaceAll(parts[i+1].(string), "(s)", plural)))
+		}
+	}
+	return strings.Join(out, ", ")
 }
