@@ -1,0 +1,3 @@
+package incident_test
+
+import _ "isovet/collect/driver/all"
