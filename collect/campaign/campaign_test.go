@@ -11,6 +11,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/hunt"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 )
 
@@ -44,6 +45,7 @@ txns: 200
 // TestCampaign: each cell gets its turn, one without a violation before one with, a find is kept, and the next campaign
 // in the folder goes on with other seeds.
 func TestCampaign(t *testing.T) {
+	histtest.OnlyLong(t) // three seconds of hunting: under a load a cell has no turn
 	dir := t.TempDir()
 	kept := 0
 	c := Config{Plan: planned(t, small), Dir: dir, For: 3 * time.Second,
