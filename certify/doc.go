@@ -1,5 +1,5 @@
 // Package certify proves a checker's answer again, without the checker: it trusts the history and nothing else. It
-// imports history, level, evidence and predicates only and shares no code with what it checks.
+// imports history, level, evidence, predicates and certify/unsat only: of what it checks it shares predicates.
 //
 // # Valid
 //

@@ -2,6 +2,9 @@
 // that DuckDB, pandas, polars and Spark read and write: a row for each operation. docs/formats.md has the columns and
 // their meaning; [Columns] has their names.
 //
+// A program that imports this package has package history/format read and write such files; others say that they
+// cannot.
+//
 // # How a file is read
 //
 // The file's own description, its pages' headers and its encodings are the library's
@@ -25,6 +28,7 @@
 //   - pages.go: pages of a column, decompressed
 //   - values.go: encoded values as integers, texts by number
 //   - read.go: rows as transactions
+//   - register.go: how history/format gets at all this
 //   - write.go
 //
 // Experimental: this package may still change.

@@ -30,8 +30,8 @@ const checkExamples = `  isovet check h.jsonl
   zstdcat h.jsonl.zst | isovet check -` + startSpill
 
 const verifyHelp = `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
-valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
-two files may be "-", standard input. The order of the two files does not matter.
+valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers but the
+truth of predicates. One of the two files may be "-", standard input. The order of the two files does not matter.
 
 --kernel has the kernel judge it too: its rules are those of a development in Coq, with theorems that what they accept is
 so. --proof FILE writes what it judges, for the program isovet-kernel, extracted from that development. What the kernel

@@ -134,7 +134,7 @@ var floors = [][]room{
 			"known version orders: the graph of begins and commits, of one level or of six, and Adya's " +
 				"start-ordered one"},
 		{"certify",
-			"replays evidence against the history; shares no code with what it checks"},
+			"replays evidence against the history; shares no code with what it checks but predicates"},
 	},
 	{
 		{"certify/elaborate",
