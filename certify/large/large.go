@@ -72,8 +72,6 @@ type Options struct {
 	Dir       string // for files
 	Memory    int64  // bytes to use, about; 0: 1 GiB
 	ClockSkew int64  // as certify.Options
-	// Backend, if set, does the passes over the history, wherever that is; Dir and Source.Each are not used.
-	Backend Backend
 	// Progress, if set, is told how far it is.
 	Progress func(stage string, done, total int64)
 }

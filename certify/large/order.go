@@ -157,17 +157,13 @@ func (v *verifier) order(ctx context.Context) error {
 	if v.byPlace && v.level.RealTime() {
 		return refute("the order is that of the history, and the level asks for real time")
 	}
-	var w passes = &here{v: v}
-	if v.o.Backend != nil {
-		w = &there{v}
-	}
+	w := &records{v: v}
 	defer w.close()
 	n := partitions(v.s.Txns, v.o.Memory)
-	parts, err := w.read(ctx, n)
-	if err != nil {
+	if err := w.create(n); err != nil {
 		return err
 	}
-	if err := v.join(parts); err != nil {
+	if err := v.pass(ctx, n, w.put); err != nil {
 		return err
 	}
 	for i := range v.ex {
@@ -175,7 +171,7 @@ func (v *verifier) order(ctx context.Context) error {
 			return refute("exception %d is of a transaction that takes no part", e.id)
 		}
 	}
-	return w.replay(ctx, n)
+	return w.replay(ctx)
 }
 
 // times sorts the exceptions for real time.

@@ -2,7 +2,6 @@ package large
 
 import (
 	"context"
-	"math"
 
 	"isovet/history"
 )
@@ -46,10 +45,7 @@ func (v *verifier) span(h *history.History, t uint32) (begin, end int64) {
 func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	id := h.Txns.ID[t]
 	if t == h.Init {
-		if err := p.initialTxn(place); err != nil {
-			return err
-		}
-		return p.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
+		return p.initialTxn(h, t)
 	}
 	if !takesPart(h, t) {
 		if h.Txns.Status[t] == history.Committed {
@@ -67,11 +63,8 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	case from == until && w && !p.level.Serial():
 		return refute("transaction %d writes and takes no time", id)
 	}
-	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && p.level.Sessions() {
-		if err := p.session(comes{s, place, id, at{t: from}, w}); err != nil {
-			return err
-		}
-		p.sessions[s] = last{at{t: until}, w}
+	if err := p.inSession(h.SessName[h.Txns.Sess[t]], id, at{t: from}, at{t: until}, w, true); err != nil {
+		return err
 	}
 	begin, commit := at{t: from, n: uint64(place) + 1}, at{t: until}
 	if w {
@@ -85,31 +78,31 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	return p.keys.txn(h, t, begin, commit, -1)
 }
 
-// read is of a version, of who takes part if Stamped: at a time, or just before it.
+// read is of a version, of who takes part if stamped: at a time, or just before it.
 type read struct {
-	Key, Value value
-	Stamped    bool
-	At         int64
-	Before     bool
+	key, value value
+	stamped    bool
+	at         int64
+	before     bool
 }
 
 // reads lists what some transactions read.
-func (v *verifier) reads(ctx context.Context, txns each, ids map[int64]bool) (reads []read, err error) {
-	err = txns(ctx, func(h *history.History, _ int64) error {
+func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read, err error) {
+	err = v.each(ctx, "looking for its transactions", func(h *history.History, _ int64) error {
 		for t, id := range h.Txns.ID {
 			if !ids[id] {
 				continue
 			}
-			r := read{Stamped: v.stamps.on && takesPart(h, uint32(t))}
-			if r.Stamped {
-				r.At, _ = v.span(h, uint32(t))
-				r.Before = v.level.Serial() && writes(h, uint32(t))
+			r := read{stamped: v.stamps.on && takesPart(h, uint32(t))}
+			if r.stamped {
+				r.at, _ = v.span(h, uint32(t))
+				r.before = v.level.Serial() && writes(h, uint32(t))
 			}
 			lo, hi := h.TxnOps(uint32(t))
 			for op := lo; op < hi; op++ {
 				if h.Ops.Kind[op] == history.Read {
 					ver := h.Ops.Ver[op]
-					r.Key, r.Value = valueOf(h, h.Keys[h.VerKey[ver]]), valueOf(h, h.VerValue(ver))
+					r.key, r.value = valueOf(h, h.Keys[h.VerKey[ver]]), valueOf(h, h.VerValue(ver))
 					reads = append(reads, r)
 				}
 			}
@@ -119,23 +112,23 @@ func (v *verifier) reads(ctx context.Context, txns each, ids map[int64]bool) (re
 	return reads, err
 }
 
-// install is who committed a write, and when; At is history.NoTime if nobody did.
-type install struct{ ID, At int64 }
+// install is who committed a write, and when; at is history.NoTime if nobody did.
+type install struct{ id, at int64 }
 
 // installs says who installed what reads should have seen: of each the last one that committed by then, but for some
 // transactions.
-func (v *verifier) installs(ctx context.Context, txns each, ids map[int64]bool, reads []read) ([]install, error) {
+func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []read) ([]install, error) {
 	byKey := map[value][]int{}
 	numbers := map[int64]bool{} // of integer keys, to pass most others over at once
 	last := make([]install, len(reads))
 	for i := range reads {
-		last[i].At = history.NoTime
-		if k := reads[i].Key; reads[i].Stamped {
+		last[i].at = history.NoTime
+		if k := reads[i].key; reads[i].stamped {
 			byKey[k] = append(byKey[k], i)
 			numbers[k.n] = numbers[k.n] || k.kind == history.Int
 		}
 	}
-	err := txns(ctx, func(h *history.History, _ int64) error {
+	err := v.each(ctx, "looking for what they should have read", func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
 			if !takesPart(h, t) || ids[h.Txns.ID[t]] {
 				continue
@@ -151,7 +144,7 @@ func (v *verifier) installs(ctx context.Context, txns each, ids map[int64]bool, 
 					continue
 				}
 				for _, i := range byKey[valueOf(h, k)] {
-					if r := &reads[i]; c > last[i].At && (c < r.At || c == r.At && !r.Before) {
+					if r := &reads[i]; c > last[i].at && (c < r.at || c == r.at && !r.before) {
 						last[i] = install{h.Txns.ID[t], c}
 					}
 				}

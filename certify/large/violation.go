@@ -61,16 +61,12 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 }
 
 // version is a key and a value.
-type version struct{ Key, Value value }
+type version struct{ key, value value }
 
 // members is the history of some transactions, whole, and of all others that wrote what they read: these with their
 // writes of those keys alone; and by timestamps, of who installed what they should have seen.
 func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.History, error) {
-	var p passes = &here{v: v}
-	if v.o.Backend != nil {
-		p = &there{v}
-	}
-	reads, err := p.reads(ctx, ids)
+	reads, err := v.reads(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -78,34 +74,40 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 		installed: map[int64]map[value]bool{}}
 	for i := range reads {
 		r := &reads[i]
-		w.versions[version{r.Key, r.Value}] = true
-		w.values[r.Value.n] = true
-		if r.Stamped {
-			w.snapshots[r.Key] = true
+		w.versions[version{r.key, r.value}] = true
+		w.values[r.value.n] = true
+		if r.stamped {
+			w.snapshots[r.key] = true
 		}
 	}
 	if v.stamps.on {
-		last, err := p.installs(ctx, ids, reads)
+		last, err := v.installs(ctx, ids, reads)
 		if err != nil {
 			return nil, err
 		}
 		for i, x := range last {
-			if x.At == history.NoTime {
+			if x.at == history.NoTime {
 				continue
 			}
-			if w.installed[x.ID] == nil {
-				w.installed[x.ID] = map[value]bool{}
+			if w.installed[x.id] == nil {
+				w.installed[x.id] = map[value]bool{}
 			}
-			w.installed[x.ID][reads[i].Key] = true
+			w.installed[x.id][reads[i].key] = true
 		}
 	}
-	txns, err := p.txns(ctx, w)
+	b := history.NewBuilder()
+	err = v.each(ctx, "looking for what they read", func(h *history.History, _ int64) error {
+		for t := range uint32(h.NumTxns()) {
+			if w.ids[h.Txns.ID[t]] {
+				add(b, h, t, nil)
+			} else if keys := w.writes(h, t); keys != nil {
+				add(b, h, t, keys)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	b := history.NewBuilder()
-	for i := range txns {
-		txns[i].add(b)
 	}
 	return b.Build()
 }
@@ -119,65 +121,46 @@ type wanted struct {
 	installed map[int64]map[value]bool // transaction → keys of which somebody should have seen what it installed
 }
 
-// txn is a transaction, or some writes of it, that means the same in every batch.
-type txn struct {
-	Head    history.TxnHead
-	Initial value // of its history
-	Ops     []op
-}
-
-type op struct {
-	Write      bool
-	Key, Value value
-}
-
-// txns reads the transactions that are wanted.
-func (w *wanted) txns(ctx context.Context, txns each) (all []txn, err error) {
-	err = txns(ctx, func(h *history.History, _ int64) error {
-		for t := range uint32(h.NumTxns()) {
-			member := w.ids[h.Txns.ID[t]]
-			lo, hi := h.TxnOps(t)
-			keys := map[uint32]bool(nil)
-			for op := lo; op < hi && !member; op++ {
-				v := h.Ops.Ver[op]
-				here := w.installed[h.Txns.ID[t]]
-				other := h.VerKind[v] == history.Int && !w.values[h.VerN[v]] && t != h.Init && here == nil
-				if h.Ops.Kind[op] != history.Write || other {
-					continue
-				}
-				key, is := valueOf(h, h.Keys[h.VerKey[v]]), false
-				if t == h.Init { // what takes the place of the header's initial value
-					is = w.versions[version{key, valueOf(h, h.Initial)}] || w.snapshots[key]
-				}
-				is = is || here[key]
-				if is || w.versions[version{key, valueOf(h, h.VerValue(v))}] {
-					if keys == nil {
-						keys = map[uint32]bool{}
-					}
-					keys[h.VerKey[v]] = true
-				}
-			}
-			if member || keys != nil {
-				all = append(all, txnOf(h, t, keys))
-			}
+// writes are the keys whose writes by a transaction are wanted; nil: none.
+func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
+	here := w.installed[h.Txns.ID[t]]
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		other := h.VerKind[v] == history.Int && !w.values[h.VerN[v]] && t != h.Init && here == nil
+		if h.Ops.Kind[op] != history.Write || other {
+			continue
 		}
-		return nil
-	})
-	return all, err
+		key, is := valueOf(h, h.Keys[h.VerKey[v]]), false
+		if t == h.Init { // what takes the place of the header's initial value
+			is = w.versions[version{key, valueOf(h, h.Initial)}] || w.snapshots[key]
+		}
+		if is || here[key] || w.versions[version{key, valueOf(h, h.VerValue(v))}] {
+			if keys == nil {
+				keys = map[uint32]bool{}
+			}
+			keys[h.VerKey[v]] = true
+		}
+	}
+	return keys
 }
 
-// txnOf is a transaction: all of it, or its writes of some keys.
-func txnOf(h *history.History, t uint32, keys map[uint32]bool) txn {
-	x := txn{Initial: valueOf(h, h.Initial), Head: history.NewTxnHead()}
+// add adds a transaction: all of it, or its writes of some keys.
+func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool) {
+	b.Initial = valueOf(h, h.Initial).in(b)
 	lo, hi := h.TxnOps(t)
 	for at := lo; at < hi; at++ {
 		v := h.Ops.Ver[at]
-		kind, key := h.Ops.Kind[at], h.VerKey[v]
-		if kind == history.Write && (keys == nil || keys[key]) || kind == history.Read && keys == nil {
-			x.Ops = append(x.Ops, op{kind == history.Write, valueOf(h, h.Keys[key]), valueOf(h, h.VerValue(v))})
+		kind, k := h.Ops.Kind[at], h.VerKey[v]
+		key, val := valueOf(h, h.Keys[k]), valueOf(h, h.VerValue(v))
+		switch {
+		case kind == history.Write && (keys == nil || keys[k]):
+			b.Write(b.Key(key.in(b)), val.in(b))
+		case kind == history.Read && keys == nil:
+			b.Read(b.Key(key.in(b)), val.in(b))
 		}
 	}
-	head := &x.Head
+	head := history.NewTxnHead()
 	head.ID, head.HasID, head.Line, head.Status = h.Txns.ID[t], true, h.Txns.Line[t], h.Txns.Status[t]
 	head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
 	head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
@@ -186,19 +169,5 @@ func txnOf(h *history.History, t uint32, keys map[uint32]bool) txn {
 			head.Session, head.HasSess = s, true
 		}
 	}
-	return x
-}
-
-// add adds the transaction to a history.
-func (x *txn) add(b *history.Builder) {
-	b.Initial = x.Initial.in(b)
-	for _, o := range x.Ops {
-		key, value := b.Key(o.Key.in(b)), o.Value.in(b)
-		if o.Write {
-			b.Write(key, value)
-		} else {
-			b.Read(key, value)
-		}
-	}
-	b.EndTxn(x.Head)
+	b.EndTxn(head)
 }

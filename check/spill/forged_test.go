@@ -20,51 +20,7 @@ import (
 	"isovet/internal/test/histtest/random"
 )
 
-// pieces does the passes of large.Verify by random groups of an input's pieces.
-type pieces struct {
-	in   *Input
-	r    *rand.Rand
-	kept map[int][]byte
-}
-
-func (p *pieces) Pieces(ctx context.Context, task []byte) (answers [][]byte, err error) {
-	p.kept = map[int][]byte{}
-	for lo := 0; lo < len(p.in.Pieces); {
-		group := p.in.Pieces[lo:min(len(p.in.Pieces), lo+1+p.r.IntN(3))]
-		lo += len(group)
-		a, err := large.DoPiece(ctx, task, func(ctx context.Context, f func(*history.History, int64) error) error {
-			for _, x := range group {
-				err := x.Each(ctx, func(h *history.History, first uint64) error { return f(h, int64(first)) })
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}, func(part int, record []byte) error {
-			p.kept[part] = append(p.kept[part], record...)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		answers = append(answers, a)
-	}
-	return answers, nil
-}
-
-func (p *pieces) Partitions(_ context.Context, task []byte, n int) (answers [][]byte, err error) {
-	for i := range n {
-		a, err := large.DoPartition(task, p.kept[i])
-		if err != nil {
-			return nil, err
-		}
-		answers = append(answers, a)
-	}
-	return answers, nil
-}
-
-// TestForged: of certificates that were changed, in any way, none proves what is not so; and one pass over the whole
-// and one by pieces say the same of each.
+// TestForged: of certificates that were changed, in any way, none proves what is not so.
 func TestForged(t *testing.T) {
 	counts := map[string]int{}
 	var before []byte // another history's certificate

@@ -22,12 +22,10 @@ func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Write
 		check := checks.NewCheck(e, x)
 		check.Long += "\n\n" + x.Long
 		check.Example = x.Example
-		verify := checks.NewVerify(e, x)
-		verify.Long += "\n\n" + x.VerifyLong
 		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + console.ExitHelp,
 			Version: strings.TrimPrefix(console.BuildVersion().String(), "isovet ")}
 		root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"})
-		root.AddCommand(check, verify, console.NewVersion(e))
+		root.AddCommand(check, console.NewVersion(e))
 		root.AddCommand(x.Commands...)
 		console.SetUp(root, e)
 		return root

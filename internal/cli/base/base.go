@@ -56,7 +56,7 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		checks.NewCheck(e, nil), checks.NewVerify(e, nil), checks.NewShrink(e), checks.NewReport(e),
+		checks.NewCheck(e, nil), checks.NewVerify(e), checks.NewShrink(e), checks.NewReport(e),
 		histories.NewStats(e), histories.NewConvert(e), histories.NewLevels(e), histories.NewAnomalies(e),
 		histories.NewCheckers(e), histories.NewFormats(e), histories.NewSolvers(e), checks.NewProfiles(e),
 		console.NewVersion(e),

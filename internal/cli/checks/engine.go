@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/history/split"
 	"isovet/internal/cli/console"
@@ -18,8 +17,6 @@ import (
 // Engine is how a program of its own checks, elsewhere, what memory does not hold: check --spill with other machines.
 type Engine struct {
 	Program, Short, Long, Example string
-	// VerifyLong is added to what verify's help says.
-	VerifyLong string
 	// Spill says what --spill is there.
 	Spill string
 	// Flags adds flags to check's and verify's.
@@ -33,10 +30,7 @@ type Engine struct {
 	// Open is a backend with files in a folder, and what removes these; memory is what each process may use.
 	Open func(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend, func() error,
 		error)
-	// Verify is Open for certificates of what was checked so.
-	Verify func(dir string, set *split.Set, memory int64, progress func(done, total int)) (large.Backend, func() error,
-		error)
-	// Close ends what Plan, Open and Verify began.
+	// Close ends what Plan and Open began.
 	Close func()
 }
 

@@ -319,26 +319,6 @@ func (f *CheckFlags) certifySpilled(e *console.Env, path string, i, n int, a *sp
 	return err
 }
 
-func (f *verifyFlags) spillFlags(c *cobra.Command) {
-	dir := "files of histories that memory does not hold in `DIR` (default: a new folder for temporary files)"
-	if f.engine != nil {
-		dir = f.engine.Spill
-		f.engine.Flags(c.Flags())
-	}
-	c.Flags().StringVar(&f.spill, "spill", "", dir)
-}
-
-// onEngine sets --spill's folder where the program has an engine.
-func (f *verifyFlags) onEngine() (err error) {
-	if f.engine == nil {
-		return nil
-	}
-	if f.spill, err = f.engine.Dir(f.spill); err != nil {
-		return console.Usagef("%v", err)
-	}
-	return nil
-}
-
 // IsLarge reports whether a file is a certificate of a history that was checked out of core.
 func IsLarge(path string) bool {
 	f, err := os.Open(path)
@@ -362,7 +342,6 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 		}
 		defer os.Remove(dir)
 	}
-	clean := func() error { return nil }
 	p := console.NewProgress(e.Stderr, f.json, f.json)
 	defer p.Close()
 	p.Begin("verifying " + cert)
@@ -370,12 +349,9 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 	limits := f.limits
 	limits.Memory = 0
 	r, err := guard.Run(ctx, limits, func() string { return "verifying " + cert },
-		func(ctx context.Context) (*large.Result,
-			error) {
-			if f.engine == nil { // else a runner in this process may hold what it wants
-				debug.SetMemoryLimit(memory * 3 / 4)
-			}
-			set, o, err := f.plannedLarge(ctx, dir, path, memory, p, &clean)
+		func(ctx context.Context) (*large.Result, error) {
+			debug.SetMemoryLimit(memory * 3 / 4)
+			set, err := planned(ctx, nil, dir, f.from.Paths(path), f.from, memory, p)
 			if err != nil {
 				return nil, err
 			}
@@ -388,15 +364,11 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 				each func(*history.History, int64) error) error {
 				return set.Each(ctx, func(b *split.Batch) error { return each(b.H, b.First) })
 			}}
-			r, err := large.Verify(ctx, in, s, o)
+			r, err := large.Verify(ctx, in, s, large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
+				Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }})
 			return r, console.Named(err, cert)
 		})
 	p.Hide()
-	if err == nil {
-		if err := clean(); err != nil {
-			fmt.Fprintf(e.Stderr, "isovet: %s: files of the verification are left in %s: %v\n", cert, dir, err)
-		}
-	}
 	var stopped *guard.StoppedError
 	code := console.StatusOK
 	switch {
@@ -419,30 +391,6 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return console.Status(code)
-}
-
-// plannedLarge divides the history of a certificate, and says where to replay it; clean is set where files are left.
-func (f *verifyFlags) plannedLarge(ctx context.Context, dir, path string, memory int64, p *console.Progress,
-	clean *func() error) (set *split.Set, o large.Options, err error) {
-	paths := f.from.Paths(path)
-	set, err = planned(ctx, f.engine, dir, paths, f.from, memory, p)
-	if err != nil {
-		return nil, o, err
-	}
-	o = large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
-		Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
-	if f.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
-		o.Backend, *clean, err = f.engine.Verify(dir, set, memory,
-			func(done, total int) { p.Step("tasks", done, total) })
-		if err != nil {
-			return nil, o, err
-		}
-	} else if f.engine != nil && remote(dir) {
-		if o.Dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
-			return nil, o, err
-		}
-	}
-	return set, o, nil
 }
 
 // inMemory is about how much memory a history takes that is checked there.

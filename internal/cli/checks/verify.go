@@ -30,11 +30,10 @@ type verifyFlags struct {
 	kernel bool
 	proof  string // a file for isovet-kernel
 
-	kernelFile string  // such a file, to be judged
-	engine     *Engine // nil: this machine
+	kernelFile string // such a file, to be judged
 }
 
-func NewVerify(e *console.Env, x *Engine) *cobra.Command {
+func NewVerify(e *console.Env) *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use: "verify [flags] CERT HISTORY", GroupID: "work",
@@ -64,9 +63,6 @@ func NewVerify(e *console.Env, x *Engine) *cobra.Command {
 			case f.limits.Timeout < 0:
 				return console.Usagef("--timeout %v is negative", f.limits.Timeout)
 			}
-			if err := f.onEngine(); err != nil {
-				return err
-			}
 			if f.from.Together {
 				args = append(args[:1:1], f.from.Histories(args[1:])...)
 			}
@@ -94,8 +90,8 @@ func NewVerify(e *console.Env, x *Engine) *cobra.Command {
 	fl.StringVar(&f.proof, "proof", "", "write what the program isovet-kernel verifies to `FILE`; implies --kernel")
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
-	f.engine = x
-	f.spillFlags(c)
+	fl.StringVar(&f.spill, "spill", "", "files of histories that memory does not hold in `DIR` (default: a new folder for "+
+		"temporary files)")
 	return c
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/contrib/beam/engine"
 	"isovet/contrib/beam/run"
@@ -51,8 +50,6 @@ fits in --memory is checked here, in memory. Others are checked on the runner th
 driver and each worker may use for it.
 
 Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean the same file to all workers.`,
-		VerifyLong: `isovet-beam verify replays certificates of what was checked out of core on the runner that --runner names, where
-the history does not fit in --memory; it says what isovet verify says. Others it replays here, in memory.`,
 		Example: `  isovet-beam check --level sser parts/
   isovet-beam check --workers 4 --memory 1GiB --level si parts/
   isovet-beam check --runner flink --endpoint jobs:8099 --environment_type EXTERNAL \
@@ -64,7 +61,6 @@ the history does not fit in --memory; it says what isovet verify says. Others it
 		Dir:      p.dir,
 		Plan:     p.plan,
 		Open:     p.open,
-		Verify:   p.verify,
 		Close:    p.close,
 	}
 }
@@ -134,22 +130,11 @@ func (p *program) plan(ctx context.Context, _ string, paths []string, o split.Op
 	return set, err
 }
 
-// on is an engine with a work folder, and what empties that.
-func (p *program) on(dir string, memory int64, progress func(done, total int)) (*engine.Engine, func() error) {
-	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Memory: memory, Progress: progress}
-	return e, func() error { return e.Clean(context.Background()) }
-}
-
 func (p *program) open(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend,
 	func() error, error) {
-	e, clean := p.on(dir, memory, progress)
+	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Memory: memory, Progress: progress}
+	clean := func() error { return e.Clean(context.Background()) }
 	return &engine.Backend{Engine: e, Set: set, From: p.from}, clean, nil
-}
-
-func (p *program) verify(dir string, set *split.Set, memory int64, progress func(done, total int)) (large.Backend,
-	func() error, error) {
-	e, clean := p.on(dir, memory, progress)
-	return &engine.Verifier{Engine: e, Set: set, From: p.from}, clean, nil
 }
 
 func (p *program) close() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 func isovet(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = cli.Main(cli.Isovet, args, strings.NewReader(""), &stdout, &stderr)
+	status = cli.Main(args, strings.NewReader(""), &stdout, &stderr)
 	t.Logf("isovet %v: %s", args, &stderr)
 	return stdout.String(), status
 }
@@ -114,70 +113,6 @@ func TestSameBytes(t *testing.T) {
 			if got := timeless(t, stdout.String()); got != out || c.ProcessState.ExitCode() != want {
 				t.Errorf("with worker %d killed:\n%s\n%s", killed, got, stderr)
 			}
-		}
-	}
-}
-
-// TestVerify: the program says of certificates what isovet says, of those that lie, too; whatever the number of
-// workers, and where one is killed.
-func TestVerify(t *testing.T) {
-	dir := t.TempDir()
-	certs := map[string]string{}
-	parts := func(fault string) string { return filepath.Join(dir, "parts"+fault) }
-	for _, fault := range []string{"", "lost-update"} {
-		gen := []string{"gen", "--txns", "70000", "--times", "txns", "--shards", "3", "--seed", "4", "-o", parts(fault)}
-		if fault != "" {
-			gen = append(gen, "--fault", fault, "--faults", "3")
-		}
-		if _, status := isovet(t, gen...); status != 0 {
-			t.Fatal("gen failed")
-		}
-		certs[fault] = filepath.Join(dir, "cert"+fault)
-		isovet(t, "check", "--memory", "32MiB", "--level", "sser", "--spill", filepath.Join(dir, "spill"),
-			"--certificate", certs[fault], parts(fault))
-	}
-	cert, err := os.ReadFile(certs[""])
-	if err != nil {
-		t.Fatal(err)
-	}
-	forged := func(name string, cert []byte) string {
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, cert, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	// Without its exceptions, and that of another history as if it were this one's.
-	head, _, _ := bytes.Cut(cert, []byte("\n"))
-	head = regexp.MustCompile(`"exceptions":\d+`).ReplaceAll(head, []byte(`"exceptions":0`))
-	for _, c := range []struct {
-		cert, parts, workers string
-		want                 int
-		kill                 bool
-	}{
-		{certs[""], parts(""), "2", 0, true},
-		{certs["lost-update"], parts("lost-update"), "2", 0, false},
-		{forged("dropped", append(head, '\n')), parts(""), "0", 1, false},
-		{certs[""], parts("lost-update"), "0", 254, false},
-		{certs["lost-update"], parts(""), "0", 254, false},
-	} {
-		verify := []string{"verify", "--json", "--memory", "32MiB", c.cert, c.parts}
-		out, want := isovet(t, verify...)
-		if want != c.want {
-			t.Errorf("%v: status %d of isovet, want %d: %s", verify, want, c.want, out)
-		}
-		work := filepath.Join(dir, "work")
-		p, stdout, stderr := start(t, append(verify, "--workers", c.workers, "--spill", work)...)
-		if c.kill {
-			killWorker(t, p.Process.Pid)
-		}
-		p.Wait()
-		if got := stdout.String(); got != out || p.ProcessState.ExitCode() != want {
-			t.Errorf("%v with %s workers: status %d, want %d\n%sisovet:\n%s%s", verify, c.workers,
-				p.ProcessState.ExitCode(), want, got, out, stderr)
-		}
-		if left, _ := os.ReadDir(work); len(left) > 0 {
-			t.Errorf("%v is left", left)
 		}
 	}
 }
