@@ -397,7 +397,8 @@ func (j *judge) lattice() *wrong {
 
 // TestFuzzAll: random histories of every kind, every checker at every level: no fault of ours, no wrong verdict, and
 // certificates that hold. -seed and -histories choose them. ISOVET_FOUND is another folder for those that fail,
-// ISOVET_MOST how many different failures end it.
+// ISOVET_MOST how many different failures end it. ISOVET_MIXED=1 leaves mixed
+// histories only.
 func TestFuzzAll(t *testing.T) {
 	most := 1
 	if m := os.Getenv("ISOVET_MOST"); m != "" {
@@ -406,6 +407,9 @@ func TestFuzzAll(t *testing.T) {
 	n := histtest.Search{
 		N: 300, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
+			if os.Getenv("ISOVET_MIXED") != "" {
+				return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Mixed}})
+			}
 			switch seed % 16 {
 			case 0:
 				// too many for brute force: the checkers against one another

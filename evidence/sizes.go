@@ -11,7 +11,7 @@ type Sizes struct {
 	Txns int `json:"txns"` // without the invented ones
 	// transactions that stand for writers of whom the file has no record
 	Invented int `json:"invented_writers,omitempty"`
-	Ops      int `json:"ops"`
+	Ops      int `json:"ops"` // of the file, where a compare-and-set is one
 	Sessions int `json:"sessions"`
 	Keys     int `json:"keys"`
 
@@ -29,8 +29,8 @@ type Sizes struct {
 // SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
 // writers that its reader invented are counted apart. Cost: linear in the operations.
 func SizesOf(h *history.History) Sizes {
-	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(),
-		Keys: h.NumKeys()}
+	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.FileOps(0, uint32(h.NumTxns())),
+		Sessions: h.NumSessions(), Keys: h.NumKeys()}
 	if h.Init != history.None {
 		s.Sessions--
 	}

@@ -46,12 +46,15 @@ func (k OpKind) String() string {
 	return [...]string{"r", "w", "a", "r", "pr", "pw"}[k]
 }
 
-// Meta is the header of a file: for people, but for Initial and Lists.
+// Meta is the header of a file: for people, but for Lists.
 type Meta struct {
 	Name, DB, Isolation, Workload, Note string
 	// Lists is the header's "model": "list". A key's model follows from its operations; this settles keys that are only
 	// ever read as null.
 	Lists bool
+	// Single says that each transaction is one operation of the file's, though it may have two here: a compare-and-set
+	// is a read and a write, and so is an append to a string. No file's header says it, and no checker asks for it.
+	Single bool
 }
 
 // Txns are the columns of the transactions, all of the same length or nil.
@@ -138,6 +141,21 @@ func (h *History) NumTxns() int { return len(h.Txns.ID) }
 
 // NumOps returns the number of operations.
 func (h *History) NumOps() int { return len(h.Ops.Kind) }
+
+// FileOps returns how many operations the file has in transactions lo to hi, which is what people are told: there a
+// compare-and-set is one, see [Meta].
+func (h *History) FileOps(lo, hi uint32) int {
+	n := int(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	if !h.Meta.Single {
+		return n
+	}
+	for t := lo; t < hi; t++ {
+		if from, to := h.TxnOps(t); from < to && t != h.Init {
+			n -= int(to - from - 1)
+		}
+	}
+	return n
+}
 
 // NumKeys returns the number of keys.
 func (h *History) NumKeys() int { return len(h.Keys) }

@@ -127,7 +127,7 @@ func (s *search) result() *Result {
 }
 
 func sizeOf(h *history.History) Size {
-	z := Size{h.NumTxns(), h.NumOps()}
+	z := Size{h.NumTxns(), h.FileOps(0, uint32(h.NumTxns()))}
 	if h.Init != history.None {
 		z.Txns--
 	}
@@ -162,7 +162,11 @@ type search struct {
 func (s *search) tell(stage string) {
 	s.stage = stage
 	if s.o.Progress != nil {
-		s.o.Progress(stage, s.size.Txns, s.size.Ops)
+		size := s.size
+		if s.part != nil {
+			size = sizeOf(s.part.h)
+		}
+		s.o.Progress(stage, size.Txns, size.Ops)
 	}
 }
 

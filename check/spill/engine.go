@@ -100,6 +100,7 @@ func named(x *plan.Txn) Named {
 // Stats counts a run.
 type Stats struct {
 	Txns, Ops, Keys  int64
+	FileOps          int64 // [history.History.FileOps]
 	Sessions         int64
 	Committed        int64
 	Unknown, Reads   int64 // Reads are committed transactions'

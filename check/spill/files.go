@@ -208,6 +208,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 		s := &t.stats
 		a := &e.total
 		a.Txns, a.Ops, a.Reads = a.Txns+s.Txns, a.Ops+s.Ops, a.Reads+s.Reads
+		a.FileOps += s.FileOps
 		a.Committed, a.Unknown = a.Committed+s.Committed, a.Unknown+s.Unknown
 		a.Took, a.Taken = a.Took+s.Took>>8, a.Taken+s.Taken>>8
 		a.MinT, a.MaxT = min(a.MinT, s.MinT), max(a.MaxT, s.MaxT)
@@ -218,6 +219,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 		}
 	}
 	e.stats.Txns, e.stats.Ops, e.stats.Reads = e.total.Txns, e.total.Ops, e.total.Reads
+	e.stats.FileOps = e.total.FileOps
 	e.stats.Committed, e.stats.Unknown = e.total.Committed, e.total.Unknown
 	return nil
 }

@@ -93,6 +93,7 @@ type keyState struct {
 // MapStats counts what was mapped.
 type MapStats struct {
 	Txns, Ops   int64 // the initial transaction included
+	FileOps     int64 // [history.History.FileOps]
 	Committed   int64
 	Unknown     int64
 	Reads       int64 // of committed transactions
@@ -105,6 +106,7 @@ type MapStats struct {
 func (s *MapStats) count(h *history.History, lo, hi uint32) {
 	s.Txns += int64(hi - lo)
 	s.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	s.FileOps += int64(h.FileOps(lo, hi))
 	for t := lo; t < hi; t++ {
 		if h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue

@@ -205,6 +205,7 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 	}
 	switch e.f {
 	case casFn:
+		r.b.Meta.Single = true
 		r.b.Read(key, r.forms[old].value)
 		r.b.Write(key, x)
 	case writeFn:
@@ -281,6 +282,7 @@ func (r *reader) mutex(e *event, v edn.Token, status history.Status) (bool, erro
 	if e.f == releaseFn {
 		before, after = after, before
 	}
+	r.b.Meta.Single = true
 	r.b.Read(k, before)
 	r.b.Write(k, after)
 	return true, nil

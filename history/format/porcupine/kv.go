@@ -197,7 +197,7 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 // readKV is ReadKV; slow: by way of the scanner alone.
 func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
 	r := kvReader{b: history.NewBuilder(), data: data, slow: slow, mark: []byte("@"), more: map[int64]int32{}}
-	r.b.File = file
+	r.b.File, r.b.Meta.Single = file, true
 	r.b.Initial = r.b.StringValue(nil)
 	if err := r.parse(data, file); err != nil {
 		return nil, 0, err

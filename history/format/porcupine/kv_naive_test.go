@@ -202,6 +202,7 @@ func naiveParse(data []byte, file string) ([]*naiveKey, error) {
 // naiveBuild makes the history, in the order in which the operations began.
 func naiveBuild(keys []*naiveKey, file string) (*history.History, error) {
 	b := history.NewBuilder()
+	b.Meta.Single = true
 	b.File = file
 	b.Initial = b.StringValue(nil)
 	type at struct {

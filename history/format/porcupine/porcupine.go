@@ -318,7 +318,7 @@ func (o *op) values(text []byte) error {
 
 func build(ops []op, file string) (*history.History, error) {
 	b := history.NewBuilder()
-	b.File = file
+	b.File, b.Meta.Single = file, true
 	key := b.Key(b.StringValue([]byte("register")))
 	b.Reserve(len(ops), len(ops))
 	for i := range ops {

@@ -218,17 +218,18 @@ func (f *CheckFlags) spilledResult(known *evidence.Result, a *spill.Answer) *evi
 	switch {
 	case a.Stamps.On:
 		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
-		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.Ops)
+		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.FileOps)
 	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
 		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
-			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
+			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.FileOps, a.Stats.Misfits,
 			a.Stats.Windows, len(a.Moves))
 		if a.Verdict == evidence.Holds && a.By != f.level && !a.Bare {
 			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
 		}
 	}
 	s := &r.Stats.Sizes
-	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
+	s.Txns, s.Ops = int(a.Stats.Txns), int(a.Stats.FileOps)
+	s.Keys, s.Sessions = int(a.Stats.Keys), int(a.Stats.Sessions)
 	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
 	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
 	return r

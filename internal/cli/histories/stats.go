@@ -39,7 +39,8 @@ type txnCounts struct {
 
 // opCounts are numbers of operations.
 type opCounts struct {
-	Ops        int `json:"ops"`
+	Ops        int `json:"ops"`                        // of the file
+	Both       int `json:"compare_and_sets,omitempty"` // one of the file's, among the reads and the writes below
 	Reads      int `json:"reads"`
 	NullReads  int `json:"null_reads"`
 	Writes     int `json:"writes"`
@@ -180,7 +181,7 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 		Workload: h.Meta.Workload, Note: h.Meta.Note,
 		Notes:     h.Notes,
 		txnCounts: txnCounts{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions()},
-		opCounts:  opCounts{Ops: h.NumOps()}, Keys: h.NumKeys(), Versions: h.NumVersions()}
+		Keys:      h.NumKeys(), Versions: h.NumVersions()}
 	if h.Init != history.None {
 		s.Sessions-- // the initial transaction belongs to no session
 	}
@@ -214,6 +215,8 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 
 // count counts transactions and operations; note is called with each version that is written.
 func (s *historyStats) count(h *history.History, note func(v uint32)) {
+	ops := h.FileOps(0, uint32(h.NumTxns()))
+	s.Ops, s.Both = s.Ops+ops, s.Both+h.NumOps()-ops
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		reads, writes := 0, 0
@@ -257,7 +260,7 @@ func (s *historyStats) count(h *history.History, note func(v uint32)) {
 			s.Initial = writes
 			continue
 		}
-		s.MaxOps = max(s.MaxOps, int(hi-lo))
+		s.MaxOps = max(s.MaxOps, h.FileOps(t, t+1))
 		switch h.Txns.Status[t] {
 		case history.Committed:
 			s.Committed++
@@ -388,7 +391,8 @@ func (s *historyStats) text(w io.Writer) error {
 	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
 	add("sessions", "%d", s.Sessions)
 	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)",
-		s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
+		s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)",
+		s.Both, "compare-and-set(s) counted as both"))
 	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps,
 		"operation(s) at most in a transaction"))
 	if s.Estimated {

@@ -72,7 +72,6 @@ func (x *streamed) add(h *history.History) {
 	s := &x.s
 	s.Txns += h.NumTxns() - h.Invented()
 	s.Invented += h.Invented()
-	s.Ops += h.NumOps()
 	s.Notes = append(s.Notes, h.Notes...)
 	for i, name := range h.SessName {
 		switch {

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"isovet/datasets"
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/bounds"
@@ -88,5 +90,31 @@ func TestEstimates(t *testing.T) {
 	}
 	if s.full || s.count() != n {
 		t.Errorf("%d of %d", s.count(), n)
+	}
+}
+
+// A compare-and-set is one operation of the file, though a history has a read and a write for it.
+func TestCompareAndSetsCountOnce(t *testing.T) {
+	event := func(form, typ, f, value string) string { return fmt.Sprintf(form, typ, f, value) }
+	for ext, form := range map[string]string{
+		".log": "INFO  jepsen.util - 1\t:%s\t:%s\t%s\n",
+		".edn": "{:process 1, :type :%s, :f :%s, :value %s}\n",
+	} {
+		var text string
+		for _, op := range [][2]string{{"write", "3"}, {"cas", "[3 4]"}, {"read", "4"}, {"cas", "[4 5]"}} {
+			text += event(form, "invoke", op[0], op[1]) + event(form, "ok", op[0], op[1])
+		}
+		path := filepath.Join(t.TempDir(), "cas"+ext)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, err := format.Read(t.Context(), path, format.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, sizes := newHistoryStats(path, h), evidence.SizesOf(h)
+		if sizes.Ops != 4 || s.Ops != 4 || s.Both != 2 || s.Reads != 3 || s.Writes != 3 || s.MaxOps != 1 {
+			t.Errorf("%s: check counts %+v, stats %+v", ext, sizes, s.opCounts)
+		}
 	}
 }

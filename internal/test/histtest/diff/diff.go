@@ -14,7 +14,7 @@ import (
 // and its lines. Cost: one pass over both.
 func Histories(a, b *history.History) string {
 	switch {
-	case a.Meta != b.Meta:
+	case header(a) != header(b):
 		return fmt.Sprintf("header: %+v and %+v", a.Meta, b.Meta)
 	case !sameValue(a, b, a.Initial, b.Initial):
 		return fmt.Sprintf("initial value: %s and %s", a.Texts.AppendValue(nil, a.Initial), b.Texts.AppendValue(nil,
@@ -155,4 +155,11 @@ func describeOp(h *history.History, op uint32) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, "]@"...), h.OpStart(op), 10)
 	return strconv.AppendInt(append(dst, ','), h.OpEnd(op), 10)
+}
+
+// header is what a file's header says of a history.
+func header(h *history.History) history.Meta {
+	m := h.Meta
+	m.Single = false
+	return m
 }
