@@ -2,8 +2,9 @@ package minitxn
 
 import (
 	"cmp"
-	"maps"
+	"math"
 	"slices"
+	"sort"
 
 	"isovet/internal/ddmin"
 	"isovet/internal/sorts"
@@ -12,36 +13,49 @@ import (
 // maxCoreSteps bounds the tries of operations in a search for a core.
 var maxCoreSteps = 20_000_000
 
-// Core returns, of a register whose operations run out of orders when last ends, a few that have none by themselves:
-// even if every other operation takes effect as often as it likes while it is under way, or never. None of them can go.
-// Those that had ended by then come first, the last to end before all; of the others no more is said than that they
-// took effect once at most. Core returns nil where it finds none soon.
+// Core returns, of a register without an order, a few operations that have none by themselves: even if every other
+// operation takes effect as often as it likes while it is under way, or never. None of them can go. Those that had
+// ended when no state is left come first, the last to end before all; of the others no more is said than that they took
+// effect once at most. Where last is known to end without an order, no more than what had ended by then is looked at.
+// Core returns nil where it finds none soon: always, of a register that has an order.
 //
 // Since others may take effect again, a moment is described by the register's version and by who of the core took
-// effect of those under way: a pass over the operations decides a set, in time linear for a few values and cores.
-// The last 2, 4, 8, … that ended are tried until they have no order, and then delta debugging leaves out the rest.
-func Core(reg *Register, last Op, o SearchOptions) []Op {
-	s := &sweep{opt: o, initial: reg.Initial, core: make([]bool, len(reg.Ops)), bit: make([]uint64, len(reg.Ops))}
+// effect of those under way: a pass over the operations decides a set, in time linear for a few values and cores. A
+// pass with all that end shows where no state is left. The last 2, 4, 8, … that ended by then are tried until they have
+// no order, and then delta debugging leaves out the rest.
+func Core(reg *Register, last *Op, o SearchOptions) []Op {
+	s := &sweep{opt: o, core: make([]bool, len(reg.Ops)), bit: make([]uint64, len(reg.Ops)),
+		twin: make([]int32, len(reg.Ops))}
+	until := int64(math.MaxInt64 - 1)
+	if last != nil {
+		until = min(until, last.Until)
+	}
 	var open []int32
+	twins := map[[2]uint32]int32{}
 	for i, op := range reg.Ops {
 		if op.Sets == op.Need {
 			op.Sets = none
 		}
-		s.ops = append(s.ops, op)
-		if op.Until <= last.Until {
+		s.ops, s.twin[i] = append(s.ops, op), -1
+		if !op.Maybe && op.Until <= until {
 			s.ends = append(s.ends, int32(i))
-		} else if op.From <= last.Until && op.Sets != none {
+		} else if op.From <= until && op.Sets != none {
 			open = append(open, int32(i))
+			if len(op.Preds) > 0 {
+				continue
+			}
+			if t, is := twins[[2]uint32{op.Need, op.Sets}]; is {
+				s.twin[i] = t
+			}
+			twins[[2]uint32{op.Need, op.Sets}] = int32(i)
 		}
 	}
 	sorts.Stable(s.ends, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.ops[a].Until, s.ops[b].Until), cmp.Compare(s.ops[a].End, s.ops[b].End))
 	})
-	latest := slices.Clone(s.ends)
-	slices.Reverse(latest)
-	list := s.window(latest, nil)
+	list := s.window(reg.Initial, nil, last != nil)
 	if list == nil {
-		if list = s.window(latest, open); list == nil {
+		if list = s.window(reg.Initial, open, last != nil); list == nil {
 			return nil
 		}
 	}
@@ -63,18 +77,35 @@ func Core(reg *Register, last Op, o SearchOptions) []Op {
 			core = append(core, s.ops[i])
 		}
 	}
+	if len(core) == 1 { // to be told by themselves, two must have ended
+		for at := s.at; at >= 0; at-- {
+			if op := s.ops[s.ends[at]]; op.End < core[0].End {
+				return append(core, op)
+			}
+		}
+	}
 	return core
 }
 
-// window returns the last that ended, as few as have no order together with the open ones; nil if all have one, or it
-// takes too long.
-func (s *sweep) window(latest, open []int32) []int32 {
+// window returns the last that ended when no state is left, as few as have no order together with the open ones; nil if
+// all have one, or it takes too long. sure: when the last ends, there is none.
+func (s *sweep) window(initial uint32, open []int32, sure bool) []int32 {
+	first := start{now: []uint32{initial}}
+	s.from, s.to = first, len(s.ends)
+	if !sure {
+		if s.take(s.ends, open); !s.contradict() {
+			return nil
+		}
+		s.to = s.at + 1
+		end := s.ops[s.ends[s.at]].Until
+		open = open[:sort.Search(len(open), func(i int) bool { return s.ops[open[i]].From > end })]
+	}
+	latest := slices.Clone(s.ends[:s.to])
+	slices.Reverse(latest)
 	for n := 2; s.steps <= maxCoreSteps; n *= 2 {
 		list := slices.Concat(latest[:min(n, len(latest))], open)
-		clear(s.core)
-		for _, i := range list {
-			s.core[i] = true
-		}
+		s.from = s.before(first, list)
+		s.take(list)
 		if s.contradict() {
 			return list
 		}
@@ -85,15 +116,38 @@ func (s *sweep) window(latest, open []int32) []int32 {
 	return nil
 }
 
+// take makes lists the core.
+func (s *sweep) take(lists ...[]int32) {
+	clear(s.core)
+	for _, list := range lists {
+		for _, i := range list {
+			s.core[i] = true
+		}
+	}
+}
+
 // sweep goes through time with all that the register may be.
 type sweep struct {
-	opt     SearchOptions
-	initial uint32
-	ops     []Op    // by their starts
-	ends    []int32 // those that end in time, by their ends
-	core    []bool  // those that take effect once, if they end in time
-	bit     []uint64
-	steps   int
+	opt   SearchOptions
+	ops   []Op    // by their starts
+	ends  []int32 // those that end in time, by their ends
+	core  []bool  // those that take effect once, if they end in time
+	bit   []uint64
+	twin  []int32 // of one that need not end: the one that began before it and does the same; -1: none
+	steps int
+	from  start
+	to    int // how many ends there are to come to
+	at    int // the end that no state survived
+
+	now, last moments
+}
+
+// start is where a sweep begins: before any of the core does.
+type start struct {
+	end  int     // the first that is to come
+	next int32   // the first operation that has not begun
+	live []int32 // those under way that write
+	now  []uint32
 }
 
 // moment is the register's version, and who took effect of the core's under way.
@@ -102,74 +156,144 @@ type moment struct {
 	done uint64
 }
 
+// before goes on from a start to where the first of a list has not begun.
+func (s *sweep) before(from start, list []int32) start {
+	first, to := slices.Min(list), from.end
+	for to < len(s.ends) && s.ops[s.ends[to]].Until < s.ops[first].From {
+		to++
+	}
+	clear(s.core)
+	now, live, next := s.run(from, to)
+	if now == nil {
+		return from
+	}
+	out := start{end: to, next: next, live: live}
+	for _, m := range now {
+		out.now = append(out.now, m.cur)
+	}
+	return out
+}
+
 // contradict reports whether the core has no order.
 func (s *sweep) contradict() bool {
-	now := map[moment]bool{{cur: s.initial}: true}
-	var live []int32
-	used, next := uint64(0), int32(0)
-	for _, e := range s.ends {
-		came := false
+	now, _, _ := s.run(s.from, s.to)
+	return now != nil && len(now) == 0
+}
+
+// run goes through the ends up to one of them, and returns the states that are left, those under way, and who begins
+// next. Without a state it ends, at s.at; nil: it takes too long, or there is more than it can tell apart.
+func (s *sweep) run(from start, to int) (now []moment, live []int32, next int32) {
+	live, next = slices.Clone(from.live), from.next
+	s.now.clear()
+	for _, v := range from.now {
+		s.now.add(moment{cur: v})
+	}
+	used := uint64(0)
+	for at := from.end; at < to; at++ {
+		e, came := s.ends[at], false
 		for ; int(next) < len(s.ops) && s.ops[next].From <= s.ops[e].Until; next++ {
 			if s.core[next] {
 				s.bit[next] = ^used & (used + 1)
-				if used |= s.bit[next]; s.bit[next] == 0 { // more than it can tell apart
-					return false
+				if used |= s.bit[next]; s.bit[next] == 0 {
+					return nil, nil, 0
 				}
-			} else if s.bit[next] = 0; s.ops[next].Sets == none {
+			} else if s.bit[next] = 0; s.ops[next].Sets == none || s.twin[next] >= 0 && !s.core[s.twin[next]] {
 				continue
 			}
 			live, came = append(live, next), true
 		}
-		if came && !s.follow(now, live) {
-			return false
+		if came && !s.follow(live) {
+			return nil, nil, 0
 		}
 		if s.core[e] {
-			after := make(map[moment]bool, len(now))
-			for m := range now {
+			s.last, s.now = s.now, s.last
+			s.now.clear()
+			for _, m := range s.last.list {
 				if m.done&s.bit[e] != 0 {
-					after[moment{m.cur, m.done &^ s.bit[e]}] = true
+					s.now.add(moment{m.cur, m.done &^ s.bit[e]})
 				}
 			}
-			if now = after; len(now) == 0 {
-				return true
+			if len(s.now.list) == 0 {
+				s.at = at
+				return []moment{}, nil, 0
 			}
 			used &^= s.bit[e]
 		}
 		live = slices.DeleteFunc(live, func(i int32) bool { return i == e })
 	}
-	return false
+	return s.now.list, live, next
 }
 
 // follow adds what can follow by operations under way; false: that takes too long.
-func (s *sweep) follow(now map[moment]bool, live []int32) bool {
-	var work []moment
+func (s *sweep) follow(live []int32) bool {
+	var reads, writes []int32
+	for _, i := range live {
+		if s.ops[i].Sets == none {
+			reads = append(reads, i)
+		} else {
+			writes = append(writes, i)
+		}
+	}
 	add := func(m moment) {
-		for _, i := range live { // a read takes effect as soon as it can, which closes no way
-			if op := &s.ops[i]; op.Sets == none && s.opt.fits(op, m.cur) {
+		for _, i := range reads { // a read takes effect as soon as it can, which closes no way
+			if s.opt.fits(&s.ops[i], m.cur) {
 				m.done |= s.bit[i]
 			}
 		}
-		if !now[m] {
-			now[m] = true
-			work = append(work, m)
-		}
+		s.now.add(m)
 	}
-	all := slices.Collect(maps.Keys(now))
-	clear(now)
-	for _, m := range all {
+	s.last, s.now = s.now, s.last
+	s.now.clear()
+	for _, m := range s.last.list {
 		add(m)
 	}
-	for len(work) > 0 {
-		m := work[len(work)-1]
-		work = work[:len(work)-1]
-		if s.steps += len(live); s.steps > maxCoreSteps || s.opt.Stop != nil && len(work) == 0 && s.opt.Stop() {
+	for n := 0; n < len(s.now.list); n++ {
+		m := s.now.list[n]
+		if s.steps += len(writes); s.steps > maxCoreSteps || s.opt.Stop != nil && n&1023 == 0 && s.opt.Stop() {
 			return false
 		}
-		for _, i := range live {
-			if op := &s.ops[i]; op.Sets != none && m.done&s.bit[i] == 0 && s.opt.fits(op, m.cur) {
-				add(moment{op.Sets, m.done | s.bit[i]})
+		for _, i := range writes {
+			if op := &s.ops[i]; m.done&s.bit[i] != 0 || !s.opt.fits(op, m.cur) {
+				continue
+			}
+			if t := s.twin[i]; t < 0 || !s.core[i] || s.core[t] && m.done&s.bit[t] != 0 { // else that one does
+				add(moment{s.ops[i].Sets, m.done | s.bit[i]})
 			}
 		}
 	}
 	return true
+}
+
+// moments is a set of them, in the order in which they were added.
+type moments struct {
+	list []moment
+	slot []uint32 // their places in the list, plus one
+}
+
+func (s *moments) clear() {
+	s.list = s.list[:0]
+	clear(s.slot)
+}
+
+func (s *moments) add(m moment) {
+	if 2*len(s.list) >= len(s.slot) {
+		s.slot = make([]uint32, max(16, 2*len(s.slot)))
+		for i, m := range s.list {
+			*s.find(m) = uint32(i) + 1
+		}
+	}
+	if at := s.find(m); *at == 0 {
+		s.list = append(s.list, m)
+		*at = uint32(len(s.list))
+	}
+}
+
+// find returns the slot of one, or the free one that it would have.
+func (s *moments) find(m moment) *uint32 {
+	mask := uint64(len(s.slot) - 1)
+	for h := (m.done ^ uint64(m.cur)<<40) * 0x9e3779b97f4a7c15 >> 20; ; h++ {
+		if at := &s.slot[h&mask]; *at == 0 || s.list[*at-1] == m {
+			return at
+		}
+	}
 }

@@ -84,33 +84,31 @@ func (x *Run) registers() error {
 		few := opts
 		few.MaxStates = fewStates
 		txns, ok, err := minitxn.Search(&regs[i], few)
-		if errors.Is(err, minitxn.ErrBudget) || err == nil && !ok && len(x.View.Cand) <= fewCandidates {
-			if done, strictErr := x.strictly(); done || strictErr != nil {
-				return strictErr
-			}
-			if err != nil {
-				txns, ok, err = minitxn.Search(&regs[i], opts)
-			}
-		}
-		if err == nil && ok && unique {
-			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
-		}
-		if err == nil && !ok {
-			var last minitxn.Op
-			if last, err = minitxn.FirstFailure(&regs[i], opts); err == nil {
-				x.Stage("solving")
-				x.Violated(x.noOrderOf(&regs[i], last, opts))
-				x.Stage("evidence")
+		open := errors.Is(err, minitxn.ErrBudget)
+		done := false
+		if open || err == nil && !ok {
+			if done, err = x.refuted(&regs[i], open, opts); done {
 				return nil
 			}
 		}
+		if open && err == nil {
+			if txns, ok, err = minitxn.Search(&regs[i], opts); err == nil && !ok {
+				if done, err = x.refuted(&regs[i], false, opts); done {
+					return nil
+				}
+			}
+		}
 		switch {
+		case err == nil && ok && unique:
+			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
 		case errors.Is(err, minitxn.ErrStopped):
 			x.Stopped()
 			return nil
-		case err != nil:
+		case errors.Is(err, minitxn.ErrBudget):
 			x.Unknown("key %s: %v", x.H.KeyString(regs[i].Key), err)
 			return nil
+		case err != nil:
+			return err
 		}
 		place(txns)
 	}
@@ -123,6 +121,36 @@ func (x *Run) registers() error {
 	x.Holds(order)
 	return nil
 }
+
+// refuted answers for a register that has no order, or, while that is open, may have one; done: it did, as one that has
+// none, or strict serializability answered for all keys together.
+func (x *Run) refuted(reg *minitxn.Register, open bool, opts minitxn.SearchOptions) (done bool, err error) {
+	core := minitxn.Core(reg, nil, opts)
+	if (len(core) == 0 || len(core) > maxCore || !x.View.Ambiguous()) && (open || len(x.View.Cand) <= fewCandidates) {
+		if done, err = x.strictly(); done || err != nil {
+			return done, err
+		}
+	}
+	var last minitxn.Op
+	switch {
+	case len(core) > 0:
+		last = core[0]
+	case open:
+		return false, nil
+	default:
+		if last, err = minitxn.FirstFailure(reg, opts); err != nil {
+			return false, err
+		}
+		core = minitxn.Core(reg, &last, opts)
+	}
+	x.Stage("solving")
+	x.Violated(x.noOrderOf(reg, last, core))
+	x.Stage("evidence")
+	return true, nil
+}
+
+// maxCore is up to how many operations without an order cycles are not preferred to.
+var maxCore = 6
 
 // fewStates is how many states of a register are searched before strict serializability is asked.
 var fewStates = 10_000

@@ -242,10 +242,10 @@ func (x *Run) proveMismatches(ms []prepass.Miss) {
 
 // noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is
 // found soon, else by few that have no order whatever the others did, else by those under way then.
-func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, opts minitxn.SearchOptions) evidence.Anomaly {
+func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.Op) evidence.Anomaly {
 	part := reg.Prefix(last.Until)
 	seed, shown := make([]uint32, 0, len(part.Ops)), []minitxn.Op{last}
-	if core := minitxn.Core(reg, last, opts); len(core) > 0 {
+	if len(core) > 0 {
 		shown = core
 		for _, op := range core {
 			seed = append(seed, op.Txn)
