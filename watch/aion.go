@@ -282,16 +282,16 @@ func (j *aion) late() (ticks int64, known bool) {
 // Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
-	j.suspects.expire(j.g.clock, j.convict)
+	j.suspects.expire(j.g.pace.clock, j.convict)
 	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
 		j.past = nil
 		return
 	}
 	if v, any := j.front.value(); any {
-		j.past = append(j.past, ahead{j.g.clock, v, true})
+		j.past = append(j.past, ahead{j.g.pace.clock, v, true})
 	}
 	n := 0
-	for n < len(j.past) && j.past[n].who <= j.g.clock-int64(j.o.Wait) {
+	for n < len(j.past) && j.past[n].who <= j.g.pace.clock-int64(j.o.Wait) {
 		n++
 	}
 	if n > 0 {
@@ -354,8 +354,8 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer
 		j.found = append(j.found, v)
-	case j.mayBeLate(&f) && patience > 0 && j.g.clock > 0:
-		due := plus(j.g.clock, int64(patience))
+	case j.mayBeLate(&f) && patience > 0 && j.g.pace.clock > 0:
+		due := plus(j.g.pace.clock, int64(patience))
 		v := j.violation(&f, key)
 		j.told = append(j.told, suspected(&v, ""))
 		if out := j.suspects.add(f, key, sum, due); out != nil {

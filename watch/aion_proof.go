@@ -52,6 +52,28 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		why = said
 		members = append(w, members...)
 	}
+	j.addMembers(&p, v, members)
+	h, err := p.b.Build()
+	if err != nil {
+		return &Proof{Why: err.Error()}, nil
+	}
+	c, err := check.ByName("chronos")
+	if err != nil {
+		return nil, err
+	}
+	r, err := check.Run(context.Background(), c, h, check.Options{Level: j.o.Level,
+		ReadOnlyAtStart: j.o.ReadOnlyAtStart})
+	switch {
+	case err != nil:
+		return &Proof{Why: err.Error()}, nil
+	case r.Verdict != evidence.Violated:
+		return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
+	}
+	return &Proof{H: h, R: r, Why: why}, nil
+}
+
+// addMembers adds the transactions of a violation to its history.
+func (j *aion) addMembers(p *aionPart, v *Violation, members []recalled) {
 	session := v.Axiom == timestamp.SESSION.String()
 	// Of two writers that meet the writes tell it. A read whose writer is not here would be accused of another thing.
 	reads := v.Axiom != timestamp.NOCONFLICT.String()
@@ -70,23 +92,6 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		// One that writes stands at its commit, where one that does not stands at its start.
 		p.member(m, reads && m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
 	}
-	h, err := p.b.Build()
-	if err != nil {
-		return &Proof{Why: err.Error()}, nil
-	}
-	c, err := check.ByName("chronos")
-	if err != nil {
-		return nil, err
-	}
-	r, err := check.Run(context.Background(), c, h, check.Options{Level: j.o.Level,
-		ReadOnlyAtStart: j.o.ReadOnlyAtStart})
-	switch {
-	case err != nil:
-		return &Proof{Why: err.Error()}, nil
-	case r.Verdict != evidence.Violated:
-		return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
-	}
-	return &Proof{H: h, R: r, Why: why}, nil
 }
 
 // named finds transactions by the names that violations give them: their ids, or, of lines without, the place behind

@@ -148,7 +148,7 @@ func (w *watcher) restore() (*manifest, error) {
 		case err == nil:
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.As(err, new(*LostError)):
-			w.lost = true
+			w.state.lost = true
 			w.cfg.Log.Warn("a checkpoint goes on behind the end of the log, and is passed over", "folder", dir, "error",
 				err)
 			if err := os.Rename(dir, dir+damagedName); err != nil {
@@ -199,7 +199,7 @@ func (w *watcher) due() bool {
 }
 
 // isNew reports whether the judge has gone on since the latest checkpoint.
-func (w *watcher) isNew() bool { return w.at != w.saved || w.under != nil }
+func (w *watcher) isNew() bool { return w.state.at != w.state.saved || w.state.under != nil }
 
 // checkpoint has the judge write what it knows, and another goroutine do what need not be waited for, and make it last.
 // A disk that is full is no error: the next one may fit.
@@ -211,10 +211,10 @@ func (w *watcher) checkpoint() {
 	k.number++
 	dir := filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, k.number))
 	m, rest, err := w.writeState(dir + ".new")
-	w.s.CheckpointPause = time.Since(begun)
-	at, number := w.at, k.number
+	w.state.s.CheckpointPause = time.Since(begun)
+	at, number := w.state.at, k.number
 	if err == nil {
-		w.saved = at
+		w.state.saved = at
 	}
 	k.group.Go(func() {
 		var size int64
@@ -256,7 +256,7 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 }
 
 // settled reports whether all violations that the file has have been found again.
-func (w *watcher) settled() bool { return w.out != nil && w.out.n >= w.out.there }
+func (w *watcher) settled() bool { return w.state.out != nil && w.state.out.n >= w.state.out.there }
 
 // writeState has everything written but the manifest, and returns that; all is there when rest has returned. All
 // violations have been told.
@@ -272,9 +272,9 @@ func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err er
 	if rest, err = w.judge.Checkpoint(dir); err != nil {
 		return nil, rest, err
 	}
-	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.at,
-		Under: w.under, Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad,
-		Found: maps.Clone(w.s.Violations), Incidents: w.incidents.state(), StateSize: map[string]int64{}}
+	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.state.at,
+		Under: w.state.under, Places: maps.Clone(w.state.places), Emitted: w.state.out.state(), Bad: w.state.s.Bad,
+		Found: maps.Clone(w.state.s.Violations), Incidents: w.incidents.state(), StateSize: map[string]int64{}}
 	for _, s := range w.judge.Settings() {
 		m.Options[s.Name] = s.Value
 	}

@@ -247,7 +247,7 @@ func TestClock(t *testing.T) {
 				t.Error(err)
 			}
 			// by the clock that is judged by: the source is further
-			passed := j.(*aion).g.clock - time.Unix(1_800_000_000, 0).UnixNano()
+			passed := j.(*aion).g.pace.clock - time.Unix(1_800_000_000, 0).UnixNano()
 			classes = append(classes, fmt.Sprintf("%s after %.0f", keyOf(v), time.Duration(passed).Seconds()))
 		}, Open: func(context.Context, Places) (Source, error) { return p, nil }})
 		if err != nil {

@@ -47,18 +47,18 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 
 // halt tells the source and the metrics. Two goroutines may halt at once.
 func (w *watcher) halt(on bool) {
-	w.halting.Lock()
-	defer w.halting.Unlock()
-	before := w.halts > 0
+	w.halted.halting.Lock()
+	defer w.halted.halting.Unlock()
+	before := w.halted.halts > 0
 	if on {
-		w.halts++
+		w.halted.halts++
 	} else {
-		w.halts--
+		w.halted.halts--
 	}
-	if before == (w.halts > 0) {
+	if before == (w.halted.halts > 0) {
 		return
 	}
-	if h, ok := w.source.(Halter); ok {
+	if h, ok := w.halted.source.(Halter); ok {
 		h.Halt(on)
 	}
 	if w.cfg.Metrics != nil {

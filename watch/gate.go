@@ -47,31 +47,45 @@ type gate struct {
 	relative bool
 	votes    []int64
 	// moment is the time by which a transaction may be too far ahead; false: it has none.
-	moment func(h *history.TxnHead) (int64, bool) `freeze:"-"`
-	seen   seen
-	front  frontier // of what has passed
-	clock  int64    // ns since 1970; 0: nobody has said
-	told   int64    // clock when front was last moved
-	jump   int64    // the greatest that has been taken, between neighbours in the order of arrival
-	rate   float64  // timestamps a second of the clock, at most
-	rated  ahead    // clock and front when rate was last looked at
+	moment     func(h *history.TxnHead) (int64, bool) `freeze:"-"`
+	seen       seen
+	front      frontier                     // of what has passed
+	pace       pace                         `freeze:"flat"`
+	quarantine quarantine                   `freeze:"flat"`
+	start      firstLines                   `freeze:"flat"`
+	bad        func(place int64, err error) `freeze:"-"` // of the call of Take before
+	count      gateCounts                   `freeze:"flat"`
+	found      []Violation
+}
+
+// pace is how fast the times of a stream go, beside the clock.
+type pace struct {
+	clock int64   // ns since 1970; 0: nobody has said
+	told  int64   // clock when front was last moved
+	jump  int64   // the greatest that has been taken, between neighbours in the order of arrival
+	rate  float64 // timestamps a second of the clock, at most
+	rated ahead   // clock and front when rate was last looked at
+}
+
+// quarantine has the lines that are too far ahead.
+type quarantine struct {
 	held   []heldLine
-	passed int // lines since the first of held came
-	// sessions since then: true where one of theirs is held
-	since map[int64]bool
-	free  bool // what is held may go
-	// the first transactions, see gate_first.go; how many of them have times; those that may go on, and those that went
-	// to quarantine instead
+	passed int            // lines since the first of held came
+	since  map[int64]bool // sessions since then: true where one of theirs is held
+	free   bool           // what is held may go
+}
+
+// firstLines are the first transactions, see gate_first.go; how many of them have times; those that may go on, and
+// those that went to quarantine instead.
+type firstLines struct {
 	first       []heldLine
 	timed       int
 	learned     bool
-	ready, away []heldLine                   `freeze:"-"`
-	bad         func(place int64, err error) `freeze:"-"` // of the call of Take before
-	dups        int64
-	jumps       int64
-	freed       int64
-	found       []Violation
+	ready, away []heldLine `freeze:"-"`
 }
+
+// gateCounts are the lines that were no news, the jumps, and the lines freed from quarantine.
+type gateCounts struct{ dups, jumps, freed int64 }
 
 // heldLine is a line in quarantine.
 type heldLine struct {
@@ -128,7 +142,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 			g.seen.fetch(b.Heads[l.Txn:min(int(l.Txn)+nearby, len(b.Heads))])
 		}
 		if same, other := g.seen.add(h, g.print(b, l.Txn)); same {
-			g.dups++
+			g.count.dups++
 			return again, nil
 		} else if other {
 			return again, fmt.Errorf("transaction %d: one with this id has come before, and was another; expected "+
@@ -141,7 +155,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	}
 	who := g.who(h, l.N)
 	switch {
-	case g.o.MaxJump > 0 && !g.learned:
+	case g.o.MaxJump > 0 && !g.start.learned:
 		g.early(b, i, at, who, ok)
 		return waiting, nil
 	case !ok:
@@ -151,14 +165,14 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 		return held, nil
 	}
 	if v, any := g.front.value(); any && at > v {
-		g.jump = max(g.jump, plus(at, -v))
+		g.pace.jump = max(g.pace.jump, plus(at, -v))
 	}
 	g.front.add(who, at)
-	g.told = g.clock
-	if len(g.held) > 0 {
-		g.passed++
-		if _, known := g.since[who]; !known && len(g.since) < maxSince {
-			g.since[who] = false
+	g.pace.told = g.pace.clock
+	if len(g.quarantine.held) > 0 {
+		g.quarantine.passed++
+		if _, known := g.quarantine.since[who]; !known && len(g.quarantine.since) < maxSince {
+			g.quarantine.since[who] = false
 		}
 	}
 	return pass, nil
@@ -166,14 +180,14 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 
 // detect finds by what most of the first three say what the unit is, and whether times are since 1970.
 func (g *gate) detect(at int64) {
-	if g.unit != UnitUnknown && !g.relative || g.clock == 0 || len(g.votes) == 3 {
+	if g.unit != UnitUnknown && !g.relative || g.pace.clock == 0 || len(g.votes) == 3 {
 		return
 	}
 	if g.votes = append(g.votes, at); len(g.votes) < 3 {
 		return
 	}
 	slices.Sort(g.votes)
-	u := detect(g.votes[1], g.clock)
+	u := detect(g.votes[1], g.pace.clock)
 	if g.unit == UnitUnknown {
 		g.unit = u
 	}
@@ -182,10 +196,10 @@ func (g *gate) detect(at int64) {
 
 // now is the time by the clock, in timestamps; false: they do not tell it.
 func (g *gate) now() (int64, bool) {
-	if g.clock == 0 || g.relative {
+	if g.pace.clock == 0 || g.relative {
 		return 0, false
 	}
-	return g.unit.ticks(time.Duration(g.clock))
+	return g.unit.ticks(time.Duration(g.pace.clock))
 }
 
 // bound is the latest time that is not too far ahead.
@@ -203,14 +217,14 @@ func (g *gate) bound() int64 {
 
 // reach is how far ahead of others is not too far.
 func (g *gate) reach() int64 {
-	by := max(int64(fewTicks), usual*min(g.jump, math.MaxInt64/usual))
+	by := max(int64(fewTicks), usual*min(g.pace.jump, math.MaxInt64/usual))
 	if d, ok := g.unit.ticks(g.o.MaxJump); ok {
-		if by = d; g.freed > 0 {
-			by = max(by, usual*min(g.jump, math.MaxInt64/usual))
+		if by = d; g.count.freed > 0 {
+			by = max(by, usual*min(g.pace.jump, math.MaxInt64/usual))
 		}
 	}
-	if idle := float64(g.clock-g.told) / float64(time.Second); idle > 0 && g.rate > 0 {
-		by = plus(by, int64(min(4*g.rate*idle, math.MaxInt64/2)))
+	if idle := float64(g.pace.clock-g.pace.told) / float64(time.Second); idle > 0 && g.pace.rate > 0 {
+		by = plus(by, int64(min(4*g.pace.rate*idle, math.MaxInt64/2)))
 	}
 	return by
 }
@@ -223,35 +237,35 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 	if !h.HasID {
 		id = l.N
 	}
-	if len(g.held) == 0 {
-		g.passed, g.since = 0, map[int64]bool{}
+	if len(g.quarantine.held) == 0 {
+		g.quarantine.passed, g.quarantine.since = 0, map[int64]bool{}
 	}
-	g.jumps++
+	g.count.jumps++
 	ahead := plus(at, -g.front.all[1])
 	g.found = append(g.found, Violation{Axiom: jumped, Txn: id, Why: fmt.Sprintf("%d ahead", ahead)})
-	if len(g.held) < maxHeld {
-		g.held = append(g.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
+	if len(g.quarantine.held) < maxHeld {
+		g.quarantine.held = append(g.quarantine.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
 			who: who})
 	}
-	g.since[who] = true
+	g.quarantine.since[who] = true
 	theirs := 0
-	for _, one := range g.since {
+	for _, one := range g.quarantine.since {
 		if one {
 			theirs++
 		}
 	}
-	g.free = len(g.held) >= enoughHeld && len(g.held) > g.passed && 2*theirs >= len(g.since)
+	g.quarantine.free = len(g.quarantine.held) >= enoughHeld && len(g.quarantine.held) > g.quarantine.passed && 2*theirs >= len(g.quarantine.since)
 }
 
 // released returns the lines that may go: as many sessions are ahead as are not, so it is the database that has jumped.
 // They go by the order of their arrival; those stay that are too far ahead of the others of them.
 func (g *gate) released() *Batch {
-	if !g.free {
+	if !g.quarantine.free {
 		return nil
 	}
-	g.free = false
+	g.quarantine.free = false
 	var times []int64
-	for _, l := range g.held {
+	for _, l := range g.quarantine.held {
 		times = append(times, l.at)
 	}
 	slices.Sort(times)
@@ -263,43 +277,43 @@ func (g *gate) released() *Batch {
 		last = at
 	}
 	var stay, free []heldLine
-	for _, l := range g.held {
+	for _, l := range g.quarantine.held {
 		if l.at > last {
 			stay = append(stay, l)
 			continue
 		}
 		if v, any := g.front.value(); any {
-			g.jump = max(g.jump, plus(l.at, -v))
+			g.pace.jump = max(g.pace.jump, plus(l.at, -v))
 		}
 		free = append(free, l)
 	}
 	out := batchOf(free)
-	g.freed += int64(len(free))
-	g.held, g.passed, g.since = stay, 0, map[int64]bool{}
+	g.count.freed += int64(len(free))
+	g.quarantine.held, g.quarantine.passed, g.quarantine.since = stay, 0, map[int64]bool{}
 	for _, l := range stay {
-		g.since[l.who] = true
+		g.quarantine.since[l.who] = true
 	}
 	for i := range out.Lines {
 		h := &out.Heads[out.Lines[i].Txn]
 		at, _ := g.moment(h)
 		g.front.add(g.who(h, out.Lines[i].N), at)
 	}
-	g.told = g.clock
+	g.pace.told = g.pace.clock
 	return out
 }
 
 // tick takes the time.
 func (g *gate) tick(now int64) {
-	g.clock = max(g.clock, now)
+	g.pace.clock = max(g.pace.clock, now)
 	v, any := g.front.value()
 	if !any {
 		return
 	}
-	if !g.rated.any {
-		g.rated = ahead{g.clock, v, true}
-	} else if d := g.clock - g.rated.who; d >= int64(time.Second) {
-		g.rate = max(g.rate, float64(v-g.rated.at)/(float64(d)/float64(time.Second)))
-		g.rated = ahead{g.clock, v, true}
+	if !g.pace.rated.any {
+		g.pace.rated = ahead{g.pace.clock, v, true}
+	} else if d := g.pace.clock - g.pace.rated.who; d >= int64(time.Second) {
+		g.pace.rate = max(g.pace.rate, float64(v-g.pace.rated.at)/(float64(d)/float64(time.Second)))
+		g.pace.rated = ahead{g.pace.clock, v, true}
 	}
 }
 
@@ -312,7 +326,7 @@ func (g *gate) take() []Violation {
 
 // time is what a time of the stream is by the clock; zero: that is not known.
 func (g *gate) time(at int64) time.Time {
-	if g.clock == 0 || g.relative {
+	if g.pace.clock == 0 || g.relative {
 		return time.Time{}
 	}
 	return g.unit.moment(at)
@@ -320,9 +334,9 @@ func (g *gate) time(at int64) time.Time {
 
 func (g *gate) counts() []Count {
 	return []Count{
-		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", g.dups},
-		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", g.jumps},
-		{"quarantine", "gauge", "Transactions in quarantine.", "in quarantine", int64(len(g.held))},
+		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", g.count.dups},
+		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", g.count.jumps},
+		{"quarantine", "gauge", "Transactions in quarantine.", "in quarantine", int64(len(g.quarantine.held))},
 	}
 }
 

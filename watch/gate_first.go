@@ -17,9 +17,9 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	if !h.HasID {
 		x.id = l.N
 	}
-	g.first = append(g.first, x)
+	g.start.first = append(g.start.first, x)
 	if timed {
-		if g.timed++; g.timed == learning {
+		if g.start.timed++; g.start.timed == learning {
 			g.begin()
 		}
 	}
@@ -28,21 +28,21 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 // begin lets the first transactions go: those at the top, if they are far ahead of the others, to quarantine.
 func (g *gate) begin() {
 	from := g.jump1st()
-	g.learned = true
-	for _, x := range g.first {
+	g.start.learned = true
+	for _, x := range g.start.first {
 		if x.timed && x.at >= from {
 			g.isolate(x, from)
 			continue
 		}
 		if x.timed {
 			if v, any := g.front.value(); any && x.at > v {
-				g.jump = max(g.jump, plus(x.at, -v))
+				g.pace.jump = max(g.pace.jump, plus(x.at, -v))
 			}
 			g.front.add(x.who, x.at)
 		}
-		g.ready = append(g.ready, x)
+		g.start.ready = append(g.start.ready, x)
 	}
-	g.first, g.told = nil, g.clock
+	g.start.first, g.pace.told = nil, g.pace.clock
 }
 
 // jump1st is the least time of the first transactions that is far ahead of the others: further than MaxJump, or, where
@@ -51,7 +51,7 @@ func (g *gate) begin() {
 func (g *gate) jump1st() int64 {
 	const none = 1<<63 - 1
 	var all []heldLine
-	for _, x := range g.first {
+	for _, x := range g.start.first {
 		if x.timed {
 			all = append(all, x)
 		}
@@ -79,26 +79,26 @@ func (g *gate) jump1st() int64 {
 			return all[i].at
 		}
 		usualGap = max(usualGap, gap)
-		g.jump = usualGap
+		g.pace.jump = usualGap
 	}
 	return none
 }
 
 // isolate puts one of the first transactions into quarantine.
 func (g *gate) isolate(x heldLine, from int64) {
-	if len(g.held) == 0 {
-		g.passed, g.since = 0, map[int64]bool{}
+	if len(g.quarantine.held) == 0 {
+		g.quarantine.passed, g.quarantine.since = 0, map[int64]bool{}
 	}
 	last := int64(0) // of those that are not ahead
-	for _, y := range g.first {
+	for _, y := range g.start.first {
 		if y.timed && y.at < from {
 			last = max(last, y.at)
 		}
 	}
-	g.jumps++
+	g.count.jumps++
 	g.found = append(g.found, Violation{Axiom: jumped, Txn: x.id, Why: fmt.Sprintf("%d ahead", plus(x.at, -last))})
-	g.held, g.away = append(g.held, x), append(g.away, x)
-	g.since[x.who] = true
+	g.quarantine.held, g.start.away = append(g.quarantine.held, x), append(g.start.away, x)
+	g.quarantine.since[x.who] = true
 }
 
 // badLine tells of a first line that turns out not to be understood when nothing more comes for it to wait for.
@@ -109,7 +109,7 @@ func (g *gate) badLine(place int64, err error) {
 }
 
 // waits reports whether first transactions wait for others.
-func (g *gate) waits() bool { return len(g.first) > 0 }
+func (g *gate) waits() bool { return len(g.start.first) > 0 }
 
 // let hands over, as batches, the transactions that went to quarantine though they had been let wait, for what they
 // wrote can be read; and those that may go on.
@@ -124,9 +124,9 @@ func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bo
 			do(b, i)
 		}
 	}
-	each(batchOf(g.away), away)
-	each(batchOf(g.ready), in)
-	g.away, g.ready = nil, nil
+	each(batchOf(g.start.away), away)
+	each(batchOf(g.start.ready), in)
+	g.start.away, g.start.ready = nil, nil
 	each(g.released(), in)
 	return any
 }

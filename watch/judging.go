@@ -25,42 +25,22 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			}
 			continue
 		}
-		if w.out == nil {
-			var short bool
-			w.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
-				disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log, w.cfg.Evidence, w.log}, w.from.Emitted, w.incidents)
-			if err != nil {
-				return err
-			}
-			if short {
-				w.cfg.Log.Warn("the file of violations is shorter than it was: somebody has cut it off; numbers go on",
-					"folder", w.cfg.Dir)
-			}
+		if err := w.open(); err != nil {
+			return err
 		}
-		w.fresh = e.fresh
+		w.state.fresh = e.fresh
 		w.cfg.Metrics.works(time.Now())
-		if e.ask == nil {
-			w.log.judged = e.at
-		}
-		switch {
-		case e.ask != nil:
-			if err := w.tell(ctx); err != nil {
+		if e.ask != nil {
+			if err := w.answer(ctx, e.ask); err != nil {
 				return err
 			}
-			w.listed = time.Time{}
-			w.publish()
-			w.out.snapshot.write(w.incidents, false)
-			var a answer
-			a.quiet, a.some = w.judge.Quiet()
-			w.cfg.Metrics.works(time.Time{})
-			e.ask <- a
 			continue
-		case e.b != nil:
-			w.under = &e.at
+		}
+		w.log.judged, w.state.under = e.at, &e.at
+		if e.b != nil {
 			err = w.judged(ctx, e.b)
 			w.free <- e.b
-		default:
-			w.under = &e.at
+		} else {
 			err = w.own(ctx, e.control)
 		}
 		if err != nil {
@@ -69,30 +49,70 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			}
 			return err
 		}
-		w.under = nil
-		w.at, w.s.LogBytes = e.at, e.at.Bytes
-		if w.fresh {
-			w.publish()
-			if err := w.tell(ctx); err != nil {
-				return err
-			}
-			w.out.snapshot.write(w.incidents, false)
-		}
-		w.cfg.Metrics.works(time.Time{})
-		if w.due() {
-			if err := w.tell(ctx); err != nil {
-				return err
-			}
-			w.checkpoint()
+		if err := w.settle(ctx, e.at); err != nil {
+			return err
 		}
 	}
 	return w.leave(ctx)
 }
 
+// open opens the file of violations, if it is not open yet.
+func (w *watcher) open() error {
+	if w.state.out != nil {
+		return nil
+	}
+	var short bool
+	var err error
+	w.state.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
+		disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log, w.cfg.Evidence, w.log}, w.from.Emitted, w.incidents)
+	if err == nil && short {
+		w.cfg.Log.Warn("the file of violations is shorter than it was: somebody has cut it off; numbers go on",
+			"folder", w.cfg.Dir)
+	}
+	return err
+}
+
+// answer says how far the judge has got.
+func (w *watcher) answer(ctx context.Context, ask chan<- answer) error {
+	if err := w.tell(ctx); err != nil {
+		return err
+	}
+	w.state.listed = time.Time{}
+	w.publish()
+	w.state.out.snapshot.write(w.incidents, false)
+	var a answer
+	a.quiet, a.some = w.judge.Quiet()
+	w.cfg.Metrics.works(time.Time{})
+	ask <- a
+	return nil
+}
+
+// settle ends an event: everything up to at is judged.
+func (w *watcher) settle(ctx context.Context, at Position) error {
+	w.state.under = nil
+	w.state.at, w.state.s.LogBytes = at, at.Bytes
+	if w.state.fresh {
+		w.publish()
+		if err := w.tell(ctx); err != nil {
+			return err
+		}
+		w.state.out.snapshot.write(w.incidents, false)
+	}
+	w.cfg.Metrics.works(time.Time{})
+	if !w.due() {
+		return nil
+	}
+	if err := w.tell(ctx); err != nil {
+		return err
+	}
+	w.checkpoint()
+	return nil
+}
+
 // leave writes what there is, for another run to go on from.
 func (w *watcher) leave(ctx context.Context) error {
 	w.keeper.closing.Store(true)
-	if w.out != nil {
+	if w.state.out != nil {
 		if err := w.tell(ctx); err != nil {
 			return err
 		}
@@ -113,7 +133,7 @@ func (w *watcher) whole(ctx context.Context, do func() error) error {
 		if err = errors.Join(err, w.emit(ctx)); err != nil || !is || !again && !x.Cut() {
 			return err
 		}
-		if w.fresh {
+		if w.state.fresh {
 			w.publish()
 		}
 		if ctx.Err() != nil {
@@ -160,20 +180,20 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	b.wait()
 	err := w.whole(ctx, func() error {
 		err := w.judge.Take(b, func(place int64, err error) {
-			w.s.Bad++
-			if w.fresh && w.cfg.Bad != nil {
+			w.state.s.Bad++
+			if w.state.fresh && w.cfg.Bad != nil {
 				w.cfg.Bad(place, err)
 			}
 		})
-		if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
+		if err == nil && !w.state.kept { // not before: options with which nothing could be judged may be put right
 			err = keepSettings(w.cfg.Dir, w.judge.Settings())
-			w.kept = err == nil
+			w.state.kept = err == nil
 		}
 		return err
 	})
 	if err == nil {
-		w.s.Lines += int64(len(b.Lines))
-		b.moves(w.places)
+		w.state.s.Lines += int64(len(b.Lines))
+		b.moves(w.state.places)
 	}
 	return err
 }
@@ -181,11 +201,11 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 // emit takes what has become final.
 func (w *watcher) emit(ctx context.Context) error {
 	err := w.judge.Findings(func(f *Finding) error {
-		w.s.Violations[f.Class]++
-		return w.out.add(f)
+		w.state.s.Violations[f.Class]++
+		return w.state.out.add(f)
 	})
 	if s, is := w.judge.(suspecting); is && err == nil {
-		wanted := w.fresh && w.cfg.Suspect != nil
+		wanted := w.state.fresh && w.cfg.Suspect != nil
 		told, err := s.SuspectsTold(wanted)
 		if err != nil {
 			return err
@@ -198,7 +218,7 @@ func (w *watcher) emit(ctx context.Context) error {
 			w.cfg.Suspect(line)
 		}
 	}
-	if err == nil && len(w.out.text) > manyLines {
+	if err == nil && len(w.state.out.text) > manyLines {
 		err = w.tell(ctx)
 	}
 	return err
@@ -212,24 +232,24 @@ const manyLines = 1 << 20
 
 // tell writes violations, and makes them safe.
 func (w *watcher) tell(ctx context.Context) error {
-	return w.patiently(ctx, w.out.f.Name(), w.out.sync)
+	return w.patiently(ctx, w.state.out.f.Name(), w.state.out.sync)
 }
 
 func (w *watcher) publish() {
 	if w.cfg.Metrics == nil {
 		return
 	}
-	s := w.s
+	s := w.state.s
 	w.judge.Stats(&s)
-	s.Violations = maps.Clone(w.s.Violations)
+	s.Violations = maps.Clone(w.state.s.Violations)
 	if x, is := w.judge.(suspecting); is {
-		if now := time.Now(); now.Sub(w.listed) >= time.Second {
-			w.suspects, w.listed = x.Suspects(listedSuspects), now
+		if now := time.Now(); now.Sub(w.state.listed) >= time.Second {
+			w.state.suspects, w.state.listed = x.Suspects(listedSuspects), now
 		}
-		s.Suspects = w.suspects
+		s.Suspects = w.state.suspects
 	}
 	s.Incidents, s.OpenIncidents, s.Kinds = w.incidents.counts()
-	s.Proved = w.out.proved
+	s.Proved = w.state.out.proved
 	if c := w.checkpointed.Load(); c != nil {
 		s.CheckpointAt, s.CheckpointBytes = c.at, c.size
 	}

@@ -326,9 +326,9 @@ func (j *leopard) Clock(now int64) {
 	if j.online == nil || j.o.Gate.Patience <= 0 {
 		return
 	}
-	j.past = append(j.past, waitingSince{j.g.clock, j.online.Suspects()})
+	j.past = append(j.past, waitingSince{j.g.pace.clock, j.online.Suspects()})
 	n := 0
-	for n < len(j.past) && j.past[n].clock <= j.g.clock-int64(j.o.Gate.Patience) {
+	for n < len(j.past) && j.past[n].clock <= j.g.pace.clock-int64(j.o.Gate.Patience) {
 		n++
 	}
 	if n > 0 {

@@ -72,7 +72,7 @@ func (w *watcher) accept() error {
 			lost = l.tornBefore()
 		}
 		if lost != nil || errors.As(err, &lost) {
-			w.lost = true
+			w.state.lost = true
 			w.cfg.Log.Warn("the log is cut off before what is damaged", "error", lost.what, "kept as",
 				segmentName(l.dir, l.at.Segment)+damagedName)
 			if err := cutLog(l.dir, l.at); err != nil {
@@ -91,7 +91,7 @@ func (w *watcher) accept() error {
 		}
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 	}
-	if !w.lost {
+	if !w.state.lost {
 		return nil
 	}
 	w.cfg.Log.Warn("the source is asked again for the lines that the log lost, and their violations are reported "+

@@ -34,10 +34,10 @@ func (w *watcher) sameLine(src Source, l Line) error {
 	if x, is := src.(beginning); !is || !x.again() {
 		return nil
 	}
-	if w.was == nil {
-		w.was = &logLines{dir: w.cfg.Dir}
+	if w.writing.was == nil {
+		w.writing.was = &logLines{dir: w.cfg.Dir}
 	}
-	text, err := w.was.at(l.Place)
+	text, err := w.writing.was.at(l.Place)
 	if err != nil || text == nil {
 		return err
 	}

@@ -41,13 +41,22 @@ func ReplayLevels() []level.Level {
 
 // replayJudge judges by an order of the transactions, over client times.
 type replayJudge struct {
-	o      ReplayOptions `freeze:"-"`
-	e      *online.Engine
-	stop   func() bool                   `freeze:"-"` // see Until
-	cut    bool                          `freeze:"-"`
-	next   int64                         // the line that is to be taken next
-	owes   bool                          // the last one's transaction is there, and no more
-	ended  bool                          // all that has come is final
+	o        ReplayOptions `freeze:"-"`
+	e        *online.Engine
+	stream   streamHead     `freeze:"flat"`
+	progress replayProgress `freeze:"flat"`
+	g        gate
+	front    frontier
+	mark     int64
+	keys     *keystore.Table
+	sess     *keystore.Table
+	scratch  replayScratch `freeze:"-"`
+	found    []replayFinding
+	mem      replayMemory `freeze:"flat"`
+}
+
+// streamHead is what the beginning of the stream says of it, and where its lines are.
+type streamHead struct {
 	line   func(n int64) ([]byte, error) `freeze:"-"`
 	head   *history.History              `freeze:"-"` // of header
 	header []byte
@@ -56,17 +65,27 @@ type replayJudge struct {
 	begun  bool  // a transaction has been taken
 	timed  bool  // a committed one has come
 	byTS   bool  // the stream has no client times; see times
-	g      gate
-	front  frontier
-	mark   int64
-	keys   *keystore.Table
-	sess   *keystore.Table
-	keyOf  []uint32       `freeze:"-"` // the batch's key → ours
-	use    []keyUse       `freeze:"-"`
-	stamp  uint32         `freeze:"-"`
-	buf    online.Arrival `freeze:"-"`
-	found  []replayFinding
-	// Of memory: see replay_bounded.go.
+}
+
+// replayProgress is how far the stream has been taken.
+type replayProgress struct {
+	stop  func() bool `freeze:"-"` // see Until
+	cut   bool        `freeze:"-"`
+	next  int64       // the line that is to be taken next
+	owes  bool        // the last one's transaction is there, and no more
+	ended bool        // all that has come is final
+}
+
+// replayScratch is for the batch, and the arrival, that is being taken.
+type replayScratch struct {
+	keyOf []uint32 // the batch's key → ours
+	use   []keyUse
+	stamp uint32
+	buf   online.Arrival
+}
+
+// replayMemory is what bounds memory: see replay_bounded.go.
+type replayMemory struct {
 	store     *keystore.Store `freeze:"-"`
 	room      shares          `freeze:"-"`
 	spread    spread
@@ -110,8 +129,9 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 	e := online.New(online.Options{Level: o.Level, Skew: o.Skew, Lateness: o.Lateness, Patience: patience,
 		Horizon: o.Horizon, Memory: max(0, o.Memory) / 16})
 	g := gate{o: o.Gate, hash: o.Gate.hash(), unit: Nanoseconds, relative: true, moment: ended}
-	j := &replayJudge{o: o, e: e, g: g, init: -1, mark: math.MinInt64, store: o.Bounds.store(), room: o.shares()}
-	j.keys, j.sess = keystore.NewTable(j.store, keyKind), keystore.NewTable(j.store, sessionKind)
+	j := &replayJudge{o: o, e: e, g: g, mark: math.MinInt64, stream: streamHead{init: -1},
+		mem: replayMemory{store: o.Bounds.store(), room: o.shares()}}
+	j.keys, j.sess = keystore.NewTable(j.mem.store, keyKind), keystore.NewTable(j.mem.store, sessionKind)
 	j.g.seen.half = o.halfSeen()
 	return j, nil
 }
@@ -127,23 +147,23 @@ func (j *replayJudge) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
 		return nil, err
 	}
-	return keysCheckpoint(j.store, dir), nil
+	return keysCheckpoint(j.mem.store, dir), nil
 }
 
 func (j *replayJudge) Restore(dir string) error {
 	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
 		return err
 	}
-	if len(j.header) > 0 {
+	if len(j.stream.header) > 0 {
 		var err error
-		if j.head, err = jsonl.ReadPiece(j.header); err != nil {
+		if j.stream.head, err = jsonl.ReadPiece(j.stream.header); err != nil {
 			return err
 		}
 	}
-	return j.o.restore(dir, j.store)
+	return j.o.restore(dir, j.mem.store)
 }
 
-func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
+func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.stream.line = line }
 
 func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	j.g.bad = bad
@@ -154,11 +174,11 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 		return err
 	}
 	if h := b.Header; h != nil {
-		j.head = h
+		j.stream.head = h
 		for i := range b.Lines {
 			if jsonl.IsHeader(b.Text(i)) {
-				j.header = append(bytes.Clone(b.Text(i)), '\n')
-				j.first = b.First + int64(i) + 1
+				j.stream.header = append(bytes.Clone(b.Text(i)), '\n')
+				j.stream.first = b.First + int64(i) + 1
 				break
 			}
 		}
@@ -166,13 +186,13 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	}
 	j.piece(b.H)
 	for i := range b.Lines {
-		if j.cut {
+		if j.progress.cut {
 			break
 		}
-		if b.Lines[i].N < j.next {
+		if b.Lines[i].N < j.progress.next {
 			continue
 		}
-		j.next, j.ended = b.Lines[i].N+1, false
+		j.progress.next, j.progress.ended = b.Lines[i].N+1, false
 		if err := j.look(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
 			j.foreign(b, i)
@@ -181,7 +201,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 			j.piece(b.H)
 		}
 	}
-	return j.err
+	return j.mem.err
 }
 
 // let takes what the gate lets go, and what it has found; true: another piece has begun.
@@ -190,7 +210,7 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 		j.found = append(j.found, replayFinding{ahead: &v})
 	}
 	j.e.Until(nil) // they are few
-	defer j.e.Until(j.stop)
+	defer j.e.Until(j.progress.stop)
 	return j.g.let(func(b *Batch) { j.piece(b.H) }, j.foreign, func(b *Batch, i int) {
 		if err := j.txn(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
@@ -208,13 +228,13 @@ func (j *replayJudge) begins() {
 
 // piece begins a piece of the stream.
 func (j *replayJudge) piece(h *history.History) {
-	j.keyOf = j.keyOf[:0]
+	j.scratch.keyOf = j.scratch.keyOf[:0]
 	for _, k := range h.Keys {
-		j.keyOf = append(j.keyOf, j.number(h.Texts, k))
+		j.scratch.keyOf = append(j.scratch.keyOf, j.number(h.Texts, k))
 	}
 	j.fetch()
-	for len(j.use) < len(h.Keys) {
-		j.use = append(j.use, keyUse{})
+	for len(j.scratch.use) < len(h.Keys) {
+		j.scratch.use = append(j.scratch.use, keyUse{})
 	}
 }
 
@@ -222,7 +242,7 @@ func (j *replayJudge) piece(h *history.History) {
 func (j *replayJudge) look(b *Batch, i int) error {
 	l := &b.Lines[i]
 	switch {
-	case l.comesAgain(j.header, b.Text(i)):
+	case l.comesAgain(j.stream.header, b.Text(i)):
 		return nil
 	case l.Err != nil || l.Txn == history.None:
 		return l.Err
@@ -242,12 +262,12 @@ func (j *replayJudge) look(b *Batch, i int) error {
 }
 
 func (j *replayJudge) attach() {
-	if j.begun {
+	if j.stream.begun {
 		return
 	}
-	j.begun = true
-	if j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && j.init < 0 &&
-		(j.head == nil || j.head.Initial.Kind == history.Null) {
+	j.stream.begun = true
+	if j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && j.stream.init < 0 &&
+		(j.stream.head == nil || j.stream.head.Initial.Kind == history.Null) {
 		j.e.Attach()
 	}
 }
@@ -255,11 +275,11 @@ func (j *replayJudge) attach() {
 // times has a stream without client times, as its first committed transaction shows, go by the database's timestamps:
 // at the levels without real time they are an order to begin with, and no more.
 func (j *replayJudge) times(head *history.TxnHead) {
-	if !j.timed && head.Status == history.Committed && !head.Init {
-		j.timed = true
-		j.byTS = !j.o.Level.RealTime() && head.End == history.NoTime && head.CommitTS != history.NoTime
+	if !j.stream.timed && head.Status == history.Committed && !head.Init {
+		j.stream.timed = true
+		j.stream.byTS = !j.o.Level.RealTime() && head.End == history.NoTime && head.CommitTS != history.NoTime
 	}
-	if j.byTS {
+	if j.stream.byTS {
 		head.Start, head.End = head.StartTS, head.CommitTS
 	}
 }
@@ -285,7 +305,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 		}
 	}
 	j.attach()
-	a := &j.buf
+	a := &j.scratch.buf
 	*a = online.Arrival{Line: n, Start: head.Start, End: head.End, Session: online.NoSession, Seq: n,
 		Status: head.Status, Reads: a.Reads[:0], Writes: a.Writes[:0], Lost: a.Lost[:0]}
 	if head.HasSess {
@@ -311,21 +331,21 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 
 // ops fills in the operations of an arrival, and returns two by which the transaction contradicts itself, or −1.
 func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
-	a := &j.buf
+	a := &j.scratch.buf
 	wrong = -1
-	if j.stamp++; j.stamp == 0 {
-		clear(j.use)
-		j.stamp = 1
+	if j.scratch.stamp++; j.scratch.stamp == 0 {
+		clear(j.scratch.use)
+		j.scratch.stamp = 1
 	}
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		k := h.VerKey[v]
-		u := &j.use[k]
-		if u.stamp != j.stamp {
-			*u = keyUse{j.stamp, -1, -1}
+		u := &j.scratch.use[k]
+		if u.stamp != j.scratch.stamp {
+			*u = keyUse{j.scratch.stamp, -1, -1}
 		}
-		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
+		o := online.Op{Key: j.scratch.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
 		switch {
 		case h.Ops.Kind[op] == history.Write:
 			if u.read >= 0 && a.Reads[u.read].Val == o.Val {
@@ -356,14 +376,14 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 
 // initial takes the initial transaction.
 func (j *replayJudge) initial(b *Batch, i int) error {
-	if j.begun {
+	if j.stream.begun {
 		return errors.New("the initial transaction comes after others; expected it first")
 	}
 	h, t := b.H, b.Lines[i].Txn
-	j.init = b.Lines[i].N
+	j.stream.init = b.Lines[i].N
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		v := h.Ops.Ver[op]
-		j.e.SetInitial(j.keyOf[h.VerKey[v]], h.Texts.Keyed(j.g.hash, h.VerValue(v)))
+		j.e.SetInitial(j.scratch.keyOf[h.VerKey[v]], h.Texts.Keyed(j.g.hash, h.VerValue(v)))
 	}
 	return nil
 }
@@ -399,7 +419,7 @@ func (j *replayJudge) id(hasID bool, id, n int64) int64 {
 	if hasID {
 		return id
 	}
-	return n - j.first
+	return n - j.stream.first
 }
 
 // follow moves the watermark.
@@ -420,7 +440,7 @@ func (j *replayJudge) collect() {
 	for _, f := range j.e.Take() {
 		j.found = append(j.found, replayFinding{f: f})
 	}
-	j.cut = j.e.Cut()
+	j.progress.cut = j.e.Cut()
 }
 
 // Clock ends the wait of reads for their writers.
@@ -429,7 +449,7 @@ func (j *replayJudge) Clock(now int64) {
 		return
 	}
 	j.g.tick(now)
-	j.e.Clock(j.g.clock, int64(j.o.Gate.Patience))
+	j.e.Clock(j.g.pace.clock, int64(j.o.Gate.Patience))
 	j.collect()
 }
 
@@ -453,20 +473,20 @@ func (j *replayJudge) Advance(mark int64) {
 		j.begins()
 		mark, _ = j.Quiet()
 	}
-	if j.advance(mark); !j.cut {
+	if j.advance(mark); !j.progress.cut {
 		j.e.EndWaits()
 		j.collect()
 	}
 }
 
 func (j *replayJudge) End() {
-	if !j.goesOn() || j.ended {
+	if !j.goesOn() || j.progress.ended {
 		return
 	}
 	j.begins()
 	j.e.Settle()
 	j.collect()
-	j.ended = !j.cut
+	j.progress.ended = !j.progress.cut
 }
 
 func (j *replayJudge) Stats(s *Snapshot) {
@@ -486,7 +506,7 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
 		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.keys.Stored()},
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
-			"shortened", j.shortened},
+			"shortened", j.mem.shortened},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
 		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", x.Confirmed},
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",

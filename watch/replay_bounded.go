@@ -11,11 +11,11 @@ import (
 
 // number numbers a key. What is known of it is not there before fetch.
 func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
-	j.text = t.AppendValue(j.text[:0], key)
-	n, made := j.keys.Number(j.text)
+	j.mem.text = t.AppendValue(j.mem.text[:0], key)
+	n, made := j.keys.Number(j.mem.text)
 	if made {
 		j.e.Name(n, j.keys.Sum(n))
-		j.spread.add(j.text)
+		j.mem.spread.add(j.mem.text)
 	}
 	return n
 }
@@ -23,15 +23,15 @@ func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 // fetch brings back what is known of the keys that were numbered.
 func (j *replayJudge) fetch() {
 	if err := j.keys.Fetch(j.e.LoadKey); err != nil {
-		j.err = errors.Join(j.err, err)
+		j.mem.err = errors.Join(j.mem.err, err)
 	}
 }
 
 func (j *replayJudge) session(name int64) uint32 {
-	n, made := j.sess.Number(binary.BigEndian.AppendUint64(j.text[:0], uint64(name)))
+	n, made := j.sess.Number(binary.BigEndian.AppendUint64(j.mem.text[:0], uint64(name)))
 	if made {
 		if err := j.sess.Fetch(j.e.LoadSession); err != nil {
-			j.err = errors.Join(j.err, err)
+			j.mem.err = errors.Join(j.mem.err, err)
 		}
 	}
 	return n
@@ -44,21 +44,21 @@ func (j *replayJudge) evict() error {
 			int64(j.keys.Numbers()-j.keys.Len())*(online.KeyBytes+keystore.NumberBytes) -
 			int64(j.sess.Numbers()-j.sess.Len())*(online.SessionBytes+keystore.NumberBytes)
 	}
-	over := used() > max(j.room.state, j.above)
+	over := used() > max(j.mem.room.state, j.mem.above)
 	if j.o.Memory <= 0 || !over && !j.keys.Sparse() && !j.sess.Sparse() {
 		return nil
 	}
-	j.pinned[0], j.pinned[1] = noBits(j.pinned[0], j.keys.Numbers()), noBits(j.pinned[1], j.sess.Numbers())
-	j.e.Pins(func(n uint32) { j.pinned[0][n/64] |= 1 << (n % 64) },
-		func(n uint32) { j.pinned[1][n/64] |= 1 << (n % 64) })
+	j.mem.pinned[0], j.mem.pinned[1] = noBits(j.mem.pinned[0], j.keys.Numbers()), noBits(j.mem.pinned[1], j.sess.Numbers())
+	j.e.Pins(func(n uint32) { j.mem.pinned[0][n/64] |= 1 << (n % 64) },
+		func(n uint32) { j.mem.pinned[1][n/64] |= 1 << (n % 64) })
 	save := func(n uint32, buf []byte) ([]byte, bool) {
-		if j.pinned[0][n/64]&(1<<(n%64)) != 0 {
+		if j.mem.pinned[0][n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.e.SaveKey(n, buf), false
 	}
 	saveSession := func(n uint32, buf []byte) ([]byte, bool) {
-		if j.pinned[1][n/64]&(1<<(n%64)) != 0 {
+		if j.mem.pinned[1][n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.e.SaveSession(n, buf), false
@@ -66,12 +66,12 @@ func (j *replayJudge) evict() error {
 	if err := j.compact(save, saveSession); err != nil || !over {
 		return err
 	}
-	more := func() bool { return used() > j.room.state-j.room.state/8 }
+	more := func() bool { return used() > j.mem.room.state-j.mem.room.state/8 }
 	_, err := j.keys.Evict(more, save, j.e.DropKey)
 	if err == nil && more() {
 		_, err = j.sess.Evict(more, saveSession, j.e.DropSession)
 	}
-	j.above = used() + j.room.state/8 // where all the rest is in use: not again at once
+	j.mem.above = used() + j.mem.room.state/8 // where all the rest is in use: not again at once
 	return err
 }
 
@@ -113,10 +113,10 @@ func noBits(buf []uint64, n int) []uint64 {
 // shorten makes transactions final before their time, if those that are not take more memory than they may.
 func (j *replayJudge) shorten() {
 	bytes, ops := j.e.WaitBytes()
-	bytes += int64(j.spread.most(ops)) * (online.KeyBytes + keystore.NumberBytes + 64)
-	if bytes <= j.room.window {
+	bytes += int64(j.mem.spread.most(ops)) * (online.KeyBytes + keystore.NumberBytes + 64)
+	if bytes <= j.mem.room.window {
 		return
 	}
-	j.shortened++
+	j.mem.shortened++
 	j.advance(j.e.Oldest(4))
 }

@@ -46,7 +46,7 @@ func TestEvictionSaysReplay(t *testing.T) {
 		var j *replayJudge
 		bounded := func() Judge {
 			j = judge()
-			j.room = shares{0, 1 << 62}
+			j.mem.room = shares{0, 1 << 62}
 			return j
 		}
 		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
@@ -58,7 +58,7 @@ func TestEvictionSaysReplay(t *testing.T) {
 			if err := checkpointTo(was, cp); err != nil {
 				t.Fatal(err)
 			}
-			if err := was.(*replayJudge).store.Close(); err != nil {
+			if err := was.(*replayJudge).mem.store.Close(); err != nil {
 				t.Fatal(err)
 			}
 			is := bounded()
@@ -71,7 +71,7 @@ func TestEvictionSaysReplay(t *testing.T) {
 		sameFindings(t, seed, got, want)
 		found += len(want)
 		spilled += j.keys.Stored() + j.sess.Stored()
-		if err := j.store.Close(); err != nil {
+		if err := j.mem.store.Close(); err != nil {
 			t.Fatal(err)
 		}
 		nearby()

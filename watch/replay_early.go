@@ -4,26 +4,26 @@ package watch
 // leaves undone is part of the state.
 
 func (j *replayJudge) Until(stop func() bool) {
-	j.stop = stop
+	j.progress.stop = stop
 	j.e.Until(stop)
 }
 
-func (j *replayJudge) Cut() bool { return j.cut }
+func (j *replayJudge) Cut() bool { return j.progress.cut }
 
 // goesOn does what the last line has left undone; false: not all of it.
 func (j *replayJudge) goesOn() bool {
-	if j.cut = false; j.owes {
-		if j.advance(j.mark); !j.cut {
+	if j.progress.cut = false; j.progress.owes {
+		if j.advance(j.mark); !j.progress.cut {
 			j.finish()
 		}
 	}
-	return !j.cut
+	return !j.progress.cut
 }
 
 // finish does what follows from the last line.
 func (j *replayJudge) finish() {
-	if j.follow(); !j.cut {
+	if j.follow(); !j.progress.cut {
 		j.shorten()
 	}
-	j.owes = j.cut
+	j.progress.owes = j.progress.cut
 }

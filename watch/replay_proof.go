@@ -50,7 +50,7 @@ const atOnce = 64
 func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	var proofs []*proof
 	at := 0
-	j.cut = false
+	j.progress.cut = false
 	for i := range j.found {
 		if i == at+len(proofs) {
 			var err error
@@ -59,7 +59,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 				return err
 			}
 			if len(proofs) == 0 {
-				j.cut, j.found = true, j.found[i:]
+				j.progress.cut, j.found = true, j.found[i:]
 				return nil
 			}
 		}
@@ -179,7 +179,7 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 
 // recall reads a transaction of the log again.
 func (j *replayJudge) recall(n int64) (recalled, error) {
-	line, err := j.line(n)
+	line, err := j.stream.line(n)
 	if err != nil {
 		return recalled{}, err
 	}
@@ -221,7 +221,7 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 		if found[i].class() != violated {
 			continue
 		}
-		if j.stop != nil && j.stop() {
+		if j.progress.stop != nil && j.progress.stop() {
 			proofs = proofs[:i]
 			break
 		}
@@ -251,6 +251,14 @@ type replayPart struct {
 	wanted map[string]bool
 	keys   map[string]bool // that members read
 	lastID int64
+	// Versions that members read: of what keys held at first, and of what somebody wrote who is not in the stream.
+	initials, strangers []versionIn
+}
+
+// versionIn is a version of a history.
+type versionIn struct {
+	h *history.History
+	v uint32
 }
 
 func versionOf(h *history.History, v uint32) string {
@@ -260,13 +268,13 @@ func versionOf(h *history.History, v uint32) string {
 // part makes the history of a finding: members with the reads whose writers are in it, others with the writes that
 // members read.
 func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
-	p := replayPart{copier{history.NewBuilder()}, map[string]bool{}, map[string]bool{}, map[string]bool{}, 0}
-	if j.head != nil {
-		p.b.Meta = j.head.Meta
-		p.b.Initial = p.value(j.head, j.head.Initial)
+	p := replayPart{copier: copier{history.NewBuilder()}, wrote: map[string]bool{}, wanted: map[string]bool{},
+		keys: map[string]bool{}}
+	if j.stream.head != nil {
+		p.b.Meta = j.stream.head.Meta
+		p.b.Initial = p.value(j.stream.head, j.stream.head.Initial)
 	}
 	var ws []recalled
-	thin, first, unseen := readSet(f.Thin), readSet(f.Initial), readSet(f.Unseen)
 	for _, m := range f.Members {
 		w, err := j.recall(m.Line)
 		if err != nil {
@@ -275,11 +283,30 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 		ws = append(ws, w)
 		p.lastID = max(p.lastID, w.id)
 	}
-	type given struct {
-		h *history.History
-		v uint32
+	p.note(f, ws)
+	if err := j.addInitial(&p); err != nil {
+		return nil, err
 	}
-	var initials, strangers []given
+	thin := readSet(f.Thin)
+	for i, w := range ws {
+		if f.Members[i].Outside {
+			p.outsider(w)
+		} else {
+			p.member(w, &f.Members[i], thin)
+		}
+	}
+	for _, g := range p.strangers {
+		p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, g.h.VerValue(g.v)))
+		head := history.NewTxnHead()
+		head.Status = history.Unknown
+		p.endNew(head)
+	}
+	return p.b.Build()
+}
+
+// note takes down which versions are written and read.
+func (p *replayPart) note(f *online.Finding, ws []recalled) {
+	first, unseen := readSet(f.Initial), readSet(f.Unseen)
 	for i, w := range ws {
 		if f.Members[i].Outside {
 			continue
@@ -296,11 +323,11 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 			p.wanted[name], p.keys[w.h.KeyString(w.h.VerKey[v])] = true, true
 			if first[at] && !p.wrote["first "+name] {
 				p.wrote["first "+name] = true
-				initials = append(initials, given{w.h, v})
+				p.initials = append(p.initials, versionIn{w.h, v})
 			}
 			if unseen[at] {
 				p.wrote[name] = true
-				strangers = append(strangers, given{w.h, v})
+				p.strangers = append(p.strangers, versionIn{w.h, v})
 			}
 		}
 	}
@@ -312,27 +339,30 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 			}
 		}
 	}
-	// What keys held at first: as the initial transaction says, or the reads show where nothing says it.
-	said := map[string]bool{}
-	if j.init >= 0 {
-		w, err := j.recall(j.init)
+}
+
+// addInitial adds what keys held at first: as the initial transaction says, or the reads show where nothing says it.
+func (j *replayJudge) addInitial(p *replayPart) error {
+	known := map[string]bool{}
+	if j.stream.init >= 0 {
+		w, err := j.recall(j.stream.init)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		lo, hi := w.h.TxnOps(w.t)
 		for op := lo; op < hi; op++ {
 			v := w.h.Ops.Ver[op]
 			if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
 				p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
-				said[k] = true
+				known[k] = true
 				p.wrote[versionOf(w.h, v)] = true
 			}
 		}
 	}
-	for _, g := range initials {
+	for _, g := range p.initials {
 		k := g.h.KeyString(g.h.VerKey[g.v])
-		if val := g.h.VerValue(g.v); !said[k] {
-			said[k] = true
+		if val := g.h.VerValue(g.v); !known[k] {
+			known[k] = true
 			p.wrote[versionOf(g.h, g.v)] = true
 			if val.Kind != history.Null || p.b.Initial.Kind != history.Null {
 				p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, val))
@@ -340,26 +370,18 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 		}
 	}
 	if p.b.NumOps() > 0 {
-		p.lastID++
 		head := history.NewTxnHead()
-		head.ID, head.HasID, head.Init = p.lastID, true, true
-		p.b.EndTxn(head)
+		head.Init = true
+		p.endNew(head)
 	}
-	for i, w := range ws {
-		if f.Members[i].Outside {
-			p.outsider(w)
-		} else {
-			p.member(w, &f.Members[i], thin)
-		}
-	}
-	for _, g := range strangers {
-		p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, g.h.VerValue(g.v)))
-		p.lastID++
-		head := history.NewTxnHead()
-		head.ID, head.HasID, head.Status = p.lastID, true, history.Unknown
-		p.b.EndTxn(head)
-	}
-	return p.b.Build()
+	return nil
+}
+
+// endNew ends a transaction that stands for others, with an id of its own.
+func (p *replayPart) endNew(head history.TxnHead) {
+	p.lastID++
+	head.ID, head.HasID = p.lastID, true
+	p.b.EndTxn(head)
 }
 
 // outsider adds who wrote what members read.

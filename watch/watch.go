@@ -105,25 +105,38 @@ type watcher struct {
 	oldAt     Position      // behind them
 	from      manifest      // of the checkpoint from which it goes on
 	incidents *Incidents
-	suspects  []Suspect // of the snapshot
-	listed    time.Time
-	out       *emitted // from here on the judging goroutine's
-	kept      bool     // the folder has its options
-	lost      bool     // the log does not have all that it had
-	s         Snapshot
-	fresh     bool // what is being judged is new
-	at        Position
-	under     *Position // behind what is being judged; nil: nothing is
-	places    Places
-	saved     Position // at of the latest checkpoint
+	state     judgeState
 	keeper    keeper
 	// what became of the latest checkpoint
 	checkpointed atomic.Pointer[checkpointed]
-	// the writing goroutine's
+	writing      arrivalTimes
+	halted       diskHalts
+}
+
+// judgeState is how far the stream is judged. It is the judging goroutine's once that runs.
+type judgeState struct {
+	s        Snapshot
+	suspects []Suspect // of the snapshot
+	listed   time.Time
+	out      *emitted
+	kept     bool // the folder has its options
+	lost     bool // the log does not have all that it had
+	fresh    bool // what is being judged is new
+	at       Position
+	under    *Position // behind what is being judged; nil: nothing is
+	places   Places
+	saved    Position // at of the latest checkpoint
+}
+
+// arrivalTimes is what the writing goroutine knows of the lines that came.
+type arrivalTimes struct {
 	every, rest   time.Duration // see Judge.Tick
 	told, arrived time.Time     // the clock last written; when lines last came
 	was           *logLines     // see sameLine
-	// of who finds the disk full
+}
+
+// diskHalts is for whoever finds the disk full.
+type diskHalts struct {
 	halting sync.Mutex
 	halts   int
 	source  Source
@@ -150,9 +163,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	w.incidents.restore(incidentState{}, DefaultPause)
 	w.keeper.busy, w.keeper.last = make(chan struct{}, 1), time.Now()
-	w.every, w.rest = w.judge.Tick()
+	w.writing.every, w.writing.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
-	w.s.Violations, w.places = map[string]int64{}, Places{}
+	w.state.s.Violations, w.state.places = map[string]int64{}, Places{}
 	held, err := lock(ctx, cfg.Dir, cfg.Standby)
 	if err != nil {
 		return err
@@ -163,7 +176,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			return err
 		}
 	}
-	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
+	if w.state.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
 		return err
 	}
 	if j, is := w.judge.(hashing); is {
@@ -192,8 +205,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err == nil || errors.Is(err, errDown) {
 		err = w.fail
 	}
-	if w.out != nil {
-		err = errors.Join(err, w.out.close())
+	if w.state.out != nil {
+		err = errors.Join(err, w.state.out.close())
 	}
 	if w.log.f != nil {
 		err = errors.Join(err, w.log.Close())
@@ -216,16 +229,16 @@ func (w *watcher) resume() error {
 	if err != nil || m == nil {
 		return err
 	}
-	w.at, w.saved, w.places = m.Log, m.Log, maps.Clone(m.Places)
-	w.s.Lines, w.s.Bad, w.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
-	maps.Copy(w.s.Violations, m.Found)
+	w.state.at, w.state.saved, w.state.places = m.Log, m.Log, maps.Clone(m.Places)
+	w.state.s.Lines, w.state.s.Bad, w.state.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
+	maps.Copy(w.state.s.Violations, m.Found)
 	w.incidents.restore(m.Incidents, DefaultPause)
 	w.checkpointed.Store(&checkpointed{at: m.Written})
 	w.keeper.last = time.Now()
 	if w.cfg.Metrics != nil { // the rest of the log is still to be judged
-		s := w.s
+		s := w.state.s
 		w.judge.Stats(&s)
-		s.Violations, s.Proved = maps.Clone(w.s.Violations), m.Emitted.Proved
+		s.Violations, s.Proved = maps.Clone(w.state.s.Violations), m.Emitted.Proved
 		s.Incidents, s.OpenIncidents, s.Kinds = w.incidents.counts()
 		w.cfg.Metrics.set(s)
 	}
@@ -268,26 +281,26 @@ func (w *watcher) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.halting.Lock()
-	w.source = src
-	w.halting.Unlock()
+	w.halted.halting.Lock()
+	w.halted.source = src
+	w.halted.halting.Unlock()
 	if m := w.cfg.Metrics; m != nil {
 		m.setReady(true)
 		defer m.setReady(false)
 	}
-	return errors.Join(w.follow(ctx, src), src.Close(), w.was.close())
+	return errors.Join(w.follow(ctx, src), src.Close(), w.writing.was.close())
 }
 
 func (w *watcher) follow(ctx context.Context, src Source) error {
 	idle := false // said so already
-	w.arrived = w.cfg.Now()
+	w.writing.arrived = w.cfg.Now()
 	for {
 		wait := time.Duration(0)
 		if w.cfg.Idle > 0 && !idle {
-			wait = max(w.cfg.Idle-w.cfg.Now().Sub(w.arrived), time.Millisecond)
+			wait = max(w.cfg.Idle-w.cfg.Now().Sub(w.writing.arrived), time.Millisecond)
 		}
-		if w.every > 0 && w.cfg.Now().Sub(w.arrived) <= w.rest && (wait == 0 || w.every < wait) {
-			wait = w.every
+		if w.writing.every > 0 && w.cfg.Now().Sub(w.writing.arrived) <= w.writing.rest && (wait == 0 || w.writing.every < wait) {
+			wait = w.writing.every
 		}
 		next, cancel := ctx, context.CancelFunc(func() {})
 		if wait > 0 {
@@ -320,7 +333,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 // quiet is what happens when nothing has come for a while.
 func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	now := w.cfg.Now()
-	if w.cfg.Idle > 0 && !idle && now.Sub(w.arrived) >= w.cfg.Idle {
+	if w.cfg.Idle > 0 && !idle && now.Sub(w.writing.arrived) >= w.cfg.Idle {
 		var a answer
 		err := w.drain(&a)
 		if err == nil && a.some {
@@ -328,8 +341,8 @@ func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 		}
 		return true, err
 	}
-	if w.every > 0 && now.Sub(w.told) >= w.every && now.Sub(w.arrived) <= w.rest+w.every {
-		w.told = now
+	if w.writing.every > 0 && now.Sub(w.writing.told) >= w.writing.every && now.Sub(w.writing.arrived) <= w.writing.rest+w.writing.every {
+		w.writing.told = now
 		return idle, w.control(ctx, controlClock+strconv.FormatInt(now.UnixNano(), 10))
 	}
 	return idle, nil
@@ -413,11 +426,11 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		return src.Done()
 	}
 	b.seal()
-	w.arrived = w.cfg.Now()
+	w.writing.arrived = w.cfg.Now()
 	clock := ""
-	if w.every > 0 && w.arrived.Sub(w.told) >= w.every {
-		w.told = w.arrived
-		clock = controlClock + strconv.FormatInt(w.told.UnixNano(), 10)
+	if w.writing.every > 0 && w.writing.arrived.Sub(w.writing.told) >= w.writing.every {
+		w.writing.told = w.writing.arrived
+		clock = controlClock + strconv.FormatInt(w.writing.told.UnixNano(), 10)
 	}
 	w.readers.jobs <- b // while it is written
 	told, err := w.put(ctx, clock, b)
@@ -425,7 +438,7 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		err = src.Done()
 	}
 	if m := w.cfg.Metrics; m != nil && err == nil {
-		m.came(w.log.at.Lines, w.arrived)
+		m.came(w.log.at.Lines, w.writing.arrived)
 	}
 	if err == nil && clock != "" {
 		err = w.send(event{control: clock, fresh: true, at: told})

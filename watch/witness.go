@@ -249,18 +249,17 @@ func isGone(err error) bool { return errors.Is(err, ErrNotKept) }
 // part makes the history that prove looks at. why says which value several may have written; without a history it is
 // one of a list.
 func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
-	type version struct{ key, value string }
-	wrote := map[version]bool{}
+	p := witnessPart{copier: copier{history.NewBuilder()}, deletes: c.stream.Deletes(), ws: ws,
+		wrote: map[keyValue]bool{}, read: map[keyValue]bool{}, members: map[uint64]bool{}}
 	var txns [][]item
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	members := map[uint64]bool{}
 	for _, w := range ws {
-		members[writerPrint(w.line)] = true
+		p.members[writerPrint(w.line)] = true
 		items := c.itemsOf(w)
 		txns = append(txns, items)
 		for _, o := range items {
 			if o.kind == history.Write || o.kind == history.Append {
-				wrote[version{o.key, o.value}] = true
+				p.wrote[keyValue{o.key, o.value}] = true
 			}
 		}
 		for _, at := range []int64{w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)} {
@@ -269,87 +268,116 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 			}
 		}
 	}
-	b := history.NewBuilder()
-	text := func(s string) history.Value { return jsonValue(b, s) }
-	x := copier{b}
 	in := seatsOf(ws)
-	id := int64(0) // of the writers that stand for others
-	var others, initial []version
-	seen := map[version]bool{}
 	for i, items := range txns {
 		for _, o := range items {
-			k := b.Key(text(o.key))
-			switch o.kind {
-			case history.Read:
-				if o.value == absent && (c.stream.Deletes() || !o.first) {
-					continue // of several possible versions
-				}
-				v := version{o.key, o.value}
-				if other := o.by != nobody && !members[o.by]; o.value != absent && (!seen[v] || o.by == several) {
-					if o.first && !seen[v] {
-						initial = append(initial, v)
-					}
-					if other || !o.first && !wrote[v] { // of several each read may have seen another one
-						others = append(others, v)
-					}
-					seen[v] = true
-					if other && (o.first || wrote[v]) && why == "" {
-						why = fmt.Sprintf("several transactions, or one that is unknown, may have written %s "+
-							"to key %s", o.value, o.key)
-					}
-				}
-				if o.value == absent {
-					b.Read(k, history.Value{})
-				} else {
-					b.Read(k, text(o.value))
-				}
-			case history.Write:
-				if o.value == absent {
-					b.Write(k, history.Value{})
-				} else {
-					b.Write(k, text(o.value))
-				}
-			case history.Append:
-				b.Append(k, text(o.value))
-			case history.ReadList:
-				var elems []history.Value
-				for i, e := range o.list {
-					if !wrote[version{o.key, e}] {
-						continue
-					}
-					if !members[o.bys[i]] {
-						return nil, fmt.Sprintf("several transactions may have appended %s to key %s", e, o.key), nil
-					}
-					elems = append(elems, text(e))
-				}
-				b.ReadList(k, elems)
+			if !p.op(&o) {
+				return nil, p.why, nil
 			}
 		}
-		x.end(ws[i], in[i])
+		p.end(ws[i], in[i])
 	}
-	writer := func(vs []version, init bool) {
-		for _, v := range vs {
-			b.Write(b.Key(text(v.key)), text(v.value))
-		}
-		for slices.ContainsFunc(ws, func(w witness) bool { return w.id == id }) {
-			id++
-		}
+	for _, v := range p.others {
 		head := history.NewTxnHead()
-		head.ID, head.HasID, head.Init = id, true, init
-		if !init {
-			head.Start, head.End = from-1, to+1
+		head.Start, head.End = from-1, to+1
+		p.writer([]keyValue{v}, head)
+	}
+	if len(p.initial) > 0 {
+		head := history.NewTxnHead()
+		head.Init = true
+		p.writer(p.initial, head)
+	}
+	h, err := p.b.Build()
+	return h, p.why, err
+}
+
+// keyValue is a version, by the texts of its key and value.
+type keyValue struct{ key, value string }
+
+// witnessPart makes a history of witnesses, and of writers that stand for others.
+type witnessPart struct {
+	copier
+	deletes         bool // the stream has deletes
+	ws              []witness
+	members         map[uint64]bool   // the witnesses, as repeats knows them
+	wrote, read     map[keyValue]bool // by witnesses
+	others, initial []keyValue        // that others wrote; that keys held at first
+	nextID          int64             // of a writer that stands for others
+	why             string
+}
+
+func (p *witnessPart) text(s string) history.Value { return jsonValue(p.b, s) }
+
+// valueOf is a value that may be absent.
+func (p *witnessPart) valueOf(s string) history.Value {
+	if s == absent {
+		return history.Value{}
+	}
+	return p.text(s)
+}
+
+// op adds an operation; false: of a list nobody can say who appended an element.
+func (p *witnessPart) op(o *item) bool {
+	k := p.b.Key(p.text(o.key))
+	switch o.kind {
+	case history.Read:
+		if o.value == absent && (p.deletes || !o.first) {
+			return true // of several possible versions
 		}
-		b.EndTxn(head)
-		id++
+		p.noteRead(o)
+		p.b.Read(k, p.valueOf(o.value))
+	case history.Write:
+		p.b.Write(k, p.valueOf(o.value))
+	case history.Append:
+		p.b.Append(k, p.text(o.value))
+	case history.ReadList:
+		var elems []history.Value
+		for i, e := range o.list {
+			if !p.wrote[keyValue{o.key, e}] {
+				continue
+			}
+			if !p.members[o.bys[i]] {
+				p.why = fmt.Sprintf("several transactions may have appended %s to key %s", e, o.key)
+				return false
+			}
+			elems = append(elems, p.text(e))
+		}
+		p.b.ReadList(k, elems)
 	}
-	for _, v := range others {
-		writer([]version{v}, false)
+	return true
+}
+
+// noteRead takes down who has to stand for the writer of what is read.
+func (p *witnessPart) noteRead(o *item) {
+	v := keyValue{o.key, o.value}
+	if o.value == absent || p.read[v] && o.by != several {
+		return
 	}
-	if len(initial) > 0 {
-		writer(initial, true)
+	other := o.by != nobody && !p.members[o.by]
+	if o.first && !p.read[v] {
+		p.initial = append(p.initial, v)
 	}
-	h, err := b.Build()
-	return h, why, err
+	if other || !o.first && !p.wrote[v] { // of several each read may have seen another one
+		p.others = append(p.others, v)
+	}
+	p.read[v] = true
+	if other && (o.first || p.wrote[v]) && p.why == "" {
+		p.why = fmt.Sprintf("several transactions, or one that is unknown, may have written %s to key %s", o.value,
+			o.key)
+	}
+}
+
+// writer adds a transaction that wrote versions, with an id that no witness has.
+func (p *witnessPart) writer(vs []keyValue, head history.TxnHead) {
+	for _, v := range vs {
+		p.b.Write(p.b.Key(p.text(v.key)), p.text(v.value))
+	}
+	for slices.ContainsFunc(p.ws, func(w witness) bool { return w.id == p.nextID }) {
+		p.nextID++
+	}
+	head.ID, head.HasID = p.nextID, true
+	p.b.EndTxn(head)
+	p.nextID++
 }
 
 // absent is the value of a key that is not there.

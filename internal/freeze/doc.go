@@ -6,7 +6,8 @@
 // written, such as a function or a channel without that tag, is an error. A type with a method Thawed, on its pointer,
 // has it called once its value is there, to make again what was left out. Pointers that are equal are so afterwards;
 // slices become separate, with their capacities. A pointer into a slice or struct that is reached otherwise too must be
-// left out: it would become a value of its own.
+// left out: it would become a value of its own. The fields of a struct whose field is tagged `freeze:"flat"` are written
+// as if they were the outer struct's: so fields can be grouped, and files of before are still read.
 //
 // # The file
 //

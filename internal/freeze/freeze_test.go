@@ -186,6 +186,52 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestFlat: fields can be put into groups, and taken out of them, and files of before are read. Two fields of one name
+// are refused.
+func TestFlat(t *testing.T) {
+	type group struct {
+		b []int32
+		c uint8
+		d func() `freeze:"-"`
+	}
+	type grouped struct {
+		a int64
+		g group `freeze:"flat"`
+		e string
+	}
+	type plain struct {
+		a int64
+		b []int32
+		c uint8
+		e string
+	}
+	dir := t.TempDir()
+	was, want := plain{-1, []int32{2, 3}, 4, "five"}, grouped{-1, group{b: []int32{2, 3}, c: 4}, "five"}
+	if err := Save(filepath.Join(dir, "plain"), &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(filepath.Join(dir, "grouped"), &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"plain", "grouped"} {
+		var one plain
+		var other grouped
+		if err := errors.Join(Load(filepath.Join(dir, name), &one), Load(filepath.Join(dir, name), &other)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(one, was) || !reflect.DeepEqual(other, want) {
+			t.Errorf("%s: %+v, %+v", name, one, other)
+		}
+	}
+	type twice struct {
+		c uint8
+		g group `freeze:"flat"`
+	}
+	if err := Save(filepath.Join(dir, "twice"), &twice{}); err == nil {
+		t.Error("two fields of one name were written")
+	}
+}
+
 // TestRefused: what cannot be written is said with its place, and is no silent loss.
 func TestRefused(t *testing.T) {
 	for want, v := range map[string]any{

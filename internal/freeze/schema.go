@@ -54,7 +54,12 @@ func (s *schema) add(t reflect.Type, at string) (int, error) {
 		if p := t.PkgPath(); p == "sync" || p == "sync/atomic" {
 			return 0, fmt.Errorf("%s: a %v cannot be written; expected it to be tagged `freeze:\"-\"`", at, t)
 		}
+		fields := map[string]bool{}
 		for _, f := range taken(t) {
+			if fields[f.Name] {
+				return 0, fmt.Errorf("%s: a %v has two fields %s; expected names that differ", at, t, f.Name)
+			}
+			fields[f.Name] = true
 			var j int
 			if j, err = s.add(f.Type, at+"."+f.Name); err != nil {
 				break
@@ -68,11 +73,18 @@ func (s *schema) add(t reflect.Type, at string) (int, error) {
 	return i, err
 }
 
-// taken are the fields that are written.
-func taken(t reflect.Type) []reflect.StructField {
-	var out []reflect.StructField
+// taken are the fields that are written, with their offsets in the whole.
+func taken(t reflect.Type) (out []reflect.StructField) {
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Tag.Get("freeze") != "-" && f.Name != "_" {
+		f := t.Field(i)
+		switch tag := f.Tag.Get("freeze"); {
+		case tag == "-" || f.Name == "_":
+		case tag == "flat":
+			for _, in := range taken(f.Type) {
+				in.Offset += f.Offset
+				out = append(out, in)
+			}
+		default:
 			out = append(out, f)
 		}
 	}

@@ -174,41 +174,49 @@ func (w *writer) compile(t reflect.Type) func(w *writer, p unsafe.Pointer) {
 			}
 		}
 	case reflect.Map:
-		k, e := w.encoder(t.Key()), w.encoder(t.Elem())
-		return func(w *writer, p unsafe.Pointer) {
-			m := reflect.NewAt(t, p).Elem()
-			if m.IsNil() {
-				w.length(0)
-				return
-			}
-			w.length(m.Len() + 1)
-			key, elem := reflect.New(t.Key()), reflect.New(t.Elem())
-			for it := m.MapRange(); it.Next(); {
-				key.Elem().SetIterKey(it)
-				elem.Elem().SetIterValue(it)
-				k.write(w, key.UnsafePointer())
-				e.write(w, elem.UnsafePointer())
-			}
-		}
+		return w.mapping(t)
 	case reflect.Struct:
-		type part struct {
-			off uintptr
-			e   *encoder
-		}
-		var parts []part
-		for _, f := range taken(t) {
-			parts = append(parts, part{f.Offset, w.encoder(f.Type)})
-		}
-		return func(w *writer, p unsafe.Pointer) {
-			for _, f := range parts {
-				f.e.write(w, unsafe.Add(p, f.off))
-			}
-		}
+		return w.fields(t)
 	default:
 		n := width(k)
 		return func(w *writer, p unsafe.Pointer) {
 			w.room(8)
 			w.buf = appendScalar(w.buf, load(k, p), n)
+		}
+	}
+}
+
+func (w *writer) mapping(t reflect.Type) func(w *writer, p unsafe.Pointer) {
+	k, e := w.encoder(t.Key()), w.encoder(t.Elem())
+	return func(w *writer, p unsafe.Pointer) {
+		m := reflect.NewAt(t, p).Elem()
+		if m.IsNil() {
+			w.length(0)
+			return
+		}
+		w.length(m.Len() + 1)
+		key, elem := reflect.New(t.Key()), reflect.New(t.Elem())
+		for it := m.MapRange(); it.Next(); {
+			key.Elem().SetIterKey(it)
+			elem.Elem().SetIterValue(it)
+			k.write(w, key.UnsafePointer())
+			e.write(w, elem.UnsafePointer())
+		}
+	}
+}
+
+func (w *writer) fields(t reflect.Type) func(w *writer, p unsafe.Pointer) {
+	type part struct {
+		off uintptr
+		e   *encoder
+	}
+	var parts []part
+	for _, f := range taken(t) {
+		parts = append(parts, part{f.Offset, w.encoder(f.Type)})
+	}
+	return func(w *writer, p unsafe.Pointer) {
+		for _, f := range parts {
+			f.e.write(w, unsafe.Add(p, f.off))
 		}
 	}
 }

@@ -7,22 +7,23 @@ import (
 	"isovet/history"
 )
 
-// build makes the history of a part.
-func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, has map[kv]bool) {
-	type one struct {
-		slot uint32
-		o    *outsider
-		sess uint32
-		seq  int64
-		line int64
-	}
-	var all []one
+// partTxn is a transaction of a part: one that is placed, or an outsider.
+type partTxn struct {
+	slot uint32
+	o    *outsider
+	sess uint32
+	seq  int64
+	line int64
+}
+
+// inOrderOf are the transactions of a part, in the order of their sessions.
+func (e *Engine) inOrderOf(p *proof, members []uint32) (all []partTxn) {
 	for _, t := range members {
 		x := &e.slots[t]
-		all = append(all, one{t, nil, x.sess, x.seq, x.line})
+		all = append(all, partTxn{t, nil, x.sess, x.seq, x.line})
 	}
 	for _, o := range p.others {
-		all = append(all, one{noSlot, o, o.sess, o.seq, o.line})
+		all = append(all, partTxn{noSlot, o, o.sess, o.seq, o.line})
 	}
 	for _, a := range all {
 		e.unrank(a.sess)
@@ -30,12 +31,18 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 	for _, a := range all {
 		e.rank(a.sess, a.line)
 	}
-	slices.SortStableFunc(all, func(a, b one) int {
+	slices.SortStableFunc(all, func(a, b partTxn) int {
 		return cmp.Or(cmp.Compare(e.rankOf(a.sess), e.rankOf(b.sess)), cmp.Compare(a.seq, b.seq),
 			cmp.Compare(a.line, b.line))
 	})
+	return all
+}
+
+// build makes the history of a part; has are the versions that its transactions write.
+func (e *Engine) build(p *proof, members []uint32, has map[kv]bool) {
 	b := history.NewBuilder()
-	for _, a := range all {
+	p.b = b
+	for _, a := range e.inOrderOf(p, members) {
 		p.txns, p.outside = append(p.txns, a.slot), append(p.outside, a.o)
 		if a.o != nil {
 			for _, k := range a.o.writes {
@@ -45,51 +52,60 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 			b.EndTxn(x.head())
 			continue
 		}
+		e.buildReads(p, a.slot, has)
 		x := &e.slots[a.slot]
-		for i := range x.reads {
-			r := &x.reads[i]
-			if r.state != counts || e.isOut(a.slot, i) {
-				continue
-			}
-			if v, first := initial[r.key]; has[kv{r.key, r.val}] || first && v == r.val {
-				b.Read(keyOf(b, r.key), value(r.val))
-			} else if x.status == history.Unknown {
-				e.dead = true
-				if p.keepThin && e.cannot(kv{r.key, r.val}) {
-					b.Read(keyOf(b, r.key), value(r.val))
-					p.thin = append(p.thin, ReadAt{x.line, r.at})
-				} else {
-					p.dropped[ReadAt{x.line, r.at}] = true
-				}
-			} else {
-				p.dropped[ReadAt{x.line, r.at}] = true
-			}
-		}
 		for i := range x.writes {
 			b.Write(keyOf(b, x.writes[i].key), value(x.writes[i].val))
 		}
 		b.EndTxn(x.head())
 	}
-	keys := make([]uint32, 0, len(initial))
-	for k := range initial {
+	e.buildInitial(p, has)
+}
+
+// buildReads adds the reads of a transaction whose writers the part has.
+func (e *Engine) buildReads(p *proof, t uint32, has map[kv]bool) {
+	x := &e.slots[t]
+	for i := range x.reads {
+		r := &x.reads[i]
+		if r.state != counts || e.isOut(t, i) {
+			continue
+		}
+		k, at := kv{r.key, r.val}, ReadAt{x.line, r.at}
+		v, first := p.initial[r.key]
+		there := has[k] || first && v == r.val
+		unknown := !there && x.status == history.Unknown
+		e.attempt.dead = e.attempt.dead || unknown
+		if unknown && p.keepThin && e.cannot(k) {
+			p.thin = append(p.thin, at)
+		} else if !there {
+			p.dropped[at] = true
+			continue
+		}
+		p.b.Read(keyOf(p.b, r.key), value(r.val))
+	}
+}
+
+// buildInitial adds the initial transaction.
+func (e *Engine) buildInitial(p *proof, has map[kv]bool) {
+	keys := make([]uint32, 0, len(p.initial))
+	for k := range p.initial {
 		keys = append(keys, k)
 	}
 	for k := range has {
-		if _, first := initial[k.key]; k.val == 0 && !first { // which the key must not hold by itself
-			initial[k.key] = unknowable
+		if _, first := p.initial[k.key]; k.val == 0 && !first { // which the key must not hold by itself
+			p.initial[k.key] = unknowable
 			keys = append(keys, k.key)
 		}
 	}
 	slices.SortFunc(keys, e.byHash) // numbers of keys depend on which ones lie on disk
 	for _, k := range keys {
-		if initial[k] != 0 {
-			b.Write(keyOf(b, k), value(initial[k]))
+		if p.initial[k] != 0 {
+			p.b.Write(keyOf(p.b, k), value(p.initial[k]))
 		}
 	}
 	head := history.NewTxnHead()
 	head.Init = true
-	b.EndTxn(head)
-	p.b = b
+	p.b.EndTxn(head)
 }
 
 // byHash orders keys by what is their own for good.
@@ -115,5 +131,5 @@ func (p *proof) judged(e *Engine) *proof {
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
 	return !e.exists(k) && !e.cells[k.key].open &&
-		(e.o.Level.RealTime() && !e.patient() || e.final || g != nil && g.kind != overwritten)
+		(e.o.Level.RealTime() && !e.patient() || e.stream.final || g != nil && g.kind != overwritten)
 }

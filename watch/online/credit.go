@@ -39,27 +39,27 @@ const (
 // fuel has the searches for the next transaction, or for the end of the next wait, begin with all steps; without credit
 // they have few.
 func (e *Engine) fuel() {
-	if e.steps = int64(maxSteps); e.credit < 0 {
-		e.steps /= 128
+	if e.budget.steps = int64(maxSteps); e.budget.credit < 0 {
+		e.budget.steps /= 128
 	}
 }
 
 // use notes steps that were taken.
 func (e *Engine) use(steps int64) {
-	e.steps -= steps
-	e.spent += steps
+	e.budget.steps -= steps
+	e.budget.spent += steps
 }
 
 // pay takes credit for what searches have taken, and what else something cost.
 func (e *Engine) pay(cost int64) {
-	e.credit = min(e.credit, max(e.credit-cost-e.spent/stepsEach, leastPaid))
-	e.spent = 0
+	e.budget.credit = min(e.budget.credit, max(e.budget.credit-cost-e.budget.spent/stepsEach, leastPaid))
+	e.budget.spent = 0
 }
 
 // payFound pays for a window that has an order.
 func (e *Engine) payFound() {
-	if e.wrong < manyWrong && e.o.Level.RealTime() {
-		e.spent = max(0, e.spent-freeSteps)
+	if e.budget.wrong < manyWrong && e.o.Level.RealTime() {
+		e.budget.spent = max(0, e.budget.spent-freeSteps)
 	}
 	e.pay(0)
 }
@@ -73,7 +73,7 @@ func (e *Engine) skip(ms []misfit) {
 // direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands
 // before it in their session: the two of them and who wrote what was seen are the proof, whatever else there is.
 func (e *Engine) direct(m misfit) bool {
-	if m.i < 0 || e.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
+	if m.i < 0 || e.budget.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false
 	}
 	x := &e.slots[m.slot]
@@ -101,14 +101,16 @@ func (e *Engine) direct(m misfit) bool {
 	if !before || y.status == history.Unknown {
 		return false
 	}
-	e.only = m
+	e.attempt.only = m
 	proved := e.prove([]uint32{m.slot, next.slot()}, []misfit{m})
-	e.only = misfit{slot: noSlot}
+	e.attempt.only = misfit{slot: noSlot}
 	if proved {
-		e.credit -= directCost
+		e.budget.credit -= directCost
 	}
 	return proved
 }
 
 // isOut reports whether a part that is made for one read leaves another one out.
-func (e *Engine) isOut(t uint32, i int) bool { return e.only.slot != noSlot && e.only != misfit{t, i} }
+func (e *Engine) isOut(t uint32, i int) bool {
+	return e.attempt.only.slot != noSlot && e.attempt.only != misfit{t, i}
+}

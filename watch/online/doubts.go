@@ -15,24 +15,24 @@ type Doubt struct {
 
 // tell says that a read waits for a writer that may come late.
 func (e *Engine) tell(at ReadAt) {
-	if e.told == nil {
-		e.told = map[ReadAt]bool{}
+	if e.out.told == nil {
+		e.out.told = map[ReadAt]bool{}
 	}
-	if !e.told[at] {
-		e.told[at] = true
-		e.doubts = append(e.doubts, Doubt{ReadAt: at, Other: noLine})
+	if !e.out.told[at] {
+		e.out.told[at] = true
+		e.out.doubts = append(e.out.doubts, Doubt{ReadAt: at, Other: noLine})
 	}
 }
 
 // settle says what has become of a read, by what was found since there were so many findings.
 func (e *Engine) settle(at ReadAt, found int, writer int64) {
-	if !e.told[at] {
+	if !e.out.told[at] {
 		return
 	}
-	delete(e.told, at)
+	delete(e.out.told, at)
 	d := Doubt{ReadAt: at, Settled: true, Other: max(writer, noLine)}
-	for i := range e.found[found:] {
-		f := &e.found[found+i]
+	for i := range e.out.found[found:] {
+		f := &e.out.found[found+i]
 		d.Confirmed = d.Confirmed || f.Kind == Violated && f.Line == at.Line && f.Op == at.Op
 	}
 	if d.Confirmed {
@@ -40,7 +40,7 @@ func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	} else {
 		e.stats.Withdrawn++
 	}
-	e.doubts = append(e.doubts, d)
+	e.out.doubts = append(e.out.doubts, d)
 }
 
 // lineOf is the line of who has a slot.
@@ -53,8 +53,8 @@ func (e *Engine) lineOf(t uint32) int64 {
 
 // TakeDoubts hands over what was told of doubts since it was last called.
 func (e *Engine) TakeDoubts() []Doubt {
-	out := e.doubts
-	e.doubts = nil
+	out := e.out.doubts
+	e.out.doubts = nil
 	return out
 }
 
@@ -65,10 +65,10 @@ func (e *Engine) Doubts(most int) (out []ReadAt) {
 			out = append(out, ReadAt{w.line, w.at})
 		}
 	}
-	for _, s := range e.suspects.all[e.suspects.from:] {
+	for _, s := range e.await.suspects.all[e.await.suspects.from:] {
 		list(s.w)
 	}
-	for _, w := range e.waitq.all[e.waitq.from:] {
+	for _, w := range e.await.waitq.all[e.await.waitq.from:] {
 		list(w)
 	}
 	return out

@@ -54,35 +54,52 @@ type Arrival struct {
 const NoSession = math.MaxUint32
 
 // Engine judges a stream. It is for one goroutine.
+//
+// Its state is written by package freeze, where the fields of the groups stand as if they were the engine's own.
 type Engine struct {
-	o    Options     `freeze:"-"`
-	stop func() bool `freeze:"-"` // see Until
-	cut  bool        `freeze:"-"`
-	owes owed
-	// initial is what keys hold at first of which nothing else is said.
-	initial uint64
-	cells   []cell
-	slots   []txn
-	free    []uint32
-	sess    []session
-
+	o     Options `freeze:"-"`
+	stats Stats
+	// What is known of keys, transactions and sessions, by their numbers; slots that are free; the last mark on slots.
+	cells  []cell
+	slots  []txn
+	free   []uint32
+	sess   []session
+	stamp  uint32
+	graves []grave
+	// Committed transactions that are not in the order yet.
 	pending pendingHeap
-	// What those take that are not final, those of the order, and those of the pool alone.
-	waitSize, orderSize, poolSize weight
-	kept                          int64         // by slots that are free
-	wrote                         pendingWrites `freeze:"-"`
-	mark                          int64         // all that ended before has come, and stands in the order
-	started                       bool
+	wrote   pendingWrites `freeze:"-"`
+	mark    int64         // all that ended before has come, and stands in the order
+	// The order, from position first on, and how many transactions it has.
+	order  []event
+	first  int64
+	placed int
 
-	order  []event // from position first on
-	first  int64   // position of order[0]
-	placed int     // transactions in the order
+	stream  streamState  `freeze:"flat"`
+	await   awaited      `freeze:"flat"`
+	unknown unknownPool  `freeze:"flat"`
+	weights weights      `freeze:"flat"`
+	budget  budget       `freeze:"flat"`
+	out     results      `freeze:"flat"`
+	attempt attempt      `freeze:"flat"`
+	call    interruption `freeze:"flat"`
+	w       window       `freeze:"-"`
+}
 
-	attached bool
-	origin   int64 // latest end at which somebody unseen may have run when the stream began
-	repeated bool  // values of the stream are written to a key more than once
+// streamState is what is known of the stream as a whole.
+type streamState struct {
+	initial  uint64 // what keys hold at first of which nothing else is said
 	latest   []uint64
+	origin   int64 // latest end at which somebody unseen may have run when the stream began
+	started  bool
+	attached bool
+	repeated bool // values are written to a key more than once
+	ended    bool // everything has come
+	final    bool // who has not come does not come any more
+}
 
+// awaited are the reads that wait for a writer; see wait.go.
+type awaited struct {
 	waits    map[kv][]*waiting
 	waitq    queue[*waiting]
 	suspects queue[suspect]
@@ -90,29 +107,52 @@ type Engine struct {
 	orphans  int
 	clock    int64
 	patience int64 // of suspects, by the clock
+}
 
-	pool    map[kv][]uint32
-	poolq   queue[pooled]
-	nPool   int
-	graves  []grave
-	stamp   uint32
+// unknownPool has the transactions of unknown outcome; see pool.go.
+type unknownPool struct {
+	pool  map[kv][]uint32
+	poolq queue[pooled]
+	nPool int
+	news  []uint32 // which have come into the order
+}
+
+// weights are what those transactions take that are not final, those of the order, those of the pool alone, and the
+// room of slots that are free.
+type weights struct {
+	waitSize, orderSize, poolSize weight
+	kept                          int64
+}
+
+// budget bounds what searches and proofs may take; see credit.go.
+type budget struct {
+	credit int64
+	wrong  int64 // violations and undecided reads
+	steps  int64 `freeze:"-"` // that searches may still take, see fuel
+	spent  int64 `freeze:"-"` // that they have taken since this was last 0
+}
+
+// results are what has been found, and reads to look at again.
+type results struct {
 	found   []Finding
 	told    map[ReadAt]bool // see doubts.go
 	doubts  []Doubt         `freeze:"-"`
 	misfits []misfit        `freeze:"-"`
 	later   []postponed
-	news    []uint32 // of the pool, which have come into the order
-	ended   bool     // everything has come
-	final   bool     // who has not come does not come any more
-	dead    bool     // the last part had a transaction of unknown outcome that read what nobody wrote
-	others  int64    // the last end of those not placed that a part had as possible writers
-	stats   Stats
-	credit  int64  // see credit.go
-	wrong   int64  // violations and undecided reads
-	steps   int64  `freeze:"-"` // that searches may still take, see fuel
-	spent   int64  `freeze:"-"` // that they have taken since this was last 0
-	only    misfit `freeze:"-"` // the one read that a part is made for; slot noSlot: all
-	w       window `freeze:"-"`
+}
+
+// attempt is what the last part was made for, and what it met.
+type attempt struct {
+	only   misfit `freeze:"-"` // the one read that it is made for; slot noSlot: all
+	dead   bool   // a transaction of unknown outcome read what nobody wrote
+	others int64  // the last end of those not placed that were possible writers
+}
+
+// interruption is how a call ends early, and what it then leaves to the next one; see Until.
+type interruption struct {
+	stop func() bool `freeze:"-"`
+	cut  bool        `freeze:"-"`
+	owes owed
 }
 
 // Stats are counts.
@@ -152,10 +192,10 @@ const noLine = -1
 // New returns an engine.
 func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
-	return &Engine{o: o, waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
-		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves),
-		credit: int64(maxCredit),
-		only:   misfit{slot: noSlot}}
+	return &Engine{o: o, mark: math.MinInt64, graves: make([]grave, numGraves),
+		await: awaited{waits: map[kv][]*waiting{}}, unknown: unknownPool{pool: map[kv][]uint32{}},
+		stream: streamState{origin: math.MinInt64}, budget: budget{credit: int64(maxCredit)},
+		attempt: attempt{only: misfit{slot: noSlot}}}
 }
 
 // Name says that a key has a number from now on, which may have been another's before DropKey; hash is its own for
@@ -165,9 +205,9 @@ func (e *Engine) Name(key uint32, hash uint64) {
 		e.cells = append(e.cells, cell{head: none})
 	}
 	c := &e.cells[key]
-	*c = cell{hash: hash, head: none, val: e.initial, init: e.initial, line: noLine, start: math.MinInt64,
+	*c = cell{hash: hash, head: none, val: e.stream.initial, init: e.stream.initial, line: noLine, start: math.MinInt64,
 		end: math.MinInt64}
-	if e.attached {
+	if e.stream.attached {
 		c.val, c.init, c.open = unknowable, unknowable, true
 	}
 }
@@ -188,12 +228,12 @@ func (e *Engine) SetInitial(key uint32, val uint64) {
 }
 
 // SetDefault says what keys hold at first of which nothing else is said; before the first key.
-func (e *Engine) SetDefault(val uint64) { e.initial = val }
+func (e *Engine) SetDefault(val uint64) { e.stream.initial = val }
 
 // Attach says that keys of which nothing has been said hold what nobody knows: the first read that nobody's write
 // explains shows it. Before the first transaction.
 func (e *Engine) Attach() {
-	e.attached = true
+	e.stream.attached = true
 	for i := range e.cells {
 		if c := &e.cells[i]; !c.said {
 			c.val, c.init, c.open = unknowable, unknowable, true
@@ -204,14 +244,14 @@ func (e *Engine) Attach() {
 // Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
 func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
-	e.ended = false
+	e.stream.ended = false
 	e.fuel()
-	if !e.started {
-		e.started = true
-		e.origin = satAdd(a.Start, e.o.Lateness)
+	if !e.stream.started {
+		e.stream.started = true
+		e.stream.origin = satAdd(a.Start, e.o.Lateness)
 	}
 	e.noteRepeats(a)
-	if e.attached {
+	if e.stream.attached {
 		e.dismiss(a.Writes)
 		e.dismiss(a.Lost)
 	}
@@ -237,7 +277,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.bury(a.Lost, a, lostWrite)
 	t := e.take(a)
 	e.slots[t].pending = true
-	e.waitSize.add(&e.slots[t], 1)
+	e.weights.waitSize.add(&e.slots[t], 1)
 	e.pending.push(waitingTxn{a.End, a.Line, t})
 	e.noteWrites(t)
 	return false
@@ -268,7 +308,7 @@ func (e *Engine) take(a *Arrival) uint32 {
 		e.slots = append(e.slots, txn{})
 	}
 	x := &e.slots[t]
-	e.kept -= room(x)
+	e.weights.kept -= room(x)
 	*x = txn{line: a.Line, start: a.Start, end: a.End, sess: a.Session, seq: a.Seq, status: a.Status,
 		reads: x.reads[:0], writes: x.writes[:0], begin: nowhere, commit: nowhere, sprev: noSlot, snext: noSlot}
 	for _, o := range a.Reads {
@@ -284,10 +324,10 @@ func (e *Engine) take(a *Arrival) uint32 {
 func (e *Engine) release(t uint32) {
 	x := &e.slots[t]
 	x.line, x.begin, x.commit = gone, nowhere, nowhere
-	if cap(x.reads)+cap(x.writes) > maxKept || e.o.Memory > 0 && e.kept > e.o.Memory/4 {
+	if cap(x.reads)+cap(x.writes) > maxKept || e.o.Memory > 0 && e.weights.kept > e.o.Memory/4 {
 		x.reads, x.writes = nil, nil
 	}
-	e.kept += room(x)
+	e.weights.kept += room(x)
 	e.free = append(e.free, t)
 }
 
@@ -296,11 +336,11 @@ const maxKept = 256
 
 // Advance says that all transactions that ended before the mark have come.
 func (e *Engine) Advance(mark int64) {
-	if e.cut = false; mark <= e.mark && !e.owes.advance {
+	if e.call.cut = false; mark <= e.mark && !e.call.owes.advance {
 		return
 	}
 	e.mark = max(e.mark, mark)
-	e.owes.advance = true
+	e.call.owes.advance = true
 	for e.pending.len() > 0 && e.pending.at(0).end < e.mark {
 		if e.stops() {
 			return
@@ -309,7 +349,7 @@ func (e *Engine) Advance(mark int64) {
 	}
 	if e.ripen(e.mark) {
 		e.expirePool(e.mark)
-		e.owes.advance = false
+		e.call.owes.advance = false
 	}
 }
 
@@ -322,7 +362,7 @@ func (e *Engine) placeNext() {
 
 // Settle says that everything has come.
 func (e *Engine) Settle() {
-	e.cut, e.ended = false, true
+	e.call.cut, e.stream.ended = false, true
 	for e.pending.len() > 0 {
 		if e.stops() {
 			return
@@ -330,7 +370,7 @@ func (e *Engine) Settle() {
 		e.mark = max(e.mark, satAdd(e.pending.at(0).end, 1))
 		e.placeNext()
 	}
-	if !e.owes.waits {
+	if !e.call.owes.waits {
 		e.fuel()
 		e.revisit(math.MaxInt64)
 	}
@@ -346,21 +386,21 @@ type owed struct {
 
 // Until has Advance, Settle, EndWaits and Clock end early where stop says so. It is asked before each transaction that
 // is placed, and before each wait that is ended: maxSteps bounds what one of them takes.
-func (e *Engine) Until(stop func() bool) { e.stop = stop }
+func (e *Engine) Until(stop func() bool) { e.call.stop = stop }
 
 // Cut reports whether the last of these calls has ended early. Made again, with nothing in between, it goes on where it
 // was.
-func (e *Engine) Cut() bool { return e.cut }
+func (e *Engine) Cut() bool { return e.call.cut }
 
 // stops reports whether what is to be done next is left undone for now.
 func (e *Engine) stops() bool {
-	e.cut = e.cut || e.stop != nil && e.stop()
-	return e.cut
+	e.call.cut = e.call.cut || e.call.stop != nil && e.call.stop()
+	return e.call.cut
 }
 
 // Latest is a mark by which all that has come is placed; false: nothing waits, or ever came.
 func (e *Engine) Latest() (int64, bool) {
-	if !e.started {
+	if !e.stream.started {
 		return 0, false
 	}
 	m := e.mark
@@ -372,17 +412,17 @@ func (e *Engine) Latest() (int64, bool) {
 
 // Take hands over what was found since it was last called.
 func (e *Engine) Take() []Finding {
-	out := e.found
-	e.found = nil
-	e.wrong += int64(len(out))
+	out := e.out.found
+	e.out.found = nil
+	e.budget.wrong += int64(len(out))
 	return out
 }
 
 // Stats returns counts.
 func (e *Engine) Stats() Stats {
 	s := e.stats
-	s.Window, s.Keys, s.Pending, s.Unknown, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.nPool, e.mark
-	s.Suspects = e.nWaiting + e.orphans
+	s.Window, s.Keys, s.Pending, s.Unknown, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.unknown.nPool, e.mark
+	s.Suspects = e.await.nWaiting + e.await.orphans
 	return s
 }
 

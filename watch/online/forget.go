@@ -79,7 +79,7 @@ func (e *Engine) forgetTxn(t uint32) {
 	x := &e.slots[t]
 	for i := range x.reads {
 		if r := &x.reads[i]; r.state == waits {
-			for _, w := range e.waits[kv{r.key, r.val}] {
+			for _, w := range e.await.waits[kv{r.key, r.val}] {
 				if w.slot == t && w.i == i {
 					w.slot = noSlot
 				}
@@ -109,7 +109,7 @@ func (e *Engine) forgetTxn(t uint32) {
 		e.unpool(t)
 	}
 	e.placed--
-	e.orderSize.add(x, -1)
+	e.weights.orderSize.add(x, -1)
 	e.stats.Forgotten++
 	e.release(t)
 }

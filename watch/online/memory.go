@@ -38,7 +38,9 @@ func room(x *txn) int64 { return int64(cap(x.reads))*readBytes + int64(cap(x.wri
 
 // WaitBytes is what transactions take that the watermark has not passed, without their keys, and how many operations
 // they have.
-func (e *Engine) WaitBytes() (bytes int64, ops int) { return e.waitSize.bytes, int(e.waitSize.ops) }
+func (e *Engine) WaitBytes() (bytes int64, ops int) {
+	return e.weights.waitSize.bytes, int(e.weights.waitSize.ops)
+}
 
 // KeysBytes is what is kept of keys and sessions.
 func (e *Engine) KeysBytes() int64 {
@@ -50,7 +52,7 @@ func (e *Engine) full() bool {
 	if e.placed > e.o.Horizon {
 		return true
 	}
-	return e.o.Memory > 0 && e.placed > 1 && e.orderSize.bytes+e.orderSize.ops*keyRoom/2 > e.o.Memory
+	return e.o.Memory > 0 && e.placed > 1 && e.weights.orderSize.bytes+e.weights.orderSize.ops*keyRoom/2 > e.o.Memory
 }
 
 // keyRoom is what a key takes that comes with an operation, its name included.
@@ -115,8 +117,8 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 			what |= bit
 		}
 	}
-	plain, initial := byte(0), e.initial
-	if e.attached {
+	plain, initial := byte(0), e.stream.initial
+	if e.stream.attached {
 		plain, initial = stateOpen, unknowable
 	}
 	set(stateOpen, c.open)

@@ -112,7 +112,7 @@ const shrinks = 4
 
 func (e *Engine) prove(members []uint32, ms []misfit) bool {
 	p := e.part(members, false)
-	dead := p == nil && e.dead
+	dead := p == nil && e.attempt.dead
 	if dead {
 		p = e.part(members, true)
 	}
@@ -138,14 +138,21 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		p, members = q, less
 	}
 	first := ms[0]
-	f := Finding{Kind: Violated, Line: e.slots[first.slot].line, Other: noLine}
+	f := Finding{Kind: Violated, Line: e.slots[first.slot].line, Other: noLine, Members: e.membersOf(p), Thin: p.thin}
 	if first.i >= 0 {
 		f.Op = e.slots[first.slot].reads[first.i].at
 	}
+	f.Initial, f.Unseen = e.strange(p, members)
+	e.out.found = append(e.out.found, f)
+	return true
+}
+
+// membersOf names the transactions of a proof.
+func (e *Engine) membersOf(p *proof) (all []Member) {
 	for i, t := range p.txns {
 		if o := p.outside[i]; o != nil {
 			if o.line >= 0 {
-				f.Members = append(f.Members, Member{Line: o.line, Outside: true})
+				all = append(all, Member{Line: o.line, Outside: true})
 			}
 			continue
 		}
@@ -159,20 +166,25 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 				m.Without = append(m.Without, r.at)
 			}
 		}
-		f.Members = append(f.Members, m)
+		all = append(all, m)
 	}
-	unseen := map[kv]int{} // by how many
+	return all
+}
+
+// strange are the reads of members that saw what a key held at first, and what somebody wrote who is not in the stream.
+func (e *Engine) strange(p *proof, members []uint32) (initial, unseen []ReadAt) {
+	wrote := map[kv]int{} // by how many who are not in the stream
 	for _, t := range members {
 		if x := &e.slots[t]; x.line == unseenLine {
 			for _, w := range x.writes {
-				unseen[kv{w.key, w.val}]++
+				wrote[kv{w.key, w.val}]++
 			}
 		}
 	}
 	for _, o := range p.others {
 		for _, k := range o.writes {
 			if o.line == unseenLine {
-				unseen[k]++
+				wrote[k]++
 			}
 		}
 	}
@@ -184,17 +196,15 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 				continue
 			}
 			if v, first := p.initial[r.key]; first && v == r.val {
-				f.Initial = append(f.Initial, ReadAt{x.line, r.at})
+				initial = append(initial, ReadAt{x.line, r.at})
 			}
-			if k := (kv{r.key, r.val}); unseen[k] > 0 {
-				unseen[k]--
-				f.Unseen = append(f.Unseen, ReadAt{x.line, r.at})
+			if k := (kv{r.key, r.val}); wrote[k] > 0 {
+				wrote[k]--
+				unseen = append(unseen, ReadAt{x.line, r.at})
 			}
 		}
 	}
-	f.Thin = p.thin
-	e.found = append(e.found, f)
-	return true
+	return initial, unseen
 }
 
 // proof is a part that violates the level.
@@ -203,11 +213,25 @@ type proof struct {
 	outside  []*outsider
 	seed     []uint32
 	others   []*outsider
+	by       map[int64]*outsider // others, by their lines
 	dropped  map[ReadAt]bool
 	thin     []ReadAt // of unknown outcomes
 	keepThin bool
 	initial  map[uint32]uint64
 	b        *history.Builder
+}
+
+// add adds who wrote a version.
+func (p *proof) add(k kv, o outsider) {
+	y := p.by[o.line]
+	if y == nil || o.line == unseenLine {
+		y = &o
+		p.by[o.line] = y
+		p.others = append(p.others, y)
+	}
+	if !slices.Contains(y.writes, k) {
+		y.writes = append(y.writes, k)
+	}
 }
 
 // part makes the history of some transactions with who wrote what they read, and returns it if it violates the level.
@@ -217,75 +241,9 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	for _, t := range members {
 		e.slots[t].stamp = e.stamp
 	}
-	p := &proof{dropped: map[ReadAt]bool{}, keepThin: dead}
-	e.dead = false
-	by := map[int64]*outsider{}
-	add := func(k kv, o outsider) {
-		y := by[o.line]
-		if y == nil || o.line == unseenLine {
-			y = &o
-			by[o.line] = y
-			p.others = append(p.others, y)
-		}
-		if !slices.Contains(y.writes, k) {
-			y.writes = append(y.writes, k)
-		}
-	}
-	initial := map[uint32]uint64{}
-	p.initial = initial
-	slot := func(t uint32) outsider {
-		x := &e.slots[t]
-		return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
-	}
-	// known adds who wrote a version, of those that do not stand in the order.
-	known := func(k kv, c *cell) {
-		if c.forgotten && c.val == k.val {
-			add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
-		}
-		if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
-			initial[k.key] = k.val
-		}
-		for _, y := range e.pool[k] {
-			if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
-				add(k, slot(y))
-			}
-		}
-		if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
-			add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
-		}
-		// Who has come and is not placed yet may have written it, too.
-		e.pendingWriters(k, func(t uint32) {
-			add(k, slot(t))
-			e.others = max(e.others, e.slots[t].end)
-		})
-	}
-	wanted := e.wanted(members)
-	for lo := 0; lo < len(wanted); {
-		hi := lo + 1
-		for hi < len(wanted) && wanted[hi].key == wanted[lo].key {
-			hi++
-		}
-		c := &e.cells[wanted[lo].key]
-		for at := c.head; at != none; {
-			y, w := e.at(at)
-			if y.stamp != e.stamp {
-				if _, ok := slices.BinarySearchFunc(wanted[lo:hi], w.val, byVal); ok {
-					add(kv{w.key, w.val}, slot(at.slot()))
-				}
-			}
-			at = w.prev
-		}
-		for i, k := range wanted[lo:hi] {
-			if i == 0 || k != wanted[lo+i-1] {
-				known(k, c)
-			}
-			if _, first := initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) { // for each read another one
-				add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
-					status: history.Unknown})
-			}
-		}
-		lo = hi
-	}
+	p := &proof{by: map[int64]*outsider{}, dropped: map[ReadAt]bool{}, keepThin: dead, initial: map[uint32]uint64{}}
+	e.attempt.dead = false
+	e.addWriters(p, e.wanted(members))
 	has := map[kv]bool{}
 	for _, t := range members {
 		for _, w := range e.slots[t].writes {
@@ -297,8 +255,66 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			has[k] = true
 		}
 	}
-	e.build(p, members, initial, has)
+	e.build(p, members, has)
 	return p.judged(e)
+}
+
+// addWriters adds who wrote the versions wanted, which are in order: those of one key stand together.
+func (e *Engine) addWriters(p *proof, wanted []kv) {
+	for lo := 0; lo < len(wanted); {
+		hi := lo + 1
+		for hi < len(wanted) && wanted[hi].key == wanted[lo].key {
+			hi++
+		}
+		c := &e.cells[wanted[lo].key]
+		for at := c.head; at != none; {
+			y, w := e.at(at)
+			if y.stamp != e.stamp {
+				if _, ok := slices.BinarySearchFunc(wanted[lo:hi], w.val, byVal); ok {
+					p.add(kv{w.key, w.val}, e.outsider(at.slot()))
+				}
+			}
+			at = w.prev
+		}
+		for i, k := range wanted[lo:hi] {
+			if i == 0 || k != wanted[lo+i-1] {
+				e.addKnown(p, k, c)
+			}
+			if _, first := p.initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) { // for each read another one
+				p.add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
+					status: history.Unknown})
+			}
+		}
+		lo = hi
+	}
+}
+
+func (e *Engine) outsider(t uint32) outsider {
+	x := &e.slots[t]
+	return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
+}
+
+// addKnown adds who wrote a version, of those that do not stand in the order.
+func (e *Engine) addKnown(p *proof, k kv, c *cell) {
+	if c.forgotten && c.val == k.val {
+		p.add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
+	}
+	if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.stream.attached {
+		p.initial[k.key] = k.val
+	}
+	for _, y := range e.unknown.pool[k] {
+		if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
+			p.add(k, e.outsider(y))
+		}
+	}
+	if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
+		p.add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
+	}
+	// Who has come and is not placed yet may have written it, too.
+	e.pendingWriters(k, func(t uint32) {
+		p.add(k, e.outsider(t))
+		e.attempt.others = max(e.attempt.others, e.slots[t].end)
+	})
 }
 
 // wanted are the versions that members read, in order, one for each read.

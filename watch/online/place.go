@@ -110,23 +110,23 @@ func (e *Engine) at(r ref) (*txn, *write) {
 func (e *Engine) place(t uint32) {
 	e.fuel()
 	e.slots[t].pending = false
-	e.waitSize.add(&e.slots[t], -1)
-	if e.attached {
+	e.weights.waitSize.add(&e.slots[t], -1)
+	if e.stream.attached {
 		e.assume(t)
 	}
 	x := &e.slots[t]
-	e.orderSize.add(x, 1)
-	e.credit = min(e.credit+creditEach, int64(maxCredit))
-	e.misfits = e.misfits[:0]
+	e.weights.orderSize.add(x, 1)
+	e.budget.credit = min(e.budget.credit+creditEach, int64(maxCredit))
+	e.out.misfits = e.out.misfits[:0]
 	for i := range x.reads {
 		r := &x.reads[i]
 		c := &e.cells[r.key]
 		if c.head == none {
 			if c.val != r.val || c.open {
-				e.misfits = append(e.misfits, misfit{t, i})
+				e.out.misfits = append(e.out.misfits, misfit{t, i})
 			}
 		} else if _, w := e.at(c.head); w.val != r.val {
-			e.misfits = append(e.misfits, misfit{t, i})
+			e.out.misfits = append(e.out.misfits, misfit{t, i})
 		} else {
 			w.seen = true
 		}
@@ -142,21 +142,21 @@ func (e *Engine) place(t uint32) {
 	if e.o.Level.Sessions() && x.sess != NoSession && e.session(x.sess).past > x.seq {
 		e.undecided([]misfit{{t, -1}}) // one behind it is forgotten
 	} else if e.o.Level.Sessions() && x.sess != NoSession && !e.join(t) {
-		e.misfits = append(e.misfits, misfit{t, -1})
+		e.out.misfits = append(e.out.misfits, misfit{t, -1})
 	}
-	if len(e.misfits) > 0 {
-		e.stats.Misfits += int64(len(e.misfits))
-		e.resolve(e.misfits)
+	if len(e.out.misfits) > 0 {
+		e.stats.Misfits += int64(len(e.out.misfits))
+		e.resolve(e.out.misfits)
 	}
 	if woken {
 		e.wake(t)
 	}
-	if len(e.later) > 0 {
+	if len(e.out.later) > 0 {
 		e.revisit(e.slots[t].end)
 	}
-	for len(e.news) > 0 {
-		n := e.news[len(e.news)-1]
-		e.news = e.news[:len(e.news)-1]
+	for len(e.unknown.news) > 0 {
+		n := e.unknown.news[len(e.unknown.news)-1]
+		e.unknown.news = e.unknown.news[:len(e.unknown.news)-1]
 		if e.slots[n].commit != nowhere {
 			e.wake(n)
 		}
@@ -290,10 +290,10 @@ func (e *Engine) resolve(ms []misfit) {
 		}
 	}
 	size := e.tail() - from
-	e.others = math.MinInt64
-	e.spent = 0
+	e.attempt.others = math.MinInt64
+	e.budget.spent = 0
 	for {
-		if e.credit < 0 && e.tail()-from > int64(nearby) {
+		if e.budget.credit < 0 && e.tail()-from > int64(nearby) {
 			e.skip(kept)
 			return
 		}
@@ -303,19 +303,19 @@ func (e *Engine) resolve(ms []misfit) {
 			return
 		case unsolved:
 			if e.refute(kept) {
-				e.pay(proofCost * int64(len(e.found[len(e.found)-1].Members)))
+				e.pay(proofCost * int64(len(e.out.found[len(e.out.found)-1].Members)))
 				e.excuse(kept)
 				return
 			}
 		}
-		if from == e.first || e.steps <= 0 {
+		if from == e.first || e.budget.steps <= 0 {
 			e.pay(0)
 			switch {
-			case e.steps <= 0:
+			case e.budget.steps <= 0:
 				e.undecided(kept)
-			case e.others > math.MinInt64:
+			case e.attempt.others > math.MinInt64:
 				e.postpone(kept)
-			case e.dead && !e.final:
+			case e.attempt.dead && !e.stream.final:
 				e.doubt(kept)
 			default:
 				e.undecided(kept)

@@ -24,13 +24,13 @@ func (e *Engine) addPool(t uint32) {
 	for i := range x.writes {
 		w := &x.writes[i]
 		k := kv{w.key, w.val}
-		e.pool[k] = append(e.pool[k], t)
+		e.unknown.pool[k] = append(e.unknown.pool[k], t)
 		woken = woken || e.cells[w.key].waits > 0
 	}
-	e.poolq.push(pooled{t, x.line, e.mark})
-	e.nPool++
-	e.poolSize.add(x, 1)
-	for e.nPool > maxPool || e.o.Memory > 0 && e.nPool > 1 && e.poolSize.bytes > e.o.Memory/8 {
+	e.unknown.poolq.push(pooled{t, x.line, e.mark})
+	e.unknown.nPool++
+	e.weights.poolSize.add(x, 1)
+	for e.unknown.nPool > maxPool || e.o.Memory > 0 && e.unknown.nPool > 1 && e.weights.poolSize.bytes > e.o.Memory/8 {
 		e.drain()
 	}
 	if woken {
@@ -40,7 +40,7 @@ func (e *Engine) addPool(t uint32) {
 
 // drain has the first in the pool leave it.
 func (e *Engine) drain() {
-	p := e.poolq.pop()
+	p := e.unknown.poolq.pop()
 	x := &e.slots[p.slot]
 	if x.line != p.line || !x.pooled {
 		return // forgotten meanwhile, with the order
@@ -54,15 +54,15 @@ func (e *Engine) drain() {
 func (e *Engine) unpool(t uint32) {
 	x := &e.slots[t]
 	x.pooled = false
-	e.nPool--
-	e.poolSize.add(x, -1)
+	e.unknown.nPool--
+	e.weights.poolSize.add(x, -1)
 	for i := range x.writes {
 		k := kv{x.writes[i].key, x.writes[i].val}
-		l := slices.DeleteFunc(e.pool[k], func(y uint32) bool { return y == t })
+		l := slices.DeleteFunc(e.unknown.pool[k], func(y uint32) bool { return y == t })
 		if len(l) == 0 {
-			delete(e.pool, k)
+			delete(e.unknown.pool, k)
 		} else {
-			e.pool[k] = l
+			e.unknown.pool[k] = l
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (e *Engine) expirePool(mark int64) {
 	if e.o.Patience <= 0 {
 		return
 	}
-	for e.poolq.len() > 0 && satAdd(max(e.poolq.top().at, e.origin), e.o.Patience) < mark {
+	for e.unknown.poolq.len() > 0 && satAdd(max(e.unknown.poolq.top().at, e.stream.origin), e.o.Patience) < mark {
 		e.drain()
 	}
 }
@@ -81,7 +81,7 @@ func (e *Engine) expirePool(mark int64) {
 // itself is there. bad is a read of one that is not.
 func (e *Engine) mayPool(k kv) (may bool, bad ReadAt, some bool) {
 next:
-	for _, t := range e.pool[k] {
+	for _, t := range e.unknown.pool[k] {
 		x := &e.slots[t]
 		if x.commit != nowhere {
 			continue
@@ -99,7 +99,7 @@ next:
 
 // exists reports whether somebody who may count wrote a version.
 func (e *Engine) exists(k kv) bool {
-	if len(e.pool[k]) > 0 || e.inOrder(k, noSlot) {
+	if len(e.unknown.pool[k]) > 0 || e.inOrder(k, noSlot) {
 		return true
 	}
 	g := e.dug(k)

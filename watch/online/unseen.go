@@ -25,7 +25,7 @@ func (e *Engine) foreignWrite(k kv) {
 // mayUnseen reports whether somebody who is not in the stream may have written what a read of a key saw that nobody
 // else wrote; start is the reader's.
 func (e *Engine) mayUnseen(key uint32, start int64) bool {
-	return e.cells[key].open || e.attached && start < e.origin
+	return e.cells[key].open || e.stream.attached && start < e.stream.origin
 }
 
 // hasCome reports whether somebody who wrote a version has come and is not placed yet whom a read that ended then may
@@ -39,29 +39,29 @@ func (e *Engine) hasCome(k kv, end int64) (come bool) {
 }
 
 // repeats reports whether a value may be written to a key more than once: it is null, or values of this stream are.
-func (e *Engine) repeats(val uint64) bool { return val == 0 || e.repeated }
+func (e *Engine) repeats(val uint64) bool { return val == 0 || e.stream.repeated }
 
 // mayRepeat reports whether somebody may have written a version who has not come, whoever else did: before the stream,
 // or of a key to which values are written again, later.
 func (e *Engine) mayRepeat(k kv) bool {
-	return e.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
+	return e.stream.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
 // mayComeAgain reports whether somebody may write a version later, or is forgotten who did, whoever else did: values of
 // the key have been written again, and more may come.
 func (e *Engine) mayComeAgain(k kv) bool {
 	c := &e.cells[k.key]
-	return (!e.ended || e.stats.Forgotten > 0) && (c.again || k.val == 0 && c.nulled)
+	return (!e.stream.ended || e.stats.Forgotten > 0) && (c.again || k.val == 0 && c.nulled)
 }
 
 // Again says that values are written to a key again.
-func (e *Engine) Again(key uint32) { e.cells[key].again, e.repeated = true, true }
+func (e *Engine) Again(key uint32) { e.cells[key].again, e.stream.repeated = true, true }
 
 // noteRepeats looks whether keys held values before that a transaction writes: at first, or by one of the latest
 // writes.
 func (e *Engine) noteRepeats(a *Arrival) {
-	if e.latest == nil {
-		e.latest = make([]uint64, numLatest)
+	if e.stream.latest == nil {
+		e.stream.latest = make([]uint64, numLatest)
 	}
 	for _, ops := range [2][]Op{a.Writes, a.Lost} {
 		for _, o := range ops {
@@ -71,7 +71,7 @@ func (e *Engine) noteRepeats(a *Arrival) {
 				continue
 			}
 			h := mix(c.hash ^ mix(o.Val))
-			at := &e.latest[h%numLatest]
+			at := &e.stream.latest[h%numLatest]
 			if *at == h || o.Val == c.init {
 				e.Again(o.Key)
 			}
@@ -89,15 +89,15 @@ func (e *Engine) assume(t uint32) {
 	for i := range e.slots[t].reads {
 		x := &e.slots[t]
 		k := kv{x.reads[i].key, x.reads[i].val}
-		if !e.mayUnseen(k.key, x.start) || e.inOrder(k, noSlot) || len(e.pool[k]) > 0 ||
+		if !e.mayUnseen(k.key, x.start) || e.inOrder(k, noSlot) || len(e.unknown.pool[k]) > 0 ||
 			e.dug(k) != nil && !e.mayRepeat(k) ||
 			e.hasCome(k, x.end) {
 			continue
 		}
 		c := &e.cells[k.key]
-		c.open = c.open && x.start < e.origin
+		c.open = c.open && x.start < e.stream.origin
 		e.foreignWrite(k)
-		for _, w := range e.pool[k] {
+		for _, w := range e.unknown.pool[k] {
 			if e.slots[w].commit == nowhere {
 				e.enter(w)
 				break
@@ -112,7 +112,7 @@ func (e *Engine) enter(t uint32) {
 	x.begin, x.commit = e.tail(), e.tail()
 	e.order = append(e.order, event(t)<<2|whole)
 	e.placed++
-	e.orderSize.add(x, 1)
+	e.weights.orderSize.add(x, 1)
 	for i := range x.writes {
 		e.install(t, x, i)
 	}
@@ -122,11 +122,11 @@ func (e *Engine) enter(t uint32) {
 func (e *Engine) dismiss(ops []Op) {
 	for _, o := range ops {
 		c := &e.cells[o.Key]
-		if !c.unseen || e.repeats(o.Val) || e.credit < 0 {
+		if !c.unseen || e.repeats(o.Val) || e.budget.credit < 0 {
 			continue // two may have written it
 		}
 		k := kv{o.Key, o.Val}
-		for _, t := range slices.Clone(e.pool[k]) {
+		for _, t := range slices.Clone(e.unknown.pool[k]) {
 			x := &e.slots[t]
 			if x.line != unseenLine {
 				continue
@@ -154,7 +154,7 @@ func (e *Engine) withdraw(t uint32) (readers []misfit) {
 		y, _ := e.at(w.next)
 		to = y.commit + 1 // who replaces it may have read it
 	}
-	e.credit -= (to - x.commit) / 512
+	e.budget.credit -= (to - x.commit) / 512
 	for p := x.commit + 1; p < to; p++ {
 		v := e.order[p-e.first]
 		if v&begins == 0 {
@@ -169,7 +169,7 @@ func (e *Engine) withdraw(t uint32) (readers []misfit) {
 	e.link(w.key, w.prev, w.next)
 	e.order[x.begin-e.first], e.order[x.commit-e.first] = 0, 0
 	e.placed--
-	e.orderSize.add(x, -1)
+	e.weights.orderSize.add(x, -1)
 	x.begin, x.commit = nowhere, nowhere
 	return readers
 }

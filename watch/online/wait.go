@@ -26,9 +26,9 @@ type suspect struct {
 const maxSuspects = 1 << 16
 
 func (e *Engine) wait(m misfit) {
-	e.waitq.push(e.waiting(m))
-	for e.waitq.len() > 4*maxSuspects { // before its time
-		if w := e.waitq.pop(); !w.done {
+	e.await.waitq.push(e.waiting(m))
+	for e.await.waitq.len() > 4*maxSuspects { // before its time
+		if w := e.await.waitq.pop(); !w.done {
 			e.ripe(w)
 		}
 	}
@@ -44,8 +44,8 @@ func (e *Engine) waiting(m misfit) *waiting {
 		w.end = e.mark
 	}
 	e.cells[r.key].waits++
-	e.waits[w.kv] = append(e.waits[w.kv], w)
-	e.nWaiting++
+	e.await.waits[w.kv] = append(e.await.waits[w.kv], w)
+	e.await.nWaiting++
 	return w
 }
 
@@ -74,7 +74,7 @@ func (e *Engine) doubt(ms []misfit) {
 }
 
 // patient reports whether what comes late is waited for.
-func (e *Engine) patient() bool { return e.patience > 0 && e.clock != 0 }
+func (e *Engine) patient() bool { return e.await.patience > 0 && e.await.clock != 0 }
 
 // suspect has a read wait for a writer that comes late.
 func (e *Engine) suspect(w *waiting) {
@@ -83,8 +83,8 @@ func (e *Engine) suspect(w *waiting) {
 		return
 	}
 	e.tell(ReadAt{w.line, w.at})
-	e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
-	if e.suspects.len() > maxSuspects {
+	e.await.suspects.push(suspect{w, satAdd(e.await.clock, e.await.patience)})
+	if e.await.suspects.len() > maxSuspects {
 		e.convictFirst()
 	}
 }
@@ -92,9 +92,9 @@ func (e *Engine) suspect(w *waiting) {
 // over ends a wait.
 func (e *Engine) over(w *waiting) {
 	w.done = true
-	e.nWaiting--
+	e.await.nWaiting--
 	e.cells[w.key].waits--
-	l := e.waits[w.kv]
+	l := e.await.waits[w.kv]
 	for i := range l {
 		if l[i] == w {
 			l = append(l[:i], l[i+1:]...)
@@ -102,9 +102,9 @@ func (e *Engine) over(w *waiting) {
 		}
 	}
 	if len(l) == 0 {
-		delete(e.waits, w.kv)
+		delete(e.await.waits, w.kv)
 	} else {
-		e.waits[w.kv] = l
+		e.await.waits[w.kv] = l
 	}
 }
 
@@ -121,12 +121,12 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 	if e.cells[k.key].waits == 0 {
 		return
 	}
-	for _, w := range append([]*waiting(nil), e.waits[k]...) {
+	for _, w := range append([]*waiting(nil), e.await.waits[k]...) {
 		if w.done {
 			continue
 		}
 		e.over(w)
-		found, by, at := len(e.found), e.lineOf(writer), ReadAt{w.line, w.at}
+		found, by, at := len(e.out.found), e.lineOf(writer), ReadAt{w.line, w.at}
 		if w.slot == noSlot {
 			e.orphan(w, writer)
 			e.settle(at, found, by)
@@ -168,7 +168,7 @@ func (e *Engine) orphan(w *waiting, writer uint32) {
 	if f.Kind == Undecided {
 		e.stats.Undecided++
 	}
-	e.found = append(e.found, f)
+	e.out.found = append(e.out.found, f)
 }
 
 // sees reports whether a read sees what the order has there.
@@ -188,7 +188,7 @@ func (e *Engine) sees(m misfit) bool {
 
 // ripen looks at waiting reads whose writers would have been placed by now.
 func (e *Engine) ripen(mark int64) (done bool) {
-	for e.waitq.len() > 0 && satAdd((*e.waitq.top()).end, e.o.Lateness) < mark {
+	for e.await.waitq.len() > 0 && satAdd((*e.await.waitq.top()).end, e.o.Lateness) < mark {
 		if e.stops() {
 			return false
 		}
@@ -198,7 +198,7 @@ func (e *Engine) ripen(mark int64) (done bool) {
 }
 
 func (e *Engine) ripeNext() {
-	if w := e.waitq.pop(); !w.done {
+	if w := e.await.waitq.pop(); !w.done {
 		e.fuel()
 		e.ripe(w)
 	}
@@ -206,14 +206,14 @@ func (e *Engine) ripeNext() {
 
 // EndWaits says that nobody is under way any more: all waits end.
 func (e *Engine) EndWaits() {
-	e.cut = false
+	e.call.cut = false
 	e.endWaits()
 }
 
 func (e *Engine) endWaits() {
-	o := &e.owes
+	o := &e.call.owes
 	if !o.waits {
-		*o = owed{o.advance, true, e.waitq.len(), -1}
+		*o = owed{o.advance, true, e.await.waitq.len(), -1}
 	}
 	for ; o.waitq > 0; o.waitq-- {
 		if e.stops() {
@@ -223,12 +223,12 @@ func (e *Engine) endWaits() {
 	}
 	if o.suspects < 0 {
 		// Those that wait anew are of those that nobody explains.
-		for n := e.waitq.len(); n > 0; n-- {
-			if w := e.waitq.pop(); !w.done {
-				e.suspects.push(suspect{w, e.clock})
+		for n := e.await.waitq.len(); n > 0; n-- {
+			if w := e.await.waitq.pop(); !w.done {
+				e.await.suspects.push(suspect{w, e.await.clock})
 			}
 		}
-		o.suspects = e.suspects.len()
+		o.suspects = e.await.suspects.len()
 	}
 	for ; o.suspects > 0; o.suspects-- {
 		if e.stops() {
@@ -236,8 +236,8 @@ func (e *Engine) endWaits() {
 		}
 		e.convictFirst()
 	}
-	for ; e.waitq.len() > 0; e.waitq.pop() {
-		if w := *e.waitq.top(); !w.done {
+	for ; e.await.waitq.len() > 0; e.await.waitq.pop() {
+		if w := *e.await.waitq.top(); !w.done {
 			e.convict(w, nil)
 		}
 	}
@@ -256,7 +256,7 @@ func (e *Engine) ripe(w *waiting) {
 		e.convict(w, g)
 	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // it is woken once that is placed
 	case e.mayUnseen(w.key, w.start):
-		c.open = c.open && w.start < e.origin
+		c.open = c.open && w.start < e.stream.origin
 		e.foreignWrite(w.kv)
 	default:
 		e.suspect(w)
@@ -266,15 +266,15 @@ func (e *Engine) ripe(w *waiting) {
 // Clock says what time it is, ns; patience is how long a read of what nobody has written waits for a writer that comes
 // late, before it is a violation.
 func (e *Engine) Clock(now, patience int64) {
-	e.clock, e.patience = max(e.clock, now), patience
-	e.cut = false
-	for e.suspects.len() > 0 && e.suspects.top().due <= e.clock && !e.stops() {
+	e.await.clock, e.await.patience = max(e.await.clock, now), patience
+	e.call.cut = false
+	for e.await.suspects.len() > 0 && e.await.suspects.top().due <= e.await.clock && !e.stops() {
 		e.convictFirst()
 	}
 }
 
 func (e *Engine) convictFirst() {
-	if s := e.suspects.pop(); !s.w.done {
+	if s := e.await.suspects.pop(); !s.w.done {
 		e.fuel()
 		e.convictOf(s.w)
 	}
@@ -285,13 +285,13 @@ func (e *Engine) convictOf(w *waiting) {
 	g := e.dug(w.kv)
 	switch may, bad, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot):
-		was := e.final
-		e.final = true
+		was := e.stream.final
+		e.stream.final = true
 		e.wakeAll(w.kv, noSlot)
-		e.final = was
+		e.stream.final = was
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
-	case e.attached && !e.o.Level.RealTime(): // a version of before the stream began may be seen at any time
+	case e.stream.attached && !e.o.Level.RealTime(): // a version of before the stream began may be seen at any time
 		e.leaveOpen(w)
 	case some:
 		e.convict(w, nil, bad)
@@ -303,7 +303,7 @@ func (e *Engine) convictOf(w *waiting) {
 // leaveOpen says that a read is undecided.
 func (e *Engine) leaveOpen(w *waiting) {
 	e.over(w)
-	found := len(e.found)
+	found := len(e.out.found)
 	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot != noSlot {
 		e.undecided([]misfit{{w.slot, w.i}})
@@ -316,17 +316,17 @@ func (e *Engine) leaveOpen(w *waiting) {
 // which others did not.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.over(w)
-	found := len(e.found)
+	found := len(e.out.found)
 	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot != noSlot {
 		e.slots[w.slot].reads[w.i].state = excused
 	}
-	if e.credit < leastEver {
+	if e.budget.credit < leastEver {
 		e.stats.Skipped++
-		e.found = append(e.found, Finding{Kind: Undecided, Why: Skipped, Line: w.line, Op: w.at, Other: noLine})
+		e.out.found = append(e.out.found, Finding{Kind: Undecided, Why: Skipped, Line: w.line, Op: w.at, Other: noLine})
 		return
 	}
-	e.credit -= directCost
+	e.budget.credit -= directCost
 	f := Finding{Kind: Violated, Line: w.line, Op: w.at, Members: []Member{{Line: w.line}},
 		Thin: []ReadAt{{w.line, w.at}}, Other: noLine}
 	for _, r := range more {
@@ -335,16 +335,16 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	if g != nil && g.line != w.line && g.kind != impossible {
 		f.Members, f.Other = append(f.Members, Member{Line: g.line, Outside: true}), g.line
 	}
-	e.found = append(e.found, f)
+	e.out.found = append(e.out.found, f)
 }
 
 // stale is a read of a version that was overwritten before what is remembered.
 func (e *Engine) stale(w *waiting) {
 	e.over(w)
-	found := len(e.found)
+	found := len(e.out.found)
 	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
 	if w.slot == noSlot {
-		e.found = append(e.found, Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine})
+		e.out.found = append(e.out.found, Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine})
 		return
 	}
 	e.slots[w.slot].reads[w.i].state = counts
@@ -361,7 +361,7 @@ func (e *Engine) stale(w *waiting) {
 func (e *Engine) undecided(ms []misfit) {
 	e.stats.Undecided++
 	why := ""
-	if e.steps <= 0 {
+	if e.budget.steps <= 0 {
 		why = GaveUp
 	}
 	e.leftOut(ms, why)
@@ -374,7 +374,7 @@ func (e *Engine) leftOut(ms []misfit, why string) {
 	if ms[0].i >= 0 {
 		f.Op = e.slots[ms[0].slot].reads[ms[0].i].at
 	}
-	e.found = append(e.found, f)
+	e.out.found = append(e.out.found, f)
 }
 
 // postponed is a misfit that nothing placed explains, while somebody who is not placed yet may.
@@ -393,26 +393,26 @@ func (e *Engine) postpone(ms []misfit) {
 			x.reads[m.i].state = put
 			at.Op = x.reads[m.i].at
 		}
-		e.later = append(e.later, postponed{m, x.line, at, e.others})
+		e.out.later = append(e.out.later, postponed{m, x.line, at, e.attempt.others})
 	}
 }
 
 // revisit looks again at what was postponed until an end.
 func (e *Engine) revisit(end int64) {
 	var due []postponed
-	left := e.later[:0]
-	for _, p := range e.later {
+	left := e.out.later[:0]
+	for _, p := range e.out.later {
 		if p.until <= end {
 			due = append(due, p)
 		} else {
 			left = append(left, p)
 		}
 	}
-	e.later = left
+	e.out.later = left
 	for _, p := range due {
 		x := &e.slots[p.slot]
 		if x.line != p.line {
-			e.settle(p.read, len(e.found), noLine)
+			e.settle(p.read, len(e.out.found), noLine)
 			continue
 		}
 		if p.i < 0 {
@@ -424,7 +424,7 @@ func (e *Engine) revisit(end int64) {
 			}
 			continue
 		}
-		found := len(e.found)
+		found := len(e.out.found)
 		if x.reads[p.i].state = counts; !e.sees(p.misfit) {
 			e.resolve([]misfit{p.misfit})
 		}

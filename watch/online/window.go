@@ -63,7 +63,7 @@ func (e *Engine) gather(from int64) {
 // addUnknown adds those of the pool that members may have read from.
 func (e *Engine) addUnknown() {
 	w := &e.w
-	if e.nPool == 0 {
+	if e.unknown.nPool == 0 {
 		return
 	}
 	for i := 0; i < len(w.members); i++ {
@@ -71,7 +71,7 @@ func (e *Engine) addUnknown() {
 			if r.state != counts {
 				continue
 			}
-			for _, t := range e.pool[kv{r.key, r.val}] {
+			for _, t := range e.unknown.pool[kv{r.key, r.val}] {
 				if x := &e.slots[t]; x.stamp != e.stamp && x.commit == nowhere {
 					x.stamp = e.stamp
 					e.unknowable(x)
@@ -257,13 +257,13 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	if len(v.Anomalies) > 0 {
 		return outcome{status: unsolved, seed: v.Anomalies[0].Txns}
 	}
-	if e.steps <= 0 {
+	if e.budget.steps <= 0 {
 		return outcome{}
 	}
-	ctx, end := solver.WithSteps(context.Background(), e.steps)
+	ctx, end := solver.WithSteps(context.Background(), e.budget.steps)
 	got, err := replay.Run(ctx, v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
 		GiveUpAfter: giveUpAfter})
-	e.use(e.steps - end())
+	e.use(e.budget.steps - end())
 	switch {
 	case err != nil || got.Status == solver.Unknown:
 		return outcome{}
@@ -324,11 +324,11 @@ func (e *Engine) adopt(order []uint32) {
 	}
 	for _, t := range w.members {
 		if e.slots[t].commit == nowhere {
-			e.news = append(e.news, t)
+			e.unknown.news = append(e.unknown.news, t)
 		}
 		if x := &e.slots[t]; x.commit != nowhere {
 			e.placed--
-			e.orderSize.add(x, -1)
+			e.weights.orderSize.add(x, -1)
 			if x.status == history.Unknown {
 				e.leave(t)
 			}
@@ -346,7 +346,7 @@ func (e *Engine) adopt(order []uint32) {
 		if v&commits != 0 {
 			x.commit = e.tail()
 			e.placed++
-			e.orderSize.add(x, 1)
+			e.weights.orderSize.add(x, 1)
 			for i := range x.writes {
 				e.install(t, x, i)
 			}
