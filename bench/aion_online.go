@@ -184,29 +184,10 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 	if err := cmd.Start(); err != nil {
 		return w, err
 	}
-	var mu sync.Mutex // of w
-	poll := func() map[string]float64 {
-		now := metricsOf(ctx, at)
-		mu.Lock()
-		defer mu.Unlock()
-		if now != nil {
-			w.last, w.most = now, max(w.most, now["memory_bytes"]/1e6)
-		}
-		return now
-	}
-	stop := make(chan struct{})
-	var g safego.Group
-	g.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(200 * time.Millisecond):
-				poll()
-			}
-		}
-	})
+	p := metricsPoll{at: at, run: &w}
+	end := p.often(ctx)
 	start := time.Now()
+	poll := func() map[string]float64 { return p.poll(ctx) }
 	err = l.feed(ctx, in, first, lines, o, start, poll)
 	if err == nil && o.wait > 0 {
 		for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
@@ -218,8 +199,7 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 		time.Sleep(o.wait)
 		poll()
 	}
-	close(stop)
-	g.Wait()
+	end()
 	err = errors.Join(err, in.Close())
 	status := cmd.Wait()
 	w.took = time.Since(start) - o.wait
@@ -234,6 +214,43 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 		return w, ctx.Err()
 	}
 	return w, errors.Join(status, err)
+}
+
+// metricsPoll asks a watch for its metrics.
+type metricsPoll struct {
+	at  string // its address
+	mu  sync.Mutex
+	run *pipeRun
+}
+
+func (p *metricsPoll) poll(ctx context.Context) map[string]float64 {
+	now := metricsOf(ctx, p.at)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now != nil {
+		p.run.last, p.run.most = now, max(p.run.most, now["memory_bytes"]/1e6)
+	}
+	return now
+}
+
+// often polls five times a second until end is called.
+func (p *metricsPoll) often(ctx context.Context) (end func()) {
+	stop := make(chan struct{})
+	var g safego.Group
+	g.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Millisecond):
+				p.poll(ctx)
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		g.Wait()
+	}
 }
 
 // feed writes lines when they come.

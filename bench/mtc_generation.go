@@ -40,72 +40,20 @@ func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Resul
 
 // endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its
 // rivals, who verify the same ones.
-func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, isolation string,
-	rivals ...string) error {
-	n := lab.Pick(200, 2000, 10_000)
-	pg, err := lab.serve(ctx, r, "postgres:start")
-	if err != nil {
+type endToEnd struct {
+	*Lab
+	r                 *Report
+	at                level.Level
+	memory, isolation string // of the store in memory, and of PostgreSQL
+	rivals            []string
+	pg                *served // nil: there is none
+}
+
+// measure measures all groups of histories.
+func (m endToEnd) measure(ctx context.Context) (err error) {
+	n := m.Pick(200, 2000, 10_000)
+	if m.pg, err = m.serve(ctx, m.r, "postgres:start"); err != nil {
 		return err
-	}
-	by := func(group, series, checker, where string, src Source, generation float64) error {
-		m, err := lab.Run(ctx, src, at, rival(checker))
-		if err != nil {
-			return err
-		}
-		if checker == "mtc" || checker == rivals[0] { // the others' is the same
-			r.Add(point("generation", group, series+where, &m, generation))
-		}
-		r.Add(point("time", group, series+where, &m, m.Stats.CheckMS))
-		r.Add(point("memory", group, series+where, &m, m.Stats.PeakMB))
-		if solving, ok := m.Stats.Stages["solving"]; ok && checker != "mtc" {
-			where := strings.TrimPrefix(checker, rivals[0]) + where
-			r.Add(point("parts", group, "solver"+where, &m, solving))
-			rest := m.Stats.CheckMS - solving
-			if m.Verdict == evidence.Unknown {
-				rest = 0 // some of it may be solving that no stage was booked for
-			}
-			r.Add(point("parts", group, "all else"+where, &m, rest))
-		}
-		return nil
-	}
-	verify := func(group, where string, mini bool, src Source, generation float64) error {
-		if mini {
-			return by(group, "MT, mtc", "mtc", where, src, generation)
-		}
-		for _, c := range rivals {
-			if err := by(group, "GT, "+c, c, where, src, generation); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	one := func(group string, mini bool, spec datasets.Spec) error {
-		spec.Times, spec.Isolation = datasets.TxnTimes, memory
-		_, ms, err := lab.generate(ctx, spec)
-		if err != nil {
-			return err
-		}
-		src, err := lab.Source(ctx, spec)
-		if err != nil {
-			return err
-		}
-		if err := verify(group, inMemory, mini, src, ms); err != nil || pg == nil {
-			return err
-		}
-		res, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: isolation,
-			Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
-		if err != nil {
-			return err
-		}
-		if src, err = lab.File(fmt.Sprintf("%s %s %s", path.Base(r.Figure), group, spec.Workload),
-			res.History); err != nil {
-			return err
-		}
-		r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
-		return verify(group, inPostgres, mini, src, milliseconds(res.Summary.Elapsed))
-	}
-	measure := func(group string, mini bool, spec datasets.Spec) error {
-		return lab.step(r, group+", "+spec.Workload, func() error { return one(group, mini, spec) })
 	}
 	groups := []struct {
 		name            string
@@ -116,30 +64,96 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		{"GT of 4 operations", n, 4, n}, {"GT of 16 operations", n, 16, n}, {fmt.Sprintf("%d objects", n/4), n, 8,
 			n / 4}, {fmt.Sprintf("%d objects", 2*n), n, 8, 2 * n},
 	}
-	if lab.Scale == QuickScale {
+	if m.Scale == QuickScale {
 		groups = groups[:3]
 	}
 	for _, g := range groups {
-		if err := measure(g.name, true, datasets.Spec{Workload: "mini", Txns: g.txns, Keys: g.keys}); err != nil {
-			return err
+		for _, spec := range []datasets.Spec{{Workload: "mini", Txns: g.txns, Keys: g.keys},
+			{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops, Keys: g.keys}} {
+			if err := m.step(m.r, g.name+", "+spec.Workload, func() error {
+				return m.histories(ctx, g.name, spec)
+			}); err != nil {
+				return err
+			}
 		}
-		if err := measure(g.name, false, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops,
-			Keys: g.keys}); err != nil {
+	}
+	return nil
+}
+
+// histories makes a history in memory and one in PostgreSQL, and has both verified.
+func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spec) error {
+	spec.Times, spec.Isolation = datasets.TxnTimes, m.memory
+	_, ms, err := m.generate(ctx, spec)
+	if err != nil {
+		return err
+	}
+	src, err := m.Source(ctx, spec)
+	if err != nil {
+		return err
+	}
+	mini := spec.Workload == "mini"
+	if err := m.verify(ctx, group, inMemory, mini, src, ms); err != nil || m.pg == nil {
+		return err
+	}
+	res, err := m.collect(ctx, m.r, collect.Config{DB: m.pg.cluster.URLs, Isolation: m.isolation,
+		Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
+	if err != nil {
+		return err
+	}
+	if src, err = m.File(fmt.Sprintf("%s %s %s", path.Base(m.r.Figure), group, spec.Workload),
+		res.History); err != nil {
+		return err
+	}
+	m.r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
+	return m.verify(ctx, group, inPostgres, mini, src, milliseconds(res.Summary.Elapsed))
+}
+
+// verify has a history verified by MTC, or by its rivals.
+func (m endToEnd) verify(ctx context.Context, group, where string, mini bool, src Source, generation float64) error {
+	if mini {
+		return m.by(ctx, group, "MT, mtc", "mtc", where, src, generation)
+	}
+	for _, c := range m.rivals {
+		if err := m.by(ctx, group, "GT, "+c, c, where, src, generation); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (m endToEnd) by(ctx context.Context, group, series, checker, where string, src Source, generation float64) error {
+	got, err := m.Run(ctx, src, m.at, rival(checker))
+	if err != nil {
+		return err
+	}
+	r := m.r
+	if checker == "mtc" || checker == m.rivals[0] { // the others' is the same
+		r.Add(point("generation", group, series+where, &got, generation))
+	}
+	r.Add(point("time", group, series+where, &got, got.Stats.CheckMS))
+	r.Add(point("memory", group, series+where, &got, got.Stats.PeakMB))
+	if solving, ok := got.Stats.Stages["solving"]; ok && checker != "mtc" {
+		where := strings.TrimPrefix(checker, m.rivals[0]) + where
+		r.Add(point("parts", group, "solver"+where, &got, solving))
+		rest := got.Stats.CheckMS - solving
+		if got.Verdict == evidence.Unknown {
+			rest = 0 // some of it may be solving that no stage was booked for
+		}
+		r.Add(point("parts", group, "all else"+where, &got, rest))
+	}
+	return nil
+}
+
 func mtcFig10(ctx context.Context, lab *Lab, r *Report) error {
-	err := endToEnd(ctx, lab, r, level.SessionSerializable, "serializable", "serializable", "cobra",
-		"cobra"+byPurdom)
+	err := endToEnd{Lab: lab, r: r, at: level.SessionSerializable, memory: "serializable", isolation: "serializable",
+		rivals: []string{"cobra", "cobra" + byPurdom}}.measure(ctx)
 	r.Note("Cobra runs without a GPU. " + purdomNote)
 	return err
 }
 
 func mtcFig17(ctx context.Context, lab *Lab, r *Report) error {
-	return endToEnd(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "repeatable-read", "polysi")
+	return endToEnd{Lab: lab, r: r, at: level.SessionSnapshotIsolation, memory: "snapshot-isolation",
+		isolation: "repeatable-read", rivals: []string{"polysi"}}.measure(ctx)
 }
 
 // abortLevels are the levels of Figure 11, by their names in the paper, in memory and at PostgreSQL.

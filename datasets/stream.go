@@ -53,64 +53,78 @@ func Stream(ctx context.Context, spec Spec, shards int, tell func(stage string, 
 	if tell != nil {
 		p.cfg.Progress = func(committed int) { tell("running", committed, p.spec.Txns) }
 	}
-	c := convert{spec: &p.spec, values: p.params.Values}
-	var planted []int64
-	var meta history.Meta
-	shard, committed := 1, 0
-	// flush hands out what the builder has.
-	flush := func(shard int) error {
-		if c.b.NumTxns() == 0 {
-			return nil
-		}
-		c.b.Meta = meta
-		h, err := c.b.Build()
-		if err != nil {
-			return fmt.Errorf("the generated history is refused: %w", err)
-		}
-		return add(shard, h)
-	}
-	next := func() {
-		c.b = history.NewBuilder()
-		c.batch++
-		clear(c.names)
-	}
-	p.cfg.Sink = func(l *store.Log) error {
-		if c.log == nil {
-			c.log = l
-			meta = p.meta(l.Tables)
-			meta.Note = p.note(nil)
-			c.begin()
-		}
-		next()
-		for i := range l.Txns {
-			t := &l.Txns[i]
-			if spec.NoAborted && t.Status == store.Aborted && !t.Planted {
-				continue
-			}
-			if c.txn(t, 0) {
-				planted = append(planted, c.id)
-			}
-			if t.Status == store.Committed {
-				committed++
-			}
-			if shard < shards && committed*shards >= shard*p.spec.Txns {
-				if err := flush(shard); err != nil {
-					return err
-				}
-				next()
-				shard++
-			}
-		}
-		return flush(shard)
-	}
+	s := streaming{convert: convert{spec: &p.spec, values: p.params.Values}, p: p, shards: shards, shard: 1, add: add}
+	p.cfg.Sink = s.sink
 	log, err := store.Run(ctx, p.cfg)
 	if err != nil {
 		return nil, err
 	}
-	next()
-	c.init()
-	if err := flush(0); err != nil {
+	s.next()
+	s.init()
+	if err := s.flush(0); err != nil {
 		return nil, err
 	}
-	return &Result{Planted: planted, Faults: p.planted(c.scripts), Stats: log.Stats}, nil
+	return &Result{Planted: s.planted, Faults: p.planted(s.scripts), Stats: log.Stats}, nil
+}
+
+// streaming hands a run's transactions out in pieces.
+type streaming struct {
+	convert
+	p             *run
+	meta          history.Meta
+	planted       []int64
+	shards, shard int
+	committed     int
+	add           func(shard int, h *history.History) error
+}
+
+// flush hands out what the builder has.
+func (s *streaming) flush(shard int) error {
+	if s.b.NumTxns() == 0 {
+		return nil
+	}
+	s.b.Meta = s.meta
+	h, err := s.b.Build()
+	if err != nil {
+		return fmt.Errorf("the generated history is refused: %w", err)
+	}
+	return s.add(shard, h)
+}
+
+// next begins a piece.
+func (s *streaming) next() {
+	s.b = history.NewBuilder()
+	s.batch++
+	clear(s.names)
+}
+
+// sink takes transactions that the store has ended.
+func (s *streaming) sink(l *store.Log) error {
+	if s.log == nil {
+		s.log = l
+		s.meta = s.p.meta(l.Tables)
+		s.meta.Note = s.p.note(nil)
+		s.begin()
+	}
+	s.next()
+	for i := range l.Txns {
+		t := &l.Txns[i]
+		if s.spec.NoAborted && t.Status == store.Aborted && !t.Planted {
+			continue
+		}
+		if s.txn(t, 0) {
+			s.planted = append(s.planted, s.id)
+		}
+		if t.Status == store.Committed {
+			s.committed++
+		}
+		if s.shard < s.shards && s.committed*s.shards >= s.shard*s.p.spec.Txns {
+			if err := s.flush(s.shard); err != nil {
+				return err
+			}
+			s.next()
+			s.shard++
+		}
+	}
+	return s.flush(s.shard)
 }

@@ -18,21 +18,7 @@ import (
 // are there or none; the paper has one an edge and clauses that say so. Cost:    for each transaction the product of
 // the dependencies into it and the anti-dependencies out of it, where one of both is open.
 func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
-	p := g.P
-	known := &polygraph.Polygraph{V: p.V, Level: p.Level, N: g.N, Hint: make([]int64, g.N), Node: make([]int32,
-		len(p.Node)), Txn: make([]uint32, g.N)}
-	for i := range g.N {
-		known.Txn[i], known.Hint[i] = p.Txn[2*i], p.Hint[2*i]
-	}
-	for t, u := range p.Node {
-		known.Node[t] = u >> 1
-	}
-	known.Known = make([]polygraph.Edge, len(g.Reduced))
-	for i, e := range g.Reduced {
-		known.Known[i] = polygraph.Edge{From: e.From, To: e.To, W: ^uint32(0), Dep: evidence.SO,
-			By: polygraph.ByHistory}
-	}
-	q := &Problem{P: known}
+	q := &inducedProblem{Problem: &Problem{P: knownInduced(g)}, g: g, both: map[[2]solver.Lit]solver.Lit{}}
 
 	// The open edges, by the node in their middle: dependencies by target, anti-dependencies by source.
 	type part struct {
@@ -42,7 +28,7 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	into, out := make([][]part, g.N), make([][]part, g.N)
 	for _, c := range g.Open {
 		pair := g.Pairs(c, true)[0]
-		l := solver.Pos(q.newVar(p.Sooner(pair[0], pair[1])))
+		l := solver.Pos(q.newVar(g.P.Sooner(pair[0], pair[1])))
 		for _, first := range []bool{true, false} {
 			if !first {
 				l = l.Not()
@@ -57,44 +43,16 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 			})
 		}
 	}
-	both := make(map[[2]solver.Lit]solver.Lit)
-	follow := func(from, to int32, ls ...solver.Lit) {
-		switch {
-		case from == to: // a cycle by itself
-			var clause []solver.Lit
-			for _, l := range ls {
-				clause = append(clause, l.Not())
-			}
-			q.Clauses = append(q.Clauses, clause)
-			return
-		case g.Reaches(from, to):
-			return
-		}
-		l := ls[0]
-		if len(ls) == 2 && ls[1] != l {
-			if ls[1] == l.Not() {
-				return
-			}
-			k := [2]solver.Lit{min(l, ls[1]), max(l, ls[1])}
-			var ok bool
-			if l, ok = both[k]; !ok {
-				l = solver.Pos(q.newVar(false))
-				both[k] = l
-				q.Clauses = append(q.Clauses, []solver.Lit{k[0].Not(), k[1].Not(), l})
-			}
-		}
-		q.guard(l, polygraph.Edge{From: from, To: to, W: ^uint32(0), Dep: evidence.RW})
-	}
 	for v := range int32(g.N) {
 		for _, d := range into[v] {
 			if len(q.Guards) > limit {
 				return nil, false
 			}
 			for _, w := range g.Anti.Succ(v) {
-				follow(d.end, w, d.lit)
+				q.follow(d.end, w, d.lit)
 			}
 			for _, r := range out[v] {
-				follow(d.end, r.end, d.lit, r.lit)
+				q.follow(d.end, r.end, d.lit, r.lit)
 			}
 		}
 		for _, r := range out[v] {
@@ -102,11 +60,66 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 				return nil, false
 			}
 			for _, u := range g.In.Succ(v) {
-				follow(u, r.end, r.lit)
+				q.follow(u, r.end, r.lit)
 			}
 		}
 	}
-	return q, true
+	return q.Problem, true
+}
+
+// knownInduced is the known induced graph as a polygraph without choices.
+func knownInduced(g *polygraph.Induced) *polygraph.Polygraph {
+	p := g.P
+	known := &polygraph.Polygraph{V: p.V, Level: p.Level, N: g.N, Hint: make([]int64, g.N), Node: make([]int32,
+		len(p.Node)), Txn: make([]uint32, g.N)}
+	for i := range g.N {
+		known.Txn[i], known.Hint[i] = p.Txn[2*i], p.Hint[2*i]
+	}
+	for t, u := range p.Node {
+		known.Node[t] = u >> 1
+	}
+	known.Known = make([]polygraph.Edge, len(g.Reduced))
+	for i, e := range g.Reduced {
+		known.Known[i] = polygraph.Edge{From: e.From, To: e.To, W: ^uint32(0), Dep: evidence.SO,
+			By: polygraph.ByHistory}
+	}
+	return known
+}
+
+// inducedProblem is the problem that Induced makes.
+type inducedProblem struct {
+	*Problem
+	g    *polygraph.Induced
+	both map[[2]solver.Lit]solver.Lit // two literals → one that both imply
+}
+
+// follow adds an edge that the literals, one or two, imply together.
+func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
+	switch {
+	case from == to: // a cycle by itself
+		var clause []solver.Lit
+		for _, l := range ls {
+			clause = append(clause, l.Not())
+		}
+		q.Clauses = append(q.Clauses, clause)
+		return
+	case q.g.Reaches(from, to):
+		return
+	}
+	l := ls[0]
+	if len(ls) == 2 && ls[1] != l {
+		if ls[1] == l.Not() {
+			return
+		}
+		k := [2]solver.Lit{min(l, ls[1]), max(l, ls[1])}
+		var ok bool
+		if l, ok = q.both[k]; !ok {
+			l = solver.Pos(q.newVar(false))
+			q.both[k] = l
+			q.Clauses = append(q.Clauses, []solver.Lit{k[0].Not(), k[1].Not(), l})
+		}
+	}
+	q.guard(l, polygraph.Edge{From: from, To: to, W: ^uint32(0), Dep: evidence.RW})
 }
 
 // Deduced turns the edges that an answer to Induced's problem chose into those of the polygraph with split nodes, both

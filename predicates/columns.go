@@ -237,18 +237,7 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 			return c
 		}
 	}
-	var ids []uint32 // of the strings, by their order
-	var place []int64
-	if count[history.String] > 0 {
-		ids, place = make([]uint32, len(d.strs)), make([]int64, len(d.strs))
-		for i := range ids {
-			ids[i] = uint32(i)
-		}
-		slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(d.strs[a], d.strs[b]) })
-		for i, id := range ids {
-			place[id] = int64(i)
-		}
-	}
+	ids, place := d.sortedStrings(count[history.String] > 0)
 	var kinds [history.Row + 1][]cell
 	all := make([]cell, rows)
 	for k, n := range count {
@@ -291,6 +280,22 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	c.keepRanks()
 	c.landmarks()
 	return c
+}
+
+// sortedStrings are the strings in their order, and the place of each there; none where they are not wanted.
+func (d *decoder) sortedStrings(wanted bool) (ids []uint32, place []int64) {
+	if !wanted {
+		return nil, nil
+	}
+	ids, place = make([]uint32, len(d.strs)), make([]int64, len(d.strs))
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(d.strs[a], d.strs[b]) })
+	for i, id := range ids {
+		place[id] = int64(i)
+	}
+	return ids, place
 }
 
 // present fills the column that there is a row: of rank 1, or of none.

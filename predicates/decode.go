@@ -11,27 +11,7 @@ import (
 func (x *Index) decode(cols []cells) (there []bool) {
 	h := x.h
 	versions := uint32(h.NumVersions())
-	isList := make([]bool, h.NumKeys())
-	for _, k := range h.Lists.Key {
-		isList[k] = true
-	}
-	for op, k := range h.Ops.Kind {
-		if k == history.Append {
-			isList[h.VerKey[h.Ops.Ver[op]]] = true
-		}
-	}
-	x.itemOf = make([]uint32, h.NumKeys())
-	for k := range x.itemOf {
-		x.itemOf[k] = history.None
-		switch {
-		case isList[k]:
-		case h.InitVer[k] != history.None:
-			x.itemOf[k] = h.InitVer[k]
-		case h.Initial.Kind != history.Null:
-			x.itemOf[k] = versions + uint32(len(x.initKey))
-			x.initKey = append(x.initKey, uint32(k))
-		}
-	}
+	isList := x.numberItems()
 	seen := named(h)
 	n := versions + uint32(len(x.initKey))
 	there = make([]bool, n)
@@ -92,6 +72,33 @@ func (x *Index) decode(cols []cells) (there []bool) {
 	}
 	r.Wait()
 	return there
+}
+
+// numberItems gives keys their items, and says which keys have lists, and so none.
+func (x *Index) numberItems() (isList []bool) {
+	h := x.h
+	isList = make([]bool, h.NumKeys())
+	for _, k := range h.Lists.Key {
+		isList[k] = true
+	}
+	for op, k := range h.Ops.Kind {
+		if k == history.Append {
+			isList[h.VerKey[h.Ops.Ver[op]]] = true
+		}
+	}
+	x.itemOf = make([]uint32, h.NumKeys())
+	for k := range x.itemOf {
+		x.itemOf[k] = history.None
+		switch {
+		case isList[k]:
+		case h.InitVer[k] != history.None:
+			x.itemOf[k] = h.InitVer[k]
+		case h.Initial.Kind != history.Null:
+			x.itemOf[k] = uint32(h.NumVersions() + len(x.initKey))
+			x.initKey = append(x.initKey, uint32(k))
+		}
+	}
+	return isList
 }
 
 // minItems is how many items a core is worth at least.

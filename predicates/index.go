@@ -102,6 +102,12 @@ func NewIndex(h *history.History) (*Index, error) {
 		x.root = append(x.root, at)
 		x.scanOff = append(x.scanOff, uint32(len(x.scan)))
 	}
+	x.noteColumns(there)
+	return x, nil
+}
+
+// noteColumns notes which columns the predicates ask for.
+func (x *Index) noteColumns(there []bool) {
 	looked := make([]bool, len(x.cols))
 	asked := false
 	for i := range x.parts {
@@ -120,7 +126,6 @@ func NewIndex(h *history.History) (*Index, error) {
 			x.used = append(x.used, i)
 		}
 	}
-	return x, nil
 }
 
 // columns calls f for the columns that a predicate speaks of.

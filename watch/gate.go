@@ -231,30 +231,31 @@ func (g *gate) reach() int64 {
 
 // hold puts a line into quarantine, and says so.
 func (g *gate) hold(b *Batch, i int, at, who int64) {
+	q := &g.quarantine
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
 	id := h.ID
 	if !h.HasID {
 		id = l.N
 	}
-	if len(g.quarantine.held) == 0 {
-		g.quarantine.passed, g.quarantine.since = 0, map[int64]bool{}
+	if len(q.held) == 0 {
+		q.passed, q.since = 0, map[int64]bool{}
 	}
 	g.count.jumps++
 	ahead := plus(at, -g.front.all[1])
 	g.found = append(g.found, Violation{Axiom: jumped, Txn: id, Why: fmt.Sprintf("%d ahead", ahead)})
-	if len(g.quarantine.held) < maxHeld {
-		g.quarantine.held = append(g.quarantine.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
+	if len(q.held) < maxHeld {
+		q.held = append(q.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
 			who: who})
 	}
-	g.quarantine.since[who] = true
+	q.since[who] = true
 	theirs := 0
-	for _, one := range g.quarantine.since {
+	for _, one := range q.since {
 		if one {
 			theirs++
 		}
 	}
-	g.quarantine.free = len(g.quarantine.held) >= enoughHeld && len(g.quarantine.held) > g.quarantine.passed && 2*theirs >= len(g.quarantine.since)
+	q.free = len(q.held) >= enoughHeld && len(q.held) > q.passed && 2*theirs >= len(q.since)
 }
 
 // released returns the lines that may go: as many sessions are ahead as are not, so it is the database that has jumped.
@@ -333,9 +334,10 @@ func (g *gate) time(at int64) time.Time {
 }
 
 func (g *gate) counts() []Count {
+	n := &g.count
 	return []Count{
-		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", g.count.dups},
-		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", g.count.jumps},
+		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", n.dups},
+		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", n.jumps},
 		{"quarantine", "gauge", "Transactions in quarantine.", "in quarantine", int64(len(g.quarantine.held))},
 	}
 }

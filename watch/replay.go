@@ -67,33 +67,12 @@ type streamHead struct {
 	byTS   bool  // the stream has no client times; see times
 }
 
-// replayProgress is how far the stream has been taken.
-type replayProgress struct {
-	stop  func() bool `freeze:"-"` // see Until
-	cut   bool        `freeze:"-"`
-	next  int64       // the line that is to be taken next
-	owes  bool        // the last one's transaction is there, and no more
-	ended bool        // all that has come is final
-}
-
 // replayScratch is for the batch, and the arrival, that is being taken.
 type replayScratch struct {
 	keyOf []uint32 // the batch's key → ours
 	use   []keyUse
 	stamp uint32
 	buf   online.Arrival
-}
-
-// replayMemory is what bounds memory: see replay_bounded.go.
-type replayMemory struct {
-	store     *keystore.Store `freeze:"-"`
-	room      shares          `freeze:"-"`
-	spread    spread
-	shortened int64
-	pinned    [2][]uint64 `freeze:"-"` // keys and sessions
-	above     int64       `freeze:"-"`
-	text      []byte      `freeze:"-"`
-	err       error       `freeze:"-"` // of the store
 }
 
 // keyUse is what a transaction has done with a key of the batch.

@@ -9,6 +9,18 @@ import (
 	"isovet/watch/online"
 )
 
+// replayMemory is what bounds memory: see replay_bounded.go.
+type replayMemory struct {
+	store     *keystore.Store `freeze:"-"`
+	room      shares          `freeze:"-"`
+	spread    spread
+	shortened int64
+	pinned    [2][]uint64 `freeze:"-"` // keys and sessions
+	above     int64       `freeze:"-"`
+	text      []byte      `freeze:"-"`
+	err       error       `freeze:"-"` // of the store
+}
+
 // number numbers a key. What is known of it is not there before fetch.
 func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	j.mem.text = t.AppendValue(j.mem.text[:0], key)
@@ -48,17 +60,17 @@ func (j *replayJudge) evict() error {
 	if j.o.Memory <= 0 || !over && !j.keys.Sparse() && !j.sess.Sparse() {
 		return nil
 	}
-	j.mem.pinned[0], j.mem.pinned[1] = noBits(j.mem.pinned[0], j.keys.Numbers()), noBits(j.mem.pinned[1], j.sess.Numbers())
-	j.e.Pins(func(n uint32) { j.mem.pinned[0][n/64] |= 1 << (n % 64) },
-		func(n uint32) { j.mem.pinned[1][n/64] |= 1 << (n % 64) })
+	pinned := &j.mem.pinned
+	pinned[0], pinned[1] = noBits(pinned[0], j.keys.Numbers()), noBits(pinned[1], j.sess.Numbers())
+	j.e.Pins(func(n uint32) { pinned[0][n/64] |= 1 << (n % 64) }, func(n uint32) { pinned[1][n/64] |= 1 << (n % 64) })
 	save := func(n uint32, buf []byte) ([]byte, bool) {
-		if j.mem.pinned[0][n/64]&(1<<(n%64)) != 0 {
+		if pinned[0][n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.e.SaveKey(n, buf), false
 	}
 	saveSession := func(n uint32, buf []byte) ([]byte, bool) {
-		if j.mem.pinned[1][n/64]&(1<<(n%64)) != 0 {
+		if pinned[1][n/64]&(1<<(n%64)) != 0 {
 			return buf, true
 		}
 		return j.e.SaveSession(n, buf), false

@@ -1,5 +1,14 @@
 package watch
 
+// replayProgress is how far the stream has been taken.
+type replayProgress struct {
+	stop  func() bool `freeze:"-"` // see Until
+	cut   bool        `freeze:"-"`
+	next  int64       // the line that is to be taken next
+	owes  bool        // the last one's transaction is there, and no more
+	ended bool        // all that has come is final
+}
+
 // A call may end early (Interruptible): between two lines, two transactions that are placed, or two proofs. What it
 // leaves undone is part of the state.
 

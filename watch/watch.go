@@ -299,7 +299,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		if w.cfg.Idle > 0 && !idle {
 			wait = max(w.cfg.Idle-w.cfg.Now().Sub(w.writing.arrived), time.Millisecond)
 		}
-		if w.writing.every > 0 && w.cfg.Now().Sub(w.writing.arrived) <= w.writing.rest && (wait == 0 || w.writing.every < wait) {
+		if t := &w.writing; t.every > 0 && w.cfg.Now().Sub(t.arrived) <= t.rest && (wait == 0 || t.every < wait) {
 			wait = w.writing.every
 		}
 		next, cancel := ctx, context.CancelFunc(func() {})
@@ -341,7 +341,7 @@ func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 		}
 		return true, err
 	}
-	if w.writing.every > 0 && now.Sub(w.writing.told) >= w.writing.every && now.Sub(w.writing.arrived) <= w.writing.rest+w.writing.every {
+	if t := &w.writing; t.every > 0 && now.Sub(t.told) >= t.every && now.Sub(t.arrived) <= t.rest+t.every {
 		w.writing.told = now
 		return idle, w.control(ctx, controlClock+strconv.FormatInt(now.UnixNano(), 10))
 	}

@@ -216,7 +216,8 @@ func TestFlat(t *testing.T) {
 	for _, name := range []string{"plain", "grouped"} {
 		var one plain
 		var other grouped
-		if err := errors.Join(Load(filepath.Join(dir, name), &one), Load(filepath.Join(dir, name), &other)); err != nil {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(Load(path, &one), Load(path, &other)); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(one, was) || !reflect.DeepEqual(other, want) {

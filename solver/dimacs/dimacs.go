@@ -63,19 +63,10 @@ lines:
 			if f != nil {
 				return fail("a second header %q", text)
 			}
-			w := strings.Fields(text)
-			if len(w) != 4 || w[0] != "p" || w[1] != "cnf" {
-				return fail("header %q: expected \"p cnf <variables> <clauses>\"", text)
+			var err error
+			if f, want, err = header(text); err != nil {
+				return fail("%v", err)
 			}
-			vars, err := strconv.Atoi(w[2])
-			if err != nil || vars < 0 || vars > maxVars {
-				return fail("number of variables %q: expected 0 to %d", w[2], maxVars)
-			}
-			want, err = strconv.Atoi(w[3])
-			if err != nil || want < 0 {
-				return fail("number of clauses %q: expected a number from 0", w[3])
-			}
-			f = &CNF{Vars: vars}
 			continue
 		}
 		if f == nil {
@@ -117,6 +108,23 @@ lines:
 		return fail("%d clauses, the header announces %d", len(f.Clauses), want)
 	}
 	return f, nil
+}
+
+// header reads the line "p cnf <variables> <clauses>".
+func header(text string) (f *CNF, clauses int, err error) {
+	w := strings.Fields(text)
+	if len(w) != 4 || w[0] != "p" || w[1] != "cnf" {
+		return nil, 0, fmt.Errorf("header %q: expected \"p cnf <variables> <clauses>\"", text)
+	}
+	vars, err := strconv.Atoi(w[2])
+	if err != nil || vars < 0 || vars > maxVars {
+		return nil, 0, fmt.Errorf("number of variables %q: expected 0 to %d", w[2], maxVars)
+	}
+	clauses, err = strconv.Atoi(w[3])
+	if err != nil || clauses < 0 {
+		return nil, 0, fmt.Errorf("number of clauses %q: expected a number from 0", w[3])
+	}
+	return &CNF{Vars: vars}, clauses, nil
 }
 
 // Write writes a formula, one clause a line. Literals must be of its variables.

@@ -202,6 +202,11 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	if b, err := os.ReadFile(out); err == nil {
 		text += "\n" + string(b)
 	}
+	return p.answer(text, exit)
+}
+
+// answer reads what the program wrote, and what it said by its exit status.
+func (p *Program) answer(text string, exit int) (model, error) {
 	read := parse
 	if p.Format == SMT {
 		read = parseSMT

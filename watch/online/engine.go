@@ -421,7 +421,8 @@ func (e *Engine) Take() []Finding {
 // Stats returns counts.
 func (e *Engine) Stats() Stats {
 	s := e.stats
-	s.Window, s.Keys, s.Pending, s.Unknown, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.unknown.nPool, e.mark
+	s.Window, s.Keys, s.Pending, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.mark
+	s.Unknown = e.unknown.nPool
 	s.Suspects = e.await.nWaiting + e.await.orphans
 	return s
 }

@@ -280,7 +280,8 @@ func (e *Engine) addWriters(p *proof, wanted []kv) {
 			if i == 0 || k != wanted[lo+i-1] {
 				e.addKnown(p, k, c)
 			}
-			if _, first := p.initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) { // for each read another one
+			// For each read another one.
+			if _, first := p.initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
 				p.add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
 			}

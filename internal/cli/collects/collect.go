@@ -340,17 +340,8 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 		}
 		return err
 	}
-	if f.cfg.Rotate == nil {
-		p.Begin("writing " + out)
-		if werr := writeHistory(out, r, to); werr != nil {
-			if f.cfg.Partial != "" {
-				werr = fmt.Errorf("%w; %s holds what was recorded", werr, f.cfg.Partial)
-			}
-			return errors.Join(err, werr)
-		}
-	}
-	if rerr := removePartial(f.cfg.Partial); rerr != nil {
-		return errors.Join(err, rerr)
+	if werr := f.write(p, r, out, to); werr != nil {
+		return errors.Join(err, werr)
 	}
 	p.Hide()
 	var found error // an exit status
@@ -385,6 +376,20 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 			out))
 	}
 	return found
+}
+
+// write writes what was recorded, but for parts, which are there, and removes what was recorded on the way.
+func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to string) error {
+	if f.cfg.Rotate == nil {
+		p.Begin("writing " + out)
+		if err := writeHistory(out, r, to); err != nil {
+			if f.cfg.Partial != "" {
+				err = fmt.Errorf("%w; %s holds what was recorded", err, f.cfg.Partial)
+			}
+			return err
+		}
+	}
+	return removePartial(f.cfg.Partial)
 }
 
 // recordInto sets where the transactions are recorded while the run lasts, and says it.

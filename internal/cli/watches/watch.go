@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -388,45 +389,53 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	table := newWatchTable(e.Stderr, &m, f.quiet)
 	background.Go(table.run)
 	defer table.close()
-	var broken error // of standard output
-	suspect := func(line []byte) {
-		if _, err := fmt.Fprintf(e.Stdout, "%s\n", line); err != nil && broken == nil {
-			broken = err
-		}
-	}
-	if !f.incidents.early {
-		suspect = nil
-	}
 	folders := incidentFolders{state: f.state, most: f.incidents.folders, of: &incidents, log: log,
 		check: checks.CheckFlags{Skew: f.skew, AtStart: f.atStart}}
 	folders.begin(ctx, &background)
-	err = watch.Run(ctx, watch.Config{
-		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby, AcceptLoss: f.acceptLoss,
-		Prepare: source.prepare, Open: source.open,
-		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Log: log,
-		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,
-		Evidence: f.incidents.kept,
-		Suspect:  suspect,
-		Violation: func(line []byte) {
-			if hook != nil {
-				hook.Add(line)
-			}
-			if _, err := fmt.Fprintf(e.Stdout, "%s\n", line); err != nil && broken == nil {
-				broken = err
-			}
-		},
-		Bad: f.badLines(e, log),
-	})
+	out := lineWriter{to: e.Stdout}
+	config := f.config(judge, keep, &out, hook)
+	config.Metrics, config.Incidents, config.Log, config.Bad = &m, &incidents, log, f.badLines(e, log)
+	config.Prepare, config.Open = source.prepare, source.open
+	err = watch.Run(ctx, config)
 	folders.end()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stoppedWatch(ctx, e)
 	case err != nil:
 		return err
-	case broken != nil:
-		return broken
+	case out.err != nil:
+		return out.err
 	}
 	return console.Status(f.concluded(e, &m, &incidents))
+}
+
+// config says what to watch; violations are written to out, and told to hook, if there is one.
+func (f *watchFlags) config(judge watch.Judge, keep watch.Keep, out *lineWriter, hook *seen.Webhook) watch.Config {
+	config := watch.Config{Dir: f.state, Judge: judge, Idle: f.idle, Standby: f.standby, AcceptLoss: f.acceptLoss,
+		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Grouped: !f.incidents.every,
+		ViolationsMax: f.incidents.max, Evidence: f.incidents.kept,
+		Violation: func(line []byte) {
+			if hook != nil {
+				hook.Add(line)
+			}
+			out.write(line)
+		}}
+	if f.incidents.early {
+		config.Suspect = out.write
+	}
+	return config
+}
+
+// lineWriter writes lines, and has the first error.
+type lineWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *lineWriter) write(line []byte) {
+	if _, err := fmt.Fprintf(w.to, "%s\n", line); err != nil && w.err == nil {
+		w.err = err
+	}
 }
 
 // validate says which settings cannot be.
