@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -57,7 +58,7 @@ func describe(a *Anomaly, h *history.History) string {
 	d.WriteString("Every way to order the versions closes a cycle.\n")
 	for i, c := range cases {
 		if i == maxCases && len(cases) > maxCases {
-			fmt.Fprintf(&d, "And %d more %s.\n", len(cases)-i, plural(len(cases)-i, "case"))
+			fmt.Fprintf(&d, "And %s.\n", plural.Of(len(cases)-i, "more case"))
 			break
 		}
 		fmt.Fprintf(&d, "Case %d", i+1)

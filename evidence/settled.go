@@ -92,11 +92,3 @@ func (a *Anomaly) Later(h *history.History) bool {
 	}
 	return before(h.End(h.TxnOf(a.Ops[0])), h.Start(h.TxnOf(a.Ops[1])), 0)
 }
-
-// plural is a word for n of a thing.
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
-}

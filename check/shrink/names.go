@@ -2,9 +2,9 @@ package shrink
 
 import (
 	"slices"
-	"strconv"
 
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // rename gives what is left short names, as far as it stays what is looked for: keys a, b, c in the order in which they
@@ -105,12 +105,5 @@ func rank(cols ...[]int64) func(n int64) int64 {
 }
 
 func (z Size) String() string {
-	return plural(z.Txns, "transaction") + ", " + plural(z.Ops, "operation")
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
+	return plural.Of(z.Txns, "transaction") + ", " + plural.Of(z.Ops, "operation")
 }

@@ -35,11 +35,12 @@ func newRoot(e *console.Env) *cobra.Command {
 	}
 	root := base.Root(e,
 		`  isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
-`, `  isovet bench compare --workload blindw                        which checker is how fast?
+`, `  isovet probe --db sqlite:                                     what does a database allow?
+  isovet bench compare --workload blindw                        which checker is how fast?
 `)
 	root.AddCommand(workloads.NewGen(e), workloads.NewEncode(e), workloads.NewWorkloads(e), newView(e),
 		collects.NewCollect(e), collects.NewHunt(e), collects.NewReplay(e), collects.NewCampaign(e),
-		collects.NewProbe(e), watches.NewWatch(e), benches.NewBench(e), benches.NewRun(e))
+		collects.NewProbe(e), collects.NewDatabases(e), watches.NewWatch(e), benches.NewBench(e), benches.NewRun(e))
 	console.SetUp(root, e)
 	return root
 }

@@ -1,48 +1,93 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
 )
 
-// TestHelpColumns: no line of a help text, flags and commands to be copied aside, is too long for a terminal.
-func TestHelpColumns(t *testing.T) {
-	texts := 0
+// helpOf is what a command prints for --help, or --help=all.
+func helpOf(t *testing.T, c *cobra.Command, flag string) string {
+	t.Helper()
+	var out strings.Builder
+	args := append(strings.Fields(c.CommandPath())[1:], flag)
+	if got := Main(args, nil, &out, &out); got != console.StatusOK {
+		t.Fatalf("%q: exit status %d: %s", args, got, out.String())
+	}
+	return out.String()
+}
+
+var flagLine = regexp.MustCompile(`^ +(?:-., )?--([a-z-]+) `)
+
+// TestHelp: a help is one screen. It begins with a purpose, then an example, needs no line of more than 100 columns,
+// and gives each flag one line under a heading; --help=all shows every flag.
+func TestHelp(t *testing.T) {
+	shown := map[string]int{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
-			walk(sub)
-		}
-		var help strings.Builder
-		c.SetOut(&help)
-		if err := c.Help(); err != nil {
-			t.Error(err)
-		}
-		if c.Long != "" {
-			texts++
-		}
-		text, _, _ := strings.Cut(help.String(), "\nUsage:")
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\n")
-			if utf8.RuneCountInString(line) > console.HelpColumns && strings.ContainsRune(strings.TrimSpace(line),
-				' ') &&
-				!strings.HasPrefix(strings.TrimSpace(line), "isovet ") {
-				t.Errorf("%s: %d columns: %s", c.CommandPath(), utf8.RuneCountInString(line), line)
+			if sub.IsAvailableCommand() && sub.Name() != "completion" && sub.Name() != "help" {
+				walk(sub)
 			}
 		}
+		short, all := helpOf(t, c, "--help"), helpOf(t, c, "--help=all")
+		for line := range strings.Lines(short + all) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > console.HelpColumns {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		above, _, _ := strings.Cut(short, "\nFlags:\n")
+		if !c.HasAvailableSubCommands() {
+			if n := strings.Count(above, "\n") + 1; n > console.HelpLines {
+				t.Errorf("%s: %d lines before the flags", c.CommandPath(), n)
+			}
+			_, rest, _ := strings.Cut(above, "\n\n")
+			if !strings.HasPrefix(rest, "  isovet ") && c.Name() != "version" {
+				t.Errorf("%s: the purpose is not followed by an example:\n%s", c.CommandPath(), above)
+			}
+		}
+		groups, left := console.FlagGroups(c, true)
+		if left != 0 || groups[len(groups)-1].Title == "More flags" {
+			t.Errorf("%s: a flag stands under no heading of console/help.go: %v", c.CommandPath(), groups)
+		}
+		_, flags, _ := strings.Cut(all, "\nFlags:\n")
+		lines := map[string]int{} // by the flag's name
+		for line := range strings.Lines(flags) {
+			if m := flagLine.FindStringSubmatch(line); m != nil {
+				lines[m[1]]++
+			} else if strings.HasPrefix(line, " ") && c.HasParent() {
+				t.Errorf("%s: a flag has more than one line: %s", c.CommandPath(), line)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && lines[f.Name] != 1 {
+				t.Errorf("%s: --%s has %d lines", c.CommandPath(), f.Name, lines[f.Name])
+			}
+		})
+		few, _ := console.FlagGroups(c, false)
+		for _, g := range few {
+			shown[c.Name()] += len(g.Flags)
+		}
 	}
-	walk(Root())
-	if texts < 30 {
-		t.Errorf("only %d texts", texts)
+	root := Root()
+	walk(root)
+	for name, most := range map[string]int{"watch": 27, "gen": 22, "hunt": 21, "check": 20, "collect": 20} {
+		if shown[name] > most || shown[name] < 5 {
+			t.Errorf("%s shows %d flags, more than two thirds of what it had (%d)", name, shown[name], most)
+		}
+	}
+	if len(shown) < 28 {
+		t.Errorf("only %d commands", len(shown))
 	}
 }
 
-func TestInColumns(t *testing.T) {
+func TestFolded(t *testing.T) {
 	word := strings.Repeat("a", 60)
 	for _, x := range []struct{ text, want string }{
 		{"", ""},
@@ -53,7 +98,7 @@ func TestInColumns(t *testing.T) {
 		{word + word + word, word + word + word},
 		{"a\n  " + word + " " + word + "\nb", "a\n  " + word + "\n  " + word + "\nb"},
 	} {
-		if got := console.InColumns(x.text); got != x.want {
+		if got := console.Folded(x.text, 120); got != x.want {
 			t.Errorf("%q:\n%s\nexpected\n%s", x.text, got, x.want)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,17 +14,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"isovet/internal/cli/console"
 )
 
 // TestCommandsPage: docs/cli.md is what cobra's generator of Markdown makes of the commands. `make docs` writes it.
 func TestCommandsPage(t *testing.T) {
 	const file = "../../docs/cli.md"
 	page := []byte("# Commands\n\n" +
-		"Written by `make docs` from the commands: what each is for, examples, flags. `isovet COMMAND --help` says\n" +
-		"more. [output.md](output.md) has what programs rely on: exit statuses and JSON.\n")
+		"Written by `make docs` from the commands: their helps, with every flag. [output.md](output.md) has what programs\n" +
+		"rely on: exit statuses and JSON.\n")
 	root := Root()
 	root.DisableAutoGenTag = true
-	first := map[string]*cobra.Command{} // by name and words of a flag: the command that has it in full
+	first := map[string]*cobra.Command{}    // by name and words of a flag: the command that has it in full
+	others := map[*cobra.Command][]string{} // flags that stand with another command, with its name
 	flags := func(c *cobra.Command) {
 		c.InitDefaultHelpFlag()
 		c.Flags().Lookup("help").Hidden = true
@@ -31,9 +35,9 @@ func TestCommandsPage(t *testing.T) {
 			switch of := first[f.Name+f.Usage]; {
 			case of == nil:
 				first[f.Name+f.Usage] = c
-			case of != c && len(strings.Fields(f.Usage)) > 6:
-				quoted := regexp.MustCompile("`.*`").FindString(f.Usage) // what stands for the value
-				f.Usage = strings.TrimPrefix(quoted+", see "+strings.TrimPrefix(of.CommandPath(), "isovet "), ", ")
+			case of != c && !f.Hidden && len(strings.Fields(f.Usage)) > 3:
+				f.Hidden = true
+				others[c] = append(others[c], of.Name()+"'s `--"+f.Name+"`")
 			}
 		})
 	}
@@ -47,13 +51,20 @@ func TestCommandsPage(t *testing.T) {
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
 		flags(c)
-		c.Long = "" // a screen of its own: isovet COMMAND --help
+		c.Example = strings.TrimRight(c.Example, "\n")
+		// output.md has the rest
+		if long := strings.TrimSpace(strings.TrimSuffix(c.Long, console.ExitHelp)); long != "" {
+			c.Short, c.Long = long, ""
+		}
 		var b bytes.Buffer
 		if err := doc.GenMarkdownCustom(c, &b, func(s string) string { return s }); err != nil {
 			t.Fatal(err)
 		}
 		text, _, _ := strings.Cut(b.String(), "### SEE ALSO") // the page has them all
 		text = strings.NewReplacer("### Examples\n\n", "", "### Options\n\n", "").Replace(text)
+		if len(others[c]) > 0 {
+			text = strings.TrimSpace(text) + "\n\nAlso " + sameOwner(others[c]) + "."
+		}
 		page = append(page, "\n"+fold(strings.TrimSpace(text), 118)+"\n"...)
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
@@ -70,6 +81,20 @@ func TestCommandsPage(t *testing.T) {
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, page) {
 		t.Errorf("docs/cli.md is not what the commands say (%v): make docs", err)
 	}
+}
+
+// sameOwner joins "check's `--a`", "check's `--b`" and "gen's `--c`" to a list that names each owner once.
+func sameOwner(flags []string) string {
+	of := map[string][]string{}
+	for _, f := range flags {
+		owner, name, _ := strings.Cut(f, " ")
+		of[owner] = append(of[owner], name)
+	}
+	var all []string
+	for _, owner := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, owner+" "+strings.Join(of[owner], ", "))
+	}
+	return strings.Join(all, "; ")
 }
 
 // fold breaks the lines that are longer than width between words: a flag's description goes on below itself.

@@ -33,22 +33,13 @@ func newView(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "view [flags] HISTORY [CERT]",
 		GroupID: "work",
-		Short:   "Look at a whole history in the browser: load, keys, transactions, dependencies, violations",
-		Long: `view serves a page to a browser on this machine, and prints its address. It shows the sessions and the load, the keys by
-contention, any span of time down to single operations, what a transaction read from whom, and the dependencies around
-it, step by step, with what is inferred and from what. It checks the history at any level, jumps to violations, and
-finds the smallest history that still shows one, which the browser saves.
+		Short:   "Show a history in the browser: load, keys, transactions, violations",
+		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
 
-HISTORY is a file of any format that isovet reads (isovet formats); a native one (isovet convert h.jsonl h.ivh) is
-mapped and shown at once; of a large one of another format a native copy is made in TMPDIR, which is gone in the end.
-CERT is a certificate (isovet check --certificate): it is replayed, and what it says is shown
-first. HISTORY can also be the folder of isovet watch, with its incidents and their evidence, or a folder of results of
-isovet bench reproduce.
-
-Only this machine can reach the page, and only who has the address: it ends with a random token. view changes
-nothing. Ctrl-C ends it.
-
-Exit status: 0 ended by Ctrl-C; 254 and 255 as everywhere.`,
+HISTORY is a file of any format, a folder of isovet watch, or results of isovet bench reproduce. view prints the
+page's address. It maps native files (isovet convert h.jsonl h.ivh) at once, and makes a temporary copy of others. It
+replays CERT, a certificate, and shows it first. Only this machine can reach the page, by an address with a secret
+token. Ctrl-C ends view. docs/view.md has pictures.`,
 		Example: `  isovet view --open h.jsonl
   isovet view h.ivh h.cert
   isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080
@@ -71,10 +62,9 @@ Exit status: 0 ended by Ctrl-C; 254 and 255 as everywhere.`,
 	f.loading.Flags(c, "format", "HISTORY")
 	f.loading.TogetherFlag(c)
 	fl := c.Flags()
-	fl.StringVar(&f.addr, "addr", "", "where to listen, a loopback `ADDRESS` such as 127.0.0.1:8080 (default: any free "+
-		"port of 127.0.0.1)")
+	fl.StringVar(&f.addr, "addr", "", "loopback `ADDRESS` to listen on (default: any free port)")
 	fl.BoolVar(&f.open, "open", false, "open the page in the browser")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends when checking")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the address alone")
 	return c
 }

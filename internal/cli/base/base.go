@@ -3,7 +3,6 @@
 package base
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -17,9 +16,9 @@ import (
 // Main runs the program that only checks, and returns its exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
-		root := Root(e, "", `
-This program checks, and nothing else: gen, collect, hunt, probe, watch and bench are in the full one.
-`)
+		root := Root(e, "", "")
+		root.Long += "\n\nThis program only checks. " +
+			"The full isovet also has gen, collect, hunt, probe, watch and bench."
 		for _, name := range []string{"gen", "encode", "workloads", "view", "collect", "hunt", "replay", "campaign",
 			"probe", "watch", "bench"} {
 			root.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
@@ -33,22 +32,22 @@ This program checks, and nothing else: gen, collect, hunt, probe, watch and benc
 	})
 }
 
-// Root is the tree, with further first steps in its help: before those of this tree and behind them. Its caller adds
+// Root is the tree, with further examples in its help: before those of this tree and after them. Its caller adds
 // commands and calls [console.SetUp].
 func Root(e *console.Env, before, behind string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "isovet",
 		Short: "Did the database keep its isolation promise?",
-		Long: fmt.Sprintf(`isovet reads a history: the transactions that the clients of a database ran, and what they saw. It says whether
-the history satisfies an isolation level. "Valid" comes with an order of the transactions that explains every read.
-"Violation" comes with a cycle, or with wrong reads, that can be checked by hand. A separate certifier checks both
-before isovet prints them.
+		Long: `isovet says whether a database kept an isolation level, and proves the answer.
 
-Start here:
-%s  isovet stats h.jsonl                                          what is in it
+It reads a history: the transactions that clients ran, and what they saw. "Valid" comes with an order of the
+transactions that explains every read, "violation" with a cycle or wrong reads to check by hand. A separate
+certifier checks both before isovet prints them.
+
+` + console.ExitHelp,
+		Example: before + `  isovet stats h.jsonl                                          what is in it
   isovet check h.jsonl                                          is it serializable?
-%s
-`, before, behind) + console.ExitHelp,
+` + behind,
 	}
 	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
 	root.AddGroup(

@@ -29,23 +29,17 @@ func newAblate(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ablate [flags]",
 		Short: "Measure every choice of vbox's pipeline against each other",
-		Long: `ablate runs the checker vbox with every combination of its choices that makes sense, each in a process of its own, on a
-generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it
-prunes, the encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the
-solver. --technique leaves techniques out, or puts one in place of another: restarts, VSIDS, minimised clauses, saved
-phases, propagation by the theory, don't-cares, the stricter question first, time edges, avoidance of choices.
+		Long: `ablate measures the checker vbox with every combination of its choices, and prints a table sorted by time.
 
-Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the
-others at the first of their lists, and tries every solver with every theory and encoding that it takes, and every
-technique: some fifty runs in place of hundreds.
+The choices: closure, pruning, encoding, theory (what keeps the graph acyclic), phase (first values) and solver. Each
+takes a list, as in purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the others at their first
+value: fifty runs, not hundreds. --technique leaves techniques out. docs/adding-an-encoding.md adds an encoding.
 
-Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs
-from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
+Combinations that disagree end with status 1. "Unknown" disagrees with no answer.
 
 ` + console.ExitHelp,
 		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
   isovet bench ablate --history h.jsonl --closure purdom+ --phase time --solver cdcl
-  isovet bench ablate --closure purdom+ --pruning edges --encoding vbox --theory order --technique all
   isovet bench ablate --encoding vbox,cobra --pruning none --theory closure,order,lazy --json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -61,16 +55,14 @@ from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
 	console.LevelFlag(c, &g.level)
 	fl := c.Flags()
 	fl.Lookup("txns").DefValue = fmt.Sprint(ablateTxns)
-	fl.StringVar(&f.closure, "closure", "all", "closures: "+strings.Join(check.Closures(), ", "))
-	fl.StringVar(&f.pruning, "pruning", "all", "prunings: "+strings.Join(check.Prunings(), ", "))
-	fl.StringVar(&f.encoding, "encoding", "all", "encodings: "+strings.Join(check.Pipeline{}.EncodingNames(), ", "))
-	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic: "+strings.Join(check.Theories(), ", "))
-	fl.StringVar(&f.phase, "phase", "all", "first values: "+strings.Join(check.Phases(), ", "))
-	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
-	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version "+
-		"only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
-	fl.StringVar(&f.technique, "technique", "", "techniques left out or exchanged: "+
-		strings.Join(check.Techniques(), ", ")+", or all (default: none, with --one-at-a-time each)")
+	fl.StringVar(&f.closure, "closure", "all", "closures, with commas, or all")
+	fl.StringVar(&f.pruning, "pruning", "all", "prunings, with commas, or all")
+	fl.StringVar(&f.encoding, "encoding", "all", "encodings, with commas, or all")
+	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic, with commas, or all")
+	fl.StringVar(&f.phase, "phase", "all", "first values of variables, with commas, or all")
+	fl.StringVar(&f.solver, "solver", "all", "solvers, with commas, or all")
+	fl.StringVar(&f.atMostOne, "at-most-one", "off", "at-most-one clauses of predicates: off, on, all")
+	fl.StringVar(&f.technique, "technique", "", "techniques to leave out, or all (default: none)")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 	g.measuring(c, 10*time.Second)
 	return c

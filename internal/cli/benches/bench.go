@@ -87,29 +87,20 @@ func newCompare(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [flags]",
 		Short: "Compare checkers on a workload, or on histories",
-		Long: `compare generates a history of a workload (as isovet gen does), or takes yours, and runs every checker on it, each in a
-process of its own: its peak memory, its time-out and its crash are its own. Runs are sequential. It prints for each:
-verdict, load and check time (median, and min-max over the repeats), peak memory, and for polygraph checkers the
-constraints before and after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet
-check.
+		Long: `compare runs every checker on a workload or on your histories, each in a process of its own, and prints verdict,
+time, memory and size of the problem.
 
---checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each;
-"all" is every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that
-trusts the database's timestamps, which "all" includes where --timestamps generates some, or a history has them; else a
-note says which transaction has none. Their verdicts, of a stricter question, have a column of their own.
+"vbox" is a checker with its default solver, "vbox:gini" with another, "vbox:encoding=order,theory=lazy" with
+settings; "all" takes every checker of the level, "all:all" each with every solver. isovet checkers --json lists the settings.
+--encoding, --closure, --solver, --theory and --technique vary every checker that leaves the choice open. A checker
+that trusts timestamps answers a stricter question, in a column of its own.
 
-"vbox:cobra" is vbox with the encoding cobra, and so on for each setting of the checker: its closure, pruning, encoding,
-first values (phase), a technique left out, and the way in which the solver keeps the graph acyclic (theory); isovet
-checkers --json lists them. "encoding=order" where a name alone could be two of them; "vbox:gini:cobra" and
-"vbox:encoding=cobra,theory=lazy" have two. --encoding, --closure, --solver,
---theory and --technique take lists, or all, and vary every checker that has the choice and is not told otherwise.
-
-Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
+Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
 
 ` + console.ExitHelp,
 		Example: `  isovet bench compare --workload blindw
   isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
-  isovet bench compare --workload rmw --level strict-serializable --checkers vbox:all,cobra --timeout 1m --markdown
+  isovet bench compare --workload rmw --level sser --checkers vbox:all,cobra --timeout 1m
   isovet bench compare --checkers vbox --encoding all --theory closure,order
   isovet bench compare --checkers vbox,cobra:purdom,cobra:warshall --times none
   isovet bench compare --history a.jsonl --history b.jsonl --json`,
@@ -124,14 +115,11 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	f.gen.Add(c)
 	console.LevelFlag(c, &f.level)
 	fl := c.Flags()
-	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver and settings: "+
-		"vbox,cobra:gini,vbox:encoding=order")
+	fl.StringVar(&f.checkers, "checkers", "all", "checkers, with solver and settings: vbox,cobra:gini")
 	f.variation(c)
-	fl.StringArrayVar(&f.programs, "program", nil, "another checker, a program of its own, as `NAME=COMMAND`; {history} "+
-		"is the file, {history:FORMAT} the same in another format; may be repeated")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
-		"checkers) ignore predicates; their verdicts stand in a column of their own")
+	fl.StringArrayVar(&f.programs, "program", nil, "another checker, `NAME=COMMAND` with {history} for the file")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "let checkers without predicates ignore them")
 	f.measuring(c, defaultRunTimeout)
 	return c
 }
@@ -141,21 +129,20 @@ func (f *compareFlags) variation(c *cobra.Command) {
 	for _, s := range check.Settings() {
 		switch s.Name {
 		case check.SettingClosure:
-			listFlag(c, &f.closure, s.Name, "closures that prune", s.Values)
+			listFlag(c, &f.closure, s.Name, "closures", s.Values)
 		case check.SettingEncoding:
 			listFlag(c, &f.encoding, s.Name, "encodings", s.Values)
 		case check.SettingTechnique:
-			listFlag(c, &f.technique, s.Name, "techniques left out or exchanged", s.Values)
+			listFlag(c, &f.technique, s.Name, "techniques to leave out", s.Values)
 		}
 	}
-	listFlag(c, &f.solver, "solver", "solvers, external:COMMAND too", console.SolverNames())
-	listFlag(c, &f.theory, "theory", "ways to keep the graph acyclic", check.Theories())
+	listFlag(c, &f.solver, "solver", "solvers", console.SolverNames())
+	listFlag(c, &f.theory, "theory", "acyclicity", check.Theories())
 }
 
 // listFlag adds a flag that takes some of a list, or all.
 func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
-	c.Flags().StringVar(value, name, "", what+": all, or some of "+strings.Join(names, ", ")+
-		" (default: each checker's own)")
+	c.Flags().StringVar(value, name, "", what+", with commas, or all (default: the checker's)")
 	console.Complete(c, name, append([]string{"all"}, names...))
 }
 
@@ -174,19 +161,17 @@ func varied(list string) []string {
 // measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
 func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
 	fl := c.Flags()
-	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
-	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
-	fl.DurationVar(&f.timeout, "timeout", timeout, "stop a run after this long, loading included: verdict unknown; "+
-		"0: never")
-	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; may be repeated")
+	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all (default: its first)")
+	fl.IntVar(&f.repeat, "repeat", 1, "runs of each checker; times are medians")
+	fl.DurationVar(&f.timeout, "timeout", timeout, "time bound of a run with loading; 0: none")
+	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; repeat it for more")
 	fl.BoolVar(&f.json, "json", false, "one JSON array")
 	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
 	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
 	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
-	fl.StringVar(&f.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
-	fl.StringVar(&f.tidy, "tidy", "", "write every run as a row of tidy data to `FILE`: Parquet where it ends in .parquet, "+
-		"else CSV")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	fl.StringVar(&f.out, "out", "", "write raw results and the machine to `FOLDER`")
+	fl.StringVar(&f.tidy, "tidy", "", "write a row a run to `FILE`: .parquet, else CSV")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 }
 
 // writeTidy writes the runs where --tidy asks for them.

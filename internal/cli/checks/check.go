@@ -75,55 +75,45 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	}
 	f.spill.engine = x
 	f.spill.flags(c)
-	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or its short name: ser, "+
-		"sser, si, …; or all of them")
+	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or all (isovet levels)")
 	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
 	f.judging(c)
 	f.loading.Flags(c, "format", "the files")
 	f.loading.TogetherFlag(c)
 	fl := c.Flags()
-	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
-	fl.Var(console.Size(&f.limits.Memory), "memory", "stop at so much memory, such as 2GiB: unknown, or as "+
-		"--spill; else at nine tenths of what is free")
-	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history; short for --output json")
+	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound for each history")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB (default: 9/10 of what is free)")
+	fl.BoolVar(&f.json, "json", false, "short for --output json: one object a history")
 	f.output = "text"
-	console.DescribedFlag(c, &f.output, "output", "output", "what goes to standard output", Outputs)
+	console.DescribedFlag(c, &f.output, "output", "output",
+		"form of the answer: text, json, junit, sarif, github", Outputs)
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
-	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
-	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel, whose rules are proven, verifies to `FILE`")
-	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that still violates the level to `FILE` (isovet "+
-		"shrink)")
+	fl.StringVar(&f.certificate, "certificate", "", "write a certificate for isovet verify to `FILE`")
+	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`")
+	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that violates the level to `FILE`")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
-		"exit status where the verdict is unknown and no "+
-			"violation was found")
-	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history of which nothing was committed, or nothing read, is valid: "+
-		"every level holds of it (without the flag: unknown, inconclusive)")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+		"exit status for \"unknown\"")
+	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	return c
 }
 
 // judging adds the flags that say how a history is judged, the level apart.
 func (f *CheckFlags) judging(c *cobra.Command) {
 	f.judge = checkerFlag{name: console.Auto, text: console.Auto}
-	c.Flags().Var(&f.judge, "checker", "auto takes the fastest that decides the level for the history, with --solver "+
-		"one that uses a solver; vbox:cobra or vbox:encoding=cobra,theory=lazy is one with settings (isovet checkers)")
+	c.Flags().Var(&f.judge, "checker", "checker, with its settings (isovet checkers)")
 	console.CompleteDescribed(c, "checker", "checker", console.CheckerNames())
-	c.Flags().Var(console.Solver(&f.solver), "solver", "back end of a SAT-based "+
-		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
+	c.Flags().Var(console.Solver(&f.solver), "solver",
+		"a SAT-based checker's solver, or external:COMMAND (isovet solvers)")
 	console.CompleteDescribed(c, "solver", "solver", console.SolverNames())
 	fl := c.Flags()
-	fl.DurationVar(&f.Skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
-		"leopard)")
-	fl.BoolVar(&f.AtStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: "+
-		"transactions without writes stand at their start_ts")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
-		"checkers) ignore predicates: \"items:\" before the level says so")
-	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
-		"a file, or auto, what the history's header says (isovet profiles)")
+	fl.DurationVar(&f.Skew, "clock-skew", 0, "widen client intervals by this at both ends")
+	fl.BoolVar(&f.AtStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "let checkers without predicates ignore them (\"items:\")")
+	fl.StringVar(&f.profileName, "profile", "", "leopard: `DATABASE:LEVEL`, a file, or auto (isovet profiles)")
 	console.CompleteDescribed(c, "profile", "profile", ProfileNames())
-	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
-		"or unknown")
+	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "leopard: do not search for an order")
 }
 
 // Options are the checker's, for a level and a profile.

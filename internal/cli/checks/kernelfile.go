@@ -20,7 +20,7 @@ func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
 --kernel-file FILE, without a certificate and a history, judges a file for isovet-kernel as that does, but by isovet's
 port of it, which is not itself proven.`
 	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
-		"judge `FILE`, written for isovet-kernel, without CERT and HISTORY")
+		"judge `FILE`, made for isovet-kernel, and nothing else")
 }
 
 // judgeFile has the kernel judge a file that was written for isovet-kernel, by itself: no history and no certificate

@@ -17,12 +17,13 @@ func NewProfiles(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
-		Long: `profiles lists what isovet check --checker leopard --profile takes. For each database and level it says whether a
-transaction reads from one snapshot or each statement from its own, which operations lock rows, whether the first
-updater wins, and whether the dependencies may have cycles. A database in the second column has the same profile under
-its own name.
+		Long: `profiles lists how databases implement their isolation levels: the values of --profile for checker leopard.
 
-A profile of your own is a file with one JSON object, as --json prints them.`,
+A profile says what a transaction or statement reads, which operations lock rows, whether the first updater wins,
+and whether the database prevents cycles of dependencies. The databases of the second column share a profile. For
+a profile of your own write a file with one JSON object, as --json prints them (docs/checkers/leopard.md).`,
+		Example: `  isovet profiles
+  isovet check --checker leopard --profile postgresql:repeatable-read h.jsonl`,
 		Args: console.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			all := mechanism.Profiles()

@@ -46,18 +46,14 @@ func NewReport(e *console.Env) *cobra.Command {
 	f := shrinkFlags{out: "-"}
 	c := &cobra.Command{
 		Use: "report [flags] HISTORY", GroupID: "work",
-		Short: "Write a bug report: what was promised, what was seen, the smallest history, how to verify it",
-		Long: `report checks a history, cuts it down to the smallest that still violates the level (isovet shrink), and writes the
-text of a bug report in Markdown: what was promised, what was seen and why that breaks the promise, the smallest history
-itself, and the commands by which anybody verifies it.
+		Short: "Write a bug report of a violation, with the smallest history and how to verify it",
+		Long: `report writes a bug report of a violation: what was promised, what was seen, why it is wrong, how to verify it.
 
--o DIR writes the folder that hunt writes of what it finds, for the database's maintainers: report, sessions side by
-side, history, certificate, page. A history of a log, or of what isovet watch keeps in FOLDER/evidence, has no SQL, so
-its operations are told in the history's words, and there is no schedule to replay. A name that ends in .md or .html is
-a file: the text, or a page of the smallest history.
+It cuts the history down to the smallest that still violates the level (isovet shrink), and prints Markdown. -o DIR
+writes a folder for the database's maintainers: report, sessions side by side, history, certificate, page. A name
+with the ending .md or .html gets the text or the page alone.
 
-Exit status: 0 written; 2 there is nothing to report: the history satisfies the level, or that is unknown; 130
-interrupted, with the smallest history found by then; 254 and 255 as everywhere.`,
+Exit status: 0 written, 2 nothing to report: the history satisfies the level, or that is unknown; 130 interrupted.`,
 		Example: `  isovet report --level serializable h.jsonl > issue.md
   isovet report --level snapshot-isolation h.jsonl.zst -o bug
   isovet report --level session-snapshot-isolation w/evidence/000017.jsonl -o bug.html`,
@@ -72,13 +68,12 @@ interrupted, with the smallest history found by then; 254 and 255 as everywhere.
 	f.check.judging(c)
 	f.check.loading.Flags(c, "format", "HISTORY")
 	fl := c.Flags()
-	fl.StringVarP(&f.out, "out", "o", f.out, "`DIR` for the folder, FILE.md or FILE.html; - is standard output")
+	fl.StringVarP(&f.out, "out", "o", f.out, "a folder, FILE.md or FILE.html; - is standard output")
 	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
-	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "stop after this long, and report the smallest by then")
+	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; report the smallest history by then")
 	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"stop when so much memory is held, such as 2GiB, and report "+
-			"the smallest by then")
-	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress on standard error")
+		"memory bound; report the smallest history by then")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress")
 	return c
 }
 

@@ -36,20 +36,13 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Use:     "shrink [flags] HISTORY -o OUT",
 		GroupID: "work",
 		Short:   "Find the smallest history that still violates the level",
-		Long: `shrink finds a small history that still violates the level. It first keeps only the transactions that the evidence
-names. Then it leaves out transactions, keys, operations, elements of lists and rows of predicates, as long as the rest
-still violates the level. When it leaves out a write, it also leaves out the reads that may have seen it, so that a
-violation of the rest is a violation of the whole. At the end keys become a, b, c, the values of each key become 1, 2,
-3, and times become their ranks; --keep-names keeps them. Transactions keep their ids, sessions and order.
+		Long: `shrink finds the smallest history that still violates the level.
 
-shrink takes every kind of violation and every format that isovet reads. It writes OUT as isovet convert does, by its
-ending. With --checker leopard, if no violation of the level is proved, it shrinks a violation of one of the
-database's mechanisms.
+It leaves out transactions, keys, operations, list elements and rows as long as the rest violates the level. At the
+end keys become a, b, c, values 1, 2, 3, and times their ranks (--keep-names keeps them). The ending of OUT names its
+format. After an interrupt or at --timeout, OUT has the smallest history so far.
 
-After an interrupt or at --timeout, OUT has the smallest history found so far.
-
-Exit status: 0 done; 2 there is nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted,
-OUT has the smallest so far; 254 and 255 as everywhere.`,
+Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
   isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
   isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
@@ -69,15 +62,14 @@ OUT has the smallest so far; 254 and 255 as everywhere.`,
 	f.check.loading.Flags(c, "format", "HISTORY")
 	f.check.loading.TogetherFlag(c)
 	fl := c.Flags()
-	fl.StringVarP(&f.out, "out", "o", "", "`OUT`, the file for the smallest history; - is standard output")
-	console.EnumFlag(c, &f.to, "to", "format", "format of OUT", console.FormatNames())
+	fl.StringVarP(&f.out, "out", "o", "", "file for the smallest history; - is standard output")
+	console.EnumFlag(c, &f.to, "to", "format", "format of the smallest history (isovet formats)", console.FormatNames())
 	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
-	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "stop after this long, and keep the smallest by then")
+	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; keep the smallest history by then")
 	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"stop when so much memory is held, such as 2GiB, and keep the "+
-			"smallest by then")
-	fl.BoolVar(&f.json, "json", false, "one JSON object; on standard error where OUT is standard output")
-	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress on standard error")
+		"memory bound; keep the smallest history by then")
+	fl.BoolVar(&f.json, "json", false, "one JSON object; on standard error with -o -")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress")
 	return c
 }
 

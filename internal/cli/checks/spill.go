@@ -41,15 +41,14 @@ type spilling struct {
 
 func (s *spilling) flags(c *cobra.Command) {
 	fl := c.Flags()
-	dir := "check histories that memory does not hold: intermediate files in `DIR`; --memory is then how much to use"
+	dir := "check out of core, with files in `DIR` (docs/scale.md)"
 	if s.engine != nil {
 		dir = s.engine.Spill
 		s.engine.Flags(fl)
 	}
 	fl.StringVar(&s.dir, "spill", "", dir)
-	fl.BoolVar(&s.keep, "keep", false, "with --spill: leave the files in DIR")
-	fl.IntVar(&s.maxWindow, "max-window", 0, "with --spill: how many `TRANSACTIONS` are put in another order at "+
-		"once, at most (default: what memory allows)")
+	fl.BoolVar(&s.keep, "keep", false, "keep --spill's files")
+	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: most `TRANSACTIONS` reordered at once (default: by memory)")
 }
 
 // spillMemory is how much --spill uses where --memory does not say it.

@@ -83,15 +83,14 @@ func NewVerify(e *console.Env) *cobra.Command {
 	fl := c.Flags()
 	fl.BoolVar(&f.json, "json", false, "one JSON object")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "what isovet check was given")
-	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "stop after this long: unknown")
-	fl.Var(console.Size(&f.limits.Memory), "memory", "stop when so much memory is held, such as 2GiB: unknown")
-	fl.BoolVar(&f.kernel, "kernel", false, "have the kernel, whose rules are proven, judge it too (docs/trust.md)")
+	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB")
+	fl.BoolVar(&f.kernel, "kernel", false, "let the proven kernel judge it too (docs/trust.md)")
 	f.kernelFileFlag(c)
-	fl.StringVar(&f.proof, "proof", "", "write what the program isovet-kernel verifies to `FILE`; implies --kernel")
+	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`; implies --kernel")
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
-	fl.StringVar(&f.spill, "spill", "", "files of histories that memory does not hold in `DIR` (default: a new folder for "+
-		"temporary files)")
+	fl.StringVar(&f.spill, "spill", "", "files of large histories go to `DIR` (default: a temporary folder)")
 	return c
 }
 

@@ -33,37 +33,35 @@ func NewCampaign(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "campaign FILE|default -o DIR [flags]", GroupID: "work",
 		Short: "Hunt through a table of databases, isolations, levels, workloads and faults",
-		Long: `campaign hunts through a table: databases, isolations, levels, workloads and faults, each cell for a slice of time in
-turn, with new seeds (see isovet hunt). The table is a FILE's, or the default: every database inside this program and
-every server that can be started, at what its documentation promises. DIR is a folder: runs.jsonl has a line a hunt, and
-the next campaign there goes on with what was hunted the least; campaign.html and campaign.md tell what was run. --shard
-I/N takes the I-th of N parts of the cells, so that N machines can share a campaign: their runs.jsonl, put behind each
-other, are those of one. A file:
+		Long: `campaign hunts through a table of databases, isolation levels, workloads and faults, a slice of time each.
+
+The table is FILE's, or the default: every database that this program holds or can start. DIR/runs.jsonl has a line
+a hunt, and the next campaign there goes on with what was hunted least; campaign.html shows the results. With
+--shard I/N, N machines share a campaign. A file:
 
   databases:
     - db: postgres:start
       isolations: [repeatable-read, serializable]   # default: all
-      levels: [serializable]                        # default: what the documentation promises of each isolation
+      levels: [serializable]                        # default: what the documentation promises
       faults: [none, "kill:2s"]
-    - db: "badger:"
-  workloads: [rmw, smallbank, claim, rows/direct]
+  workloads: [rmw, smallbank]
   slice: 20s
 
-Exit status: 1 a violation was found, 0 none was, 2 each cell is inconclusive or undecided, or none was run.`,
+Exit status: 0 no violation, 1 a violation, 2 every cell is inconclusive or undecided.`,
 		Example: `  isovet campaign default --for 30m -o campaign/
   isovet campaign plan.yaml --for 8h --jobs 4 --shard 1/2 -o campaign/`,
 		Args: console.Exactly("FILE"),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.out, "out", "o", "", "`DIR`, the campaign's folder")
-	fl.DurationVar(&f.limit, "for", 60*time.Second, "how long to hunt in all")
-	fl.StringVar(&f.shard, "shard", "", "the cells of part `I/N`, such as 2/4")
-	fl.IntVar(&f.jobs, "jobs", 1, "hunts at a time; one of a database that is there already")
-	f.in.add(c, "in the folder of each find")
+	fl.StringVarP(&f.out, "out", "o", "", "`FOLDER` of the campaign")
+	fl.DurationVar(&f.limit, "for", 60*time.Second, "time to hunt in all")
+	fl.StringVar(&f.shard, "shard", "", "hunt in part `I/N` of the table, such as 2/4")
+	fl.IntVar(&f.jobs, "jobs", 1, "hunts at a time, one a database")
+	f.in.add(c, "beside each find")
 	addShrinking(c, &f.small)
-	fl.BoolVar(&f.json, "json", false, "say the outcome as a JSON object on standard output")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	fl.BoolVar(&f.json, "json", false, "print the outcome as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
 	return c
 }
 

@@ -16,8 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/collect"
-	"isovet/collect/driver"
-	"isovet/collect/server"
 	"isovet/collect/sqlwork"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
@@ -32,55 +30,28 @@ type collectFlags struct {
 	fault string
 }
 
-// databases says what --db takes.
-func databases() string {
-	var b strings.Builder
-	b.WriteString("\nDatabases (--db):\n")
-	for _, s := range driver.All() {
-		fmt.Fprintf(&b, "  %-10s %s\n%14sisolation: %s\n", s.URLs[0]+":", s.About, "",
-			strings.ReplaceAll(strings.Join(s.Isolations, ", "), "=", " = "))
-	}
-	b.WriteString("\nServers to start and throw away, from the binaries that are installed:\n")
-	for _, k := range server.All() {
-		fmt.Fprintf(&b, "  %s\n", k.About)
-	}
-	b.WriteString("  Settings of the server may follow: postgres:start?synchronous_commit=off\n")
-	return b.String()
-}
-
 func (f *collectFlags) add(c *cobra.Command) {
 	f.cfg = collect.Config{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
-		"postgres:start and its like start a server")
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.Var(&ownWorkloadValue{workloads.NewWorkloadValue(&f.cfg.Workload)}, "workload",
-		"what the clients do; isovet workloads "+
-			"lists them; or a FILE.yaml with SQL statements of your own")
+		"workload (isovet workloads), or FILE.yaml with your SQL")
 	console.Complete(c, "workload", workloads.WorkloadNames())
-	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "a `STATEMENT` to run once, behind the load; several times "+
-		"for more")
-	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "a `STATEMENT` that every session begins with, such as "+
-		"\"set lock_timeout = '1s'\"; several times for more")
+	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session begins with; repeat it for more")
 	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
-	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the "+
-		"database's own)")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level to ask for (default: the database's own)")
 	fl.IntVar(&f.cfg.Sessions, "sessions", f.cfg.Sessions, "client sessions")
-	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
-	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
-	fl.IntVar(&f.cfg.Values, "values", 0, "have the history show one of so many values a key in place of each "+
-		"write's unique one, so that a value may be written more than once (default: the variant's)")
-	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; what the database makes of it differs from "+
-		"run to run")
-	fl.DurationVar(&f.cfg.Think, "think", 0, "pause of a session before each operation")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
+	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: size of the data (default: the workload's)")
+	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's)")
+	fl.IntVar(&f.cfg.Values, "values", 0, "values a key, so that some repeat (default: unique values)")
+	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; the database adds its own chance")
+	fl.DurationVar(&f.cfg.Think, "think", 0, "pause before each operation")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
-		"record the database's own timestamps (PostgreSQL, Badger, etcd)")
-	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it "+
-		"again; pause:5s stops it for a while; partition:5s cuts a server off from its clients, split:5s from the "+
-		"other servers of its cluster; skew:5s sets its clock; script:5s runs --fault-script; ddl:1s adds and drops "+
-		"indexes and columns of an SQL database's tables while sessions use them")
-	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "a `PROGRAM` that breaks a server and mends it: it is run "+
-		"with break or heal, the server's number and its URL")
+		"record the database's timestamps (PostgreSQL, Badger, etcd)")
+	fl.StringVar(&f.fault, "fault", "", "fault and period: kill, pause, partition, split, skew, script, ddl")
+	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 
 // ownWorkloadValue is the --workload flag where it may be a file too.
@@ -158,36 +129,21 @@ func (f *collectFlags) tell(p *console.Progress) func(collect.Progress) {
 	}
 }
 
-func collectHelp() string {
-	return `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
-of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database
-refuses are recorded as aborted and tried again; where a commit's answer is lost, the outcome is recorded as unknown.
-Passwords are neither recorded nor shown.
+const collectHelp = `collect runs a workload with many sessions on a database, and writes what the clients saw and when.
 
-The recording is on disk while the run lasts, in FILE.partial: if isovet is killed, check takes it. In the end FILE is
-written and FILE.partial removed.
+It makes tables of its own, isovet_…, and drops them at the end. A transaction that the database refuses is recorded
+as aborted and tried again; if the answer to a commit is lost, its outcome is unknown. FILE.partial holds the
+recording while the run lasts, and isovet check reads it. --check LEVEL checks the history at the end, while
+--watch verifies the database's mechanisms during the run. No password is recorded.
 
---rotate WHEN is for long runs: FILE is then a folder of parts, which check takes as one history, at any time; memory
-does not grow with the run.
+isovet databases lists databases, isolation levels and servers to start; docs/collect.md has the faults.
+Exit status with --check or --watch: 1 a violation, 2 unknown, or a violation of the profile alone.`
 
---check LEVEL checks the history as soon as it is written, while the database is still open: a violation becomes an
-incident, a folder with SQL, settings and a schedule that repeats it (isovet hunt --help), FILE's name with the ending
-.incident. Exit status then: 1 the level is violated, 2 that is unknown.
-
---watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a
-violation is a JSON line on standard output as soon as it is certain. The file is written all the same. Exit status
-then: 1 there was a violation that is proved, 2 there were violations under the profile alone.
-` + databases() + `
-Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`
-}
-
-const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
-  isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
-  isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
-  isovet collect --db badger: --for 12h --rotate 256MiB -o long/
-  isovet collect --db mariadb:start --isolation repeatable-read --workload rmw --watch --profile mariadb:repeatable-read-snapshot -o h.jsonl
-  isovet collect --db postgres://user@localhost/test --workload transfers.yaml --session-sql "set lock_timeout = '1s'" -o h.jsonl
-  isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`
+const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check h.jsonl
+  isovet collect --db postgres://me@host/test --isolation repeatable-read --workload rmw -o h.jsonl
+  isovet collect --db galera:start:3 --for 10s --fault kill:2s -o h.jsonl
+  isovet collect --db postgres:start --workload transfers.yaml -o h.jsonl
+  isovet collect --db badger: --for 12h --rotate 256MiB -o long/`
 
 func NewCollect(e *console.Env) *cobra.Command {
 	var f collectFlags
@@ -199,7 +155,7 @@ func NewCollect(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
 		Short:   "Record a history from a real database: a workload run by many sessions",
-		Long:    collectHelp(),
+		Long:    collectHelp,
 		Example: collectExamples,
 		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -236,18 +192,16 @@ func NewCollect(e *console.Env) *cobra.Command {
 	to = console.Auto
 	fl := c.Flags()
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions (with --for: no bound)")
-	fl.DurationVar(&f.cfg.Duration, "for", 0, "stop after this long")
-	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
-	console.EnumFlag(c, &to, "format", "format", "format of the file (default: by its name)", console.FormatNames())
-	fl.Var(RotateValue{&rotate}, "rotate", "write the parts of the folder -o, a new one after a size (of what is "+
-		"recorded, as JSON lines), a duration or a number of transactions: 256MiB, 10m, 1000000txns, or several")
-	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on "+
-		"standard output")
+	fl.DurationVar(&f.cfg.Duration, "for", 0, "run so long")
+	fl.StringVarP(&out, "out", "o", "", "`FILE` to write, .gz and .zst compress; - is standard output")
+	console.EnumFlag(c, &to, "format", "format", "format of the file (isovet formats)", console.FormatNames())
+	fl.Var(RotateValue{&rotate}, "rotate", "begin a new part after 256MiB, 10m or 1000000txns; -o is a folder")
+	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms while it runs")
 	watches.AddProfile(c, &live.profile, &live.skew)
-	fl.StringVar(&after.name, "check", "", "check the history at `LEVEL` when it is written")
-	after.in.add(c, "FILE's name with the ending .incident; with --check")
-	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was collected")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
+	fl.StringVar(&after.name, "check", "", "check the history at `LEVEL` afterwards")
+	after.in.add(c, "FILE.incident")
+	fl.BoolVar(&asJSON, "json", false, "print what was collected as a JSON object")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
 

@@ -23,37 +23,20 @@ import (
 	"isovet/report"
 )
 
-func huntHelp() string {
-	return `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
-seed, until a history violates the level or the time is up. Without --workload the rounds take turns between those that
-find most: ` + strings.Join(hunt.Loads(), ", ") + `. Without
---keys they alternate between few keys, which have the most conflicts, and the workload's own number. Without --workload
-they vary how statements are sent (PostgreSQL), and change the schema beside every third round, too. hunt keeps the
-violating history with its explanation: FILE, and beside it a page and a certificate, with the endings .html and .cert,
-and the smallest history found that still violates the level, .small.jsonl (see isovet shrink). A folder with the ending
-.incident has a report for the database's maintainers: the server and its settings, the SQL of the sessions side by
-side, and a schedule that was found to repeat the violation on fresh tables, cut down as far as the database still
-violates the level (isovet replay). The seed repeats what the clients ask for, not what the database makes of it; isovet
-replay repeats the schedule of a history.
+const huntHelp = `hunt collects histories from a database and checks them, round after round, until one violates the level.
 
-A round is checked while it lasts, too, and ends as soon as a violation is seen. Violations are grouped by kind;
---go-on goes on behind the first, and keeps the first of each kind (FILE's name with -2, -3, … behind it). Where the
-clients run statements of the user's own (FILE.yaml), rounds are checked at their end only.
+FILE gets that history, FILE.html a page, FILE.cert a certificate, FILE.small.jsonl the smallest history. The folder
+FILE.incident is a report for the database's maintainers: settings, SQL of the sessions, and a schedule that repeats
+the violation (isovet replay). Without --workload, hunt takes turns between the workloads that find most.
+--seed repeats what the clients ask for, not what the database does.
 
-That nothing was found means nothing where hardly anything was committed (fewer than 100 transactions) or where more
-than 90 % of the attempts were refused: the outcome is then "inconclusive", with the most frequent reason. The reasons of
-all attempts that did not commit are counted: class, the database's code, the first text.
+A hunt is inconclusive if fewer than 100 transactions committed, or the database refused 90 % of them. hunt then
+prints the most frequent reason. isovet databases lists what --db and --isolation take; docs/collect.md has more.
+Exit status: 0 no violation, 1 a violation, 2 inconclusive, or rounds that could not be decided.`
 
-isovet campaign hunts through a table of databases, levels and workloads.
-
-Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided, or the hunt is
-inconclusive.
-` + databases()
-}
-
-const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
+const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
-  isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`
+  isovet hunt --db postgres:start:standby --workload longfork --level snapshot-isolation`
 
 func NewHunt(e *console.Env) *cobra.Command {
 	var f collectFlags
@@ -65,7 +48,7 @@ func NewHunt(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short:   "Collect and check, with new seeds, until a violation is found or time is up",
-		Long:    huntHelp(),
+		Long:    huntHelp,
 		Example: huntExamples,
 		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -84,26 +67,23 @@ func NewHunt(e *console.Env) *cobra.Command {
 	f.add(c)
 	f.cfg.Workload = ""
 	named := c.Flags().Lookup("workload")
-	named.DefValue, named.Usage = "", "what the clients do (default: several in turn); isovet workloads lists them; "+
-		"or a FILE.yaml with SQL statements of your own"
+	named.DefValue, named.Usage = "", "workload, or FILE.yaml with your SQL (default: several in turn)"
 	console.LevelFlag(c, &l)
-	in.add(c, "FILE's name with the ending .incident")
+	in.add(c, "FILE.incident")
 	fl := c.Flags()
 	f.cfg.Txns = 2000
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
-	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers and what is made "+
-		"of a find apart")
-	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
+	fl.DurationVar(&limit, "for", 60*time.Second, "time to hunt, without the start of servers")
+	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for a history that violates the level")
 	addShrinking(c, &small)
-	fl.BoolVar(&goOn, "go-on", false, "go on behind a violation until the time is up, and keep the first of each kind")
-	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	fl.BoolVar(&goOn, "go-on", false, "hunt on after a violation; keep the first of each kind")
+	fl.BoolVar(&asJSON, "json", false, "print the outcome as a JSON object")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print mistakes only")
 	return c
 }
 
 func addShrinking(c *cobra.Command, small *bool) {
-	c.Flags().BoolVar(small, "shrink", true, "write the smallest history that still violates the level too, beside "+
-		"the history, with the ending .small.jsonl")
+	c.Flags().BoolVar(small, "shrink", true, "write the smallest violating history too, .small.jsonl")
 }
 
 // beside is the name of a file that explains a history.

@@ -28,10 +28,8 @@ type findFlags struct {
 const noIncident = "none"
 
 func (f *findFlags) add(c *cobra.Command, where string) {
-	c.Flags().StringVar(&f.dir, "incident", "", "`DIR` for a report of the violation for the database's maintainers: "+
-		"SQL, settings, schedule, history, certificate; \"none\": no folder (default: "+where+")")
-	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "how long to look for a schedule that repeats a "+
-		"violation that was found, and to cut it down; 0: not at all")
+	c.Flags().StringVar(&f.dir, "incident", "", "`FOLDER` of the incident, or none (default: "+where+")")
+	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "time to find a schedule that repeats it; 0: none")
 }
 
 func (f *findFlags) validate() error {

@@ -41,22 +41,14 @@ func NewProbe(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "probe --db URL [flags]", GroupID: "work",
 		Short: "Find out which anomalies a database allows at each of its isolation levels",
-		Long: `probe asks a database for each isolation level that it offers and tries to bring about each anomaly of the literature: first
-by schedules of two to four sessions, step by step, then under random load whose histories are checked at every level.
-The table says of each anomaly and level whether it was seen, and what the database's documentation promises. Whatever
-was seen is a certified violation, and --out keeps its history and certificate, and of each that the documentation
-forbids a folder for the database's maintainers, with the ending .incident (see isovet hunt --help). What was seen under load is cut down to
-the smallest history that still shows it, for up to 10 s each and 40 s in all (see isovet shrink); where that time was
-too short, the whole history is kept beside it, with the ending .whole.jsonl.
+		Long: `probe finds out which anomalies a database allows at each of its isolation levels.
 
-"-" in the table: the schedules were played, the load was run, and the anomaly was not seen. That is no proof: what is
-seen proves that the level allows an anomaly, and what is not seen proves nothing.
+It plays schedules of two to four sessions, then checks histories of random load at every level. The table says
+which anomaly was seen at which level, and what the database's documentation promises. Every anomaly in it is
+certified. "-" means not seen, which proves nothing. --out keeps histories, certificates and incident folders.
 
-A schedule is written in the notation of Berenson et al.: b1 begins transaction 1, r1(x) reads, w1(x) writes, q1(v=30)
-evaluates a condition, i1 inserts, u1 updates, e1 deletes, c1 commits, a1 rolls back.
-
-Exit status: 1 an anomaly was seen that the database's documentation forbids, else 0.
-` + databases(),
+isovet databases lists what --db and --isolation take; docs/collect.md explains the table and the schedules.
+Exit status: 0 done, 1 the documentation forbids an anomaly that was seen.`,
 		Example: `  isovet probe --db sqlite:
   isovet probe --db postgres:start --for 30s --out probe/
   isovet probe --db mariadb:start --isolation repeatable-read --isolation snapshot-isolation
@@ -75,23 +67,19 @@ Exit status: 1 an anomaly was seen that the database's documentation forbids, el
 		},
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
-		"postgres:start and its like start a server")
-	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "a level to probe, several times for more (default: all "+
-		"that the database offers)")
-	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "how long the random load runs, over all levels; "+
-		"0 leaves it out")
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
+	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "level to probe; repeat it for more (default: all)")
+	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "time of the random load, over all levels; 0: none")
 	fl.IntVar(&f.cfg.Sessions, "sessions", 12, "client sessions of the load")
 	fl.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the load")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
-	fl.StringVar(&f.dir, "out", "", "`DIR` for the table as text, Markdown, JSON and a page, and for each anomaly's "+
-		"history and certificate")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.StringVar(&f.dir, "out", "", "`FOLDER` for the table and the evidence")
 	console.EnumFlag(c, &f.incidents, "incidents", "which",
-		"with --out, of which anomalies a folder with SQL, settings and "+
-			"schedule is written", []string{"contradictions", "seen", "none"})
-	console.EnumFlag(c, &f.output, "output", "output", "form of what is printed", []string{"text", "markdown", "json"})
+		"anomalies that get an incident folder", []string{"contradictions", "seen", "none"})
+	console.EnumFlag(c, &f.output, "output", "output", "form of the table: text, markdown, json",
+		[]string{"text", "markdown", "json"})
 	fl.BoolVar(&f.json, "json", false, "short for --output json")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing on standard error but mistakes")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
 	return c
 }
 

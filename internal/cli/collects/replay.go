@@ -31,18 +31,14 @@ func NewReplay(e *console.Env) *cobra.Command {
 	f := replayFlags{cfg: collect.Config{Sessions: 1}}
 	c := &cobra.Command{
 		Use: "replay [flags] HISTORY|DIR --db URL", Aliases: []string{"replay-schedule"}, GroupID: "work",
-		Short: "Play the schedule of a history or an incident on fresh tables, and say how often it is violated",
-		Long: `replay plays a schedule: the sessions begin, read, write and commit in a fixed order, on tables that are made anew. A session
-that the database makes wait goes on when it may; the others do not wait for it. What the clients saw is checked each
-time: "snapshot-isolation violated in 10 of 10 runs".
+		Short: "Play the schedule of a history or an incident on fresh tables, again and again",
+		Long: `replay plays the schedule of an incident or a history on fresh tables, and says how often the level is violated.
 
-The schedule is that of an incident's folder, which hunt, probe and collect --check write, or a schedule.json of one;
-isolation, level and the statements with which the sessions began (--session-sql, --setup-sql) are then the schedule's
-own unless they are given here, and the tables hold what they held. Or it is that of a recorded HISTORY, by the times of
-its operations, on a table with a row a key; the level is then serializable unless it is given.
+The sessions begin, read, write and commit in a fixed order; a session that has to wait goes on when it may. The
+schedule is that of an incident folder, with its isolation, level and SQL, or of a history, by the times of its
+operations. isovet databases lists what --db and --isolation take.
 
-Exit status: 1 the level was violated in some run, 0 in none, 2 in none and some could not be decided.
-` + databases(),
+Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs could not be decided.`,
 		Example: `  isovet replay violation.incident --db mariadb:start
   isovet replay violation.incident/schedule.json --db mysql://me@host/test --runs 100 --json
   isovet replay small.jsonl --level snapshot-isolation --db galera:start:3 -o again.jsonl`,
@@ -59,21 +55,16 @@ Exit status: 1 the level was violated in some run, 0 in none, 2 in none and some
 		},
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
-		"postgres:start and its like start a server")
-	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the "+
-		"schedule's, else the database's own)")
-	fl.StringVar(&f.level, "level", "", "`LEVEL` to check (default: the schedule's, else serializable)")
-	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "a `STATEMENT` to run once, behind the load; several times "+
-		"for more")
-	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "a `STATEMENT` that every session begins with; several "+
-		"times for more")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
-	fl.IntVar(&f.runs, "runs", 10, "how often to play it")
-	fl.StringVarP(&f.out, "out", "o", "", "`FILE` for the history of the last run that violated the level, with page "+
-		"and certificate beside it")
-	fl.BoolVar(&f.json, "json", false, "say the outcome as a JSON object on standard output")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level to ask for (default: the schedule's)")
+	fl.StringVar(&f.level, "level", "", "`LEVEL` to check (default: the schedule's)")
+	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session begins with; repeat it for more")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.IntVar(&f.runs, "runs", 10, "runs of the schedule")
+	fl.StringVarP(&f.out, "out", "o", "", "`FILE` for the last history that violated the level")
+	fl.BoolVar(&f.json, "json", false, "print the outcome as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
 	return c
 }
 

@@ -7,6 +7,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,13 +148,9 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*En
 const ReportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and " +
 	"the command line."
 
-const ExitHelp = `Exit status:
-  0    done; check: every history satisfies the level
-  1    check: a violation was found; verify: the certificate was refuted; bench compare: checkers disagree
-  2    check, verify: unknown, and no violation (time-out, memory bound, not decided by this checker, nothing to judge)
-  254  the command line or the input is wrong
-  255  a fault of isovet's own: please report it
-  130  interrupted; what was done is kept`
+// ExitHelp is the line of a help that says what the exit statuses mean.
+const ExitHelp = `Exit status: 0 done or valid, 1 violation, 2 unknown, 254 wrong command line or input, 255 a fault of isovet,
+130 interrupted (docs/output.md).`
 
 // SetUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
 // refuse unknown words, help that a terminal can show. (cobra's own group commands print help and exit 0 there.)
@@ -170,6 +167,7 @@ func SetUp(root *cobra.Command, e *Env) {
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
+		addHelp(c)
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 			c.Args = cobra.ArbitraryArgs
 			c.RunE = func(c *cobra.Command, args []string) error {
@@ -182,10 +180,8 @@ func SetUp(root *cobra.Command, e *Env) {
 		}
 	}
 	walk(root)
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		c.Long = InColumns(c.Long)
-		help(c, args)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		writeHelp(c.OutOrStdout(), c, cmp.Or(terminalWidth(c.OutOrStdout()), HelpColumns))
 	})
 }
 

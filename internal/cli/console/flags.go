@@ -98,7 +98,7 @@ func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, ch
 		names = append(names, x.Name)
 		offered = append(offered, cobra.CompletionWithDesc(x.Name, x.About))
 	}
-	c.Flags().Var(&Enum{value, what, names}, name, usage+": "+strings.Join(names, ", "))
+	c.Flags().Var(&Enum{value, what, names}, name, usage)
 	Complete(c, name, offered)
 }
 
@@ -166,7 +166,7 @@ func LevelCompletions() (out []cobra.Completion) {
 }
 
 func LevelFlag(c *cobra.Command, l *level.Level) {
-	c.Flags().Var(LevelValue{l}, "level", "isolation level, or its short name: ser, sser, si, …")
+	c.Flags().Var(LevelValue{l}, "level", "isolation level (isovet levels)")
 	Complete(c, "level", LevelCompletions())
 }
 

@@ -32,8 +32,7 @@ type Loading struct {
 
 // TogetherFlag adds the flag that makes arguments one history.
 func (l *Loading) TogetherFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&l.Together, "together", false, "all files are one history, in the order given (a folder of "+
-		"parts is one anyway, and so is a quoted pattern such as 'h-*.jsonl')")
+	c.Flags().BoolVar(&l.Together, "together", false, "all files are parts of one history, in this order")
 }
 
 // Histories returns the names of the histories that arguments are: each one, or all together.
@@ -62,18 +61,13 @@ func (l *Loading) Paths(name string) (paths []string) {
 func (l *Loading) Flags(c *cobra.Command, name, of string) {
 	l.Format, l.RealTime = Auto, Auto
 	EnumFlag(c, &l.Format, name, "format", "format of "+of, FormatNames())
-	EnumFlag(c, &l.RealTime, "real-time", "real time", "what tells real time: the file's times, the order of its "+
-		"events (index), nothing, or what fits the file (auto)", format.RealTimes())
-	c.Flags().StringVar(&l.Initial, "initial", "", "what registers hold at first, where the file does not say it or "+
-		"is wrong: a `VALUE` of JSON such as 0, \"\" or null; KEY=VALUE, of one key; first-read, what was read of each "+
-		"first; several with commas")
-	c.Flags().Var(&Enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil", "what an ok read of nil says in files "+
-		"of "+
-		"Jepsen's and Porcupine's: absent, unknown, initial (default: as the file's own checker takes it)")
+	EnumFlag(c, &l.RealTime, "real-time", "real time", "real time by: time, index, none, auto", format.RealTimes())
+	c.Flags().StringVar(&l.Initial, "initial", "", "first values: JSON `VALUE`, KEY=VALUE, or first-read")
+	c.Flags().Var(&Enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil",
+		"Jepsen's nil means: absent, unknown, initial")
 	Complete(c, "nil", []cobra.Completion{cobra.CompletionWithDesc("absent", "its key is absent"),
 		cobra.CompletionWithDesc("unknown", "nothing"), cobra.CompletionWithDesc("initial", "its key is as at first")})
-	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "a text that is a number is that number, in Jepsen's "+
-		"files: \"83\" is 83")
+	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "Jepsen's \"83\" means the number 83")
 }
 
 // Options are the readers'.

@@ -48,8 +48,10 @@ func NewLevels(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "levels [LEVEL…]", GroupID: "lists", Short: "Say what the isolation levels mean: what --level takes",
-		Long: `levels lists the isolation levels with their short names and what each promises. With levels named it says of each which
-orders it must respect, which levels it implies and which anomalies it forbids. docs/levels.md has the definitions.`,
+		Long: `levels lists the isolation levels, their short names and what they promise.
+
+With names it prints which orders a level must respect, which levels it implies and which anomalies it forbids
+(docs/levels.md).`,
 		Example: `  isovet levels
   isovet levels si causal`,
 		ValidArgsFunction: cobra.FixedCompletions(console.LevelCompletions(), cobra.ShellCompDirectiveNoFileComp),
@@ -148,10 +150,11 @@ func NewAnomalies(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "anomalies [NAME…]", GroupID: "lists",
-		Short: "Say what the anomalies are: what they are called, which levels forbid them, an example",
-		Long: `anomalies lists what checkers call what they find. With names it says of each what it is, which levels forbid it, and shows
-a history that has it, in one line: sessions s1, s2, …, reads r, writes w, appends a, "!" aborted, "?" of unknown outcome,
-"@[1,2]" begun at 1 and ended at 2, pr{…}[…] a predicate read and what it found. docs/anomalies.md has the rules.`,
+		Short: "Say what the anomalies are: names, levels that forbid them, examples",
+		Long: `anomalies lists the anomalies. With names it says what each is, which levels forbid it, and shows an example.
+
+An example is a history in one line: sessions s1, s2, …; reads r, writes w, appends a; "!" aborted, "?" of unknown
+outcome, "@[1,2]" from time 1 to 2; pr{…}[…] a predicate read and what it found (docs/anomalies.md).`,
 		Example: `  isovet anomalies
   isovet anomalies write-skew G1c-session`,
 		ValidArgsFunction: completeAnomaly,

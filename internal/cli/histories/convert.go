@@ -19,17 +19,11 @@ func NewConvert(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "convert [flags] IN OUT", GroupID: "work",
 		Short: "Convert a history between formats",
-		Long: `convert reads a history in one format and writes it in another. If the other format cannot hold something, convert
-fails and names it; --lossy drops it. "-" is standard input or output. The ending of OUT gives its format; .gz and .zst
-at its end compress it. Standard output, and a file without an ending, get JSON lines. For any other ending --to must
-name the format.
+		Long: `convert reads a history in one format and writes it in another.
 
-With --shards N or --shard-size SIZE, OUT is a folder of parts: native files, or JSON lines (--to isovet-history). Parts,
-files of 512 MiB and more, and all files where --memory says how much there is, are converted batch by batch from and to
-these two formats, in memory that does not grow with the history but for what a native file needs until it is written:
-some 25 bytes for each version in it.
-
-Related: isovet formats lists the formats and which of them can be written.`,
+The ending of OUT names its format, .gz and .zst compress it; without an ending it gets JSON lines. What OUT's
+format cannot hold is an error that names it, or --lossy drops it. --shards and --shard-size write a folder of parts.
+Large files are converted batch by batch (docs/scale.md). isovet formats lists the formats.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
   isovet convert - h.jsonl.gz < h.jsonl
   isovet convert --lossy h.jsonl history.bincode
@@ -63,15 +57,14 @@ Related: isovet formats lists the formats and which of them can be written.`,
 	}
 	v.from.Flags(c, "from", "IN")
 	v.from.TogetherFlag(c)
-	console.EnumFlag(c, &v.to, "to", "format", "format of OUT", console.FormatNames())
+	console.EnumFlag(c, &v.to, "to", "format", "format of OUT (isovet formats)", console.FormatNames())
 	fl := c.Flags()
-	fl.StringVarP(&v.out, "out", "o", "", "OUT, said by a flag")
-	fl.BoolVar(&v.lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and "+
-		"values where it must")
+	fl.StringVarP(&v.out, "out", "o", "", "OUT, as a flag")
+	fl.BoolVar(&v.lossy, "lossy", false, "drop what the format of OUT cannot hold")
 	fl.IntVar(&v.shards, "shards", 0, "write so many parts to the folder OUT")
 	fl.Var(console.Size(&v.shardSize), "shard-size", "write parts of about this size to the folder OUT")
-	fl.Var(console.Size(&v.memory), "memory", "convert batch by batch, and stop where it takes more memory")
-	fl.BoolVarP(&v.quiet, "quiet", "q", false, "no progress on standard error")
+	fl.Var(console.Size(&v.memory), "memory", "convert batch by batch within this memory")
+	fl.BoolVarP(&v.quiet, "quiet", "q", false, "no progress")
 	return c
 }
 

@@ -79,7 +79,7 @@ func yesNo(b bool) string {
 func NewList(e *console.Env, use, short, long string, items func() []ListItem) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: use, GroupID: "lists", Short: short, Long: long, Args: console.Exactly(),
+		Use: use, GroupID: "lists", Short: short, Long: long, Example: "  isovet " + use, Args: console.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			all := items()
 			if asJSON {
@@ -145,13 +145,16 @@ func NewList(e *console.Env, use, short, long string, items func() []ListItem) *
 	return c
 }
 
-const takesHelp = `  items             reads and writes of registers
-  predicates        predicate operations, at all of its levels or those named; at the others --ignore-predicates has it ignore them
-  lists             read: by itself; beside predicates: with predicate operations in the same history too; told: as registers, at the
-                    serializable and snapshot levels
-  unknown outcomes  transactions of unknown outcome. read: they committed where somebody read from them; tried: it decides as well where
-                    the answer is the same whether they committed or not; decided: over all ways that they can have ended
-  duplicates        values that several transactions wrote to one key`
+const checkersHelp = `checkers lists what --checker takes: the paper, the levels, the solvers (the default first), and the histories.
+
+  items             reads and writes of registers
+  predicates        predicate operations, at all of its levels or at those named (else --ignore-predicates)
+  lists             read: by itself, beside predicates: in one history with them, told: as registers
+  unknown outcomes  read: they committed if somebody read from them, tried: if the answer does not depend on them,
+                    decided: over all ways to end
+  duplicates        values that several transactions wrote to one key
+
+Any other history gets "unknown", with the reason (docs/takes.md).`
 
 // taking is a column of what checkers take.
 func taking(get func(*takes) string) func(*ListItem) string {
@@ -165,9 +168,7 @@ func taking(get func(*takes) string) func(*ListItem) string {
 
 func NewCheckers(e *console.Env) *cobra.Command {
 	return NewList(e, "checkers", "List the checkers: what isovet check --checker takes",
-		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each "+
-			"comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first; "+
-			"then what it can take, anything else being unknown,\nwith the reason:\n\n"+takesHelp,
+		checkersHelp,
 		func() (items []ListItem) {
 			for _, c := range check.All() {
 				in := c.Info()
@@ -191,8 +192,7 @@ func NewCheckers(e *console.Env) *cobra.Command {
 
 func NewSolvers(e *console.Env) *cobra.Command {
 	return NewList(e, "solvers", "List the solvers: what isovet check --solver takes",
-		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the "+
-			"default.",
+		"solvers lists the back ends of the SAT-based checkers: what --solver takes. The first is the default.",
 		func() (items []ListItem) {
 			for _, s := range check.Solvers() {
 				items = append(items, ListItem{Name: s.Name, About: s.About})
@@ -203,9 +203,9 @@ func NewSolvers(e *console.Env) *cobra.Command {
 
 func NewFormats(e *console.Env) *cobra.Command {
 	return NewList(e, "formats", "List the file formats: what isovet check --format takes",
-		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write "+
-			"it. A format is\ntold by a file's content; gzip, zstd, xz, bzip2 and zip are understood, but for logs "+
-			"within\nfolders.",
+		"formats lists the file formats, what each can hold, and whether isovet convert can write it.\n\n"+
+			"isovet recognises a format by the file's content. It reads gzip, zstd, xz, bzip2 and zip "+
+			"(docs/formats.md).",
 		func() (items []ListItem) {
 			for _, f := range format.All() {
 				writes := f.Write != nil || f.WriteDir != nil

@@ -106,13 +106,11 @@ func NewStats(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "stats [flags] HISTORY…", GroupID: "work",
 		Short: "Say what is in a history",
-		Long: `stats reads histories ("-" is standard input) and says what is in them: transactions and their outcomes, sessions,
-operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need
-start and end), and how much the transactions overlap in time.
+		Long: `stats says what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
 
-Parts, files of 512 MiB and more, and all files where --memory says how much there is, are looked at batch by batch.
-Where the keys and versions are too many for the memory (16 bytes each, and as much again), their numbers are estimates,
-and stats says so.`,
+Most checkers need unique values, and the strict levels start and end times: stats says whether the history has
+them. Files of 512 MiB and more, parts, and all files with --memory are read batch by batch; numbers of keys and
+versions may then be estimates, and stats says so.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              console.Exactly("HISTORY…"),
 		ValidArgsFunction: console.HistoryFiles,
@@ -144,7 +142,7 @@ and stats says so.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
-	c.Flags().Var(console.Size(&memory), "memory", "look at files batch by batch, and stop where it takes more memory")
+	c.Flags().Var(console.Size(&memory), "memory", "read batch by batch within this memory")
 	from.Flags(c, "format", "the files")
 	from.TogetherFlag(c)
 	return c

@@ -53,66 +53,22 @@ const minWatchMemory = 16 << 20
 // watchCheckers are those that judge a stream.
 var watchCheckers = []string{"replay", "aion", "leopard"}
 
-const watchHelp = `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows
-and is rotated, an address to listen on for POST, a JetStream subject, or a topic of Kafka. It writes each transaction
-to a segment log before it acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it.
-Every --checkpoint it writes down its state. If it is killed and started again on the same folder, it goes on from there
-with the rest of the log; no violation is lost or written twice. A folder keeps the checker, level, profile, clock skew
-and lateness that it began with. It is one process's at a time; another one refuses to begin, or waits (--standby). When
-its source has ended, a later run goes on.
+const watchHelp = `watch checks transactions as they arrive, and reports violations of the isolation level while the database runs.
 
---checker replay (the default) looks for an order of the transactions, and needs nothing but what every application can
-give: what it read and wrote, and when each transaction started and ended by the client's clock. Each violation is a
-certified one. What it can neither explain nor refute, with what it remembers (--horizon) or in the steps that a search
-may take, is UNDECIDED. It judges registers. --checker aion uses the database's timestamps, start_ts and commit_ts, and
-judges lists too. Few databases give both to a client while it runs: etcd (revisions) and TiDB (@@tidb_last_txn_info).
-PostgreSQL, MySQL, MariaDB and SQLite give none; PostgreSQL's and Badger's are known after a run (isovet collect
---timestamps). --checker leopard uses client times, start, commit and end, and verifies the mechanisms of the database
-that --profile names. Its violations hold under the profile. Those with "proved" also violate the level by themselves
-(--level, or else the level of the profile).
+A transaction is a JSON line of the history format, from standard input, files, HTTP, JetStream or Kafka. watch
+writes it to a log in FOLDER before it acknowledges it. Start the same command again after a crash: it loses no
+violation and writes none twice. FOLDER is also a history, which check, shrink and report read.
 
-A transaction is late if it starts more than --lateness before what more than one session has reached. aion finds out
-what the timestamps are (--timestamp-unit); where they do not tell time, such as a counter, a transaction is late if
-it starts before what the stream had reached --lateness ago, by the clock. A late transaction is not judged, and a LATE
-line says so. A read of what nobody has written waits for its writer for --patience, and is not judged if that comes
-late. After --idle without arrivals, everything that has arrived is final.
+--checker replay needs the clients' start and end times, aion the database's timestamps, leopard a profile.
+watch reports a violation once no later arrival can change it (--lateness, --patience, --idle), as a JSON line on
+standard output and in FOLDER/violations.jsonl. docs/watch.md explains each line and flag.
 
-Violations of one kind on one key, or of a kind on many keys, are an incident: FOLDER/violations.jsonl and standard
-output have the first of them in full, then a line each time that their number has doubled; FOLDER/incidents.jsonl has
-all incidents as they are now (--all-violations, --violations-max). Of the first of each incident FOLDER/evidence has a
-small history and a certificate, which isovet check and isovet verify take (--evidence); FOLDER/incidents has a folder
-of each for the maintainers of the database, as isovet report -o DIR writes them (--incident-folders).
-
-A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
-the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
-line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
-what the first read of them shows (--attach).
-
-One process judges one stream: 200,000 to 650,000 transactions a second on one core. A stream that brings more is
-recorded, and checked in parts afterwards: isovet check --spill, or the Beam module.
-
-Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
-
-The folder is a history too: isovet check, shrink and convert read its log. At the end of a source with violations
-watch prints the command that finds the smallest history that shows one.
-
-Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard, replay: proved ones; aion: or
-LATE, JUMP or GAP lines); 2 leopard, replay: there were only violations under the profile, UNDECIDED ones, or such
-lines; 254 bad input or flags; 255 a fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoint.
-Start it again to continue.`
+Exit status: 0 no violation, 1 violations, 2 only undecided, late or unproven ones; SIGTERM ends watch with 0.`
 
 const watchExamples = `  isovet watch --state w < stream.jsonl
-  isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
-  isovet watch --state w --source http://127.0.0.1:8090
-  isovet watch --state w --source 'txns-*.jsonl'
-  isovet watch --state w --source https://0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --token-file tokens
-  isovet watch --state w --source nats://127.0.0.1:4222/txns
-  isovet watch --config /etc/isovet/watch.yaml
-  isovet watch --state w --source kafka://127.0.0.1:9092/txns
-  isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
-  isovet watch --state w --level strict-serializable < stream.jsonl
-  isovet watch --state w --checker aion --level snapshot-isolation < etcd.jsonl
-  isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`
+  isovet watch --state w --source http://127.0.0.1:8090 --metrics :9090
+  isovet watch --state w --source kafka://127.0.0.1:9092/txns --level strict-serializable
+  isovet watch --state w --checker leopard --profile postgresql:repeatable-read < stream.jsonl`
 
 func NewWatch(e *console.Env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
@@ -138,45 +94,34 @@ func NewWatch(e *console.Env) *cobra.Command {
 			return runWatch(c.Context(), e, &f)
 		},
 	}
-	console.EnumFlag(c, &f.checker, "checker", "checker", "what judges: replay, by client times alone; aion, by "+
-		"timestamps; or leopard, by client times and a profile",
+	console.EnumFlag(c, &f.checker, "checker", "checker", "replay (client times), aion (timestamps) or leopard",
 		watchCheckers)
 	console.LevelFlag(c, &f.level)
 	fl := c.Flags()
 	f.source.add(fl)
-	fl.StringVar(&f.state, "state", "", "`FOLDER` of the segment log and the violations; one stream each (required)")
+	fl.StringVar(&f.state, "state", "", "`FOLDER` of this stream: log, state, violations (required)")
 	f.gate.add(fl)
 	console.EnumFlag(c, &f.gate.unit, "timestamp-unit", "unit",
-		"aion: what the database's timestamps are: since 1970, or a "+
-			"TSO, or none, numbers that only grow", watch.UnitNames())
+		"aion: unit of the database's timestamps", watch.UnitNames())
 	console.EnumFlag(c, &f.gate.attach, "attach", "mode",
-		"whether keys hold what nobody knows when the stream begins; auto: "+
-			"without an initial transaction and value", watch.AttachNames())
+		"first reads show what keys hold at the start", watch.AttachNames())
 	AddProfile(c, &f.profile, &f.skew)
-	fl.Var(console.Size(&f.memory), "memory", "how much memory to take, such as 256MiB: what is known of idle keys "+
-		"lies in the folder")
-	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
-	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "how often the state is written, so that a restart goes "+
-		"on from there; 0: never, a restart judges the log again")
-	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
-		"24h, a size on disk such as 10GiB, both with a comma, or all")
+	fl.Var(console.Size(&f.memory), "memory", "memory bound; idle keys move to FOLDER/keys")
+	fl.DurationVar(&f.idle, "idle", f.idle, "without arrivals for so long, all is final; 0: never")
+	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "period of checkpoints; 0: none")
+	fl.StringVar(&f.keep, "keep", f.keep, "log to keep: a `DURATION`, a size, both, or all")
 	f.incidents.add(fl)
-	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: a live page at /, /metrics for "+
-		"Prometheus, /healthz, /readyz; without a host this machine's own")
-	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "a `FILE` of tokens, one a line, one of which who asks "+
-		"--metrics must have, but for /healthz and /readyz; a browser asks for it as a password")
+	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` of a live page, /metrics, /healthz, /readyz")
+	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "`FILE` of tokens that --metrics asks for")
 	f.webhook.add(fl)
 	console.EnumFlag(c, &f.logFormat, "log-format", "format",
-		"how what an operator should know is written to standard error",
+		"form of the log on standard error",
 		logFormats)
-	fl.StringVar(&config, "config", "", "`FILE`, YAML, with values for these flags by their names; those on the command "+
-		"line go before")
-	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
-	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
-		"their start_ts")
-	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "where the log ends before its checkpoint, or is damaged in its "+
-		"midst, go on with what is whole, and ask the source for what is behind that again")
-	fl.BoolVar(&f.standby, "standby", false, "where another process watches with the folder, wait until it ends")
+	fl.StringVar(&config, "config", "", "YAML `FILE` with values of these flags")
+	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: transactions of the order in memory")
+	fl.BoolVar(&f.atStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")
+	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on with what is whole of a damaged log")
+	fl.BoolVar(&f.standby, "standby", false, "wait while another process has the folder")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return c
 }
@@ -265,10 +210,8 @@ func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate w
 
 // AddProfile adds the flags of the checker leopard.
 func AddProfile(c *cobra.Command, profile *string, skew *time.Duration) {
-	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, "+
-		"or auto, what the header says (isovet profiles)")
-	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard, replay: widen every client interval by this much at "+
-		"both ends")
+	c.Flags().StringVar(profile, "profile", "", "leopard: `DATABASE:LEVEL`, a file, or auto (isovet profiles)")
+	c.Flags().DurationVar(skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	console.CompleteDescribed(c, "profile", "profile", checks.ProfileNames())
 }
 

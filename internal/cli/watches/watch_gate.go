@@ -23,12 +23,9 @@ func defaultGate() gateFlags {
 }
 
 func (f *gateFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.lateness, "lateness", f.lateness, "how late a transaction may come: a `DURATION` such as 5s; aion "+
-		"also 10000ticks, of the database's timestamps")
-	fl.DurationVar(&f.jump, "max-jump", f.jump, "a transaction that is further ahead of the others, and of the clock, "+
-		"is in quarantine; 0: none is")
-	fl.DurationVar(&f.patience, "patience", f.patience, "for so long a read of what nobody wrote waits for a writer "+
-		"that comes late; 0: it does not")
+	fl.StringVar(&f.lateness, "lateness", f.lateness, "how late a transaction may come: `DURATION` or 10000ticks")
+	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine what is further ahead; 0: nothing")
+	fl.DurationVar(&f.patience, "patience", f.patience, "time that a read waits for its writer; 0: none")
 }
 
 var Bare = regexp.MustCompile(`^\d+$`)

@@ -26,15 +26,11 @@ const minViolations = 64 << 10
 
 func (f *incidentFlags) add(fl *pflag.FlagSet) {
 	f.max = 256 << 20
-	fl.BoolVar(&f.every, "all-violations", false, "write every violation, not the first of an incident and how "+
-		"many there are")
-	fl.Var(console.Size(&f.max), "violations-max", "how many `BYTES` the files of violations may take: they are rotated, "+
-		"compressed, and the oldest deleted")
-	fl.BoolVar(&f.early, "suspects", false, "print reads that wait for a late writer, and what becomes of them")
-	fl.IntVar(&f.kept, "evidence", 100, "how many small histories of violations, with certificates, are kept in "+
-		"FOLDER/evidence; 0: none")
-	fl.IntVar(&f.folders, "incident-folders", 20, "how many folders for the database's maintainers, one an incident, "+
-		"are kept in FOLDER/incidents; 0: none")
+	fl.BoolVar(&f.every, "all-violations", false, "write every violation of an incident")
+	fl.Var(console.Size(&f.max), "violations-max", "`BYTES` of the files of violations, rotated")
+	fl.BoolVar(&f.early, "suspects", false, "print reads that wait for a writer")
+	fl.IntVar(&f.kept, "evidence", 100, "small histories to keep in FOLDER/evidence")
+	fl.IntVar(&f.folders, "incident-folders", 20, "incident folders to keep in FOLDER/incidents")
 }
 
 func (f *incidentFlags) check() error {

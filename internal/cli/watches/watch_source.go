@@ -31,21 +31,16 @@ func defaultSource() sourceFlags {
 }
 
 func (f *sourceFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.url, "source", f.url, "`SOURCE`: - (standard input), a file or a pattern of files, http://ADDRESS "+
-		"or https://ADDRESS to listen on, nats://HOST:PORT/SUBJECT, kafka://HOST:PORT[,HOST:PORT]/TOPIC")
-	fl.BoolVar(&f.once, "once", false, "files: end with the last one, and do not wait for more")
-	fl.Var(console.Size(&f.maxBody), "max-body", "http: how many `BYTES` a request may have, decompressed")
-	fl.StringVar(&f.tokenFile, "token-file", "", "http: a `FILE` of tokens, one a line, one of which a request must "+
-		"have; nats: of the user's")
-	fl.BoolVar(&f.noToken, "no-token", false, "http: listen where others can reach it though anybody can send")
-	fl.StringVar(&f.credentials, "credentials", "", "nats: the user's credentials `FILE`; kafka: a file that has "+
-		"USER:PASSWORD")
-	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group that shows how "+
-		"far watch has got")
-	fl.StringVar(&f.tls.Cert, "tls-cert", "", "our certificate, a PEM `FILE`: https, nats, kafka")
-	fl.StringVar(&f.tls.Key, "tls-key", "", "the certificate's key, a PEM `FILE`")
-	fl.StringVar(&f.tls.CA, "tls-ca", "", "trust certificates of these only, a PEM `FILE`; https: clients need "+
-		"one")
+	fl.StringVar(&f.url, "source", f.url, "- (standard input), files, or an http:, nats:, kafka: URL")
+	fl.BoolVar(&f.once, "once", false, "files: end with the last one")
+	fl.Var(console.Size(&f.maxBody), "max-body", "http: `BYTES` that a request may have")
+	fl.StringVar(&f.tokenFile, "token-file", "", "http: `FILE` of tokens, one of which a request needs; nats: the token")
+	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests of anybody")
+	fl.StringVar(&f.credentials, "credentials", "", "nats: `FILE` with the user's credentials; kafka: USER:PASSWORD")
+	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group")
+	fl.StringVar(&f.tls.Cert, "tls-cert", "", "PEM `FILE` with our certificate")
+	fl.StringVar(&f.tls.Key, "tls-key", "", "PEM `FILE` with the certificate's key")
+	fl.StringVar(&f.tls.CA, "tls-ca", "", "PEM `FILE` of trusted certificates; https: clients need one")
 }
 
 // said is the source as messages name it, without passwords.

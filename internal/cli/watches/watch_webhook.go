@@ -16,11 +16,9 @@ import (
 type webhookFlags struct{ address, addressFile, secretFile string }
 
 func (f *webhookFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.address, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
-		"at most; one with a secret in it is for --webhook-file")
-	fl.StringVar(&f.addressFile, "webhook-file", "", "a `FILE` with that URL, which nobody else sees then")
-	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "a `FILE` with a token that is sent with each notice: "+
-		"\"Authorization: Bearer TOKEN\"")
+	fl.StringVar(&f.address, "webhook", "", "`URL` that gets each violation as JSON")
+	fl.StringVar(&f.addressFile, "webhook-file", "", "`FILE` with that URL, if it is secret")
+	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "`FILE` with a token for \"Authorization: Bearer\"")
 }
 
 // leastSecret is how long a part of a path is that is taken for a secret: those of chat systems have 24 and more.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,33 +31,24 @@ type encodeFlags struct {
 func NewEncode(e *console.Env) *cobra.Command {
 	f := encodeFlags{encoding: check.FormulaEncodings()[0], to: encode.Exports()[0].Name}
 	var forms []string
-	about := ""
 	for _, x := range encode.Exports() {
 		forms = append(forms, x.Name)
-		about += fmt.Sprintf("  %-7s %s\n", x.Name, x.About)
 	}
 	c := &cobra.Command{
 		Use: "encode [flags] HISTORY", GroupID: "work",
-		Short: "Write a history's question as a formula for another solver, or certify a solution of it",
-		Long: `encode writes a formula that is satisfiable exactly if the history satisfies the level, at the serializable and
-snapshot levels:
+		Short: "Write the question as a formula for another solver, or certify its solution",
+		Long: `encode writes a formula that is satisfiable exactly if the history satisfies the level, for other solvers.
 
-` + about + `
-Beside it, in FILE.map (or --map), stands what it says, a JSON object a line: of each node of the graph its transaction,
-of each variable the edges that it chooses.
+  dimacs  DIMACS CNF for any SAT solver; its clauses keep the graph acyclic
+  gnf     MonoSAT's GNF: clauses and a graph that must be acyclic
+  smt2    SMT-LIB 2: clauses, and a number a node that grows along edges (QF_IDL)
 
---solution reads what a solver said of the formula, which must be made with the same flags. From a model comes an order
-of the transactions, which is certified: exit status 0. A model that does not satisfy the formula: 1. "Unsatisfiable" is
-no evidence: 2; isovet check finds some.
+FILE.map explains the variables, as JSON lines. --solution reads a solver's answer, with the flags that made the
+formula: 0 its model gives a certified order, 1 it does not, 2 "unsatisfiable", which is no evidence.
 
-Lists are told with registers, as their reads show the order of the elements. Where several writes may be what was read,
-and where transactions of unknown outcome may have been read from, the formula has a variable for each. As DIMACS it
-says itself that the graph is acyclic: by pairs of transactions where that takes at most 2 million clauses, else by a
-number for each in binary, which edges make larger.
-
-Exit status 2, too: the history has what the formula does not express (list elements appended twice; transactions of
-unknown outcome that conditions may have seen), or the formula would be too large. A history that single reads refute gets a formula with an empty clause.`,
-		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl && kissat h.cnf > h.out; isovet encode --solution h.out h.jsonl
+Exit status 2, too: the formula cannot express the history, or is too large (docs/output.md).`,
+		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl; kissat h.cnf > h.out
+  isovet encode --solution h.out h.jsonl
   isovet encode --level si --encoding cobra --to gnf -o h.gnf h.jsonl
   isovet encode --to smt2 --pruned h.jsonl | z3 -in`,
 		Args:              console.OneHistory(&f.from, "HISTORY"),
@@ -68,21 +58,20 @@ unknown outcome that conditions may have seen), or the formula would be too larg
 		},
 	}
 	console.LevelFlag(c, &f.level)
-	console.EnumFlag(c, &f.encoding, "encoding", "encoding", "how choices become variables: "+
-		strings.Join(check.FormulaEncodings(), ", "), check.FormulaEncodings())
-	console.EnumFlag(c, &f.to, "to", "form", "form of the formula: "+strings.Join(forms, ", "), forms)
+	console.EnumFlag(c, &f.encoding, "encoding", "encoding",
+		"encoding of choices: vbox, cobra, order", check.FormulaEncodings())
+	console.EnumFlag(c, &f.to, "to", "form", "form of the formula: dimacs, gnf, smt2", forms)
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "-", "`FILE` for the formula; - is standard output")
-	fl.StringVar(&f.mapping, "map", "", "`FILE` for what it says (default: that of -o with .map; none beside standard "+
-		"output)")
-	fl.StringVar(&f.solution, "solution", "", "read a solver's answer from `FILE` (- is standard input) and certify it")
-	fl.StringVar(&f.certificate, "certificate", "", "with --solution: write what isovet verify replays to `FILE`")
-	fl.BoolVar(&f.pruned, "pruned", false, "settle beforehand what reachability settles: a smaller formula")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
-	fl.DurationVar(&f.timeout, "timeout", 0, "give up after this long")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing on standard error")
+	fl.StringVar(&f.mapping, "map", "", "`FILE` that explains the variables (default: -o with .map)")
+	fl.StringVar(&f.solution, "solution", "", "certify a solver's answer in `FILE`; - is standard input")
+	fl.StringVar(&f.certificate, "certificate", "", "--solution: write a certificate to `FILE`")
+	fl.BoolVar(&f.pruned, "pruned", false, "prune first: a smaller formula")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
+	fl.DurationVar(&f.timeout, "timeout", 0, "time bound")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
 

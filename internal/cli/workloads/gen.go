@@ -82,45 +82,36 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	g.Spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
 	g.times, g.hint = timesNames[0], hintNames[0]
 	fl := c.Flags()
-	fl.Var(NewWorkloadValue(&g.Spec.Workload), "workload", "what the clients do; isovet workloads lists them")
+	fl.Var(NewWorkloadValue(&g.Spec.Workload), "workload", "workload (isovet workloads)")
 	console.Complete(c, "workload", workloadCompletions())
 	fl.IntVar(&g.Spec.Txns, "txns", g.Spec.Txns, "committed transactions")
 	fl.IntVar(&g.Spec.Sessions, "sessions", g.Spec.Sessions, "client sessions")
-	fl.IntVar(&g.Spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's "+
-		"own)")
-	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload "+
-		"has one (default: its own)")
-	fl.IntVar(&g.Spec.Values, "values", 0, "draw the values that are written to a key from so many, so that a value "+
-		"may be written more than once (default: the variant's; mostly each write has a value of its own)")
-	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
-	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "have each session read and write the one key epoch/0 after so "+
-		"many transactions, as cobra-rounds needs (default: never)")
-	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "the store's concurrency control: "+
-		strings.Join(datasets.Isolations(), ", "))
+	fl.IntVar(&g.Spec.Keys, "keys", 0, "rows, users, rooms, …: size of the data (default: the workload's)")
+	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "Zipf exponent of the keys (default: the workload's)")
+	fl.IntVar(&g.Spec.Values, "values", 0, "values a key, so that some repeat (default: unique values)")
+	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations a transaction (default: the workload's)")
+	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "transactions between fences, for cobra-rounds (default: none)")
+	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "isolation level of the store")
 	console.Complete(c, "isolation", datasets.Isolations())
-	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history, byte for byte")
+	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history")
 	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: faultNames()}}, "fault",
-		"plant an anomaly, or several that "+
-			"take turns, separated by commas: "+strings.Join(faultNames(), ", "))
+		"anomalies to plant, with commas (docs/workloads.md)")
 	console.Complete(c, "fault", faultCompletions())
-	fl.IntVar(&g.Spec.Faults, "faults", 0, "plant so many, evenly over the run (default: one of each)")
+	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
 	console.EnumFlag(c, &g.times, "times", "choice of times",
-		"client times in the history: of transactions and operations, "+
-			"of transactions only, none (all|txns|none)", timesNames)
-	console.EnumFlag(c, &g.hint, "hint", "kind of times", "lie about the client times (true|reversed|random)",
+		"client times to write: all, txns, none", timesNames)
+	console.EnumFlag(c, &g.hint, "hint", "kind of times", "client times are true, reversed or random",
 		hintNames)
-	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "database timestamps too")
-	fl.DurationVar(&g.skew, "skew", 0, "shift each client's clock by its own offset of at most this")
-	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that their clients roll back")
-	fl.Float64Var(&g.Spec.UnknownRate, "unknown-rate", 0, "share of commits whose answer is lost")
-	fl.Float64Var(&g.Spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which "+
-		"versions they replaced")
+	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "write database timestamps too")
+	fl.DurationVar(&g.skew, "skew", 0, "largest offset of a client's clock")
+	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that clients roll back")
+	fl.Float64Var(&g.Spec.UnknownRate, "unknown-rate", 0, "share of commits without an answer")
+	fl.Float64Var(&g.Spec.UnknownOld, "unknown-old", 0, "share of predicate writes with unknown old versions")
 	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
-	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
-	console.EnumFlag(c, &g.Spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+
-		strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
-	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "plant the fault, or the first, once so many transactions have "+
-		"committed (default: in the middle, of many early)")
+	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "one transaction stays open all the time")
+	console.EnumFlag(c, &g.Spec.Break, "break", "part",
+		"let the store's concurrency control fail once", datasets.Breaks())
+	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "commits before the first fault (default: half, or early)")
 }
 
 // Finish checks what the flags' own types do not and completes the spec.
@@ -161,28 +152,17 @@ func (g *GenFlags) Finish() error {
 	return nil
 }
 
-const genHelp = `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
-level given, and writes what the clients saw. --fault plants an anomaly among the transactions. The note in the header
-names these transactions and the levels that they violate; --truth writes them to a file, a JSON object a fault.
+const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes what the clients saw.
 
-With --shards N the output is a folder of parts, one history for all commands, and memory does not grow with --txns:
-for 10^8 transactions and more. A part is a native file, or JSON lines (--format isovet-history); one more part, the
-first, has the initial transaction.
+--isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions
+and the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder
+of parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
 
---keys sets the size of the data (rows, customers, rooms), --zipf its skew, --ops the size of the transactions, and
---sessions the number of clients. isovet workloads --json has the defaults of each workload; docs/workloads.md
-describes them.
-
-Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`
-
-const genExamples = `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
-  isovet gen --workload booking --isolation repeatable-read --seed 7 -o phantoms.jsonl
-  isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
+const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.jsonl && isovet check bad.jsonl
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
-  isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl
+  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
   isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
-  isovet gen --txns 100000000 --times txns --shards 100 -o big/
-  isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`
+  isovet gen --txns 100000000 --times txns --shards 100 -o big/`
 
 func NewGen(e *console.Env) *cobra.Command {
 	var g GenFlags
@@ -237,21 +217,16 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
-	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output; "+
-		"with --shards a folder, new or empty")
-	console.EnumFlag(c, &o.format, "format", "format", "format of the file (default: by its name)",
+	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write, .gz and .zst compress; - is standard output")
+	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)",
 		console.FormatNames())
-	fl.IntVar(&o.shards, "shards", 0, "write so many parts to a folder, in memory that does not grow with --txns")
-	fl.StringVar(&o.truth, "truth", "", "write what was planted to `FILE`: a JSON object a line for each fault, "+
-		"with the ids of its transactions")
-	fl.StringVar(&o.hard, "hard", "", "a `FAMILY` that is hard to judge in place of a workload: "+
-		strings.Join(hard.Names(), ", ")+"; --seed is its seed, --txns its size: "+
-		"transactions, but of 3sat variables (66 transactions each), of pigeonhole holes and of order elements (5 "+
-		"transactions times the cube), and of mini-… twice as many")
+	fl.IntVar(&o.shards, "shards", 0, "write so many parts to the folder -o, in bounded memory")
+	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
+	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` in place of a workload (docs/workloads.md)")
 	console.Complete(c, "hard", hard.Names())
-	fl.Var(console.Size(&o.memory), "memory", "stop where it takes more memory")
-	fl.BoolVar(&o.json, "json", false, "say as a JSON object on standard output what was generated")
-	fl.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing on standard error")
+	fl.Var(console.Size(&o.memory), "memory", "memory bound")
+	fl.BoolVar(&o.json, "json", false, "print what was generated as a JSON object")
+	fl.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
 

@@ -14,6 +14,8 @@ var floors = [][]room{
 			"goroutines whose panics reach the one who waits for them"},
 		{"internal/escape",
 			"names and values on their way to people: terminal, Markdown, Graphviz, shell, XML"},
+		{"internal/plural",
+			"numbers with their nouns: 1 round, 2 rounds"},
 		{"internal/mapped",
 			"the files that are mapped into memory, so that their pages can be given back"},
 		{"internal/filelock",

@@ -1,0 +1,57 @@
+package collects
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/internal/cli/console"
+)
+
+// databaseItem is a database that --db takes.
+type databaseItem struct {
+	DB         string   `json:"db"`
+	About      string   `json:"about"`
+	Isolations []string `json:"isolations,omitempty"` // names of one level are joined by "="
+}
+
+// NewDatabases is the command databases: what --db and --isolation take.
+func NewDatabases(e *console.Env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "databases", GroupID: "lists", Short: "List the databases: what --db and --isolation take",
+		Long: `databases lists what --db takes, with the isolation levels of each database, and the servers to start.
+
+A server is started from the programs that are installed, and removed in the end (docs/collect.md). Its settings
+may follow: postgres:start?synchronous_commit=off.`,
+		Example: "  isovet databases",
+		Args:    console.Exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			var all []databaseItem
+			for _, d := range driver.All() {
+				all = append(all, databaseItem{d.URLs[0] + ":", d.About, d.Isolations})
+			}
+			for _, s := range server.All() {
+				name, about, _ := strings.Cut(s.About, " (")
+				all = append(all, databaseItem{name, strings.TrimSuffix("a server to start: "+about, ")"), nil})
+			}
+			rows := make([][]string, len(all))
+			for i := range all {
+				if asJSON {
+					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
+						return err
+					}
+				}
+				rows[i] = []string{all[i].DB, strings.TrimSpace(all[i].About), strings.Join(all[i].Isolations, ", ")}
+			}
+			if asJSON {
+				return nil
+			}
+			return console.Table(e.Stdout, []string{"--db", "what it is", "--isolation"}, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}

@@ -1,0 +1,207 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/internal/plural"
+)
+
+// HelpLines is how many lines a help may have before its flags, on a terminal of [HelpColumns].
+const HelpLines = 24
+
+// shownFlags are the flags of a command that its help shows first, and those that only --help=all shows.
+type shownFlags struct{ first, rare string }
+
+// flagsOf says which flags of a command its help shows first, and which are rare.
+var flagsOf = map[string]shownFlags{
+	"check": {"level checker report certificate json",
+		"empty-ok keep max-window mechanisms-only nil proof read-only-at-start solver text-numbers unknown-exit"},
+	"verify":  {"json kernel", "kernel-file nil proof spill text-numbers"},
+	"shrink":  {"out level timeout", "mechanisms-only nil read-only-at-start solver text-numbers to"},
+	"report":  {"out level", "mechanisms-only nil read-only-at-start solver text-numbers"},
+	"view":    {"level open addr", "nil text-numbers"},
+	"stats":   {"json", "nil text-numbers"},
+	"convert": {"to from out", "nil text-numbers"},
+	"encode":  {"level to out solution", "nil text-numbers"},
+	"gen": {"workload txns fault isolation seed out",
+		"abort-rate break fault-at fence-every hard hint long-txn memory no-aborted shards truth unknown-old " +
+			"unknown-rate"},
+	"collect": {"db workload isolation for txns out",
+		"fault-script format op-timeout profile clock-skew reproduce setup-sql think timestamps values"},
+	"hunt": {"db level isolation workload for out",
+		"fault-script incident op-timeout reproduce setup-sql think timestamps values shrink"},
+	"probe":    {"db isolation for out", "op-timeout incidents"},
+	"replay":   {"db level runs out", "op-timeout setup-sql session-sql"},
+	"campaign": {"for out", "reproduce shrink"},
+	"watch": {"state source level checker lateness metrics config",
+		"accept-loss all-violations attach checkpoint credentials durable evidence horizon incident-folders " +
+			"log-format max-body max-jump metrics-token-file no-token read-only-at-start suspects timestamp-unit " +
+			"violations-max webhook-file webhook-secret-file"},
+	"compare": {"workload txns checkers level json",
+		"abort-rate break fault-at faults fence-every hint long-txn no-aborted skew unknown-old unknown-rate " +
+			"values tidy program ignore-predicates clock-skew"},
+	"ablate": {"workload txns one-at-a-time json",
+		"abort-rate break fault-at faults fence-every hint long-txn no-aborted skew unknown-old unknown-rate " +
+			"values tidy at-most-one isolation"},
+	"reproduce": {"list quick out", ""},
+}
+
+// flagGroups are the other flags of all commands, under the headings of a help.
+var flagGroups = []struct{ title, names string }{
+	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
+	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
+	{"Database", "db isolation session-sql setup-sql op-timeout timestamps"},
+	{"Workload", "workload variant txns sessions keys ops values zipf seed think for hard long-txn fence-every " +
+		"abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
+	{"Fault", "fault faults fault-at fault-script"},
+	{"Judging", "level checker checkers solver ignore-predicates profile mechanisms-only read-only-at-start " +
+		"kernel empty-ok horizon check watch go-on program encoding"},
+	{"Choice", "closure pruning theory phase technique at-most-one one-at-a-time pruned"},
+	{"Arrival", "lateness patience max-jump idle attach timestamp-unit"},
+	{"Folder", "state checkpoint standby accept-loss"},
+	{"Limit", "timeout memory spill max-window keep repeat runs jobs shard shards shard-size rotate"},
+	{"Incident", "incident incidents incident-folders reproduce shrink evidence all-violations violations-max " +
+		"suspects"},
+	{"Report", "metrics metrics-token-file webhook webhook-file webhook-secret-file log-format config"},
+	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth tidy " +
+		"kernel-file keep-names list all quick full page resume no-servers addr open unknown-exit quiet " +
+		"version help"},
+}
+
+// helpValue is the flag --help: true, false, or all.
+type helpValue struct{ shown, all bool }
+
+func (v *helpValue) String() string {
+	if v.shown {
+		return "true"
+	}
+	return "false"
+}
+
+func (v *helpValue) Type() string { return "bool" } // cobra asks for no other
+
+func (v *helpValue) Set(s string) error {
+	switch s {
+	case "true", "all":
+		v.shown, v.all = true, s == "all"
+	case "false":
+		v.shown = false
+	default:
+		return fmt.Errorf("expected --help or --help=all")
+	}
+	return nil
+}
+
+// addHelp gives a command --help, which takes "all".
+func addHelp(c *cobra.Command) {
+	f := c.Flags().VarPF(&helpValue{}, "help", "h", "this help; --help=all shows every flag")
+	f.NoOptDefVal = "true"
+}
+
+// FlagGroup is a heading of a help with its flags, in order.
+type FlagGroup struct {
+	Title string
+	Flags []*pflag.Flag
+}
+
+// FlagGroups returns the flags of a command by heading, and how many rare ones are left out. A flag that the table
+// does not know stands under "More".
+func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
+	shown := flagsOf[c.Name()]
+	rare := strings.Fields(shown.rare)
+	taken := map[string]bool{}
+	add := func(title string, names []string) {
+		g := FlagGroup{Title: title}
+		for _, name := range names {
+			f := c.Flags().Lookup(name)
+			if f == nil || f.Hidden || taken[name] {
+				continue
+			}
+			taken[name] = true
+			if !all && slices.Contains(rare, name) {
+				left++
+				continue
+			}
+			g.Flags = append(g.Flags, f)
+		}
+		if len(g.Flags) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	add("Flags", strings.Fields(shown.first))
+	for _, g := range flagGroups {
+		add(g.title+" flags", strings.Fields(g.names))
+	}
+	var others []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { others = append(others, f.Name) })
+	add("More flags", others)
+	groups[0].Title = "Flags" // of a command with few
+	return groups, left
+}
+
+// writeHelp prints one screen: the purpose, examples, what one must know, and the flags by heading.
+func writeHelp(w io.Writer, c *cobra.Command, columns int) {
+	purpose, rest, _ := strings.Cut(c.Long, "\n\n")
+	if purpose == "" {
+		purpose = c.Short + "."
+	}
+	part := func(text string) {
+		if text = strings.Trim(text, "\n"); text != "" {
+			fmt.Fprintf(w, "%s\n\n", text)
+		}
+	}
+	part(Folded(purpose, columns))
+	part(c.Example)
+	part(Folded(rest, columns))
+	c.Flags().SortFlags = true
+	part("Usage: " + c.UseLine())
+	all := false
+	if f := c.Flags().Lookup("help"); f != nil {
+		v, ok := f.Value.(*helpValue)
+		all = ok && v.all
+	}
+	commandsHelp(w, c, columns)
+	groups, left := FlagGroups(c, all)
+	for i, g := range groups {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, f := range g.Flags {
+			set.AddFlag(f)
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s:\n%s", g.Title, set.FlagUsagesWrapped(columns))
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "\n%s --help=all shows %s.\n", c.CommandPath(), plural.Of(left, "more flag"))
+	}
+}
+
+// commandsHelp prints the commands below one, by group.
+func commandsHelp(w io.Writer, c *cobra.Command, columns int) {
+	if !c.HasAvailableSubCommands() {
+		return
+	}
+	groups := append(c.Groups(), &cobra.Group{Title: "Commands:"})
+	if len(groups) > 1 {
+		groups[len(groups)-1].Title = "More commands:"
+	}
+	for _, g := range groups {
+		var b strings.Builder
+		for _, sub := range c.Commands() {
+			if sub.GroupID == g.ID && (sub.IsAvailableCommand() || sub.Name() == "help") {
+				fmt.Fprintf(&b, "  %-*s  %s\n", c.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+		if b.Len() > 0 {
+			fmt.Fprintf(w, "%s\n%s\n", g.Title, Folded(b.String(), columns))
+		}
+	}
+}

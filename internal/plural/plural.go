@@ -1,0 +1,27 @@
+// Package plural writes numbers with their nouns, so that they agree: "1 round", "2 rounds", "2 anomalies".
+package plural
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Of writes a number before its noun, in the plural unless the number is one.
+func Of[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, noun string) string {
+	if n != 1 {
+		noun = Noun(noun)
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Noun is the plural of a noun.
+func Noun(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[len(noun)-2:len(noun)-1], "aeiou"):
+		return noun[:len(noun)-1] + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"),
+		strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
