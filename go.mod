@@ -16,7 +16,6 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0 // client of PostgreSQL
 	github.com/klauspost/compress v1.20.3 // zstd and fast gzip
 	github.com/mattn/go-isatty v0.0.24 // a progress bar only on a terminal
-	github.com/nats-io/nats-server/v2 v2.15.2 // the server itself, in tests of watch
 	github.com/nats-io/nats.go v1.55.0 // transactions from JetStream
 	github.com/olekukonko/tablewriter v1.1.5 // tables, plain and Markdown
 	github.com/parquet-go/parquet-go v0.32.0 // Parquet
@@ -33,7 +32,7 @@ require (
 	golang.org/x/sync v0.24.0 // a semaphore with weights: memory for requests
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	golang.org/x/term v0.47.0 // the width of a terminal
-	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
+	gonum.org/v1/gonum v0.17.0 // indirect; statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts
 	modernc.org/sqlite v1.60.0 // SQLite, a database inside this program
 )
@@ -47,7 +46,6 @@ require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/anishathalye/porcupine v1.3.1
-	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/clipperhouse/displaywidth v0.10.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.6.0 // indirect
 	github.com/dgraph-io/ristretto/v2 v2.2.0 // indirect
@@ -57,15 +55,12 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/flatbuffers v25.2.10+incompatible // indirect
-	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-runewidth v0.0.19 // indirect
-	github.com/minio/highwayhash v1.0.4 // indirect
-	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
@@ -82,7 +77,6 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect

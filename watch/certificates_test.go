@@ -1,55 +1,10 @@
 package watch
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
-	"os"
-	"testing"
-	"time"
 )
-
-// certificate makes a certificate of 127.0.0.1 that is its own authority, writes it and its key to files, and returns
-// it as PEM.
-func certificate(t *testing.T, files TLSFiles) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: "test"}, IsCA: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, &c, &c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(files.Cert, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(files.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // trusting is a client that trusts one certificate, with connections of its own.
 func trusting(cert []byte) *http.Client {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"isovet/internal/test/tlstest"
 )
 
 // listening starts a source that listens, without anybody who takes.
@@ -287,7 +289,7 @@ func TestHTTPBehind(t *testing.T) {
 func TestHTTPTokens(t *testing.T) {
 	dir := t.TempDir()
 	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
-	first := certificate(t, files)
+	first := tlstest.Certificate(t, files.Cert, files.Key)
 	config, err := files.Server()
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +308,7 @@ func TestHTTPTokens(t *testing.T) {
 	if err := os.Chtimes(files.Cert, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	second := certificate(t, files)
+	second := tlstest.Certificate(t, files.Cert, files.Key)
 	if status, says, _ := post(t, trusting(second), base, []byte(fine), "Authorization", "Bearer one"); status != 200 {
 		t.Errorf("with the new certificate: %d %s", status, says)
 	}

@@ -76,10 +76,6 @@ func (l life) live() error {
 	at := l.At
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
 		switch l.Kind {
-		case "nats":
-			name := "watch" + strings.ReplaceAll(strings.TrimPrefix(judge, "aion"), " ", "-") // one's alone
-			s, err = NATS(ctx, NATSOptions{URL: at, Subject: "txns", Durable: name}, max(after.Last(), 0))
-			s = &whole{s, after.Last(), int64(l.Total)}
 		case "http":
 			var h *HTTPServer
 			if h, err = ListenHTTP(HTTPOptions{Addr: at}); err == nil {
@@ -215,16 +211,12 @@ func TestKilled(t *testing.T) {
 		if s.want = unnumbered(t, dir); len(s.want) < 20 {
 			t.Fatalf("%s: %d violations are too few", s.judge, len(s.want))
 		}
-		for _, kind := range []string{"file", "pipe", "http", "nats"} {
+		for _, kind := range []string{"file", "pipe", "http"} {
 			most := 1 + len(s.lines)/(8*kills)
 			t.Run(s.judge+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				source := ""
 				switch kind {
-				case "nats":
-					url, js := natsServer(t)
-					publish(t, js, s.lines)
-					source = url
 				case "http":
 					source = send(t, s.lines, most)
 				default:

@@ -16,50 +16,8 @@ import (
 	"testing"
 	"time"
 
-	nserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"isovet/history/format/logline"
 )
-
-func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
-	t.Helper()
-	s, err := nserver.NewServer(&nserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
-		NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	conn, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	if js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T",
-		Subjects: []string{"txns"}}); err != nil {
-		t.Fatal(err)
-	}
-	return s.ClientURL(), js
-}
-
-// publish hands lines to the server, as fast as it takes them: a machine that is busy may take none for seconds.
-func publish(t *testing.T, js jetstream.JetStream, lines [][]byte) {
-	t.Helper()
-	for _, l := range lines {
-		if _, err := js.PublishAsync("txns", bytes.TrimSpace(l), jetstream.WithStallWait(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
-}
 
 // TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
 func TestHTTP(t *testing.T) {

@@ -274,6 +274,8 @@ var floors = [][]room{
 			"where two histories differ"},
 		{"internal/test/histtest/oracletest",
 			"random histories for brute force, and the papers' notation"},
+		{"internal/test/tlstest",
+			"a certificate of its own authority"},
 		{"internal/test/browser",
 			"pages opened in a headless Chromium: errors, contrast, keys, pictures"},
 		{"internal/test/solvertest/proof",

@@ -1,7 +1,8 @@
-package watch
+package brokers
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,6 +15,9 @@ import (
 	nserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"isovet/internal/test/tlstest"
+	"isovet/watch"
 )
 
 // texts is a log that can be read while it is written.
@@ -50,7 +54,7 @@ func startNATS(t *testing.T, o nserver.Options) *nserver.Server {
 }
 
 // takeLines takes n lines of a source, in time.
-func takeLines(t *testing.T, src Source, n int) (out []string) {
+func takeLines(t *testing.T, src watch.Source, n int) (out []string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
@@ -73,17 +77,13 @@ func takeLines(t *testing.T, src Source, n int) (out []string) {
 // messages that are purged before they were read. Name and password, a certificate.
 func TestNATSAway(t *testing.T) {
 	dir := t.TempDir()
-	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
-	certificate(t, files)
-	config, err := files.Server()
+	files := watch.TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	tlstest.Certificate(t, files.Cert, files.Key)
+	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := (&pair{files: files}).get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.GetCertificate, config.Certificates = nil, append(config.Certificates, *cert)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	o := nserver.Options{Port: -1, StoreDir: dir, Username: "me", Password: "secret", TLSConfig: config, TLS: true}
 	server := startNATS(t, o)
 	url := strings.Replace(server.ClientURL(), "://", "://me:secret@", 1)
@@ -121,9 +121,9 @@ func TestNATSAway(t *testing.T) {
 	}
 	publish(10)
 	var said texts
-	open := NATSOptions{URL: url, Subject: "txns", Durable: "w", TLS: TLSFiles{CA: files.Cert},
+	open := watch.NATSOptions{URL: url, Subject: "txns", Durable: "w", TLS: watch.TLSFiles{CA: files.Cert},
 		Log: slog.New(slog.NewTextHandler(&said, nil))}
-	src, err := NATS(t.Context(), open, 0)
+	src, err := watch.NATS(t.Context(), open, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +170,14 @@ func TestNATSAway(t *testing.T) {
 		t.Errorf("%v; expected %s", got, want)
 	}
 	open.URL, open.Patience = strings.Replace(url, "secret", "wrong", 1), time.Nanosecond
-	if s, err := NATS(t.Context(), open, 0); err == nil {
+	if s, err := watch.NATS(t.Context(), open, 0); err == nil {
 		s.Close()
 		t.Error("a wrong password is taken")
 	} else if strings.Contains(err.Error(), "wrong") {
 		t.Errorf("the password is said: %v", err)
 	}
 	open.URL = url
-	if s, err := NATS(t.Context(), open, 99); err == nil {
+	if s, err := watch.NATS(t.Context(), open, 99); err == nil {
 		s.Close()
 		t.Error("another stream is taken")
 	}

@@ -1,8 +1,8 @@
-package kafka
+// Package brokers tests what watch reads from brokers where processes are killed and servers are stopped.
+package brokers
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	nserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -25,11 +28,12 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/watch"
+	"isovet/watch/kafka"
 )
 
-// TestMain: as a child it watches a topic until all of it is judged, or it is killed.
+// TestMain: as a child it watches a broker until all of the stream is judged, or it is killed.
 func TestMain(m *testing.M) {
-	if arg := os.Getenv("ISOVET_KAFKA_CHILD"); arg != "" {
+	if arg := os.Getenv("ISOVET_BROKERS_CHILD"); arg != "" {
 		var c child
 		err := json.Unmarshal([]byte(arg), &c)
 		if err == nil {
@@ -46,17 +50,18 @@ func TestMain(m *testing.M) {
 
 // child is a watch in a process of its own.
 type child struct {
-	Dir, Checker, Profile string
-	Brokers               []string
-	Lines                 int // of the topic
-	Most                  int // lines every 2 ms; 0: all
+	Dir, Checker string
+	Kafka        []string // addresses of brokers
+	NATS         string   // else: the server's address
+	Lines        int      // of the stream
+	Most         int      // lines every 2 ms; 0: all
 }
 
 func (c *child) run(ctx context.Context) error {
 	judge, err := watch.NewAion(watch.AionOptions{Lateness: 100,
 		Options: timestamp.Options{Level: level.SessionSnapshotIsolation}})
 	if c.Checker == "leopard" {
-		p, e := mechanism.LookupProfile(cmp.Or(c.Profile, "postgresql:repeatable-read"))
+		p, e := mechanism.LookupProfile("postgresql:repeatable-read")
 		if e != nil {
 			return e
 		}
@@ -67,16 +72,21 @@ func (c *child) run(ctx context.Context) error {
 	}
 	return watch.Run(ctx, watch.Config{Dir: c.Dir, Judge: judge, Checkpoint: 4 * time.Millisecond,
 		Open: func(ctx context.Context, after watch.Places) (watch.Source, error) {
-			src, err := Open(ctx, Options{Brokers: c.Brokers, Topic: topic, Idle: time.Hour}, after)
 			left := c.Lines
+			if c.NATS != "" {
+				done := max(after.Last(), 0) // the first message is 1
+				src, err := watch.NATS(ctx, watch.NATSOptions{URL: c.NATS, Subject: topic, Durable: c.Checker}, done)
+				return &whole{src, left - int(done), c.Most}, err
+			}
 			for _, last := range after {
 				left -= int(last) + 1
 			}
+			src, err := kafka.Open(ctx, kafka.Options{Brokers: c.Kafka, Topic: topic, Idle: time.Hour}, after)
 			return &whole{src, left, c.Most}, err
 		}})
 }
 
-// whole is a source that ends with the last line of the topic.
+// whole is a source that ends with the last line of the stream.
 type whole struct {
 	watch.Source
 	left, most int
@@ -135,7 +145,8 @@ func stream(txns int) (all []*kgo.Record) {
 	}
 	slices.SortStableFunc(lines, func(a, b sent) int { return a.at - b.at })
 	for i, l := range lines {
-		all = append(all, message(int32(l.session%4), int64(1e12)+int64(i), l.text))
+		at := time.UnixMilli(int64(1e12) + int64(i))
+		all = append(all, &kgo.Record{Partition: int32(l.session % 4), Timestamp: at, Value: []byte(l.text)})
 	}
 	return all
 }
@@ -173,7 +184,7 @@ func (c *child) start(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(os.Args[0]), ended: make(chan error, 1)}
-	p.cmd.Env = append(os.Environ(), "ISOVET_KAFKA_CHILD="+string(arg))
+	p.cmd.Env = append(os.Environ(), "ISOVET_BROKERS_CHILD="+string(arg))
 	p.cmd.Stderr = &p.said
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -235,40 +246,100 @@ func (c child) alone(t *testing.T) ([]string, int64) {
 	return violations(t, c.Dir), logSize(t, c.Dir)
 }
 
-// TestKilled: killed with SIGKILL at random places of the stream and started again, by each judge: the violations of a
-// run that nobody killed, each once.
+// TestKilled: killed with SIGKILL at random places of the stream and started again, by each judge, with each broker:
+// the violations of a run that nobody killed, each once.
 func TestKilled(t *testing.T) {
 	kills := histtest.Long(3, 200)
-	all := stream(1000 + 20*kills)
-	c := brokers(t, kfake.SeedTopics(4, topic))
-	defer c.Close()
-	produce(t, client(t, c), all...)
 	for _, checker := range []string{"aion", "leopard"} {
-		x := child{Checker: checker, Brokers: c.ListenAddrs(), Lines: len(all), Most: 1 + len(all)/(12*kills)}
-		want, size := x.alone(t)
-		if len(want) < 40 {
-			t.Fatalf("%s: %d violations are too few", checker, len(want))
+		for _, broker := range []string{"kafka", "nats"} {
+			t.Run(checker+"/"+broker, func(t *testing.T) {
+				all := stream(1000 + 20*kills)
+				c := child{Checker: checker, Lines: len(all), Most: 1 + len(all)/(12*kills)}
+				if broker == "kafka" {
+					c.Kafka = produce(t, all)
+				} else {
+					c.NATS = publish(t, all)
+				}
+				c.killed(t, kills)
+			})
 		}
-		x.Dir = t.TempDir()
-		rng := rand.New(rand.NewPCG(7, uint64(len(checker))))
-		var at []int64
-		for range kills {
-			at = append(at, rng.Int64N(size*9/10))
-		}
-		slices.Sort(at)
-		midway := 0
-		for _, size := range at {
-			if x.start(t).killAt(t, x.Dir, size) {
-				midway++
-			}
-		}
-		x.start(t).wait(t)
-		if got := violations(t, x.Dir); !slices.Equal(got, want) {
-			t.Fatalf("%s: %d violations; expected %d", checker, len(got), len(want))
-		}
-		if midway < kills/2 && kills > 20 { // on a slow machine a few may come too late
-			t.Errorf("%s: killed %d times", checker, midway)
-		}
-		t.Logf("%s: killed %d times; %d violations", checker, midway, len(want))
 	}
+}
+
+// killed compares a watch that is killed so many times with one that nobody kills.
+func (c child) killed(t *testing.T, kills int) {
+	t.Helper()
+	want, size := c.alone(t)
+	if len(want) < 40 {
+		t.Fatalf("%d violations are too few", len(want))
+	}
+	c.Dir = t.TempDir()
+	rng := rand.New(rand.NewPCG(7, uint64(len(c.Checker))))
+	var at []int64
+	for range kills {
+		at = append(at, rng.Int64N(size*9/10))
+	}
+	slices.Sort(at)
+	midway := 0
+	for _, size := range at {
+		if c.start(t).killAt(t, c.Dir, size) {
+			midway++
+		}
+	}
+	c.start(t).wait(t)
+	if got := violations(t, c.Dir); !slices.Equal(got, want) {
+		t.Fatalf("%d violations; expected %d", len(got), len(want))
+	}
+	if midway < kills/2 && kills > 20 { // on a slow machine a few may come too late
+		t.Errorf("killed %d times", midway)
+	}
+	t.Logf("killed %d times; %d violations", midway, len(want))
+}
+
+const topic = "txns" // and subject
+
+// produce starts a broker of Kafka that has the messages, and returns its addresses.
+func produce(t *testing.T, all []*kgo.Record) []string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	k, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.DefaultProduceTopic(topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	if err := k.ProduceSync(t.Context(), all...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	return c.ListenAddrs()
+}
+
+// publish starts a server of NATS that has the messages, and returns its address.
+func publish(t *testing.T, all []*kgo.Record) string {
+	t.Helper()
+	server := startNATS(t, nserver.Options{Port: -1, StoreDir: t.TempDir()})
+	t.Cleanup(func() { server.Shutdown(); server.WaitForShutdown() })
+	conn, err := nats.Connect(server.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{topic}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if _, err := js.Publish(t.Context(), topic, r.Value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server.ClientURL()
 }
