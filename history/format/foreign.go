@@ -27,7 +27,7 @@ var (
 		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Ext:    []string{".edn"},
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) && !porcupine.IsKV(head) }),
-		Read:   jepsenRead(jepsen.Read, false), Events: true, tellsNil: true, Batches: jepsenBatches(false),
+		Read:   jepsenRead(jepsen.Read, false), Events: true, tellsNil: true,
 		Write: func(w io.Writer, h *history.History, lossy bool) error {
 			if err := jepsen.Check(h, lossy); err != nil {
 				return fmt.Errorf("format jepsen-edn: %w", err)
@@ -39,7 +39,7 @@ var (
 		Name: "jepsen-json", About: "the same operations in JSON: an array of objects, or an object a line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
-		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true, Batches: jepsenBatches(true),
+		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true,
 	}
 	jepsenLog = Format{
 		Name: "jepsen-log", About: "the same operations as lines of a log: history.txt, jepsen.log",
@@ -260,25 +260,6 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 			return read(data, file, jepsen.Options{JSON: json, RealTime: string(o.RealTime), Nil: string(o.Nil),
 				TextNumbers: o.TextNumbers})
 		})(ctx, in, o)
-	}
-}
-
-// jepsenBatches makes a Batches of package jepsen's.
-func jepsenBatches(json bool) func(context.Context, *Input, Options, func(*history.History) error) ([]history.Note,
-	bool, error) {
-	return func(ctx context.Context, in *Input, o Options, give func(*history.History) error) ([]history.Note, bool,
-		error) {
-		data, err := in.Bytes()
-		if err != nil {
-			return nil, false, err
-		}
-		return jepsen.Batches(data, in.Name, jepsen.Options{JSON: json, RealTime: string(o.RealTime),
-			Nil: string(o.Nil), TextNumbers: o.TextNumbers, Told: func(done, total int64) error {
-				if o.Progress != nil {
-					o.Progress(int64(float64(done)/float64(total)*float64(in.size)), in.size)
-				}
-				return ctx.Err()
-			}}, give)
 	}
 }
 

@@ -82,10 +82,6 @@ type Format struct {
 	Detect func(head []byte, path string) Confidence
 	// Read reads a history. Errors about the content are *history.InputError.
 	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
-	// Batches reads a file as Read does, and gives what is in it in batches that follow one another; false: this file
-	// only Read can read, and nothing was given. nil: so it is for all files of the format. See ReadBatches.
-	Batches func(ctx context.Context, in *Input, o Options, give func(*history.History) error) ([]history.Note, bool,
-		error)
 	// Write writes a history; nil: the format is only read. What Holds leaves out has been refused before, unless
 	// lossy: then it is dropped, and what cannot be written at all is an error.
 	Write func(w io.Writer, h *history.History, lossy bool) error

@@ -298,32 +298,6 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	return h, o.RealTime.apply(h, f)
 }
 
-// ReadBatches reads a history as [Read] does and gives it in batches that follow one another, in memory that does not
-// grow with it but for the content of a compressed file. Each is a history of its own, with its own numbering of keys
-// and versions. notes are those of the whole. false: only Read can read it, as nearly all formats other than Jepsen's
-// (package split reads the project's own in parts). An error may be one that Read words better: it knows all of the
-// file.
-func ReadBatches(ctx context.Context, path string, o Options, give func(*history.History) error) (notes []history.Note,
-	ok bool, err error) {
-	in, f, err := begin(path, &o)
-	if err != nil {
-		return nil, false, err
-	}
-	defer in.Close()
-	if f.Batches == nil || o.Initial.ofKeys() || o.Nil == NilInitial {
-		return nil, false, nil
-	}
-	return f.Batches(ctx, in, o, func(h *history.History) error {
-		if err := o.Initial.Apply(h); err != nil {
-			return err
-		}
-		if err := o.RealTime.apply(h, f); err != nil {
-			return err
-		}
-		return give(h)
-	})
-}
-
 // begin opens what is to be read, and finds out its format.
 func begin(path string, o *Options) (in *Input, f Format, err error) {
 	if o.Format != "" && o.Format != "auto" {

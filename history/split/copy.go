@@ -26,10 +26,10 @@ func init() { bounds.Register("split.copy-from", &copyFrom) }
 // ReadMapped is [Read] for who looks at a history and does not want all of it in memory: what is large and no native
 // file is first copied into one, in the folder dir, which is mapped. The file loses its name as soon as it is open, or,
 // where the system does not have that, is removed by the time ReadMapped returns, with an error or without; where the
-// system maps files its space is taken until the process ends. JSON lines, Parquet and most files of Jepsen's are
-// copied in batches, in memory that does not grow with the history but for what native.Writer keeps, some 25 bytes a
-// version; other formats, and histories whose sessions do not stand in order, are read into memory for the time of the
-// copying. A history with locking reads stays in memory, since native files do not tell them.
+// system maps files its space is taken until the process ends. JSON lines and Parquet are copied in batches, in memory
+// that does not grow with the history but for what native.Writer keeps, some 25 bytes a version; other formats, and
+// histories whose sessions do not stand in order, are read into memory for the time of the copying. A history with
+// locking reads stays in memory, since native files do not tell them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -125,10 +125,13 @@ func (c *copying) batches(paths []string) error {
 			w.Close()
 		}
 	}()
-	add := func(h *history.History) error {
-		if w == nil {
-			w = native.NewWriter(c.dir, h)
+	if err := c.pieces(paths, func(s *Set) error {
+		header, err := s.Header.History()
+		if err == nil {
+			w = native.NewWriter(c.dir, header)
 		}
+		return err
+	}, func(h *history.History) error {
 		if h.Txns.Locking != nil {
 			return errLocking
 		}
@@ -140,29 +143,8 @@ func (c *copying) batches(paths []string) error {
 		}
 		c.notes = all.Notes
 		return w.Add(h)
-	}
-	ok := false
-	if !InParts(paths) {
-		notes, done, err := format.ReadBatches(c.ctx, paths[0], c.o, add)
-		if ok = done; err != nil {
-			return err
-		}
-		c.notes = append(c.notes, notes...)
-	}
-	if !ok {
-		if err := c.pieces(paths, func(s *Set) error {
-			header, err := s.Header.History()
-			if err != nil {
-				return err
-			}
-			w = native.NewWriter(c.dir, header)
-			return nil
-		}, add); err != nil {
-			return err
-		}
-	}
-	if w == nil {
-		return errors.New("no transactions")
+	}); err != nil {
+		return err
 	}
 	return c.create(func(b *bufio.Writer) error { return w.Finish(b) })
 }

@@ -21,7 +21,6 @@ import (
 // it.
 func TestReadMapped(t *testing.T) {
 	defer bounds.Set("split.copy-from", 1)()
-	defer bounds.Set("jepsen.batch-txns", 50)()
 	in, dir := t.TempDir(), t.TempDir()
 	made := func(workload string) *history.History {
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20, Seed: 3,
@@ -87,7 +86,8 @@ func TestReadMappedFails(t *testing.T) {
 		"cut.edn": "{:type :invoke :process 0 :f :txn :value [[:w 1 1]]}\n{:type :ok :process 0 :f :txn :value [[:w 1",
 		"mix.edn": "{:type :invoke :process 0 :f :txn :value [[:append 1 1] [:w 1 2]]}\n" +
 			"{:type :ok :process 0 :f :txn :value [[:append 1 1] [:w 1 2]]}\n",
-		"ids.jsonl": `{"id":1,"ops":[]}` + "\n" + `{"id":1,"ops":[]}` + "\n", "empty.jsonl": "", "none.txt": "nothing\n",
+		"ids.jsonl": `{"id":1,"ops":[]}` + "\n" + `{"id":1,"ops":[]}` + "\n", "empty.jsonl": "",
+		"none.txt": "nothing\n",
 	} {
 		path := filepath.Join(in, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

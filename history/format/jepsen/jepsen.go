@@ -120,8 +120,6 @@ type Options struct {
 	Nil string
 	// TextNumbers takes a text that is an integer for that integer, keys and values alike.
 	TextNumbers bool
-	// Told, if set, is told by Batches now and then how much of its work it has done; an error ends it.
-	Told func(done, total int64) error
 }
 
 // event is one operation of the file.
@@ -219,12 +217,6 @@ type reader struct {
 
 	nilMeans string // Options.Nil
 	numbers  bool   // Options.TextNumbers
-
-	// Of a file that is read in batches: sink takes each operation in place of events, which begin with operation
-	// number base; made is how many transactions there were in the batches before b.
-	sink       func(e *event) error
-	base, made int64
-	settled    bool // a part of the operations has told the model
 
 	b     *history.Builder
 	forms []form

@@ -35,13 +35,12 @@ func (r *reader) choose() error {
 		} else if micro {
 			if appends {
 				r.model, r.b.Meta.Lists = listModel, true
-				if r.settled = !r.mayWrite(); !r.settled {
+				if r.mayWrite() {
 					return r.findRegisters()
 				}
 				return nil
 			}
 			if !lists && i > 1<<8 {
-				r.settled = true
 				break // micro-operations throughout, and no lists
 			}
 			continue

@@ -244,27 +244,26 @@ func (r *reader) txns() error {
 			r.b.Reserve(int(more*float64(r.b.NumTxns())), int(more*float64(r.b.NumOps())))
 		}
 	}
-	r.saySkipped(r.b.Note)
+	r.saySkipped()
 	return nil
 }
 
 // saySkipped notes what of the operations is not judged.
-func (r *reader) saySkipped(note func(kind string, n int, format string, args ...any)) {
+func (r *reader) saySkipped() {
 	if r.nils > 0 {
 		means := "Knossos takes nil for an answer that is not known"
 		if r.nilMeans != "" {
 			means = "--nil unknown says so"
 		}
-		note(history.NoteNil, r.nils, "%s not judged, the first at line %d: %s (--nil absent or --nil initial judges "+
-			"them)", plural(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
+		r.b.Note(history.NoteNil, r.nils, "%s not judged, the first at line %d: %s (--nil absent or --nil initial "+
+			"judges them)", plural(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
 	}
 	if r.again > 0 {
-		note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: each is judged as if "+
-			"it "+
-			"stood there once", plural(r.again, "element stands", "elements stand"), r.againLine)
+		r.b.Note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: each is judged as "+
+			"if it stood there once", plural(r.again, "element stands", "elements stand"), r.againLine)
 	}
 	if r.versions > 0 {
-		note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
+		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
 			"looked at", plural(r.versions, "value comes", "values come"))
 	}
 }
@@ -327,11 +326,8 @@ func (r *reader) txn(first, last int32) error {
 	if e.process != noProcess {
 		h.HasSess, h.Session = true, e.process
 	}
-	switch {
-	case r.indexed:
+	if r.indexed {
 		h.HasID, h.ID = true, e.index
-	case r.made > 0:
-		h.HasID, h.ID = true, r.made+int64(r.b.NumTxns())
 	}
 	h.Line = e.line
 	r.b.EndTxn(h)
@@ -429,5 +425,5 @@ func (r *reader) time(i int32) int64 {
 	case r.indexed:
 		return e.index
 	}
-	return r.base + int64(i)
+	return int64(i)
 }

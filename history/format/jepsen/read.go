@@ -127,7 +127,7 @@ func (r *reader) event(t edn.Token) error {
 			if v, err = r.s.Next(); err != nil {
 				return err
 			}
-			if !v.Opens() || typed || r.wrapped || r.base > 0 || len(r.events) > 0 {
+			if !v.Opens() || typed || r.wrapped || len(r.events) > 0 {
 				err = r.s.SkipRest(v)
 				break
 			}
@@ -207,10 +207,6 @@ func (r *reader) add(e event) error {
 		e.line = uint32(r.s.Line(e.pos))
 	}
 	r.used[e.f] = true
-	if r.sink != nil {
-		r.base++
-		return r.sink(&e)
-	}
 	if n := len(r.events); n == cap(r.events) && n >= 1<<10 {
 		r.events = slices.Grow(r.events, int(float64(n)*1.05*float64(r.size)/float64(max(e.pos, 1)))-n+1<<10)
 	}
