@@ -94,11 +94,8 @@ func shows(h *history.History, op, lo, v uint32) bool {
 	case history.ReadList:
 		return lastOfOthers(h, op, lo) == v && v != history.None
 	case history.PredRead, history.PredWrite:
-		if v == history.None {
-			return false
-		}
-		r := rowOf(h, op, h.VerKey[v])
-		return r != history.None && h.Preds.Old[r] == v
+		i := h.Ops.Ver[op]
+		return v != history.None && slices.Contains(h.Preds.Old[h.Preds.Off[i]:h.Preds.Off[i+1]], v)
 	}
 	return false
 }

@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"slices"
+
 	"isovet/history"
 )
 
@@ -100,11 +102,8 @@ func saw(h *history.History, op, lo, key, ver uint32) bool {
 		}
 		return list[len(list)-1] == ver
 	case history.PredRead, history.PredWrite:
-		r := history.None
-		if ver != history.None {
-			r = predRow(h, op, key)
-		}
-		return r != history.None && h.Preds.Old[r] == ver
+		i := h.Ops.Ver[op]
+		return ver != history.None && slices.Contains(h.Preds.Old[h.Preds.Off[i]:h.Preds.Off[i+1]], ver)
 	}
 	return false
 }

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"context"
 	"slices"
 
 	"isovet/check/lists"
 	"isovet/evidence"
+	"isovet/history"
 )
 
 var (
@@ -18,7 +20,7 @@ var (
 // byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order
 // explains the history. Where none holds, the cycles of all cases together are the proof, which is tried before it is
 // given. A case that the cycles found so far refute too is passed over.
-func (x *Run) byCases(why string, decide func(v *lists.View) (*evidence.Result, error)) error {
+func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence.Result, error)) error {
 	c, shown, reason := lists.ReadCases(x.H)
 	switch {
 	case shown != nil:
@@ -50,7 +52,7 @@ func (x *Run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 				limit)
 			return nil
 		}
-		r, err := decideCase(v, decide)
+		r, err := x.decideCase(in, v, decide)
 		if err != nil {
 			return err
 		}
@@ -97,13 +99,20 @@ func (x *Run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 	return nil
 }
 
-// decideCase answers for a history in which each element that was read has one append.
-func decideCase(v *lists.View, decide func(v *lists.View) (*evidence.Result, error)) (*evidence.Result, error) {
+// decideCase answers for a history in which each element that was read has one append, which may leave open who
+// committed.
+func (x *Run) decideCase(in Info, v *lists.View,
+	decide func(v *lists.View) (*evidence.Result, error)) (*evidence.Result, error) {
 	switch {
 	case len(v.Anomalies) > 0:
 		return &evidence.Result{Verdict: evidence.Violated, Anomalies: v.Anomalies, H: v.H}, nil
 	case v.Ambiguous != "":
 		return &evidence.Result{Reason: v.Ambiguous, H: v.H}, nil
+	case len(v.Open) > 0 && in.Takes.Lists != ListsBeside:
+		return byOutcomes(x.Ctx, in, v.H, x.Options, v.Open, func(_ context.Context, h *history.History,
+			_ Options) (*evidence.Result, error) {
+			return x.decideCase(in, lists.Read(h), decide)
+		})
 	}
 	return decide(v)
 }

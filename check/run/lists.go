@@ -32,7 +32,7 @@ func BeginLists(ctx context.Context, in Info, h *history.History, o Options,
 		if decide == nil {
 			return x, nil, x.Unknown("%s", why), nil
 		}
-		err = x.byCases(why, decide)
+		err = x.byCases(in, why, decide)
 		return x, nil, true, err
 	}
 	return x, v, false, nil

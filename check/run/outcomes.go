@@ -108,19 +108,27 @@ func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	return ways, true
 }
 
-// settledAs is a history in which these of the open transactions committed, at some time after they began, and the
-// others aborted. It asks more of an order than h: sessions go on after those that committed.
+// settledAs is a history in which these of the open transactions committed, at some time after they began, which may be
+// at any time, and the others aborted. It asks more of an order than h: sessions go on after those that committed.
 func settledAs(h *history.History, open, committed []uint32) *history.History {
 	out := *h
-	out.Txns.Status, out.Txns.End = slices.Clone(h.Txns.Status), slices.Clone(h.Txns.End)
+	out.Txns.Status = slices.Clone(h.Txns.Status)
+	out.Txns.Start, out.Txns.End = timesOf(h, h.Txns.Start), timesOf(h, h.Txns.End)
 	for _, t := range open {
 		out.Txns.Status[t] = history.Aborted
 	}
 	for _, t := range committed {
 		out.Txns.Status[t] = history.Committed
-		if out.Txns.End != nil {
-			out.Txns.End[t] = math.MaxInt64
-		}
+		out.Txns.Start[t] = max(out.Txns.Start[t], history.NoTime+1)
+		out.Txns.End[t] = math.MaxInt64
 	}
 	return &out
+}
+
+// timesOf is a copy of a column of times.
+func timesOf(h *history.History, col []int64) []int64 {
+	if col == nil {
+		return slices.Repeat([]int64{history.NoTime}, h.NumTxns())
+	}
+	return slices.Clone(col)
 }

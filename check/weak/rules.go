@@ -28,8 +28,8 @@ func (c *checker) rule(t uint32) {
 // readCommitted makes the orders that read-committed demands: t2 before t1 where t reads something from t2 and later
 // reads, from t1, a key that t2 wrote.
 //
-// The reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an
-// order of; the later ones follow, since consecutive reads of a key order their writers too.
+// The reads are walked from the last to the first. Of a key only the next operation that reads it after the first read
+// from t2 is made an order of; the later ones follow, since consecutive reads of a key order their writers too.
 //
 // Source: [AWDIT], read committed.
 // Cost:   for each writer that t read from, the smaller of what was written and what was read.
@@ -51,20 +51,48 @@ func (c *checker) readCommitted(t uint32) {
 				c.overwritten(c.src[r], t)
 			}
 		}
-		for r := end; r > from; {
-			r--
-			k := v.RKey[r]
-			if c.keyStamp[k] == t+1 {
-				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
-					c.demand(v.RW[r], later)
-				}
-			} else {
-				c.keyStamp[k] = t + 1
-				c.keys = append(c.keys, k)
+		for r := from; r < end; r++ {
+			if c.src[r] >= 0 && c.keyStamp[v.RKey[r]] == t+1 {
+				c.before(v.RW[r])
 			}
-			c.keyRead[k] = r
 		}
+		c.nowReads(t, from, end)
 		end = from
+	}
+	clear(c.again)
+}
+
+// nowReads stamps the keys of an operation's reads, which are the next ones for those before.
+func (c *checker) nowReads(t, from, end uint32) {
+	for r := end; r > from; {
+		r--
+		k := c.v.RKey[r]
+		switch {
+		case c.keyStamp[k] != t+1:
+			c.keyStamp[k] = t + 1
+			c.keys = append(c.keys, k)
+		case c.keyRead[k] < end: // a row in two versions
+			if c.again == nil {
+				c.again = map[uint32][]uint32{}
+			}
+			c.again[k] = append(c.again[k], r)
+			continue
+		}
+		c.keyRead[k] = r
+		delete(c.again, k)
+	}
+}
+
+// before demands that the writer of w comes before those of the next reads of its key, if it is not theirs.
+func (c *checker) before(w uint32) {
+	u, k := int32(c.v.WTxn[w]), c.v.WKey[w]
+	if r := c.keyRead[k]; c.src[r] != u {
+		c.demand(w, r)
+	}
+	for _, r := range c.again[k] {
+		if c.src[r] != u {
+			c.demand(w, r)
+		}
 	}
 }
 
@@ -171,23 +199,21 @@ func (c *checker) overwritten(u int32, t uint32) {
 	lo, hi := v.WOff[u], v.WOff[u+1]
 	if n := int(hi - lo); n <= fewWrites || n <= 4*len(c.keys) {
 		for w := lo; w < hi; w++ {
-			if k := v.WKey[w]; c.keyStamp[k] == t+1 {
-				if r := c.keyRead[k]; c.src[r] != u {
-					c.demand(w, r)
-				}
+			if c.keyStamp[v.WKey[w]] == t+1 {
+				c.before(w)
 			}
 		}
 		return
 	}
 	written := c.sortedWrites(u)
 	for _, k := range c.keys {
-		if r := c.keyRead[k]; c.src[r] != u {
-			if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int {
-				return cmp.Compare(v.WKey[w],
-					k)
-			}); ok {
-				c.demand(written[i], r)
-			}
+		if r := c.keyRead[k]; c.src[r] == u && len(c.again) == 0 {
+			continue
+		}
+		if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int {
+			return cmp.Compare(v.WKey[w], k)
+		}); ok {
+			c.before(written[i])
 		}
 	}
 }

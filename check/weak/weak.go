@@ -200,9 +200,10 @@ type checker struct {
 
 	keyStamp []uint32 // key → 1 + the reader that stamped it; the read is in keyRead
 	keyRead  []uint32
-	srcStamp []uint32 // node → 1 + the reader that last read from it
-	keys     []uint32 // those stamped
-	first    []bool   // of a reader's reads: the first from its writer
+	again    map[uint32][]uint32 // of a row in several versions, the other reads of that operation
+	srcStamp []uint32            // node → 1 + the reader that last read from it
+	keys     []uint32            // those stamped
+	first    []bool              // of a reader's reads: the first from its writer
 	sorted   map[int32][]uint32
 }
 
