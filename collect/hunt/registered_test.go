@@ -1,3 +1,3 @@
 package hunt_test
 
-import _ "isovet/collect/driver/all"
+import _ "isovet/collect/driver/keyvalue"

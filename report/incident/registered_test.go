@@ -1,3 +1,6 @@
 package incident_test
 
-import _ "isovet/collect/driver/all"
+import (
+	_ "isovet/collect/driver/keyvalue"
+	_ "isovet/collect/driver/sqlite"
+)

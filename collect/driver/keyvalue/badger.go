@@ -49,7 +49,7 @@ func openBadger(_ context.Context, urls []string, iso string, o driver.Options) 
 	_, dir, _ := strings.Cut(urls[0], ":")
 	dir = strings.TrimPrefix(dir, "//")
 	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(
-		false).WithDetectConflicts(iso != "no-conflicts")
+		false).WithDetectConflicts(iso != "no-conflicts").WithMemTableSize(16 << 20) // each Load clears one
 	if o.Timestamps {
 		opt = opt.WithNumVersionsToKeep(math.MaxInt)
 	}

@@ -1,3 +1,0 @@
-package probe_test
-
-import _ "isovet/collect/driver/all"
