@@ -188,19 +188,17 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 		return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
 	}
 	f.history = append(f.history, args...)
-	if len(f.history) == 0 {
-		return nil
-	}
-	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault",
-		"fault-at", "times", "hint", "timestamps", "skew", "fence-every", "abort-rate", "unknown-rate", "no-aborted",
-		"long-txn"} {
-		if c.Flags().Changed(n) {
-			return console.Usagef("--history and --%s cannot be combined: a history is there already, --%s says "+
-				"which to generate", n, n)
-		}
-	}
-	return nil
+	return console.Crossed(c, Crossings)
 }
+
+// generated are the flags that say which history to generate.
+var generated = console.Crossing{With: "history",
+	Flag: "workload variant txns sessions keys ops isolation seed fault fault-at times hint timestamps skew " +
+		"fence-every abort-rate unknown-rate no-aborted long-txn",
+	Say: "--history and --{} cannot be combined: a history is there already, --{} says which to generate"}
+
+// Crossings are the flags that have no meaning together.
+var Crossings = console.Crossings{"compare": {generated}, "ablate": {generated}}
 
 func (f *compareFlags) validate() error {
 	if err := errors.Join(workloads.PartVariant(&f.gen.Spec.Workload, &f.variant), f.gen.Finish()); err != nil {

@@ -63,7 +63,10 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
-			if err := f.validateSpill(); err != nil {
+			if err := f.onEngine(); err != nil {
+				return err
+			}
+			if err := errors.Join(console.Crossed(c, Crossings), f.validateSpill()); err != nil {
 				return err
 			}
 			args = f.loading.Histories(args)
@@ -134,8 +137,6 @@ func (f *CheckFlags) validate(args []string) error {
 	switch {
 	case f.limits.Timeout < 0:
 		return console.Usagef("--timeout %v is negative", f.limits.Timeout)
-	case f.json && f.output != "text" && f.output != "json":
-		return console.Usagef("--json and --output %s are two outputs; leave one out", f.output)
 	case f.Skew < 0:
 		return console.Usagef("--clock-skew %v is negative", f.Skew)
 	case f.unknownStatus < 0 || f.unknownStatus > 255:
@@ -149,9 +150,6 @@ func (f *CheckFlags) validate(args []string) error {
 	}
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return console.Usagef("standard input is named twice")
-	}
-	if f.judge.name != "leopard" && (f.profileName != "" || f.mechanismsOnly) {
-		return console.Usagef("--profile and --mechanisms-only are the checker leopard's; add --checker leopard")
 	}
 	p, err := LoadProfile(f.profileName)
 	if err != nil {

@@ -46,21 +46,12 @@ func (v latticeValue) Set(s string) error {
 
 // runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
 func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
-	switch {
-	case f.judge.name != console.Auto && trustsTimestamps(f.judge.name):
+	if f.judge.name != console.Auto && trustsTimestamps(f.judge.name) {
 		return console.Usagef("checker %s's verdicts are about timestamps, of which no level follows from another; "+
 			"leave --level all out", f.judge.name)
-	case f.ignore || f.profileName != "":
-		return console.Usagef("--ignore-predicates and --profile are of one level; leave them out with --level all")
-	case f.dot != "" || f.certificate != "" || f.proof != "" || f.shrunk != "":
-		return console.Usagef("--dot, --certificate, --proof and --shrink are of one level; leave them out with " +
-			"--level all")
 	}
 	if f.limits.Timeout < 0 {
 		return console.Usagef("--timeout %v is negative", f.limits.Timeout)
-	}
-	if f.json && f.output != "text" && f.output != "json" {
-		return console.Usagef("--json and --output %s are two outputs; leave one out", f.output)
 	}
 	f.json = f.json || f.output == "json"
 	if err := f.validateSolver(); err != nil {

@@ -60,6 +60,9 @@ Exit status: 0 written, 2 nothing to report: the history satisfies the level, or
 		Args:              console.Exactly("HISTORY"),
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
 			f.check.levelSet = c.Flags().Changed("level")
 			return runReport(c.Context(), e, &f, args)
 		},

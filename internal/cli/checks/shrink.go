@@ -53,6 +53,9 @@ Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or th
 			if f.out == "" {
 				return console.Usagef("-o OUT is missing; usage: %s", c.UseLine())
 			}
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
 			f.check.levelSet = c.Flags().Changed("level")
 			return runShrink(c.Context(), e, &f, args)
 		},

@@ -58,36 +58,18 @@ const spillMemory = 1 << 30
 const leastSpill = 32 << 20
 
 func (f *CheckFlags) validateSpill() error {
-	if err := f.onEngine(); err != nil {
-		return err
-	}
 	s := &f.spill
 	switch {
-	case s.dir == "" && s.keep:
-		return console.Usagef("--keep is about the files of --spill; add --spill DIR")
-	case s.dir == "" && s.maxWindow != 0:
-		return console.Usagef("--max-window is about --spill; add --spill DIR")
 	case s.dir == "":
 		return nil
 	case s.maxWindow < 0:
 		return console.Usagef("--max-window %d is negative", s.maxWindow)
-	case f.all:
-		return console.Usagef("--level all is not checked out of core; name one level, or leave --spill out")
 	case f.judge.name != console.Auto && !slices.Contains(spill.Checkers(), f.judge.name):
 		return console.Usagef("checker %s does not check out of core, %s do; leave --checker or --spill out",
 			f.judge.name,
 			strings.Join(spill.Checkers(), ", "))
 	case f.judge.name != console.Auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):
 		return console.Usagef("checker %s does not decide %s", f.judge.name, f.level)
-	case f.solver != "":
-		return console.Usagef("--solver has no meaning out of core; leave it or --spill out")
-	case f.shrunk != "":
-		return console.Usagef("--shrink has no meaning out of core: the page and the certificate have the " +
-			"transactions that " +
-			"take part; leave it or --spill out")
-	case f.proof != "":
-		return console.Usagef("--proof has no meaning out of core, where the kernel judges nothing; leave it or " +
-			"--spill out")
 	case f.limits.Memory > 0 && f.limits.Memory < leastSpill:
 		return console.Usagef("--memory %s is too little for --spill; expected at least 32 MiB",
 			guard.BytesText(f.limits.Memory))

@@ -48,13 +48,11 @@ func NewVerify(e *console.Env) *cobra.Command {
 		},
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
 			switch {
 			case f.kernelFile != "" && f.limits.Timeout >= 0:
-				for _, other := range []string{"kernel", "proof", "clock-skew", "format"} {
-					if c.Flags().Changed(other) {
-						return console.Usagef("--kernel-file and --%s: the file is judged as it is", other)
-					}
-				}
 				return judgeFile(c.Context(), e, &f)
 			case f.kernelFile == "" && args[0] == "-" && args[1] == "-":
 				return console.Usagef("standard input is named twice")

@@ -145,6 +145,20 @@ const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h
   isovet collect --db postgres:start --workload transfers.yaml -o h.jsonl
   isovet collect --db badger: --for 12h --rotate 256MiB -o long/`
 
+// Crossings are the flags that have no meaning together.
+var Crossings = console.Crossings{"collect": {
+	{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
+	{Flag: "watch", With: "out=-", Say: "--watch and -o - both write to standard output; choose one"},
+	{Flag: "profile clock-skew", With: "!watch", Say: "--profile and --clock-skew are for --watch"},
+	{Flag: "rotate", With: "out=-",
+		Say: "--rotate writes the parts of a folder, and not to standard output; expected -o FOLDER"},
+	{Flag: "timestamps", With: "rotate",
+		Say: "--timestamps with --rotate: the database's timestamps are found when the run has ended, and parts " +
+			"are written before"},
+	{Flag: "incident", With: "!check", Say: "--incident is for --check"},
+	{Flag: "check", With: "rotate", Say: "--check and --rotate: parts are checked by isovet check"},
+}}
+
 func NewCollect(e *console.Env) *cobra.Command {
 	var f collectFlags
 	var out, to string
@@ -162,24 +176,18 @@ func NewCollect(e *console.Env) *cobra.Command {
 			if out == "" {
 				return console.Usagef("-o FILE is missing; -o - writes to standard output")
 			}
-			if asJSON && out == "-" {
-				return console.Usagef("--json and -o - both write to standard output; choose one")
-			}
-			if live.on && out == "-" {
-				return console.Usagef("--watch and -o - both write to standard output; choose one")
-			}
-			if !live.on && (live.profile != "" || live.skew != 0) {
-				return console.Usagef("--profile and --clock-skew are for --watch")
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
 			}
 			if c.Flags().Changed("rotate") {
-				if err := rotating(&rotate, out, to, f.cfg.Timestamps); err != nil {
+				if err := rotating(&rotate, out, to); err != nil {
 					return err
 				}
 				f.cfg.Rotate = &rotate
 			} else if err := console.Writable(out, to, "--format"); err != nil {
 				return err
 			}
-			if err := errors.Join(f.finish(c), after.validate(f.cfg.Rotate != nil)); err != nil {
+			if err := errors.Join(f.finish(c), after.validate()); err != nil {
 				return err
 			}
 			if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {

@@ -29,18 +29,12 @@ type checkAfter struct {
 // afterwards is how long the check may take.
 const afterwards = 10 * time.Minute
 
-func (f *checkAfter) validate(rotated bool) (err error) {
+func (f *checkAfter) validate() (err error) {
 	if f.name == "" {
-		if f.in.dir != "" {
-			return console.Usagef("--incident is for --check")
-		}
 		return nil
 	}
 	if f.at, err = level.Parse(f.name); err != nil {
 		return console.Usagef("--check %s: %v", f.name, err)
-	}
-	if rotated {
-		return console.Usagef("--check and --rotate: parts are checked by isovet check")
 	}
 	return f.in.validate()
 }

@@ -69,15 +69,7 @@ func (v RotateValue) Set(s string) error {
 }
 
 // rotating looks at what is to be written in parts. A folder with something in it is an error before the run.
-func rotating(o *collect.Rotate, out, to string, timestamps bool) error {
-	switch {
-	case out == "-":
-		return console.Usagef("--rotate writes the parts of a folder, and not to standard output; expected -o FOLDER")
-	case timestamps:
-		return console.Usagef("--timestamps with --rotate: the database's timestamps are found when the run has " +
-			"ended, and " +
-			"parts are written before")
-	}
+func rotating(o *collect.Rotate, out, to string) error {
 	var err error
 	o.Dir = out
 	if o.Ending, err = workloads.ShardEnding(to); err != nil {

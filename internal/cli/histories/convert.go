@@ -14,6 +14,11 @@ import (
 	"isovet/internal/guard"
 )
 
+// Crossings are the flags that have no meaning together.
+var Crossings = console.Crossings{"convert": {
+	{Flag: "shards", With: "shard-size", Say: "--shards and --shard-size both say where to cut; expected one of them"},
+}}
+
 func NewConvert(e *console.Env) *cobra.Command {
 	v := conversion{to: console.Auto, stderr: e.Stderr}
 	c := &cobra.Command{
@@ -40,12 +45,11 @@ Large files are converted batch by batch (docs/scale.md). isovet formats lists t
 		},
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			fl := c.Flags()
-			switch {
-			case fl.Changed("shards") && v.shards < 1:
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
+			if c.Flags().Changed("shards") && v.shards < 1 {
 				return console.Usagef("--shards %d; expected at least 1", v.shards)
-			case v.shards > 0 && v.shardSize > 0:
-				return console.Usagef("--shards and --shard-size both say where to cut; expected one of them")
 			}
 			if v.out != "" {
 				args = append(args, v.out)

@@ -70,6 +70,27 @@ const watchExamples = `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source kafka://127.0.0.1:9092/txns --level strict-serializable
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read < stream.jsonl`
 
+// Crossings are the flags that have no meaning together.
+var Crossings = console.Crossings{"watch": {
+	{Flag: "profile", With: "checker=replay", Say: "--profile is the checker leopard's; add --checker leopard"},
+	{Flag: "read-only-at-start", With: "checker=replay",
+		Say: "--read-only-at-start is for timestamps; replay goes by client times; add --checker aion"},
+	{Flag: "timestamp-unit", With: "checker=replay",
+		Say: "--timestamp-unit is for the database's timestamps; replay goes by client times; add --checker aion"},
+	{Flag: "horizon", With: "checker=leopard",
+		Say: "--horizon is the checker replay's; leopard remembers what it needs"},
+	{Flag: "read-only-at-start", With: "checker=leopard",
+		Say: "--read-only-at-start is for timestamps; leopard goes by client times"},
+	{Flag: "timestamp-unit", With: "checker=leopard",
+		Say: "--timestamp-unit is for the database's timestamps; leopard goes by client times, in ns"},
+	{Flag: "profile clock-skew", With: "checker=aion",
+		Say: "--profile and --clock-skew are the checker leopard's; add --checker leopard"},
+	{Flag: "horizon", With: "checker=aion", Say: "--horizon is the checker replay's; add --checker replay"},
+	{Flag: "webhook-file", With: "webhook", Say: "--webhook and --webhook-file are two addresses; leave one out"},
+	{Flag: "webhook-secret-file", With: "!webhook !webhook-file",
+		Say: "--webhook-secret-file without an address; expected --webhook or --webhook-file too"},
+}}
+
 func NewWatch(e *console.Env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
@@ -89,6 +110,9 @@ func NewWatch(e *console.Env) *cobra.Command {
 				if err := configure(c, config); err != nil {
 					return err
 				}
+			}
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
 			}
 			f.given = c.Flags().Changed
 			return runWatch(c.Context(), e, &f)
@@ -141,16 +165,6 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		return nil, console.Usagef("--attach: %v", err)
 	}
 	if f.checker == "leopard" {
-		if f.given("horizon") {
-			return nil, console.Usagef("--horizon is the checker replay's; leopard remembers what it needs")
-		}
-		if f.atStart {
-			return nil, console.Usagef("--read-only-at-start is for timestamps; leopard goes by client times")
-		}
-		if f.given("timestamp-unit") {
-			return nil, console.Usagef("--timestamp-unit is for the database's timestamps; leopard goes by client " +
-				"times, in ns")
-		}
 		o, err := LeopardOptions(f.profile, f.skew)
 		if err != nil {
 			return nil, err
@@ -164,12 +178,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 	if f.checker == "replay" {
 		return f.judgeReplay(wait, attach, gate)
 	}
-	switch {
-	case f.profile != "" || f.skew != 0:
-		return nil, console.Usagef("--profile and --clock-skew are the checker leopard's; add --checker leopard")
-	case f.given("horizon"):
-		return nil, console.Usagef("--horizon is the checker replay's; add --checker replay")
-	case !slices.Contains(timestamp.Levels(), f.level):
+	if !slices.Contains(timestamp.Levels(), f.level) {
 		return nil, console.Usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
 	}
 	unit, err := watch.ParseUnit(f.gate.unit)
@@ -189,14 +198,6 @@ func (f *watchFlags) bounds() watch.Bounds {
 // judgeReplay makes the judge that goes by client times alone.
 func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate watch.GateOptions) (watch.Judge, error) {
 	switch {
-	case f.atStart:
-		return nil, console.Usagef("--read-only-at-start is for timestamps; replay goes by client times; add " +
-			"--checker aion")
-	case f.given("timestamp-unit"):
-		return nil, console.Usagef("--timestamp-unit is for the database's timestamps; replay goes by client times; " +
-			"add --checker aion")
-	case f.profile != "":
-		return nil, console.Usagef("--profile is the checker leopard's; add --checker leopard")
 	case f.skew < 0:
 		return nil, console.Usagef("--clock-skew %v is negative", f.skew)
 	case f.horizon < 1:

@@ -47,9 +47,6 @@ func (f *webhookFlags) public() error {
 func (f *webhookFlags) open(o seen.WebhookOptions) (*seen.Webhook, error) {
 	flag, address := "webhook", f.address
 	if f.addressFile != "" {
-		if address != "" {
-			return nil, console.Usagef("--webhook and --webhook-file are two addresses; leave one out")
-		}
 		text, err := os.ReadFile(f.addressFile)
 		if err != nil {
 			return nil, console.Usagef("--webhook-file: %v", err)
@@ -67,10 +64,6 @@ func (f *webhookFlags) open(o seen.WebhookOptions) (*seen.Webhook, error) {
 		o.Token = tokens[0]
 	}
 	if f.address == "" && f.addressFile == "" {
-		if f.secretFile != "" {
-			return nil, console.Usagef("--webhook-secret-file without an address; expected --webhook or " +
-				"--webhook-file too")
-		}
 		return nil, nil
 	}
 	w, err := seen.NewWebhook(address, o)

@@ -54,6 +54,9 @@ Exit status 2, too: the formula cannot express the history, or is too large (doc
 		Args:              console.OneHistory(&f.from, "HISTORY"),
 		ValidArgsFunction: console.HistoryFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
 			return runEncode(c.Context(), e, &f, f.from.Histories(args)[0])
 		},
 	}
@@ -81,8 +84,6 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 		return console.Usagef("--clock-skew %v is negative", f.skew)
 	case f.timeout < 0:
 		return console.Usagef("--timeout %v is negative", f.timeout)
-	case f.solution == "" && f.certificate != "":
-		return console.Usagef("--certificate is of a solution; add --solution FILE")
 	case f.solution == "-" && path == "-":
 		return console.Usagef("standard input is named twice")
 	}

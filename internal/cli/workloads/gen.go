@@ -164,6 +164,20 @@ const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.js
   isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
   isovet gen --txns 100000000 --times txns --shards 100 -o big/`
 
+// Crossings are the flags that have no meaning together.
+var Crossings = console.Crossings{
+	"gen": {
+		{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
+		{Flag: "times", With: "no-times times!=none", Say: "--no-times and --times {times} contradict each other"},
+		{Flag: "faults", With: "!fault", Say: "--faults without --fault, which names what is to be planted"},
+		{Flag: "truth", With: "!fault", Say: "--truth without --fault: nothing is planted"},
+		{Flag: "shards", With: "out=-", Say: "--shards writes a folder, and no standard output; expected -o DIR"},
+	},
+	"encode": {
+		{Flag: "certificate", With: "!solution", Say: "--certificate is of a solution; add --solution FILE"},
+	},
+}
+
 func NewGen(e *console.Env) *cobra.Command {
 	var g GenFlags
 	var o genOut
@@ -175,32 +189,27 @@ func NewGen(e *console.Env) *cobra.Command {
 		Example: genExamples,
 		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := console.Crossed(c, Crossings); err != nil {
+				return err
+			}
 			if c.Flags().Changed("hard") {
 				return runGenHard(c, e, &g, o)
 			}
 			if o.file == "" {
 				return console.Usagef("-o FILE is missing; -o - writes to standard output")
 			}
-			if o.json && o.file == "-" {
-				return console.Usagef("--json and -o - both write to standard output; choose one")
-			}
 			if noTimes {
-				if c.Flags().Changed("times") && g.times != "none" {
-					return console.Usagef("--no-times and --times %s contradict each other", g.times)
-				}
 				g.times = "none"
 			}
 			if err := errors.Join(PartVariant(&g.Spec.Workload, &g.Spec.Variant), g.Finish()); err != nil {
 				return err
 			}
-			if err := g.checkPlanted(o.truth); err != nil {
-				return err
+			if g.Spec.Faults < 0 {
+				return console.Usagef("--faults %d; expected at least 1", g.Spec.Faults)
 			}
 			switch sharded := c.Flags().Changed("shards"); {
 			case sharded && o.shards < 1:
 				return console.Usagef("--shards %d; expected at least 1", o.shards)
-			case sharded && o.file == "-":
-				return console.Usagef("--shards writes a folder, and no standard output; expected -o DIR")
 			case sharded:
 				return runGenShards(c.Context(), e, &g, o)
 			case console.Folderish(o.file):

@@ -30,19 +30,6 @@ func (v *faultsValue) Set(s string) error {
 	return nil
 }
 
-// checkPlanted says what contradicts itself about faults.
-func (g *GenFlags) checkPlanted(truth string) error {
-	switch s := &g.Spec; {
-	case s.Faults < 0:
-		return console.Usagef("--faults %d; expected at least 1", s.Faults)
-	case s.Faults > 0 && s.Fault == "":
-		return console.Usagef("--faults without --fault, which names what is to be planted")
-	case truth != "" && s.Fault == "":
-		return console.Usagef("--truth without --fault: nothing is planted")
-	}
-	return nil
-}
-
 // writeTruth writes the faults, a JSON object a line.
 func writeTruth(e *console.Env, path string, faults []datasets.Planted) error {
 	if path == "" {

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/internal/cli/benches"
+	"isovet/internal/cli/checks"
+	"isovet/internal/cli/collects"
+	"isovet/internal/cli/console"
+	"isovet/internal/cli/histories"
+	"isovet/internal/cli/watches"
+	"isovet/internal/cli/workloads"
+)
+
+// find is the command of a name, with flags that nobody has set yet.
+func find(t *testing.T, name string) *cobra.Command {
+	for todo := []*cobra.Command{Root()}; len(todo) > 0; todo = todo[1:] {
+		if todo[0].Name() == name {
+			return todo[0]
+		}
+		todo = append(todo, todo[0].Commands()...)
+	}
+	t.Fatalf("no command %s", name)
+	return nil
+}
+
+// give sets a flag to a value of its type that is not the one before.
+func give(t *testing.T, fl *pflag.FlagSet, name string) {
+	for _, v := range []string{"x", "5", "1m", "true", "junit", "ns", "lost-update", "txns", "snapshot-isolation",
+		"reversed", "cdcl", "mini", "shuffled", "dbcop"} {
+		if was := fl.Lookup(name).Value.String(); fl.Set(name, v) == nil && fl.Lookup(name).Value.String() != was {
+			return
+		}
+	}
+	t.Fatalf("no value for --%s", name)
+}
+
+// meet makes a condition hold.
+func meet(t *testing.T, fl *pflag.FlagSet, with string) {
+	name, not := strings.CutPrefix(with, "!")
+	name, value, is := strings.Cut(name, "=")
+	switch {
+	case strings.HasSuffix(name, "!"):
+		if name = strings.TrimSuffix(name, "!"); fl.Lookup(name).Value.String() == value {
+			give(t, fl, name)
+		}
+	case not: // as it is
+	case is:
+		if err := fl.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		give(t, fl, with)
+	}
+}
+
+// TestCrossings: each crossing of each command is refused, in its own words, and none of the flags alone is.
+func TestCrossings(t *testing.T) {
+	all := console.Crossings{}
+	for _, of := range []console.Crossings{benches.Crossings, checks.Crossings, collects.Crossings, histories.Crossings,
+		watches.Crossings, workloads.Crossings} {
+		maps.Copy(all, of)
+	}
+	for command, crossings := range all {
+		if err := console.Crossed(find(t, command), all); err != nil {
+			t.Errorf("%s without flags: %v", command, err)
+		}
+		for _, x := range crossings {
+			only := console.Crossings{command: {x}}
+			for _, flag := range strings.Fields(x.Flag) {
+				c := find(t, command)
+				give(t, c.Flags(), flag)
+				if !strings.Contains(x.With, "!") {
+					if err := console.Crossed(c, only); err != nil && !strings.Contains(x.With, "checker=replay") {
+						t.Errorf("%s --%s alone: %v", command, flag, err)
+					}
+				}
+				for _, with := range strings.Fields(x.With) {
+					meet(t, c.Flags(), with)
+				}
+				err := console.Crossed(c, only)
+				if err == nil {
+					t.Errorf("%s: --%s passes where %s", command, flag, x.With)
+					continue
+				}
+				want, _, _ := strings.Cut(strings.ReplaceAll(x.Say, "{}", flag), "{")
+				if got := err.Error(); !strings.Contains(got, want) || strings.Contains(got, "{") ||
+					console.StatusOf(err) != console.StatusBadInput {
+					t.Errorf("%s --%s: %v", command, flag, err)
+				}
+			}
+		}
+	}
+}
