@@ -6,43 +6,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
-	"isovet/internal/test/histtest/diff"
 )
-
-// TestReadPlain: a file of which no line need be kept is read as the others are.
-func TestReadPlain(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(4, 9))
-	plain, n := 0, histtest.Long(20_000, 1_000_000)
-	for range n {
-		var data []byte
-		id := rnd.IntN(2)
-		for range rnd.IntN(5) {
-			session := rnd.IntN(3)
-			for range 1 + rnd.IntN(3) {
-				data = fmt.Appendf(data, "%c(%d,%d,%d,%d)\n", "rw"[rnd.IntN(2)], rnd.IntN(3),
-					1+rnd.IntN(5)-rnd.IntN(8)/7, session, id)
-			}
-			if id++; rnd.IntN(10) == 0 {
-				id = rnd.IntN(3) - 1
-			}
-		}
-		h, ok := readPlain(data, "f")
-		if !ok {
-			continue
-		}
-		plain++
-		want, err := read(data, "f")
-		if err != nil {
-			t.Fatalf("%q: taken as plain, but: %v", data, err)
-		}
-		if d := diff.Histories(want, h); d != "" {
-			t.Fatalf("%q: %s", data, d)
-		}
-	}
-	if plain < n/4 || plain == n {
-		t.Errorf("%d of %d files were plain", plain, n)
-	}
-}
 
 // TestPlain: what is read as plain is what the parser reads, up to the same place.
 func TestPlain(t *testing.T) {

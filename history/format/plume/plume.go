@@ -19,7 +19,6 @@ import (
 	"slices"
 
 	"isovet/history"
-	"isovet/history/format/logs"
 )
 
 // op is one line.
@@ -49,59 +48,9 @@ func Is(head []byte) bool {
 	return err == nil
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, or two, one hash lookup wherever the
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the
 // transaction changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
-	if h, ok := readPlain(data, file); ok {
-		return h, nil
-	}
-	return read(data, file)
-}
-
-// readPlain reads a file in which a transaction's lines are together, ids are unique, nobody writes 0, none is aborted
-// and nothing may be an initial transaction: nothing then depends on what comes later, and no line is kept. false: it
-// is another.
-func readPlain(data []byte, file string) (*history.History, bool) {
-	p := parser{data: data, file: file, lineNo: 1}
-	b := history.NewBuilder()
-	b.File, b.Initial = file, history.IntValue(0)
-	var ids logs.Numbers
-	h := history.NewTxnHead()
-	for p.blank(); p.pos < len(data); p.blank() {
-		l, ok := p.plain()
-		if !ok || l.write && l.value == 0 {
-			return nil, false
-		}
-		if !h.HasID || l.txn != h.ID || l.session != h.Session {
-			if h.HasID {
-				b.EndTxn(h)
-			}
-			if l.session == 0 && l.txn == 0 || ids.Has(uint64(l.txn)) {
-				return nil, false
-			}
-			ids.Add(uint64(l.txn))
-			h.HasID, h.ID, h.HasSess, h.Session, h.Line = true, l.txn, true, l.session, uint32(p.lineNo)
-			if n := ids.Len(); n == 1<<10 {
-				b.Reserve(int(float64(n)*float64(len(data))/float64(p.pos)), int(float64(b.NumOps())*float64(len(data))/
-					float64(p.pos)))
-			}
-		}
-		if key := b.Key(history.IntValue(l.key)); l.write {
-			b.Write(key, history.IntValue(l.value))
-		} else {
-			b.Read(key, history.IntValue(l.value))
-		}
-	}
-	if !h.HasID {
-		return nil, false
-	}
-	b.EndTxn(h)
-	built, err := b.Build()
-	return built, err == nil
-}
-
-// read is Read for all files.
-func read(data []byte, file string) (*history.History, error) {
 	p := parser{data: data, file: file, lineNo: 1}
 	ops := make([]op, 0, len(data)/16)
 	var txns []txn

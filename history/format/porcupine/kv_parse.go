@@ -20,9 +20,6 @@ func (r *kvReader) parse(data []byte, file string) error {
 		first := p.Pos()
 		if r.slow {
 			first = -1
-		} else if end := e.line(data, first); end > 0 {
-			p.Back(end)
-			s.Went(&p)
 		} else if e = (kvEvent{}); e.plain(&p) {
 			s.Went(&p)
 		} else {
@@ -48,66 +45,6 @@ func (r *kvReader) parse(data []byte, file string) error {
 			return err
 		}
 	}
-}
-
-// line reads an event as programs write it, as one is in the comment of [ReadKV], and returns where it ends; 0: it is
-// not written so. What it takes, plain takes too.
-func (e *kvEvent) line(d []byte, i int) (end int) {
-	const process, kind, f, key, value = "{:process ", ", :type :", ", :f :", ", :key \"", ", :value "
-	if len(d)-i < 64 || string(d[i:i+len(process)]) != process {
-		return 0
-	}
-	i += len(process)
-	first, n := i, int64(0)
-	for ; i < len(d) && d[i]-'0' <= 9; i++ {
-		n = 10*n + int64(d[i]-'0')
-	}
-	if i == first || i-first > 18 || len(d)-i < len(kind) || string(d[i:i+len(kind)]) != kind {
-		return 0
-	}
-	e.process = edn.Token{Kind: edn.Int, Pos: first, N: n}
-	i += len(kind)
-	for first = i; i < len(d) && d[i]-'a' <= 'z'-'a'; i++ {
-	}
-	if i == first || len(d)-i < len(f) || string(d[i:i+len(f)]) != f {
-		return 0
-	}
-	e.kind = edn.Token{Kind: edn.Word, Pos: first - 1, Text: d[first:i]}
-	i += len(f)
-	for first = i; i < len(d) && d[i]-'a' <= 'z'-'a'; i++ {
-	}
-	if i == first || len(d)-i < len(key) || string(d[i:i+len(key)]) != key {
-		return 0
-	}
-	e.f = edn.Token{Kind: edn.Word, Pos: first - 1, Text: d[first:i]}
-	i += len(key)
-	for first = i; i < len(d) && d[i]-'0' <= 9; i++ {
-	}
-	if i == len(d) || d[i] != '"' || len(d)-i < len(value)+6 || string(d[i+1:i+1+len(value)]) != value {
-		return 0
-	}
-	e.key = edn.Token{Kind: edn.Text, Pos: first - 1, Text: d[first:i]}
-	i += 1 + len(value)
-	first = i
-	if d[i] != '"' {
-		e.value = edn.Token{Kind: edn.Nil, Pos: first}
-		if string(d[i:i+4]) != "nil}" {
-			return 0
-		}
-		return i + 4
-	}
-	// Its end first, which is fast, then what may not be in it.
-	i++
-	size := bytes.IndexByte(d[i:], '"')
-	if size < 0 || len(d)-i-size < 2 || d[i+size+1] != '}' {
-		return 0
-	}
-	text := d[i : i+size]
-	if !edn.IsPlainText(text) {
-		return 0
-	}
-	e.value = edn.Token{Kind: edn.Text, Pos: first, Text: text}
-	return i + size + 2
 }
 
 // plain reads an event that is plain, see edn.Plain.
