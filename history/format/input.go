@@ -216,7 +216,8 @@ func Open(path string) (*Input, error) {
 	}
 	if st.Mode().IsRegular() && st.Size() > 0 {
 		in.size = st.Size()
-		if data, unmap, err := mapFile(f, st.Size()); err == nil {
+		if data, unmap, err := mapped.File(f, st.Size()); err == nil { // else it is read as a stream
+			mapped.Sequential(data)
 			switch compression(data) {
 			case "":
 				in.mapped = data

@@ -1,4 +1,4 @@
-// Package mapped keeps a list of the files that are mapped into memory, so that whoever watches over the process's
+// Package mapped maps files into memory and keeps a list of them, so that whoever watches over the process's
 // memory can give their pages back: they are read from the file again where they are still needed. Mappings must be for
 // reading only.
 package mapped
@@ -14,8 +14,8 @@ var (
 	parts [][]byte
 )
 
-// Add enters a mapping. The function that it returns takes it out again, and must be called before it is unmapped.
-func Add(data []byte) (remove func()) {
+// add enters a mapping. The function that it returns takes it out again, and must be called before it is unmapped.
+func add(data []byte) (remove func()) {
 	if len(data) == 0 {
 		return func() {}
 	}

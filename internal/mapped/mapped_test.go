@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // What has been given back reads as before, and what has been taken out of the list may be unmapped.
@@ -23,11 +21,10 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	data, err := unix.Mmap(int(f.Fd()), 0, len(want), unix.PROT_READ, unix.MAP_PRIVATE)
+	data, unmap, err := File(f, int64(len(want)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	remove := Add(data)
 	if !bytes.Equal(data, want) {
 		t.Fatal("the mapping is not the file")
 	}
@@ -35,12 +32,11 @@ func TestRelease(t *testing.T) {
 	if !bytes.Equal(data, want) {
 		t.Error("what was given back reads differently")
 	}
-	remove()
+	if err := unmap(); err != nil {
+		t.Fatal(err)
+	}
 	if len(parts) != 0 {
 		t.Errorf("%d mappings are left in the list", len(parts))
-	}
-	if err := unix.Munmap(data); err != nil {
-		t.Fatal(err)
 	}
 	Release()
 }

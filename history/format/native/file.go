@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime/debug"
 	"unsafe"
@@ -38,7 +39,7 @@ func Open(path string) (*File, error) {
 	if st.Size() == 0 {
 		return nil, truncated(path, 0, headerSize)
 	}
-	data, unmap, err := mapLazily(f, st.Size())
+	data, unmap, err := mapFile(f, st.Size())
 	if err != nil {
 		return nil, errAt(path, -1, "", "cannot map the file: %s", reason(err))
 	}
@@ -47,6 +48,17 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(err, unmap())
 	}
 	return n, nil
+}
+
+// mapFile maps a file or, where the system does not do that, reads it into memory.
+func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
+	data, unmap, err = mapped.File(f, size)
+	if errors.Is(err, errors.ErrUnsupported) {
+		data = buffer(int(size))
+		_, err = io.ReadFull(f, data)
+		unmap = func() error { return nil }
+	}
+	return data, unmap, err
 }
 
 func (f *File) open(path string) error {

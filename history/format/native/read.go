@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"isovet/history"
+	"isovet/internal/mapped"
 )
 
 // ReadFile reads a file. Its columns are used where the system maps them, for as long as the process lives: see the
@@ -33,10 +34,11 @@ func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*histo
 	if !inPlace || !st.Mode().IsRegular() || st.Size() == 0 {
 		return ReadFrom(ctx, f, path, workers)
 	}
-	data, unmap, err := mapFile(f, st.Size())
+	data, unmap, err := mapped.File(f, st.Size())
 	if err != nil {
 		return ReadFrom(ctx, f, path, workers)
 	}
+	mapped.WillNeed(data)
 	h, err := read(ctx, data, path, workers, true)
 	if err != nil {
 		return nil, errors.Join(err, unmap())
