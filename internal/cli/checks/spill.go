@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -16,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/certify/large"
+	"isovet/check/limits"
 	"isovet/check/spill"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
@@ -51,12 +50,6 @@ func (s *spilling) flags(c *cobra.Command) {
 	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: most `TRANSACTIONS` reordered at once (default: by memory)")
 }
 
-// spillMemory is how much --spill uses where --memory does not say it.
-const spillMemory = 1 << 30
-
-// leastSpill is the least memory that it takes.
-const leastSpill = 32 << 20
-
 func (f *CheckFlags) validateSpill() error {
 	s := &f.spill
 	switch {
@@ -70,7 +63,7 @@ func (f *CheckFlags) validateSpill() error {
 			strings.Join(spill.Checkers(), ", "))
 	case f.judge.name != console.Auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):
 		return console.Usagef("checker %s does not decide %s", f.judge.name, f.level)
-	case f.limits.Memory > 0 && f.limits.Memory < leastSpill:
+	case f.limits.Memory > 0 && f.limits.Memory < limits.LeastMemory:
 		return console.Usagef("--memory %s is too little for --spill; expected at least 32 MiB",
 			guard.BytesText(f.limits.Memory))
 	}
@@ -86,8 +79,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	if f.judge.name != console.Auto {
 		checker = f.judge.name
 	}
-	known := &evidence.Result{Level: f.level, Checker: checker, Timestamps: spill.Stamped(checker)}
-	memory := cmp.Or(f.limits.Memory, spillMemory)
+	memory := cmp.Or(f.limits.Memory, limits.DefaultMemory)
 	if path == "-" {
 		return outcome{path, nil, console.Usagef(
 			"standard input cannot be read twice, as --spill does; expected a file"),
@@ -102,7 +94,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	if err != nil {
 		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began}, true
 	}
-	if need := inMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
+	if need := limits.InMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
 		fmt.Fprintf(e.Stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
@@ -130,30 +122,19 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	}
 	fmt.Fprintf(e.Stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s%s\n", path,
 		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir, free)
-	loaded := time.Since(began)
-	limits := f.limits
-	limits.Memory, limits.Used = 0, loaded
-	stage := "checking"
-	a, err := guard.Run(ctx, limits, func() string { return stage }, func(ctx context.Context) (*spill.Answer, error) {
-		if backend == nil { // else a runner in this process may hold what it wants
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
-		}
-		return spill.Check(ctx, in, spill.Options{Dir: dir, Backend: backend, Memory: memory, Level: f.level,
-			Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
-			MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
-			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
-			Resumed: func(n, of int) {
-				fmt.Fprintf(e.Stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
-					path, n, of, dir)
-			}})
-	})
-	known.Stats.LoadMS = console.Milliseconds(loaded)
-	known.Stats.CheckMS = console.Milliseconds(time.Since(began) - loaded)
-	known.Stats.PeakMB = room.PeakMB()
+	within := f.limits
+	within.Used = time.Since(began)
+	r, a, err := limits.OutOfCore(ctx, in, within, spill.Options{Dir: dir, Backend: backend, Memory: memory,
+		Level: f.level, Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
+		MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
+		Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
+		Resumed: func(n, of int) {
+			fmt.Fprintf(e.Stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
+				path, n, of, dir)
+		}})
 	var stopped *guard.StoppedError
 	switch {
 	case errors.As(err, &stopped):
-		known.Reason = stopped.Text
 		err = nil
 		if errors.Is(stopped, guard.ErrInterrupted) {
 			err = &console.ExitError{Status: console.StatusInterrupted}
@@ -162,7 +143,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path,
 				dir)
 		}
-		return outcome{path, known, err, began}, true
+		return outcome{path, r, err, began}, true
 	case err != nil:
 		return outcome{path, nil, err, began}, true
 	}
@@ -171,7 +152,6 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: files of the check are left in %s: %v\n", path, dir, err)
 		}
 	}
-	r := f.spilledResult(known, a)
 	f.weigh(r)
 	for i, w := range a.Open {
 		if i == 10 {
@@ -183,39 +163,6 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
 }
 
-// spilledResult is the result that an answer of package spill stands for; known has the times and the checker.
-func (f *CheckFlags) spilledResult(known *evidence.Result, a *spill.Answer) *evidence.Result {
-	r := known
-	if a.Proof != nil {
-		stats := r.Stats
-		r = a.Proof
-		stats.Violations, stats.BadTxns, stats.BadPairs = r.Stats.Violations, r.Stats.BadTxns, r.Stats.BadPairs
-		r.Stats = stats
-	}
-	r.Verdict, r.Reason = a.Verdict, a.Reason
-	if r.Verdict != evidence.Unknown {
-		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel judges no history that is checked out of core"
-	}
-	switch {
-	case a.Stamps.On:
-		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
-		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.FileOps)
-	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
-		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
-			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.FileOps, a.Stats.Misfits,
-			a.Stats.Windows, len(a.Moves))
-		if a.Verdict == evidence.Holds && a.By != f.level && !a.Bare {
-			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
-		}
-	}
-	s := &r.Stats.Sizes
-	s.Txns, s.Ops = int(a.Stats.Txns), int(a.Stats.FileOps)
-	s.Keys, s.Sessions = int(a.Stats.Keys), int(a.Stats.Sessions)
-	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
-	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
-	return r
-}
-
 // spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in
 // memory. Where that gives no answer either, the one that there was stands.
 func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome, i, n int) outcome {
@@ -223,7 +170,7 @@ func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
 		f.judge.name != console.Auto || f.all || f.solver+f.shrunk+f.proof != "" || f.spill.engine != nil ||
 		ctx.Err() != nil ||
-		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
+		!limits.Spills(f.level, f.limits.Memory) {
 		return o
 	}
 	g := *f
@@ -232,9 +179,6 @@ func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome
 			return o
 		}
 		g.limits.Timeout -= time.Since(o.began)
-	}
-	if g.limits.Memory > 0 && g.limits.Memory < leastSpill {
-		return o
 	}
 	dir, err := os.MkdirTemp("", "isovet-spill-")
 	if err != nil {
@@ -277,9 +221,9 @@ func planned(ctx context.Context, x *Engine, dir string, paths []string, l conso
 	if err := l.InPieces(); err != nil {
 		return nil, err
 	}
-	return x.plan(ctx, dir, paths, split.Options{Format: l.Format, RealTime: format.RealTime(l.RealTime),
-		Initial: format.InitialValue(l.Initial), Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
-		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
+	o := limits.Pieces(l.Options(), memory)
+	o.Progress = func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }
+	return x.plan(ctx, dir, paths, o)
 }
 
 // certifySpilled writes the certificate that was asked for.
@@ -315,7 +259,7 @@ func IsLarge(path string) bool {
 
 // verifyLarge replays a certificate of a history that was checked out of core, in the same way.
 func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path string) error {
-	memory := cmp.Or(f.limits.Memory, spillMemory)
+	memory := cmp.Or(f.limits.Memory, limits.DefaultMemory)
 	dir := f.spill
 	if dir == "" {
 		var err error
@@ -328,9 +272,9 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 	defer p.Close()
 	p.Begin("verifying " + cert)
 	v := verifyResult{Certificate: cert, History: path}
-	limits := f.limits
-	limits.Memory = 0
-	r, err := guard.Run(ctx, limits, func() string { return "verifying " + cert },
+	within := f.limits
+	within.Memory = 0
+	r, err := guard.Run(ctx, within, func() string { return "verifying " + cert },
 		func(ctx context.Context) (*large.Result, error) {
 			debug.SetMemoryLimit(memory * 3 / 4)
 			set, err := planned(ctx, nil, dir, f.from.Paths(path), f.from, memory, p)
@@ -373,13 +317,4 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return console.Status(code)
-}
-
-// inMemory is about how much memory a history takes that is checked there.
-func inMemory(s *split.Set) int64 {
-	need := 500*s.Txns + 2*s.Bytes
-	if need < 0 {
-		return math.MaxInt64
-	}
-	return need
 }

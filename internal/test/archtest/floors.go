@@ -186,6 +186,8 @@ var floors = [][]room{
 			"runs a workload against a real database and records what the clients saw"},
 	},
 	{
+		{"check/limits",
+			"files checked under a time-out and a memory bound, and with files on disk what memory does not hold"},
 		{"watch/seen",
 			"a watch as its operator sees it: metrics, readiness, web hooks"},
 		{"watch/kafka",

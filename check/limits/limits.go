@@ -1,0 +1,124 @@
+// Package limits checks histories in files under a time-out and a memory bound, and goes on with files on disk where
+// memory does not hold them. The command check is a shell around it, with a process of its own for each history, which
+// also survives what the system does to a process that takes too much.
+//
+// Files: limits.go: in memory first; outofcore.go: with files on disk.
+//
+// Experimental: this package may still change.
+package limits
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"isovet/check"
+	"isovet/check/spill"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/guard"
+	"isovet/level"
+)
+
+// Options say how a history is checked.
+type Options struct {
+	check.Options
+	Checker string         // "": check.AutoName
+	Files   format.Options // how the files are read
+	// Timeout is for all of it; 0: none.
+	Timeout time.Duration
+	// Memory, in bytes, is what the process may hold, the program itself included; 0: nine tenths of what is free, and
+	// where that is reached the verdict is unknown.
+	Memory int64
+	// Dir is for files of what memory does not hold; "": a new folder for temporary files, which is removed.
+	Dir string
+}
+
+// LeastMemory is the least with which a history is checked out of core, DefaultMemory what that takes if nothing is
+// said.
+const (
+	LeastMemory   = 32 << 20
+	DefaultMemory = 1 << 30
+)
+
+// Spills reports whether a level is decided out of core, with memory that may be given (0: it is not).
+func Spills(l level.Level, memory int64) bool {
+	return (memory <= 0 || memory >= LeastMemory) && slices.Contains(spill.LevelsOf(spill.CheckerOf(l)), l)
+}
+
+// Check checks the history of some files or folders, in memory if that holds it, and else with files on disk, where
+// neither a checker nor a solver is named. A limit that is reached is an answer: unknown, with the reason. Work that
+// does not stop in time is left behind in a goroutine. Errors: *history.InputError and others about the files, and
+// *guard.Panicked, a fault.
+//
+// Cost: that of check.Run; where memory did not hold the history, that of spill.Check too.
+func Check(ctx context.Context, paths []string, o Options) (*evidence.Result, error) {
+	began := time.Now()
+	o.Checker = cmp.Or(o.Checker, check.AutoName)
+	l := guard.Limits{Timeout: o.Timeout, Memory: o.Memory}
+	r, err := inMemory(ctx, paths, l, o)
+	var stopped *guard.StoppedError
+	if !errors.As(err, &stopped) {
+		return r, err
+	}
+	r = &evidence.Result{Level: o.Level, Checker: o.Checker, Solver: o.Solver, Reason: stopped.Text}
+	named := o.Checker != check.AutoName || o.Solver != ""
+	if named || !errors.Is(stopped, guard.ErrMemory) || !Spills(o.Level, o.Memory) {
+		return r, nil
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "isovet-spill-"); err != nil {
+			return r, nil // the answer that there is stands
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	l.Used = time.Since(began)
+	return onDisk(ctx, paths, l, o)
+}
+
+// inMemory checks a history under limits.
+func inMemory(ctx context.Context, paths []string, l guard.Limits, o Options) (*evidence.Result, error) {
+	var stage atomic.Value
+	stage.Store("loading")
+	return guard.Run(ctx, l, func() string { return stage.Load().(string) },
+		func(ctx context.Context) (*evidence.Result, error) {
+			h, err := split.Read(ctx, paths, o.Files)
+			if err != nil {
+				return nil, err
+			}
+			stage.Store("checking")
+			c, why := check.Choose(o.Checker, o.Solver, h, o.Level)
+			if c == nil {
+				return &evidence.Result{Level: o.Level, Checker: o.Checker, Solver: o.Solver, Reason: why, H: h}, nil
+			}
+			r, err := check.Run(ctx, c, h, o.Options)
+			if cause := context.Cause(ctx); err == nil && cause != nil && r.Verdict == evidence.Unknown {
+				return nil, cause
+			}
+			return r, err
+		})
+}
+
+// onDisk checks a history out of core.
+func onDisk(ctx context.Context, paths []string, l guard.Limits, o Options) (*evidence.Result, error) {
+	memory := cmp.Or(o.Memory, DefaultMemory)
+	set, err := split.Plan(ctx, paths, Pieces(o.Files, memory))
+	if err != nil {
+		return nil, err
+	}
+	in, err := spill.Of(set)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := OutOfCore(ctx, in, l, spill.Options{Dir: o.Dir, Memory: memory, Level: o.Level, Skew: o.ClockSkew,
+		ReadOnlyAtStart: o.ReadOnlyAtStart})
+	if _, is := errors.AsType[*guard.StoppedError](err); is {
+		err = nil
+	}
+	return r, err
+}

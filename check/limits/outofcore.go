@@ -1,0 +1,93 @@
+package limits
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"isovet/check/spill"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/guard"
+	"isovet/internal/room"
+)
+
+// Pieces are the options by which a history is divided that is read with some options, and checked in some memory.
+func Pieces(o format.Options, memory int64) split.Options {
+	return split.Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Whole: memory / 8,
+		PieceBytes: max(4<<20, min(64<<20, memory/8))}
+}
+
+// InMemory is about how much memory a history takes that is checked there.
+func InMemory(s *split.Set) int64 {
+	need := 500*s.Txns + 2*s.Bytes
+	if need < 0 {
+		return math.MaxInt64
+	}
+	return need
+}
+
+// OutOfCore is spill.Check with a time-out, whose answer becomes a result. Where it was stopped, the error is a
+// *guard.StoppedError, and the result says that the verdict is unknown, and why.
+func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Options) (*evidence.Result, *spill.Answer,
+	error) {
+	began := time.Now()
+	o.Checker = cmp.Or(o.Checker, spill.CheckerOf(o.Level))
+	known := &evidence.Result{Level: o.Level, Checker: o.Checker, Timestamps: spill.Stamped(o.Checker)}
+	l.Memory = 0 // which it bounds itself
+	a, err := guard.Run(ctx, l, func() string { return "checking" }, func(ctx context.Context) (*spill.Answer, error) {
+		if o.Backend == nil { // else a runner in this process may hold what it wants
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(cmp.Or(o.Memory, DefaultMemory) * 3 / 4))
+		}
+		return spill.Check(ctx, in, o)
+	})
+	known.Stats.LoadMS = float64(l.Used.Microseconds()) / 1e3
+	known.Stats.CheckMS = float64(time.Since(began).Microseconds()) / 1e3
+	known.Stats.PeakMB = room.PeakMB()
+	if stopped, is := errors.AsType[*guard.StoppedError](err); is {
+		known.Reason = stopped.Text
+		return known, nil, err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return resultOf(known, a), a, nil
+}
+
+// resultOf is the result that an answer of package spill stands for; known has the times and the checker.
+func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
+	r := known
+	if a.Proof != nil {
+		stats := r.Stats
+		r = a.Proof
+		stats.Violations, stats.BadTxns, stats.BadPairs = r.Stats.Violations, r.Stats.BadTxns, r.Stats.BadPairs
+		r.Stats = stats
+	}
+	r.Verdict, r.Reason = a.Verdict, a.Reason
+	if r.Verdict != evidence.Unknown {
+		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel judges no history that is checked out of core"
+	}
+	switch {
+	case a.Stamps.On:
+		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
+		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.FileOps)
+	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
+		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
+			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.FileOps, a.Stats.Misfits,
+			a.Stats.Windows, len(a.Moves))
+		if a.Verdict == evidence.Holds && a.By != known.Level && !a.Bare {
+			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
+		}
+	}
+	s := &r.Stats.Sizes
+	s.Txns, s.Ops = int(a.Stats.Txns), int(a.Stats.FileOps)
+	s.Keys, s.Sessions = int(a.Stats.Keys), int(a.Stats.Sessions)
+	s.Committed, s.Unknown, s.Reads = int(a.Stats.Committed), int(a.Stats.Unknown), int(a.Stats.Reads)
+	s.Aborted = max(0, s.Txns-s.Committed-s.Unknown) // the initial transaction's among them
+	return r
+}
