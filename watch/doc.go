@@ -38,19 +38,20 @@
 //   - judge.go: the interface of judges
 //   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
-//   - leopard.go: mechanisms; leopard_foreign.go: lines that are not judged; witness.go: what a
+//   - leopard.go: mechanisms; leopard_foreign.go: lines that are not judged; violation_proof.go: what a
 //     violation is in words, and whether its transactions prove one of the level
 //   - live.go: the same in the process that runs the transactions, without lines
-//   - log.go: the segment log; finder.go: its lines by number; emitted.go, emitted_rotated.go: the file of
-//     violations; incident.go: what they come to; evidence.go, search.go,
-//     aion_proof.go, leopard_proof.go: small histories of them; distinct.go: how many different things there are
+//   - log.go: the segment log; line_index.go: its lines by number; violation_file.go,
+//     violation_file_rotation.go: the file of violations; incident.go: what they come to; evidence.go, log_search.go,
+//     aion_proof.go, leopard_proof.go: small histories of them; distinct_counter.go: how many different things there
+//     are
 //   - checkpoint.go: the state, written and read
 //   - source.go: lines from a pipe; file.go, file_rotated.go: from files that grow and are rotated; http.go; nats.go;
-//     package kafka; tls.go: certificates; fit.go: what is refused before it is taken
+//     package kafka; tls.go: certificates; fitting.go: what is refused before it is taken
 //   - watch.go: the loop; judging.go: its second goroutine
 //   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
 //     unit.go: what timestamps are; suspects.go: reads that may still turn out right
-//   - bounded.go: what there is no memory for; pieces.go: initial transactions with very many keys
+//   - bounded.go: what there is no memory for; initial_pieces.go: initial transactions with very many keys
 //   - metrics.go: counts for Prometheus
 //
 // Experimental: this package may still change.

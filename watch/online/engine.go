@@ -98,7 +98,7 @@ type streamState struct {
 	final    bool // who has not come does not come any more
 }
 
-// awaited are the reads that wait for a writer; see wait.go.
+// awaited are the reads that wait for a writer; see waiting_reads.go.
 type awaited struct {
 	waits    map[kv][]*waiting
 	waitq    queue[*waiting]
@@ -109,7 +109,7 @@ type awaited struct {
 	patience int64 // of suspects, by the clock
 }
 
-// unknownPool has the transactions of unknown outcome; see pool.go.
+// unknownPool has the transactions of unknown outcome; see unknown_pool.go.
 type unknownPool struct {
 	pool  map[kv][]uint32
 	poolq queue[pooled]
@@ -124,7 +124,7 @@ type weights struct {
 	kept                          int64
 }
 
-// budget bounds what searches and proofs may take; see credit.go.
+// budget bounds what searches and proofs may take; see budget.go.
 type budget struct {
 	credit int64
 	wrong  int64 // violations and undecided reads
@@ -135,7 +135,7 @@ type budget struct {
 // results are what has been found, and reads to look at again.
 type results struct {
 	found   []Finding
-	told    map[ReadAt]bool // see doubts.go
+	told    map[ReadAt]bool // see suspects.go
 	doubts  []Doubt         `freeze:"-"`
 	misfits []misfit        `freeze:"-"`
 	later   []postponed

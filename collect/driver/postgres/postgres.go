@@ -1,5 +1,5 @@
-// Package postgres speaks with PostgreSQL, and with what speaks its protocol: CockroachDB, YugabyteDB, H2. ways.go is
-// how such servers want to be asked, chain.go timestamps from snapshots.
+// Package postgres speaks with PostgreSQL, and with what speaks its protocol: CockroachDB, YugabyteDB, H2. dialects.go
+// is how such servers want to be asked, snapshot_order.go timestamps from snapshots.
 //
 // Experimental: this package may still change.
 package postgres

@@ -354,12 +354,12 @@ var importers = map[string][]string{
 // goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use
 // safego.Group: a panic that nobody recovers ends the program with status 2, which means "unknown".
 var goroutines = map[string]string{
-	"internal/safego/safego.go":        "it is what recovers",
-	"internal/cli/console/console.go":  "waits for a signal, nothing else",
-	"internal/guard/guard.go":          "recovers, and makes a fault of it",
-	"internal/cli/checks/keeper.go":    "copies what another process says, nothing else",
-	"internal/cli/console/kept.go":     "reads single bytes, nothing else",
-	"internal/cli/console/progress.go": "writes a line now and then",
-	"bench/child.go":                   "reads its input to the end, nothing else",
-	"solver/gophersat/gophersat.go":    "recovers, and panics again where it is waited for",
+	"internal/safego/safego.go":          "it is what recovers",
+	"internal/cli/console/console.go":    "waits for a signal, nothing else",
+	"internal/guard/guard.go":            "recovers, and makes a fault of it",
+	"internal/cli/checks/supervisor.go":  "copies what another process says, nothing else",
+	"internal/cli/console/supervised.go": "reads single bytes, nothing else",
+	"internal/cli/console/progress.go":   "writes a line now and then",
+	"bench/child.go":                     "reads its input to the end, nothing else",
+	"solver/gophersat/gophersat.go":      "recovers, and panics again where it is waited for",
 }
