@@ -38,8 +38,9 @@ size:
 words:
 	@$(GO) run ./internal/words
 
-# The pages that are written from the code.
+# The pages and lists that are written from the code and its data.
 docs:
+	$(GO) test ./docs -run '^TestLists$$' -update
 	$(GO) test ./internal/cli -run '^TestCommandsPage$$' -update
 
 # The tests that take minutes too, all figures of the papers at the quick scale (two to five minutes), and forged
