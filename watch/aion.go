@@ -425,13 +425,13 @@ func (j *aion) Stats(s *Snapshot) {
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
 			int64(a.Wrong + j.suspects.n)},
-		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", j.confirmed},
-		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", j.confirmed},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			j.withdrawn},
-		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
-		{"gaps_total", "counter", "Stretches of numbers that were missing in a session.", "gaps", a.Gaps},
-		{"gaps_found_total", "counter", "Transactions of them that came after all.", "came after all", a.Found},
+		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", spilled},
+		{"gaps_total", "counter", "Gaps: numbers that a session skipped.", "gaps", a.Gaps},
+		{"gaps_found_total", "counter", "Transactions that filled a gap later.", "gaps filled", a.Found},
 		{"gap_sessions", "gauge", "Sessions in which numbers are missing.", "sessions with gaps", int64(a.GapSessions)},
-		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
-			"shortened", j.shortened}}, j.g.counts()...)
+		{"shortened_total", "counter", "Times that memory made transactions final early.",
+			"early finals", j.shortened}}, j.g.counts()...)
 }

@@ -336,8 +336,8 @@ func (g *gate) time(at int64) time.Time {
 func (g *gate) counts() []Count {
 	n := &g.count
 	return []Count{
-		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", n.dups},
-		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", n.jumps},
+		{"duplicates_total", "counter", "Duplicates of transactions, ignored.", "duplicates", n.dups},
+		{"jumps_total", "counter", "Transactions too far ahead, put into quarantine.", "clock jumps", n.jumps},
 		{"quarantine", "gauge", "Transactions in quarantine.", "in quarantine", int64(len(g.quarantine.held))},
 	}
 }

@@ -427,13 +427,13 @@ func (j *leopard) Stats(s *Snapshot) {
 	s.More = []Count{
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
-		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
-		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", j.confirmed},
-		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+		{"suspects", "gauge", "Reads of values whose writer has not arrived.", "suspects", int64(o.Suspects)},
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", j.confirmed},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			j.withdrawn},
-		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
-		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
-			"shortened", j.shortened},
+		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", spilled},
+		{"shortened_total", "counter", "Times that memory made transactions final early.",
+			"early finals", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)
 }

@@ -476,21 +476,21 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}
 	s.More = []Count{
-		{"misfits_total", "counter", "Reads that misfitted the order at first.", "misfits", x.Misfits},
+		{"misfits_total", "counter", "Reads that contradicted the order at first.", "contradicting reads", x.Misfits},
 		{"windows_total", "counter", "Windows that were solved.", "windows", x.Windows},
-		{"largest_window", "gauge", "Transactions in the largest window.", "largest", int64(x.Largest)},
+		{"largest_window", "gauge", "Transactions in the largest window.", "largest window", int64(x.Largest)},
 		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided + x.Skipped},
-		{"skipped_total", "counter", "Of them those that were not judged, as the budget for proofs was used up.",
+		{"skipped_total", "counter", "Undecided reads that exceeded the budget for proofs.",
 			"skipped", x.Skipped},
-		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
-		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.keys.Stored()},
-		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
-			"shortened", j.mem.shortened},
-		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
-		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", x.Confirmed},
-		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+		{"unknown", "gauge", "Transactions of unknown outcome that may still be read.", "unknown outcomes", int64(x.Unknown)},
+		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", j.keys.Stored()},
+		{"shortened_total", "counter", "Times that memory made transactions final early.",
+			"early finals", j.mem.shortened},
+		{"suspects", "gauge", "Reads of values whose writer has not arrived.", "suspects", int64(x.Suspects)},
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", x.Confirmed},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			x.Withdrawn},
-		{"remembered", "gauge", "Transactions of the order that are remembered.", "remembered", int64(x.Window)},
+		{"remembered", "gauge", "Transactions of the order in memory.", "in memory", int64(x.Window)},
 	}
 	s.More = append(s.More, j.g.counts()...)
 }

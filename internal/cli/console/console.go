@@ -181,7 +181,7 @@ func SetUp(root *cobra.Command, e *Env) {
 	}
 	walk(root)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		writeHelp(c.OutOrStdout(), c, cmp.Or(terminalWidth(c.OutOrStdout()), HelpColumns))
+		writeHelp(c.OutOrStdout(), c, cmp.Or(TerminalWidth(c.OutOrStdout()), HelpColumns))
 	})
 }
 

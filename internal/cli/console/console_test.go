@@ -194,3 +194,22 @@ func TestNumbered(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressNarrow: on a narrow terminal the name is shortened, and the bar, the rate and the time are whole.
+func TestProgressNarrow(t *testing.T) {
+	now := time.Now()
+	p := &Progress{W: io.Discard, Start: now.Add(-90 * time.Second)}
+	p.Begin("checking " + strings.Repeat("folder/", 9) + "h.jsonl")
+	p.Step("running", 250, 1000)
+	p.Began = now.Add(-2 * time.Second)
+	for _, columns := range []int{0, 200, 120, 100, 80} {
+		got := p.within(columns, now)
+		n := len([]rune(got))
+		if columns > 0 && n >= columns || !strings.HasSuffix(got, "running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left, 1:30") {
+			t.Errorf("%d columns: %d: %s", columns, n, got)
+		}
+	}
+	if got := p.within(30, now); len([]rune(got)) >= 30 {
+		t.Errorf("30 columns: %s", got)
+	}
+}

@@ -190,7 +190,7 @@ func Named(err error, file string) error {
 // standard output.
 func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
 	if path == "-" {
-		if terminalWidth(e.Data) > 0 {
+		if TerminalWidth(e.Data) > 0 {
 			return write(e.Stdout)
 		}
 		return write(e.Data)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
@@ -48,8 +49,8 @@ func Interactive(w io.Writer, getenv func(string) string) bool {
 		isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// terminalWidth is how many columns a terminal has; 0: w is none, or does not say.
-func terminalWidth(w io.Writer) int {
+// TerminalWidth is how many columns a terminal has; 0: w is none, or does not say.
+func TerminalWidth(w io.Writer) int {
 	f, ok := escape.Unwrap(w).(*os.File)
 	if !ok || !isatty.IsTerminal(f.Fd()) {
 		return 0
@@ -95,19 +96,28 @@ func (p *Progress) log(now time.Time) {
 	fmt.Fprintf(p.W, "%s, %.0f s\n", p.Line(now), now.Sub(p.Start).Seconds())
 }
 
-// Draw draws the line over the last one, cut to the terminal.
+// Draw draws the line over the last one. Where the terminal is too narrow, the name of the work is shortened, not the bar.
 func (p *Progress) Draw(now time.Time) {
 	if now.Sub(p.Start) < drawAfter || p.what == "" && p.stage == "" {
 		return
 	}
 	p.frame++
-	text := []rune(fmt.Sprintf("%c %s, %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[p.frame%10], p.Line(now),
-		Clock(now.Sub(p.Start))))
-	if most := terminalWidth(p.W); most > 0 && len(text) >= most {
-		text = append(text[:most-2], '…')
-	}
-	fmt.Fprintf(p.W, "\r\x1b[K%s", string(text))
+	fmt.Fprintf(p.W, "\r\x1b[K%s", p.within(TerminalWidth(p.W), now))
 	p.drawn = true
+}
+
+// within is the line with its spinner and the time, on a terminal of so many columns; 0: as long as it gets.
+func (p *Progress) within(columns int, now time.Time) string {
+	name, line := p.said(), p.Line(now)
+	text := fmt.Sprintf("%c %s, %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[p.frame%10], line, Clock(now.Sub(p.Start)))
+	over := utf8.RuneCountInString(text) - columns + 1
+	if columns == 0 || over <= 0 {
+		return text
+	}
+	if r := []rune(name); len(r) > over { // its end says the most: the file's name and the stage
+		return strings.Replace(text, name, "…"+string(r[over+1:]), 1)
+	}
+	return string(append([]rune(text)[:columns-2], '…'))
 }
 
 // barWidth is that of a bar, in characters.

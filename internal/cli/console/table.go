@@ -19,7 +19,7 @@ const LeastColumn = 12
 // Table writes rows under a header for people, in columns two blanks apart. On a terminal the widest columns are folded
 // at blanks until the table fits.
 func Table(w io.Writer, header []string, rows [][]string) error {
-	return TableWithin(w, terminalWidth(w), header, rows)
+	return TableWithin(w, TerminalWidth(w), header, rows)
 }
 
 // TableWithin is table within so many columns of the terminal; 0: as wide as it gets.

@@ -7,25 +7,31 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/watch"
 )
 
-// watchTable draws the counts on a terminal, over and over in one place.
+// watchTable draws the counts at the bottom of a terminal, again and again. What others print goes above it.
 type watchTable struct {
 	w     io.Writer
-	m     *watch.Metrics
+	get   func() watch.Snapshot
 	shown bool
+	width func() int // of the terminal; 0: unknown
 	stop  chan struct{}
-	drawn int
+
+	mu    sync.Mutex
+	lines int // that are drawn
+	rate  float64
 }
 
 func newWatchTable(w io.Writer, m *watch.Metrics, quiet bool) *watchTable {
-	return &watchTable{w: escape.Unwrap(w), m: m, shown: !quiet && console.Interactive(w, os.Getenv),
-		stop: make(chan struct{})}
+	return &watchTable{w: escape.Unwrap(w), get: m.Get, shown: !quiet && console.Interactive(w, os.Getenv),
+		width: func() int { return console.TerminalWidth(w) }, stop: make(chan struct{})}
 }
 
 func (t *watchTable) close() { close(t.stop) }
@@ -43,19 +49,65 @@ func (t *watchTable) run() {
 			t.draw(0)
 			return
 		case now := <-tick.C:
-			n := t.m.Get().Txns
+			n := t.get().Txns
 			t.draw(float64(n-was) / now.Sub(at).Seconds())
 			was, at = n, now
 		}
 	}
 }
 
+// draw draws the table over the last one.
 func (t *watchTable) draw(rate float64) {
-	s := t.m.Get()
-	var b strings.Builder
-	if t.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", t.drawn) // back to where it began
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rate = rate
+	t.redraw()
+}
+
+// redraw is draw with the lock held.
+func (t *watchTable) redraw() {
+	s := t.get()
+	rows := watchRows(&s, t.rate, t.width())
+	fmt.Fprint(t.w, t.cleared()+strings.Join(rows, "\n")+"\n")
+	t.lines = len(rows)
+}
+
+// cleared takes the table off the terminal.
+func (t *watchTable) cleared() (s string) {
+	if t.lines > 0 {
+		s = fmt.Sprintf("\x1b[%dA\r\x1b[J", t.lines) // to its first line, and clear all below
 	}
+	t.lines = 0
+	return s
+}
+
+// above is a writer to the same terminal whose lines appear above the table.
+func (t *watchTable) above(w io.Writer) io.Writer {
+	if !t.shown || console.TerminalWidth(w) == 0 {
+		return w
+	}
+	return aboveTable{t, w}
+}
+
+type aboveTable struct {
+	t *watchTable
+	w io.Writer
+}
+
+func (a aboveTable) Write(b []byte) (int, error) {
+	a.t.mu.Lock()
+	defer a.t.mu.Unlock()
+	drawn := a.t.lines > 0
+	fmt.Fprint(a.t.w, a.t.cleared())
+	n, err := a.w.Write(b)
+	if drawn && strings.HasSuffix(string(b), "\n") {
+		a.t.redraw()
+	}
+	return n, err
+}
+
+// watchRows are the lines of the table, none wider than the terminal.
+func watchRows(s *watch.Snapshot, rate float64, width int) []string {
 	total := int64(0)
 	var by []string
 	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {
@@ -65,17 +117,33 @@ func (t *watchTable) draw(rate float64) {
 		}
 	}
 	if s.Proved > 0 {
-		by = append(by, fmt.Sprintf("(proved %d)", s.Proved))
+		by = append(by, fmt.Sprintf("proved %d", s.Proved))
 	}
-	var more strings.Builder
+	counts := []string{fmt.Sprintf("keys         %12d", s.Keys), fmt.Sprintf("log %.1f MB", float64(s.LogBytes)/1e6),
+		fmt.Sprintf("final up to %d", s.Watermark)}
 	for _, c := range s.More {
-		fmt.Fprintf(&more, "   %s %d", c.Short, c.N)
+		counts = append(counts, fmt.Sprintf("%s %d", c.Short, c.N))
 	}
-	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Txns, rate, s.Window,
-		s.Late)
-	fmt.Fprintf(&b, "keys         %12d   log %12.1f MB   final up to %d%s\n", s.Keys, float64(s.LogBytes)/1e6,
-		s.Watermark, more.String())
-	fmt.Fprintf(&b, "violations   %12d   %s\n", total, strings.Join(by, "   "))
-	t.drawn = 3
-	fmt.Fprint(t.w, b.String())
+	indent := strings.Repeat(" ", utf8.RuneCountInString(counts[0]))
+	if width < 2*len(indent) {
+		indent = " "
+	}
+	var rows []string
+	for _, cells := range [][]string{
+		{fmt.Sprintf("transactions %12d", s.Txns), fmt.Sprintf("%.0f a second", rate),
+			fmt.Sprintf("window %d", s.Window), fmt.Sprintf("late %d", s.Late)},
+		counts,
+		append([]string{fmt.Sprintf("violations   %12d", total)}, by...),
+	} {
+		line := cells[0]
+		for _, cell := range cells[1:] {
+			if width > 0 && utf8.RuneCountInString(line)+3+utf8.RuneCountInString(cell) >= width {
+				rows = append(rows, line)
+				line = indent
+			}
+			line += "   " + cell
+		}
+		rows = append(rows, line)
+	}
+	return rows
 }

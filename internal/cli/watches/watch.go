@@ -22,6 +22,7 @@ import (
 	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 	"isovet/level"
 	"isovet/watch"
@@ -275,7 +276,7 @@ func (f *watchFlags) verdict(s *watch.Snapshot) int {
 // stoppedWatch is what becomes of a watch that a signal ends.
 func stoppedWatch(ctx context.Context, e *console.Env) error {
 	if errors.Is(context.Cause(ctx), console.Terminated{}) {
-		fmt.Fprintln(e.Stderr, "isovet: ended by SIGTERM; the same command goes on where it was")
+		fmt.Fprintln(e.Stderr, "isovet: SIGTERM ended watch; the same command goes on from here")
 		return nil
 	}
 	return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; the same command goes on where it was"))
@@ -297,13 +298,15 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	if f.memory > 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
+	var m watch.Metrics
+	table := newWatchTable(e.Stderr, &m, f.quiet)
+	e.Stdout, e.Stderr = table.above(e.Stdout), table.above(e.Stderr)
 	log := newLog(e.Stderr, f.logFormat)
 	source, err := f.source.open(e, f.state, judge, log)
 	if err != nil {
 		return err
 	}
 	defer source.close()
-	var m watch.Metrics
 	var incidents watch.Incidents
 	var background safego.Group
 	defer background.Wait()
@@ -330,7 +333,6 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	if hook != nil {
 		defer hook.Close()
 	}
-	table := newWatchTable(e.Stderr, &m, f.quiet)
 	background.Go(table.run)
 	defer table.close()
 	folders := incidentFolders{state: f.state, most: f.incidents.folders, of: &incidents, log: log,
@@ -422,16 +424,17 @@ func (f *watchFlags) concluded(e *console.Env, m *watch.Metrics, incidents *watc
 	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
 		return class != "LATE" && class != "JUMP" && class != "GAP" && s.Violations[class] > 0
 	}) {
-		fmt.Fprintf(e.Stderr, "isovet: the smallest history that shows a violation: %s\n", f.shrinkCommand())
+		fmt.Fprintf(e.Stderr, "isovet: to find the smallest history with a violation: %s\n", f.shrinkCommand())
 	}
 	for _, c := range s.More {
 		if c.Name == "duplicates_total" && c.N > 0 && !f.quiet {
-			fmt.Fprintf(e.Stderr, "isovet: %s: %d transactions came again, and were taken once\n", f.source.said(),
-				c.N)
+			fmt.Fprintf(e.Stderr, "isovet: %s: watch ignored %s\n", f.source.said(),
+				plural.Of(c.N, "duplicate transaction"))
 		}
 	}
 	if s.Bad > 0 {
-		fmt.Fprintf(e.Stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source.said(), s.Bad)
+		fmt.Fprintf(e.Stderr, "isovet: %s: watch ignored %s that held no transaction\n", f.source.said(),
+			plural.Of(s.Bad, "line"))
 		worst = console.Worse(worst, console.StatusBadInput)
 	}
 	return worst
