@@ -200,12 +200,14 @@ func TestProgressNarrow(t *testing.T) {
 	now := time.Now()
 	p := &Progress{W: io.Discard, Start: now.Add(-90 * time.Second)}
 	p.Begin("checking " + strings.Repeat("folder/", 9) + "h.jsonl")
+	p.Step("running", 0, 1000)
 	p.Step("running", 250, 1000)
 	p.Began = now.Add(-2 * time.Second)
 	for _, columns := range []int{0, 200, 120, 100, 80} {
 		got := p.within(columns, now)
 		n := len([]rune(got))
-		if columns > 0 && n >= columns || !strings.HasSuffix(got, "running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left, 1:30") {
+		const whole = "running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left, 1:30"
+		if columns > 0 && n >= columns || !strings.HasSuffix(got, whole) {
 			t.Errorf("%d columns: %d: %s", columns, n, got)
 		}
 	}
