@@ -69,8 +69,14 @@ func (w *Writer) Close() error {
 
 // Unwrap is what a Writer, or any other, writes to: of a terminal, its file.
 func Unwrap(w io.Writer) io.Writer {
-	if e, ok := w.(*Writer); ok {
-		return e.W
+	for {
+		switch x := w.(type) {
+		case *Writer:
+			w = x.W
+		case interface{ Unwrap() io.Writer }:
+			w = x.Unwrap()
+		default:
+			return w
+		}
 	}
-	return w
 }

@@ -440,7 +440,7 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
 		fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", o.path, o.result.Note)
 	}
-	return report.Text(e.Data, o.path, o.result, report.TextOptions{Color: colored(e.Data)})
+	return report.Text(console.Prose(e.Data), o.path, o.result, report.TextOptions{Color: colored(e.Data)})
 }
 
 // addTo counts in what became of a history.

@@ -60,7 +60,8 @@ func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 			}
 		}
 	}
-	return &Env{Stdin: stdin, Stdout: escape.NewWriter(stdout, names), Stderr: escape.NewWriter(stderr, names),
+	return &Env{Stdin: stdin, Stdout: escape.NewWriter(Prose(stdout), names),
+		Stderr: escape.NewWriter(Prose(stderr), names),
 		Data: stdout}
 }
 

@@ -215,3 +215,23 @@ func TestProgressNarrow(t *testing.T) {
 		t.Errorf("30 columns: %s", got)
 	}
 }
+
+// TestFoldedLines: sentences are folded between words, whatever else is copied stays whole.
+func TestFoldedLines(t *testing.T) {
+	long := "    T153 < T154, because T153 read 1408 = 360 before T154 overwrote it with 401, and more\n"
+	for _, x := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{long, 0, long},
+		{"short\n", 40, "short\n"},
+		{long, 50, "    T153 < T154, because T153 read 1408 = 360\n      before T154 overwrote it with 401, and more\n"},
+		{`{"a":"` + strings.Repeat("b ", 40) + "\"}\n", 40, `{"a":"` + strings.Repeat("b ", 40) + "\"}\n"},
+		{"  again: isovet hunt --db sqlite: --level ser\n", 30, "  again: isovet hunt --db sqlite: --level ser\n"},
+	} {
+		if got := foldedLines(x.text, x.columns); got != x.want {
+			t.Errorf("%d columns: %q; want %q", x.columns, got, x.want)
+		}
+	}
+}
