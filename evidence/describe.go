@@ -63,7 +63,7 @@ func describe(a *Anomaly, h *history.History) string {
 		}
 		fmt.Fprintf(&d, "Case %d", i+1)
 		if s := d.assumptions(c); s != "" {
-			fmt.Fprintf(&d, ", %s", s)
+			fmt.Fprintf(&d, ", if %s", s)
 		}
 		d.WriteString(":\n")
 		d.cycle(c, "  ")
@@ -225,9 +225,9 @@ func (d *describer) assumptions(c []Edge) string {
 			continue
 		}
 		said[[2]uint32{first, second}] = true
-		out = append(out, fmt.Sprintf("%s's version of %s before %s's", d.txn(first), d.key(e.Key), d.txn(second)))
+		out = append(out, fmt.Sprintf("%s's version of %s came before %s's", d.txn(first), d.key(e.Key), d.txn(second)))
 	}
-	return strings.Join(out, ", ")
+	return and(out)
 }
 
 // inSession says that a session has one transaction after another.
@@ -268,8 +268,8 @@ func (d *describer) because(e Edge) string {
 	switch e.Dep {
 	case WR:
 		if l, ok := d.listRead(e.To, e.Key, e.Ver, history.None); ok {
-			return fmt.Sprintf("%s read %s = %s, in which %s is %s's", d.txn(e.To), key, d.list(l), d.value(e.Ver),
-				d.txn(e.From))
+			return fmt.Sprintf("%s read %s = %s, and %s appended %s", d.txn(e.To), key, d.list(l), d.txn(e.From),
+				d.value(e.Ver))
 		}
 		return fmt.Sprintf("%s read %s = %s, which %s wrote", d.txn(e.To), key, d.value(e.Ver), d.txn(e.From))
 	case WW:
@@ -287,7 +287,7 @@ func (d *describer) because(e Edge) string {
 	}
 	_, missed := d.finalWrite(e.To, e.Key)
 	if l, ok := d.listRead(e.From, e.Key, e.Ver, missed); ok {
-		return fmt.Sprintf("%s read %s = %s, without what %s appended", d.txn(e.From), key, d.list(l), d.txn(e.To))
+		return fmt.Sprintf("%s read %s = %s, before %s appended to it", d.txn(e.From), key, d.list(l), d.txn(e.To))
 	}
 	initial := ""
 	if e.Writer == history.None || e.Writer == h.Init {
@@ -322,7 +322,7 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		return "which only " + strings.Join(names, ", ") + " can have written"
 	}
-	fmt.Fprintf(d, "%s, %s, of unknown outcome, and whoever that is cannot have committed:\n", read(a.Ops[0]),
+	fmt.Fprintf(d, "%s, %s. The outcome of each is unknown, and none can have committed:\n", read(a.Ops[0]),
 		wrote(a.Ops[0]))
 	for i, ops := range a.Dead {
 		if i == maxCases && len(a.Dead) > maxCases {

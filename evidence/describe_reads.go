@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"isovet/history"
 	"isovet/level"
@@ -99,7 +100,7 @@ func (d *describer) reads(a *Anomaly) {
 	defer func() {
 		if w := len(a.Ops) - 1; a.Later(h) {
 			t, by := h.TxnOf(a.Ops[0]), h.TxnOf(a.Ops[w])
-			fmt.Fprintf(d, " It did so before it was written: %s.", d.inTime(t, by))
+			fmt.Fprintf(d, " The read came before the write: %s.", d.inTime(t, by))
 		}
 	}()
 	if a.predicate(h) {
@@ -121,9 +122,9 @@ func (d *describer) reads(a *Anomaly) {
 	list := h.Ops.Kind[a.Ops[0]] == history.ReadList
 	switch a.Kind {
 	case level.ThinAirRead:
-		why := "which no transaction wrote"
+		why := "but no transaction wrote that value"
 		if list {
-			why = "with an element that no transaction appended, or one more often than it was"
+			why = "with an element that no transaction appended, or not so often"
 		}
 		fmt.Fprintf(d, "%s read %s, %s.", t, r, why)
 	case level.IncompatibleOrder:
@@ -131,27 +132,67 @@ func (d *describer) reads(a *Anomaly) {
 		for _, op := range a.Ops[1:] {
 			fmt.Fprintf(d, ", %s read %s", d.txn(h.TxnOf(op)), what(op))
 		}
-		fmt.Fprintf(d, ": no transactions' appends, each whole and once, show that.")
+		d.WriteString(". No order of the appends, each whole and once, gives these lists.")
 	case level.DuplicateElement:
 		fmt.Fprintf(d, "%s read %s, with an element more often than it was appended.", t, r)
 	case level.G1a:
-		fmt.Fprintf(d, "%s read %s, and %s, which wrote %s, aborted.", t, r, other, o)
-	case level.G1b:
 		if list {
-			fmt.Fprintf(d, "%s read %s, and of what %s appended, %s among it, not all, or not in its order.", t, r,
-				other, o)
+			fmt.Fprintf(d, "%s read %s, but %s, which appended %s, aborted.", t, r, other, o)
 			return
 		}
-		fmt.Fprintf(d, "%s read %s, which %s wrote and then overwrote itself before it committed.", t, r, other)
+		fmt.Fprintf(d, "%s read %s, but %s wrote that value and aborted.", t, r, other)
+	case level.G1b:
+		if list {
+			d.partOfList(a.Ops[0], h.TxnOf(a.Ops[1]))
+			return
+		}
+		fmt.Fprintf(d, "%s read %s, a value that %s wrote and overwrote before it committed.", t, r, other)
 	case level.FutureRead:
-		fmt.Fprintf(d, "%s read %s before it wrote that itself, and nobody else wrote it.", t, r)
+		fmt.Fprintf(d, "%s read %s before it wrote that value itself; no other transaction wrote it.", t, r)
 	case level.NotMyOwnWrite:
-		fmt.Fprintf(d, "%s wrote %s and then read %s.", t, o, r)
+		fmt.Fprintf(d, "%s wrote %s and then read %s, without its own write.", t, o, r)
 	case level.NotMyLastWrite:
 		fmt.Fprintf(d, "%s last wrote %s and then read %s, its own earlier write.", t, o, r)
 	case level.NonRepeatableRead:
-		fmt.Fprintf(d, "%s read %s and then %s, with no write of its own between.", t, r, o)
+		fmt.Fprintf(d, "%s read %s and then %s, without a write of its own in between.", t, r, o)
 	default:
 		fmt.Fprintf(d, "%s in the read of %s by %s.", a.Kind.Name(), r, t)
 	}
+}
+
+// partOfList says which of the elements that a transaction appended a read shows, and which it misses.
+func (d *describer) partOfList(read, by uint32) {
+	h := d.h
+	shown := map[uint32]bool{}
+	l, i := &h.Lists, h.Ops.Ver[read]
+	for _, e := range l.Elem[l.Off[i]:l.Off[i+1]] {
+		shown[e] = true
+	}
+	var seen, missed []string
+	lo, hi := h.TxnOps(by)
+	for op := lo; op < hi; op++ {
+		if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append && h.OpKey(op) == h.OpKey(read) {
+			if shown[v] {
+				seen = append(seen, d.value(v))
+			} else {
+				missed = append(missed, d.value(v))
+			}
+		}
+	}
+	reader, writer, key := d.txn(h.TxnOf(read)), d.txn(by), d.key(h.OpKey(read))
+	if len(missed) == 0 {
+		fmt.Fprintf(d, "%s read %s = %s, but %s appended %s in this order, one after the other.", reader, key,
+			d.list(h.Ops.Ver[read]), writer, and(seen))
+		return
+	}
+	fmt.Fprintf(d, "%s saw only a part of %s: it read %s from list %s, but not %s, which %s appended too.", reader,
+		writer, and(seen), key, and(missed), writer)
+}
+
+// and joins words: "1", "1 and 2", "1, 2 and 3".
+func and(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

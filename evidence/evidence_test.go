@@ -36,20 +36,21 @@ func TestDescribe(t *testing.T) {
 		kind    level.Anomaly
 		text    string
 	}{
-		{"T1: r(x,7)", level.Serializable, level.ThinAirRead, "T1 read x = 7, which no transaction wrote."},
-		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a, "T2 read x = 1, and T1, which wrote x = " +
-			"1, aborted."},
-		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead, "T1 read x = 1 before it wrote that itself, and " +
-			"nobody else wrote it."},
+		{"T1: r(x,7)", level.Serializable, level.ThinAirRead, "T1 read x = 7, but no transaction wrote that value."},
+		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a,
+			"T2 read x = 1, but T1 wrote that value and aborted."},
+		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead,
+			"T1 read x = 1 before it wrote that value itself; no other transaction wrote it."},
 		{"T1: w(x,1) w(x,2) r(x,1)", level.Serializable, level.NotMyLastWrite, "T1 last wrote x = 2 and then read x " +
 			"= 1, its own earlier write."},
-		{"T1: w(x,1) r(x,0)", level.Serializable, level.NotMyOwnWrite, "T1 wrote x = 1 and then read x = 0."},
-		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b, "T2 read x = 1, which T1 wrote and then " +
-			"overwrote itself before it committed."},
+		{"T1: w(x,1) r(x,0)", level.Serializable, level.NotMyOwnWrite,
+			"T1 wrote x = 1 and then read x = 0, without its own write."},
+		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b,
+			"T2 read x = 1, a value that T1 wrote and overwrote before it committed."},
 		{"T1: w(x,1)\nT2: r(x,0) r(x,1)", level.Serializable, level.NonRepeatableRead,
-			"T2 read x = 0 and then x = 1, with no write of its own between."},
-		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b, "T2 read x = [1], and of what T1 " +
-			"appended, x = 1 among it, not all, or not in its order."},
+			"T2 read x = 0 and then x = 1, without a write of its own in between."},
+		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b,
+			"T2 saw only a part of T1: it read 1 from list x, but not 2, which T1 appended too."},
 		{"T1 s1: w(x,1)\nT2 s2: r(x,1) w(x,2)\nT3 s2: r(x,1)", level.SessionSnapshotIsolation, level.SessionGuarantee, `
 Let
   T2 = r(x, 1) w(x, 2)
@@ -76,11 +77,11 @@ Let
   T1 = r(x, 0) w(x, 1)
   T2 = r(x, 0) w(x, 2)
 Every way to order the versions closes a cycle.
-Case 1, T1's version of x before T2's:
+Case 1, if T1's version of x came before T2's:
   T1 < T2, because T1 wrote x = 1 before T2 overwrote it with 2.
   T2 < T1, because T2 read x = 0, the initial value, before T1 overwrote it with 1.
   So T1 would come before itself: a contradiction.
-Case 2, T2's version of x before T1's:
+Case 2, if T2's version of x came before T1's:
   T1 < T2, because T1 read x = 0, the initial value, before T2 overwrote it with 2.
   T2 < T1, because T2 wrote x = 2 before T1 overwrote it with 1.
   So T1 would come before itself: a contradiction.`},
@@ -97,10 +98,10 @@ Let
   T2 = r(x, [1]) r(y, 0)
   T3 = w(y, 1)
   T4 = r(x, []) r(y, 1)
-T1 < T2, because T2 read x = [1], in which 1 is T1's.
+T1 < T2, because T2 read x = [1], and T1 appended 1.
 T2 < T3, because T2 read y = 0, the initial value, before T3 overwrote it with 1.
 T3 < T4, because T4 read y = 1, which T3 wrote.
-T4 < T1, because T4 read x = [], without what T1 appended.
+T4 < T1, because T4 read x = [], before T1 appended to it.
 So T1 would come before itself: a contradiction.`},
 	} {
 		r := check(t, c.history, c.level)
@@ -200,7 +201,7 @@ func TestJSON(t *testing.T) {
 		{"T1 ABORTED: w(x,\"a\")\nT2: r(x,\"a\")", level.Serializable,
 			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"G1a","name":"aborted read",` +
 				`"txns":[2,1],"ops":[{"txn":2,"index":0,"op":["r","x","a"]},{"txn":1,"index":0,"op":["w","x","a"]}],` +
-				`"text":"T2 read x = \"a\", and T1, which wrote x = \"a\", aborted."}],` +
+				`"text":"T2 read x = \"a\", but T1 wrote that value and aborted."}],` +
 				`"stats":{"txns":2,"ops":2,"sessions":2,"keys":1,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
 				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
 		{"T1 s1: w(x,1)", level.StrictSerializable,

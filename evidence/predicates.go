@@ -71,9 +71,9 @@ func rowKey(h *history.History, r uint32) uint32 {
 	return h.VerKey[h.Preds.New[r]]
 }
 
-// predicateText is a predicate as the file has it.
+// predicateText is the condition of a predicate operation, for people.
 func (d *describer) predicateText(op uint32) string {
-	return string(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
+	return conditionText(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
 }
 
 // predOp writes a predicate operation with the rows that it matched.
@@ -124,27 +124,25 @@ func (d *describer) baseValue(k, ver uint32) string {
 	return d.h.ValueString(ver)
 }
 
-// did says what a predicate operation did about a key that it did not read: "missed", or "overwrote".
-func (d *describer) did(e Edge) (verb, is, not string) {
+// matched says whether a predicate operation matched a key, and whether it matches the version that came next.
+func (d *describer) matched(e Edge) (now, next string) {
 	if predRow(d.h, e.Op, e.Key) != history.None {
-		return "overwrote", "false", "not false"
+		return "matched", "does not match"
 	}
-	return "missed", "true", "not true"
+	return "did not match", "matches"
 }
 
 func (d *describer) pwr(e Edge) string {
-	verb, _, not := d.did(e)
-	return fmt.Sprintf("%s's predicate %s %s %s, of which it is %s at %s, as %s left it", d.txn(e.To),
-		d.predicateText(e.Op), verb,
-		d.key(e.Key), not, d.baseValue(e.Key, e.Ver), d.txn(e.From))
+	verb, _ := d.matched(e)
+	return fmt.Sprintf("%s's condition %s %s %s = %s, which %s wrote", d.txn(e.To), d.predicateText(e.Op), verb,
+		d.key(e.Key), d.baseValue(e.Key, e.Ver), d.txn(e.From))
 }
 
 func (d *describer) prw(e Edge) string {
-	verb, is, _ := d.did(e)
+	verb, next := d.matched(e)
 	_, ver := d.finalWrite(e.To, e.Key)
-	return fmt.Sprintf("%s's predicate %s %s %s, and %s made that %s, of which it is %s", d.txn(e.From),
-		d.predicateText(e.Op), verb,
-		d.key(e.Key), d.txn(e.To), d.value(ver), is)
+	return fmt.Sprintf("%s's condition %s %s %s, before %s wrote %s there, which it %s", d.txn(e.From),
+		d.predicateText(e.Op), verb, d.key(e.Key), d.txn(e.To), d.value(ver), next)
 }
 
 // bases says on which versions a cycle assumes that predicate operations were based.
@@ -159,12 +157,11 @@ func (d *describer) bases(c []Edge) (out []string) {
 		if e.Dep == PWR {
 			by = e.From
 		}
-		verb, _, _ := d.did(e)
 		what := "the initial version"
 		if by != history.None && by != d.h.Init {
 			what = d.txn(by) + "'s version"
 		}
-		out = append(out, fmt.Sprintf("%s %s %s of %s", d.txn(e.predicateTxn()), verb, what, d.key(e.Key)))
+		out = append(out, fmt.Sprintf("%s saw %s of %s", d.txn(e.predicateTxn()), what, d.key(e.Key)))
 	}
 	return out
 }
@@ -180,11 +177,11 @@ func (d *describer) predicateReads(a *Anomaly) {
 			r := predRow(h, op, a.Key)
 			switch {
 			case r == history.None:
-				return fmt.Sprintf("%s did not match %s", d.predicateText(op), key)
+				return fmt.Sprintf("the condition %s did not match %s", d.predicateText(op), key)
 			case h.Preds.Old[r] == history.None:
-				return fmt.Sprintf("%s matched %s", d.predicateText(op), key)
+				return fmt.Sprintf("the condition %s matched %s", d.predicateText(op), key)
 			}
-			return fmt.Sprintf("%s matched %s = %s", d.predicateText(op), key, d.value(h.Preds.Old[r]))
+			return fmt.Sprintf("the condition %s matched %s = %s", d.predicateText(op), key, d.value(h.Preds.Old[r]))
 		}
 		return fmt.Sprintf("it read %s = %s", key, d.value(h.Ops.Ver[op]))
 	}
@@ -205,22 +202,23 @@ func (d *describer) predicateReads(a *Anomaly) {
 		r := predRow(h, op, a.Key)
 		switch {
 		case r == history.None:
-			fmt.Fprintf(d, "In %s %s, though its predicate is true of every version of %s that it could have seen.", t,
+			fmt.Fprintf(d, "In %s %s, but it matches every version of %s that %[1]s could have seen.", t,
 				saw(op), key)
 		case h.Preds.Old[r] == history.None:
-			fmt.Fprintf(d, "In %s %s, though its predicate is false of every version of %s that it could have seen.", t,
+			fmt.Fprintf(d, "In %s %s, but it matches no version of %s that %[1]s could have seen.", t,
 				saw(op), key)
 		default:
-			fmt.Fprintf(d, "In %s %s, of which its predicate is false.", t, saw(op))
+			fmt.Fprintf(d, "In %s %s, but it does not match that value.", t, saw(op))
 		}
 	case level.ThinAirRead:
-		fmt.Fprintf(d, "In %s %s, which no transaction wrote.", t, saw(op))
+		fmt.Fprintf(d, "In %s %s, but no transaction wrote that value.", t, saw(op))
 	case level.G1a:
-		fmt.Fprintf(d, "In %s %s, and %s, which wrote that, aborted.", t, saw(op), other)
+		fmt.Fprintf(d, "In %s %s, but %s wrote that value and aborted.", t, saw(op), other)
 	case level.G1b:
-		fmt.Fprintf(d, "In %s %s, which %s wrote and then overwrote itself before it committed.", t, saw(op), other)
+		fmt.Fprintf(d, "In %s %s, a value that %s wrote and overwrote before it committed.", t, saw(op), other)
 	case level.FutureRead:
-		fmt.Fprintf(d, "In %s %s before it wrote that itself, and nobody else wrote it.", t, saw(op))
+		fmt.Fprintf(d, "In %s %s before the transaction wrote that value itself; no other transaction wrote it.", t,
+			saw(op))
 	case level.NotMyOwnWrite:
 		fmt.Fprintf(d, "%s wrote %s = %s, and then %s.", t, key, wrote(a.Ops[1]), saw(op))
 	case level.NotMyLastWrite:
@@ -230,7 +228,7 @@ func (d *describer) predicateReads(a *Anomaly) {
 			fmt.Fprintf(d, "In %s %s, and the same row in another version.", t, saw(op))
 			return
 		}
-		fmt.Fprintf(d, "In %s %s, and then %s, with no write of its own between.", t, saw(op), saw(a.Ops[1]))
+		fmt.Fprintf(d, "In %s %s, and then %s, without a write of its own in between.", t, saw(op), saw(a.Ops[1]))
 	default:
 		fmt.Fprintf(d, "%s about %s in %s: %s.", a.Kind.Name(), key, t, saw(op))
 	}

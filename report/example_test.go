@@ -39,7 +39,7 @@ func Example() {
 	// Output:
 	// example: VIOLATION of read-committed
 	//   G1a (aborted read)
-	//     T2 read x = 1, and T1, which wrote x = 1, aborted.
+	//     T2 read x = 1, but T1 wrote that value and aborted.
 	//   2 transactions, 2 operations, 2 sessions, 1 key; by weak; certified: kernel
 	// true
 }

@@ -476,13 +476,15 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}
 	s.More = []Count{
-		{"misfits_total", "counter", "Reads that contradicted the order at first.", "contradicting reads", x.Misfits},
+		{"misfits_total", "counter", "Reads that contradicted the order at first.",
+			"contradicting reads", x.Misfits},
 		{"windows_total", "counter", "Windows that were solved.", "windows", x.Windows},
 		{"largest_window", "gauge", "Transactions in the largest window.", "largest window", int64(x.Largest)},
 		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided + x.Skipped},
 		{"skipped_total", "counter", "Undecided reads that exceeded the budget for proofs.",
 			"skipped", x.Skipped},
-		{"unknown", "gauge", "Transactions of unknown outcome that may still be read.", "unknown outcomes", int64(x.Unknown)},
+		{"unknown", "gauge", "Transactions of unknown outcome that may still be read.", "unknown outcomes",
+			int64(x.Unknown)},
 		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", j.keys.Stored()},
 		{"shortened_total", "counter", "Times that memory made transactions final early.",
 			"early finals", j.mem.shortened},

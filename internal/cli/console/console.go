@@ -62,7 +62,7 @@ func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 	}
 	return &Env{Stdin: stdin, Stdout: escape.NewWriter(Prose(stdout), names),
 		Stderr: escape.NewWriter(Prose(stderr), names),
-		Data: stdout}
+		Data:   stdout}
 }
 
 // flush writes what is left of characters that did not come to their end.

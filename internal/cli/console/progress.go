@@ -96,7 +96,7 @@ func (p *Progress) log(now time.Time) {
 	fmt.Fprintf(p.W, "%s, %.0f s\n", p.Line(now), now.Sub(p.Start).Seconds())
 }
 
-// Draw draws the line over the last one. Where the terminal is too narrow, the name of the work is shortened, not the bar.
+// Draw draws the line over the last one. On a narrow terminal it shortens the name of the work, not the bar.
 func (p *Progress) Draw(now time.Time) {
 	if now.Sub(p.Start) < drawAfter || p.what == "" && p.stage == "" {
 		return

@@ -75,7 +75,8 @@ func TestWatchTableRepaints(t *testing.T) {
 	for _, width := range []int{40, 80, 100, 120} {
 		term := &screen{width: width, cells: map[[2]int]rune{}}
 		var s watch.Snapshot
-		table := &watchTable{w: term, get: func() watch.Snapshot { return s }, shown: true, width: func() int { return width }}
+		table := &watchTable{w: term, get: func() watch.Snapshot { return s }, shown: true,
+			width: func() int { return width }}
 		out := aboveTable{table, term}
 		var violations []string
 		for i := range 12 {

@@ -1,0 +1,76 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// conditionText writes a condition of the history format for people: {"a":{">":1},"b":{"=":"x"}}
+// is (a > 1 and b = "x"). A condition of another form stays as it is.
+func conditionText(condition []byte) string {
+	d := json.NewDecoder(bytes.NewReader(condition))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil {
+		if s, ok := conditionWords(v); ok {
+			return s
+		}
+	}
+	return string(condition)
+}
+
+// conditionWords is conditionText of a part, in brackets if it has several parts.
+func conditionWords(v any) (string, bool) {
+	object, ok := v.(map[string]any)
+	if !ok || len(object) == 0 {
+		return "", false
+	}
+	var parts []string
+	joint := " and "
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		switch of := object[name].(type) {
+		case []any:
+			if name != "or" && name != "and" || len(object) > 1 {
+				return "", false
+			}
+			joint = " " + name + " "
+			for _, x := range of {
+				s, ok := conditionWords(x)
+				if !ok {
+					return "", false
+				}
+				parts = append(parts, s)
+			}
+		case map[string]any:
+			if name == "not" {
+				return "", false
+			}
+			for _, operator := range slices.Sorted(maps.Keys(of)) {
+				if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, operator) {
+					return "", false
+				}
+				var value bytes.Buffer
+				e := json.NewEncoder(&value)
+				e.SetEscapeHTML(false)
+				if e.Encode(of[operator]) != nil {
+					return "", false
+				}
+				column := name
+				if column == "" {
+					column = "value"
+				}
+				parts = append(parts, column+" "+operator+" "+strings.TrimSuffix(value.String(), "\n"))
+			}
+		default:
+			return "", false
+		}
+	}
+	s := strings.Join(parts, joint)
+	if len(parts) > 1 {
+		s = "(" + s + ")"
+	}
+	return s, len(parts) > 0
+}
