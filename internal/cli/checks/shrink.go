@@ -19,6 +19,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 	"isovet/report"
 )
 
@@ -241,7 +242,7 @@ func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to
 	if err := format.Write(to, s.H, console.Auto, false); err != nil {
 		return false, fmt.Errorf("cannot write %s: %w", to, err)
 	}
-	fmt.Fprintf(e.Stderr, "isovet: %s: cut down from %s to %s: %s\n", o.path, s.From, s.To, to)
+	fmt.Fprintf(e.Stderr, "isovet: %s: shrunk from %s to %s: %s\n", o.path, s.From, s.To, to)
 	return to != "-", nil
 }
 
@@ -290,7 +291,8 @@ func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early
 		if err := report.Text(to, f.out, r.Answer, report.TextOptions{}); err != nil {
 			return err
 		}
-		fmt.Fprintf(to, "%s: cut down from %s to %s; %d histories judged in %.1f s\n", f.out, r.From, r.To, r.Tried,
+		fmt.Fprintf(to, "%s: shrunk from %s to %s; %s judged in %.1f s\n", f.out, r.From, r.To,
+			plural.Of(r.Tried, "history"),
 			time.Since(start).Seconds())
 		if early != "" {
 			fmt.Fprintf(e.Stderr, "isovet: %s: %s; %s has the smallest history found by then\n", path, early, f.out)

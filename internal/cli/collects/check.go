@@ -80,7 +80,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	command = strings.Replace(command, " --level "+f.at.String(), "", 1)
 	x, err := f.in.write(ctx, found, dir, command, cf.cfg.Seed, nil, p)
 	if err != nil {
-		fmt.Fprintf(e.Stderr, "isovet: no incident was written: %v\n", err)
+		fmt.Fprintf(e.Stderr, "isovet: cannot write the incident: %v\n", err)
 	} else if !asJSON {
 		fmt.Fprintf(e.Stderr, "%s\n", saidIncident(x, dir))
 	}

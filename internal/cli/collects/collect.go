@@ -21,6 +21,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/cli/workloads"
+	"isovet/internal/plural"
 	"isovet/watch"
 )
 
@@ -260,7 +261,7 @@ func (f *liveFlags) end(e *console.Env, quiet bool) error {
 // watched says in words what was found.
 func watched(s *watch.Snapshot) string {
 	if len(s.Violations) == 0 {
-		return fmt.Sprintf("%d transactions, no violation found, which proves nothing", s.Txns)
+		return plural.Of(s.Txns, "transaction") + ", no violation found, which proves nothing"
 	}
 	var by []string
 	total := int64(0)
@@ -268,7 +269,7 @@ func watched(s *watch.Snapshot) string {
 		total += s.Violations[class]
 		by = append(by, fmt.Sprintf("%s %d", class, s.Violations[class]))
 	}
-	return fmt.Sprintf("%d transactions, %d violations (%s), %d of them proved", s.Txns, total, strings.Join(by, ", "),
+	return fmt.Sprintf("%s, %s (%s), %d of them proved", plural.Of(s.Txns, "transaction"), plural.Of(total, "violation"), strings.Join(by, ", "),
 		s.Proved)
 }
 
@@ -377,7 +378,7 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 	}
 	parts := ""
 	if f.cfg.Rotate != nil {
-		parts = fmt.Sprintf("%d transactions in %d parts; ", r.Parts.Txns, r.Parts.Files)
+		parts = plural.Of(r.Parts.Txns, "transaction") + " in " + plural.Of(r.Parts.Files, "part") + "; "
 	}
 	fmt.Fprintf(e.Stderr, "%s: %s%s\n", out, parts, headline(&r.Summary))
 	if err := console.Table(e.Stderr, templateHeader, templateRows(&r.Summary)); err != nil {
@@ -387,7 +388,7 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 		return err
 	}
 	if s := &r.Summary; s.SchemaChanges+s.SchemaRefused > 0 {
-		fmt.Fprintf(e.Stderr, "%d changes of the schema, %d refused\n", s.SchemaChanges, s.SchemaRefused)
+		fmt.Fprintf(e.Stderr, "%s of the schema, %d refused\n", plural.Of(s.SchemaChanges, "change"), s.SchemaRefused)
 	}
 	return nil
 }

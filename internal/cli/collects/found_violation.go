@@ -16,6 +16,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 	"isovet/report"
 	"isovet/report/incident"
 )
@@ -60,7 +61,7 @@ func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *c
 	s, err := cutDown(ctx, x.Answer, x.Level, huntShrinks)
 	p.Hide()
 	if err != nil {
-		fmt.Fprintf(e.Stderr, "isovet: %s was not cut down: %v\n", k.to, err)
+		fmt.Fprintf(e.Stderr, "isovet: cannot shrink %s: %v\n", k.to, err)
 		return nil
 	}
 	k.small = s
@@ -79,7 +80,7 @@ func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *c
 	}
 	if k.incident, err = in.write(ctx, x, k.dir, k.command, x.Config.Seed, s, p); err != nil {
 		k.incident = nil
-		fmt.Fprintf(e.Stderr, "isovet: no incident was written: %v\n", err)
+		fmt.Fprintf(e.Stderr, "isovet: cannot write the incident: %v\n", err)
 	}
 	return nil
 }
@@ -163,11 +164,11 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 		}
 		return nil
 	}
-	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds,
-		j.Committed, h.Elapsed.Seconds())
+	what := fmt.Sprintf("%s, %s: %s, %s in %.1f s", j.DB, j.Isolation,
+		plural.Of(j.Rounds, "round"), plural.Of(j.Committed, "committed transaction"), h.Elapsed.Seconds())
 	if len(finds) == 0 {
 		if j.Undecided > 0 {
-			what += fmt.Sprintf("; %d rounds undecided", j.Undecided)
+			what += "; " + plural.Of(j.Undecided, "undecided round")
 		}
 		if j.Reason != "" {
 			_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s; %s\n", j.Level, j.Reason, what)

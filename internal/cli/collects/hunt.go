@@ -196,7 +196,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 // sayTroubles says where the database broke and, not brief, why attempts did not commit.
 func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
-		fmt.Fprintf(e.Stderr, "isovet: the database broke, and could be used only once opened anew: %s\n", why)
+		fmt.Fprintf(e.Stderr, "isovet: the database broke, and hunt opened it again: %s\n", why)
 	}
 	if brief {
 		return nil

@@ -105,7 +105,7 @@ func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 			err = in.Write(filepath.Join(f.dir, name+".incident"))
 		}
 		if err != nil { // the table stands without it
-			fmt.Fprintf(e.Stderr, "isovet: no incident was written of %s at %s: %v\n", c.Phenomenon, c.Isolation,
+			fmt.Fprintf(e.Stderr, "isovet: cannot write the incident of %s at %s: %v\n", c.Phenomenon, c.Isolation,
 				err)
 			return nil
 		}

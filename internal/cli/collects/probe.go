@@ -367,7 +367,7 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 			s, err := c.shrunk(ctx)
 			switch {
 			case err != nil:
-				fmt.Fprintf(e.Stderr, "isovet: %s was not cut down: %v\n", c.History, err)
+				fmt.Fprintf(e.Stderr, "isovet: cannot shrink %s: %v\n", c.History, err)
 			case s.To != s.From:
 				if s.Ended != nil {
 					c.Whole = base + ".whole.jsonl"

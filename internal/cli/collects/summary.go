@@ -8,6 +8,7 @@ import (
 
 	"isovet/collect"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 )
 
 // headline says in a sentence what a run was.
@@ -16,7 +17,7 @@ func headline(s *collect.Summary) string {
 	if s.Unknown > 0 {
 		t += fmt.Sprintf(", %d of unknown outcome", s.Unknown)
 	}
-	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions,
+	return t + fmt.Sprintf(" by %s in %.1f s; %.0f commits/s, %.1f %% aborted", plural.Of(s.Sessions, "session"),
 		s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
 }
 

@@ -19,6 +19,7 @@ import (
 	"isovet/history/format/native"
 	"isovet/history/split"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -232,7 +233,8 @@ func (v *conversion) streamParts(ctx context.Context, s *split.Set, header *hist
 	txns, ops, parts := out.Written()
 	if !v.quiet {
 		p.Hide()
-		fmt.Fprintf(v.stderr, "%s: %d transactions, %d operations in %d parts\n", v.out, txns, ops, parts)
+		fmt.Fprintf(v.stderr, "%s: %s, %s in %s\n", v.out, plural.Of(txns, "transaction"),
+			plural.Of(ops, "operation"), plural.Of(parts, "part"))
 	}
 	return nil
 }

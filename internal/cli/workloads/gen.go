@@ -19,6 +19,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/histories"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 )
 
 // GenFlags are the flags that say which history to generate, in gen and bench compare alike.
@@ -299,8 +300,8 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 			Keys: h.NumKeys(), Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
 	}
 	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload,
-			h.NumTxns(), h.NumOps(), h.Meta.Note)
+		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s; %s\n", out, h.Meta.Workload,
+			plural.Of(h.NumTxns(), "transaction"), plural.Of(h.NumOps(), "operation"), h.Meta.Note)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 )
 
 // hardTakes are the flags that --hard takes.
@@ -79,7 +80,8 @@ func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
 			GenMS: console.Milliseconds(time.Since(start))})
 	}
 	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %d transactions, %d operations; %s\n", o.file, in.Name, h.NumTxns(), h.NumOps(),
+		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s; %s\n", o.file, in.Name,
+			plural.Of(h.NumTxns(), "transaction"), plural.Of(h.NumOps(), "operation"),
 			h.Meta.Note)
 	}
 	return nil
