@@ -269,7 +269,8 @@ func watched(s *watch.Snapshot) string {
 		total += s.Violations[class]
 		by = append(by, fmt.Sprintf("%s %d", class, s.Violations[class]))
 	}
-	return fmt.Sprintf("%s, %s (%s), %d of them proved", plural.Of(s.Txns, "transaction"), plural.Of(total, "violation"), strings.Join(by, ", "),
+	return fmt.Sprintf("%s, %s (%s), %d of them proved", plural.Of(s.Txns, "transaction"),
+		plural.Of(total, "violation"), strings.Join(by, ", "),
 		s.Proved)
 }
 
