@@ -439,7 +439,7 @@ func TestFuzzAll(t *testing.T) {
 	for _, name := range names {
 		t.Logf("%s %d", name, counted.said[name])
 	}
-	if n >= 1000 && !t.Failed() {
+	if n >= 1000 && !t.Failed() && os.Getenv("ISOVET_MIXED") == "" {
 		if counted.rejected > int(n)/10 {
 			t.Errorf("%d of %d histories are not legal", counted.rejected, n)
 		}

@@ -102,7 +102,7 @@ func (s *sweep) window(initial uint32, open []int32, sure bool) []int32 {
 	}
 	latest := slices.Clone(s.ends[:s.to])
 	slices.Reverse(latest)
-	for n := 2; s.steps <= maxCoreSteps; n *= 2 {
+	for n := 2; s.to > 0 && s.steps <= maxCoreSteps; n *= 2 {
 		list := slices.Concat(latest[:min(n, len(latest))], open)
 		s.from = s.before(first, list)
 		s.take(list)
