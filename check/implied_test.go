@@ -146,13 +146,16 @@ func TestManyWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := in.Build(t.Context(), 3000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _ := Auto(h, level.SessionSnapshotIsolation)
-	r, err := Decide(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation})
-	if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
-		t.Errorf("%v, %v: %s", err, r.Verdict, r.Reason)
+	for l, txns := range map[level.Level]int{level.SessionSnapshotIsolation: 3000, level.ReadCommitted: 250,
+		level.Causal: 250} {
+		h, err := in.Build(t.Context(), txns, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := Auto(h, l)
+		r, err := Decide(t.Context(), c, h, Options{Level: l})
+		if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
+			t.Errorf("%s: %v, %v: %s", l, err, r.Verdict, r.Reason)
+		}
 	}
 }

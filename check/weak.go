@@ -45,6 +45,8 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 			"evidence does not tell the two apart", h.Txns.ID[t])
 		return x.Result, nil
 	}
+	ctx, end := x.Bounded()
+	defer end()
 	a := weak.Check(ctx, x.View, o.Level, weak.Options{Choices: fewChoices})
 	for _, more := range []struct {
 		patience time.Duration // of the stronger level
@@ -57,6 +59,11 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 			return x.Result, err
 		}
 		a = weak.Check(ctx, x.View, o.Level, weak.Options{Choices: more.choices})
+	}
+	if a.Status == weak.Stopped && ctx.Err() != nil && x.Ctx.Err() == nil {
+		x.Stage("solving")
+		x.TooManyWays()
+		return x.Result, nil
 	}
 	takeWeak(x, a, a.Anomaly)
 	return x.Result, nil

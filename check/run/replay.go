@@ -83,8 +83,8 @@ const (
 	stepsASecond   = 1 << 24
 )
 
-// bounded is the context of a search for an order.
-func (x *Run) bounded() (ctx context.Context, end func() (left int64)) {
+// Bounded is the context of a search for an order.
+func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 	v := x.View
 	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 8*len(v.Amb) {
 		return x.Ctx, func() int64 { return 0 }
@@ -94,6 +94,12 @@ func (x *Run) bounded() (ctx context.Context, end func() (left int64)) {
 		steps += max(0, int64(time.Until(end).Seconds()*stepsASecond))
 	}
 	return solver.WithSteps(x.Ctx, steps)
+}
+
+// TooManyWays is the answer where a bounded search ended.
+func (x *Run) TooManyWays() {
+	x.Unknown("%s: too many ways to say which, and the search for one was given up; a longer --timeout is a longer "+
+		"search", ambiguity(x.View))
 }
 
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
@@ -112,12 +118,11 @@ func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 	if x.H.HasPredicates() {
 		opts.GiveUpAfter = replayConflicts
 	}
-	ctx, end := x.bounded()
+	ctx, end := x.Bounded()
 	defer end()
 	a, err = replay.Run(ctx, x.View, opts)
 	if err == nil && a.Status == solver.Unknown && ctx.Err() != nil && x.Ctx.Err() == nil {
-		x.Unknown("%s: too many ways to say which, and the search for one was given up; a longer --timeout is a "+
-			"longer search", ambiguity(x.View))
+		x.TooManyWays()
 		return a, true, nil
 	}
 	if err == nil && a.GaveUp {

@@ -9,6 +9,7 @@ func init() {
 	bounds.Register("weak.maxDirect", &maxDirect)
 	bounds.Register("weak.maxChoices", &maxChoices)
 	bounds.Register("weak.maxConflicts", &maxConflicts)
+	bounds.Register("weak.maxPicks", &maxPicks)
 	bounds.Register("weak.fewWrites", &fewWrites)
 	bounds.Register("weak.maxClocks", &maxClocks)
 }

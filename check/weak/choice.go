@@ -18,6 +18,8 @@ var (
 	maxChoices = 20_000
 	// maxConflicts bounds what is learned from one of them.
 	maxConflicts = 64
+	// maxPicks bounds the possible writers of all reads among which a solver picks: each takes some 400 bytes.
+	maxPicks = 1 << 21
 )
 
 // choice decides a view in which a read has several possible writers, or a transaction of unknown outcome may or may
@@ -51,6 +53,10 @@ type lemma struct {
 
 // choose decides; the checker is that of the last pick.
 func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum Answer, c *checker) {
+	if len(v.Cand) > maxPicks {
+		return Answer{Status: GaveUp, Reason: fmt.Sprintf("%d reads have %d possible writers, too many "+
+			"for a solver to pick from", len(v.Amb), len(v.Cand))}, nil
+	}
 	x := &choice{ctx: ctx, v: v, level: l, o: o, told: make(map[string]bool)}
 	x.encode()
 	rounds := o.Choices
@@ -72,6 +78,7 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum
 		a := c.run()
 		sum.Edges, sum.Demanded, sum.Choices = a.Edges, a.Demanded, sum.Choices+1
 		sum.Rounds += a.Rounds
+		solver.Spend(ctx, int64(a.Rounds+4+len(c.found))*int64(len(v.RW)+c.n))
 		switch a.Status {
 		case Stopped:
 			return a, c
