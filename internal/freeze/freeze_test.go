@@ -206,7 +206,7 @@ func TestFlat(t *testing.T) {
 		e string
 	}
 	dir := t.TempDir()
-	was, want := plain{-1, []int32{2, 3}, 4, "five"}, grouped{-1, group{b: []int32{2, 3}, c: 4}, "five"}
+	was, want := plain{-1, []int32{2, 3}, 4, "five"}, grouped{-1, group{b: []int32{2, 3}, c: 4, d: nil}, "five"}
 	if err := Save(filepath.Join(dir, "plain"), &was); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestFlat(t *testing.T) {
 		c uint8
 		g group `freeze:"flat"`
 	}
-	if err := Save(filepath.Join(dir, "twice"), &twice{}); err == nil {
+	if err := Save(filepath.Join(dir, "twice"), &twice{c: 1, g: group{c: 2}}); err == nil {
 		t.Error("two fields of one name were written")
 	}
 }

@@ -1,10 +1,6 @@
 package edn
 
-import (
-	"encoding/binary"
-
-	"isovet/history"
-)
+import "isovet/history"
 
 // Plain reads plain JSON and EDN, which is what programs write: integers of 64 bits, strings in ASCII without
 // escapes, no comments, tags and what else notations have for people. What it takes it takes as [Scanner] does; its
@@ -457,23 +453,5 @@ func (p *Plain) atom(name string) bool {
 		return false
 	}
 	p.pos = i
-	return true
-}
-
-// IsPlainText reports whether what stands between a string's quotes is plain: ASCII without escapes.
-func IsPlainText(text []byte) bool {
-	const high, escapes, ones = 0x8080808080808080, 0x5c5c5c5c5c5c5c5c, 0x0101010101010101
-	for ; len(text) >= 8; text = text[8:] {
-		x := binary.LittleEndian.Uint64(text)
-		// Without high bits, a byte is zero where the difference borrows.
-		if y := x ^ escapes; (x|(y-ones)&^y)&high != 0 {
-			return false
-		}
-	}
-	for _, c := range text {
-		if c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
 	return true
 }

@@ -115,27 +115,3 @@ func TestPlain(t *testing.T) {
 		t.Errorf("Plain took %d values; the test shows little", taken)
 	}
 }
-
-// TestIsPlainText: eight bytes at a time it says what one at a time do.
-func TestIsPlainText(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	for range 50_000 {
-		text := make([]byte, r.IntN(40))
-		for i := range text {
-			text[i] = byte(r.IntN(0x80))
-			if text[i] == '\\' {
-				text[i] = '['
-			}
-		}
-		if n := r.IntN(3); n > 0 && len(text) > 0 {
-			text[r.IntN(len(text))] = []byte{'\\', 0x80, 0xdc, 0xff, '[', ']', 0}[r.IntN(7)]
-		}
-		want := true
-		for _, c := range text {
-			want = want && c != '\\' && c < 0x80
-		}
-		if got := IsPlainText(text); got != want {
-			t.Fatalf("%q: %v", text, got)
-		}
-	}
-}
