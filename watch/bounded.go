@@ -33,11 +33,11 @@ func (o *Bounds) store() *keystore.Store {
 // keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
 const keysFolder = "keys"
 
-func (j *aion) Checkpoint(dir string) (rest func() error, err error) {
+func (j *aion) Checkpoint(dir string) error {
 	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
-		return nil, err
+		return err
 	}
-	return keysCheckpoint(j.store, dir), nil
+	return keysCheckpoint(j.store, dir)
 }
 
 func (j *aion) Restore(dir string) error {
@@ -47,10 +47,10 @@ func (j *aion) Restore(dir string) error {
 	return j.o.restore(dir, j.store)
 }
 
-// keysCheckpoint writes what lies on disk, beside, to a checkpoint; rest waits for it.
-func keysCheckpoint(s *keystore.Store, dir string) (rest func() error) {
+// keysCheckpoint writes what lies on disk to a checkpoint.
+func keysCheckpoint(s *keystore.Store, dir string) error {
 	if s == nil {
-		return func() error { return nil }
+		return nil
 	}
 	return s.Checkpoint(filepath.Join(dir, keysFolder))
 }

@@ -146,14 +146,14 @@ type paused struct {
 	longest time.Duration
 }
 
-func (p *paused) Checkpoint(dir string) (rest func() error, err error) {
+func (p *paused) Checkpoint(dir string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, busy := time.Now(), threadSeconds()
-	rest, err = p.Judge.Checkpoint(dir)
+	err := p.Judge.Checkpoint(dir)
 	p.busy = append(p.busy, threadSeconds()-busy)
 	p.longest = max(p.longest, time.Since(began))
-	return rest, err
+	return err
 }
 
 // threadSeconds is the processor time of this thread where the system counts it, on Linux; else 0.

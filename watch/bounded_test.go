@@ -195,7 +195,7 @@ func TestEvictionSays(t *testing.T) {
 				return was
 			}
 			cp := t.TempDir()
-			if err := checkpointTo(was, cp); err != nil {
+			if err := was.Checkpoint(cp); err != nil {
 				t.Fatal(err)
 			}
 			if err := was.(*aion).store.Close(); err != nil {
@@ -319,7 +319,7 @@ func TestEvictionSaysLeopard(t *testing.T) {
 				return was
 			}
 			cp := t.TempDir()
-			if err := checkpointTo(was, cp); err != nil {
+			if err := was.Checkpoint(cp); err != nil {
 				t.Fatal(err)
 			}
 			if err := was.(*leopard).store.Close(); err != nil {

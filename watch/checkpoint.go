@@ -210,7 +210,7 @@ func (w *watcher) checkpoint() {
 	k.last = begun
 	k.number++
 	dir := filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, k.number))
-	m, rest, err := w.writeState(dir + ".new")
+	m, err := w.writeState(dir + ".new")
 	w.state.s.CheckpointPause = time.Since(begun)
 	at, number := w.state.at, k.number
 	if err == nil {
@@ -218,9 +218,6 @@ func (w *watcher) checkpoint() {
 	}
 	k.group.Go(func() {
 		var size int64
-		if rest != nil { // also of one that has failed, for it is under way
-			err = errors.Join(err, rest())
-		}
 		if err == nil {
 			size, err = finish(w.cfg.Dir, dir, m)
 		}
@@ -260,17 +257,17 @@ func (w *watcher) settled() bool { return w.state.out != nil && w.state.out.n >=
 
 // writeState has everything written but the manifest, and returns that; all is there when rest has returned. All
 // violations have been told.
-func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err error) {
+func (w *watcher) writeState(dir string) (m *manifest, err error) {
 	if d := w.cfg.disk; d != nil {
 		if err := d(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if err := os.Mkdir(dir, dirMode); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if rest, err = w.judge.Checkpoint(dir); err != nil {
-		return nil, rest, err
+	if err := w.judge.Checkpoint(dir); err != nil {
+		return nil, err
 	}
 	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.state.at,
 		Under: w.state.under, Places: maps.Clone(w.state.places), Emitted: w.state.out.state(), Bad: w.state.s.Bad,
@@ -282,7 +279,7 @@ func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err er
 	if w.judge.Stats(&s); s.Txns > 0 {
 		m.Watermark = &s.Watermark
 	}
-	return m, rest, nil
+	return m, nil
 }
 
 // measure notes how long the files of a checkpoint are.

@@ -88,7 +88,7 @@ func TestCheckpoint(t *testing.T) {
 			if err := os.Mkdir(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := checkpointTo(j, dir); err != nil {
+			if err := j.Checkpoint(dir); err != nil {
 				t.Fatal(err)
 			}
 			next := hasty()
@@ -174,20 +174,11 @@ type mortal struct {
 	dead *atomic.Bool
 }
 
-func (m mortal) Checkpoint(dir string) (rest func() error, err error) {
+func (m mortal) Checkpoint(dir string) error {
 	if m.dead.Load() {
-		return nil, errKilled
+		return errKilled
 	}
 	return m.Judge.Checkpoint(dir)
-}
-
-// checkpointTo writes a whole checkpoint.
-func checkpointTo(j Judge, dir string) error {
-	rest, err := j.Checkpoint(dir)
-	if err == nil {
-		err = rest()
-	}
-	return err
 }
 
 // TestResume: killed at random places and started again, with a checkpoint after every batch, the folder has the

@@ -18,10 +18,8 @@ type Judge interface {
 	Begin(line func(n int64) ([]byte, error))
 	// Checkpoint writes all that the judge knows, as of the calls so far, to files of its own choice in a folder that
 	// is there and empty. They need not be synced; a file may be a hard link to one that is never changed again. It is
-	// called between two other calls, when Findings has handed over everything, and what comes waits for it. What need
-	// not be waited for is done beside: all is written when rest, if there is one, has returned, which another
-	// goroutine may call while the judge goes on, before the next Checkpoint.
-	Checkpoint(dir string) (rest func() error, err error)
+	// called between two other calls, when Findings has handed over everything, and what comes waits for it.
+	Checkpoint(dir string) error
 	// Restore, called after Begin and before all else, makes a new judge with the same Settings one that has had the
 	// calls before a Checkpoint: what it does from then on is what that one did, to the last violation. It may keep no
 	// file of the folder open or in use, for the folder goes when later ones are there. An error that wraps

@@ -125,14 +125,14 @@ type begun struct {
 	Header []byte
 }
 
-func (j *leopard) Checkpoint(dir string) (rest func() error, err error) {
+func (j *leopard) Checkpoint(dir string) error {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
-		return nil, err
+		return err
 	}
 	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
-		return nil, err
+		return err
 	}
-	return keysCheckpoint(j.store, dir), nil
+	return keysCheckpoint(j.store, dir)
 }
 
 func (j *leopard) Restore(dir string) error {

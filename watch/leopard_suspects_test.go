@@ -72,7 +72,7 @@ func TestSuspectsLeopard(t *testing.T) {
 				return was
 			}
 			cp := t.TempDir()
-			if err := checkpointTo(was, cp); err != nil {
+			if err := was.Checkpoint(cp); err != nil {
 				t.Fatal(err)
 			}
 			closeLeopard(t, was)

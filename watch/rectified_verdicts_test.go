@@ -37,7 +37,7 @@ func TestRectified(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	cp := t.TempDir()
-	if err := checkpointTo(j, cp); err != nil {
+	if err := j.Checkpoint(cp); err != nil {
 		t.Fatal(err)
 	}
 	j = aionWith(t, o)

@@ -122,11 +122,11 @@ func (j *replayJudge) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
-func (j *replayJudge) Checkpoint(dir string) (rest func() error, err error) {
+func (j *replayJudge) Checkpoint(dir string) error {
 	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
-		return nil, err
+		return err
 	}
-	return keysCheckpoint(j.mem.store, dir), nil
+	return keysCheckpoint(j.mem.store, dir)
 }
 
 func (j *replayJudge) Restore(dir string) error {

@@ -55,7 +55,7 @@ func TestEvictionSaysReplay(t *testing.T) {
 			}
 			again++
 			cp := t.TempDir()
-			if err := checkpointTo(was, cp); err != nil {
+			if err := was.Checkpoint(cp); err != nil {
 				t.Fatal(err)
 			}
 			if err := was.(*replayJudge).mem.store.Close(); err != nil {

@@ -4,12 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/bits"
 	"os"
-	"slices"
-	"sync/atomic"
 )
 
 // filter says of most keys that are not in the store that they are not: a Bloom filter in blocks of a cache line
@@ -38,9 +35,7 @@ func (f *filter) block(sum uint64) []uint64 {
 func (f *filter) add(sum uint64) {
 	b := f.block(sum)
 	for range probes {
-		if w, bit := &b[sum>>6&7], uint64(1)<<(sum&63); *w&bit == 0 {
-			atomic.StoreUint64(w, *w|bit) // a checkpoint may be reading
-		}
+		b[sum>>6&7] |= 1 << (sum & 63)
 		sum >>= 9
 	}
 }
@@ -57,21 +52,13 @@ func (f *filter) may(sum uint64) bool {
 	return true
 }
 
-// save writes the filter to a file. Keys may be added meanwhile, and may be in it or not.
+// save writes the filter to a file.
 func (f *filter) save(path string) error {
-	return writeFile(path, func(w io.Writer) error {
-		var b []byte
-		for part := range slices.Chunk(f.words, 1<<13) {
-			b = b[:0]
-			for i := range part {
-				b = binary.LittleEndian.AppendUint64(b, atomic.LoadUint64(&part[i]))
-			}
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	b := make([]byte, 0, 8*len(f.words))
+	for _, w := range f.words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return os.WriteFile(path, b, 0o600)
 }
 
 // loadFilter reads a filter; without a file it is one that every key passes.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -20,28 +21,15 @@ import (
 // Store maps keys, which are bytes, to bytes, on disk. It is made when something is first written. One goroutine at a
 // time.
 //
-// What was put last stays in memory for a while (recent.go). What leaves it is sorted and written beside, a table at a
-// time, which takes its place in the tree as it is (write.go); so does a checkpoint.
-//
-// Cost: a put some 2 µs of processor, work beside included, if keys come near their order, and some 5 more if not; a
-// get of what is there 5 to 30 µs where the system has its file in memory; a tenth of that of what was put lately, and
-// of what is not there mostly nothing. Memory: a third of what Options say.
+// Cost: a put some 5 µs of processor, the tree's work beside included; a get of what is there 5 to 30 µs where the
+// system has its file in memory; of what is not there mostly nothing. Memory: a third of what Options say.
 type Store struct {
-	o      Options
-	db     *pebble.DB
-	cache  *pebble.Cache
-	filter *filter
-	recent *recent
-	most   [256][]byte // by their first byte, the greatest key that was put
-	direct bool        // something was written past recent
-
-	jobs    jobs
-	leaving batch // is written by, nil: there is none
-	writing *job
-	saving  *job // a checkpoint
-	tables  int  // made so far
-
-	tableOptions sstable.WriterOptions
+	o       Options
+	db      *pebble.DB
+	cache   *pebble.Cache
+	filter  *filter
+	most    [256][]byte // by their first byte, the greatest key that was put
+	closing *atomic.Bool
 }
 
 // ErrDamaged says that a file of a checkpoint is not as it was written.
@@ -76,13 +64,13 @@ func (s *Store) begin() error {
 }
 
 func (s *Store) open(f *filter) error {
-	s.cache = pebble.NewCache(max(mib, s.o.Memory/32))
+	s.cache, s.closing = pebble.NewCache(max(mib, s.o.Memory/32)), new(atomic.Bool)
 	o := &pebble.Options{
 		Cache:                       s.cache,
-		FS:                          unsynced{vfs.Default},
+		FS:                          unsynced{vfs.Default, s.closing},
 		DisableWAL:                  true, // the stream can be read again
-		MemTableSize:                mib / 4,
-		MemTableStopWritesThreshold: 4,
+		MemTableSize:                uint64(min(max(mib/4, s.o.Memory/16), 64*mib)),
+		MemTableStopWritesThreshold: 3,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       64,
 		MaxOpenFiles:                int(min(max(100, s.o.Memory/(mib/8)), 1000)), // to open one takes 50 µs
@@ -103,9 +91,7 @@ func (s *Store) open(f *filter) error {
 		s.cache.Unref()
 		return fmt.Errorf("%s: the store of keys that memory does not hold: %w", s.o.Dir, err)
 	}
-	o.EnsureDefaults()
-	s.tableOptions = o.MakeWriterOptions(0, s.db.TableFormat())
-	s.filter, s.recent, s.most, s.jobs.closing = f, newRecent(s.o.Memory/16*3), [256][]byte{}, make(chan struct{})
+	s.filter, s.most = f, [256][]byte{}
 	return nil
 }
 
@@ -124,28 +110,14 @@ func (s *Store) Put(key, val []byte) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	sum := xxhash.Sum64(key)
-	s.filter.add(sum)
+	s.filter.add(xxhash.Sum64(key))
 	if s.beyond(key) {
 		s.most[key[0]] = append(s.most[key[0]][:0], key...)
 	}
-	if !s.recent.fits(key, val) {
-		return s.past(key, val, sum)
-	}
-	for !s.recent.put(key, val, sum) {
-		if err := s.leave(true); err != nil {
-			return err
-		}
+	if err := s.db.Set(key, val, pebble.NoSync); err != nil {
+		return fmt.Errorf("%s: %w", s.o.Dir, err)
 	}
 	return nil
-}
-
-// Flush has what leaves memory go on its way; some calls after many puts are enough.
-func (s *Store) Flush() error {
-	if s.db == nil {
-		return nil
-	}
-	return s.leave(false)
 }
 
 // May reports whether a key may be there; mostly it is if so.
@@ -156,27 +128,11 @@ func (s *Store) May(key []byte) bool {
 // beyond reports whether a key is greater than all that were put.
 func (s *Store) beyond(key []byte) bool { return bytes.Compare(key, s.most[key[0]]) > 0 }
 
-// Near returns what a key has, if that is in memory, until the next Put.
-func (s *Store) Near(key []byte) ([]byte, bool) {
-	if s.db == nil || s.beyond(key) {
-		return nil, false
-	}
-	return s.recent.get(key, xxhash.Sum64(key))
-}
-
 // Get appends what a key has to buf; false: nothing was put. Keys in their order are found faster.
 func (s *Store) Get(key, buf []byte) ([]byte, bool, error) {
-	if v, ok := s.Near(key); ok {
-		return append(buf, v...), true, nil
-	}
 	if !s.May(key) {
 		return buf, false, nil
 	}
-	return s.far(key, buf)
-}
-
-// far is Get of a key that is not in memory.
-func (s *Store) far(key, buf []byte) ([]byte, bool, error) {
 	v, done, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return buf, false, nil
@@ -188,32 +144,25 @@ func (s *Store) far(key, buf []byte) ([]byte, bool, error) {
 	return buf, true, done.Close()
 }
 
-// Files of a checkpoint: the filter, and what was put last.
+// Files of a checkpoint: the filter; recentFile is one of older versions, of what was not in the tree yet.
 const (
 	filterFile = "isovet-filter"
 	recentFile = "isovet-recent"
 )
 
 // Checkpoint writes the store as it is to a folder, which is not there yet. Files of sorted keys are hard links. An
-// empty store writes none. It goes on beside: rest waits until all is written, and may be called from another
-// goroutine.
-func (s *Store) Checkpoint(dir string) (rest func() error) {
+// empty store writes none.
+func (s *Store) Checkpoint(dir string) error {
 	if s.db == nil {
-		return func() error { return nil }
+		return nil
 	}
-	db, f, r, now, direct := s.db, s.filter, s.recent, s.recent.span, s.direct
-	s.saving = s.jobs.add(func() error {
-		if direct {
-			if err := db.Flush(); err != nil {
-				return fmt.Errorf("%s: %w", s.o.Dir, err)
-			}
-		}
-		if err := db.Checkpoint(dir); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		return errors.Join(f.save(filepath.Join(dir, filterFile)), r.save(filepath.Join(dir, recentFile), now))
-	})
-	return s.saving.wait
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("%s: %w", s.o.Dir, err)
+	}
+	if err := s.db.Checkpoint(dir); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return s.filter.save(filepath.Join(dir, filterFile))
 }
 
 // Restore makes the store what it was at a checkpoint. The checkpoint's folder is not used any more afterwards, nor
@@ -237,7 +186,10 @@ func (s *Store) Restore(dir string) error {
 	}
 	for _, f := range files {
 		from, to := filepath.Join(dir, f.Name()), filepath.Join(s.o.Dir, f.Name())
-		if f.IsDir() || f.Name() == filterFile || f.Name() == recentFile {
+		if f.Name() == recentFile {
+			return fmt.Errorf("%s: written by an older version: %w", from, ErrDamaged)
+		}
+		if f.IsDir() || f.Name() == filterFile {
 			continue
 		}
 		if strings.HasSuffix(f.Name(), ".sst") && os.Link(from, to) == nil {
@@ -257,8 +209,7 @@ func (s *Store) Restore(dir string) error {
 	if err := s.findMost(); err != nil {
 		return fmt.Errorf("%s: %w", s.o.Dir, err)
 	}
-	gone := func(key []byte) { s.recent.drop(key, xxhash.Sum64(key)) }
-	return readRecent(filepath.Join(dir, recentFile), s.Put, gone)
+	return nil
 }
 
 // findMost makes most anew.
@@ -293,11 +244,9 @@ func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
 	}
-	close(s.jobs.closing)
-	s.jobs.finish()
+	s.closing.Store(true)
 	db := s.db
-	s.db, s.filter, s.recent, s.most = nil, nil, nil, [256][]byte{}
-	s.leaving, s.writing, s.saving, s.direct = batch{}, nil, nil, false
+	s.db, s.filter, s.most = nil, nil, [256][]byte{}
 	err := db.Close()
 	s.cache.Unref()
 	return err

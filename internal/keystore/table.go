@@ -171,13 +171,6 @@ func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 	for _, n := range t.new {
 		lo := len(t.arena)
 		t.arena = t.key(t.arena, t.names[n])
-		if got, there := t.store.Near(t.arena[lo:]); there {
-			t.arena = t.arena[:lo]
-			if err := t.found(n, got, load); err != nil {
-				return err
-			}
-			continue
-		}
 		if !t.store.May(t.arena[lo:]) {
 			t.arena = t.arena[:lo]
 			continue
@@ -187,7 +180,7 @@ func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 	t.new = t.new[:0]
 	slices.SortFunc(t.wants, func(a, b want) int { return bytes.Compare(t.arena[a.lo:a.hi], t.arena[b.lo:b.hi]) })
 	for _, w := range t.wants {
-		got, there, err := t.store.far(t.arena[w.lo:w.hi], t.buf[:0])
+		got, there, err := t.store.Get(t.arena[w.lo:w.hi], t.buf[:0])
 		if err != nil {
 			return err
 		}
@@ -195,21 +188,16 @@ func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 		if !there {
 			continue
 		}
-		if err := t.found(w.n, got, load); err != nil {
+		t.was[w.n] = t.SumOf(got) | 1
+		t.fresh--
+		if len(got) == 0 {
+			continue
+		}
+		if err := load(w.n, got); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// found hands over what the store has of a number.
-func (t *Table) found(n uint32, got []byte, load func(n uint32, state []byte) error) error {
-	t.was[n] = t.SumOf(got) | 1
-	t.fresh--
-	if len(got) == 0 {
-		return nil
-	}
-	return load(n, got)
 }
 
 // Peek returns what the store has of a text that is not in memory; nil: nothing.
@@ -251,7 +239,7 @@ func (t *Table) Evict(more func() bool, save func(n uint32, buf []byte) (state [
 	}
 	for steps := 2 * len(t.names); steps > 0; steps-- {
 		if !more() {
-			return true, t.store.Flush()
+			return true, nil
 		}
 		if t.hand++; int(t.hand) >= len(t.names) {
 			t.hand = 0
@@ -275,7 +263,7 @@ func (t *Table) Evict(more func() bool, save func(n uint32, buf []byte) (state [
 		drop(n)
 		t.remove(n)
 	}
-	return !more(), t.store.Flush()
+	return !more(), nil
 }
 
 // put writes what is to be remembered of a number, if the store does not have it.

@@ -1,28 +1,44 @@
 package keystore
 
 import (
-	"context"
 	"errors"
-	"io/fs"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-var background = context.Background()
-
 // unsynced is a file system that does not wait until what is written has reached the disk: the store itself is thrown
-// away when the process ends, and who keeps a checkpoint syncs its files.
-type unsynced struct{ vfs.FS }
+// away when the process ends, and who keeps a checkpoint syncs its files. It waits for a disk that is full, until the
+// store is closing.
+type unsynced struct {
+	vfs.FS
+	closing *atomic.Bool
+}
+
+// room does again what a full disk has no room for.
+func (u unsynced) room(do func() error) error {
+	for {
+		err := do()
+		if !errors.Is(err, syscall.ENOSPC) || u.closing.Load() {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
 
 func (u unsynced) quiet(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quietFile{f}, nil
+	return quietFile{f, u}, nil
 }
 
 func (u unsynced) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return u.quiet(u.FS.Create(name, c))
+	var f vfs.File
+	err := u.room(func() (err error) { f, err = u.FS.Create(name, c); return err })
+	return u.quiet(f, err)
 }
 
 func (u unsynced) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
@@ -37,15 +53,20 @@ func (u unsynced) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.F
 
 func (u unsynced) Unwrap() vfs.FS { return u.FS }
 
-type quietFile struct{ vfs.File }
+type quietFile struct {
+	vfs.File
+	fs unsynced
+}
 
 func (quietFile) Sync() error                { return nil }
 func (quietFile) SyncData() error            { return nil }
 func (quietFile) SyncTo(int64) (bool, error) { return true, nil }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+func (f quietFile) Write(b []byte) (n int, err error) {
+	err = f.fs.room(func() error {
+		k, err := f.File.Write(b[n:])
+		n += k
+		return err
+	})
+	return n, err
 }
