@@ -56,7 +56,7 @@ func TestRandom(t *testing.T) {
 			return nil
 		},
 	}.Run(t)
-	if judged < 500 || wrong < 100 {
+	if judged < 1000 || wrong < 200 {
 		t.Errorf("only %d judged, %d with violations", judged, wrong)
 	}
 }
