@@ -283,7 +283,7 @@ func AblateDisagreements(rows []AblateRow) []string {
 	return out
 }
 
-// ablateHeader and cells are the table: times in milliseconds.
+// ablateTable is the header and the cells of the table of an ablation: times in milliseconds.
 func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 	several := slices.ContainsFunc(rows, func(r AblateRow) bool { return r.source() != rows[0].source() })
 	header = []string{"closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "check ms",

@@ -9,9 +9,9 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and
-// from Figure 10 on, where the databases are what is measured, those of servers too. Serializability and snapshot
-// isolation respect sessions there (errata M6), so all checkers are asked for the session forms.
+// mtcFigures are those of the evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of
+// the store in memory, and from Figure 10 on, where databases are measured, those of servers too. Serializability and
+// snapshot isolation respect sessions there (errata M6), so all checkers are asked for the session forms.
 func mtcFigures() []Figure {
 	return []Figure{
 		{ID: "mtc/fig7", Title: "verifying serializability of mini-transactions", Where: "MTC, Figure 7",

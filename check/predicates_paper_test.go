@@ -14,7 +14,7 @@ import (
 	"isovet/level"
 )
 
-// The counterexamples to the text of Vbox, named after the items of the errata and of algorithms §6.2: vbox and brute
+// The counterexamples to the text of Vbox, named after the items of the errata: vbox and brute
 // force agree on each with the definition. An absent key is a null one.
 func TestPredicateCounterexamples(t *testing.T) {
 	for _, c := range []struct {

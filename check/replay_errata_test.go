@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplayErrata: the counterexamples of the errata to Vbox's predicate constraints, and those of the five mistakes
-// in its text (algorithms.md §6.2), each named after its number. The verdicts are the errata's, and brute force's too.
+// in its text (docs/errata.md), each named after its number. The verdicts are the errata's, and brute force's too.
 func TestReplayErrata(t *testing.T) {
 	const plain, strict = level.Serializable, level.StrictSerializable
 	const valid, violated = evidence.Holds, evidence.Violated

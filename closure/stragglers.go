@@ -65,7 +65,7 @@ func (l *layout) measure(b bounds) {
 // the number of longest ones that makes rows and columns smallest, first by powers of two, then
 // between the neighbours of the best. wanted > 0 forces a number, wanted < 0 forces none.
 //
-// Source: algorithms §1.2(b). Stragglers that run side by side widen all rows until the last of them
+// Stragglers that run side by side widen all rows until the last of them
 // is out, so the words need not fall step by step; a first try with the most allowed tells whether
 // the search is worth while.
 // Cost:   O(n) for each number tried.

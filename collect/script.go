@@ -438,7 +438,7 @@ func loadedCells(t *workload.Table, pk int64) []int64 {
 	return []int64{t.Payload}
 }
 
-// order of the steps of a script made of a recording.
+// scriptOrder is the order of the steps of a script that is made from a recording.
 type scriptOrder uint8
 
 const (

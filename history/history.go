@@ -237,7 +237,7 @@ func (h *History) HasLists() bool {
 // HasPredicates reports whether there are predicate operations.
 func (h *History) HasPredicates() bool { return len(h.Preds.Pred) > 0 }
 
-// time returns a column's entry, NoTime for a nil column.
+// at returns a column's entry, NoTime for a nil column.
 func at(col []int64, t uint32) int64 {
 	if col == nil {
 		return NoTime

@@ -10,7 +10,7 @@
 // Which file does which: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked
 // columns; compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
 //
-// Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 and algorithms §6.2 ask for it.
+// Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 asks for it.
 //
 // Experimental: this package may still change.
 package predicates

@@ -7,7 +7,7 @@ package mechanism
 // the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
 //
 //	commit's begin, and s < the end of the first commit that is surely later; the intersection over the reads must
-//	not be empty (algorithms §5.1).
+//	not be empty.
 //
 // Deduces: wr where one version only can have been read; rw to the writer of the next version.
 func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {

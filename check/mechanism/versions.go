@@ -67,7 +67,7 @@ func (k *keyState) before(a int64) int {
 // and whether others have the value too; with unique set it stops at the first.
 //
 // A version is surely overwritten at a iff its commit ended before the latest begin of a commit that ended before a:
-// that is the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2; algorithms §5.1). Cost: one binary
+// that is the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2). Cost: one binary
 // search and a step for each candidate.
 func (k *keyState) find(val uint64, a, b int64, self uint64, unique bool) (at int, more bool) {
 	i := k.before(a)

@@ -14,7 +14,7 @@ import (
 // predReads are the predicate operations of the nodes. Each is a read of every key that its own transaction has not
 // written before: of those that it matched the view has reads, so what is left is that no other row was there to match.
 // While an order is replayed, set holds the current version of each key, and one count tells whether that is so. Only
-// where the count differs are the keys looked for that are too many (algorithms.md §6.3), and each of them becomes a
+// where the count differs are the keys looked for that are too many, and each of them becomes a
 // read with several possible writers: those of the versions that do not match.
 type predReads struct {
 	e   *engine
@@ -227,7 +227,7 @@ func (p *predReads) chain() {
 
 // constrain makes the constraint that a read of one key broke. It found a write that it cannot have seen, one of some
 // in a row, from first on. So it is before first; or it is after the next write in the chain that it may have seen; or
-// after one of another chain, all of which is later than this one (algorithms.md §6.3, with runs of versions in place
+// after one of another chain, all of which is later than this one (with runs of versions in place
 // of versions).
 func (p *predReads) constrain(f failure) {
 	e, v := p.e, p.e.v

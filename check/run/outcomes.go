@@ -15,7 +15,7 @@ import (
 // maxOutcomes bounds how many ways to settle open outcomes are tried.
 var maxOutcomes = 64
 
-// OutcomesOpen are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
+// openOutcomes are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
 // other read says that they committed. What lists show rests on who counts, so these are settled before lists are read.
 func openOutcomes(in Info, h *history.History) []uint32 {
 	if !h.HasLists() || in.Timestamps || in.Takes.Lists == ListsBeside || !lists.MayBeOpen(h) {

@@ -70,7 +70,7 @@ type sweep struct {
 //
 // Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19; NOCONFLICT needs no sets of running transactions: at T's
 // commit, a version of its key that was committed after T's start is the sign, and all pairs of such keys are listed
-// afterwards. Predicate reads by the counting test of algorithms §4.3. Errors: *history.InputError for timestamps that
+// afterwards. Predicate reads by a counting test. Errors: *history.InputError for timestamps that
 // are missing or cannot be, and ctx's. Cost: a radix sort and one pass over the operations, 40 bytes a key; each
 // violation costs its transaction's operations.
 func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error) {

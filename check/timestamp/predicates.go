@@ -16,7 +16,7 @@ type modified struct {
 // matches. What matches is counted, not looked at: only where the count is wrong are the rows listed that are missing.
 // Rows of which the predicate is unknown may match or not. A row whose old version the client does not know must have
 // had one of which the predicate is not false. Rows that the transaction itself wrote before are its own versions
-// (INT). Source: algorithms §4.3.
+// (INT).
 func (s *sweep) predicate(t, op uint32, now int64) {
 	h := s.h
 	p := h.Ops.Ver[op]

@@ -218,7 +218,7 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// The fixture of algorithms §10.4: no single choice is decided by the known graph, each of the four
+// A fixture: no single choice is decided by the known graph, each of the four
 // combinations of two choices closes a cycle with exactly two chosen edges.
 func TestTwoChoicesNoUnit(t *testing.T) {
 	const (

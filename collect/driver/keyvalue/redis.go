@@ -85,7 +85,7 @@ func (r *redisDB) Partition(_ int, off bool) bool {
 	return true
 }
 
-// clear removes our keys.
+// clearRedis removes our keys.
 func clearRedis(c redis.Conn) error {
 	var keys []any
 	for cursor := "0"; ; {

@@ -104,7 +104,7 @@ func (r *reader) begins(at int) (bool, error) {
 	return isRead(t) || isWrite(t) || t.Is("append"), err
 }
 
-// Micro-operations have short names, and in Knossos's multi-registers long ones.
+// isRead reports whether a micro-operation reads: its name is short, or long as in Knossos's multi-registers.
 func isRead(t edn.Token) bool  { return t.Is("r") || t.Is("read") }
 func isWrite(t edn.Token) bool { return t.Is("w") || t.Is("write") }
 

@@ -54,7 +54,7 @@ func (f *findFlags) write(ctx context.Context, found *collect.Found, dir, comman
 	return x, x.Write(dir)
 }
 
-// said is what an incident's schedule did, in words.
+// saidIncident says where an incident's folder is, and what its schedule did.
 func saidIncident(x *incident.Incident, dir string) string {
 	s := "incident in " + filepath.Join(dir, incident.ReadmeFile)
 	switch {

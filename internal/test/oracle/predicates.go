@@ -72,7 +72,7 @@ func predRows(h *history.History, op uint32) []predRow {
 
 // sees reports whether a predicate operation on s matches what the history says: every row that it matched has the
 // version that it was matched on, or any where the client does not know, and the predicate may be true of it; of every
-// other key the predicate may be not true. Where the truth is unknown both may be (errata V5, V16; algorithms §6.2).
+// other key the predicate may be not true. Where the truth is unknown both may be (errata V5, V16).
 func (w *world) sees(s state, op uint32) bool {
 	i := w.h.Ops.Ver[op]
 	matched := map[uint32]bool{}

@@ -14,7 +14,7 @@ import (
 	"isovet/level"
 )
 
-// Predicate reads and writes by definition: examples of errata V4 to V16 and V27, of algorithms §6.2, and the rules one
+// Predicate reads and writes by definition: examples of errata V4 to V16 and V27, and the rules one
 // by one.
 func TestPredicates(t *testing.T) {
 	ser, si, strict := level.Serializable, level.SnapshotIsolation, level.StrictSerializable
