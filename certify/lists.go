@@ -108,8 +108,9 @@ func (x *index) checkElement(r singleRead) error {
 	return nil
 }
 
-// checkTorn proves that a list shows the appends of r.by to its key, each appended by no other, but not all of them, in
-// their order and without another's between; or that it lacks the initial ones at its beginning.
+// checkTorn proves that a list shows the appends of r.by to its key, but not all of them, in their order and without
+// another's between; or that it lacks the initial ones at its beginning. One of those shown was appended by no other,
+// or all.
 func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	h := x.h
 	var all []uint32
@@ -128,10 +129,12 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	if !slices.ContainsFunc(all, func(e uint32) bool { return contains(seen, e) }) {
 		return fmt.Errorf("the list shows nothing of %s", name(h, r.by))
 	}
-	for _, e := range all {
-		if len(x.candidates(r.t, e)) != 1 {
-			return fmt.Errorf("%s is not the only one that appended %s", name(h, r.by), h.ValueString(e))
+	others := slices.IndexFunc(all, func(e uint32) bool { return len(x.candidates(r.t, e)) != 1 })
+	if others >= 0 {
+		if x.tornAround(r.t, all, seen) {
+			return nil
 		}
+		return fmt.Errorf("%s is not the only one that appended %s", name(h, r.by), h.ValueString(all[others]))
 	}
 	i := slices.Index(seen, all[0])
 	if i < 0 || len(seen) < i+len(all) || !slices.Equal(seen[i:i+len(all)], all) {
@@ -143,6 +146,19 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 		}
 	}
 	return fmt.Errorf("the list shows the appends of %s whole", name(h, r.by))
+}
+
+// tornAround reports whether a list shows one of a transaction's appends that is its alone, and around it not the
+// others.
+func (x *index) tornAround(reader uint32, all, seen []uint32) bool {
+	return slices.ContainsFunc(seen, func(e uint32) bool {
+		k, last := slices.Index(all, e), len(all)-1
+		if k < 0 || slices.Contains(all[k+1:], e) || len(x.candidates(reader, e)) != 1 {
+			return false
+		}
+		from := slices.Index(seen, e) - k
+		return from < 0 || from+last >= len(seen) || !slices.Equal(seen[from:from+last+1], all)
+	})
 }
 
 // shown returns a committed transaction whose list shows From's element and, after it or not at all, To's; if there is

@@ -142,7 +142,7 @@ func (d *describer) reads(a *Anomaly) {
 		}
 		fmt.Fprintf(d, "%s read %s, but %s wrote that value and aborted.", t, r, other)
 	case level.G1b:
-		if list {
+		if list && len(a.Ops) > 1 {
 			d.partOfList(a.Ops[0], h.TxnOf(a.Ops[1]))
 			return
 		}
@@ -180,6 +180,11 @@ func (d *describer) partOfList(read, by uint32) {
 		}
 	}
 	reader, writer, key := d.txn(h.TxnOf(read)), d.txn(by), d.key(h.OpKey(read))
+	if len(seen) == 0 {
+		fmt.Fprintf(d, "%s read %s = %s, but nothing of %s, which %s appended.", reader, key,
+			d.list(h.Ops.Ver[read]), and(missed), writer)
+		return
+	}
 	if len(missed) == 0 {
 		fmt.Fprintf(d, "%s read %s = %s, but %s appended %s in this order, one after the other.", reader, key,
 			d.list(h.Ops.Ver[read]), writer, and(seen))

@@ -135,7 +135,7 @@ func Answer(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	var r *evidence.Result
 	var err error
 	if open := openOutcomes(in, h); open != nil {
-		r, err = byOutcomes(ctx, in, h, o, open, decide)
+		r, err = byOutcomes(ctx, in, h, o, open, outcomesDeep, decide)
 	} else {
 		r, err = decide(ctx, h, o)
 	}

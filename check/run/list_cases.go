@@ -109,7 +109,7 @@ func (x *Run) decideCase(in Info, v *lists.View,
 	case v.Ambiguous != "":
 		return &evidence.Result{Reason: v.Ambiguous, H: v.H}, nil
 	case len(v.Open) > 0 && in.Takes.Lists != ListsBeside:
-		return byOutcomes(x.Ctx, in, v.H, x.Options, v.Open, func(_ context.Context, h *history.History,
+		return byOutcomes(x.Ctx, in, v.H, x.Options, v.Open, outcomesDeep, func(_ context.Context, h *history.History,
 			_ Options) (*evidence.Result, error) {
 			return x.decideCase(in, lists.Read(h), decide)
 		})

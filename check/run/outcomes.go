@@ -12,8 +12,11 @@ import (
 	"isovet/history"
 )
 
-// maxOutcomes bounds how many ways to settle open outcomes are tried.
+// maxOutcomes bounds how many ways to settle open outcomes are tried, and outcomesDeep how often who committed leaves
+// others open.
 var maxOutcomes = 64
+
+const outcomesDeep = 2
 
 // openOutcomes are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
 // other read says that they committed. What lists show rests on who counts, so these are settled before lists are read.
@@ -30,8 +33,9 @@ func openOutcomes(in Info, h *history.History) []uint32 {
 
 // byOutcomes has decide answer for one way after the other to settle open outcomes: first as if none of them had
 // committed, then all, then each by itself, then the rest. A way that holds will do: its order explains the history.
-// What refutes all of them is tried as a proof before it is given.
-func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, open []uint32,
+// What refutes all of them is tried as a proof before it is given. Who committed may have read what leaves others open:
+// these are settled in turn, so deep at most.
+func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, open []uint32, deep int,
 	decide func(context.Context, *history.History, Options) (*evidence.Result, error)) (*evidence.Result, error) {
 	x, err := New(ctx, in, h, o)
 	if err != nil {
@@ -41,7 +45,18 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 	left := "" // why a way is not decided
 	ways, whole := outcomes(open)
 	for _, committed := range ways {
-		r, err := decide(ctx, settledAs(h, open, committed), o)
+		way := settledAs(h, open, committed)
+		next := openOutcomes(in, way)
+		if next != nil && deep == 0 {
+			left = fmt.Sprintf("whether transaction %d committed is open too", h.Txns.ID[next[0]])
+			continue
+		}
+		var r *evidence.Result
+		if next != nil {
+			r, err = byOutcomes(ctx, in, way, o, next, deep-1, decide)
+		} else {
+			r, err = decide(ctx, way, o)
+		}
 		switch {
 		case err != nil:
 			return nil, err
