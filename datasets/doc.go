@@ -8,7 +8,8 @@
 //
 //   - generate.go: [Generate], a [Spec] to a history, by package workload (what clients do) and package store (what the
 //     database does)
-//   - anomalies.go: the catalogue of anomalies with their verdicts; those that can be planted are the faults
+//   - catalogue.go: anomalies with their verdicts, from the tables beside it; those that can be planted are the faults
+//   - anomalies.go, synthesized.go: their notations, made histories
 //
 // Experimental: this package may still change.
 package datasets

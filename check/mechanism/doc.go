@@ -39,7 +39,7 @@
 // as that is right. Whole transactions that arrive one after the other are put in order by online.go; late.go is
 // about those that come too late, stream.go makes traces of pieces of a history. verifier_prune.go forgets; state.go
 // takes out what is known of idle keys, and puts it back. graveyard.go remembers the names of what was forgotten.
-// profile.go and profiles.go have the profiles, offline.go turns a history into traces, report.go says what was
+// profile.go and profiles.jsonl have the profiles, offline.go turns a history into traces, report.go says what was
 // found.
 //
 // Experimental: this package may still change.
