@@ -52,17 +52,11 @@ func conditionWords(v any) (string, bool) {
 				if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, operator) {
 					return "", false
 				}
-				var value bytes.Buffer
-				e := json.NewEncoder(&value)
-				e.SetEscapeHTML(false)
-				if e.Encode(of[operator]) != nil {
-					return "", false
+				column := "value"
+				if name != "" {
+					column = bareName(jsonText(name))
 				}
-				column := name
-				if column == "" {
-					column = "value"
-				}
-				parts = append(parts, column+" "+operator+" "+strings.TrimSuffix(value.String(), "\n"))
+				parts = append(parts, column+" "+operator+" "+jsonText(of[operator]))
 			}
 		default:
 			return "", false
@@ -73,4 +67,13 @@ func conditionWords(v any) (string, bool) {
 		s = "(" + s + ")"
 	}
 	return s, len(parts) > 0
+}
+
+// jsonText is a value of JSON that was decoded, as JSON again.
+func jsonText(v any) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // which takes all that comes from decoding
+	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -91,9 +91,11 @@ func (d *describer) txn(t uint32) string {
 	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
 }
 
-// key names a key: without quotes where it reads like a name.
-func (d *describer) key(k uint32) string {
-	s := d.h.KeyString(k)
+// key names a key.
+func (d *describer) key(k uint32) string { return bareName(d.h.KeyString(k)) }
+
+// bareName leaves out the quotes of a name in JSON where it reads like a name without them.
+func bareName(s string) string {
 	if bare := strings.Trim(s, `"`); len(bare) == len(s)-2 && bare != "" && strings.Trim(bare, "0123456789") != "" &&
 		strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"\(),=`, r) }) < 0 {
 		return bare

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,18 +40,44 @@ var watchLog = Format{
 			return nil, err
 		}
 		if !cut {
-			return jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+			h, err := jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+			if bad, is := errors.AsType[*history.InputError](err); !is || bad.Field != "id" && bad.Field != "seq" {
+				return h, err
+			}
 		}
-		h, seqs, err := jsonl.ReadLines(ctx, data, jsonl.Lines{File: in.Name, Head: true})
-		if err != nil {
-			return nil, err
+		h, err := readStream(ctx, data, in.Name)
+		if err != nil || !cut {
+			return h, err
 		}
-		head, is, err := jsonl.ReadHeader(data, in.Name)
-		if is && err == nil {
-			h.Meta = head.Meta
-		}
-		return withoutBeginning(h, seqs), err
+		return withoutBeginning(h), nil
 	},
+}
+
+// readStream reads the lines of a stream, which may say again what others said, and which has sessions that begin in
+// the midst or with gaps.
+func readStream(ctx context.Context, data []byte, file string) (*history.History, error) {
+	at := jsonl.Lines{File: file, Head: true}
+	head, is, err := jsonl.ReadHeader(data, file)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		at.Meta, at.Initial = head.Meta, head.Initial
+		if k := head.Initial.Kind; k == history.String || k == history.Row {
+			at.InitialText = head.Texts.Text(uint32(head.Initial.N))
+		}
+	}
+	again := passAgain(data, file)
+	h, seqs, err := jsonl.ReadLines(ctx, data, at)
+	if err != nil {
+		return nil, err
+	}
+	inSessions(h, seqs)
+	if again > 0 {
+		h.AddNote(history.NoteSkipped, again, "%d lines say what one before says of their transaction, and are passed "+
+			"over", again)
+	}
+	return h, nil
 }
 
 // logSegments tells the first and the last segment of a watch's folder; 0: there is none.
@@ -165,7 +193,7 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 // withoutBeginning leaves out of a history whose first transactions are missing what rests on those: reads of what no
 // transaction that is left wrote, and, where there are timestamps, of keys of which none that is left had committed a
 // write; reads of predicates and lists. Taking away reads makes no violation.
-func withoutBeginning(h *history.History, seqs jsonl.Seqs) *history.History {
+func withoutBeginning(h *history.History) *history.History {
 	written := make([]bool, h.NumVersions())
 	since := map[uint32]int64{} // key → the first commit that is left
 	for t := range uint32(h.NumTxns()) {
@@ -183,7 +211,14 @@ func withoutBeginning(h *history.History, seqs jsonl.Seqs) *history.History {
 			}
 		}
 	}
-	keep := inSessions(h, seqs)
+	keep := make([]uint32, h.NumTxns())
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		places := slices.Sorted(slices.Values(in))
+		for i, at := range places {
+			keep[at] = in[i]
+		}
+	}
 	drop := make([]bool, h.NumOps())
 	dropped := 0
 	for t := range uint32(h.NumTxns()) {
@@ -210,22 +245,60 @@ func withoutBeginning(h *history.History, seqs jsonl.Seqs) *history.History {
 	return part
 }
 
-// inSessions lists the transactions as they came, but those of a session in its order, which begins where it does.
-func inSessions(h *history.History, seqs jsonl.Seqs) []uint32 {
-	out := make([]uint32, h.NumTxns())
-	for t := range out {
-		out[t] = uint32(t)
-	}
-	if seqs == nil {
-		return out
-	}
+// inSessions puts the transactions of each session in its order, wherever that begins and whatever is missing of it.
+// Where one has no place, the order of arrival stays.
+func inSessions(h *history.History, seqs jsonl.Seqs) {
 	for s := range h.NumSessions() {
-		in := slices.Clone(h.SessTxn[h.SessOff[s]:h.SessOff[s+1]])
-		places := slices.Clone(in)
-		sorts.Stable(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
-		for i, at := range places {
-			out[at] = in[i]
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		if seqs != nil && !slices.ContainsFunc(in, func(t uint32) bool { return seqs[t] == history.NoTime }) {
+			sorts.Stable(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
 		}
 	}
-	return out
+}
+
+// passAgain blanks the lines that say again what one before said of the transaction of the same id, or the same place
+// in a session, and returns how many they are. watch passes over them, too.
+func passAgain(data []byte, file string) (passed int) {
+	type place struct{ session, seq int64 }
+	ids, places := map[int64][]byte{}, map[place][]byte{}
+	rest, number := data, int64(0)
+	_, _, _ = jsonl.Heads(data, file, 0, true, func(head *jsonl.Head) error { // what it finds wrong, reading finds
+		var line []byte
+		for ; number < head.Line; number++ {
+			line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		}
+		var first []byte
+		switch at := (place{head.Session, head.Seq}); {
+		case head.HasID:
+			if first = ids[head.ID]; first == nil {
+				ids[head.ID] = line
+			}
+		case head.HasSess && head.HasSeq:
+			if first = places[at]; first == nil {
+				places[at] = line
+			}
+		}
+		if first != nil && sameJSON(first, line) {
+			copy(line, bytes.Repeat([]byte(" "), len(line)))
+			passed++
+		}
+		return nil
+	})
+	return passed
+}
+
+// sameJSON reports whether two lines say the same, however they are written.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var values [2]any
+	for i, line := range [][]byte{a, b} {
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		if d.Decode(&values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
 }
