@@ -6,26 +6,6 @@ import (
 	"slices"
 )
 
-func blindWInfo() Info {
-	return Info{
-		Name:  "blindw",
-		About: "blind writes: 8 operations on distinct uniform keys, a transaction only reads or only writes",
-		Paper: "Cobra (OSDI 2020) §6; Vbox §5.2 (RH, WR, WH); Leopard (W, RW, RW+)",
-		Variants: []Variant{
-			{Name: "WR", About: "50 % read-only transactions, 50 % write-only"},
-			{Name: "RH", About: "80 % read-only transactions"},
-			{Name: "WH", About: "20 % read-only transactions"},
-			{Name: "W", About: "write-only transactions", Keys: 2000},
-			{Name: "RW", About: "half read-only, half write-only", Keys: 2000},
-			{Name: "RW+", About: "as RW, half of the reads replaced by reads of 10 neighbouring keys, one item read " +
-				"each", Keys: 2000},
-		},
-		Keys: 10000,
-		Ops:  8,
-		new:  newBlindW,
-	}
-}
-
 // blindW is Cobra's BlindW. No transaction both reads and writes, so it can show neither write skew nor a lost update.
 type blindW struct {
 	keys, ops int

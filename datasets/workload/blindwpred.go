@@ -6,26 +6,6 @@ import (
 	"slices"
 )
 
-func blindWPredInfo() Info {
-	return Info{
-		Name: "blindw-pred",
-		About: "blind writes with predicates: 8 random ranges of column v1 or v2, a transaction only reads or only " +
-			"updates the rows there",
-		Paper: "Vbox §5.2 (BlindW-Pred)",
-		Variants: []Variant{
-			{Name: "default", About: "50 % predicate reads, 50 % predicate writes; 10 rows a range on average"},
-			{Name: "RH", About: "80 % predicate reads"},
-			{Name: "WH", About: "20 % predicate reads"},
-			{Name: "narrow", About: "2 rows a range on average"},
-			{Name: "sparse", About: "2 rows a range, by index, one column in order",
-				Keys: 50000, Ops: 3, Database: true},
-		},
-		Keys: 10000,
-		Ops:  8,
-		new:  newBlindWPred,
-	}
-}
-
 // blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a place of its own, (a +
 // b·pk) mod predValues with random a and b, so that however long the run is a range has as many rows on average, with a
 // variance that stays (three times the mean: an update empties its range). New values that lie close to each other

@@ -5,23 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-func bookingInfo() Info {
-	return Info{
-		Name: "booking",
-		About: "rooms booked for times that must not overlap, and their invoices: conditions with inserts, updates " +
-			"and deletes; phantoms are double bookings",
-		Paper: "phantoms (P3) of Berenson et al. (SIGMOD 1995); write skew through predicates",
-		Variants: []Variant{
-			{Name: "default", About: "40 % Book, 15 % Cancel, 10 % Move, 15 % Agenda, 15 % Pay, 5 % Archive"},
-			{Name: "rush", About: "80 % Book, 20 % Cancel"},
-		},
-		Keys:   20,
-		Scales: "rooms",
-		new: func(p Params) (Workload, error) {
-			return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"},
-				needKeys(p, 2)
-		},
-	}
+func newBooking(p Params) (Workload, error) {
+	return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"},
+		needKeys(p, 2)
 }
 
 const (

@@ -5,38 +5,18 @@ import (
 	"strconv"
 )
 
-func claimInfo() Info {
-	return Info{
-		Name:  "claim",
-		About: "everybody tries to be the first to take a number: insert if absent; at most one may find it free",
-		Paper: "after Jepsen's G2 test: what predicate locks must get right",
-		Variants: []Variant{
-			{Name: "predicate", About: "SELECT … WHERE id = x, then INSERT under a key of the client's own"},
-			{Name: "key", About: "the number is the key"},
-			{Name: "sequential", About: "as predicate; a database that can be told so reads the whole table"},
-			{Name: "index", About: "as predicate, by the index of the number"},
-			{Name: "index-only", About: "as predicate, by an index that has all columns"},
-			{Name: "bitmap", About: "as predicate; a database that can be told so gathers rows from the index first"},
-			{Name: "unique", About: "as predicate; the number's index is unique"},
-			{Name: "insert", About: "INSERT … ON CONFLICT DO NOTHING by a unique index, then SELECT … WHERE id = x"},
-			{Name: "fresh", About: "as index, in 15 tables in turn: the first rows of a table meet an empty index"},
-		},
-		Keys:   1,
-		Scales: "numbers asked for at a time",
-		new: func(p Params) (Workload, error) {
-			w := &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key", tables: 1,
-				unique: p.Variant == "unique" || p.Variant == "insert", insert: p.Variant == "insert"}
-			for plan := Sequential; plan <= Bitmap; plan++ {
-				if p.Variant == plan.String() {
-					w.plan = plan
-				}
-			}
-			if p.Variant == "fresh" {
-				w.tables, w.plan = claimTables, ByIndex
-			}
-			return w, needKeys(p, 1)
-		},
+func newClaim(p Params) (Workload, error) {
+	w := &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key", tables: 1,
+		unique: p.Variant == "unique" || p.Variant == "insert", insert: p.Variant == "insert"}
+	for plan := Sequential; plan <= Bitmap; plan++ {
+		if p.Variant == plan.String() {
+			w.plan = plan
+		}
 	}
+	if p.Variant == "fresh" {
+		w.tables, w.plan = claimTables, ByIndex
+	}
+	return w, needKeys(p, 1)
 }
 
 // claimTables is how many tables the variant fresh has.

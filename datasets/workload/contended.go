@@ -2,19 +2,8 @@ package workload
 
 import "math/rand/v2"
 
-func contendedInfo() Info {
-	return Info{
-		Name: "contended",
-		About: "one read and four blind writes of distinct uniform keys out of few: hard to check when there are " +
-			"no times",
-		Paper:    "hard family: reads scarce, many writer pairs, little session order",
-		Variants: []Variant{{Name: "default", About: "the first fifth of the operations, at least one, are reads"}},
-		Keys:     200,
-		Ops:      5,
-		new: func(p Params) (Workload, error) {
-			return &contended{keys: p.Keys, ops: p.Ops}, needKeys(p, p.Ops)
-		},
-	}
+func newContended(p Params) (Workload, error) {
+	return &contended{keys: p.Keys, ops: p.Ops}, needKeys(p, p.Ops)
 }
 
 type contended struct{ keys, ops int }

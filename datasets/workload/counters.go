@@ -2,27 +2,12 @@ package workload
 
 import "math/rand/v2"
 
-func countersInfo() Info {
-	return Info{
-		Name: "counters",
-		About: "counters read and written one higher, without a unique id beside them: two clients that read the " +
-			"same write the same, which a database that merges equal values takes for agreement",
-		Paper: "lost update (P4) of Berenson et al. (SIGMOD 1995)",
-		Variants: []Variant{
-			{Name: "default", About: "one counter a transaction; 20 % read four of them"},
-			{Name: "pairs", About: "two counters a transaction; 20 % read four of them"},
-			{Name: "locking", About: "as default, read by SELECT … FOR UPDATE"},
-		},
-		Keys:   20,
-		Scales: "counters",
-		new: func(p Params) (Workload, error) {
-			w := &counters{keys: p.Keys, each: 1, lock: p.Variant == "locking"}
-			if p.Variant == "pairs" {
-				w.each = 2
-			}
-			return w, needKeys(p, countersRead)
-		},
+func newCounters(p Params) (Workload, error) {
+	w := &counters{keys: p.Keys, each: 1, lock: p.Variant == "locking"}
+	if p.Variant == "pairs" {
+		w.each = 2
 	}
+	return w, needKeys(p, countersRead)
 }
 
 // countersRead is how many counters a transaction that only reads reads.

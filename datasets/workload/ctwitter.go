@@ -5,23 +5,11 @@ import (
 	"slices"
 )
 
-func cTwitterInfo() Info {
-	return Info{
-		Name:  "ctwitter",
-		About: "a small Twitter: tweets, follow lists, timelines",
-		Paper: "Cobra §6 (C-Twitter); Vbox §5.2; CHRONOS",
-		Variants: []Variant{{Name: "default", About: "20 % NewTweet, 40 % Follow or Unfollow, 10 % Timeline, 10 % " +
-			"ShowFollow, 20 % ShowTweets"}},
-		Keys:   1000,
-		Scales: "users",
-		Zipf:   0.99,
-		new: func(p Params) (Workload, error) {
-			if err := needKeys(p, 2); err != nil {
-				return nil, err
-			}
-			return &cTwitter{users: int64(p.Keys), actor: NewZipf(p.Keys, 0.5), followed: NewZipf(p.Keys, p.Zipf)}, nil
-		},
+func newCTwitter(p Params) (Workload, error) {
+	if err := needKeys(p, 2); err != nil {
+		return nil, err
 	}
+	return &cTwitter{users: int64(p.Keys), actor: NewZipf(p.Keys, 0.5), followed: NewZipf(p.Keys, p.Zipf)}, nil
 }
 
 const (

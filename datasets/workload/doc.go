@@ -21,7 +21,8 @@
 // dependence is one call. The unique value of each write, the one that the history records, is the driver's: a workload
 // deals in payloads only (a balance, a quantity), which a history does not show.
 //
-// Files: workload.go the interface; registry.go the list of all; dist.go how keys are drawn; then one file a workload.
+// Files: workload.go the interface; workloads.tsv and registry.go the list of all; dist.go how keys are drawn; then one
+// file a workload.
 //
 // Experimental: this package may still change.
 package workload

@@ -5,32 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-func listAppendInfo() Info {
-	return Info{
-		Name: "list-append",
-		About: "1 to 8 operations, half of them appends to lists, half of them reads of whole lists; a list is left " +
-			"alone after a while",
-		Paper: "Elle (VLDB 2020) §5; Jepsen's list-append",
-		Variants: []Variant{
-			{Name: "default", About: "32 appends a list"},
-			{Name: "long", About: "128 appends a list"},
-			{Name: "short", About: "20 appends a list"},
-		},
-		Keys:   10,
-		Scales: "lists in use at a time",
-		Ops:    8,
-		new: func(p Params) (Workload, error) {
-			w := &listAppend{keys: int64(p.Keys), ops: p.Ops, appends: 32}
-			switch p.Variant {
-			case "long":
-				w.appends = 128
-			case "short":
-				w.appends = 20
-			}
-			w.own = max(w.appends/int64(p.Sessions), 1)
-			return w, needKeys(p, 1)
-		},
+func newListAppend(p Params) (Workload, error) {
+	w := &listAppend{keys: int64(p.Keys), ops: p.Ops, appends: 32}
+	switch p.Variant {
+	case "long":
+		w.appends = 128
+	case "short":
+		w.appends = 20
 	}
+	w.own = max(w.appends/int64(p.Sessions), 1)
+	return w, needKeys(p, 1)
 }
 
 // listAppend: all clients go on to the next list after as many appends of their own as make, for all of them together,

@@ -2,18 +2,8 @@ package workload
 
 import "math/rand/v2"
 
-func longForkInfo() Info {
-	return Info{
-		Name: "longfork",
-		About: "a third of the transactions write one key each, the others read two thirds of the keys: finds " +
-			"replicas that disagree on the order",
-		Paper:    "Jepsen's long-fork; PSI (Sovran et al., SOSP 2011)",
-		Variants: []Variant{{Name: "default", About: "12 keys"}},
-		Keys:     12,
-		new: func(p Params) (Workload, error) {
-			return &longFork{keys: p.Keys}, needKeys(p, 2)
-		},
-	}
+func newLongFork(p Params) (Workload, error) {
+	return &longFork{keys: p.Keys}, needKeys(p, 2)
 }
 
 type longFork struct{ keys int }

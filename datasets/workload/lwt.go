@@ -2,18 +2,8 @@ package workload
 
 import "math/rand/v2"
 
-func lwtInfo() Info {
-	return Info{
-		Name:  "lwt",
-		About: "lightweight transactions: insert-if-absent and compare-and-set of one register each",
-		Paper: "MTC (VLDB 2025) §5",
-		Variants: []Variant{{Name: "default", About: "80 % compare-and-set with the value that the client has seen " +
-			"last, 20 % reads"}},
-		Keys: 10,
-		new: func(p Params) (Workload, error) {
-			return &lwt{keys: p.Keys}, needKeys(p, 1)
-		},
-	}
+func newLwt(p Params) (Workload, error) {
+	return &lwt{keys: p.Keys}, needKeys(p, 1)
 }
 
 // lwt begins without rows: the first write of a register is an insert-if-absent.

@@ -2,28 +2,11 @@ package workload
 
 import "math/rand/v2"
 
-func miniInfo() Info {
-	return Info{
-		Name: "mini",
-		About: "mini-transactions: at most two reads and two writes on one or two keys, every write after a read of " +
-			"its key",
-		Paper: "MTC (VLDB 2025) Definition 8",
-		Variants: []Variant{
-			{Name: "default", About: "shapes R, RR, RW, RRW, RRWW; 80 % write; uniform keys"},
-			{Name: "zipf", About: "the same on Zipf keys"},
-			{Name: "hotspot", About: "the same, 80 % of the keys drawn from 20 % of them"},
-			{Name: "exponential", About: "the same, 95 % of the keys drawn from the first 86 %, each key rarer than " +
-				"the one before it"},
-		},
-		Keys: 100,
-		Zipf: 0.99,
-		new: func(p Params) (Workload, error) {
-			if err := needKeys(p, 2); err != nil {
-				return nil, err
-			}
-			return &mini{keys: p.Keys, dist: miniDist(p)}, nil
-		},
+func newMini(p Params) (Workload, error) {
+	if err := needKeys(p, 2); err != nil {
+		return nil, err
 	}
+	return &mini{keys: p.Keys, dist: miniDist(p)}, nil
 }
 
 // miniDist is the distribution of a variant's keys, [MTC] §V-A: the four of YCSB's generator.

@@ -2,41 +2,6 @@ package workload
 
 import "math/rand/v2"
 
-func mixInfo() Info {
-	return Info{
-		Name:  "mix",
-		About: "general transactions: every operation reads or writes by a coin, on a key of a skewed distribution",
-		Paper: "CHRONOS Table I (default workload); MTC's GT",
-		Variants: []Variant{
-			{Name: "zipf", About: "Zipf keys, half of the operations reads"},
-			{Name: "uniform", About: "uniform keys, half of the operations reads"},
-			{Name: "hotspot", About: "80 % of the operations on 20 % of the keys, half reads"},
-			{Name: "read-heavy", About: "Zipf keys, 90 % reads"},
-			{Name: "write-heavy", About: "Zipf keys, 10 % reads"},
-			{Name: "blind", About: "a little skew, half reads; 200 values a key", Keys: 5000, Zipf: 0.5, Values: 200},
-			{Name: "blind-heavy", About: "as blind, 30 % reads", Keys: 5000, Zipf: 0.5, Values: 200},
-			{Name: "duplicates", About: "80 % of the operations on 20 % of the keys, half reads; 40 values a key",
-				Keys: 5000, Values: 40},
-		},
-		Keys: 1000,
-		Ops:  8,
-		Zipf: 0.99,
-		new:  newMix,
-	}
-}
-
-// gtInfo is mix at the size that the papers call default.
-func gtInfo() Info {
-	in := mixInfo()
-	in.Name, in.Ops = "gt", 15
-	in.About = "general transactions as CHRONOS and MTC run them by default: mix with 15 operations"
-	in.Variants = append(in.Variants, Variant{Name: "cobra", About: "uniform keys; 20 % read-only, 40 % write-only, " +
-		"40 % read-modify-write transactions: MTC's GT"},
-		Variant{Name: "reads-30", About: "Zipf keys, 30 % reads"},
-		Variant{Name: "reads-70", About: "Zipf keys, 70 % reads"})
-	return in
-}
-
 type mix struct {
 	keys, ops int
 	reads     uint64 // per cent

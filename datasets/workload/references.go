@@ -2,23 +2,9 @@ package workload
 
 import "math/rand/v2"
 
-func referencesInfo() Info {
-	return Info{
-		Name: "references",
-		About: "parents, each in a slot, and their children, by a foreign key: children come, move and go, and " +
-			"parents go with them; whoever finds a slot empty puts a parent there",
-		Paper: "write skew through a condition (Berenson et al., SIGMOD 1995), beside what foreign keys check",
-		Variants: []Variant{
-			{Name: "default", About: "plain reads of the slots"},
-			{Name: "locking", About: "slots read by SELECT … FOR UPDATE"},
-		},
-		Keys:   10,
-		Scales: "slots, each with a parent and a child at first",
-		new: func(p Params) (Workload, error) {
-			return &references{keys: int64(p.Keys), sessions: int64(p.Sessions), lock: p.Variant == "locking"},
-				needKeys(p, 2)
-		},
-	}
+func newReferences(p Params) (Workload, error) {
+	return &references{keys: int64(p.Keys), sessions: int64(p.Sessions), lock: p.Variant == "locking"},
+		needKeys(p, 2)
 }
 
 // Tables of references, and their columns.

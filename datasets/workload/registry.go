@@ -2,8 +2,10 @@ package workload
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,11 +47,62 @@ type Info struct {
 	new      func(p Params) (Workload, error)
 }
 
-// All returns every workload, in the order in which to show them.
+// workloadsTSV has a row for each workload, without a variant, and behind it one for each of its variants, the default
+// first. "for" says what a variant is for: "databases" that are given none, or "SQL" databases alone.
+//
+//go:embed workloads.tsv
+var workloadsTSV string
+
+// makers make the workloads of the table.
+var makers = map[string]func(p Params) (Workload, error){
+	"blindw":      newBlindW,
+	"blindw-pred": newBlindWPred,
+	"booking":     newBooking,
+	"claim":       newClaim,
+	"contended":   newContended,
+	"counters":    newCounters,
+	"ctwitter":    newCTwitter,
+	"gt":          newMix,
+	"list-append": newListAppend,
+	"longfork":    newLongFork,
+	"lwt":         newLwt,
+	"mini":        newMini,
+	"mix":         newMix,
+	"references":  newReferences,
+	"rmw":         newRmw,
+	"rows":        newRows,
+	"rubis":       newRubis,
+	"smallbank":   newSmallBank,
+	"tpcc":        newTpcc,
+	"ycsb":        newYcsb,
+}
+
+// All returns every workload, in the order in which to show them, which is that of the table.
 func All() []Info {
-	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), countersInfo(), mixInfo(),
-		smallBankInfo(), miniInfo(), longForkInfo(), cTwitterInfo(), tpccInfo(), rubisInfo(), ycsbInfo(), gtInfo(),
-		listAppendInfo(), claimInfo(), rowsInfo(), referencesInfo(), lwtInfo()}
+	var all []Info
+	_, rows, _ := strings.Cut(workloadsTSV, "\n") // the columns' names
+	for row := range strings.Lines(rows) {
+		c := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
+		number := func(column int) (n float64) {
+			if c[column] != "" {
+				var err error
+				if n, err = strconv.ParseFloat(c[column], 64); err != nil {
+					panic(fmt.Sprintf("workloads.tsv: %s %s: %v", c[0], c[1], err))
+				}
+			}
+			return n
+		}
+		keys, ops, zipf := int(number(2)), int(number(3)), number(4)
+		if c[1] == "" {
+			all = append(all, Info{Name: c[0], About: c[7], Scales: c[8], Paper: c[9], Keys: keys, Ops: ops, Zipf: zipf,
+				new: makers[c[0]]})
+			continue
+		}
+		in := &all[len(all)-1]
+		in.Variants = append(in.Variants, Variant{Name: c[1], About: c[7], Keys: keys, Ops: ops, Zipf: zipf,
+			Values: int(number(5)), Database: c[6] == "databases", SQL: c[6] == "SQL"})
+	}
+	return all
 }
 
 // ForSQL reports whether a variant, "" being the default, is for SQL databases alone.

@@ -2,29 +2,13 @@ package workload
 
 import "math/rand/v2"
 
-func rmwInfo() Info {
-	return Info{
-		Name:  "rmw",
-		About: "read-modify-write of distinct keys out of few; every version names the one before it",
-		Paper: "Cobra §3.2 (read-modify-write chains)",
-		Variants: []Variant{
-			{Name: "plain", About: "read, then write"},
-			{Name: "locking", About: "SELECT … FOR UPDATE, then write"},
-			{Name: "counters", About: "one read-modify-write a transaction"},
-			{Name: "autocommit", About: "as plain; two thirds of the transactions are one read or one blind " +
-				"write, outside of BEGIN and COMMIT"},
-		},
-		Keys: 100,
-		Ops:  4,
-		new: func(p Params) (Workload, error) {
-			w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking",
-				alone: p.Variant == "autocommit"}
-			if p.Variant == "counters" {
-				w.pairs = 1
-			}
-			return w, needKeys(p, w.pairs)
-		},
+func newRmw(p Params) (Workload, error) {
+	w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking",
+		alone: p.Variant == "autocommit"}
+	if p.Variant == "counters" {
+		w.pairs = 1
 	}
+	return w, needKeys(p, w.pairs)
 }
 
 type rmw struct {

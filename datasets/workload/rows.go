@@ -2,34 +2,6 @@ package workload
 
 import "math/rand/v2"
 
-func rowsInfo() Info {
-	return Info{
-		Name: "rows",
-		About: "random statements over two small tables: points and ranges of columns with and without an index, " +
-			"updates that move rows within an index, deletes, and new rows under old unique values",
-		Paper: "after the random generators of SQLancer and Elle, with the checker in the place of their oracles",
-		Variants: []Variant{
-			{Name: "default", About: "plain reads"},
-			{Name: "locking", About: "two thirds of the reads with conditions lock: FOR UPDATE, FOR SHARE"},
-			{Name: "reads", About: "60 % of the transactions only read, both tables"},
-			{Name: "index", About: "as default, conditions by index"},
-			{Name: "index-only", About: "as default, by indexes that have all columns"},
-			{Name: "bitmap", About: "as default, gathered from the index first"},
-			{Name: "sequential", About: "as default, whole tables read"},
-			{Name: "direct", About: "as default, updates and deletes find their rows by themselves: one statement"},
-			{Name: "insert", About: "as default, new rows by INSERT … ON CONFLICT DO NOTHING, then a look"},
-			{Name: "savepoints", SQL: true,
-				About: "as default; before half of the operations others come and are undone: ROLLBACK TO SAVEPOINT"},
-			{Name: "autocommit", About: "as default; half of the transactions are one SELECT, outside of " +
-				"BEGIN and COMMIT"},
-		},
-		Keys:   40,
-		Scales: "rows a table at first; twice as many keys",
-		Ops:    4,
-		new:    newRows,
-	}
-}
-
 // Columns of the tables of rows.
 const (
 	rowsGroup  = 0 // index; rowsPerGroup places share it

@@ -2,28 +2,13 @@ package workload
 
 import "math/rand/v2"
 
-func rubisInfo() Info {
-	return Info{
-		Name:  "rubis",
-		About: "an auction site: users, items, purchases, comments",
-		Paper: "RUBiS in Cobra's key-value form (Cobra §6); CHRONOS",
-		Variants: []Variant{
-			{Name: "default", About: "10 % RegisterUser, 15 % RegisterItem, 15 % StoreBuyNow, 20 % StoreComment, 40 " +
-				"% Browse"},
-			{Name: "bidding", About: "a quarter of the transactions are bids, which read and write one hot item"},
-		},
-		Keys:   200,
-		Scales: "users",
-		Zipf:   0.99,
-		new: func(p Params) (Workload, error) {
-			if err := needKeys(p, 2); err != nil {
-				return nil, err
-			}
-			users := int64(p.Keys)
-			return &rubis{users: users, user: NewZipf(p.Keys, p.Zipf), item: NewZipf(4*p.Keys, p.Zipf),
-				bids: p.Variant == "bidding"}, nil
-		},
+func newRubis(p Params) (Workload, error) {
+	if err := needKeys(p, 2); err != nil {
+		return nil, err
 	}
+	users := int64(p.Keys)
+	return &rubis{users: users, user: NewZipf(p.Keys, p.Zipf), item: NewZipf(4*p.Keys, p.Zipf),
+		bids: p.Variant == "bidding"}, nil
 }
 
 const (

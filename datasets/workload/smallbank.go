@@ -2,28 +2,15 @@ package workload
 
 import "math/rand/v2"
 
-func smallBankInfo() Info {
-	return Info{
-		Name: "smallbank",
-		About: "six bank transactions on savings and checking accounts; under snapshot isolation a cycle of " +
-			"three of them is not serializable",
-		Paper: "SmallBank (Alomari et al., ICDE 2008); Leopard §VI",
-		Variants: []Variant{{Name: "default", About: "15/15/15/15/15/25"}, {Name: "equal",
-			About: "all templates alike"},
-			{Name: "read-only", About: "as equal; the one that only reads is begun as READ ONLY"},
-			{Name: "deferrable", About: "as equal; the one that only reads is begun as READ ONLY DEFERRABLE"}},
-		Keys: 1000, // customers
-		new: func(p Params) (Workload, error) {
-			w := &smallBank{customers: p.Keys, equal: p.Variant != "default"}
-			switch p.Variant {
-			case "read-only":
-				w.balance = ReadOnly
-			case "deferrable":
-				w.balance = Deferrable
-			}
-			return w, needKeys(p, 2)
-		},
+func newSmallBank(p Params) (Workload, error) {
+	w := &smallBank{customers: p.Keys, equal: p.Variant != "default"}
+	switch p.Variant {
+	case "read-only":
+		w.balance = ReadOnly
+	case "deferrable":
+		w.balance = Deferrable
 	}
+	return w, needKeys(p, 2)
 }
 
 const (

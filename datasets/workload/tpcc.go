@@ -5,25 +5,12 @@ import (
 	"slices"
 )
 
-func tpccInfo() Info {
-	return Info{
-		Name:  "tpcc",
-		About: "TPC-C with one warehouse: orders, payments, deliveries; secondary indexes are objects of their own",
-		Paper: "TPC-C 5.11 in key-value form (Cobra §6); Vbox §5.2; Leopard §VI",
-		Variants: []Variant{
-			{Name: "default", About: "45 % NewOrder, 43 % Payment, 4 % each of OrderStatus, Delivery, StockLevel"},
-			{Name: "district", About: "the same; a Delivery serves one district, as Cobra's does"},
-		},
-		Keys:   3000,
-		Scales: "customers a district; there are as many orders and 33 times as many items",
-		new: func(p Params) (Workload, error) {
-			w := &tpcc{customers: int64(p.Keys), items: int64(p.Keys) * 100 / 3, deliver: tpccDistricts}
-			if p.Variant == "district" {
-				w.deliver = 1
-			}
-			return w, needKeys(p, 30)
-		},
+func newTpcc(p Params) (Workload, error) {
+	w := &tpcc{customers: int64(p.Keys), items: int64(p.Keys) * 100 / 3, deliver: tpccDistricts}
+	if p.Variant == "district" {
+		w.deliver = 1
 	}
+	return w, needKeys(p, 30)
 }
 
 const (

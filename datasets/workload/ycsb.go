@@ -2,32 +2,12 @@ package workload
 
 import "math/rand/v2"
 
-func ycsbInfo() Info {
-	return Info{
-		Name:  "ycsb",
-		About: "the core workloads of YCSB, several operations a transaction",
-		Paper: "YCSB (Cooper et al., SoCC 2010), Table 2; T as Cobra §6 has it",
-		Variants: []Variant{
-			{Name: "A", About: "50 % reads, 50 % updates"},
-			{Name: "B", About: "95 % reads, 5 % updates"},
-			{Name: "C", About: "reads only"},
-			{Name: "D", About: "95 % reads, the latest most often, 5 % inserts"},
-			{Name: "E", About: "95 % scans of 1 to 100 records (predicate reads), 5 % inserts"},
-			{Name: "F", About: "50 % reads, 50 % read-modify-write"},
-			{Name: "T", About: "YCSB+T: a transaction reads, reads and writes, inserts, " +
-				"deletes a record, or swaps two"},
-		},
-		Keys: 1000,
-		Ops:  4,
-		Zipf: 0.99,
-		new: func(p Params) (Workload, error) {
-			if err := needKeys(p, 2); err != nil {
-				return nil, err
-			}
-			return &ycsb{keys: int64(p.Keys), ops: p.Ops, sessions: int64(p.Sessions), variant: p.Variant,
-				dist: NewZipf(p.Keys, p.Zipf)}, nil
-		},
+func newYcsb(p Params) (Workload, error) {
+	if err := needKeys(p, 2); err != nil {
+		return nil, err
 	}
+	return &ycsb{keys: int64(p.Keys), ops: p.Ops, sessions: int64(p.Sessions), variant: p.Variant,
+		dist: NewZipf(p.Keys, p.Zipf)}, nil
 }
 
 // ycsb: popular records are scattered over the key space, new ones come after all others.
