@@ -10,21 +10,8 @@ import (
 	"isovet/level"
 )
 
-// bcFigures are those of [BCGraphs] §5: Jepsen's append workload, 24 clients, lists of about 20 appends, on a store
-// with snapshot isolation, checked with real time, which is what start-dependencies are.
-func bcFigures() []Figure {
-	time := []Metric{{"time", "check time", "ms"}, {"start", "start-dependency edges", "edges"}}
-	return []Figure{
-		{ID: "bc/fig1", Title: "BC-graph and Adya's graph with all start-dependencies", Where: "BC-graphs, Figure 1",
-			Metrics: time, Axis: "transactions", Numeric: true, Measure: bcFig1},
-		{ID: "bc/fig2", Title: "the same with the reduction of start-dependencies, solving only",
-			Where: "BC-graphs, Figure 2",
-			Metrics: []Metric{{"solving", "solving time", "ms"}, {"start", "start-dependency edges", "edges"},
-				{"long", "solving time where one transaction is open throughout", "ms"}},
-			Axis: "transactions", Numeric: true, Measure: bcFig2},
-	}
-}
-
+// The evaluation of [BCGraphs] §5: Jepsen's append workload, 24 clients, lists of about 20 appends, on a store with
+// snapshot isolation, checked with real time, which is what start-dependencies are.
 const bcLevel = level.StrictSnapshotIsolation
 
 // bcSource is the paper's workload.

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,104 +26,6 @@ import (
 // in memory at snapshot isolation, with the workload parameters of Table I. The level is CHRONOS's own, strong session
 // snapshot isolation.
 const chronosLevel = level.SessionSnapshotIsolation
-
-func chronosFigures() []Figure {
-	ms := []Metric{{"time", "time, after loading", "ms"}}
-	stages := []Metric{{"time", "time", "ms"}}
-	return []Figure{
-		{ID: "chronos/fig4", Title: "runtime of black-box and timestamp checkers", Where: "CHRONOS, Figure 4",
-			Metrics: ms, Axis: "transactions", Numeric: true, Measure: chronosFig4},
-		{ID: "chronos/fig5a", Title: "runtime, key-value histories", Where: "CHRONOS, Figure 5a", Metrics: ms,
-			Axis: "transactions", Numeric: true, Measure: chronosFig5a},
-		{ID: "chronos/fig5b", Title: "runtime, list histories", Where: "CHRONOS, Figure 5b", Metrics: ms,
-			Axis: "transactions", Numeric: true, Measure: chronosFig5b},
-		{ID: "chronos/fig6", Title: "runtime by workload parameter (Table I)", Where: "CHRONOS, Figure 6", Metrics: ms,
-			Axis: "parameter", Measure: chronosFig6},
-		{ID: "chronos/fig7", Title: "maximum memory by workload parameter", Where: "CHRONOS, Figure 7",
-			Metrics: []Metric{{"memory", "peak memory", "MB"}}, Axis: "parameter", Measure: chronosFig7},
-		{ID: "chronos/fig8", Title: "runtime decomposition", Where: "CHRONOS, Figure 8", Metrics: stages,
-			Axis: "parameter", Measure: chronosFig8},
-		{ID: "chronos/fig9", Title: "runtime decomposition by the frequency of garbage collection",
-			Where: "CHRONOS, Figure 9", Metrics: append(slices.Clone(stages),
-				Metric{"cycles", "collections", "collections"},
-				Metric{"scanned", "memory with pointers, which a collection looks at", "%"},
-				Metric{"released", "memory that a collection releases", "MB"}),
-			Axis:    "growth of memory between collections",
-			Measure: chronosFig9},
-		{ID: "chronos/fig10", Title: "memory over time", Where: "CHRONOS, Figure 10",
-			Metrics: []Metric{{"memory", "memory held", "MB"}, {"use", "memory in use when loaded and when checked",
-				"MB"}}, Axis: "percent of the run", Numeric: true, Linear: true,
-			Measure: chronosFig10},
-		{ID: "chronos/fig11", Title: "a history that only timestamps refute", Where: "CHRONOS, Figure 11",
-			Metrics: []Metric{{"verdict", "verdict", ""}}, Axis: "history", Measure: chronosFig11},
-		{ID: "chronos/fig24", Title: "runtime on other workloads", Where: "CHRONOS, Figure 24", Metrics: stages,
-			Axis: "workload", Measure: chronosFig24},
-	}
-}
-
-func aionFigures() []Figure {
-	return []Figure{
-		{ID: "aion/fig12", Title: "throughput of online checking over time", Where: "AION, Figure 12",
-			Metrics: []Metric{{"rate", "throughput", tpsUnit}, {"rounds", "throughput of Cobra's rounds", tpsUnit},
-				{"mean", "throughput of all of Cobra's rounds together", tpsUnit},
-				{"window", "transactions that a round of Cobra's looks at", "transactions"},
-				{"choices", "open choices of a round of Cobra's", "choices"},
-				{"left", "open choices that pruning leaves", "choices"}}, Axis: "percent of the stream",
-			Numeric: true, Linear: true, Measure: aionFig12},
-		{ID: "aion/fig13", Title: "flip-flops", Where: "AION, Figure 13",
-			Metrics: []Metric{{"flips", "transactions that flip", "% of all"}, {"pairs", "pairs of transaction and " +
-				"key that flip", "pairs"}, {"wrong", "violations that are left", "violations"},
-				{"byrate", "by transactions that commit a second", "%"}},
-			Axis: "flips of a transaction", Measure: aionFig13},
-		{ID: "aion/fig14", Title: "flip-flops by delay", Where: "AION, Figure 14",
-			Metrics: []Metric{{"flips", "pairs of transaction and key that flip", "pairs"}}, Axis: "delay",
-			Measure: aionFig14},
-		{ID: "aion/fig17", Title: "transactions that flip, by delay", Where: "AION, Figures 17 to 19",
-			Metrics: []Metric{{"txns", "transactions that flip", "% of all"}, {"pairs", "pairs of transaction and " +
-				"key that flip", "pairs"}, {"few", "of those that flip, once or twice", "%"}},
-			Axis: "delay", Measure: aionFig17},
-		{ID: "aion/fig25", Title: "histories that are not serializable", Where: "AION, Figures 12 and 25",
-			Metrics: []Metric{{"violations", "violations", "violations"},
-				{"rate", "throughput", "transactions a second of processor time"}},
-			Axis: "transactions", Measure: aionFig25},
-		{ID: "aion/fig16", Title: "memory of online checking over time", Where: "AION, Figure 16",
-			Metrics: []Metric{{"memory", "memory held", "MB"}, {"window", "window", "transactions"}},
-			Axis:    "percent of the stream", Numeric: true, Linear: true, Measure: aionFig16},
-		{ID: "aion/online-rate", Title: "throughput of isovet watch, end to end", Where: "AION, Figures 12a and 12b",
-			Metrics: []Metric{{"rate", "throughput", "transactions a second"},
-				{"whole", "throughput of the whole run", "transactions a second"}, {"memory", "memory at most", "MB"},
-				{"wrong", "violations and late transactions", "lines"}},
-			Axis: "percent of the stream", Linear: true, Measure: aionOnlineRate},
-		{ID: "aion/online-flips", Title: "flip-flops before the time-out, end to end", Where: "AION, Figures 13 and 14",
-			Metrics: []Metric{{"flips", "verdicts that change before they are final", "verdicts"},
-				{"wrong", "violations and late transactions", "lines"}}, Axis: "delay", Measure: aionOnlineFlips},
-		{ID: "aion/online-datasets", Title: "throughput of isovet watch on RUBiS and Twitter, end to end",
-			Where: "AION, Figures 12c and 12d", Metrics: []Metric{{"rate", "throughput", "transactions a second"},
-				{"whole", "throughput of the whole run", "transactions a second"}, {"memory", "memory at most", "MB"},
-				{"keys", "keys known", "keys"}, {"late", "late transactions", "lines"},
-				{"wrong", "violations", "lines"}},
-			Axis: "percent of the stream", Linear: true, Measure: aionDatasets},
-		{ID: "aion/fig23", Title: "throughput of isovet watch on RUBiS and Twitter at snapshot isolation, end to end",
-			Where: "AION, Figure 23", Metrics: []Metric{{"rate", "throughput", "transactions a second"},
-				{"whole", "throughput of the whole run", "transactions a second"}, {"memory", "memory at most", "MB"},
-				{"keys", "keys known", "keys"}, {"late", "late transactions", "lines"},
-				{"wrong", "violations", "lines"}},
-			Axis: "percent of the stream", Linear: true, Measure: aionFig23},
-		{ID: "aion/fig20", Title: "how long verdicts are wrong, by delay, end to end", Where: "AION, Figures 20 and 21",
-			Metrics: []Metric{{"rectified", "put right by then", "% of what was wrong"},
-				{"wrong", "violations and late transactions", "lines"}}, Axis: "seconds", Measure: aionFig20},
-		{ID: "aion/online-rectified", Title: "how long verdicts are wrong that are put right, end to end",
-			Where: "AION, Figure 13b", Metrics: []Metric{{"rectified", "put right by then", "% of what was wrong"},
-				{"flips", "verdicts that were wrong and put right", "verdicts"},
-				{"wrong", "violations and late transactions", "lines"}}, Axis: "seconds", Measure: aionRectified},
-		{ID: "aion/overhead", Title: "throughput of databases whose history is collected", Where: "AION, Figure 15",
-			Metrics: []Metric{{"rate", "throughput", "transactions a second"}, {"loss", "lost by collecting", "%"}},
-			Axis:    "database", Measure: aionOverhead},
-		{ID: "aion/online-memory", Title: "memory of isovet watch over time, end to end", Where: "AION, Figure 16",
-			Metrics: []Metric{{"memory", "memory of the process", "MB"}, {"spilled", "keys on disk", "keys"}},
-			Axis:    "percent of the stream", Numeric: true, Linear: true, Measure: aionOnlineMemory},
-	}
-}
 
 // tableI is the default workload of Table I.
 func tableI(txns int) datasets.Spec {

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -187,7 +186,7 @@ func number(v float64) string {
 // grid makes a metric's table: a row a group, a column a series.
 func (r *Report) grid(m Metric) (header []string, rows [][]string) {
 	series := r.Series(m.Key)
-	header = append([]string{r.fig.AxisOf(m.Key)}, series...)
+	header = append([]string{r.fig.Axis}, series...)
 	for _, g := range r.Groups(m.Key) {
 		row := []string{g}
 		for _, s := range series {
@@ -263,7 +262,7 @@ func (r *Report) writeHead(b *bytes.Buffer) {
 	if s := r.solvers(); s != "" {
 		b.WriteString(wrapped("", s+".") + "\n")
 	}
-	if of := historiesOf[r.Figure]; of != "" && len(r.Workloads) == 0 {
+	if of := figureNamed(r.Figure).Histories; of != "" && len(r.Workloads) == 0 {
 		b.WriteString(wrapped("", "Histories: "+of+".") + "\n")
 	}
 	if len(r.Workloads) > 0 {
@@ -312,9 +311,6 @@ func (r *Report) notes() []string {
 }
 
 func short12(commit string) string { return commit[:min(12, len(commit))] }
-
-// AxisOf names what a metric's groups are.
-func (f *Figure) AxisOf(metric string) string { return cmp.Or(f.Axes[metric], f.Axis) }
 
 func (f *Figure) unit(metric string) string {
 	for _, m := range f.Metrics {

@@ -19,7 +19,7 @@ func (r *Report) factors(metric string, keep func(string) bool, fast, slow strin
 	var out []Found
 	for _, g := range r.Groups(metric) {
 		if f, beyond, ok := r.factor(metric, g, fast, slow); ok && keep(g) {
-			out = append(out, Found{f, beyond, r.placeOn(r.fig.AxisOf(metric), g), ""})
+			out = append(out, Found{f, beyond, r.placeOn(r.fig.Axis, g), ""})
 		}
 	}
 	return out

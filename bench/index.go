@@ -160,7 +160,7 @@ func (r *Report) index(n *indexCount) indexFigure {
 	for _, m := range r.fig.Metrics {
 		if r.charted(m) {
 			f.Charts = append(f.Charts, indexChart{path.Join(path.Dir(at), r.chartName(m)),
-				m.Label + " by " + r.fig.AxisOf(m.Key) + " for " + strings.Join(slices.Compact(r.Series(m.Key)), ", ")})
+				m.Label + " by " + r.fig.Axis + " for " + strings.Join(slices.Compact(r.Series(m.Key)), ", ")})
 		}
 	}
 	return f

@@ -21,33 +21,6 @@ import (
 // memory but for Figure 11, which is about databases (leopard_throughput.go). What Figures 10 and 13 compare are the
 // mechanisms alone: with the search for an order that the checker adds by default they would be compared with replay.
 
-func leopardFigures() []Figure {
-	return []Figure{
-		{ID: "leopard/fig3", Title: "share of dependencies whose operations overlap, YCSB-A",
-			Where: "Leopard, Figure 3", Metrics: []Metric{{"overlap", "overlapping dependencies", "%"}},
-			Axis: "parameter", Linear: true, Measure: leopardFig3},
-		{ID: "leopard/fig9", Title: "two-level pipeline", Where: "Leopard, Figure 9",
-			Metrics: []Metric{{"time", "dispatching", "ms"}, {"buffered", "most traces buffered", "traces"}},
-			Axis:    "transactions", Numeric: true, Measure: leopardFig9},
-		{ID: "leopard/fig10", Title: "mechanisms against cycle search, BlindW-RW+", Where: "Leopard, Figure 10",
-			Metrics: []Metric{{"time", "verification, processor time", "ms"}, {"edges", "dependencies",
-				"dependencies"}},
-			Axis: "parameter", Measure: leopardFig10},
-		{ID: "leopard/fig11", Title: "throughput of databases and of Leopard", Where: "Leopard, Figure 11",
-			Axis: "database and workload",
-			Metrics: []Metric{{"rate", "throughput", "commits a second"}, {"traces", "throughput", "traces a second"},
-				{"lag", "left to verify when the database was done", "ms"}}, Measure: leopardFig11},
-		{ID: "leopard/fig12", Title: "dependencies deduced", Where: "Leopard, Figure 12", Metrics: []Metric{{"overlap",
-			"overlapping before deduction", "%"}, {"left", "undecided after it", "%"}}, Axis: "workload", Linear: true,
-			Measure: leopardFig12},
-		{ID: "leopard/fig13", Title: "against Cobra, BlindW-RW", Where: "Leopard, Figure 13",
-			Metrics: []Metric{{"time", "check time", "ms"}, {"memory", "peak memory", "MB"}}, Axis: "parameter",
-			Measure: leopardFig13},
-		{ID: "leopard/elle", Title: "a bug that Elle does not find", Where: "Leopard, §VI-F",
-			Metrics: []Metric{{"found", "found", ""}}, Axis: "bug", Measure: leopardElle},
-	}
-}
-
 // generated makes a history in memory.
 func (l *Lab) generated(ctx context.Context, spec datasets.Spec) (*history.History, error) {
 	spec.Seed = l.Seed

@@ -9,50 +9,8 @@ import (
 	"isovet/level"
 )
 
-// mtcFigures are those of the evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of
-// the store in memory, and from Figure 10 on, where databases are measured, those of servers too. Serializability and
+// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and from Figure 10 on, where databases are measured, those of servers too. Serializability and
 // snapshot isolation respect sessions there (errata M6), so all checkers are asked for the session forms.
-func mtcFigures() []Figure {
-	return []Figure{
-		{ID: "mtc/fig7", Title: "verifying serializability of mini-transactions", Where: "MTC, Figure 7",
-			Metrics: panels(), Axis: "parameter", Measure: mtcFig7},
-		{ID: "mtc/fig8", Title: "verifying snapshot isolation of mini-transactions", Where: "MTC, Figure 8",
-			Metrics: panels(), Axis: "parameter", Measure: mtcFig8},
-		{ID: "mtc/fig9", Title: "verifying strict serializability of lightweight transactions", Where: "MTC, Figure 9",
-			Metrics: []Metric{{"concurrency", "(a) by concurrent sessions", "ms"}, {"txns", "(b) by transactions",
-				"ms"}}, Axis: "parameter", Measure: mtcFig9},
-		{ID: "mtc/fig10", Title: "end to end: mini-transactions with MTC, general ones with Cobra",
-			Where: "MTC, Figure 10", Metrics: ends(), Axis: "parameter", Measure: mtcFig10},
-		{ID: "mtc/fig11", Title: "abort rates of general and mini-transactions", Where: "MTC, Figure 11",
-			Metrics: []Metric{{"sessions", "(a) aborted, by sessions", "%"}, {"skew", "(b) aborted, by transactions " +
-				"an object", "%"}}, Axis: "parameter", Numeric: true, Linear: true, Measure: mtcFig11},
-		{ID: "mtc/fig13", Title: "trials that find a violation", Where: "MTC, Figure 13",
-			Metrics: []Metric{{"found", "trials that found one", "%"}, {"pace", "such trials in half an hour at " +
-				"this pace, on servers", "trials"}}, Axis: "database, level, operations", Linear: true,
-			Measure: mtcFig13},
-		{ID: "mtc/fig14", Title: "time of a trial: MTC and Elle", Where: "MTC, Figure 14",
-			Metrics: []Metric{{"generation", "generation", "ms"}, {"time", "verification", "ms"},
-				{"evidence", "of it evidence for the violation", "ms"}},
-			Axis: "database, level, operations", Measure: mtcFig14},
-		{ID: "mtc/fig17", Title: "end to end: mini-transactions with MTC, general ones with PolySI",
-			Where: "MTC, Appendix D, Figure 17", Metrics: ends(), Axis: "parameter", Measure: mtcFig17},
-		{ID: "mtc/table2", Title: "rediscovered kinds of bugs", Where: "MTC, Table II",
-			Metrics: []Metric{{"position", "first transaction of the counterexample", "transactions"}, {"generation",
-				"generation", "ms"}, {"time", "verification", "ms"}}, Axis: "bug", Measure: mtcTable2},
-	}
-}
-
-// panels are the four of Figures 7 and 8.
-func panels() []Metric {
-	return []Metric{{"dist", "(a) by distribution of the objects", "ms"}, {"objects", "(b) by objects", "ms"},
-		{"sessions", "(c) by sessions", "ms"}, {"txns", "(d) by transactions", "ms"}}
-}
-
-// ends are the metrics of Figures 10 and 17.
-func ends() []Metric {
-	return []Metric{{"generation", "generation", "ms"}, {"time", "verification", "ms"}, {"memory", "peak memory", "MB"},
-		{"parts", "parts of the rival's verification", "ms"}}
-}
 
 // mtcPanels measures checkers on mini-transactions, one parameter varied at a time.
 func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolation string, names ...string) error {

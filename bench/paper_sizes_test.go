@@ -38,19 +38,16 @@ var slowAsked = []string{"chronos/fig6", "mtc/fig10", "mtc/fig17"}
 // anything are asked of the figures.
 func TestSizes(t *testing.T) {
 	for _, f := range Figures() {
-		listed := slices.ContainsFunc(sizes, func(s size) bool { return s.figure == f.ID })
-		if !f.Own && listed == (noSize[f.ID] != "") {
-			t.Errorf("%s is to be among the sizes, or among the figures without any", f.ID)
+		if !f.Own && (f.Paper != "") == (f.NoSize != "") {
+			t.Errorf("%s is to have sizes, or to say why it has none", f.ID)
 		}
-	}
-	for _, s := range sizes {
-		if _, err := LookupFigures([]string{s.figure}); err != nil {
-			t.Error(err)
+		if f.Paper == "" {
+			continue
 		}
-		asked := !slices.Contains(notAsked, s.figure) && !slices.Contains(slowAsked, s.figure)
-		if asked || histtest.Long(false, slices.Contains(slowAsked, s.figure)) {
-			if txns, n := askedFor(t, s.figure); txns != s.txns || n == 0 {
-				t.Errorf("%s asks for up to %d transactions, not %d", s.figure, txns, s.txns)
+		asked := !slices.Contains(notAsked, f.ID) && !slices.Contains(slowAsked, f.ID)
+		if asked || histtest.Long(false, slices.Contains(slowAsked, f.ID)) {
+			if txns, n := askedFor(t, f.ID); txns != f.Txns || n == 0 {
+				t.Errorf("%s asks for up to %d transactions, not %d", f.ID, txns, f.Txns)
 			}
 		}
 	}

@@ -22,48 +22,6 @@ import (
 	"isovet/level"
 )
 
-// Figure is a table or a figure of a paper's evaluation, measured again on this machine.
-type Figure struct {
-	ID    string // "vbox/fig6": the paper's key in lower case, and the name in it
-	Title string
-	// Where is the place in the paper.
-	Where string
-	// Metrics are what is measured, a table and a chart each.
-	Metrics []Metric
-	// Axis names what the groups are: workload, transactions.
-	Axis string
-	// Axes are those of metrics with other groups, by their keys.
-	Axes map[string]string
-	// Numeric: the groups are numbers, and the charts lines; else bars.
-	Numeric bool
-	// Linear charts have no logarithmic axis.
-	Linear bool
-	// LogX: the groups' axis is logarithmic.
-	LogX bool
-	// Timeouts are the figure's own, by scale; else timeouts.
-	Timeouts map[Scale]time.Duration
-	// Own: the claims are bounds of ours, not a paper's.
-	Own bool
-	// Says are the paper's claims about it; Bounds, for our own figures, makes them of the points.
-	Says   []Saying
-	Bounds func(r *Report) []Saying
-	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
-	Measure func(ctx context.Context, lab *Lab, r *Report) error
-}
-
-// Metric is one thing measured.
-type Metric struct{ Key, Label, Unit string }
-
-// Figures returns all figures in the papers' order. A paper is one file and one line here.
-func Figures() []Figure {
-	out := slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), aionFigures(), mtcFigures(), bcFigures())
-	says := claimsTable()
-	for i := range out {
-		out[i].Says = says[out[i].ID]
-	}
-	return out
-}
-
 // LookupFigures finds figures by name: one ("vbox/fig6"), or a paper's all ("vbox").
 func LookupFigures(names []string) ([]Figure, error) {
 	all := Figures()
@@ -188,7 +146,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 				o.Progress(f.ID+": "+what, i, len(figures))
 			}
 		}
-		lab.Timeout = cmp.Or(o.Timeout, f.Timeouts[o.Scale], timeouts[o.Scale])
+		lab.Timeout = cmp.Or(o.Timeout, timeouts[o.Scale])
 		lab.tell("")
 		r, err := lab.figure(ctx, f, o)
 		if r == nil {

@@ -20,31 +20,6 @@ import (
 // real time, which Vbox uses, answers too (errata §0: who compares verdicts must fix one order).
 const vboxLevel = level.SessionSerializable
 
-func vboxFigures() []Figure {
-	times := []Metric{{"time", "check time", "ms"}, {"memory", "peak memory", "MB"}}
-	return []Figure{
-		{ID: "vbox/table1", Title: "completeness: anomalies detected", Where: "Vbox, Table 1",
-			Metrics: []Metric{{"found", "anomalies detected", "of all of the class"}}, Axis: "class",
-			Measure: vboxTable1},
-		{ID: "vbox/fig6", Title: "verification time and memory", Where: "Vbox, Figure 6", Metrics: times,
-			Axis: "workload", Measure: vboxFig6},
-		{ID: "vbox/fig7", Title: "scalability, BlindW-WR", Where: "Vbox, Figure 7", Metrics: times,
-			Axis: "transactions", Numeric: true, Measure: vboxFig7},
-		{ID: "vbox/fig8a", Title: "constructing the transitive closure", Where: "Vbox, Figure 8(a)",
-			Metrics: []Metric{{"closure", "construction time", "ms"}}, Axis: "workload", Measure: vboxFig8a},
-		{ID: "vbox/fig8b", Title: "updating the transitive closure", Where: "Vbox, Figure 8(b)",
-			Metrics: []Metric{{"time", "check time", "ms"}, {"update", "of it closure and pruning", "ms"}},
-			Axis:    "workload", Measure: vboxFig8b},
-		{ID: "vbox/fig9", Title: "solvers and encodings, formula generation included", Where: "Vbox, Figure 9",
-			Metrics: []Metric{{"time", "encoding and solving", "ms"}, {"clauses", "formula", "clauses"}},
-			Axis:    "solver and encoding", Measure: vboxFig9},
-		vboxHardFigure(), vboxMemoryFigure(),
-		{ID: "vbox/table2", Title: "item constraints after reduction", Where: "Vbox, Table 2",
-			Metrics: []Metric{{"constraints", "item constraints", "writer pairs"}}, Axis: "history",
-			Measure: vboxTable2},
-	}
-}
-
 // vboxWorkload is one of the paper's six.
 type vboxWorkload struct{ name, workload, variant string }
 

@@ -11,17 +11,6 @@ import (
 	"isovet/evidence"
 )
 
-// vboxHardFigure is Figure 9 of [Vbox] where solvers have something to search for: on the paper's histories hardly one
-// of ours meets a conflict.
-func vboxHardFigure() Figure {
-	return Figure{ID: "vbox/fig9-hard", Title: "solvers and encodings where there are conflicts",
-		Where: "Vbox, Figure 9, on other histories",
-		Metrics: []Metric{{"time", "encoding and solving", "ms"},
-			{"conflicts", "conflicts of our own solver", "conflicts"},
-			{"agree", "solvers that say what the first one says", "of those that decide"}},
-		Axis: "solver and encoding", Own: true, Bounds: hardBounds, Measure: vboxHard}
-}
-
 // vboxHard compares solvers on contended histories, on formulas as histories (3-SAT at the threshold, the pigeonhole
 // principle), and on TPC-C without times, of which nothing is pruned, as pruning settles all of it.
 func vboxHard(ctx context.Context, lab *Lab, r *Report) error {

@@ -9,18 +9,6 @@ import (
 	"isovet/evidence"
 )
 
-// vboxMemoryFigure is what [Vbox] §4.4 and §5.2 say of memory, stage by stage: Figure 6 has the whole process's alone.
-func vboxMemoryFigure() Figure {
-	return Figure{ID: "vbox/memory", Title: "memory by stage", Where: "Vbox, §4.4 and §5.2",
-		Metrics: []Metric{{"live", "in use after each stage, beside what the history takes when it is loaded", "MB"},
-			{"most", "most in use after a stage, beside the history", "MB"},
-			{"allocated", "allocated in each stage, garbage included", "MB"},
-			{"closure", "added by the closure that prunes", "MB"},
-			{"solver", "allocated in encoding and solving", "MB"},
-			{"growth", "added by the closure that prunes, BlindW-WR", "MB"}},
-		Axis: "history", Measure: vboxMemory}
-}
-
 // What a figure of memory calls the variants of vbox.
 const (
 	fullClosure    = "vbox, matrix"

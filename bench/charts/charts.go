@@ -199,7 +199,7 @@ func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
 	p.Y.Label.Text = strings.TrimSuffix(wrappedTo(upright, p.Y.Label.Text), "\n")
-	p.X.Label.Text = c.r.Drawn().AxisOf(c.m.Key)
+	p.X.Label.Text = c.r.Drawn().Axis
 	var lastX []float64 // of the ends
 	for i, s := range c.series {
 		xy, paper, late, none, err := c.places(s)
@@ -253,12 +253,7 @@ func (c *chart) lines() error {
 		}
 	}
 	// The last tick's number must not be cut.
-	if c.r.Drawn().LogX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, shortTicks{plot.LogTicks{Prec: -1}}
-		p.X.Max *= 1.04
-	} else {
-		p.X.Max += (p.X.Max - p.X.Min) * 0.02
-	}
+	p.X.Max += (p.X.Max - p.X.Min) * 0.02
 	return nil
 }
 

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Figure is a table or a figure of a paper's evaluation, measured again on this machine.
+type Figure struct {
+	ID    string // "vbox/fig6": the paper's key in lower case, and the name in it
+	Title string
+	// Where is the place in the paper.
+	Where string
+	// Metrics are what is measured, a table and a chart each.
+	Metrics []Metric
+	// Axis names what the groups are: workload, transactions.
+	Axis string
+	// Numeric: the groups are numbers, and the charts lines; else bars.
+	Numeric bool
+	// Linear charts have no logarithmic axis.
+	Linear bool
+	// Own: the claims are bounds of ours, not a paper's.
+	Own bool
+	Sizes
+	// Histories says what histories a figure is of that does not make them from workloads, and so lists none.
+	Histories string
+	// Says are the paper's claims about it; Bounds, for our own figures, makes them of the points.
+	Says   []Saying                 `json:"-"`
+	Bounds func(r *Report) []Saying `json:"-"`
+	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
+	Measure func(ctx context.Context, lab *Lab, r *Report) error `json:"-"`
+}
+
+// Metric is one thing measured.
+type Metric struct{ Key, Label, Unit string }
+
+// figuresJSON has the figures in the papers' order, one a line.
+//
+//go:embed figures.jsonl
+var figuresJSON string
+
+// measures says how each is measured.
+var measures = map[string]func(ctx context.Context, lab *Lab, r *Report) error{
+	"vbox/table1":           vboxTable1,
+	"vbox/fig6":             vboxFig6,
+	"vbox/fig7":             vboxFig7,
+	"vbox/fig8a":            vboxFig8a,
+	"vbox/fig8b":            vboxFig8b,
+	"vbox/fig9":             vboxFig9,
+	"vbox/fig9-hard":        vboxHard,
+	"vbox/memory":           vboxMemory,
+	"vbox/table2":           vboxTable2,
+	"leopard/fig3":          leopardFig3,
+	"leopard/fig9":          leopardFig9,
+	"leopard/fig10":         leopardFig10,
+	"leopard/fig11":         leopardFig11,
+	"leopard/fig12":         leopardFig12,
+	"leopard/fig13":         leopardFig13,
+	"leopard/elle":          leopardElle,
+	"chronos/fig4":          chronosFig4,
+	"chronos/fig5a":         chronosFig5a,
+	"chronos/fig5b":         chronosFig5b,
+	"chronos/fig6":          chronosFig6,
+	"chronos/fig7":          chronosFig7,
+	"chronos/fig8":          chronosFig8,
+	"chronos/fig9":          chronosFig9,
+	"chronos/fig10":         chronosFig10,
+	"chronos/fig11":         chronosFig11,
+	"chronos/fig24":         chronosFig24,
+	"aion/fig12":            aionFig12,
+	"aion/fig13":            aionFig13,
+	"aion/fig14":            aionFig14,
+	"aion/fig17":            aionFig17,
+	"aion/fig25":            aionFig25,
+	"aion/fig16":            aionFig16,
+	"aion/online-rate":      aionOnlineRate,
+	"aion/online-flips":     aionOnlineFlips,
+	"aion/online-datasets":  aionDatasets,
+	"aion/fig23":            aionFig23,
+	"aion/fig20":            aionFig20,
+	"aion/online-rectified": aionRectified,
+	"aion/overhead":         aionOverhead,
+	"aion/online-memory":    aionOnlineMemory,
+	"mtc/fig7":              mtcFig7,
+	"mtc/fig8":              mtcFig8,
+	"mtc/fig9":              mtcFig9,
+	"mtc/fig10":             mtcFig10,
+	"mtc/fig11":             mtcFig11,
+	"mtc/fig13":             mtcFig13,
+	"mtc/fig14":             mtcFig14,
+	"mtc/fig17":             mtcFig17,
+	"mtc/table2":            mtcTable2,
+	"bc/fig1":               bcFig1,
+	"bc/fig2":               bcFig2,
+}
+
+// Figures returns all figures in the papers' order.
+func Figures() []Figure {
+	var all []Figure
+	says := claimsTable()
+	for line := range strings.Lines(figuresJSON) {
+		var f Figure
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			panic(fmt.Sprintf("figures.jsonl:%d: %v", len(all)+1, err))
+		}
+		f.Says, f.Measure = says[f.ID], measures[f.ID]
+		if f.Own {
+			f.Bounds = hardBounds
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// figureNamed is a figure by its ID; one that there is no more is empty.
+func figureNamed(id string) (named Figure) {
+	for _, f := range Figures() {
+		if f.ID == id {
+			return f
+		}
+	}
+	return named
+}
