@@ -9,8 +9,9 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and from Figure 10 on, where databases are measured, those of servers too. Serializability and
-// snapshot isolation respect sessions there (errata M6), so all checkers are asked for the session forms.
+// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and
+// from Figure 10 on, where databases are measured, those of servers too. Serializability and snapshot isolation respect
+// sessions there (errata M6), so all checkers are asked for the session forms.
 
 // mtcPanels measures checkers on mini-transactions, one parameter varied at a time.
 func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolation string, names ...string) error {
