@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,29 +63,52 @@ func bincodeOf(info string, sessions ...[][]event) []byte {
 	return b
 }
 
+// readSamples reads samples from a file: "== FORMAT", then "-- NAME" and the lines of a file for each file of a folder,
+// "-- file" where it is one file, then "-- want" and the history as JSON lines. Lines before "==" that begin with # are
+// comments.
+func readSamples(t testing.TB, file string) (all []sample) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.SplitSeq("\n"+string(text), "\n== ") {
+		format, files, ok := strings.Cut(part, "\n-- ")
+		if !ok {
+			continue // what is before the first
+		}
+		s := sample{format: format, files: map[string]string{}}
+		for f := range strings.SplitSeq(files, "\n-- ") {
+			name, lines, _ := strings.Cut(f, "\n")
+			switch name {
+			case "want":
+				s.want, _, _ = strings.Cut(lines, "\n#")
+			case "file":
+				s.files[""] = lines
+			default:
+				s.files[name] = lines
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
 // samples are small histories in each foreign format, and the same as JSON lines. A folder has a file for each name;
 // else the name is "".
-var samples = []sample{
+func samples(t testing.TB) []sample {
+	return slices.Concat(readSamples(t, "testdata/foreign-samples.txt"), readSamples(t, "testdata/jepsen-samples.txt"),
+		binarySamples)
+}
+
+// binarySamples are those that no text file holds.
+var binarySamples = []sample{
 	{"plume", map[string]string{"": "w(1,5,0,10)\nr(1,5,1,11)\r\nw(2,6,0,10)\n\nw(1,9,2,-1)\nr(1,8,2,-1)\nr(2,0,1,12)\n"}, `
 		{"format":"isovet-history","version":1,"initial":0}
 		{"session":0,"ops":[["w",1,5],["w",2,6]]}
 		{"session":1,"ops":[["r",1,5]]}
 		{"session":2,"status":"aborted","ops":[["w",1,9]]}
 		{"session":1,"ops":[["r",2,0]]}`},
-	// An explicit initial transaction, and ids that are a session's own.
-	{"plume", map[string]string{"": "w(1,1,0,0)\nw(2,1,0,0)\nr(1,1,1,1)\nr(2,1,2,1)\n"}, `
-		{"session":0,"init":true,"ops":[["w",1,1],["w",2,1]]}
-		{"session":1,"ops":[["r",1,1]]}
-		{"session":2,"ops":[["r",2,1]]}`},
-	// A written 0 is not the initial one.
-	{"plume", map[string]string{"": "w(1,0,3,7)\nr(2,0,4,8)\n"}, `
-		{"init":true,"ops":[["w",2,0]]}
-		{"id":7,"session":3,"ops":[["w",1,0]]}
-		{"id":8,"session":4,"ops":[["r",2,0]]}`},
-	{"awdit", map[string]string{"": "\nw 1 2\nw 2 3\n-----\nr 1 2\n=====\n\nr 2 3\n"}, `
-		{"session":0,"ops":[["w",1,2],["w",2,3]]}
-		{"session":0,"ops":[["r",1,2]]}
-		{"session":1,"ops":[["r",2,3]]}`},
 	{"dbcop", map[string]string{"": string(bincode(
 		[][]event{{{true, 1, 1, true}, {false, 2, 0, true}, {false, 9, 9, false}}, {{true, 1, 2, true}, {}}},
 		[][]event{{{true, 2, 4, false}, {false, 1, 1, true}}}))}, `
@@ -127,99 +152,6 @@ var samples = []sample{
 		{"id":99,"status":"unknown","ops":[["w",2,78]]}`},
 	{"cobra", map[string]string{"T1.log": string(be(be(be(nil, 'S', 3, 1000), 'W', 7, 1, 0), 'C', 3, 1002))}, `
 		{"id":3,"session":1,"start":1000000000,"end":1002000000,"ops":[["w",1,7]]}`},
-	{"viper", map[string]string{
-		"J1.log": `{"value": [["w", 1, 10, true], ["w", 3, 11, false], ["i", 2, 20, -5, true, true]], "preBeginTS": 1, "postBeginTS": 2, "preCommitTS": 3, "postCommitTS": 4}`,
-		"J2.log": "{\"value\": [[\"r\", 1, 10, false], [\"range\", 1, null, [{\"id\": 1, \"sk\": 0, \"val\": 10}], " +
-			"[{\"id\": 2, \"sk\": 0, \"val\": 20}]]]}\n" +
-			`{"value": [{"opType": "r", "key": 2, "value": 20}, {"opType": "commit"}]}`,
-	}, `
-		{"session":1,"start":1,"commit":3,"end":4,"ops":[["w",1,10],["r",2,-5],["w",2,20]]}
-		{"session":2,"ops":[["r",1,10],["pr",{"key":{">=":1}},[[1,10],[2,20]]]]}
-		{"session":2,"ops":[["r",2,20]]}
-		{"init":true,"ops":[["w",2,-5]]}`},
-	// Rows that are there at first: what the initial transaction's range finds. A write that says nothing of its
-	// success succeeded.
-	{"viper", map[string]string{
-		"J0.log": `{"value": [["range", null, null, [{"id": 1, "sk": 0, "val": 10}], [{"id": 2, "sk": 0, "val": -7}]]], "isInitial": true}`,
-		"J1.log": `{"value": [["r", 1, 10, false], {"opType": "w", "key": 2, "value": 20}, {"opType": "w", "key": 2, "value": 30, "succ": false}]}`,
-		"J2.log": `{"isFinal": true, "value": [["r", 2, 20, false]]}`,
-	}, `
-		{"init":true,"ops":[["w",1,10],["w",2,-7]]}
-		{"session":1,"ops":[["r",1,10],["w",2,20]]}
-		{"ops":[["r",2,20]]}`},
-	// Words are no lists.
-	{"timekiller", map[string]string{"": `[{"tid":"append","sid":"a","sts":{"p":5},"cts":{"p":7},"ops":[{"t":"w","k":1,"v":"a"},{"t":"r","k":2,"v":null}]}]`}, `
-		{"id":-1,"session":-2,"start_ts":5,"commit_ts":7,"ops":[["w",1,"a"],["r",2,null]]}`},
-	{"timekiller", map[string]string{"": `[{"tid":1,"sid":4,"sts":{"p":"5","l":0},"cts":{"p":"7","l":1},"ops":[{"t":"w","k":1,"v":9},{"v":0,"t":"R","k":2}]},
-		{"cts":{"p":8,"l":0},"sts":{"p":7,"l":1},"sid":5,"tid":2,"ops":[{"t":"read","k":1,"v":9}]}]`}, `
-		{"format":"isovet-history","version":1,"initial":0}
-		{"id":1,"session":4,"start_ts":1,"commit_ts":2,"ops":[["w",1,9],["r",2,0]]}
-		{"id":2,"session":5,"start_ts":2,"commit_ts":3,"ops":[["r",1,9]]}`},
-	{"timekiller", map[string]string{"": `[{"tid":1,"sid":"a","sts":{"p":5,"l":0},"cts":{"p":7,"l":0},"ops":[{"t":"a","k":1,"v":9},{"t":"r","k":1,"v":[9]},{"t":"r","k":2}]}]`}, `
-		{"format":"isovet-history","version":1,"model":"list"}
-		{"id":1,"session":-1,"start_ts":5,"commit_ts":7,"ops":[["a",1,9],["r",1,[9]],["r",2,[]]]}`},
-	{"jepsen-edn", map[string]string{"": `; a comment
-		{:type :invoke, :f :txn, :value [[:w :x 1] [:r "y" nil]], :process 0, :time 10, :index 0}
-		{:type :info, :f :kill, :process :nemesis, :time 11, :index 1}
-		{:f :txn :type :invoke, :value [[:w :x 2]], :process 1, :time 12, :index 2}
-		{:type :ok, :f :txn, :value [[:w :x 1] [:r "y" nil]], :process 0, :time 13, :index 3}
-		{:type :invoke, :f :txn, :value [[:r :x nil] [:w 3 4]], :process 0, :time 14, :index 4}
-		#_ {:type :ok} {:type :info, :f :txn, :value [[:w :x 2]], :process 1, :time 15, :error [:timeout #{1 2}], :index 5}
-		#jepsen.history.Op{:type :fail, :value [[:r :x nil] [:w 3 4]], :process 0, :time 16, :index 6}`}, `
-		{"id":3,"session":0,"start":10,"end":13,"ops":[["w","x",1],["r","y",null]]}
-		{"id":5,"session":1,"status":"unknown","start":12,"ops":[["w","x",2]]}
-		{"id":6,"session":0,"status":"aborted","start":14,"ops":[["w",3,4]]}`},
-	// Completions alone, in a vector, lists.
-	{"jepsen-edn", map[string]string{"": `[{:type :ok, :value [[:append 1 2] [:r 1 [2]] [:r 3 nil]]} {:type :ok :value []}]`}, `
-		{"format":"isovet-history","version":1,"model":"list"}
-		{"ops":[["a",1,2],["r",1,[2]],["r",3,[]]]}`},
-	// Registers, one for each key; what was never answered; positions for want of times.
-	{"jepsen-edn", map[string]string{"": `({:process 1, :type :invoke, :f :write, :value [7 1]}
-		{:process 1, :type :ok, :f :write, :value [7 1]} {:process 2, :type :invoke, :f :cas, :value [7 [1 2]]}
-		{:process 1, :type :invoke, :f :read, :value [7 nil]} {:process 1, :type :ok, :f :read, :value [7 2]}
-		{:process 1, :type :invoke, :f :cas, :value [7 [5 6]]} {:process 1, :type :fail, :f :cas, :value [7 [5 6]]})`}, `
-		{"session":1,"start":0,"end":1,"ops":[["w",7,1]]}
-		{"session":2,"status":"unknown","start":2,"ops":[["r",7,1],["w",7,2]]}
-		{"session":1,"start":3,"end":4,"ops":[["r",7,2]]}`},
-	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :acquire :process 1} {:type :ok :f :acquire :process 1} {:type :invoke :f :release :process 1}
-		{:type :fail :f :release :process 1}`}, `
-		{"format":"isovet-history","version":1,"initial":0}
-		{"session":1,"start":0,"end":1,"ops":[["r","lock",0],["w","lock",1]]}`},
-	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :add :value 4 :process 1} {:type :ok :f :add :value 4 :process 1} {:type :invoke :f :read :process 1}
-		{:type :ok :f :read :value #{4} :process 1}`}, `
-		{"session":1,"start":0,"end":1,"ops":[["w",4,1]]}
-		{"session":1,"start":2,"end":3,"ops":[["pr",{},[[4,1]]]]}`},
-	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :add :value [0 4] :process 1} {:type :ok :f :add :value [0 4] :process 1} {:type :invoke :f :read :value [0 nil] :process 1}
-		{:type :ok :f :read :value [0 [4]] :process 1}`}, `
-		{"session":1,"start":0,"end":1,"ops":[["w","0 4",1]]}
-		{"session":1,"start":2,"end":3,"ops":[["pr",{"key":{">=":"0 ","<":"0!"}},[["0 4",1]]]]}`},
-	// What failed has the writes that it was invoked with; a read without a value says nothing, of a list either.
-	{"jepsen-edn", map[string]string{"": `{:type :invoke :value [[:append 1 2] [:r 1]] :process 1} {:type :fail :value nil :process 1, :start-timestamp 3}
-		{:type :ok :value [[:r 1] [:append 1 3]] :process 2}`}, `
-		{"format":"isovet-history","version":1,"model":"list"}
-		{"session":1,"status":"aborted","start":0,"start_ts":3,"ops":[["a",1,2]]}
-		{"session":2,"ops":[["a",1,3]]}`},
-	// Without processes the operations are told by what they do.
-	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :read} {:type :invoke :f :write :value 1} {:type :ok :f :write :value 1} {:type :ok :f :read :value 1}`}, `
-		{"start":0,"end":3,"ops":[["r","register",1]]}
-		{"start":1,"end":2,"ops":[["w","register",1]]}`},
-	{"jepsen-json", map[string]string{"": `[{"type":"invoke","f":"txn","value":[["w","x",1],["r","y",null]],"process":0,"index":1,"time":5},
-		{"index":2,"type":"ok","f":"txn","value":[["w","x",1],["r","y","a\"\u00e9"]],"process":0,"time":6}]`}, `
-		{"id":2,"session":0,"start":5,"end":6,"ops":[["w","x",1],["r","y","a\"é"]]}`},
-	{"jepsen-json", map[string]string{"": "{\"type\":\"ok\",\"value\":[[\"w\",1,1]],\"process\":3}\n{\"type\":\"ok\",\"value\":[[\"r\",1,1]],\"process\":4}\n"}, `
-		{"session":3,"ops":[["w",1,1]]}
-		{"session":4,"ops":[["r",1,1]]}`},
-	{"porcupine", map[string]string{"": "INFO  jepsen.util - 0\t:invoke\t:read\tnil\nINFO  jepsen.util - " +
-		":nemesis\t:info\t:start\tnil\nINFO  jepsen.util - 1\t:invoke\t:write\t3\nINFO  jepsen.util - " +
-		"0\t:ok\t:read\tnil\n" +
-		"INFO  jepsen.util - 3\t:invoke\t:cas\t[nil 2]\nINFO  jepsen.util - 3\t:fail\t:cas\t[nil 2]\n" +
-		"INFO  jepsen.util - 1\t:info\t:write\t:timed-out\nINFO  jepsen.util - 2\t:invoke\t:cas\t[1 2]\nINFO  " +
-		"jepsen.util - 2\t:fail\t:cas\t[1 2]\nINFO  jepsen.util - 2\t:invoke\t:cas\t[3 4]\nINFO  jepsen.util - " +
-		"2\t:ok\t:cas\t[3 4]\n"}, `
-		{"session":0,"start":1,"end":4,"ops":[["r","register",null]]}
-		{"session":1,"status":"unknown","start":3,"ops":[["w","register",3]]}
-		{"session":2,"start":8,"end":9,"ops":[["pr",{"":{"=":1}},[]]]}
-		{"session":2,"start":10,"end":11,"ops":[["r","register",3],["w","register",4]]}`},
 	// Columns parted by spaces, another logger, lines of others, why an operation failed.
 	{"porcupine", map[string]string{"": "2020-01-01 INFO  jepsen.core - starting\nINFO  jepsen.util - 1   :invoke " +
 		":write  3\nINFO [2020-01-01 10:00:00] jepsen.util: 1 :info :write 3 :timed-out\r\nINFO  jepsen.util - 2 " +
@@ -227,44 +159,6 @@ var samples = []sample{
 		"java.lang.Exception: no\nINFO  jepsen.util - 2 :ok :cas [3 4] :really\n"}, `
 		{"session":1,"status":"unknown","start":2,"ops":[["w","register",3]]}
 		{"session":2,"start":4,"end":6,"ops":[["r","register",3],["w","register",4]]}`},
-	// What gets saw says what an append found; what nobody saw has a version of its own.
-	{"porcupine-kv", map[string]string{"": `{:process 0, :type :invoke, :f :append, :key "k", :value "a"}
-		{:process 0, :type :ok, :f :append, :key "k", :value "a"}
-		{:process 1, :type :invoke, :f :append, :key "k", :value "b"}
-		{:process 2, :type :invoke, :f :get, :key "k", :value nil}
-		{:process 2, :type :ok, :f :get, :key "k", :value "ab"}
-		{:process :nemesis, :type :info, :f :kill, :value nil}
-		{:process 2, :type :invoke, :f :append, :key "k", :value "c"}
-		{:process 2, :type :ok, :f :append, :key "k", :value "c"}
-		{:process 2, :type :invoke, :f :put, :key "k", :value "d"}
-		{:process 2, :type :ok, :f :put, :key "k", :value "d"}
-		{:process 2, :type :invoke, :f :get, :key "k", :value nil}
-		{:process 2, :type :ok, :f :get, :key "k", :value "da"}
-		{:process 2, :type :invoke, :f :get, :key "l", :value nil}
-		{:process 2, :type :ok, :f :get, :key "l", :value ""}`}, `
-		{"format":"isovet-history","version":1,"initial":""}
-		{"session":0,"start":1,"end":2,"ops":[["r","k",""],["w","k","a"]]}
-		{"session":1,"status":"unknown","start":3,"ops":[["r","k","a"],["w","k","b"]]}
-		{"session":2,"start":4,"end":5,"ops":[["r","k","b"]]}
-		{"session":2,"start":7,"end":8,"ops":[["w","k","c"]]}
-		{"session":2,"start":9,"end":10,"ops":[["w","k","d"]]}
-		{"session":2,"start":11,"end":12,"ops":[["r","k","a@#4"]]}
-		{"session":2,"start":13,"end":14,"ops":[["r","l",""]]}`},
-	{"dbcop-hist", map[string]string{"": "// one\n[x:=1 y:=0] [x==1 z==0  z==?]\n---\n\n[y==0 x:=2]! [ u==? u:=7 ]\n"},
-		`
-		{"session":0,"ops":[["w","x",1],["w","y",0]]}
-		{"session":0,"ops":[["r","x",1],["r","z",null],["r","z",null]]}
-		{"session":1,"status":"aborted","ops":[["w","x",2]]}
-		{"session":1,"ops":[["r","u",null],["w","u",7]]}`},
-	{"dbcop-json", map[string]string{"": `[[{"events":[{"Write":{"variable":0,"version":1}},{"Read":{"variable":1,"version":null}}],"committed":true}],[{"events":[["r",0,1],["w","x",0],["r","x",0],["r",1,0]],"committed":true},{"events":[["w",0,2]],"committed":false}]]`}, `
-		{"session":0,"ops":[["w",0,1],["r",1,null]]}
-		{"session":1,"ops":[["r",0,1],["w","x",0],["r","x",0],["r",1,null]]}
-		{"session":1,"status":"aborted","ops":[["w",0,2]]}`},
-	{"dbcop-json", map[string]string{"": `{
-		"params":{"id":0,"n_node":1,"n_variable":1,"n_transaction":1,"n_event":1},"info":"x","start":"a","end":"b",
-		"data":[[],[{"committed":true,"events":[["w",0,1]]}]]}`}, `
-		{"format":"isovet-history","version":1,"note":"x"}
-		{"session":1,"ops":[["w",0,1]]}`},
 }
 
 // put writes a sample and returns its path.

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/diff"
 )
 
 // Each sample is found by its content, by its own format alone, and is the history that it should be.
 func TestForeign(t *testing.T) {
-	for i, s := range slices.Concat(samples, jepsenSamples) {
+	for i, s := range samples(t) {
 		path := put(t, s.files)
 		in, err := Open(path)
 		if err != nil {
@@ -57,96 +58,15 @@ func TestForeign(t *testing.T) {
 func TestForeignErrors(t *testing.T) {
 	header := bincode()
 	header = header[:len(header)-8]
-	for _, c := range []struct {
-		format, text, want string
-	}{
-		{"plume", "w(1,2,3,4)\nx(1,2,3,4)\n", `FILE:2: found "x(1,2,3,4)"; expected an operation`},
-		{"plume", "w(1,2,3)\n", `FILE:1: field "session": found ")" behind the number`},
-		{"plume", "w(1,,3,4)\n", `FILE:1: field "value": found ",3,4)"; expected a 64-bit decimal integer`},
-		{"plume", "w(99999999999999999999,1,3,4)\n", `FILE:1: field "key"`},
-		{"plume", "w(1,2,3,4) r(1,2,3,4)", ``},
-		{"plume", "w(1,2,3,4)x", `FILE:1: found "x" behind the operation`},
-		{"awdit", "w 1 2\nr 1\n", `FILE:2: field "value": found ""; expected an integer`},
-		{"awdit", "w 1 2\nq 1 2\n", `FILE:2: found "q"; expected "r key value"`},
-		{"dbcop", string(header[:20]), `FILE:byte 16: field "variables asked for": found the end of the file after 4 bytes; expected 8`},
-		{"dbcop", string(le(slices.Clone(header), 1<<50)), `a count of 1125899906842624; 0 bytes are left`},
-		{"dbcop", string(append(bincode([][]event{{{true, 1, 1, true}}}), 'x')),
+	for _, row := range append(cases.Read(t, "testdata/foreign-errors.tsv"),
+		[]string{"dbcop", string(header[:20]), `FILE:byte 16: field "variables asked for": found the end of the file ` +
+			`after 4 bytes; expected 8`},
+		[]string{"dbcop", string(le(slices.Clone(header), 1<<50)), `a count of 1125899906842624; 0 bytes are left`},
+		[]string{"dbcop", string(append(bincode([][]event{{{true, 1, 1, true}}}), 'x')),
 			`found 1 bytes behind the last session`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":0},"ops":[]}]`, `FILE:1: field "cts": is before sts`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2}}]`, `FILE:1: field "ops": missing`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"x","k":1}]}]`,
-			`field "t": found x; expected r, w or a`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[null]}]}]`,
-			`field "v": found nil in a list; expected an integer or a string`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[1]},{"t":"w","k":1,"v":1}]}]`,
-			`key 1 is used as a list and as a register`},
-		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w 1 1]]}\n{:type :invoke :f :txn :value [[:w 1 " +
-			"2]]}\n{:type :ok :f :txn :value [[:w 1 1]]}",
-			`FILE:3: field "process": missing, so that it may complete the operation of line 1 or that of line 2`},
-		{"jepsen-edn", "{:type :ok :f :add :value 1}\n{:type :ok :f :read :value [1 true]}",
-			`FILE:2: field "key": found true; expected a number or a word`},
-		{"jepsen-edn", "{:type :ok :value [[:w 1 1]]} " + strings.Repeat("#_", 1<<20),
-			`more than 1024 #_, one within the other`},
-		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]\nINFO  jepsen.util - 0\t:fail\t:cas\t\tx\nINFO  " +
-			"jepsen.util - 0\t:ok\t:cas\t[1 2]",
-			`FILE:3: field "type": found ":ok"; expected :invoke before a completion`},
-		{"jepsen-edn", `{:type :ok :value [[:w 1 2]`, `FILE:1: found the end of the file; expected ]`},
-		{"jepsen-edn", "{:type :ok\n:value [[:x 1 2]]}", `FILE:2: field "value": found [; expected micro-operations`},
-		{"jepsen-edn", "{:type :ok\n:value [[:w 1 2] [:x 1 2]]}",
-			`FILE:2: field "value": found the micro-operation x; expected r, w or append`},
-		{"jepsen-edn", "{:type :ok\n:value [[:w 1 nil]]}",
-			`FILE:2: field "value": found nil; expected the value that is written`},
-		{"jepsen-edn", "{:type :maybe}", `field "type": found maybe; expected invoke, ok, fail or info`},
-		{"jepsen-edn", "{:type :invoke :process 1 :value [[:w 1 2]]}\n{:type :invoke :process 1 :value [[:w 1 3]]}",
-			`FILE:2: field "process": process 1 invokes while its operation of line 1 is not completed`},
-		{"jepsen-edn", "{:type :invoke :f :transfer :value {:from 1 :to 2 :amount 3}}",
-			`a bank history: a transfer does not say what it wrote`},
-		{"jepsen-edn", "{:type :invoke :f :add :value 1} {:type :ok :f :read :value 1}",
-			`a counter history: an add does not say what it wrote`},
-		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]]},`, `FILE:1: found the end of the file; expected ]`},
-		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]],"process":{}}]`,
-			`field "process": found {; expected an integer`},
-		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:write\tx\n",
-			`FILE:1: field "value": found "x"; expected an integer or nil`},
-		{"porcupine", "INFO  jepsen.util - 0\t:ok\t:read\t1\n",
-			`FILE:1: field "type": found ":ok"; expected :invoke before a completion`},
-		{"porcupine", "\nhello\nworld\n", `FILE:2: found "hello", and in no other line`},
-		{"porcupine", "INFO  jepsen.util - 0 :invoke :cas [1 2 3]\n",
-			`FILE:1: field "value": found "[1 2 3]"; expected [old new]`},
-		{"porcupine", "INFO  jepsen.util - 0 :invoke :append 1\n",
-			`FILE:1: field "operation": found ":append"; expected :read, :write or :cas`},
-		{"porcupine-kv", `{:process 0, :type :invoke, :f :add, :key "k", :value "a"}`,
-			`FILE:1: field "f": found add; expected :get, :put or :append`},
-		{"porcupine-kv", `{:process 0, :type :ok, :f :get, :key "k", :value "a"}`,
-			`FILE:1: field "type": found ok; expected :invoke of the operation`},
-		{"porcupine-kv", "{:process 0, :type :invoke, :f :put, :key \"k\", :value \"a\"}\n{:process 1, :type " +
-			":invoke, :f :put, :key \"k\", :value \"aa\"}\n{:process 2, :type :invoke, :f :get, :key \"k\", :value " +
-			"nil}\n{:process 2, :type :ok, :f :get, :key \"k\", :value \"aa\"}",
-			`FILE:3: field "value": found "aa", which is made of the key's tokens in more than one way`},
-		{"dbcop-hist", "[x:=1]\n[x=1]\n", `FILE:2: found "=1]"; expected :=, == or ==?`},
-		{"dbcop-hist", "---\n// x\n", `FILE:1: found "---", and no transaction in the file`},
-		{"dbcop-hist", "[x:=1", `FILE:1: found the end of the line; expected`},
-		{"dbcop-json", "[[{\"events\":[[\"r\",0]],\n\"committed\":true}]]", `FILE:1: field "event": found 2 elements`},
-		{"dbcop-json", `[[{"events":[["w",0,null]],"committed":true}]]`,
-			`field "version": found nil; expected an integer`},
-		{"dbcop-json", `[[{"events":[]}]]`, `field "committed": missing`},
-		{"dbcop-json", `{"params":{}}`, `field "data": missing`},
-		{"awdit", "-----\n====\n", `FILE:1: found "-----", and no transaction in the file`},
-		{"plume", "\n\n", `FILE:1: the file is empty`},
-		{"timekiller", "[]", `FILE:1: found "[]", and no transaction in the file`},
-	} {
-		path := write(t, "in", []byte(c.text))
-		_, err := Read(t.Context(), path, Options{Format: c.format})
-		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s, %q: %v", c.format, c.text, err)
-			}
-			continue
-		}
-		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(strings.ReplaceAll(err.Error(),
-			path, "FILE"), c.want) {
-			t.Errorf("%s, %q: %v; want %s", c.format, c.text, err, c.want)
-		}
+		[]string{"jepsen-edn", "{:type :ok :value [[:w 1 1]]} " + strings.Repeat("#_", 1<<20),
+			`more than 1024 #_, one within the other`}) {
+		refused(t, row[0], row[1], row[2])
 	}
 	for _, c := range []struct {
 		files map[string]string
@@ -343,7 +263,7 @@ func FuzzForeign(f *testing.F) {
 			formats = append(formats, x)
 		}
 	}
-	for _, s := range samples {
+	for _, s := range samples(f) {
 		for _, text := range s.files {
 			for i := range formats {
 				if formats[i].Name == s.format {
@@ -369,7 +289,7 @@ func FuzzForeign(f *testing.F) {
 
 // FuzzFolder does the same for logs in folders.
 func FuzzFolder(f *testing.F) {
-	for _, s := range samples {
+	for _, s := range samples(f) {
 		for name, text := range s.files {
 			if s.format == "cobra" || s.format == "viper" {
 				f.Add([]byte(text), strings.HasPrefix(name, "T"))
