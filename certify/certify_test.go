@@ -144,8 +144,8 @@ func TestSingleReads(t *testing.T) {
 			return
 		}
 		r.Anomalies[0] = b
-		// Of a list several things can be wrong at once, and an aborted transaction's intermediate version is both G1a and
-		// G1b.
+		// Of a list several things can be wrong at once, and an aborted transaction's intermediate version is both G1a
+		// and G1b.
 		both := a.Kind == level.G1a && b.Kind == level.G1b
 		if err := certify.Check(r, certify.Options{}); err == nil && kind == history.Read && !both {
 			t.Fatalf("seed %d: %s is accepted as %s\n%s", seed, a.Kind, b.Kind, oracletest.String(h))
