@@ -8,67 +8,16 @@ import (
 
 	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/notation"
 	"isovet/level"
 )
 
 // TestAnomalies: which read is an anomaly of which kind, and which is none. Transactions have ids 1, 2, … in order.
 func TestAnomalies(t *testing.T) {
-	for _, c := range []struct{ name, h, want string }{
-		{"thin air", "init=0: s1: r(x,7)", "thin-air-read T1"},
-		{"thin air: null where something was loaded", "init: w(x,1) | s1: r(x,null)", "thin-air-read T1"},
-		{"null before anything is written", "s1: r(x,null)", ""},
-		{"null after a delete", "init=0: s1: w(x,null) | s2: r(x,null)", ""},
-		{"null, but nobody deleted", "init=0: s1: w(x,1) | s2: r(x,null)", "thin-air-read T2"},
-		{"the header's initial value", "init=0: s1: r(x,0)", ""},
-		{"the header's value, overridden by the initial transaction", "init=0: init: w(x,5) | s1: r(x,0)",
-			"thin-air-read T1"},
-		{"a value of another key", "init=0: s1: w(y,7) | s2: r(x,7)", "thin-air-read T2"},
-		{"aborted", "init=0: s1: w(x,1)! | s2: r(x,1)", "G1a T2 T1"},
-		{"aborted intermediate", "init=0: s1: w(x,1) w(x,2)! | s2: r(x,1)", "G1a T2 T1"},
-		{"an aborted transaction may read anything", "init=0: s1: r(x,7) w(x,1) r(x,2)!", ""},
-		{"an aborted and a committed writer of one value", "init=0: s1: w(x,1)! | s2: w(x,1) | s3: r(x,1)", ""},
-		{"intermediate", "init=0: s1: w(x,1) w(x,2) | s2: r(x,1)", "G1b T2 T1"},
-		{"intermediate, of three writes", "init=0: s1: w(x,1) w(x,2) w(x,3) | s2: r(x,2)", "G1b T2 T1"},
-		{"the last of several writes", "init=0: s1: w(x,1) w(x,2) w(x,3) | s2: r(x,3)", ""},
-		{"an intermediate value written again at last", "init=0: s1: w(x,1) w(x,2) w(x,1) | s2: r(x,1)", ""},
-		{"a write to another key between", "init=0: s1: w(x,1) w(y,2) | s2: r(x,1)", ""},
-		{"future", "init=0: s1: r(x,1) w(x,1)", "future-read T1"},
-		{"future, not the last write", "init=0: s1: r(x,1) w(x,1) w(x,2)", "future-read T1"},
-		{"own later write, but another wrote the same", "init=0: s1: r(x,1) w(x,1) | s2: w(x,1)", ""},
-		{"own write", "init=0: s1: w(x,1) r(x,1)", ""},
-		{"own write, not the last at the time", "init=0: s1: w(x,1) w(x,2) r(x,1)", "not-my-last-write T1"},
-		{"own non-final write, at the time the last", "init=0: s1: w(x,1) r(x,1) w(x,2)", ""},
-		{"not my own write", "init=0: s1: w(x,1) r(x,2) | s2: w(x,2)", "not-my-own-write T1"},
-		{"the initial value after an own write", "init=0: s1: w(x,1) r(x,0)", "not-my-own-write T1"},
-		{"own delete, read as null", "init=0: s1: w(x,null) r(x,null)", ""},
-		{"own delete, still there", "init=0: s1: w(x,null) r(x,0)", "not-my-own-write T1"},
-		{"two reads alike", "init=0: s1: r(x,0) r(x,0)", ""},
-		{"two reads differ", "init=0: s1: r(x,0) r(x,1) | s2: w(x,1)", "non-repeatable-read T1"},
-		{"two reads differ, an own write between", "init=0: s1: r(x,0) w(x,1) r(x,1)", ""},
-		{"each odd read is named", "init=0: s1: r(x,0) r(x,1) r(x,0) r(x,1) | s2: w(x,1)",
-			"non-repeatable-read T1; non-repeatable-read T1"},
-		{"reads before and after a foreign write are of one version", "init=0: s1: r(x,0) r(y,1) r(x,0) | s2: w(y,1)",
-			""},
-		{"unknown that nobody read from does not count", "init=0: s1: r(x,7)? | s2: w(y,1) r(y,2)?", ""},
-		{"unknown that a committed one read from counts", "init=0: s1: r(y,7) w(x,1)? | s2: r(x,1)",
-			"thin-air-read T1"},
-		{"unknown by way of another unknown", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1) w(y,1)? | s3: r(y,1)",
-			"thin-air-read T1"},
-		{"unknown that only an aborted one read from", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1)!", ""},
-		{"intermediate of unknown", "init=0: s1: w(x,1) w(x,2)? | s2: r(x,1)", "G1b T2 T1"},
-		{"only the dead wrote it", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3)",
-			"G1a T3 T1 T2"},
-		{"a dead one and another", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,0) w(b,1)? | s1: r(b,1) | s3: w(a,3)",
-			""},
-		{"the dead, and an aborted one", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s3: w(b,1)! | s1: r(b,1)",
-			"G1a T4 T1 T2"},
-		{"an own write, and a dead one's", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s1: r(b,1) w(b,1)",
-			"G1a T3 T1 T2"},
-		{"several at once", "init=0: s1: r(x,7) w(y,1) r(y,2) | s2: r(y,3) w(y,3)", "not-my-own-write T1; " +
-			"thin-air-read T1; future-read T2"},
-	} {
-		h := notation.MustParse(c.h)
+	for _, c := range cases.Read(t, "testdata/anomalies.tsv") {
+		name, text, want := c[0], c[1], c[2]
+		h := notation.MustParse(text)
 		v := prepass.Run(h)
 		var got []string
 		for _, a := range v.Anomalies {
@@ -79,8 +28,8 @@ func TestAnomalies(t *testing.T) {
 			}
 			got = append(got, s)
 		}
-		if s := strings.Join(got, "; "); s != c.want {
-			t.Errorf("%s: %s\ngot  %q\nwant %q", c.name, c.h, s, c.want)
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%s: %s\ngot  %q\nwant %q", name, text, s, want)
 		}
 	}
 }

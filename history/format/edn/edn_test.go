@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -45,103 +46,25 @@ func tokens(text string, json bool) ([]string, error) {
 }
 
 func TestTokens(t *testing.T) {
-	for _, c := range []struct {
-		json       bool
-		text, want string
-	}{
-		{false, "", ""},
-		{false, " ,\t\r\n; a comment\n;another", ""},
-		{false, "nil true false", "nil|bool true|bool false"},
-		{false, "nils :nil ->x + - *", "word nils|word nil|word ->x|word +|word -|word *"},
-		{false, "0 -0 +5 -7 1N -1N 9223372036854775807 -9223372036854775808", "int 0|int 0|int 5|int -7|int 1|int " +
-			"-1|int 9223372036854775807|int -9223372036854775808"},
-		// Beyond 64 bits, fractions, ratios, exact decimals.
-		{false, "9223372036854775808 -9223372036854775809 99999999999999999999N",
-			"number 9223372036854775808|number -9223372036854775809|number 99999999999999999999N"},
-		{false, "1.5 -2e10 1E-3 22/7 3.14M 7M",
-			"number 1.5|number -2e10|number 1E-3|number 22/7|number 3.14M|number 7M"},
-		{false, ":a :a/b :x1 sym a.b/c", "word a|word a/b|word x1|word sym|word a.b/c"},
-		{false, "[]()#{}{}", "[|]|(|)|#{|}|{|}"},
-		{false, `[:r 1[2"x"]]`, `[|word r|int 1|[|int 2|text "x"|]|]`},
-		// A comment's end is the line's; within a string it is none.
-		{false, "1;2\n3 \";4\"", `int 1|int 3|text ";4"`},
-		// Strings: escapes, pairs of surrogates, one that is alone.
-		{false, `"" "a\"b\\c\/d" "\n\t\r\b\f"`, `text ""|text "a\"b\\c/d"|text "\n\t\r\b\f"`},
-		{false, `"\u00e9\u0041" "\ud83d\ude00" "\ud83d" "\ud83dx" "\ud83d\u0041"`, `text "éA"|text "😀"|text "` +
-			"\ufffd" + `"|text "` + "\ufffd" + `x"|text "` + "\ufffd" + `A"`},
-		{false, "\"two\nlines\"", `text "two\nlines"`},
-		// Characters: themselves, by name, by number.
-		{false, `\a \( \" \é \\ \u`, `text "a"|text "("|text "\""|text "é"|text "\\"|text "u"`},
-		{false, `\newline \space \tab \return \formfeed \backspace \u0041`,
-			`text "\n"|text " "|text "\t"|text "\r"|text "\f"|text "\b"|text "A"`},
-		{false, `[\a]`, `[|text "a"|]`},
-		// Tags are not values; a namespaced map is a map.
-		{false, `#inst "2020-01-01" #jepsen.history.Op{:a 1} #a #b 1 #:ns{:x 1}`,
-			`text "2020-01-01"|{|word a|int 1|}|int 1|{|word x|int 1|}`},
-		// What Clojure prints and no reader of EDN reads.
-		{false, "##NaN [##Inf ##-Inf]", "number NaN|[|number Inf|number -Inf|]"},
-		{false, `#object[a.b.C 0x1f "x"] 0x7fffffffffffffff -0x10 0x8000000000000000 0xg 12ab`,
-			`odd #object[a.b.C 0x1f "x"]|int 9223372036854775807|int -16|odd 0x8000000000000000|odd 0xg|odd 12ab`},
-		{false, `#"a\"b[" #<Ref@1f: #<x y>> 1`, `text "a\\\"b["|odd #<Ref@1f: #<x y>>|int 1`},
-		{true, "[NaN, Infinity, -Infinity]", "[|number NaN|number Infinity|number -Infinity|]"},
-		// What is left out, with what it is left out of.
-		{false, "#_ 1 2 #_[1 [2] #_3] 4 #_#_ 5 6 7 [#_8] #_ #tag 9 #_\"s\"", "int 2|int 4|int 7|[|]"},
-		{false, "#{1 #{2}}", "#{|int 1|#{|int 2|}|}"},
-		{true, ` {"a": [1, -2, 1.5e3, null, true, false], "b":{}}`,
-			`{|text "a"|[|int 1|int -2|number 1.5e3|nil|bool true|bool false|]|text "b"|{|}|}`},
-	} {
-		got, err := tokens(c.text, c.json)
-		if err != nil || strings.Join(got, "|") != c.want {
-			t.Errorf("%q: %s, %v; want %s", c.text, strings.Join(got, "|"), err, c.want)
+	for _, c := range cases.Read(t, "testdata/tokens.tsv") {
+		form, text, want := c[0], c[1], c[2]
+		got, err := tokens(text, form == "json")
+		if err != nil || strings.Join(got, "|") != want {
+			t.Errorf("%q: %s, %v; want %s", text, strings.Join(got, "|"), err, want)
 		}
 	}
 }
 
 // Each mistake has the line it is in, and an expectation or a name.
 func TestErrors(t *testing.T) {
-	for _, c := range []struct {
-		json       bool
-		text, want string
-	}{
-		{false, "[1", "f:1: found the end of the file; expected ]"},
-		{false, "\n[1)", "f:2: found ); expected ]"},
-		{false, "#{1]", "f:1: found ]; expected }"},
-		{false, "1\n}", "f:2: found }, which closes nothing"},
-		{false, "\n\n\"abc", "f:3: a string without end"},
-		{false, `"abc\`, "a string without end"},
-		{false, `"abc\"`, "a string without end"},
-		{false, `"\x"`, `found \x in a string; expected an escape`},
-		{false, `"\u12 x"`, `expected four hexadecimal digits behind \u`},
-		{false, `"\u1`, "a string without end"},
-		{false, "\"\xff\"", "found a string that is not UTF-8"},
-		{false, ":\xff", "found a keyword that is not UTF-8"},
-		{false, "a\xff", "expected a value"},
-		{false, "\\\xff", "found a character that is not UTF-8"},
-		{false, `\abc`, "found the character"},
-		{false, `\u00zz`, "found the character"},
-		{false, `\`, `found \ at the end of the file; expected a character`},
-		{false, ": a", "found a colon by itself; expected a keyword"},
-		{false, "#", "found #; expected a set, #{…}, or a tag"},
-		{false, "##Nan", "found ##Nan; expected ##NaN, ##Inf or ##-Inf"},
-		{false, "##", "found ##; expected ##NaN"},
-		{false, "#<a.b.C <c>", "found #< without its >"},
-		{false, `#"abc\"`, "a string without end"},
-		{true, "[0x1f]", `found "0x1f"; expected a value`},
-		{true, "[NAN]", `found "NAN"; expected a value`},
-		{false, "#_", "found the end of the file; expected a value"},
-		{false, "[#_]", "found ]; expected a value"},
-		{false, strings.Repeat("[", 2000), "nested deeper than 1024"},
-		{false, strings.Repeat("#_ ", 1<<20), "more than 1024 #_, one within the other"},
-		{false, strings.Repeat("#_[", 1<<20), "one within the other"},
-		{true, "(1)", "found (; expected a value of JSON"},
-		{true, `{"a": #{1}}`, "found #; expected a value of JSON"},
-		{true, `[\a]`, `found \; expected a value of JSON`},
-		{true, "[nope]", `found "nope"; expected a value`},
-		{true, "[1 ; 2", "found the byte 0x3b; expected a value"},
-	} {
-		_, err := tokens(c.text, c.json)
-		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.20q: %v; want %s", c.text, err, c.want)
+	for _, c := range append(cases.Read(t, "testdata/errors.tsv"),
+		[]string{"edn", strings.Repeat("[", 2000), "nested deeper than 1024"},
+		[]string{"edn", strings.Repeat("#_ ", 1<<20), "more than 1024 #_, one within the other"},
+		[]string{"edn", strings.Repeat("#_[", 1<<20), "one within the other"}) {
+		form, text, want := c[0], c[1], c[2]
+		_, err := tokens(text, form == "json")
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v; want %s", text, err, want)
 		}
 	}
 }
