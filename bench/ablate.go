@@ -160,7 +160,7 @@ func (g Grid) Cells() ([]Cell, error) {
 	}
 }
 
-// cell is one combination, at's places in the axes' values; false: it makes no sense.
+// cell is the combination that takes value at[i] of axis i; false: this combination is impossible.
 func cell(values [][]string, at []int) (Cell, bool) {
 	c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
 		values[5][at[5]], "", ""}

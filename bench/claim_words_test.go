@@ -2,7 +2,7 @@ package bench
 
 import "testing"
 
-// TestWords: demands and findings are said so that they can be read.
+// TestWords: demands and findings are reported so that they can be read.
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		claim          Claim

@@ -78,7 +78,7 @@ func mentions(text string) func(string) bool {
 	return func(g string) bool { return strings.Contains(strings.ToLower(g), text) }
 }
 
-// above keeps groups that are numbers above a bound.
+// above keeps the groups whose names are numbers above a bound.
 func above(bound float64) func(string) bool {
 	return func(g string) bool {
 		v, err := strconv.ParseFloat(g, 64)

@@ -171,7 +171,7 @@ func rises(a, b float64) bool  { return b >= a }
 func falls(a, b float64) bool  { return b <= a }
 func climbs(a, b float64) bool { return b > a }
 
-// stepping is the share of steps, from one group with a pattern to the next, that are so, of the sum of series.
+// stepping finds in which share of steps, from a group of a pattern to the next, the sum of series rises or falls.
 func stepping(is func(a, b float64) bool, metric, pattern string, series ...string) finder {
 	return func(r *Report) Found {
 		var values []float64

@@ -16,7 +16,7 @@ import (
 	"isovet/level"
 )
 
-// TestReasons: what is said to be behind a reason is there: the reason itself, and the test that is named.
+// TestReasons: what is claimed to be behind a reason is there: the reason itself, and the test that is named.
 func TestReasons(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestReasonRefuted: a reason that the rows do not bear out is said to be none, one without rows to be a conjecture.
+// TestReasonRefuted: a reason that the rows do not bear out is claimed to be none, one without rows to be a conjecture.
 func TestReasonRefuted(t *testing.T) {
 	s := Saying{Says: "it is large", Sense: AtLeast, Number: 10, Why: "it is small",
 		Find:  func(*Report) Found { return Found{Value: 5} },

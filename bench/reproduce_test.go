@@ -119,7 +119,7 @@ func TestReproduceVbox(t *testing.T) {
 	}
 }
 
-// TestTable1Profiles: what Leopard is told of the real histories of Table 1.
+// TestTable1Profiles: the profiles that Leopard gets for the real histories of Table 1.
 func TestTable1Profiles(t *testing.T) {
 	for _, c := range []struct{ db, file, want string }{
 		{"PostgreSQL 15.4", "databases/pg15.jsonl", "postgresql:serializable"},

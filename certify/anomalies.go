@@ -82,8 +82,8 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	p.inclusion()
 	unsat, err := Unsatisfiable(p.clauses, o)
 	if err == nil && !unsat {
-		err = &incomplete{fmt.Errorf("it does not exclude every order of the versions it assumes, nor that " +
-			"a transaction of unknown outcome aborted")}
+		err = &incomplete{fmt.Errorf("it leaves open an order of the versions, or that a transaction of unknown " +
+			"outcome aborted")}
 	}
 	return err
 }
@@ -277,20 +277,20 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 			return fmt.Errorf("transaction index %d of %d takes part", t, x.h.NumTxns())
 		}
 		if _, is := listed[t]; !is {
-			return fmt.Errorf("%s takes part and is not listed", name(x.h, t))
+			return fmt.Errorf("%s takes part, but the anomaly does not list it", name(x.h, t))
 		}
 		listed[t] = true
 	}
 	for _, t := range a.Txns {
 		if !listed[t] {
-			return fmt.Errorf("%s is listed and takes no part", name(x.h, t))
+			return fmt.Errorf("the anomaly lists %s, which takes no part", name(x.h, t))
 		}
 	}
 	return nil
 }
 
-// involved are the transactions of a proof: those of its operations, at both ends of its edges, and who wrote what an
-// anti-dependency's reader saw.
+// involved are the transactions of a proof: those of its operations, at both ends of its edges, and the writers of what
+// an anti-dependency's reader saw.
 func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
 	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
 		for _, op := range ops {

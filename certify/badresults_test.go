@@ -119,7 +119,7 @@ func badResults() (out []badResult) {
 	}
 	edge(rows, ser, "a writer beside the transaction that it comes from", pwr(0, 1, 1, 0), "4")
 	edge(rows, ser, "the predicate operation cannot have been based on this version of 0", pwr(2, 1, 1, none), "7")
-	edge(rows, ser, "version 4294967295 is not the one that the predicate operation is said to be based on",
+	edge(rows, ser, "version 4294967295 is not the one that the certificate gives for the predicate operation",
 		pwr(0, 1, 1, none), "")
 	edge(rows, ser, "transaction 5 does not overwrite 0", prw(4), "4")
 	edge(rows, ser, "the predicate operation may have been based on what transaction 6 made of 0", prw(5), "4")

@@ -177,7 +177,8 @@ func TestRefuses(t *testing.T) {
 		{func(r *evidence.Result) { r.Level = level.SnapshotIsolation }, "adjacent"},
 		{func(r *evidence.Result) { r.Level = level.ReadCommitted }, "anomaly 0 (write-skew): the cycle: two " +
 			"anti-dependencies, which read-committed allows"},
-		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0} }, "takes part and is not listed"},
+		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0} },
+			"takes part, but the anomaly does not list it"},
 		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0, 1, 1} }, "listed twice"},
 		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "operations beside cycles"},
 		{func(r *evidence.Result) { r.Anomalies[0].Kind = level.G1a }, "with a cycle"},

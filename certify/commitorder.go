@@ -244,7 +244,7 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 		return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k),
 			h.ValueString(v))
 	case w >= p:
-		return fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, x.order[w-1]))
+		return fmt.Errorf("%s reads from %s, which does not come before it", name(h, t), name(h, x.order[w-1]))
 	}
 	x.reads = append(x.reads, weakRead{k, w, op})
 	return nil
@@ -321,7 +321,7 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 		return weakRead{}, fmt.Errorf("the list %s that %s reads ends amid a transaction's appends", h.KeyString(k),
 			name(h, t))
 	case from >= p:
-		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t),
+		return weakRead{}, fmt.Errorf("%s reads from %s, which does not come before it", name(h, t),
 			name(h, l.x.order[from-1]))
 	}
 	return weakRead{k, from, op}, nil

@@ -76,7 +76,7 @@ func TestDead(t *testing.T) {
 		{"0 operations", func(a *evidence.Anomaly) { a.Dead[1] = nil }},
 		{"operation 99 of", func(a *evidence.Anomaly) { a.Dead[1] = []uint32{99} }},
 		{"operation 99 of", func(a *evidence.Anomaly) { a.Ops = []uint32{99} }},
-		{"takes part and is not listed", func(a *evidence.Anomaly) { a.Txns = []uint32{0, 1, 2} }},
+		{"takes part, but the anomaly does not list it", func(a *evidence.Anomaly) { a.Txns = []uint32{0, 1, 2} }},
 		{"operations beside cycles", func(a *evidence.Anomaly) {
 			a.Kind, a.Ops, a.Cycle = level.G1c, nil, []evidence.Edge{{From: 0, To: 1}, {From: 1, To: 0}}
 		}},

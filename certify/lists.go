@@ -89,7 +89,7 @@ func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("every element read was appended as often")
+	return fmt.Errorf("every element was appended as often as it was read")
 }
 
 // checkElement proves that an element that a list shows was appended by nobody but one that aborted, or by the reader

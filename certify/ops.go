@@ -213,8 +213,8 @@ func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
 	return list[:n], true
 }
 
-// lastOfOthers is the last element that a list read shows of others than its transaction, whose operations begin at lo;
-// None where there is none.
+// lastOfOthers is the last element of a list read that another transaction appended; None: there is none. lo is the
+// first operation of the reader.
 func lastOfOthers(h *history.History, op, lo uint32) uint32 {
 	if seen, _ := others(h, op, lo); len(seen) > 0 {
 		return seen[len(seen)-1]

@@ -145,7 +145,8 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		_, ver = finalWrite(h, writer, e.Key)
 	}
 	if e.Ver != ver {
-		return nil, fmt.Errorf("version %d is not the one that the predicate operation is said to be based on", e.Ver)
+		return nil, fmt.Errorf("version %d is not the one that the certificate gives for the predicate "+
+			"operation", e.Ver)
 	}
 	p.based(t, first, e.Key, candidates)
 	if len(candidates) > 1 {

@@ -132,7 +132,7 @@ func (x *index) checkOwn(r singleRead) error {
 		earlier = earlier || r.ver != history.None && writes(h, op, r.ver)
 	}
 	if earlier != (r.kind == level.NotMyLastWrite) {
-		return fmt.Errorf("whether the value read is an own earlier write is said wrongly")
+		return fmt.Errorf("it is wrong about whether the value read is an own earlier write")
 	}
 	return nil
 }

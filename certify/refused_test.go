@@ -128,8 +128,8 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 	return out
 }
 
-// TestRefused: each false claim of testdata/refused.txt is refused for exactly the reason that is said there, and each
-// reason that the package knows is one of them.
+// TestRefused: each false claim of testdata/refused.txt is refused for exactly the reason that is reported there, and
+// each reason that the package knows is one of them.
 func TestRefused(t *testing.T) {
 	said := []string{certify.ErrGaveUp.Error(), certify.ErrStopped.Error(), certify.ErrUnknown.Error()}
 	for _, c := range refusals(t) {

@@ -17,7 +17,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 	lo, _ := h.TxnOps(t)
 	fails := func(internal bool) error {
 		if internal != (kind == level.Int) {
-			return fmt.Errorf("whether an own operation comes before the read is said wrongly")
+			return fmt.Errorf("it is wrong about whether an own operation comes before the read")
 		}
 		return nil
 	}

@@ -42,7 +42,7 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	return h, order
 }
 
-// TestCausalManyWriters: an order in which many writers of a key are between what a read saw and the reader is refused
+// TestCausalManyWriters: an order in which many writers of a key are between the version read and the reader is refused
 // exactly if one of them is visible: the sessions 0, 1 and 2 write by turns.
 func TestCausalManyWriters(t *testing.T) {
 	for seen := range int64(60) {

@@ -111,8 +111,8 @@ func TestUnknown(t *testing.T) {
 		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs start and end of every " +
 			"committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
 		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1])?", "list elements must be appended once: " +
-			"transaction 3 reads 1 in list \"x\", which was appended more than once; whether transaction 4 " +
-			"committed, which reads list \"x\", is open", level.Serializable, ""},
+			"transaction 3 reads 1 in list \"x\", which was appended more than once; the outcome of " +
+			"transaction 4, which reads list \"x\", is unknown", level.Serializable, ""},
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
 		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
 			"predicate operations beside lists: cobra checks item operations only", level.Serializable, "cobra"},

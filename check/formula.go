@@ -65,8 +65,8 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		case len(v.Anomalies) > 0:
 			return listsRefuted(v, o.Level), "", nil
 		case len(v.Open) > 0:
-			return nil, fmt.Sprintf("registers beside lists need known outcomes: whether transaction %d committed is "+
-				"open", h.Txns.ID[v.Open[0]]), nil
+			return nil, fmt.Sprintf("registers beside lists need known outcomes: that of transaction %d is "+
+				"unknown", h.Txns.ID[v.Open[0]]), nil
 		case v.Ambiguous != "":
 			return nil, "list elements must be appended once: " + v.Ambiguous, nil
 		}
@@ -78,7 +78,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		return nil, "", err
 	case !done && len(x.View.LeftOut)+len(x.View.Open) > 0 && !x.OutcomesOpen():
 		open := append(x.View.Open, x.View.LeftOut...)
-		return nil, fmt.Sprintf("whether transaction %d committed is open, which a formula of one order does not say",
+		return nil, fmt.Sprintf("the outcome of transaction %d is unknown, which a formula of one order cannot express",
 			h.Txns.ID[open[0]]), nil
 	case done && x.Result.Verdict != evidence.Violated:
 		return nil, x.Result.Reason, nil
@@ -160,7 +160,7 @@ func listsRefuted(v *lists.View, l level.Level) *Formula {
 // ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
 // text is no answer; ErrNoModel, that it is "satisfiable" and names none of the variables, where there are some.
 var (
-	ErrUnsatisfiable = errors.New("it says unsatisfiable, which is no evidence")
+	ErrUnsatisfiable = errors.New("it says unsatisfiable, which isovet cannot verify")
 	ErrNoAnswer      = errors.New("it says neither SATISFIABLE nor UNSATISFIABLE, and has no model; expected a " +
 		"solver's answer")
 	ErrNoModel = errors.New("it says SATISFIABLE, but has no model of this formula's variables; expected one: lines " +

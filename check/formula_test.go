@@ -46,7 +46,8 @@ func TestFormula(t *testing.T) {
 					return err
 				}
 				if why != "" {
-					for _, part := range []string{"which a formula of one order does not say", "time", "appended once",
+					for _, part := range []string{"which a formula of one order cannot express", "time",
+						"appended once",
 						"beside"} {
 						if strings.Contains(why, part) {
 							return nil
@@ -147,7 +148,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 	return status, lits, nil
 }
 
-// TestFormulaRefuses: what a formula does not express is said.
+// TestFormulaRefuses: what a formula does not express is reported.
 func TestFormulaRefuses(t *testing.T) {
 	read := func(text string) *history.History {
 		h, err := histtest.Read([]byte(text))

@@ -150,7 +150,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	default:
 		return nil
 	}
-	if asked.RealTime() { // without times nothing is said of real time
+	if asked.RealTime() { // without times nothing is reported of real time
 		if _, missing := polygraph.MissingTime(from.H); missing {
 			return nil
 		}

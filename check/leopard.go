@@ -11,6 +11,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -64,11 +65,11 @@ func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evi
 	x.Result.Checker, x.Result.Mechanisms = "leopard", m
 	if n := m.Total(); n > 0 && x.Result.Verdict == evidence.Holds {
 		x.Result.Order = nil
-		x.Unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n,
-			m.Profile)
+		x.Unknown("an order explains the history, but under profile %s the check found %s", m.Profile,
+			plural.Of(n, "mechanism violation"))
 	} else if n > 0 && x.Result.Verdict == evidence.Unknown {
-		x.Unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of "+
-			"the level (%s)", n, m.Profile, x.Result.Reason)
+		x.Unknown("under profile %s the check found %s, none of which proves a violation of the level (%s)", m.Profile,
+			plural.Of(n, "mechanism violation"), x.Result.Reason)
 	}
 	return x.Result, nil
 }
@@ -93,14 +94,14 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 				a.Kind)
 		})
 		if x.Result.Also = 0; len(x.Result.Anomalies) == 0 {
-			x.Unknown("no violation found by Leopard")
+			x.Unknown("Leopard found no violation")
 		}
 	}
 	if done {
 		return x, nil
 	}
 	if weak {
-		x.Unknown("no violation found by Leopard, which proves nothing; no order is looked for at %s", o.Level)
+		x.Unknown("Leopard found no violation, which proves nothing; it looks for no order at %s", o.Level)
 		return x, nil
 	}
 	for i := range rep.Violations {
@@ -127,8 +128,8 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		}
 	}
 	if o.MechanismsOnly {
-		x.Unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not " +
-			"looked for")
+		x.Unknown("Leopard found no violation, which proves nothing: it did not look for cycles among the " +
+			"dependencies it cannot decide")
 		return x, nil
 	}
 	r, err := run.Ask(ctx, run.Replay{}, h, o)
@@ -139,7 +140,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		r.Stats.Stages[k] += v
 	}
 	if r.Verdict == evidence.Unknown {
-		r.Reason = "no violation found by Leopard, which proves nothing; the search for an order ended: " + r.Reason
+		r.Reason = "Leopard found no violation, which proves nothing; its search for an order ended: " + r.Reason
 	}
 	x.Result = r
 	return x, nil

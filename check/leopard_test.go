@@ -123,7 +123,7 @@ func TestLeopardThreeClasses(t *testing.T) {
 			if n := r.Mechanisms.Total(); n != 0 {
 				t.Errorf("%s: %d violations of mechanisms", c.name, n)
 			}
-			if c.only && !strings.Contains(r.Reason, "no violation found by Leopard") {
+			if c.only && !strings.Contains(r.Reason, "Leopard found no violation") {
 				t.Errorf("%s: reason %q", c.name, r.Reason)
 			}
 			continue

@@ -36,7 +36,7 @@ func (c miniTxns) Check(ctx context.Context, h *history.History, o Options) (*ev
 	if why := minitxn.Outside(x.View); why != "" {
 		r, err := run.Ask(ctx, run.Replay{}, h, o)
 		if r != nil {
-			r.Note = "decided by replay: this is no history of mini-transactions: " + why
+			r.Note = "decided by replay, because this is not a history of mini-transactions: " + why
 		}
 		return run.TakeOver(r, "mtc"), err
 	}

@@ -61,8 +61,8 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 			err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
 	case err != nil && r.Verdict == evidence.Violated && r.H.HasLists() && certify.Incomplete(err):
-		r.Reason = "no order explains the history, but no evidence can be given of that, lists being " +
-			"beside reads of what several may have written: " + err.Error()
+		r.Reason = "no order explains the history, but isovet cannot prove it: the history has lists, and reads " +
+			"that several writers may explain: " + err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
 	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}

@@ -13,6 +13,7 @@ import (
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -210,8 +211,8 @@ func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration)
 		return false // who was left out makes more visible to those after it
 	}
 	takeWeak(x, a, a.Anomaly)
-	x.Result.Note = fmt.Sprintf("%s holds without %d of the transactions, whom nobody reads from: replay found that",
-		o.Level, len(out))
+	x.Result.Note = fmt.Sprintf("%s holds without %s that nobody reads from, as replay found", o.Level,
+		plural.Of(len(out), "transaction"))
 	return true
 }
 
@@ -272,7 +273,7 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 		return x.Result, nil
 	}
 	if len(x.View.Open) > 0 {
-		x.Unknown("registers beside lists need known outcomes: whether transaction %d committed is open",
+		x.Unknown("registers beside lists need known outcomes: that of transaction %d is unknown",
 			h.Txns.ID[x.View.Open[0]])
 		return x.Result, nil
 	}

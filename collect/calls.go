@@ -92,7 +92,7 @@ type Event struct {
 }
 
 // Events tells the transactions of the history with these ids, or all of them if ids is nil, in the order of time. Nil
-// if the run has not kept what its sessions asked for (Config.KeepCalls).
+// if the run did not record its sessions' statements (Config.KeepCalls).
 func (r *Result) Events(ids []int64) []Event { return r.run.events(ids) }
 
 // Events tells all transactions of a schedule.
@@ -181,7 +181,7 @@ func (r *run) events(ids []int64) (out []Event) {
 		case t.status == history.Aborted && (e.failed != nil || e.why == ""):
 			add(t.commit, t.end, "", "", false, "rollback")
 		case t.status == history.Unknown:
-			add(t.commit, t.end, "", "no answer: nobody knows whether it took effect", false, "commit")
+			add(t.commit, t.end, "", "no answer: its effect is unknown", false, "commit")
 		default:
 			add(t.commit, t.end, e.why, "", false, "commit")
 		}

@@ -93,7 +93,8 @@ func (c *client) loop() {
 		how := again
 		for tries := 0; how == again; tries++ {
 			if tries > 0 {
-				// The longer in vain, the longer the pause: among sessions that all collide somebody gets through.
+				// The longer it fails, the longer the pause: among sessions that all collide somebody gets
+				// through.
 				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
 			}
 			if c.r.stop.Load() {
@@ -137,7 +138,7 @@ func (c *client) draw() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("workload %s has no transactions that only read, and node %s is a replica", c.r.what,
+	return fmt.Errorf("node %s is a replica, but workload %s has no read-only transactions", c.r.what,
 		c.r.info.Nodes[c.node].Name)
 }
 

@@ -121,10 +121,10 @@ func (c *Config) Validate() error {
 	switch {
 	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
 		c.Values > 0):
-		return errors.New("a workload of your own SQL statements cannot be watched while it runs, and has no " +
-			"timestamps of the database and no values of its own; expected none of these")
+		return errors.New("a workload of your own SQL statements takes no --watch, no --timestamps and no --values; " +
+			"leave them out")
 	case c.Own != nil && c.Fault.Kind == Schema:
-		return fmt.Errorf("fault %v is for isovet's own tables; expected no workload of your own SQL statements",
+		return fmt.Errorf("fault %v needs isovet's own tables; expected a built-in workload",
 			c.Fault)
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
@@ -176,7 +176,7 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 	}()
 	if slices.ContainsFunc(urls, server.Is) {
 		if len(urls) > 1 {
-			return nil, errors.New("a server to start is one database; expected no other with it")
+			return nil, errors.New("postgres:start and its like name a whole database; expected no second --db")
 		}
 		c.tell(Progress{Stage: "starting " + urls[0]})
 		if t.cluster, err = server.StartWith(ctx, urls[0], c.Fault.options()); err != nil {
@@ -184,19 +184,19 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 		}
 		urls, t.Options.Nodes = t.cluster.URLs, t.cluster.Names
 	} else if c.Fault.Ours() {
-		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database "+
-			"such as postgres:start", c.Fault)
+		return nil, fmt.Errorf("fault %v: isovet breaks only servers that it started; expected a database such as "+
+			"postgres:start", c.Fault)
 	}
 	t.URLs = urls
 	if t.DB, err = driver.Open(ctx, urls, t.Options); err != nil {
 		return nil, err
 	}
 	if c.Fault.Kind == Partition && !t.DB.Partition(0, false) {
-		return nil, fmt.Errorf("fault %v: there is no network between this program and %s", c.Fault, t.DB.Info().Name)
+		return nil, fmt.Errorf("fault %v: %s has no network connection to break", c.Fault, t.DB.Info().Name)
 	}
 	if i := t.DB.Info(); c.Fault.Kind == Schema && driver.SchemaChanges(i.Dialect, driver.Data{}) == nil {
-		return nil, fmt.Errorf("%w: fault %v: no changes of the schema are known for %s; expected PostgreSQL, "+
-			"MariaDB, MySQL, SQLite, or what speaks their SQL", driver.ErrUnsupported, c.Fault, i.Name)
+		return nil, fmt.Errorf("%w: fault %v: isovet knows no schema changes for %s; expected PostgreSQL, MariaDB, "+
+			"MySQL, SQLite, or a database with their SQL", driver.ErrUnsupported, c.Fault, i.Name)
 	}
 	return t, nil
 }

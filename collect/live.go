@@ -8,7 +8,7 @@ import (
 	"isovet/history"
 )
 
-// Live is told of a run while it lasts, in pieces of its history. Its methods are called one after the other; an error
+// Live gets a run while it lasts, in pieces of its history. Its methods are called one after the other; an error
 // ends the run.
 type Live interface {
 	// Begin is told the history's header before the first transaction.

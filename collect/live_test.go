@@ -58,8 +58,8 @@ func describe(h *history.History, t uint32) string {
 	return b.String()
 }
 
-// TestLiveIsTheHistory: the pieces together are the history, no transaction begins before what was said to be past, and
-// an error ends the run.
+// TestLiveIsTheHistory: the pieces together are the history, no transaction begins before the time up to which all had
+// arrived, and an error ends the run.
 func TestLiveIsTheHistory(t *testing.T) {
 	for _, c := range []Config{
 		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 600},

@@ -44,7 +44,7 @@ func (o *ownClient) refuse(why string) {
 	r := o.c.r
 	long := time.Duration(r.now() - o.idle.since.Load())
 	if n := o.idle.attempts.Add(1); n >= fruitlessAttempts && long >= fruitlessTime {
-		r.fail(fmt.Errorf("workload %s: nothing was committed in %d attempts, for %v; the last was %s", r.what, n,
+		r.fail(fmt.Errorf("workload %s: none of %d attempts committed in %v; the last error: %s", r.what, n,
 			long.Round(time.Second), why))
 	}
 }

@@ -90,7 +90,7 @@ transactions:
 	}
 }
 
-// TestOwnWorkloadRefused: what cannot be run is said before or at the first statement.
+// TestOwnWorkloadRefused: what cannot be run is reported before or at the first statement.
 func TestOwnWorkloadRefused(t *testing.T) {
 	own := transfers(t)
 	_, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Own: own})

@@ -24,13 +24,12 @@ const maxReplayed = 5000
 func ScheduleOf(h *history.History) (*Schedule, error) {
 	switch {
 	case h.HasPredicates():
-		return nil, errors.New("the history has predicates, which cannot be replayed; expected reads and writes " +
-			"of keys")
+		return nil, errors.New("isovet cannot replay predicates; expected a history of reads and writes of keys")
 	case h.NumOps() > maxReplayed:
 		return nil, fmt.Errorf("the history has %d operations; expected at most %d: isovet shrink makes it smaller",
 			h.NumOps(), maxReplayed)
 	case len(h.Ops.Start) == 0:
-		return nil, errors.New("the history has no times of its operations, by which to replay it")
+		return nil, errors.New("the history has no times of its operations; replay needs them")
 	}
 	lists := h.HasLists()
 	s := &Schedule{tables: []workload.Table{{Name: "key", Rows: h.NumKeys(), List: lists}}}

@@ -74,7 +74,7 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 	}
 	all := p.candidates(ids)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("the run has not kept what its sessions asked for")
+		return nil, fmt.Errorf("the run did not record its sessions' statements")
 	}
 	var whole, best *Script
 	for _, cand := range all {

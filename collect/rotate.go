@@ -19,8 +19,8 @@ import (
 )
 
 // Rotate has the recording go to the parts of a folder, which are one history: package record has how. Memory then does
-// not grow with the run, and the Result has no History; what is kept is some kilobytes for each kind of transaction, a
-// number for each loaded row that was touched, and what one part needs while it is made.
+// not grow with the run, and the Result has no History; memory holds some kilobytes for each kind of
+// transaction, a number for each loaded row that was touched, and what one part needs while it is made.
 type Rotate struct {
 	Dir    string // must not be there yet, or be empty
 	Ending string // of the parts, one of split.Endings; "": .ivh
@@ -48,10 +48,10 @@ func (c *Config) validateRotate() error {
 	case o.Ending != "" && !slices.Contains(split.Endings(), o.Ending):
 		return fmt.Errorf("parts with the ending %q; expected one of %v", o.Ending, split.Endings())
 	case c.Timestamps:
-		return errors.New("the database's timestamps are found when the run has ended, and parts are written before; " +
+		return errors.New("isovet reads the database's timestamps after the run, but writes parts during it; " +
 			"expected one or the other")
 	case c.NoRecord || c.Partial != "":
-		return errors.New("parts of a run that is not recorded, or is recorded elsewhere; expected one or the other")
+		return errors.New("parts of a run without a recording, or with one elsewhere; expected one or the other")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"isovet/history/split"
 )
 
-// TestRotate: the parts together are what Live is told of the run, with the same ids; and the summary counts them.
+// TestRotate: the parts together are what Live gets of the run, with the same ids; and the summary counts them.
 func TestRotate(t *testing.T) {
 	for i, c := range []Config{
 		{DB: []string{"sqlite:"}, Workload: "smallbank"},

@@ -89,7 +89,7 @@ func ParseSchedule(text string) (*Schedule, error) {
 			return nil, fmt.Errorf("step %q: %w", word, err)
 		}
 		if (st.Kind == Begin) == open[st.Session] {
-			return nil, fmt.Errorf("step %q: transaction %s is begun twice, or not begun, or over", word, m[2])
+			return nil, fmt.Errorf("step %q: transaction %s begins twice, has not begun, or is over", word, m[2])
 		}
 		open[st.Session] = st.Kind == Begin || st.Kind == Do
 		s.Sessions = max(s.Sessions, st.Session+1)
@@ -191,7 +191,7 @@ type Played struct {
 // scheduleWait is how long a step may take before the others go on without it: it waits for one of them then.
 const scheduleWait = 120 * time.Millisecond
 
-// player is a session that plays its part.
+// player is a session that runs its steps of a schedule.
 type player struct {
 	c     *client
 	steps chan Step

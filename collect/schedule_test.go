@@ -12,7 +12,7 @@ import (
 func TestParseSchedule(t *testing.T) {
 	for text, want := range map[string]string{
 		"r1(x) c1":             "not begun",
-		"b1 b1 c1":             "begun twice",
+		"b1 b1 c1":             "begins twice",
 		"b1 r1(x)":             "has no end",
 		"b1 r1(q) c1":          "x, y or z",
 		"b1 r1 c1":             "x, y or z",
@@ -34,7 +34,7 @@ func TestParseSchedule(t *testing.T) {
 	}
 }
 
-// TestPlay: what the sessions did stands in the history, in the order of the schedule, and who was refused is said.
+// TestPlay: what the sessions did stands in the history, in the order of the schedule, and who was refused is reported.
 func TestPlay(t *testing.T) {
 	c := Config{DB: []string{"badger:"}, Timeout: 5 * time.Second}
 	d, err := Open(t.Context(), c)

@@ -56,7 +56,7 @@ func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.
 	return nil
 }
 
-// undoTries is how often a change is taken back in vain before that ends the run.
+// undoTries is how often undoing a change may fail before that ends the run.
 const undoTries = 30
 
 // undo takes a change back; doubtful says that it may not have been made.

@@ -56,7 +56,7 @@ func TestSchemaChangesOnServers(t *testing.T) {
 func TestSchemaChangesNeedTables(t *testing.T) {
 	f := collect.Fault{Kind: collect.Schema, Every: time.Second}
 	_, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Fault: f})
-	if !errors.Is(err, driver.ErrUnsupported) || !strings.Contains(err.Error(), "no changes of the schema are known") {
+	if !errors.Is(err, driver.ErrUnsupported) || !strings.Contains(err.Error(), "isovet knows no schema changes for") {
 		t.Errorf("Badger: %v", err)
 	}
 	_, err = collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Fault: f, Own: &sqlwork.Workload{}})

@@ -184,7 +184,7 @@ func (s *Script) Schedule() (*Schedule, error) {
 	for i, st := range s.Steps {
 		step, err := s.step(&st)
 		if err == nil && (step.Kind == Begin) == open[step.Session] {
-			err = fmt.Errorf("the session's transaction is begun twice, or not begun, or over")
+			err = fmt.Errorf("the session's transaction begins twice, has not begun, or is over")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("steps[%d]: %w", i, err)

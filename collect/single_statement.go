@@ -86,7 +86,7 @@ func (c *client) announce(o *opRec) error {
 func aloneEvent(last *Event, t *txnRec, e *endRec) {
 	switch {
 	case t.status == history.Unknown:
-		last.Got = "no answer: nobody knows whether it took effect"
+		last.Got = "no answer: its effect is unknown"
 	case e.why != "":
 		last.Got, last.Refused = "refused: "+e.why, true
 	}

@@ -11,6 +11,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -175,7 +176,7 @@ func (c *client) bury() {
 	r, x := c.r, &c.x
 	err := noAnswer(r.cfg.Timeout)
 	if r.cutOff.Load() {
-		err = errors.New("a call was under way when the run ended")
+		err = errors.New("a call had no answer when the run ended")
 	}
 	c.why = err.Error()
 	if c.under {
@@ -240,7 +241,8 @@ func (h *hung) await(limit time.Duration) error {
 	case <-free:
 		return nil
 	case <-time.After(limit):
-		return fmt.Errorf("%d sessions were given up, and their calls are under way still: %w", n, noAnswer(limit))
+		return fmt.Errorf("%s: %w", plural.Phrase(n, "abandoned session still waits",
+			"abandoned sessions still wait"), noAnswer(limit))
 	}
 }
 

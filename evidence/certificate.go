@@ -32,8 +32,8 @@ import (
 // An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the
 // version read, unless it is the initial one; so does a prw edge for the version that the predicate operation was based
 // on. pwr and prw edges have as "op" the operation's place in the transaction "to" and "from". An anomaly of a
-// predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is said of an
-// EXT violation. The level of a verdict about database timestamps has "ts:" before it; "read_only_at":"start" says
+// predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is reported of
+// an EXT violation. The level of a verdict about database timestamps has "ts:" before it; "read_only_at":"start" says
 // where transactions without writes stand. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"

@@ -310,7 +310,7 @@ func (d *describer) dead(a *Anomaly) {
 	}
 	wrote := func(op uint32) string { // who did, of those said dead
 		if h.OpKey(op) == history.None {
-			return "which matched what only some of these can have written"
+			return "which matched rows that only these can have written"
 		}
 		var names []string
 		for _, ops := range a.Dead {
@@ -320,11 +320,11 @@ func (d *describer) dead(a *Anomaly) {
 			}
 		}
 		if len(names) == 0 {
-			return "which no transaction wrote that can have committed"
+			return "but no transaction that can have committed wrote it"
 		}
 		return "which only " + strings.Join(names, ", ") + " can have written"
 	}
-	fmt.Fprintf(d, "%s, %s. The outcome of each is unknown, and none can have committed:\n", read(a.Ops[0]),
+	fmt.Fprintf(d, "%s, %s. Their outcomes are unknown, and none can have committed:\n", read(a.Ops[0]),
 		wrote(a.Ops[0]))
 	for i, ops := range a.Dead {
 		if i == maxCases && len(a.Dead) > maxCases {
@@ -337,8 +337,8 @@ func (d *describer) dead(a *Anomaly) {
 			if len(ops) > 1 {
 				fmt.Fprintf(d, " … %s", d.op(ops[1]))
 			}
-			d.WriteString(", which contradicts itself, or matched what no other transaction wrote that can have " +
-				"committed.\n")
+			d.WriteString(", which contradicts itself, or matched rows that no transaction that can have " +
+				"committed wrote.\n")
 		case len(ops) == 1:
 			fmt.Fprintf(d, "  %s, %s.\n", read(op), wrote(op))
 		case h.Ops.Kind[op] == history.Write:
@@ -351,7 +351,7 @@ func (d *describer) dead(a *Anomaly) {
 	}
 }
 
-// linear describes the operations on one key of which there is no order. Whoever takes part is said; the rest is a
+// linear describes the operations on one key of which there is no order. Whoever takes part is reported; the rest is a
 // search that anyone can repeat.
 func (d *describer) linear(a *Anomaly) {
 	h := d.h

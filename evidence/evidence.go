@@ -107,7 +107,7 @@ func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 // anomaly, Cycle included, cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
 	Kind level.Anomaly
-	Txns []uint32 // those involved, each once, who wrote what an rw edge's reader saw among them
+	Txns []uint32 // those involved, each once, also the writer of the version that an rw edge's reader saw
 	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the
 	// operation that explains it: the aborted, intermediate or own later write of what was read; the last own write
 	// before the read; the second of two reads that differ. Of predicate-mismatch it is the operation alone. Of

@@ -36,11 +36,9 @@ func Hints(r *Result) (hints []string) {
 			continue
 		}
 		if w := twin(h, v); w != history.None && text == "" {
-			text = fmt.Sprintf("%s of key %s is a %s, %s a %s: a program that reads a number as text, or the other "+
-				"way "+
-				"round, reads what nobody wrote (--text-numbers takes a text that is a number for that number, in "+
-				"Jepsen's "+
-				"files)", h.ValueString(v), h.KeyString(h.VerKey[v]), kindOf(h.VerKind[v]), h.ValueString(w),
+			text = fmt.Sprintf("%s of key %s is a %s, but %s is a %s: did the program read a number as text, or a "+
+				"text as number? (In Jepsen's files, --text-numbers takes a text that is a number for that number.)",
+				h.ValueString(v), h.KeyString(h.VerKey[v]), kindOf(h.VerKind[v]), h.ValueString(w),
 				kindOf(h.VerKind[w]))
 			continue
 		}
@@ -63,9 +61,9 @@ func Hints(r *Result) (hints []string) {
 // atFirst is the hint that a key held a version before the run.
 func atFirst(h *history.History, v uint32, why string, args ...any) string {
 	k, x := h.KeyString(h.VerKey[v]), h.ValueString(v)
-	return fmt.Sprintf("if key %s held %s before the run (%s), --initial %s says so of all keys, --initial '%s=%s' "+
-		"of this "+
-		"one, and --initial first-read takes what was read of each key first", k, x, fmt.Sprintf(why, args...), x, k, x)
+	return fmt.Sprintf("key %s may have held %s before the run (%s). Then use --initial '%s=%s' for this key, "+
+		"--initial %s for all keys, or --initial first-read to take each key's first read", k, x,
+		fmt.Sprintf(why, args...), k, x, x)
 }
 
 // later reports whether a writer began after a reader had ended.
@@ -74,7 +72,7 @@ func later(h *history.History, writer, reader uint32) bool {
 	return start != history.NoTime && end != history.NoTime && start > end
 }
 
-// readVersion is the version of which an anomaly's read is wrong; of a list the first element that nobody appended.
+// readVersion is the version of an anomaly's wrong read; for a list, its first element that nobody appended.
 func readVersion(h *history.History, a *Anomaly) uint32 {
 	op := a.Ops[0]
 	v := h.Ops.Ver[op]

@@ -1,5 +1,7 @@
 package history
 
+import "isovet/internal/plural"
+
 // inferInitial adds an initial transaction that writes what keys must have held at first, and a note with their number:
 // of each key, the first value but null, in the order of the operations, that a read or a predicate's row found and
 // nobody wrote. It adds none where there is none, or where the file has one. ver and extra are what the join made of
@@ -45,7 +47,7 @@ func (b *Builder) inferInitial(v versions, ver, extra []uint32) []uint32 {
 	h := NewTxnHead()
 	h.Init = true
 	b.EndTxn(h)
-	b.Note(NoteInitial, len(found), "what %d keys held at first is the first value read of them that nobody wrote",
-		len(found))
+	b.Note(NoteInitial, len(found), "%s: the first value read that nobody wrote is taken as initial value",
+		plural.Of(len(found), "key"))
 	return append(ver, found...)
 }

@@ -1,8 +1,8 @@
 package history
 
 // Items returns the history without its predicates, as a checker of item operations sees it: what a predicate operation
-// matched at a known version is a read of it, what a predicate write made of it is a write, and nothing is said of the
-// keys that it did not match. Transactions keep their indices; keys and versions do not.
+// matched at a known version is a read of it, what a predicate write made of it is a write, and nothing is reported of
+// the keys that it did not match. Transactions keep their indices; keys and versions do not.
 //
 // Every order that explains h explains it: a violation of the result is one of h. The reverse is not true: phantoms are
 // lost. Cost: linear in the operations and rows.

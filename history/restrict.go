@@ -18,11 +18,11 @@ type Part struct {
 // isolated, if it was: restrict the order. So a part that violates a level proves that the whole does.
 //
 // A predicate operation is kept whole, with every row that it matched. It is also a read of the keys that it did not
-// match, so for what is said above to hold, every writer of a key that the part uses must be in keep with its writes of
-// it, once a predicate operation is: one that made a row no longer match must not be removed alone. Keys that the part
-// does not use are beyond its predicates' range, which takes nothing but constraints away; but a predicate operation
-// also uses the keys that the initial transaction writes, unless op says no to that write. Cost: linear in the part's
-// operations, and in the initial transaction's.
+// match, so for what is reported above to hold, every writer of a key that the part uses must be in keep with its
+// writes of it, once a predicate operation is: one that made a row no longer match must not be removed alone. Keys that
+// the part does not use are beyond its predicates' range, which takes nothing but constraints away; but a predicate
+// operation also uses the keys that the initial transaction writes, unless op says no to that write. Cost: linear in
+// the part's operations, and in the initial transaction's.
 func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	return RestrictKeys(h, keep, op, nil)
 }

@@ -134,7 +134,7 @@ func (t *Texts) Intern(b []byte) uint32 {
 	return t.intern(b, t.hashOf(b))
 }
 
-// hashOf is the hash of a text as it stands in the arena, the same in any table: that of a packed row goes by its
+// hashOf is the hash of a text as it stands in the arena, the same in any table: that of a packed row uses its
 // shape's text, not by the number.
 func (t *Texts) hashOf(raw []byte) uint64 {
 	if len(raw) < 3 || raw[0] != packedMark || raw[1] == 0 || t.plain {

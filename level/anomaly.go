@@ -119,7 +119,7 @@ func (a Anomaly) Base() Anomaly {
 	return Anomaly(s)
 }
 
-// Name returns the anomaly's name in words; the suffixes -session and -realtime are said in words too.
+// Name returns the anomaly's name in words; the suffixes -session and -realtime are reported in words too.
 func (a Anomaly) Name() string {
 	if n, ok := anomalyNames[a]; ok {
 		return n

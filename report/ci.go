@@ -9,6 +9,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -177,7 +178,7 @@ func (t *Totals) String() string {
 	parts := []string{}
 	add := func(n int, one, many string) {
 		if n > 0 {
-			parts = append(parts, count(n, one, many))
+			parts = append(parts, plural.Phrase(n, one, many))
 		}
 	}
 	add(t.Valid, "valid", "valid")
@@ -187,7 +188,7 @@ func (t *Totals) String() string {
 	}
 	add(t.Open, "unknown", "unknown")
 	add(t.Failed, "without an answer", "without an answer")
-	return count(t.Histories, "history", "histories") + ": " + strings.Join(parts, ", ")
+	return plural.Of(t.Histories, "history") + ": " + strings.Join(parts, ", ")
 }
 
 // kindCounts lists kinds, the most frequent first.

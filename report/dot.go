@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 )
 
 // DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation,
@@ -33,7 +34,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		label += "\n" + r.Anomalies[i].Title(r.H)
 	}
 	if s.left > 0 {
-		label += fmt.Sprintf("\n%s not drawn", count(s.left, "transaction", "transactions"))
+		label += fmt.Sprintf("\n%s not drawn", plural.Of(s.left, "transaction"))
 	}
 	fmt.Fprintf(b, "  label=%s\n", escape.DOT(label))
 	fmt.Fprintf(b, "  labelloc=t\n  fontname=\"Helvetica\"\n  node [shape=record, fontname=\"Helvetica\", "+

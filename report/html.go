@@ -255,9 +255,9 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 	switch {
 	case len(cycles) < 2:
 	case a.Kind.Base() == level.Divergence:
-		p.Many = "Whichever of them came first, the others did not see its write; two of them at a time:"
+		p.Many = "Whichever came first, the others did not see its write. Each case takes two of them:"
 	default:
-		p.Many = "Each way to order the versions that the reads leave open closes one of these cycles."
+		p.Many = "The reads leave the order of some versions open. Every possible order closes one of these cycles."
 	}
 	room := circleRoom
 	ids := edgeIDs{}
@@ -273,7 +273,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 		}
 		for j, e := range c {
 			if j == maxSteps {
-				one.Steps = append(one.Steps, pageStep{Text: fmt.Sprintf("and %d more, which the certificate has",
+				one.Steps = append(one.Steps, pageStep{Text: fmt.Sprintf("and %d more, which the certificate lists",
 					len(c)-j)})
 				break
 			}

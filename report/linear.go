@@ -285,11 +285,11 @@ func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 		}
 	}
 	s.next(func(i int) bool {
-		why := "leads nowhere: what had to come then could not"
+		why := "leads to a dead end: an operation that had to come next was impossible"
 		if _, ok := s.apply(i, state); !ok {
-			why = "is not possible: the value is " + value(state)
+			why = "is impossible: the value is " + value(state)
 		} else if !s.txns[i].must {
-			why = "may be left out, and leads nowhere"
+			why = "may have had no effect; that is a dead end too"
 		}
 		if len(p.Stuck) < maxLinearShown {
 			p.Stuck = append(p.Stuck, linearStep{s.txns[i].t, txnName(h, s.txns[i].t), text(i), why})

@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 )
 
 // Issue is what a bug report says.
@@ -44,21 +45,20 @@ func Markdown(w io.Writer, s *Issue) error {
 	if i := s.Whole.Meta.Isolation; i != "" {
 		at = " at its isolation level " + escape.Code(i)
 	}
-	fmt.Fprintf(&b, "%s%s was taken to promise **%s**: %s.\n\n", db, at, r.Label(), r.Level.About())
+	fmt.Fprintf(&b, "This report assumes that %s%s promises **%s**: %s.\n\n", db, at, r.Label(), r.Level.About())
 	fmt.Fprintf(&b, "## What was seen\n\n")
 	if s.About != "" {
 		fmt.Fprintf(&b, "**%s**: %s.\n\n", kind, s.About)
 	}
 	b.WriteString(escape.Fence("", what))
-	fmt.Fprintf(&b, "Transactions have the numbers that they have in the recorded history (%s: %s", escape.Code(s.File),
+	fmt.Fprintf(&b, "T7 is transaction 7 of the recorded history (%s: %s", escape.Code(s.File),
 		s.From)
 	if wl := s.Whole.Meta.Workload; wl != "" {
 		fmt.Fprintf(&b, "; workload %s", escape.Code(wl))
 	}
 	fmt.Fprintf(&b, ").\n\n## The smallest history that shows it\n\n")
-	fmt.Fprintf(&b, "%s, cut down from the recorded history so that what it violates the recorded history violates: "+
-		"a transaction a line, in the order of the recording, with its session, its times and what it read (`r`) and "+
-		"wrote (`w`).\n\n", count(transactions(s.Small), "transaction", "transactions"))
+	fmt.Fprintf(&b, "%s, cut down from the recorded history, which violates the level too. A line is a transaction, "+
+		"in the order of the recording: its session, its times, its reads (`r`) and its writes (`w`).\n\n", plural.Of(transactions(s.Small), "transaction"))
 	var lines bytes.Buffer
 	if err := jsonl.Write(&lines, s.Small); err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"isovet/internal/plural"
 )
 
 // markup is a piece of a page that stands in it as it is.
@@ -111,18 +113,18 @@ func (p *pageWriter) page(d *pageData) {
 	}
 	if d.More > 0 {
 		p.f("<p class=\"soft\">%s found and not shown.</p>\n",
-			count(d.More, "further anomaly was", "further anomalies were"))
+			plural.Phrase(d.More, "further anomaly was", "further anomalies were"))
 	}
 	p.mechanisms(d.Mechanisms)
 	if d.Small != "" || d.Shrink != "" {
 		p.f("<section><h2>The smallest history that shows it</h2>\n")
 		if d.Small != "" {
 			href, text := link(d.Small)
-			p.f(`<p><a href="%s">%s</a> is what is left of this history when all is left out without which it still
-violates the level: for a bug report, and to understand what went wrong.</p>
+			p.f(`<p><a href="%s">%s</a> is the smallest part of this history that still
+violates the level. It serves a bug report, and shows what went wrong.</p>
 `, href, text)
 		} else {
-			p.f(`<p>This history has more transactions than the violation. What is needed for it is found by:</p>
+			p.f(`<p>This history has more transactions than the violation needs. This command finds the smallest part that shows it:</p>
 <pre tabindex="0">%s</pre>
 `, d.Shrink)
 		}
@@ -179,7 +181,7 @@ func (p *pageWriter) anomaly(a *pageAnomaly) {
 	}
 	if a.More > 0 {
 		p.f("<p class=\"soft\">%s not drawn; the JSON output and the certificate have all.</p>\n",
-			count(a.More, "more case is", "more cases are"))
+			plural.Phrase(a.More, "more case is", "more cases are"))
 	}
 	open := markup("")
 	if len(a.Cases) == 0 {
@@ -224,7 +226,7 @@ func (p *pageWriter) lists(lists []pageList) {
 		}
 		p.f("</table>\n")
 		if l.More > 0 {
-			p.f("<p class=\"soft\">and %s</p>\n", count(l.More, "more read", "more reads"))
+			p.f("<p class=\"soft\">and %s</p>\n", plural.Phrase(l.More, "more read", "more reads"))
 		}
 	}
 }
@@ -248,7 +250,7 @@ func (p *pageWriter) linear(l *pageLinear) {
 	if len(l.Stuck) == 0 {
 		return
 	}
-	p.f("<p>What may come next in real time:</p>\n<table>")
+	p.f("<p>The operations that may come next in real time:</p>\n<table>")
 	for _, s := range l.Stuck {
 		p.f(`<tr data-t="%d"><td>%s</td><td class="mono">%s</td><td>%s</td></tr>`, s.T, s.Name, s.Ops, s.Then)
 	}
@@ -294,8 +296,8 @@ func (p *pageWriter) mechanisms(m *pageMechanisms) {
 		p.f("<p>No mechanism failed.</p>\n</section>\n")
 		return
 	}
-	p.f("<p>What was found assumes that the database works inside as the profile says; where it is proved, the " +
-		"transactions violate the level without that.</p>\n")
+	p.f("<p>These findings assume that the database works as the profile says. A finding marked as proved violates " +
+		"the level without that assumption.</p>\n")
 	p.table(m.Found, false)
 	for _, v := range m.Violations {
 		p.f("<div class=\"anomaly\"><h3>%s", v.Title)
@@ -363,8 +365,8 @@ func (p *pageWriter) legend(deps []pair) {
 		return
 	}
 	p.f(`<section><h2>How to read this</h2>
-<p>An arrow from one transaction to another says that the first must come before the second. A cycle of such arrows cannot be
-satisfied by any order. Point at an arrow, or open a sentence, for what it rests on; T7 is the transaction with id 7 in the file.</p>
+<p>An arrow from one transaction to another says that the first must come before the second. No order satisfies
+a cycle of such arrows. Point at an arrow, or open a sentence, to see its reason. T7 is the transaction with id 7 in the file.</p>
 <table>`)
 	for _, d := range deps {
 		p.f(`<tr><td><svg class="key" width="34" height="12" aria-hidden="true"><g class="edge d-%s"><path class="line" `+

@@ -160,7 +160,8 @@ func TestLongRegister(t *testing.T) {
 		if got := p.Left + len(p.Steps); got < n || got > n+unknown {
 			t.Errorf("%d unknown: the longest order has %d of %d", unknown, got, n)
 		}
-		if len(p.Stuck) == 0 || p.Stuck[0].Then == "leads nowhere: what had to come then could not" {
+		if len(p.Stuck) == 0 || p.Stuck[0].Then == "leads to a dead end: an operation that had to come next was "+
+			"impossible" {
 			t.Errorf("%d unknown: stuck at %v", unknown, p.Stuck)
 		}
 	}
@@ -181,7 +182,7 @@ func TestConditionalRegister(t *testing.T) {
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{3}}}}
 	p := linearOf(r, &r.Anomalies[0])
 	if p == nil || len(p.Steps) != 3 || len(p.Stuck) != 1 || p.Stuck[0].Name != "T4" ||
-		p.Stuck[0].Then != "is not possible: the value is 3" || p.Steps[1].Ops != `pr {"":{"=":2}}: nothing` {
+		p.Stuck[0].Then != "is impossible: the value is 3" || p.Steps[1].Ops != `pr {"":{"=":2}}: nothing` {
 		t.Errorf("%+v", p)
 	}
 }
@@ -202,7 +203,7 @@ func TestInitialRegister(t *testing.T) {
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{2}}}}
 	p := linearOf(r, &r.Anomalies[0])
 	if p == nil || len(p.Steps) != 2 || p.Steps[0].Then != `""` || len(p.Stuck) != 1 ||
-		p.Stuck[0].Then != `is not possible: the value is "a"` {
+		p.Stuck[0].Then != `is impossible: the value is "a"` {
 		t.Errorf("%+v", p)
 	}
 }

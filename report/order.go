@@ -50,13 +50,13 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		return nil
 	}
 	h := r.H
-	o := &pageOrder{Title: "An order that explains every read", About: "In this order, each transaction right after " +
-		"the one before it, every read returns what was written last.", Lines: "the line leads from"}
+	o := &pageOrder{Title: "An order that explains every read", About: "Run the transactions one after another in " +
+		"this order: every read returns the last value written before it.", Lines: "the line leads from"}
 	commits := o.commits(r)
 	alone := r.Level == level.Linearizable
 	if alone {
-		o.Title, o.About = "An order for each key", "Each key is taken by itself. In this order of its operations, "+
-			"each at a moment between its begin and its end, every read returns what was written last."
+		o.Title, o.About = "An order for each key", "Each key has its own order. Every operation takes effect at "+
+			"one moment between its begin and its end, and every read returns the last value written before it."
 		o.Lines = "each key has a line, which leads from"
 		first := map[uint32]int{}
 		for i, p := range commits {
@@ -129,8 +129,9 @@ func (p *placed) row(h *history.History, n int) orderRow {
 func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
 	h := r.H
 	if r.Level.Snapshot() {
-		o.About = "The transactions commit in this order. Every read returns what was written last before its " +
-			"transaction's snapshot was taken; of two that write a row, one has committed before the other's snapshot."
+		o.About = "The transactions commit in this order. Every read returns the last value committed before its " +
+			"transaction's snapshot. Of two transactions that write the same row, one commits before the other's " +
+			"snapshot."
 		taken := map[uint32]int{}
 		for _, e := range r.Order {
 			t := e >> 1
@@ -151,7 +152,7 @@ func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
 		}
 	} else {
 		if !r.Level.Serial() {
-			o.Title, o.About = "A commit order", "In this order of the commits every read is one that the level allows."
+			o.Title, o.About = "A commit order", "With the commits in this order, the level allows every read."
 		}
 		for _, t := range r.Order {
 			commits = append(commits, placed{t: t})
@@ -375,8 +376,8 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 	return out
 }
 
-// appenders says of the elements of lists, which are versions, who appended them, and which in vain: in a transaction
-// that aborted. by has the elements that are asked for.
+// appenders says of the elements of lists, which are versions, who appended them, and which appends were not installed:
+// in a transaction that aborted. by has the elements that are asked for.
 func appenders(h *history.History, by map[uint32]string) (vain map[uint32]bool) {
 	vain = map[uint32]bool{}
 	for op, kind := range h.Ops.Kind {

@@ -225,7 +225,7 @@ func long(t *testing.T, n int) *evidence.Result {
 		Anomalies: []evidence.Anomaly{a}}
 }
 
-// TestFiguresAreBounded: of a cycle of thousands only MaxNodes are drawn, and it is said how many are not.
+// TestFiguresAreBounded: of a cycle of thousands only MaxNodes are drawn, and it is reported how many are not.
 func TestFiguresAreBounded(t *testing.T) {
 	r := long(t, 3000)
 	var page, dot bytes.Buffer

@@ -46,10 +46,10 @@ var should = map[level.Anomaly]string{
 	level.FracturedRead: "Show the reader all of a transaction's writes, or none: its reads must come from one " +
 		"state.",
 	level.NonMonotonicRead: "Never go back: what was read once must not be older at the next read.",
-	level.ReadOnlyAnomaly: "Refuse, or delay, one of the writers: the two alone could be put in an order, but not " +
-		"in one that explains what the reader saw.",
+	level.ReadOnlyAnomaly: "Refuse, or delay, one of the writers: the two alone have an order, but none that " +
+		"explains what the reader saw.",
 	level.LongFork:           "Let the two readers agree on which of the two writes came first.",
-	level.CausalityViolation: "Show the reader whatever had led to what it read.",
+	level.CausalityViolation: "Show the reader every write that led to what it read.",
 	level.SessionGuarantee:   "Show a session what it has itself committed or seen before.",
 	level.StaleRead:          "Show a transaction what had committed before it began.",
 	level.CausalReverse: "Show nobody the later of two commits without the earlier one, which had ended before the " +
@@ -133,8 +133,8 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		short.Should = "Find the same rows both times: nothing that others commit in between may show."
 	}
 	if a.Later(h) {
-		short.Should = "Return only what had been written when the read ran. The write came after it: the value is " +
-			"of another one, which is not in the history, or the clients' times are wrong."
+		short.Should = "Return only values that had been written when the read ran. This write came later: the " +
+			"value comes from another write, which the history lacks, or the clients' times are wrong."
 	}
 	cl := newClock(r, s.txns)
 	for i, t := range s.txns {

@@ -10,6 +10,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 )
 
 // TextOptions say how much Text writes. The zero value is the default.
@@ -60,7 +61,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
-			fmt.Fprintf(b, "  and %s (of those listed: %s)\n", count(n, "further anomaly", "further anomalies"),
+			fmt.Fprintf(b, "  and %s (of those listed: %s)\n", plural.Phrase(n, "further anomaly", "further anomalies"),
 				kindCounts(Kinds(r)))
 		}
 		for _, hint := range evidence.Hints(r) {
@@ -92,13 +93,13 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 		}
 		proved := ""
 		if v.Proved {
-			proved = " (proved: they violate the level without that)"
+			proved = " (proved: a violation without that assumption)"
 		}
 		fmt.Fprintf(b, "    %s, %s: %s\n      assuming that %s%s\n", v.Mechanism, v.Kind, escape.Text(v.Text),
 			escape.Text(v.Assumes), proved)
 	}
 	if n := m.Total() - most; n > 0 {
-		fmt.Fprintf(b, "    and %s\n", count(n, "further one", "further ones"))
+		fmt.Fprintf(b, "    and %s\n", plural.Phrase(n, "further one", "further ones"))
 	}
 }
 
@@ -120,8 +121,7 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 		fmt.Fprintf(b, "    %s\n", escape.Text(strings.TrimRight(line, "\n")))
 	}
 	if n > max {
-		fmt.Fprintf(b, "    … %s; --json, --report and --certificate have all\n", count(n-max, "more line",
-			"more lines"))
+		fmt.Fprintf(b, "    … %s; --json, --report and --certificate have all\n", plural.Of(n-max, "more line"))
 	}
 }
 
@@ -138,13 +138,12 @@ func Summary(r *evidence.Result) string {
 	s := &r.Stats
 	parts := []string{}
 	if r.H != nil {
-		txns := count(s.Txns, "transaction", "transactions")
+		txns := plural.Of(s.Txns, "transaction")
 		if s.Invented > 0 {
-			txns += " and " + count(s.Invented, "writer", "writers") + " that the file has no record of"
+			txns += " and " + plural.Of(s.Invented, "writer") + " that the file has no record of"
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", txns,
-			count(s.Ops, "operation", "operations"), count(s.Sessions, "session", "sessions"), count(s.Keys, "key",
-				"keys")))
+			plural.Of(s.Ops, "operation"), plural.Of(s.Sessions, "session"), plural.Of(s.Keys, "key")))
 	}
 	if r.Checker != "" {
 		by := "by " + r.Checker
@@ -200,13 +199,6 @@ func Millis(ms float64) string {
 		return fmt.Sprintf("%.1f ms", ms)
 	}
 	return fmt.Sprintf("%.2f ms", ms)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // sortedKeys are a map's keys in their order.

@@ -142,7 +142,7 @@ func (h *hidden) Decide() solver.Lit {
 	if h.r.IntN(3) == 0 {
 		for v := range h.seen {
 			l := solver.MkLit(solver.Var(v), h.r.IntN(2) == 0)
-			// What is observed and not told has no value: all is told by now.
+			// A variable that is observed and not told has no value: by now all are told.
 			if h.seen[v] && !h.value[l] && !h.value[l.Not()] {
 				h.used["decided"]++
 				return l

@@ -16,9 +16,9 @@ import (
 type LostError struct{ what string }
 
 func (e *LostError) Error() string {
-	return e.what + ". The log has lost some of what it had: the disk did not keep what it had been told to, or the " +
-		"folder was put back in parts. Expected the folder as it was left, or --accept-loss: it goes on with what is " +
-		"whole, and asks the source for what is behind that again"
+	return e.what + ". The log has lost lines that were safe: the disk did not keep them, or only a part of the " +
+		"folder was restored. Restore the whole folder, or add --accept-loss: watch then goes on with the undamaged " +
+		"part and asks the source for the rest again"
 }
 
 // beforeLoss is behind the names of files that are put aside where a loss is accepted, damagedName behind those of
@@ -36,7 +36,7 @@ func (l *Log) reaches(at Position) error {
 	case errors.Is(err, fs.ErrNotExist):
 		p, err := openPacked(path+compressed, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &LostError{path + ": it is missing, and the checkpoint goes on in it"}
+			return &LostError{path + ": the file is missing, and the checkpoint continues in it"}
 		}
 		if err != nil {
 			return &LostError{err.Error()}
@@ -51,7 +51,8 @@ func (l *Log) reaches(at Position) error {
 		return err
 	}
 	if size < at.Offset {
-		return &LostError{fmt.Sprintf("%s: it ends at byte %d, and the checkpoint goes on at %d", path, size,
+		return &LostError{fmt.Sprintf("%s: the file ends at byte %d, but the checkpoint continues at byte "+
+			"%d", path, size,
 			at.Offset)}
 	}
 	return nil
@@ -73,7 +74,7 @@ func (w *watcher) accept() error {
 		}
 		if lost != nil || errors.As(err, &lost) {
 			w.state.lost = true
-			w.cfg.Log.Warn("the log is cut off before what is damaged", "error", lost.what, "kept as",
+			w.cfg.Log.Warn("watch cut the log off before its damaged part", "error", lost.what, "kept as",
 				segmentName(l.dir, l.at.Segment)+damagedName)
 			if err := cutLog(l.dir, l.at); err != nil {
 				return err
@@ -81,7 +82,7 @@ func (w *watcher) accept() error {
 			break
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			break // what is wrong with that is said when it is opened
+			break // what is wrong with that is reported when it is opened
 		}
 		if err != nil {
 			return err
@@ -94,8 +95,8 @@ func (w *watcher) accept() error {
 	if !w.state.lost {
 		return nil
 	}
-	w.cfg.Log.Warn("the source is asked again for the lines that the log lost, and their violations are reported "+
-		"again; if the source no longer has them, reads of what they wrote may be reported as violations",
+	w.cfg.Log.Warn("watch asks the source again for the lines that the log lost, and reports their violations "+
+		"again; if the source no longer has them, watch may report reads of what they wrote as violations",
 		"lines", l.at.Lines)
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }

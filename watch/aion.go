@@ -73,7 +73,7 @@ type aion struct {
 	watermark int64
 	past      []ahead // clock and front when it was told
 	suspects  suspects
-	wrote     repeats   // whether values come again
+	wrote     repeats   // whether values repeat
 	told      []Suspect `freeze:"-"`
 	confirmed int64
 	withdrawn int64
@@ -367,7 +367,7 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 }
 
 // mayBeLate reports whether a read that is wrong may have seen what a transaction wrote that has not come: nobody has
-// written the value, or the reader itself or one who committed later has, or values come again, or may yet.
+// written the value, or the reader itself or one who committed later has, or values repeat, or may yet.
 func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false
@@ -423,7 +423,7 @@ func (j *aion) Stats(s *Snapshot) {
 		s.WatermarkAt = j.g.time(j.watermark)
 	}
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
-		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
+		{"suspects", "gauge", "Reads that nothing explains so far, and that a later arrival may explain.", "suspects",
 			int64(a.Wrong + j.suspects.n)},
 		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", j.confirmed},
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
@@ -432,6 +432,6 @@ func (j *aion) Stats(s *Snapshot) {
 		{"gaps_total", "counter", "Gaps: numbers that a session skipped.", "gaps", a.Gaps},
 		{"gaps_found_total", "counter", "Transactions that filled a gap later.", "gaps filled", a.Found},
 		{"gap_sessions", "gauge", "Sessions in which numbers are missing.", "sessions with gaps", int64(a.GapSessions)},
-		{"shortened_total", "counter", "Times that memory made transactions final early.",
+		{"shortened_total", "counter", "How often transactions became final early, for want of memory.",
 			"early finals", j.shortened}}, j.g.counts()...)
 }

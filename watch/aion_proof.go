@@ -14,8 +14,8 @@ import (
 )
 
 // prove makes a history of the transactions that a violation is about: who fails; who should have been seen, or was
-// met; who wrote what was read. Of each there is what it did to the violation's key, of others than the reader what it
-// wrote; so that no other read is accused. What CHRONOS finds in it is the certificate.
+// met; the writer of the version read. Of each there is what it did to the violation's key, of others than the reader
+// what it wrote; so that no other read is accused. What CHRONOS finds in it is the certificate.
 func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 	ids := []int64{v.Txn}
 	if v.Other != nil {
@@ -27,8 +27,8 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 	}
 	for _, id := range ids {
 		if _, there := known[id]; !there {
-			return &Proof{Why: fmt.Sprintf("transaction %d is not among the last %d MiB of the log, or not kept any "+
-				"more (--keep)", id, searched>>20)}, nil
+			return &Proof{Why: fmt.Sprintf("transaction %d is not in the last %d MiB of the log, or --keep deleted "+
+				"it", id, searched>>20)}, nil
 		}
 	}
 	p := aionPart{copier: copier{history.NewBuilder()}, key: string(v.Key), wrote: map[string]bool{}}
@@ -67,7 +67,8 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 	case err != nil:
 		return &Proof{Why: err.Error()}, nil
 	case r.Verdict != evidence.Violated:
-		return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
+		return &Proof{Why: "these transactions alone do not show the violation; isovet shrink finds the ones that " +
+			"do"}, nil
 	}
 	return &Proof{H: h, R: r, Why: why}, nil
 }
@@ -123,8 +124,8 @@ func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	return known, err
 }
 
-// source finds who wrote what an operation read, if nobody of members did: a transaction, or the initial one; why says
-// that there is none.
+// source finds the writers of what an operation read, if nobody of members did: a transaction, or the initial one; why
+// says that there is none.
 func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *history.Builder) (w []recalled,
 	why string, err error) {
 	lo, hi := me.h.TxnOps(me.t)
@@ -174,7 +175,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 		}
 		return []recalled{x}, "", err
 	}
-	return nil, fmt.Sprintf("nobody among the last %d MiB of the log wrote what was read", searched>>20), nil
+	return nil, fmt.Sprintf("no transaction in the last %d MiB of the log wrote the value read", searched>>20), nil
 }
 
 // aionPart makes a history of a violation's transactions.

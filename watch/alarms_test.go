@@ -20,8 +20,8 @@ import (
 	"isovet/level"
 )
 
-// hostile is a stream as its way makes it: lines come again, late and out of their order, clocks are wrong, values are
-// written again, a line is of the far future. The database is right, or has faults.
+// hostile is a stream as its way makes it: lines are repeated, late and out of their order, clocks are wrong, values
+// are written again, a line is of the far future. The database is right, or has faults.
 type hostile struct {
 	lines    [][]byte // as they arrive
 	complete []byte   // the file that has each line once, as sent, or, of one of the far future, as it should be

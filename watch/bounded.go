@@ -66,7 +66,7 @@ func (o *Bounds) restore(dir string, s *keystore.Store) error {
 		return err
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return errors.New("the checkpoint has keys that lay on disk; expected a bound of memory, as before")
+		return errors.New("the checkpoint has keys on disk; expected a memory bound (--memory), as before")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func told(t *testing.T, j Judge, lines [][]byte, most int, rng *rand.Rand, renew
 	return toldFrom(t, j, lines, 0, most, rng, renew)
 }
 
-// toldFrom is told of a stream whose first so many lines, a header aside, are not shown.
+// toldFrom reads a stream whose first so many lines, a header aside, are not shown.
 func toldFrom(t *testing.T, j Judge, lines [][]byte, from int64, most int, rng *rand.Rand,
 	renew func(Judge) Judge) (out []string) {
 	t.Helper()

@@ -76,8 +76,8 @@ func readManifest(dir string) (*manifest, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if m.Version != manifestVersion {
-		return nil, fmt.Errorf("%s: a checkpoint of version %d; expected %d, this isovet's: go on with the isovet "+
-			"that wrote it, or begin in another --state folder", path, m.Version, manifestVersion)
+		return nil, fmt.Errorf("%s: the checkpoint has version %d; this isovet expects %d: use the isovet that "+
+			"wrote it, or another --state folder", path, m.Version, manifestVersion)
 	}
 	for name, size := range m.StateSize {
 		st, err := os.Stat(filepath.Join(dir, name))
@@ -149,13 +149,14 @@ func (w *watcher) restore() (*manifest, error) {
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.As(err, new(*LostError)):
 			w.state.lost = true
-			w.cfg.Log.Warn("a checkpoint goes on behind the end of the log, and is passed over", "folder", dir, "error",
+			w.cfg.Log.Warn("watch ignored a checkpoint that continues behind the end of the "+
+				"log", "folder", dir, "error",
 				err)
 			if err := os.Rename(dir, dir+damagedName); err != nil {
 				return nil, err
 			}
 		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
-			w.cfg.Log.Warn("a checkpoint is damaged, and is passed over", "folder", dir, "error", err)
+			w.cfg.Log.Warn("watch ignored a damaged checkpoint", "folder", dir, "error", err)
 			if err := os.Rename(dir, dir+".damaged"); err != nil {
 				return nil, err
 			}
@@ -248,7 +249,7 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 	}
 	if !w.keeper.failed {
 		w.keeper.failed = true
-		w.cfg.Log.Error("no checkpoint could be written; it is tried again", "folder", dir, "error", err)
+		w.cfg.Log.Error("watch could not write a checkpoint; it tries again", "folder", dir, "error", err)
 	}
 }
 

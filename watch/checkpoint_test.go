@@ -123,7 +123,7 @@ func TestCheckpoint(t *testing.T) {
 		if seed%3 == 0 {
 			lines = lines[200:] // from the midst
 		}
-		if seed%4 == 1 { // some come again, some not at all
+		if seed%4 == 1 { // some are repeated, some missing
 			lines = append(slices.Concat(lines[:500], lines[450:600], lines[610:]), lines[100])
 		}
 		o := AionOptions{Options: timestamp.Options{Level: []level.Level{level.SessionSnapshotIsolation,

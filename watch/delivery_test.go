@@ -143,7 +143,7 @@ func stamps(t testing.TB, lines [][]byte, scale, from int64) (out []string) {
 const mad = `{"id":-%d,"session":%d,"start_ts":%d,"commit_ts":%d,"ops":[["w",%d,"mad"]]}`
 
 // TestDelivery: lines out of their order, again, and some far ahead of all others: what is found is what Chronos finds
-// in the history, whatever the timestamps are, and what is far ahead is said.
+// in the history, whatever the timestamps are, and what is far ahead is reported.
 func TestDelivery(t *testing.T) {
 	clock := time.Unix(1_800_000_000, 0)
 	randtest.Seeds(t, randtest.Long[uint64](6, 120), func(tb testing.TB, seed uint64) {
@@ -412,8 +412,8 @@ func TestLateIsRight(t *testing.T) {
 	}
 }
 
-// TestGap: a number that is missing in a session is said once the watermark has passed, and the session goes on; what
-// comes after all is judged.
+// TestGap: a number that is missing in a session is reported once the watermark has passed, and the session goes on;
+// what comes after all is judged.
 func TestGap(t *testing.T) {
 	line := func(seq, start, commit int) string {
 		return fmt.Sprintf(`{"id":%d,"session":1,"seq":%d,"start_ts":%d,"commit_ts":%d,"ops":[]}`, seq, seq, start, commit)

@@ -27,7 +27,8 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	if !isFull(err) {
 		return err
 	}
-	w.cfg.Log.Error("the disk is full: nothing is taken until there is room; nothing is lost", "file", file,
+	w.cfg.Log.Error("the disk is full: watch accepts no line until there is room; no accepted line is "+
+		"lost", "file", file,
 		"error", err)
 	w.halt(true)
 	defer w.halt(false)
@@ -40,7 +41,7 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 		err = what()
 	}
 	if err == nil {
-		w.cfg.Log.Info("there is room on the disk again: watching goes on", "file", file)
+		w.cfg.Log.Info("the disk has room again: watch goes on", "file", file)
 	}
 	return err
 }

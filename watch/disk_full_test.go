@@ -22,7 +22,7 @@ import (
 )
 
 // TestDiskFull: where writes fail for want of room, a part of them done, nothing is lost and nothing comes twice: the
-// log and the violations are, byte for byte, those of a run with room enough. It is said once each time.
+// log and the violations are, byte for byte, those of a run with room enough. It is reported once each time.
 func TestDiskFull(t *testing.T) {
 	defer func(was int64) { segmentBytes = was }(segmentBytes)
 	segmentBytes = 30_000
@@ -61,7 +61,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("%d bytes of lines and violations, %d where there was room", len(got), len(want))
 	}
 	if a, b := strings.Count(said.String(), "the disk is full"), strings.Count(said.String(),
-		"there is room on the disk again"); a < 3 ||
+		"the disk has room again"); a < 3 ||
 		a != b {
 		t.Errorf("said %d times that the disk is full, %d times that it is not any more:\n%s", a, b, said.String())
 	}

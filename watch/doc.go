@@ -23,7 +23,8 @@
 //   - of the loop: a field of manifest (checkpoint.go), written by writeState and read by resume.
 //   - of a source: nothing. A source is made anew behind Places, which the log has; where several streams come through
 //     it, such as partitions or producers, Line.Of names them.
-//   - of what is made from violations: a function of their numbers and lines, which come again where the file has been
+//   - of what is made from violations: a function of their numbers and lines, which repeat where the file has
+//     been
 //     cut off; or a part of emittedState.
 //
 // # Back-pressure
@@ -49,8 +50,8 @@
 //   - source.go: lines from a pipe; file.go, file_rotated.go: from files that grow and are rotated; http.go; nats.go;
 //     package kafka; tls.go: certificates; fitting.go: what is refused before it is taken
 //   - watch.go: the loop; judging.go: its second goroutine
-//   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
-//     unit.go: what timestamps are; suspects.go: reads that may still turn out right
+//   - gate.go: duplicates, and what is far ahead of everything else; frontier.go: how far the stream has got;
+//     unit.go: what timestamps are; suspects.go: reads that a late arrival may explain
 //   - bounded.go: what there is no memory for; initial_pieces.go: initial transactions with very many keys
 //   - metrics.go: counts for Prometheus
 //

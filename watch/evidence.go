@@ -21,7 +21,7 @@ const evidenceFolder = "evidence"
 const incidentEvidence = 3
 
 // prove writes a small history of one of the first violations of an incident, and its certificate. It is made again
-// where the violation is found again. What goes wrong is said in the incident, and judging goes on.
+// where the violation is found again. What goes wrong is reported in the incident, and judging goes on.
 func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
 		return
@@ -36,7 +36,7 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 		has.Why = p.Why
 		err = writeProof(e.o.dir, e.o.disk, p, &has)
 		if err != nil {
-			e.o.log.Error("the history of a violation could not be written", "folder", e.o.dir, "n", n, "error", err)
+			e.o.log.Error("watch could not write the history of a violation", "folder", e.o.dir, "n", n, "error", err)
 			has.History, has.Certificate, has.Why = "", "", "it could not be written"
 		}
 	}
@@ -47,7 +47,7 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 			}
 			err := os.Remove(filepath.Join(e.o.dir, filepath.FromSlash(name)))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				e.o.log.Error("an old history of a violation could not be deleted", "file", name, "error", err)
+				e.o.log.Error("watch could not delete an old history of a violation", "file", name, "error", err)
 			}
 		}
 	}

@@ -221,7 +221,7 @@ func TestEvidenceGone(t *testing.T) {
 	other := int64(6)
 	j := aionOf(si, 1).(*aion)
 	p, err := j.prove(&Log{dir: t.TempDir()}, &Violation{Axiom: "NOCONFLICT", Txn: 5, Other: &other})
-	if err != nil || p.H != nil || !strings.Contains(p.Why, "transaction 5 is not among") {
+	if err != nil || p.H != nil || !strings.Contains(p.Why, "transaction 5 is not in") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -89,8 +89,8 @@ func (s *files) resume(after Places) error {
 		if m, ok := s.find(all, place); ok {
 			return s.open(m, place)
 		}
-		s.o.Log.Warn("the file that was being read is gone, and what was not read of it; going on with the oldest "+
-			"that is there", "path", s.o.Path, "read", place)
+		s.o.Log.Warn("the file is gone, and with it the lines that watch had not read; watch goes on with the "+
+			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all, 0)
 	}
 	if place, old := after[""]; old { // the log of an isovet that knew one file
@@ -98,7 +98,8 @@ func (s *files) resume(after Places) error {
 			s.number = 1
 			return s.open(member{path: s.o.Path, info: st}, place)
 		}
-		s.o.Log.Warn("the file is shorter than what was read of it; it is read from its beginning", "path", s.o.Path,
+		s.o.Log.Warn("the file is shorter than the part that watch had read; watch reads it from its "+
+			"beginning", "path", s.o.Path,
 			"read", place)
 	}
 	if isPattern(s.o.Path) {
@@ -106,7 +107,7 @@ func (s *files) resume(after Places) error {
 	}
 	st, err := os.Stat(s.o.Path)
 	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: it is no file; expected one, or - for a pipe", s.o.Path)
+		err = fmt.Errorf("%s: this is not a regular file; expected one, or - for a pipe", s.o.Path)
 	}
 	if err != nil {
 		return err
@@ -230,7 +231,7 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 					return nil, err
 				}
 				s.damage = err
-				s.o.Log.Warn("a compressed file is damaged; its rest is left out", "path", s.f.Name(), "at", s.at,
+				s.o.Log.Warn("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
 					"error", err)
 			}
 			line, end, err := s.ended(ctx)

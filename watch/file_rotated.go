@@ -260,11 +260,12 @@ func (s *files) cutOff(from int64) (bool, error) {
 		return false, err
 	}
 	if m, ok := s.find(all, s.at); ok {
-		s.o.Log.Info("the file was cut off; its rest is read from a copy", "path", path, "copy", m.path, "read", s.at)
+		s.o.Log.Info("the file was truncated; watch reads its rest from a "+
+			"copy", "path", path, "copy", m.path, "read", s.at)
 		return true, s.open(m, s.at)
 	}
-	s.o.Log.Warn("the file was cut off, and there is no copy of it: what stood behind the part that was read is lost; "+
-		"it is read from its beginning", "path", path, "read", s.at)
+	s.o.Log.Warn("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
+		"watch reads the file from its beginning", "path", path, "read", s.at)
 	return true, s.begin([]member{{path: path, info: st}}, 0)
 }
 

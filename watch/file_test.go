@@ -181,7 +181,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestCutOff: a file that is cut off without a copy is read from its beginning, and that is said; so is one that is
+// TestCutOff: a file that is cut off without a copy is read from its beginning, and that is reported; so is one that is
 // gone.
 func TestCutOff(t *testing.T) {
 	var said bytes.Buffer
@@ -195,7 +195,7 @@ func TestCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(4)
-	if !strings.Contains(said.String(), "cut off") {
+	if !strings.Contains(said.String(), "truncated") {
 		t.Errorf("nothing was said of it: %s", said.String())
 	}
 	r.restart()

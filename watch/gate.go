@@ -12,7 +12,7 @@ import (
 
 // GateOptions say what a judge takes, whatever it judges by.
 type GateOptions struct {
-	// Once: a transaction that comes again, by its id, or where it has none by its place in its session, is passed
+	// Once: a transaction that arrives twice, by its id, or where it has none by its place in its session, is passed
 	// over. At least the last million transactions are remembered.
 	Once bool
 	// MaxJump is how far ahead of the others, and of the clock, a transaction may be; one further ahead is in
@@ -36,8 +36,8 @@ func (o GateOptions) settings() []Setting {
 	return []Setting{{"once", fmt.Sprint(o.Once)}, {"max-jump", o.MaxJump.String()}, {"patience", o.Patience.String()}}
 }
 
-// gate is what lines pass before they are judged: it leaves out what comes again, and keeps back what is too far ahead
-// of everything else. It is a function of the lines and the clock in the log.
+// gate is what lines pass before they are judged: it leaves out duplicates, and keeps back what is too far
+// ahead of everything else. It is a function of the lines and the clock in the log.
 type gate struct {
 	o    GateOptions `freeze:"-"`
 	hash *keyed.Key
@@ -145,7 +145,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 			g.count.dups++
 			return again, nil
 		} else if other {
-			return again, fmt.Errorf("transaction %d: one with this id has come before, and was another; expected "+
+			return again, fmt.Errorf("transaction %d: a different transaction with this id arrived before; expected "+
 				"unique ids", h.ID)
 		}
 	}
@@ -424,7 +424,7 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	return false, false
 }
 
-// find returns the print of a key; 0: there is none.
+// find returns the fingerprint of a key; 0: there is none.
 func (t *prints) find(key uint64) uint64 {
 	if len(t.keys) == 0 {
 		return 0

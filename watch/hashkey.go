@@ -49,7 +49,8 @@ func keepKey(dir string, key *keyed.Key) error {
 	}
 	seed, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(seed) != keyed.Size {
-		return fmt.Errorf("%s: expected %d hexadecimal digits; without the file a new key is drawn", path, 2*keyed.Size)
+		return fmt.Errorf("%s: expected %d hexadecimal digits; without the file, watch makes a new "+
+			"key", path, 2*keyed.Size)
 	}
 	*key = *keyed.Of([keyed.Size]byte(seed))
 	return nil

@@ -138,7 +138,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	return s, nil
 }
 
-// faults takes what the server says by itself: of what clients do wrong, such as handshakes, little is said.
+// faults takes what the server says by itself: of what clients do wrong, such as handshakes, little is reported.
 type faults struct{ log *slog.Logger }
 
 func (f faults) Write(text []byte) (int, error) {
@@ -176,7 +176,7 @@ func (s *HTTPServer) guarded(next http.Handler) http.Handler {
 			}
 			if ok == 0 || !strings.EqualFold(scheme, "Bearer") {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="isovet watch"`)
-				http.Error(w, "expected the header Authorization: Bearer and a token that is known",
+				http.Error(w, "expected the header Authorization: Bearer with a token of the token file",
 					http.StatusUnauthorized)
 				return
 			}
@@ -185,7 +185,7 @@ func (s *HTTPServer) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// later answers that the request may come again.
+// later answers that the client should repeat the request.
 func later(w http.ResponseWriter, text string) {
 	w.Header().Set("Retry-After", "2")
 	http.Error(w, text, http.StatusServiceUnavailable)
@@ -282,10 +282,10 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 		later(w, diskFull)
 		return
 	case <-patience.C:
-		later(w, "behind: nothing was taken; send it again")
+		later(w, "behind: no line was accepted; send the request again")
 		return
 	case <-s.closed:
-		later(w, "closing: nothing was taken; send it again")
+		later(w, "closing: no line was accepted; send the request again")
 		return
 	case <-r.Context().Done():
 		return
@@ -294,23 +294,25 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 	case o := <-q.done:
 		switch {
 		case o.full:
-			later(w, "the disk is full: not known to be safe; send it again, with the same "+FromHeader+" or "+
+			later(w, "the disk is full: the lines may not be safe; send them again, with the same "+FromHeader+" or "+
 				"transactions with ids")
 			return
 		case o.gap:
-			http.Error(w, fmt.Sprintf("lines before %d have not been taken, the next is %d; see GET /position", q.from,
+			http.Error(w, fmt.Sprintf("lines before %d are missing; the next line is %d (see GET /position)", q.from,
 				o.last+1), http.StatusConflict)
 			return
 		}
 		fmt.Fprintln(w, o.last+1)
 	case <-time.After(s.o.Patience):
-		later(w, "behind: not known to be safe; send it again, with the same "+FromHeader+" or transactions with ids")
+		later(w, "behind: the lines may not be safe; send them again, with the same "+FromHeader+" or transactions "+
+			"with ids")
 	case <-s.closed:
-		later(w, "closing: not known to be safe; send it again, with the same "+FromHeader+" or transactions with ids")
+		later(w, "closing: the lines may not be safe; send them again, with the same "+FromHeader+" or transactions "+
+			"with ids")
 	}
 }
 
-const diskFull = "the disk is full: nothing was taken; send it again"
+const diskFull = "the disk is full: no line was accepted; send the request again"
 
 // Halt has requests refused, those too that wait for an answer, until it is over. What they said is not acknowledged.
 func (s *HTTPServer) Halt(on bool) {
@@ -412,7 +414,7 @@ func (s *HTTPServer) lines(q *request, body []byte) error {
 	many := !known && len(s.last) >= maxProducers
 	s.mu.Unlock()
 	if many {
-		return &refusal{http.StatusForbidden, fmt.Sprintf("header %s: %d names are there already; expected one of "+
+		return &refusal{http.StatusForbidden, fmt.Sprintf("header %s: watch knows %d names already; expected one of "+
 			"them", ProducerHeader, maxProducers)}
 	}
 	var numbers []int // of q.texts in the body, from 1
@@ -424,7 +426,7 @@ func (s *HTTPServer) lines(q *request, body []byte) error {
 		}
 	}
 	if len(q.texts) == 0 {
-		return &refusal{http.StatusBadRequest, "no line; expected transactions as JSON lines"}
+		return &refusal{http.StatusBadRequest, "the body is empty; expected transactions as JSON lines"}
 	}
 	first := int64(1)
 	if begins && q.from <= 0 {
@@ -443,7 +445,7 @@ func (s *HTTPServer) lines(q *request, body []byte) error {
 				err = unfit(i)
 			}
 			if err != nil {
-				return &refusal{http.StatusBadRequest, fmt.Sprintf("line %d: %v; nothing of the request was taken",
+				return &refusal{http.StatusBadRequest, fmt.Sprintf("line %d: %v; no line of the request was accepted",
 					numbers[at+i], err)}
 			}
 		}

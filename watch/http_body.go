@@ -65,7 +65,7 @@ func (s *HTTPServer) body(w http.ResponseWriter, r *http.Request) (body []byte, 
 		ctx, cancel := context.WithTimeout(r.Context(), s.o.Patience)
 		defer cancel()
 		if err := s.room.Acquire(ctx, n); err != nil {
-			return &refusal{http.StatusServiceUnavailable, "behind: too many requests at once; send it again"}
+			return &refusal{http.StatusServiceUnavailable, "behind: too many requests at once; send the request again"}
 		}
 		held += n
 		bigger := make([]byte, len(body), int64(cap(body))+n)
@@ -121,7 +121,7 @@ func decoded(in io.Reader, encodings []string) (_ io.Reader, done func(), err er
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, done, &refusal{http.StatusBadRequest, "the body is no gzip, as Content-Encoding says: " +
+			return nil, done, &refusal{http.StatusBadRequest, "Content-Encoding says gzip, but the body is not: " +
 				err.Error()}
 		}
 		return z, done, nil
@@ -129,7 +129,7 @@ func decoded(in io.Reader, encodings []string) (_ io.Reader, done func(), err er
 		z, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			return nil, done, &refusal{http.StatusBadRequest, "the body is no zstd, as Content-Encoding says: " +
+			return nil, done, &refusal{http.StatusBadRequest, "Content-Encoding says zstd, but the body is not: " +
 				err.Error()}
 		}
 		return z, z.Close, nil

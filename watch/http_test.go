@@ -127,7 +127,7 @@ func TestHTTPRefused(t *testing.T) {
 			400, "line 2:"},
 		{"no timestamps", "gzip", gzipped([]byte(fine + fine + `{"id":2,"ops":[["w","x",1]]}`)), 400, "line 3:"},
 		{"a predicate", "", []byte(`{"id":2,"start_ts":1,"commit_ts":2,"ops":[["pr","all",{"x":1}]]}`), 400, "line 1:"},
-		{"nothing", "", []byte("\n\n"), 400, "no line"},
+		{"nothing", "", []byte("\n\n"), 400, "the body is empty"},
 		{"too long", "", long, 413, "--max-body"},
 		{"too long, gzip", "gzip", gzipped(long), 413, "--max-body"},
 		{"a bomb, gzip", "gzip", gzipped(bomb), 413, "--max-body"},
@@ -199,7 +199,7 @@ func TestHTTPProducers(t *testing.T) {
 			if string(at) != fmt.Sprintln(10*round) {
 				t.Errorf("producer %q begins round %d at %s", p, round, at)
 			}
-			for from := max(10*round-5, 0); from < 10*round+10; from += 5 { // what was sent before comes again
+			for from := max(10*round-5, 0); from < 10*round+10; from += 5 { // some was sent before
 				var body []byte
 				for i := from; i < from+5; i++ {
 					n := 1000*len(want) + i
@@ -284,8 +284,8 @@ func TestHTTPBehind(t *testing.T) {
 	}
 }
 
-// TestHTTPTokens: without a token that is known nothing is said or taken, and TLS is spoken with a certificate that is
-// read again when it has changed.
+// TestHTTPTokens: without a token that is known nothing is reported or taken, and TLS is spoken with a certificate that
+// is read again when it has changed.
 func TestHTTPTokens(t *testing.T) {
 	dir := t.TempDir()
 	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}

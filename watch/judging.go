@@ -66,7 +66,7 @@ func (w *watcher) open() error {
 	w.state.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
 		disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log, w.cfg.Evidence, w.log}, w.from.Emitted, w.incidents)
 	if err == nil && short {
-		w.cfg.Log.Warn("the file of violations is shorter than it was: somebody has cut it off; numbers go on",
+		w.cfg.Log.Warn("violations.jsonl is shorter than watch left it: somebody truncated it; its numbers go on",
 			"folder", w.cfg.Dir)
 	}
 	return err

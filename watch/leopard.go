@@ -432,7 +432,7 @@ func (j *leopard) Stats(s *Snapshot) {
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", spilled},
-		{"shortened_total", "counter", "Times that memory made transactions final early.",
+		{"shortened_total", "counter", "How often transactions became final early, for want of memory.",
 			"early finals", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)

@@ -23,7 +23,7 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 		return nil, err
 	}
 	if len(gone) > 0 {
-		return &Proof{Why: fmt.Sprintf("lines %v of the stream, from 0, are not kept any more (--keep)", gone)}, nil
+		return &Proof{Why: fmt.Sprintf("--keep deleted lines %v of the stream, from 0", gone)}, nil
 	}
 	if id, is := twice(ws); is {
 		return &Proof{Why: fmt.Sprintf("the stream has transaction %d twice", id)}, nil
@@ -50,11 +50,12 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 		if slices.ContainsFunc(r.Violations, func(x mechanism.Violation) bool {
 			return x.Mechanism == v.Mechanism && x.Kind == v.Kind
 		}) {
-			return &Proof{H: h, Why: "a violation under the profile, of which there is no certificate: isovet check " +
+			return &Proof{H: h, Why: "the violation depends on the profile, so it has no certificate; to check it " +
+				"again: isovet check " +
 				"--checker leopard --profile " + c.profile.Name()}, nil
 		}
 	}
-	return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
+	return &Proof{Why: "these transactions alone do not show the violation; isovet shrink finds the ones that do"}, nil
 }
 
 // witnesses recalls the transactions of a violation; of says which one in the result is which of the stream. gone are

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNotKept says that a line of the log has been deleted since.
-var ErrNotKept = errors.New("the line is not kept any more")
+var ErrNotKept = errors.New("--keep deleted the line")
 
 // finder finds lines in a log by their numbers.
 type finder struct {

@@ -82,8 +82,8 @@ func lateLists(rng *rand.Rand, l level.Level, wrong bool) (lines [][]byte, appen
 }
 
 // TestListsLate: of a right stream of lists whose transactions come later than they may, and whose versions are
-// forgotten early, nothing is said but that some came late. Of a wrong one everything is found that the whole history
-// shows, and no more, but for reads of late transactions, and of lists that late transactions appended to.
+// forgotten early, nothing is reported but that some came late. Of a wrong one everything is found that the whole
+// history shows, and no more, but for reads of late transactions, and of lists that late transactions appended to.
 func TestListsLate(t *testing.T) {
 	lates, inTime, found, spared := 0, 0, 0, 0
 	levels := timestamp.Levels()

@@ -25,7 +25,7 @@ func (e *LockedError) Error() string {
 	if e.PID > 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("%s: %s watches with this folder; expected another --state folder, or --standby, which waits "+
+	return fmt.Sprintf("%s: %s uses this folder; expected another --state folder, or --standby, which waits "+
 		"until that process ends", e.Dir, who)
 }
 

@@ -142,9 +142,9 @@ func (l *Log) tornBefore() *LostError {
 func (l *Log) missing() error {
 	list, err := segments(l.dir)
 	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("%s: the log begins in its midst, what is before has been deleted, and there is no "+
-			"checkpoint that can be read; expected one of both, or another --state folder (the transactions that are "+
-			"left can be checked: isovet check %s)", list[0].path(l.dir), escape.Shell(l.dir))
+		err = fmt.Errorf("%s: the beginning of the log has been deleted, and no checkpoint can be read; expected "+
+			"one of the two, or another --state folder (isovet check %s checks the transactions that are "+
+			"left)", list[0].path(l.dir), escape.Shell(l.dir))
 	}
 	return err
 }
@@ -275,7 +275,7 @@ func (l *Log) write(text []byte) error {
 }
 
 // errLog says that nobody knows what the log has on the disk.
-var errLog = errors.New("the log cannot be put right")
+var errLog = errors.New("watch cannot repair the log")
 
 // back goes back to where the log was before something failed.
 func (l *Log) back(to Position, err error) error {

@@ -128,8 +128,8 @@ func idOf(line []byte) (int64, bool) {
 	return id, err == nil
 }
 
-// writer looks for who wrote what an operation read, in a line that is written compactly or with a space behind each
-// comma; false: nobody of those that are kept. Of several it takes any.
+// writer looks for the writers of what an operation read, in a line that is written compactly or with a space behind
+// each comma; false: nobody of those that are kept. Of several it takes any.
 func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err error) {
 	name := versionOf(h, v)
 	key, val := string(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]])), string(h.Texts.AppendValue(nil, h.VerValue(v)))

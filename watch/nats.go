@@ -138,8 +138,8 @@ func (s *stream) find(ctx context.Context) (err error) {
 }
 
 // errOther says that the stream is not the log's.
-var errOther = errors.New("it is another stream than the log's, or was made anew; expected the one that it goes on " +
-	"from, or another --state folder")
+var errOther = errors.New("it is not the stream of the log, or it was created anew; expected the stream of the log, " +
+	"or another --state folder")
 
 // look asks how the stream stands, and says what is gone of it.
 func (s *stream) look(ctx context.Context) error {
@@ -151,7 +151,7 @@ func (s *stream) look(ctx context.Context) error {
 	info := st.CachedInfo()
 	s.alone = len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == s.o.Subject
 	if last := info.State.LastSeq; int64(last) < s.at {
-		return fmt.Errorf("stream %s ends at %d, and the log has its message %d: %w", s.name, last, s.at, errOther)
+		return fmt.Errorf("stream %s ends at message %d, but the log has message %d: %w", s.name, last, s.at, errOther)
 	}
 	if first := int64(info.State.FirstSeq); s.at > 0 && first > s.at+1 {
 		s.gone(s.at+1, first-1)
@@ -162,8 +162,8 @@ func (s *stream) look(ctx context.Context) error {
 
 // gone says that messages are missing.
 func (s *stream) gone(from, to int64) {
-	s.o.Log.Warn("messages of the stream are gone that were not read: purged, deleted or over its limits; reads of "+
-		"what they wrote may be told as violations", "stream", s.name, "first", from, "last", to)
+	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits; watch may "+
+		"report reads of what they wrote as violations", "stream", s.name, "first", from, "last", to)
 }
 
 // restart makes the consumer anew, behind the last message received.
@@ -242,7 +242,7 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 			missing = true
 		}
 		if missing {
-			continue // it will come again
+			continue // it will be sent once more
 		}
 		s.seen++
 		at := int64(meta.Sequence.Stream)

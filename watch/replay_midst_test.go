@@ -47,7 +47,7 @@ func TestReplayMidstCheap(t *testing.T) {
 	}
 }
 
-// withUnseen adds to a history who wrote what reads saw that nobody in it wrote: of unknown outcome, without times.
+// withUnseen adds to a history the writers of versions that nobody in it wrote: of unknown outcome, without times.
 func withUnseen(t testing.TB, lines [][]byte) *history.History {
 	seqOf := func(line []byte) int {
 		n := 0

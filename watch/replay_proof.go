@@ -93,7 +93,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	return nil
 }
 
-// class is what is said of a finding, as long as a violation is certified.
+// class is what is reported of a finding, as long as a violation is certified.
 func (f *replayFinding) class() string {
 	switch {
 	case f.ahead != nil:
@@ -205,7 +205,7 @@ type recalled struct {
 	head history.TxnHead
 }
 
-// certifyAll checks violations, each against a history of its transactions and of who wrote what they read, on all
+// certifyAll checks violations, each against a history of its transactions and of the writers of what they read, on all
 // cores: where much is wrong that is most of the work. Others have no proof. Where it is to stop, it does the
 // first ones.
 func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err error) {
@@ -384,7 +384,7 @@ func (p *replayPart) endNew(head history.TxnHead) {
 	p.b.EndTxn(head)
 }
 
-// outsider adds who wrote what members read.
+// outsider adds the writers of what members read.
 func (p *replayPart) outsider(w recalled) {
 	lo, hi := w.h.TxnOps(w.t)
 	for op := lo; op < hi; op++ {

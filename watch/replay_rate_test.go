@@ -13,7 +13,7 @@ import (
 )
 
 // clientStream writes transactions of 8 operations on 10,000 keys, half of them of reads and half of writes, as 24
-// clients see them: each commits at a moment of its own, in turn, and is told of that a while later, so that the order
+// clients see them: each commits at a moment of its own, in turn, and learns of that a while later, so that the order
 // of the ends is not that of the commits.
 func clientStream(w io.Writer, txns int, slow int64) error {
 	const clients, apart = 24, 1000

@@ -187,7 +187,7 @@ func TestReplayMedium(t *testing.T) {
 }
 
 // TestReplayDoubtful: a transaction reads from one of unknown outcome that read what nobody has written yet, and
-// misfits its session; where the one waits, the other is decided.
+// contradicts its session; where the one waits, the other is decided.
 func TestReplayDoubtful(t *testing.T) {
 	text, err := os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl")
 	if err != nil {
@@ -219,7 +219,7 @@ func same(t testing.TB, name string, l level.Level, want *evidence.Result, class
 	}
 }
 
-// TestReplayForgets: with a horizon of a few transactions nothing is said of what is right but that a read is
+// TestReplayForgets: with a horizon of a few transactions nothing is reported of what is right but that a read is
 // undecided, and something of what is wrong; from the midst of a stream, nothing of what is right.
 func TestReplayForgets(t *testing.T) {
 	said := map[string]int{}
@@ -263,7 +263,7 @@ func TestReplayForgets(t *testing.T) {
 	t.Log(said)
 }
 
-// TestReplayCredit: where what is wrong may take little time, something is said of it still, and nothing of what is
+// TestReplayCredit: where what is wrong may take little time, something is reported of it still, and nothing of what is
 // right at the levels with real time; but where a search may take few steps, that it was given up.
 func TestReplayCredit(t *testing.T) {
 	said := map[string]int{}

@@ -18,18 +18,18 @@ type OtherStreamError struct {
 }
 
 func (e *OtherStreamError) Error() string {
-	return fmt.Sprintf("-: line %d is not the line that %s has in its place: this is another stream than the one that "+
-		"the folder was begun with; expected that one from its beginning, what follows it through a pipe "+
-		"(cat FILE | isovet watch), or another --state folder", e.Place+1, e.Dir)
+	return fmt.Sprintf("-: line %d differs from the one in %s: this is not the stream that the folder began with; "+
+		"expected that stream from its beginning, only its new lines through a pipe (cat FILE | isovet watch), or "+
+		"another --state folder", e.Place+1, e.Dir)
 }
 
-// beginning is a source that begins anew, so that the lines that the log has come again at their places.
+// beginning is a source that begins anew, so that the lines of the log come once more at their places.
 type beginning interface{ again() bool }
 
 func (p *pipe) again() bool { return p.fresh }
 
-// sameLine compares a line that is passed over with the one that the log has in its place, as long as the log is kept.
-// Another one is an error: what is passed over must have been judged.
+// sameLine compares a line that is skipped with the one that the log has in its place, as long as the log is kept.
+// Another one is an error: what is skipped must have been judged.
 func (w *watcher) sameLine(src Source, l Line) error {
 	if x, is := src.(beginning); !is || !x.again() {
 		return nil

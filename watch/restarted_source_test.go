@@ -9,7 +9,7 @@ import (
 )
 
 // TestPipeAgain: a file that is read from its beginning again must have the lines of the log; another one is refused
-// with its first line that differs, and nothing of it is passed over or judged.
+// with its first line that differs, and nothing of it is skipped or judged.
 func TestPipeAgain(t *testing.T) {
 	line := func(id int) string {
 		return fmt.Sprintf(`{"id":%d,"session":0,"start_ts":%d,"commit_ts":%d,"ops":[["w","x",%d]]}`+"\n", id,

@@ -153,7 +153,7 @@ func lines(rng *rand.Rand, lists bool) []byte {
 	return []byte(b.String())
 }
 
-// TestBadWriter: a line that is not understood is said, and who has read what it wrote is not accused; nor is the
+// TestBadWriter: a line that is not understood is reported, and who has read what it wrote is not accused; nor is the
 // session that goes on.
 func TestBadWriter(t *testing.T) {
 	for _, c := range []struct{ bad, next, said string }{

@@ -83,7 +83,7 @@ func TestPacked(t *testing.T) {
 }
 
 // TestKeep: segments that no checkpoint needs are compressed and the oldest deleted; the violations are the same, their
-// transactions are found in compressed segments, and check reads what is kept.
+// transactions are found in compressed segments, and check reads what is left.
 func TestKeep(t *testing.T) {
 	defer func(was int64) { segmentBytes = was }(segmentBytes)
 	segmentBytes = 10_000
@@ -160,7 +160,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestGone: of a violation whose transactions are not kept any more it is said that they are not.
+// TestGone: of a violation whose transactions are not kept any more it is reported that they are not.
 func TestGone(t *testing.T) {
 	gone, whole := 0, 0
 	eachBroken(t, 1, func(m *mechanisms) {
@@ -189,7 +189,7 @@ func TestGone(t *testing.T) {
 			}
 			if len(v.Gone) == 0 {
 				whole++
-			} else if gone++; v.Gone[0]%2 != 0 || v.Proved || !strings.Contains(v.Text, "not kept") {
+			} else if gone++; v.Gone[0]%2 != 0 || v.Proved || !strings.Contains(v.Text, "--keep deleted") {
 				t.Errorf("%s", b)
 			}
 			return nil

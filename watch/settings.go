@@ -30,7 +30,7 @@ func (e *SettingsError) Error() string {
 			b.WriteString("; ")
 		}
 		if fmt.Fprintf(&b, "--%s was %s, ", e.Was[i].Name, e.Was[i].said()); e.Given[i].Value == noMore {
-			b.WriteString("which isovet watch has no more")
+			b.WriteString("which isovet watch no longer has")
 			continue
 		}
 		fmt.Fprintf(&b, "given %s", e.Given[i].said())

@@ -68,7 +68,7 @@ func TestSettings(t *testing.T) {
 			}
 		}
 	}
-	// Options with which nothing can be judged bind nobody; options that cannot be read are said.
+	// Options with which nothing can be judged bind nobody; options that cannot be read are reported.
 	dir := t.TempDir()
 	if err := run(dir, strings.TrimPrefix(text, header), leopardOf(t, LeopardOptions{})); err == nil {
 		t.Error("a profile was found without a header")
@@ -100,8 +100,8 @@ func aionWith(t *testing.T, o AionOptions) *aion {
 func TestSettingsBefore(t *testing.T) {
 	j := aionOf(si, 10)
 	for name, want := range map[string]string{`"shard":"1/1","shards":"1"`: "", `"shards":"1"`: "",
-		`"shards":"3"`:  "--shards was 3, which isovet watch has no more",
-		`"shard":"2/4"`: "--shard was 2/4, which isovet watch has no more"} {
+		`"shards":"3"`:  "--shards was 3, which isovet watch no longer has",
+		`"shard":"2/4"`: "--shard was 2/4, which isovet watch no longer has"} {
 		dir := t.TempDir()
 		if err := keepSettings(dir, j.Settings()); err != nil {
 			t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 )
 
 // Line is a transaction and its place in the source. Places increase, in each stream of the source: a line at the place
-// of another of its stream, or before it, is there already, and is passed over.
+// of another of its stream, or before it, is there already, and is skipped.
 type Line struct {
 	Place int64
 	Text  []byte
 	// Of names the stream, such as a partition or a producer, without white space; "": the source has but one. A stream
-	// whose name begins with @ follows all others of such names, which do not come again.
+	// whose name begins with @ follows all others of such names, which are not sent twice.
 	Of string
 }
 

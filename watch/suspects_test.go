@@ -42,7 +42,7 @@ func permuted(t *testing.T, seed uint64, isolation string, late float64) [][]byt
 }
 
 // TestSuspects: of a history that is right, whatever the order in which it is delivered, no violation is told, and each
-// read that was suspected is withdrawn, which is said, with a LATE line of its own; of one that is wrong each is
+// read that was suspected is withdrawn, which is reported, with a LATE line of its own; of one that is wrong each is
 // withdrawn, or confirmed with a violation. In time nothing is even late. A GAP line tells of what has not come yet.
 func TestSuspects(t *testing.T) {
 	suspects, cleared, convicted := 0, 0, 0

@@ -302,7 +302,7 @@ func (s *snapshot) write(of *Incidents, last bool) {
 	err := s.put(of.List())
 	s.made, s.took = begun, time.Since(begun)
 	if err != nil && !s.failed {
-		s.log.Error("the file of incidents could not be written; it is tried again", "file", s.path, "error", err)
+		s.log.Error("watch could not write incidents.jsonl; it tries again", "file", s.path, "error", err)
 	}
 	if s.failed = err != nil; !s.failed {
 		s.changed = false

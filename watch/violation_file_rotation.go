@@ -132,7 +132,7 @@ func (e *emitted) rotate() error {
 
 // notRotated says why. It is tried again.
 func (e *emitted) notRotated(err error) error {
-	e.o.log.Error("the files of violations could not be rotated; it is tried again", "folder", e.o.dir, "error", err)
+	e.o.log.Error("watch could not rotate the files of violations; it tries again", "folder", e.o.dir, "error", err)
 	return nil
 }
 

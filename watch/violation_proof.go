@@ -74,12 +74,13 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	}
 	if len(gone) > 0 {
 		out.Gone = gone
-		out.Text = fmt.Sprintf("%s, of these transactions and others that are not kept any more (--keep): lines %v of "+
-			"the stream, from 0", v.Kind, gone)
+		out.Text = fmt.Sprintf("%s, by these transactions and others that --keep deleted: lines %v of the stream, "+
+			"from 0", v.Kind, gone)
 		return json.Marshal(&out)
 	}
 	if id, is := twice(ws); is { // there is no history of these
-		out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed", id)
+		out.Text = fmt.Sprintf("the stream has transaction %d twice, and together they contradict the proof's "+
+			"assumption", id)
 		return json.Marshal(&out)
 	}
 	h, err := c.copy(ws, func(string) bool { return true })
@@ -98,7 +99,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	return json.Marshal(&out)
 }
 
-// inside says a violation in the terms of a history that holds its transactions.
+// inside translates a violation to a history that holds its transactions.
 func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]uint32) mechanism.Violation {
 	x := v
 	x.Txns, x.Ops, x.Cycle = nil, nil, nil
@@ -225,8 +226,8 @@ type item struct {
 	bys []uint64
 }
 
-// unique is what a proof takes for granted: only of those that have come it is known who wrote what.
-const unique = "no transaction that has not come, or was forgotten, wrote a value that these read"
+// unique is what a proof takes for granted: the writers are known only among those that have come.
+const unique = "no missing or forgotten transaction wrote a value that these read"
 
 // prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a
 // writer of its own, under way all the time, and so does what others wrote too, or may have: an order that explains the

@@ -203,7 +203,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestBad: lines that are not understood are said, counted, and kept; the stream goes on, also in a second run.
+// TestBad: lines that are not understood are reported, counted, and kept; the stream goes on, also in a second run.
 func TestBad(t *testing.T) {
 	dir := t.TempDir()
 	text := `{"format":"isovet-history","version":1,"initial":0}

@@ -13,7 +13,7 @@ type repeats struct {
 	n       int
 	half    int   `freeze:"-"` // how many writes a half has; 0: halfSeen
 	rotated bool  // writes have been forgotten
-	again   int64 // how many transactions there were when some value first came again; 0: none has
+	again   int64 // how many transactions there were when some value was first repeated; 0: none has
 	midst   bool  // the stream begins in the midst
 	txns    int64
 	// since has what was changed since begin, for who asks how it was.
@@ -123,8 +123,8 @@ func (r *repeats) find(key uint64, txns int64) uint64 {
 }
 
 // writer is who wrote a value to a key, as of so many transactions: nobody, several, or the print of one. Of what is
-// forgotten it is several, and so it is of all values of a key to which one has come again: others may. In a stream
-// from the midst it is so of all keys once some value has come again: it may have been there before the stream.
+// forgotten it is several, and so it is of all values of a key with a repeated value: others may. In a stream
+// from the midst it is so of all keys once some value was repeated: it may have been there before the stream.
 func (r *repeats) writer(key string, h *history.History, v history.Value, txns int64) uint64 {
 	sum := r.hash.Text([]byte(key))
 	if r.midst && r.again > 0 && r.again <= txns || r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {

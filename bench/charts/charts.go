@@ -88,7 +88,8 @@ func Draw(r *bench.Report, m bench.Metric) ([]byte, error) {
 	} else {
 		c.bars()
 	}
-	under := vg.Length(0) // room for what is said of all lines, but for the first of it, which stands beside the axis
+	// under is the room for what is reported of all lines, but for the first of it, which stands beside the axis
+	under := vg.Length(0)
 	if n := len(c.legend()) - len(c.ends); len(c.ends) > 0 && n > 1 {
 		under = vg.Points(float64(n-1) * (labelGap + 1))
 		c.height += under
@@ -445,7 +446,7 @@ func (c *chart) names(whole, data draw.Canvas) {
 	}
 	rest := all[len(c.ends):]
 	at := top
-	if len(list) > 0 { // what is said of all lines stands under the axis
+	if len(list) > 0 { // what is reported of all lines stands under the axis
 		at = data.Min.Y - vg.Points(28)
 	}
 	for _, n := range rest {

@@ -41,7 +41,7 @@ type terms struct {
 	searches *searches
 	flat     bool // operations are asked for in columns
 	stamped  bool // who has a commit timestamp took part, and nobody else
-	items    bool // of predicate operations only the rows are said
+	items    bool // of predicate operations only the rows are reported
 }
 
 // maxElements keeps elements below what the kernel takes.

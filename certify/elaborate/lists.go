@@ -84,7 +84,7 @@ func (s *scene) shown(t uint32) {
 	}
 }
 
-// shortList is how many elements of a list are all taken in where no cycle says which ones matter.
+// shortList is up to how long a list is taken in whole, if no cycle says which elements matter.
 const shortList = 1 << 11
 
 // reader is one who saw a list and of whom f, of what it saw, is true: a committed one if there is one. It looks at

@@ -20,7 +20,7 @@ import (
 )
 
 // TestMutants: proofs are changed at random, and none is accepted whose verdict brute force calls wrong. What is
-// changed is the order, a step of the refutation, the level, or the history whose proof it is said to be.
+// changed is the order, a step of the refutation, the level, or the history whose proof it is claimed to be.
 func TestMutants(t *testing.T) {
 	want := mutations(3000)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -69,10 +69,10 @@ func (p *Proof) weak(v kernel.Weak, r *evidence.Result, x *terms) error {
 	return err
 }
 
-// sources is who wrote what each operation reads: whom the evidence names, else who left that version last before, in
-// the order; 0 is the initial version. Where several left a version, or transactions of unknown outcome are of a
-// session, it is doubtful whether these sources are the ones that the answer means: the kernel has those of unknown
-// outcome visible to what follows them.
+// sources is the writer of the version that each operation reads: whom the evidence names, else who left that version
+// last before, in the order; 0 is the initial version. Where several left a version, or transactions of unknown outcome
+// are of a session, it is doubtful whether these sources are the ones that the answer means: the kernel has those of
+// unknown outcome visible to what follows them.
 func sources(h *history.History, c *columns, at []uint32, r *evidence.Result) (saw []uint32, doubtful bool) {
 	saw = make([]uint32, len(c.Ver))
 	left := make([]uint32, h.NumVersions()) // version → who left it last

@@ -141,8 +141,8 @@ func broken[E any](rng *rand.Rand, order []E, stranger E) []E {
 	return order
 }
 
-// TestFlat: what is said of an order by the columns of a history is what is said by its operations one by one, the
-// place included, of orders that hold and of others.
+// TestFlat: what is reported of an order by the columns of a history is what is reported by its operations one by one,
+// the place included, of orders that hold and of others.
 func TestFlat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	outcomes := map[bool]map[kernel.Outcome]int{true: {}, false: {}}

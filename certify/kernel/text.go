@@ -120,8 +120,8 @@ func Text(s *Step) string {
 }
 
 // WriteFile writes a file for isovet-kernel (docs/kernel-format.md): a history, and an order or steps. At the snapshot
-// levels each transaction stands in the order twice. At the weak ones saw says who wrote what a transaction read of
-// others; it is nil at the others. Times become their ranks.
+// levels each transaction stands in the order twice. At the weak ones saw has the writers of what a transaction read
+// of others; it is nil at the others. Times become their ranks.
 func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uint32) []uint32, steps []Step) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	fmt.Fprintf(out, "isovet-kernel 1\nlevel %s\n", level)

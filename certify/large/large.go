@@ -26,17 +26,17 @@
 // installed comes first.
 //
 // A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
-// others only who wrote what these read. "with" in the header has the ids of further ones that they need: of those that
-// read from a transaction of unknown outcome, which therefore committed.
+// others only the writer of what these read. "with" in the header has the ids of further ones that they need: of those
+// that read from a transaction of unknown outcome, which therefore committed.
 //
 // # What is checked
 //
 // Of an order: that exceptions stand apart, and take part; that it keeps sessions and real time where the level asks
 // for them; that no transaction contradicts itself; and, key by key, that each read sees the last write before it, and
 // at the snapshot levels that nobody else committed a write of a key between a writer's begin and commit. Operations
-// are sorted by key through files. Of a violation: the history of its transactions, and of who wrote what they read, is
-// put together, and package certify checks the anomalies against it. It violates a level only if the whole does: it is
-// the whole without some transactions, and without the reads that saw what they wrote.
+// are sorted by key through files. Of a violation: the history of its transactions, and of the writers of what they
+// read, is put together, and package certify checks the anomalies against it. It violates a level only if the whole
+// does: it is the whole without some transactions, and without the reads that saw what they wrote.
 //
 // Experimental: this package may still change.
 package large

@@ -119,7 +119,7 @@ func (v *verifier) apart() error {
 	for i := range v.ex {
 		e := &v.ex[i]
 		if e.commit.before(e.begin) {
-			return refute("transaction %d begins behind its commit", e.id)
+			return refute("transaction %d begins after its commit", e.id)
 		}
 		if e.begin != e.commit && v.level.Serial() {
 			return refute("transaction %d begins and commits at two places, at a serializable level", e.id)

@@ -34,7 +34,7 @@ func (v *verifier) pass(ctx context.Context, n int, put func(part int, record []
 	return v.each(ctx, "reading", func(h *history.History, first int64) error {
 		v.ops += int64(h.NumOps())
 		if h.HasPredicates() || h.HasLists() {
-			return refute("there are predicates or lists, of which the certificate says nothing")
+			return refute("the history has predicates or lists, which this certificate does not cover")
 		}
 		v.initial = valueOf(h, h.Initial)
 		for t := range uint32(h.NumTxns()) {

@@ -10,7 +10,7 @@ import (
 	"isovet/history"
 )
 
-// violation checks anomalies against the history of the transactions in them, and of who wrote what these read.
+// violation checks anomalies against the history of the transactions in them, and of the writers of what these read.
 func (v *verifier) violation(ctx context.Context, in *lines, head *header) error {
 	s, o := v.s, v.o
 	var text []byte

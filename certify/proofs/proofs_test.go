@@ -128,8 +128,8 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// TestHostile: what is no file for the kernel is told by line, with status 254; the port has the same test, in
-// certify/kernel.
+// TestHostile: what is no file for the kernel is an error with its line, with status 254; the port has the same test,
+// in certify/kernel.
 func TestHostile(t *testing.T) {
 	program := kernel(t)
 	table, err := os.ReadFile("testdata/hostile.tsv")

@@ -92,7 +92,7 @@ func (x *explained) judge(text []byte) error {
 		return &histtest.Failure{Class: "proof", Err: fmt.Errorf("%s: %w\n%+v", l, err, a)}
 	}
 	if len(least) < 2 || h.HasPredicates() || v.Ambiguous() {
-		// of what a read saw that several wrote, or a predicate operation missed, certify finds out more by itself
+		// of the version read that several wrote, or a predicate operation missed, certify finds out more by itself
 		return nil
 	}
 	x.several++

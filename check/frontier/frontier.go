@@ -40,7 +40,7 @@ import (
 
 // Options bound a search. The zero value does not.
 type Options struct {
-	// MaxBytes bounds what is kept of visited frontiers.
+	// MaxBytes bounds the memory for visited frontiers.
 	MaxBytes int
 }
 

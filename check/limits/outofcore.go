@@ -14,6 +14,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 	"isovet/internal/room"
 )
 
@@ -75,11 +76,13 @@ func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 	switch {
 	case a.Stamps.On:
 		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
-		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.FileOps)
+		r.Note = fmt.Sprintf("out of core: %s in the order of the database's timestamps",
+			plural.Of(a.Stats.FileOps, "operation"))
 	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
-		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
-			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.FileOps, a.Stats.Misfits,
-			a.Stats.Windows, len(a.Moves))
+		r.Note = fmt.Sprintf("out of core: of %s, %s the order of clients' ends; %s solved, %s moved",
+			plural.Of(a.Stats.FileOps, "operation"),
+			plural.Phrase(a.Stats.Misfits, "read contradicted", "reads contradicted"),
+			plural.Of(a.Stats.Windows, "window"), plural.Of(len(a.Moves), "transaction"))
 		if a.Verdict == evidence.Holds && a.By != known.Level && !a.Bare {
 			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
 		}

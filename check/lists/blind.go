@@ -7,8 +7,8 @@ import (
 
 // Blind tells a view's history with registers as [View.Registers] does, but adds no read: each read of a list stands
 // where it was made, and a transaction's appends to a list are one write of a value of its own, at the transaction's
-// end. The order of the writers is told by [Registers.Ranks] and [Registers.Orders]. The view must be blind (Options),
-// without anomalies and not ambiguous. Cost: linear.
+// end. The order of the writers comes from [Registers.Ranks] and [Registers.Orders]. The view must be blind
+// (Options), without anomalies and not ambiguous. Cost: linear.
 func (v *View) Blind() *Registers {
 	g := v.told()
 	h := v.H

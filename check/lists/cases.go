@@ -140,7 +140,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 				continue
 			}
 			if h.Txns.Status[t] != history.Committed {
-				return nil, nil, fmt.Sprintf("whether transaction %d committed, which reads list %s, is open",
+				return nil, nil, fmt.Sprintf("the outcome of transaction %d, which reads list %s, is unknown",
 					h.Txns.ID[t], h.KeyString(h.OpKey(op)))
 			}
 			d := &c.keys[place[h.OpKey(op)]]
@@ -153,7 +153,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 			return nil, shown, ""
 		}
 		if len(d.ways) == 0 {
-			return nil, nil, fmt.Sprintf("list %s can be taken apart in too many ways", h.KeyString(d.key))
+			return nil, nil, fmt.Sprintf("the reads of list %s have too many explanations", h.KeyString(d.key))
 		}
 	}
 	c.at = make([]int, len(c.keys))

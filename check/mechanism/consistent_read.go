@@ -36,7 +36,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 				joint.broken = true
 				continue
 			}
-			// No consistent read is promised; who wrote what was read is a dependency all the same.
+			// No consistent read is promised; a read still depends on the writer of its version.
 			if at, more = k.find(r.Val, -Forever, Forever, p.serial, !v.o.Duplicates); at < 0 {
 				continue
 			}

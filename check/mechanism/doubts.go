@@ -52,7 +52,7 @@ func (x *Online) Doubts(most int) (all []Doubt) {
 	return all[:min(most, len(all))]
 }
 
-// doubt is what is told of a suspect.
+// doubt is what is known of a suspect.
 func (s *suspect) doubt() Doubt {
 	return Doubt{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }

@@ -15,9 +15,9 @@ type grave struct {
 // vain is grave.overOp of what was never installed.
 const vain = 1
 
-// graveyard remembers the latest values that were forgotten or never installed, so that what is said of a read of one
-// does not depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for made-most ≤
-// i < made.
+// graveyard remembers the latest values that were forgotten or never installed, so that what is reported of a read of
+// one does not depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for
+// made-most ≤ i < made.
 type graveyard struct {
 	ring []grave
 	made int64

@@ -124,7 +124,7 @@ func (x *Online) dispatch(w *waiting) {
 	}
 }
 
-// manyTraces is how many a transaction may have for its room to be kept for others.
+// manyTraces is up to how many traces of a transaction its memory is used again.
 const manyTraces = 1 << 12
 
 // Quiet returns a watermark that makes everything final that has arrived.

@@ -179,8 +179,8 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	if k.isHeld {
 		what |= stateHeld
 	}
-	// Also of one that is forgotten meanwhile: what is said of a key that has only been read since must be the same, or
-	// it is written again.
+	// Also of one that is forgotten meanwhile: what is reported of a key that has only been read since must be the
+	// same, or it is written again.
 	if k.buried > 0 {
 		what |= stateBuried
 	}

@@ -49,7 +49,7 @@ func Chains(h *history.History, skew int64) (order []uint32, ok bool) {
 	return c.walk()
 }
 
-// shapes tells writers from readers, and who wrote what.
+// shapes tells writers from readers, and finds the writer of each version.
 func (c *chains) shapes() bool {
 	h := c.h
 	c.at = make([]slot, h.NumVersions())

@@ -15,9 +15,9 @@ var maxCoreSteps = 20_000_000
 
 // Core returns, of a register without an order, a few operations that have none by themselves: even if every other
 // operation takes effect as often as it likes while it is under way, or never. None of them can go. Those that had
-// ended when no state is left come first, the last to end before all; of the others no more is said than that they took
-// effect once at most. Where last is known to end without an order, no more than what had ended by then is looked at.
-// Core returns nil where it finds none soon: always, of a register that has an order.
+// ended when no state is left come first, the last to end before all; of the others no more is reported than that they
+// took effect once at most. Where last is known to end without an order, no more than what had ended by then is looked
+// at. Core returns nil where it finds none soon: always, of a register that has an order.
 //
 // Since others may take effect again, a moment is described by the register's version and by who of the core took
 // effect of those under way: a pass over the operations decides a set, in time linear for a few values and cores. A

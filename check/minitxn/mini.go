@@ -25,7 +25,7 @@ func Outside(v *prepass.View) string {
 			h.Txns.ID[v.Reader(r)],
 			h.ValueString(v.RVer(r)), h.KeyString(v.RKey[r]))
 	case len(v.Open) > 0:
-		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
+		return fmt.Sprintf("the outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]])
 	}
 	read := lookup{v: v}
 	for t := range uint32(h.NumTxns()) {
@@ -34,7 +34,7 @@ func Outside(v *prepass.View) string {
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			if read.overwritten(t, w) == none {
-				return fmt.Sprintf("transaction %d writes %s without having read it (Definition 8)", h.Txns.ID[t],
+				return fmt.Sprintf("transaction %d writes %s without reading it first (Definition 8)", h.Txns.ID[t],
 					h.KeyString(v.WKey[w]))
 			}
 		}

@@ -33,9 +33,9 @@ type SearchOptions struct {
 //
 // Source:  Wing and Gong, "Testing and verifying concurrent objects" (1993), with the memory of visited states of Lowe,
 // "Testing for linearizability" (2017), §3. Differs: a read is taken as soon as its version is there, which leaves
-// every other choice open. A version that is yet to be read and will not come again is not overwritten: with unique
-// values, that leaves few choices. Of operations that may not have happened and do the same, the one that began first
-// is taken. Cost: exponential in the number of concurrent writes at worst, linear without choices.
+// every other choice open. A version that is yet to be read and will not be written once more is not overwritten: with
+// unique values, that leaves few choices. Of operations that may not have happened and do the same, the one that began
+// first is taken. Cost: exponential in the number of concurrent writes at worst, linear without choices.
 func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) {
 	s := newSearch(reg, o)
 	ok, err = s.run()

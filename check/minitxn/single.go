@@ -24,8 +24,8 @@ func MultiKey(h *history.History) string {
 		lo, hi := h.TxnOps(t)
 		for op := lo + 1; op < hi; op++ {
 			if a, b := h.OpKey(op-1), h.OpKey(op); a != b && a != none && b != none {
-				return fmt.Sprintf("transaction %d has operations on %s and %s, and linearizability speaks of each "+
-					"key by itself", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
+				return fmt.Sprintf("transaction %d has operations on %s and %s, but linearizability is a property "+
+					"of single keys", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (c biswasEnea) Check(ctx context.Context, h *history.History, o run.Options
 	case frontier.None:
 		return x.Result, x.RefutedByPolygraph()
 	case frontier.Exhausted:
-		x.Unknown("%d frontiers visited, and no memory for more", a.Frontiers)
+		x.Unknown("the search visited %d frontiers, and memory holds no more", a.Frontiers)
 	case frontier.Stopped:
 		x.Stopped()
 	}

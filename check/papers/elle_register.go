@@ -8,6 +8,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/polygraph"
 )
 
@@ -62,8 +63,8 @@ func (elleRegister) decide(x *run.Run) error {
 		}
 	}
 	if open > 0 {
-		x.Unknown("incomplete: no cycle in what Elle infers of registers, but %d times several writes of a register "+
-			"could come next in it", open)
+		x.Unknown("incomplete: no cycle in what Elle infers of registers, but %s several writes of a register "+
+			"could come next", plural.Of(open, "time"))
 		return nil
 	}
 	return x.HoldsBy(p, nil)

@@ -90,7 +90,7 @@ func (c polysi) decide(x *run.Run) error {
 		}
 	}
 	if bytes > int64(run.MaxClosure) || room.For(float64(bytes)) != nil {
-		x.Unknown("the closure of %d transactions would take about %s, which is too much", g.N,
+		x.Unknown("the closure of %d transactions would need about %s of memory, which is too much", g.N,
 			room.Size(float64(bytes)))
 		return nil
 	}

@@ -20,8 +20,8 @@ type pass struct {
 	// without the bit has one possible writer, which counts. same[w] is the write before w of the same version (nil
 	// while no version has two).
 	last, same []uint32
-	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or
-	// None; nil until it is asked for.
+	// wrote[ver] is an operation that wrote the version but did not install it (aborted, or overwritten by its own
+	// transaction), or None; nil until it is asked for.
 	wrote []uint32
 
 	// external reads, by transaction

@@ -205,7 +205,7 @@ func (p *pass) installRows(t, lo, hi uint32) {
 	}
 }
 
-// rowsInVain notes what a predicate write wrote in vain.
+// rowsInVain notes the rows of a predicate write that were not installed.
 func (p *pass) rowsInVain(t, op uint32) {
 	h := p.h
 	q := h.Ops.Ver[op]

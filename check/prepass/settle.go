@@ -165,7 +165,7 @@ func (p *pass) finish() {
 	for i, ver := range p.rVer { // by itself, so that memory is waited for once for many
 		rw[i] = p.last[ver]
 	}
-	// What is kept moves to the front, never past what is still to be looked at.
+	// The elements to keep move to the front, never past what is still to be looked at.
 	v.ROff = p.rOff
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	v.CandOff = []uint32{0}

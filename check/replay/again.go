@@ -28,7 +28,7 @@ func (e *engine) round(failed *[]failure) (order []int32, err error) {
 				return nil, nil
 			}
 		}
-		e.again, e.againFrom = nil, 2*e.stats.Rounds // not each time in vain
+		e.again, e.againFrom = nil, 2*e.stats.Rounds // do not try each time
 		e.pk.Track(0)
 		*failed = (*failed)[:0]
 	}

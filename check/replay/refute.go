@@ -196,7 +196,7 @@ func (x *refuter) knownEdges() {
 	x.fixed(func(u, v int32, dep evidence.Dep, a, b uint32) { x.add(u, v, edge(a, b, dep)) })
 }
 
-// fixed calls f with the graph edges of session order and real time, which of them it is, and the transactions.
+// fixed calls f for each graph edge of session order and real time, with its kind and its transactions.
 func (e *engine) fixed(f func(u, v int32, dep evidence.Dep, a, b uint32)) {
 	if e.sessions {
 		for s := range e.h.NumSessions() {

@@ -107,7 +107,7 @@ func (k *keyWriters) first(group, place int32) int32 {
 //
 // Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
 // something new reaches, and every version that reaches something new, the writers of its key, or a search among those
-// of each session where they are many; and the closure's. done is told of some of these, and says when to stop.
+// of each session where they are many; and the closure's. done is called with some of these, and says when to stop.
 func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	total := int32(e.events())
 	chains := e.chains()

@@ -17,6 +17,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -94,12 +95,12 @@ func (x *Run) PrepassSays(in Info) (done bool, err error) {
 func ambiguity(v *prepass.View) string {
 	h := v.H
 	if len(v.Amb) == 0 {
-		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
+		return fmt.Sprintf("the outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]])
 	}
 	r := v.Amb[0]
-	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%d such reads)",
+	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%s)",
 		h.Txns.ID[v.Reader(r)], h.ValueString(v.RVer(r)), h.KeyString(h.VerKey[v.RVer(r)]),
-		v.CandOff[1]-v.CandOff[0], len(v.Amb))
+		v.CandOff[1]-v.CandOff[0], plural.Of(len(v.Amb), "such read"))
 }
 
 // Ask has another checker decide a question: the one way in which checkers call each other. The result says so

@@ -34,7 +34,7 @@ type Options struct {
 	MechanismsOnly bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
-	// Rounds, if set, is told by cobra-rounds of each of its rounds but the last, as it ends.
+	// Rounds, if set, is called by cobra-rounds at the end of each of its rounds but the last.
 	Rounds func(CobraRound)
 }
 
@@ -91,7 +91,8 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("a fault of isovet's, not of the database's: checker %s: %v; please report it with the history",
+	return fmt.Sprintf("a bug in isovet, not a fault of the database: checker %s: %v; please report it with the "+
+		"history",
 		f.Checker, f.Err)
 }
 

@@ -19,7 +19,7 @@ var (
 
 // byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order
 // explains the history. Where none holds, the cycles of all cases together are the proof, which is tried before it is
-// given. A case that the cycles found so far refute too is passed over.
+// given. A case that the cycles found so far refute too is skipped.
 func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence.Result, error)) error {
 	c, shown, reason := lists.ReadCases(x.H)
 	switch {
@@ -48,7 +48,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 			if x.proveByCases(proof) {
 				return nil
 			}
-			x.Unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more", why,
+			x.Unknown("%s; the first %d possibilities do not explain the history, and there are more", why,
 				limit)
 			return nil
 		}
@@ -61,7 +61,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 			x.Holds(r.Order)
 			return nil
 		case evidence.Unknown:
-			x.Unknown("%s; in one case of which: %s", why, r.Reason)
+			x.Unknown("%s; in one case: %s", why, r.Reason)
 			return nil
 		}
 		a := r.Anomalies[0]
@@ -92,7 +92,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 		if x.proveByCases(proof) {
 			return nil
 		}
-		x.Unknown("%s; of the ways to say which, those tried do not explain the history, and there are more", why)
+		x.Unknown("%s; the possibilities tried do not explain the history, and there are more", why)
 		return nil
 	}
 	x.proveOrLeave(oneOf(proof))

@@ -48,7 +48,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 		way := settledAs(h, open, committed)
 		next := openOutcomes(in, way)
 		if next != nil && deep == 0 {
-			left = fmt.Sprintf("whether transaction %d committed is open too", h.Txns.ID[next[0]])
+			left = fmt.Sprintf("the outcome of transaction %d is unknown too", h.Txns.ID[next[0]])
 			continue
 		}
 		var r *evidence.Result
@@ -87,8 +87,8 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
 		return x.Result, nil
 	}
-	why := fmt.Sprintf("whether transaction %d committed is open (and %d more), which may have written what a read of "+
-		"a register beside lists saw; none of %d ways to settle that shows an order, and together they prove nothing",
+	why := fmt.Sprintf("the outcome of transaction %d is unknown (and of %d more), and a read of a register beside "+
+		"lists may have seen its write; none of %d possibilities shows an order, and together they prove nothing",
 		h.Txns.ID[open[0]], len(open)-1, len(ways))
 	if left != "" {
 		why += "; in one of them: " + left

@@ -403,8 +403,8 @@ func (x *Run) proveOrLeave(a evidence.Anomaly) {
 	_, err := Named(x.Result, certify.Options{ClockSkew: x.Options.ClockSkew, Stop: x.Ended})
 	if err != nil {
 		x.Result.Anomalies = nil
-		x.Unknown("no order explains the history, but no evidence can be given of that, list elements having been "+
-			"appended more than once: %s", err)
+		x.Unknown("no order explains the history, but isovet cannot prove it: list elements were appended more than "+
+			"once: %s", err)
 	}
 }
 

@@ -56,8 +56,8 @@ func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evid
 		err := x.Refuted(a.Seed, replay.Refute)
 		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.View.Open) > 0 {
 			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
-			x.Unknown("no order explains the history, but no evidence can be given of that: it rests on which " +
-				"transactions of unknown outcome committed")
+			x.Unknown("no order explains the history, but isovet cannot prove it: it depends on which transactions " +
+				"of unknown outcome committed")
 			return x.Result, nil
 		}
 		return x.Result, err
@@ -98,8 +98,8 @@ func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 
 // TooManyWays is the answer where a bounded search ended.
 func (x *Run) TooManyWays() {
-	x.Unknown("%s: too many ways to say which, and the search for one was given up; a longer --timeout is a longer "+
-		"search", ambiguity(x.View))
+	x.Unknown("%s: too many possibilities, and the search gave up; a longer --timeout searches "+
+		"longer", ambiguity(x.View))
 }
 
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is

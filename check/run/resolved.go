@@ -7,6 +7,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/solver"
 )
 
@@ -46,7 +47,7 @@ func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	c, ok := newCases(x.View)
 	if !ok {
-		x.Unknown("%s: too many ways to say which", ambiguity(x.View))
+		x.Unknown("%s: there are too many possibilities", ambiguity(x.View))
 		return nil
 	}
 	limit := min(maxResolved, 1+resolvedWork/(1+x.H.NumOps()))
@@ -58,17 +59,17 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 			return nil
 		case solver.Unsat:
 			if open != "" {
-				x.Unknown("%s; in one case of which: %s", ambiguity(x.View), open)
+				x.Unknown("%s; in one case: %s", ambiguity(x.View), open)
 				return nil
 			}
 			return x.proveByReplay()
 		}
 		if opens == maxOpen {
-			x.Unknown("%s; in %d cases of which: %s", ambiguity(x.View), opens, open)
+			x.Unknown("%s; in %s of them: %s", ambiguity(x.View), plural.Of(opens, "case"), open)
 			return nil
 		}
 		if tried == limit {
-			x.Unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more",
+			x.Unknown("%s; the first %d possibilities do not explain the history, and there are more",
 				ambiguity(x.View), limit)
 			return nil
 		}

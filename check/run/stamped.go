@@ -103,7 +103,8 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 	case timestamp.SESSION:
 		add(v.Other)
 		a.Kind = level.Session
-		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, and began before that was over.", me, name(v.Other),
+		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, but began before the other was "+
+			"over.", me, name(v.Other),
 			span(v.Other))
 	case timestamp.NOCONFLICT:
 		add(v.Other)
@@ -112,10 +113,10 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 			name(v.Other), span(v.Other), h.KeyString(v.Key))
 	case timestamp.INT:
 		a.Kind, a.Ops = level.Int, []uint32{v.Op}
-		a.Text = fmt.Sprintf("%s read %s, which its own operations before that make %s.", me, stampedRead(h, v),
+		a.Text = fmt.Sprintf("%s read %s, but its own earlier operations make that %s.", me, stampedRead(h, v),
 			stampedValue(h, v.Want))
 		if h.Ops.Kind[v.Op] == history.ReadList {
-			a.Text = fmt.Sprintf("%s read %s, which disagrees with its own operations before that.", me, stampedRead(h,
+			a.Text = fmt.Sprintf("%s read %s, which contradicts its own earlier operations.", me, stampedRead(h,
 				v))
 		}
 	case timestamp.EXT:

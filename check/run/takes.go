@@ -102,7 +102,7 @@ func Refuses(in Info, h *history.History, l level.Level) string {
 	predicates := h.HasPredicates() && !in.TakesPredicates(l)
 	switch {
 	case h.HasLists() && l == level.Linearizable:
-		return "list histories: linearizability is decided of registers only"
+		return "lists: isovet decides linearizability of registers only"
 	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(OrderLevels, l):
 		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s",
 			in.Name, l)

@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/plural"
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
@@ -78,7 +79,8 @@ func (x *Run) InTurn(todo []Attempt, pipeline func(a Attempt) error) error {
 	}
 	if x.Result.Reason == "" {
 		open := append(x.View.Open, x.View.LeftOut...)
-		x.Unknown("whether transaction %d committed is open, and what others saw rests on it", x.H.Txns.ID[open[0]])
+		x.Unknown("the outcome of transaction %d is unknown, and other transactions' reads depend on "+
+			"it", x.H.Txns.ID[open[0]])
 	}
 	return nil
 }
@@ -148,7 +150,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 	}
 	p := polygraph.New(x.View, a.Level, a.Order)
 	if x.fallback && !a.Order.RealTime && p.Pairs > maxFallback {
-		x.Unknown("%d pairs of writes", p.Pairs)
+		x.Unknown("too many pairs of writes are open: %d", p.Pairs)
 		return nil
 	}
 	if p.Crowded {
@@ -225,7 +227,8 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 	enc := x.Options.Pipeline.Encoder("vbox")
 	if n := p.OpenEdges(); n > fewEdges {
 		if err := room.For(float64(n) * edgeBytes); err != nil {
-			x.Unknown("%d edges of %d open choices are too many to be searched: that %v", n, len(p.Choices), err)
+			x.Unknown("%s of %s are too many to search: that %v", plural.Of(n, "edge"),
+				plural.Of(len(p.Choices), "open choice"), err)
 			return nil
 		}
 	}
@@ -268,8 +271,8 @@ func (x *Run) TooManyInitial() bool {
 		return false
 	}
 	if err := room.For(bytes); err != nil {
-		return x.Unknown("too many transactions read initial versions of keys that too many wrote: "+
-			"listing the pairs %v", err)
+		return x.Unknown("too many pairs of a read of an initial version and a write of its key are "+
+			"open: listing them %v", err)
 	}
 	return false
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestKinds: the anomaly that was asked for stays, where another would have been left without asking; one that the
-// whole does not show is said not to be there.
+// whole does not show is reported not to be there.
 func TestKinds(t *testing.T) {
 	kept, lost := 0, 0
 	shows := func(r *evidence.Result, k level.Anomaly) bool {

@@ -18,7 +18,8 @@ import (
 type Options struct {
 	// Checker and Solver are names as check.Choose takes them; "" is auto and the checker's own.
 	Checker, Solver string
-	// Check are the checker's further options; Level and Solver are set here, and Progress is told of the whole only.
+	// Check are the checker's further options; Level and Solver are set here, and Progress is called for the whole
+	// history only.
 	Check check.Options
 	// KeepNames keeps keys, values and times as they are.
 	KeepNames bool

@@ -23,7 +23,7 @@ type Backend interface {
 	Heads(ctx context.Context, group int) ([]byte, error)
 	// Replay replays partitions ([ReplayPart]): the keys that keep has, or all if it is nil.
 	Replay(ctx context.Context, o Order, keep []uint64, most int, parts []Part) ([]Replayed, error)
-	// Writers says who wrote what the parts want ([WritersOf]).
+	// Writers finds the writers of the versions that the parts want ([WritersOf]).
 	Writers(ctx context.Context, o Order, parts []Part) ([]Written, error)
 	// Gather reads transactions of groups ([GatherPieces]).
 	Gather(ctx context.Context, g *Gathering, groups []int) ([][]Found, error)
@@ -111,7 +111,7 @@ type Order struct {
 	Room    int
 	Stamps  plan.Stamps
 	Parts   int      // of keys
-	Until   plan.Pos // up to where misfits are asked for
+	Until   plan.Pos // up to where to look for misfits
 }
 
 // Moved is where a transaction stands that is an exception.
@@ -179,7 +179,7 @@ type Replayed struct {
 	NoRoom  bool  // plan.ErrRoom
 }
 
-// ReplayPart replays a partition's chunks and lists what misfits, up to most.
+// ReplayPart replays a partition's chunks and lists the misfits, up to most.
 func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
 	err error) {
 	over, beyond := errors.New("more misfits"), errors.New("no more misfits are asked for")

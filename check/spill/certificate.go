@@ -16,7 +16,7 @@ import (
 
 // ErrNoCertificate says that there is none: of a verdict that is unknown, and of a violation whose proof leaves out
 // reads of versions with very many writers.
-var ErrNoCertificate = errors.New("no certificate can be written of this verdict")
+var ErrNoCertificate = errors.New("this verdict has no certificate")
 
 // WriteCertificate writes what isovet verify replays: see package certify/large for the format.
 func (a *Answer) WriteCertificate(w io.Writer, name string) error {

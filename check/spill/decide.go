@@ -12,9 +12,10 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
-// pair are two transactions of a session that stand the wrong way round.
+// pair are two transactions of a session in the wrong order.
 type pair struct {
 	a, b uint64
 	span plan.Span
@@ -50,7 +51,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 		return nil, err
 	}
 	if len(e.bad) > 0 {
-		if err := e.refuteEach(ctx, a, e.bad, "an own operation contradicts a read"); err != nil {
+		if err := e.refuteEach(ctx, a, e.bad, "a read contradicts the transaction's own operations"); err != nil {
 			return nil, err
 		}
 	}
@@ -86,11 +87,11 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 			return nil, err
 		}
 	case !t.none():
-		a.Reason = fmt.Sprintf("after %d rounds there are still reads out of order", maxRounds)
+		a.Reason = fmt.Sprintf("after %d rounds some reads still contradict the order", maxRounds)
 	case len(a.Open) > 0:
 		w := a.Open[0]
-		a.Reason = fmt.Sprintf("%d stretches of the order of client times could not be decided, the first from %d to "+
-			"%d: %s", len(a.Open), w.From, w.To, w.Why)
+		a.Reason = fmt.Sprintf("%s of the order of client times could not be decided, the first from %d to %d: %s",
+			plural.Of(len(a.Open), "stretch"), w.From, w.To, w.Why)
 	default:
 		return e.holds(a), nil
 	}
@@ -104,8 +105,8 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	case errors.Is(err, plan.ErrRoom) && e.few:
 		return nil, err // more partitions may do
 	case errors.Is(err, plan.ErrRoom):
-		err = errors.New("the transactions stand in the files in another order than that of their ends, and there " +
-			"is too little memory to sort them; give more")
+		err = errors.New("the files list the transactions out of the order of their ends, and memory is too small " +
+			"to sort them; give more (--memory)")
 	default:
 		return nil, err
 	}
@@ -211,10 +212,10 @@ func (e *engine) count(s plan.Span) float64 { return e.density.count(s) }
 // few is how many transactions a window takes in at both ends, at least, when it grows.
 const few = 8
 
-// round asks who wrote what misfitting reads saw, and makes windows; solves these; and replays the keys of what it
+// round looks up the writers of contradicting reads, and makes windows; solves these; and replays the keys of what it
 // moved.
 func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
-	e.progress(fmt.Sprintf("round %d: %d reads out of order", e.stats.Rounds, len(t.misfits)), 0, 0)
+	e.progress(fmt.Sprintf("round %d: %s", e.stats.Rounds, plural.Of(len(t.misfits), "contradicting read")), 0, 0)
 	wants := make([]plan.Want, 0, len(t.misfits))
 	for _, m := range t.misfits {
 		wants = append(wants, plan.Want{Key: m.Key, Value: m.Want})
@@ -252,8 +253,8 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	}
 	if len(alone) > 0 {
 		slices.Sort(alone)
-		if err := e.refuteEach(ctx, a, slices.Compact(alone), "no transaction that may have committed installed what "+
-			"it read"); err != nil {
+		if err := e.refuteEach(ctx, a, slices.Compact(alone), "no transaction that may have committed wrote the "+
+			"value it read"); err != nil {
 			return err
 		}
 	}
@@ -447,7 +448,7 @@ func (e *engine) first(ctx context.Context) (t trouble, err error) {
 		if !errors.Is(err, errTooMany) || !e.halve() {
 			return t, err
 		}
-		e.progress(fmt.Sprintf("too many reads out of order at once: going on by parts of some %.0f transactions",
+		e.progress(fmt.Sprintf("too many contradicting reads at once: going on in parts of about %.0f transactions",
 			e.part), 0, 0)
 	}
 }

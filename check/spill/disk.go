@@ -35,7 +35,7 @@ func Free(dir string) (int64, bool) {
 }
 
 // enough refuses to begin where the disk has not even half of what is needed, which is known about only: the check
-// would run for long, and end in vain. What an earlier check left is overwritten, or used.
+// would run for long, and then fail. What an earlier check left is overwritten, or used.
 func (e *engine) enough() error {
 	free, known := Free(e.o.Dir)
 	if e.o.free != nil {
@@ -54,7 +54,7 @@ func (e *engine) enough() error {
 	if free >= need/2 {
 		return nil
 	}
-	return fmt.Errorf("%s: some %s of files are needed there, and %s are free; expected a folder with more room",
+	return fmt.Errorf("%s: the check needs about %s of disk there, and %s is free; expected a folder with more room",
 		e.o.Dir, room.Size(float64(need)), room.Size(float64(free)))
 }
 
@@ -74,8 +74,8 @@ func (e *engine) take() error {
 		if err = filelock.Try(f); err != nil {
 			f.Close()
 			if errors.Is(err, filelock.ErrLocked) {
-				return fmt.Errorf("%s: another check has its files there; expected a folder of its own for each "+
-					"check that runs", e.o.Dir)
+				return fmt.Errorf("%s: another running check uses this folder; expected a folder for each "+
+					"check", e.o.Dir)
 			}
 			return err
 		}

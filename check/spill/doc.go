@@ -6,11 +6,13 @@
 //  1. Every piece of the history is read once. Operations go to chunks, by partitions of the keys; what sessions are
 //     checked by goes to a file of its own.
 //  2. Each partition is replayed in the order of the clients' ends. Reads that do not see the last version before them
-//     misfit. Where none does, and sessions are kept where the level asks for it, that order is the proof.
-//  3. Who wrote what misfitting reads saw makes windows: stretches of the order that some order of their transactions
+//     contradicting read. Where none does, and sessions are kept where the level asks for it, that order is the proof.
+//  3. The writers of contradicting reads make windows: stretches of the order that some order of their
+//     transactions
 //     may mend. They are read again, and solved by package replay, the rest of the order being fixed. What then stands
 //     elsewhere is an exception to the rule; the keys of exceptions are replayed again.
-//  4. Transactions of a window that has no order are told as a history of their own, with who wrote what they read. If
+//  4. Transactions of a window that has no order are told as a history of their own, with the writers of what they
+//     read. If
 //     that violates the level, so does the whole, and the proof is certified against it. Else the window grows.
 //
 // Chronos takes the first two steps alone: the database's timestamps are the order, there are no windows.
@@ -18,9 +20,9 @@
 // # Memory
 //
 // An eighth of what is given goes to the chunks of a partition that overlap in time (there are the more partitions the
-// more do), a tenth to misfits, an eighth to the transactions of windows. What does not grow with memory but with the
-// history is a bit a transaction, 80 bytes a chunk (some 8,000 transactions and a partition), and the cells of a
-// partition's keys.
+// more do), a tenth to contradicting reads, an eighth to the transactions of windows. What does not grow with memory
+// but with the history is a bit a transaction, 80 bytes a chunk (some 8,000 transactions and a partition), and the
+// cells of a partition's keys.
 //
 // Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; slices.go: stretches
 // that are too large for one; refute.go and proof.go: proofs of violations; resume.go and journal.go: what a check that

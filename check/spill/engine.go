@@ -133,8 +133,8 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	defer func() {
 		if errors.Is(err, syscall.ENOSPC) {
-			err = fmt.Errorf("%s: the disk is full (%w); what was finished stays there, and the same check goes on "+
-				"with it", o.Dir, err)
+			err = fmt.Errorf("%s: the disk is full (%w); finished parts stay there, and the same command goes on "+
+				"from them", o.Dir, err)
 		}
 	}()
 	if a, err = run(ctx, in, o, true); errors.Is(err, plan.ErrRoom) {
@@ -216,7 +216,7 @@ type progressed struct {
 type proved struct {
 	named  map[string]bool             // what was found
 	seen   map[int64]*plan.Txn         // transactions of proofs, by id
-	wrote  map[plan.Want][]plan.Writer // who wrote what, as far as proofs asked; without who came next
+	wrote  map[plan.Want][]plan.Writer // the writers of versions, as far as proofs asked; without the next ones
 	forced map[int64]bool              // those among them that show that others committed
 }
 
@@ -296,7 +296,7 @@ func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i
 	return context.Cause(ctx)
 }
 
-// replay replays all partitions, or only the keys that keep has, and returns what misfits, in an order that does not
+// replay replays all partitions, or only the keys that keep has, and returns the misfits, in an order that does not
 // depend on the partitions.
 func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan.Misfit, error) {
 	most := e.maxMisfits()
@@ -350,7 +350,7 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 	return all, nil
 }
 
-var errTooMany = errors.New("too many reads do not see the last version before them in the order of client times")
+var errTooMany = errors.New("too many reads contradict the order of client times")
 
 // maxMisfits is how many misfits are held: they take some 250 bytes each, with what is found out about them.
 func (e *engine) maxMisfits() int {
@@ -376,7 +376,7 @@ func (e *engine) filter() plan.Filter {
 	return plan.Filter{Moved: e.moves, Room: e.room(), Until: e.until}
 }
 
-// order is what a backend is told of the exceptions.
+// order is what a backend gets to know of the exceptions.
 func (e *engine) order() Order {
 	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room(),
 		Stamps: e.rule.Stamps, Parts: e.rule.Parts, Until: e.until}

@@ -9,8 +9,8 @@ import (
 	"isovet/history"
 )
 
-// farWindow is from how many transactions on a misfit is looked at by itself before it makes a window. Tests set it
-// to 1.
+// farWindow is from how many transactions on a contradicting read is looked at by itself before it makes a window.
+// Tests set it to 1.
 var farWindow = 256
 
 // aside is where those stand that are brought far back: behind all others of a place.

@@ -29,7 +29,7 @@ func TestOneCheckAFolder(t *testing.T) {
 	if a, err := Check(context.Background(), in, o); err != nil || a.Reason != "" {
 		t.Errorf("the first one: %v, %v", a, err)
 	}
-	if inner == nil || !strings.Contains(inner.Error(), "another check") {
+	if inner == nil || !strings.Contains(inner.Error(), "another running check") {
 		t.Errorf("the second one: %v; expected a refusal", inner)
 	}
 	if _, err := os.Stat(dir); err == nil {

@@ -55,7 +55,7 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	}
 	for j := range ws {
 		if open[j] || !shown[j] {
-			e.leave(a, ws[j].span, fmt.Sprintf("some %.0f transactions, more than a window may have",
+			e.leave(a, ws[j].span, fmt.Sprintf("about %.0f transactions, more than a window may hold",
 				e.count(ws[j].span)))
 		}
 	}
@@ -83,7 +83,7 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	for i, p := range places {
 		if e.settledTxn[p] = true; !found[i] {
 			at := by[p].Now.Commit
-			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, and that proves nothing alone",
+			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, but that alone proves nothing",
 				by[p].ID, why))
 		}
 	}
@@ -188,7 +188,7 @@ func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.
 // wroteBytes is about how much memory it takes to know who wrote a version.
 const wroteBytes = 400
 
-// sources finds who wrote what transactions read, and reads those transactions.
+// sources finds the writers of what transactions read, and reads those transactions.
 func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Want][]plan.Writer,
 	others map[uint64]*plan.Txn, err error) {
 	wants := plan.Wants(txns)

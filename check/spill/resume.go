@@ -14,7 +14,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// done is what is kept of a task that was mapped, beside its files: another run over the same history, in the same
+// done is the record of a task that was mapped, beside its files: another run over the same history, in the same
 // partitions, goes on from there.
 type done struct {
 	Version     int

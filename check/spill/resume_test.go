@@ -122,7 +122,7 @@ func damage(t *testing.T, dir string, r *rand.Rand) {
 	}
 }
 
-// What was kept of one level, history or bound is not used for another.
+// The files of one level, history or bound is not used for another.
 func TestResumeOfAnother(t *testing.T) {
 	h, o := resumable(t, 4)
 	in := func(key string) *Input {
@@ -165,8 +165,8 @@ func TestResumeOfAnother(t *testing.T) {
 	}
 }
 
-// A disk that has not nearly what a check needs is said to be so before anything is read; one that has about as much is
-// tried.
+// A disk that has not nearly what a check needs is claimed to be so before anything is read; one that has about as much
+// is tried.
 func TestTooLittleDisk(t *testing.T) {
 	h, o := resumable(t, 1)
 	in := keyed(h)
@@ -179,7 +179,7 @@ func TestTooLittleDisk(t *testing.T) {
 	}
 	o.free = func() (int64, bool) { return 100 << 20, true }
 	_, err := Check(context.Background(), in, o)
-	if err == nil || !strings.Contains(err.Error(), "100 MiB are free") || read {
+	if err == nil || !strings.Contains(err.Error(), "100 MiB is free") || read {
 		t.Errorf("100 MiB: %v, read: %t; expected a refusal before", err, read)
 	}
 	for _, free := range []int64{500 << 20, 1 << 40} {

@@ -59,7 +59,8 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 		e.progress("solving a stretch", int64(all-e.count(plan.Span{From: from, To: s.To})), int64(all))
 		ok, err := x.slice(ctx, append(x.carried, in[0]...), part.To, last)
 		if err == nil && ok && last {
-			// What still misfits there makes windows of its own, but none with only a part of one of these.
+			// Reads that still contradict the order there make windows of their own, but none with only a part of
+			// one of these.
 			e.solved = slices.DeleteFunc(e.solved, func(p past) bool { return s.Has(p.From) && s.Has(p.To) })
 			e.solved = joined(append(e.solved, x.spots...))
 		}

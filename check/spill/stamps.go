@@ -85,8 +85,8 @@ func (e *engine) decideStamped(ctx context.Context) (*Answer, error) {
 	}
 	if errors.Is(err, plan.ErrRoom) {
 		a.Verdict = evidence.Unknown
-		a.Reason = "the transactions stand in the files in another order than that of their timestamps, and there is " +
-			"too little memory to sort them; give more"
+		a.Reason = "the files list the transactions out of the order of their timestamps, and memory is too small " +
+			"to sort them; give more (--memory)"
 		return a, nil
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 }
 
 // proveStamped makes evidence of the first violations: of a history of the transactions that they are about, of who
-// installed what should have been read, and of who wrote what was.
+// installed what should have been read, and of the writers of what was read.
 func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error {
 	listed := s.all[:min(len(s.all), check.MaxStamped())]
 	places := map[uint64]bool{}
@@ -221,7 +221,7 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 	return e.tellStamped(a, s, listed, by, sources)
 }
 
-// askSource asks who wrote what a read saw.
+// askSource asks the writers of the version read.
 func (e *engine) askSource(v *plan.StampViolation, x *plan.Txn) plan.Asked {
 	return plan.Asked{Want: plan.Want{Key: v.Key, Value: v.Got}, Reader: v.Txn, Now: e.readsAt(x)}
 }

@@ -16,8 +16,8 @@ func (e *engine) mapTimed(ctx context.Context) error {
 	}
 	if e.total.Timeless < e.total.Committed {
 		if int64(len(e.timeless)) < e.total.Timeless || len(e.timeless) > e.maxMisfits() {
-			return &plan.Unfit{What: fmt.Sprintf("%d of %d committed transactions have neither start nor end, by "+
-				"which the others stand; out of core that is too many", e.total.Timeless, e.total.Committed)}
+			return &plan.Unfit{What: fmt.Sprintf("%d of %d committed transactions have neither start nor end time; "+
+				"that is too many for a check out of core", e.total.Timeless, e.total.Committed)}
 		}
 		return nil
 	}

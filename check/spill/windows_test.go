@@ -44,8 +44,8 @@ func TestWindowsGrowOnce(t *testing.T) {
 }
 
 // Answers that come to clients late, one by up to 25 transactions more than another, leave a history valid, and tell
-// the order of its transactions only nearly: reads misfit all through, and there is no moment at which no transaction
-// is open. Windows join to stretches that are too large to be solved at once.
+// the order of its transactions only nearly: reads contradict the order all through, and there is no moment at which no
+// transaction is open. Windows join to stretches that are too large to be solved at once.
 func TestLateAnswers(t *testing.T) {
 	for seed := range histtest.Long[uint64](1, 4) {
 		h := lateAnswers(t, seed, 25)

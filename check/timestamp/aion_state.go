@@ -12,7 +12,7 @@ import (
 // them can keep it elsewhere and give their numbers to others. It changes no verdict: all of it is taken, and a key
 // that the window has readers of stays.
 
-// What a key and a session take in memory by themselves.
+// The memory that a key and a session need by themselves.
 const (
 	KeyBytes     = 160
 	SessionBytes = 128
@@ -283,7 +283,7 @@ func (a *Aion) DropSession(n uint32) {
 
 func (a *Aion) newSession() onlineSession { return onlineSession{named: NoID, began: !a.attach} }
 
-// LoadSession puts back what SaveSession has said of a session.
+// LoadSession restores a session that SaveSession saved.
 func (a *Aion) LoadSession(n uint32, state []byte) error {
 	s := a.sessionAt(n)
 	d := decoder{saved.Reader{B: state}}

@@ -117,7 +117,7 @@ func displaced(h *history.History, sigma float64, rng *rand.Rand) []uint32 {
 	return out
 }
 
-// TestAionLate: a transaction below the watermark is said to be late, is installed, and is not judged.
+// TestAionLate: a transaction below the watermark is claimed to be late, is installed, and is not judged.
 func TestAionLate(t *testing.T) {
 	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
 	if err != nil {

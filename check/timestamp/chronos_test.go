@@ -173,7 +173,8 @@ func TestChronosMalformed(t *testing.T) {
 	}{
 		{"tie", [][2]int64{{1, 5}, {2, 5}},
 			`field "commit_ts": transactions 0 and 1 both write and commit at 5; expected different timestamps`},
-		{"no time", [][2]int64{{5, 5}}, `field "commit_ts": transaction 0 writes and commits where it starts, at 5; expected a later timestamp`},
+		{"no time", [][2]int64{{5, 5}}, `field "commit_ts": transaction 0 writes, but commits at its start, 5; ` +
+			`expected a later commit timestamp`},
 		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; timestamps are needed on " +
 			"every committed transaction"},
 		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; timestamps are needed on " +

@@ -74,8 +74,8 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 				l.backwards = append(l.backwards, t)
 				continue
 			case s == c && write:
-				return nil, fail(t, "commit_ts", "transaction %d writes and commits where it starts, at %d; "+
-					"expected a later timestamp", h.Txns.ID[t], c)
+				return nil, fail(t, "commit_ts", "transaction %d writes, but commits at its start, %d; expected a "+
+					"later commit timestamp", h.Txns.ID[t], c)
 			}
 		}
 		l.in[t], l.writer[t] = true, write

@@ -9,6 +9,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/internal/graph"
+	"isovet/internal/plural"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -54,8 +55,8 @@ type lemma struct {
 // choose decides; the checker is that of the last pick.
 func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum Answer, c *checker) {
 	if len(v.Cand) > maxPicks {
-		return Answer{Status: GaveUp, Reason: fmt.Sprintf("%d reads have %d possible writers, too many "+
-			"for a solver to pick from", len(v.Amb), len(v.Cand))}, nil
+		return Answer{Status: GaveUp, Reason: fmt.Sprintf("%s %s, too many for a solver to pick from",
+			plural.Phrase(len(v.Amb), "read has", "reads have"), plural.Of(len(v.Cand), "possible writer"))}, nil
 	}
 	x := &choice{ctx: ctx, v: v, level: l, o: o, told: make(map[string]bool)}
 	x.encode()
@@ -91,8 +92,8 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum
 		}
 	}
 	sum.Status = GaveUp
-	sum.Reason = fmt.Sprintf("%d choices of the writers of %d reads were refuted one after the other, and others "+
-		"are left", sum.Choices, len(v.Amb))
+	sum.Reason = fmt.Sprintf("the search refuted %s of the writers of %s, and others are left",
+		plural.Of(sum.Choices, "choice"), plural.Of(len(v.Amb), "read"))
 	return sum, c
 }
 

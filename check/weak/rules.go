@@ -163,7 +163,8 @@ func (c *checker) sessionsAtomic() {
 }
 
 // demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep
-// it, since r read the initial version, or one that is known to precede w. A sight may be of w instead: see predicated.
+// it, since r read the initial version, or one that is known to precede w. A read-from edge may be of w instead: see
+// predicated.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
 	if v.IsSight(r) && c.fits(w, r) {

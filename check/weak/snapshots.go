@@ -24,7 +24,7 @@ func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evide
 	return seen(ctx, &snapshots{v: v}, events, sources)
 }
 
-// Current is Seen where each version that is told was the current one, and of a key that its reader is told of once:
+// Current is Seen where each version that is named was the current one, and of a key that its reader names once:
 // for Options.Seen. What cannot be told so is left out. Cost: Seen's.
 func Current(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source,
 	bool) {
@@ -97,7 +97,7 @@ type snapshots struct {
 	last    []top
 	commits int32
 	order   []int32
-	// Of Current: key → who wrote its current version, and 1 + the transaction that reads it or is told of it.
+	// Of Current: key → who wrote its current version, and 1 + the transaction that reads or names it.
 	current, told []uint32
 }
 

@@ -85,7 +85,7 @@ type Options struct {
 	// Only, if not nil, are the transactions whose predicate operations are looked at, above read-committed: a
 	// violation is one of the whole then, and Holds is not.
 	Only map[uint32]bool
-	// Work, if not 0, bounds what is looked at for predicate operations: versions, and writers of sights.
+	// Work, if not 0, bounds what is looked at for predicate operations: versions, and writers of read-from edges.
 	Work int
 	// Known, if set, are orders of versions that the commit order has to keep.
 	Known Known

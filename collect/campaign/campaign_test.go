@@ -247,7 +247,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestPlansMistakes: what is wrong in a plan's file is said.
+// TestPlansMistakes: what is wrong in a plan's file is reported.
 func TestPlansMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "databases: none",

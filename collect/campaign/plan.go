@@ -263,7 +263,8 @@ func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, aw
 				continue
 			}
 			if d.Levels == nil && len(driver.Promised(o.info, o.first).Levels) == 0 {
-				away = append(away, Away{name + ", " + iso, "its documentation promises no level; none is hunted"})
+				away = append(away, Away{name + ", " + iso, "its documentation promises no level, so there is none " +
+					"to hunt"})
 			}
 			cells = append(cells, p.cells(&d, name, urls, o)...)
 		}

@@ -20,6 +20,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/hunt"
 	"isovet/collect/server"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -139,7 +140,7 @@ func readRuns(file string) (runs []Run, err error) {
 		}
 		var r Run
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w; expected a line that a campaign has written", file, n, err)
+			return nil, fmt.Errorf("%s, line %d: %w; expected a line of an isovet campaign", file, n, err)
 		}
 		runs = append(runs, r)
 	}
@@ -239,7 +240,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*hunt.Group) error {
 			where, err := p.cfg.Keep(ctx, c, f, g)
 			if err != nil {
-				unkept = fmt.Errorf("what was found was not kept: %w", err)
+				unkept = fmt.Errorf("cannot keep the violation found: %w", err)
 				return unkept
 			}
 			r.Kept = where
@@ -274,14 +275,15 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	case err != nil:
 		r.Verdict, r.Reason = "error", err.Error()
 	case h.Undecided > 0:
-		r.Verdict, r.Reason = "unknown", fmt.Sprintf("%d rounds undecided", h.Undecided)
+		r.Verdict, r.Reason = "unknown", plural.Of(h.Undecided, "undecided round")
 	case why != "":
 		r.Verdict, r.Reason = "inconclusive", why
 	default:
 		r.Verdict = "none"
 	}
 	if r.Broken = h.Broken; len(h.Broken) > 0 && r.Reason == "" {
-		r.Reason = fmt.Sprintf("it broke %d times, and was opened anew; first in %s", len(h.Broken), h.Broken[0])
+		r.Reason = fmt.Sprintf("the database broke %s, and the hunt opened it again; first in %s",
+			plural.Of(len(h.Broken), "time"), h.Broken[0])
 	}
 	line, err := json.Marshal(&r)
 	p.mu.Lock()

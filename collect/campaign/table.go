@@ -11,6 +11,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/hunt"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -104,9 +105,10 @@ func (p *Campaign) Sum() string {
 			contradicts++
 		}
 	}
-	return fmt.Sprintf("%d hunts of %d of %d cells, %v in all, %d committed transactions; violations in %d cells, %d "+
-		"of them against the database's documentation", len(p.Runs), cells, len(rows), elapsed.Round(time.Second),
-		committed, violated, contradicts)
+	return fmt.Sprintf("%s in %d of %s, %v in all, %s; violations in %s, %d of them against the database's "+
+		"documentation", plural.Of(len(p.Runs), "hunt"), cells, plural.Of(len(rows), "cell"),
+		elapsed.Round(time.Second), plural.Of(committed, "committed transaction"), plural.Of(violated, "cell"),
+		contradicts)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }

@@ -63,7 +63,7 @@ func TestOwnDatabase(t *testing.T) {
 	}
 }
 
-// TestRegisterTwice: a scheme that is there already is a mistake that is said at once.
+// TestRegisterTwice: a scheme that is there already is a mistake that is reported at once.
 func TestRegisterTwice(t *testing.T) {
 	defer func() {
 		if r := recover(); r == nil || !strings.Contains(r.(string), "is that of badger already") {

@@ -13,6 +13,7 @@ import (
 
 	"isovet/collect"
 	"isovet/evidence"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -29,7 +30,7 @@ type Config struct {
 	// Keep, if set, is given a violation while the database is still open, the first of each group; the hunt goes on or
 	// ends when it has returned. Its time does not count.
 	Keep func(ctx context.Context, f *collect.Found, g []*Group) error
-	// Told, if set, is told of each round when it is over.
+	// Told, if set, is called after each round.
 	Told func(Round)
 }
 
@@ -88,7 +89,7 @@ func (h *Hunted) Inconclusive() string {
 	if len(h.Aborts) > 0 {
 		for i := range h.Aborts {
 			if a := &h.Aborts[i]; a.Refused() {
-				refused = fmt.Sprintf("; the most frequent reason, %d times: %s: %s", a.Count,
+				refused = fmt.Sprintf("; the most frequent reason, %s: %s: %s", plural.Of(a.Count, "time"),
 					strings.TrimSpace(a.Class+" "+a.Code), a.Text)
 				break
 			}
@@ -98,9 +99,10 @@ func (h *Hunted) Inconclusive() string {
 	case h.Violated:
 		return ""
 	case h.Committed < FewCommits:
-		return fmt.Sprintf("%d transactions were committed, fewer than %d%s", h.Committed, FewCommits, refused)
+		return fmt.Sprintf("%s, fewer than %d%s",
+			plural.Phrase(h.Committed, "transaction was committed", "transactions were committed"), FewCommits, refused)
 	case share > MostRefused:
-		return fmt.Sprintf("%.1f %% of %d attempts were refused%s", 100*share, h.Attempts, refused)
+		return fmt.Sprintf("the database refused %.1f %% of %s%s", 100*share, plural.Of(h.Attempts, "attempt"), refused)
 	}
 	return ""
 }

@@ -118,7 +118,8 @@ func TestInconclusive(t *testing.T) {
 		{Hunted{Committed: 1000, Attempts: 11_000, Refused: 9990, Aborts: []collect.Abort{{Class: collect.ByClient,
 			Count: 10},
 			{Class: "aborted", Code: "40001", Text: "could not serialize", Count: 9990}}},
-			"90.8 % of 11000 attempts were refused; the most frequent reason, 9990 times: aborted 40001: could not " +
+			"the database refused 90.8 % of 11000 attempts; the " +
+				"most frequent reason, 9990 times: aborted 40001: could not " +
 				"serialize"},
 	} {
 		if got := x.Inconclusive(); got != x.want {

@@ -57,8 +57,7 @@ func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 		return []*turn{t}, err
 	}
 	if c.Variant != "" || c.Ops != 0 || c.Values != 0 {
-		return nil, errors.New("a variant, operations a transaction or values are given, and no workload; expected " +
-			"the workload whose they are")
+		return nil, errors.New("--variant, --ops or --values without --workload; expected the workload too")
 	}
 	for _, l := range huntLoads {
 		t := &turn{workload: l.workload, variant: l.variant}

@@ -412,7 +412,7 @@ func (s *store) abort(i int32, now int64, again bool) {
 		s.record(t, x.ops)
 	}
 	if again {
-		// The longer in vain, the longer the pause: among sessions that all collide somebody gets through.
+		// The longer it fails, the longer the pause: among sessions that all collide somebody gets through.
 		s.begin(i, end+x.delay(backoffTime<<min(x.tries, 8)))
 		x.tries++
 		return

@@ -272,7 +272,7 @@ type Table struct {
 	// serializable transactions fail each other by the page of an index, not by the row.
 	Roomy bool
 	// Direct says that an update or a delete with a condition is to find its rows by itself, in one statement, where a
-	// database can tell afterwards which they were; else a locking read finds them, and the change goes by their keys.
+	// database can tell afterwards which they were; else a locking read finds them, and the change uses their keys.
 	// The store in memory knows one kind only.
 	Direct bool
 	// Counter says that its rows have no unique id of their write: the history has payloads in the place of versions.

@@ -32,8 +32,8 @@ const (
 )
 
 // errBomb says what to do about what is none.
-var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, "+
-	"decompress it and give the plain file", maxGrowth)
+var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if it is a "+
+	"history, decompress it and give the plain file", maxGrowth)
 
 // counted counts what is read.
 type counted struct {

@@ -105,7 +105,7 @@ func readBytes(t *testing.T, data []byte) (*history.History, error) {
 	return format.Read(context.Background(), path, format.Options{})
 }
 
-// TestCompressed: every compression is told by its content, and what is cut short is an error.
+// TestCompressed: every compression is recognised by its content, and a truncated file is an error.
 func TestCompressed(t *testing.T) {
 	two := []byte(twoTxns)
 	for name, data := range map[string][]byte{

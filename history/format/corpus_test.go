@@ -104,7 +104,8 @@ func writes(h *history.History, t uint32) bool {
 	return false
 }
 
-// No file is told by its name: all of the corpus that is in other formats must not be taken for ours by its first line.
+// No file is recognised by its name: all of the corpus that is in other formats must not be taken for ours by its first
+// line.
 func TestCorpusDetect(t *testing.T) {
 	dir := corpus(t)
 	n := 0

@@ -11,7 +11,7 @@ import (
 	"isovet/history/format"
 )
 
-// Any format is read, told by its content; what is wrong with a file is said with its line and field.
+// Any format is read, told by its content; what is wrong with a file is reported with its line and field.
 func ExampleRead() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"isovet/history/format/porcupine"
 	"isovet/history/format/timekiller"
 	"isovet/history/format/viper"
+	"isovet/internal/plural"
 )
 
 // The formats of other tools.
@@ -128,7 +129,9 @@ var (
 			return positions(func(data []byte, file string) (*history.History, error) {
 				h, passed, err := porcupine.Read(data, file, o.Nil == NilUnknown)
 				if err == nil && passed > 0 {
-					h.AddNote(history.NoteSkipped, passed, "%d lines are no events and were passed over", passed)
+					h.AddNote(history.NoteSkipped, passed, "%s",
+						plural.Phrase(passed, "line is not an event and was ignored",
+							"lines are not events and were ignored"))
 				}
 				return h, err
 			})(ctx, in, o)
@@ -146,8 +149,9 @@ var (
 			}
 			h, passed, err := otlp.Read(data, in.Name)
 			if err == nil && passed > 0 {
-				h.AddNote(history.NoteSkipped, passed, "%d spans have no attribute isovet.session and were passed over",
-					passed)
+				h.AddNote(history.NoteSkipped, passed, "%s",
+					plural.Phrase(passed, "span without the attribute isovet.session was ignored",
+						"spans without the attribute isovet.session were ignored"))
 			}
 			return h, err
 		},
@@ -167,9 +171,9 @@ var (
 		Read: positions(func(data []byte, file string) (*history.History, error) {
 			h, repeated, err := porcupine.ReadKV(data, file)
 			if err == nil && repeated > 0 {
-				h.AddNote(history.NoteTimes, repeated, "%d tokens were put or appended more than once to a key; "+
-					"which operation a state came from was told by the order of events, as in a linearizable store",
-					repeated)
+				h.AddNote(history.NoteTimes, repeated, "%s to a key more than once; the order of events then "+
+					"says which operation a state came from, as in a linearizable store",
+					plural.Phrase(repeated, "token was put or appended", "tokens were put or appended"))
 			}
 			return h, err
 		}),

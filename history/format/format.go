@@ -96,7 +96,7 @@ const HeadSize = 1 << 16
 type Options struct {
 	Format   string       // a format's name; "" or "auto": by content
 	Workers  int          // cores to use; 0: all
-	RealTime RealTime     // what real time is told by; "": by the file
+	RealTime RealTime     // where real time comes from; "": by the file
 	Initial  InitialValue // what registers hold at first; "": by the file
 	Nil      Nil          // what a read of nil says; "": what it does by the file's own checker
 	// TextNumbers takes a text that is an integer for that integer, in Jepsen's files: keys and values alike.

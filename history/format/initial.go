@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // InitialValue is what registers hold at first, in place of what the file says or leaves unsaid; "": what the file's
@@ -147,8 +148,7 @@ func (v InitialValue) Apply(h *history.History) error {
 	for _, kv := range says.keys {
 		k, ok := keyNamed(h, kv.key)
 		if !ok {
-			h.AddNote(history.NoteInitial, 1, "no operation names the key %s, of which --initial says what it holds "+
-				"at first",
+			h.AddNote(history.NoteInitial, 1, "--initial gives key %s a value, but no operation names this key",
 				kv.key)
 			continue
 		}
@@ -167,8 +167,8 @@ func (v InitialValue) Apply(h *history.History) error {
 				n++
 			}
 		}
-		h.AddNote(history.NoteInitial, n, "%d keys hold at first the first value that was read of them and nobody "+
-			"wrote before", n)
+		h.AddNote(history.NoteInitial, n, "%s: the first value read that nobody wrote before is taken as initial value",
+			plural.Of(n, "key"))
 	}
 	return h.SetFirst(keys, values)
 }
@@ -199,7 +199,7 @@ const (
 // Nils are the values of Nil.
 func Nils() []string { return []string{string(NilAbsent), string(NilUnknown), string(NilInitial)} }
 
-// OneFile returns an error where the options say what only a history in one file, read at once, is told by.
+// OneFile returns an error where the options say what only a history in one file, read at once, can have.
 func (o *Options) OneFile() error {
 	if o.Nil != "" || o.TextNumbers || o.Initial.ofKeys() {
 		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read are for a history in " +

@@ -147,7 +147,7 @@ func (in *Input) Head() ([]byte, error) {
 		if err != nil && firstInk(head) == len(head) {
 			return nil, &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 		}
-		// An error behind some content will come again when that has been read, and then with the line.
+		// An error behind some content returns when that has been read, and then with the line.
 		in.head = head
 		in.mark = marked(head)
 	}

@@ -19,7 +19,7 @@ type sample struct {
 	want   string
 }
 
-// What readers say of a file beside its history, and what real time is told by.
+// What readers say of a file beside its history, and where real time comes from.
 func TestJepsenNotes(t *testing.T) {
 	write1 := "{:type :invoke :f :write :value 1 :process 0 :time 10 :index 0}\n{:type :ok :f :write :value 1 " +
 		":process 0 :time 100 :index 1}\n"
@@ -44,34 +44,35 @@ func TestJepsenNotes(t *testing.T) {
 		{"index", strings.ReplaceAll(write1, "100", "15") + read1, ByIndex, 2, true, "", ""},
 		{"none", write1 + read1, Untimed, history.NoTime, false, "", ""},
 		{"back", write1 + read1, "", 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time " +
-			"is told by time (--real-time index takes the order)"},
+			"is taken from the times (--real-time index takes the order)"},
 		{"back-time", write1 + read1, ByTime, 20, false, history.NoteTimes, "2 times go back, the first at line 3: " +
-			"real time is told by time"},
+			"real time is taken from the times"},
 		{"back-index", write1 + read1, ByIndex, 2, true, "", ""},
 		{"unlike", strings.ReplaceAll(write1, "100", "5") + read1, "", 2, true, history.NoteTimes,
 			"1 time goes back, and 1 operation is before what the same process did before, the first at line 2: " +
-				"real time is told by index (--real-time time takes the times)"},
+				"real time is taken from index (--real-time time takes the times)"},
 		{"constant", "{:type :invoke :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 1 :process " +
-			"0 :time 0}\n", "", 0, true, history.NoteTimes, "all operations have the time 0: real time is told by " +
+			"0 :time 0}\n", "", 0, true, history.NoteTimes, "all operations have the time 0: real time is taken from " +
 			"their order in the file"},
 		{"completions", "{:type :ok :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 2 :process " +
 			"0 :time 0}\n", "", history.NoTime, false, "", ""},
 		{"some", "{:type :invoke :f :write :value 1 :process 0 :time 7}\n{:type :ok :f :write :value 1 :process 0}\n",
-			"", 0, true, history.NoteTimes, "1 operation has no time, the first at line 2: real time is told by " +
+			"", 0, true, history.NoteTimes, "1 operation has no time, the first at line 2: real time is taken from " +
 				"their order in the file"},
 		{"orphan", "{:type :ok :f :write :value 1 :process 0}\n{:type :invoke :f :write :value 2 :process 0}\n", "", 1,
-			true, history.NoteTimes, "1 operation completed without an invocation, the first at line 1: nothing " +
-				"says when they began"},
+			true, history.NoteTimes, "1 operation completed without an invocation, the first at line 1: its start is " +
+				"unknown"},
 		{"index-twice", "{:type :invoke :f :write :value 1 :process 0 :index 3}\n{:type :ok :f :write :value 1 " +
-			":process 0 :index 3}\n", "", 0, true, history.NoteTimes, "the index 3 stands at lines 1 and 2: indices " +
-			"are not looked at"},
+			":process 0 :index 3}\n", "", 0, true, history.NoteTimes, "the index 3 occurs at lines 1 and 2; isovet " +
+			"ignores indices"},
 		{"index-order", "{:type :ok :f :write :value 1 :process 0 :index 3}\n{:type :invoke :f :write :value 1 " +
 			":process 0 :index 2}\n", "", 2, true, history.NoteTimes,
-			"1 operation was not where its index says: all were put in the order of their indices"},
+			"1 operation was not where its index says; isovet sorted all operations by their indices"},
 		{"versions", "{:type :ok :f :write :value [0 [1 5]] :process 0}\n", "", history.NoTime, false,
-			history.NoteIgnored, "1 value comes with a version that the database gave it: versions are not looked at"},
+			history.NoteIgnored, "1 value comes with a version that the database gave it; isovet ignores these " +
+				"versions"},
 		{"log", "hello\n\n3\t:invoke\t:write\t1\nthere\n3\t:ok\t:write\t1\n", "", 3, true, history.NoteSkipped,
-			`2 lines without an operation were passed over; the first is line 1: "hello"`},
+			`2 lines without an operation were ignored; the first is line 1: "hello"`},
 	} {
 		h, err := Read(t.Context(), write(t, c.name, []byte(c.text)), Options{RealTime: c.realTime})
 		if err != nil {
@@ -111,7 +112,8 @@ func TestJepsenErrors(t *testing.T) {
 		refused(t, row[0], row[1], row[2])
 	}
 	for text, want := range map[string]string{
-		"{:type :invoke :f :write :value 1}\n{:type :ok :f :write :value 1}":                 `FILE:1: field "time": missing; expected an integer, since real time is to be told by it`,
+		"{:type :invoke :f :write :value 1}\n{:type :ok :f :write :value " +
+			"1}": `FILE:1: field "time": missing; expected an integer, since real time is taken from it`,
 		"1 :invoke :write 1\n1 :ok :write 1\n":                                               `FILE:1: field "time": missing: lines of a log have none; expected real time by index or none`,
 		"{:type :invoke :f :write :value 1 :time 5}\n{:type :ok :f :write :value 1 :time 4}": `FILE:2: field "end": transaction 0 ends at 4, before its start at 5`,
 		"{\"ops\":[[\"w\",1,1]]}":                                                            `FILE: real time by time: the history has no times; expected none`,

@@ -47,8 +47,8 @@ func ReadPartList(dir string) (PartList, error) {
 	case l.Version != partlist.Version:
 		return l, wrong("version", "found %d; expected %d", l.Version, partlist.Version)
 	case l.Unfinished:
-		return l, wrong("unfinished", "the parts are still being written, or their writing was broken off; expected "+
-			"all of them (without this file, the files that are there are the history)")
+		return l, wrong("unfinished", "the parts are still being written, or the writer stopped early; expected all "+
+			"of them (delete this file to take the parts that are there as the history)")
 	case len(l.Parts) == 0 && !l.Recording:
 		return l, wrong("parts", "lists no part; expected some")
 	}

@@ -21,6 +21,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/history/format/logline"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 )
 
@@ -128,9 +129,9 @@ func readSegment(dir string, n int) (path string, data []byte, err error) {
 }
 
 // readLog reads the lines of all segments, without their places. The log's own lines become blank ones, and so does a
-// header that came again as it was, so that a line's number is that over all segments; a torn end, of a write under way
-// or cut off, is none. cut: the first segments have been deleted, and the header, if there was one, comes from the file
-// that has it.
+// header that was repeated, so that a line's number is that over all segments; a torn end, of a write under
+// way or cut off, is none. cut: the first segments have been deleted, and the header, if there was one, comes from the
+// file that has it.
 func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) {
 	first, last, err := logSegments(dir)
 	if err == nil && first > 1 {
@@ -239,9 +240,9 @@ func withoutBeginning(h *history.History) *history.History {
 	}
 	part := history.Restrict(h, keep, func(op uint32) bool { return !drop[op] }).H
 	part.Meta = h.Meta
-	part.AddNote(history.NoteSkipped, dropped, "the beginning of the log has been deleted (watch --keep): %d "+
-		"operations that may rest on it are left out, and so are those of predicates and lists, and the times of "+
-		"operations", dropped)
+	part.AddNote(history.NoteSkipped, dropped, "the beginning of the log has been deleted (watch --keep): %s "+
+		"on it and left out, and so are operations on predicates and lists, and the times of operations",
+		plural.Phrase(dropped, "operation may depend", "operations may depend"))
 	return part
 }
 

@@ -78,11 +78,12 @@ func (f *facts) add(file string, part int, x *head, ordered bool) error {
 		if x.seq == history.NoTime {
 			what = "no seq"
 		}
-		return bad(file, x.line, "seq", "transaction %d has %s, others of session %d in the file have not so; "+
-			"expected all or none to have one", x.id, what, x.session)
+		return bad(file, x.line, "seq", "transaction %d has %s, unlike other transactions of session %d in the "+
+			"file; expected all or none to have a seq", x.id, what, x.session)
 	}
 	if want := at.n - at.base; at.seq && x.seq != want {
-		return &OrderError{File: file, Line: int(x.line), Msg: fmt.Sprintf("seq %d in session %d, where %d was next",
+		return &OrderError{File: file, Line: int(x.line), Msg: fmt.Sprintf("found seq %d in session %d; expected %d "+
+			"next",
 			x.seq, x.session, want)}
 	}
 	at.n++

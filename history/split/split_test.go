@@ -328,7 +328,7 @@ func TestBadParts(t *testing.T) {
 		{"two initial transactions", []string{"a.jsonl", `{"id":1,"init":true,"ops":[]}` + "\n", "b.jsonl",
 			`{"id":2,"init":true,"ops":[]}` + "\n"}, "b.jsonl:1: field \"init\": a second initial transaction"},
 		{"an empty list", []string{format.PartsName, list(`"parts":[]`), "a.jsonl", one}, "lists no part"},
-		{"unfinished", []string{format.PartsName, list(`"unfinished":true,"parts":[]`), "a.jsonl", one}, "broken off"},
+		{"unfinished", []string{format.PartsName, list(`"unfinished":true,"parts":[]`), "a.jsonl", one}, "stopped early"},
 		{"another version", []string{format.PartsName, `{"format":"isovet-parts","version":2}`, "a.jsonl", one},
 			"field \"version\": found 2; expected 1"},
 		{"no list", []string{format.PartsName, "[1]", "a.jsonl", one}, "not a list of parts"},

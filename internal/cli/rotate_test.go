@@ -84,11 +84,11 @@ func TestRotateFlag(t *testing.T) {
 		{"--rotate 0txns -o " + dir + "/a", `"0txns"; expected`},
 		{"--rotate 1ns -o " + dir + "/a", `"1ns"; expected`},
 		{"--rotate -5m -o " + dir + "/a", `"-5m"; expected`},
-		{"--rotate 1MiB -o -", "not to standard output"},
+		{"--rotate 1MiB -o -", "expected -o FOLDER"},
 		{"--rotate 1MiB -o " + dir, "expected a new or empty one"},
 		{"--rotate 1MiB -o " + dir + "/x", "is a file"},
 		{"--rotate 1MiB --format jepsen-edn -o " + dir + "/a", "in parts"},
-		{"--rotate 1MiB --timestamps -o " + dir + "/a", "when the run has ended"},
+		{"--rotate 1MiB --timestamps -o " + dir + "/a", "after the run, but writes parts"},
 	} {
 		var out, errs bytes.Buffer
 		status := Main(append([]string{"collect", "--db", "badger:"}, strings.Fields(c.args)...),

@@ -14,7 +14,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// watchOnce watches a file to its end, and returns the exit status and what is said.
+// watchOnce watches a file to its end, and returns the exit status and what is reported.
 func watchOnce(state, source string, flags ...string) (int, string) {
 	var out bytes.Buffer
 	got := Main(append([]string{"watch", "--once", "-q", "--state", state, "--source", source, "--checker",
@@ -45,14 +45,14 @@ func TestWatchLoss(t *testing.T) {
 		checkpoint string
 		damage     func(log []byte) []byte
 	}{
-		{"short", "and the checkpoint goes on at", "1ms", func(log []byte) []byte { return log[:len(log)/2] }},
-		{"empty", "it ends at byte 0", "1h", func([]byte) []byte { return nil }},
+		{"short", "but the checkpoint continues at", "1ms", func(log []byte) []byte { return log[:len(log)/2] }},
+		{"empty", "the file ends at byte 0", "1h", func([]byte) []byte { return nil }},
 		{"flipped", "whose checksum is", "0", func(log []byte) []byte { log[len(log)/2] ^= 1; return log }},
 		{"zeros", "not as it was written", "0", func(log []byte) []byte {
 			clear(log[len(log)/3 : len(log)/2])
 			return log
 		}},
-		{"gone", "it is missing", "1h", nil},
+		{"gone", "the file is missing", "1h", nil},
 	} {
 		state := filepath.Join(t.TempDir(), x.name)
 		if got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint); got != console.StatusViolation {

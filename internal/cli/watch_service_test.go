@@ -127,9 +127,9 @@ func TestWatchSecret(t *testing.T) {
 		return got, out.String()
 	}
 	for _, bad := range [][]string{
-		{"in a file: --webhook-file FILE", "--webhook", secret},
-		{"in a file", "--webhook", "https://me:pass@host/x"},
-		{"in a file", "--webhook", "https://host/T000/Abcdefghij0123456789xyz"},
+		{"into a file: --webhook-file FILE", "--webhook", secret},
+		{"into a file", "--webhook", "https://me:pass@host/x"},
+		{"into a file", "--webhook", "https://host/T000/Abcdefghij0123456789xyz"},
 		{"two addresses", "--webhook", "https://host/x", "--webhook-file", address},
 		{"without an address", "--webhook-secret-file", token},
 		{"no such file", "--webhook-file", filepath.Join(dir, "none")},

@@ -233,7 +233,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be written is said with its place, and is no silent loss.
+// TestRefused: what cannot be written is reported with its place, and is no silent loss.
 func TestRefused(t *testing.T) {
 	for want, v := range map[string]any{
 		"freeze.f": &struct{ f func() }{}, "c[]": &struct{ c []chan int }{}, ".m": &struct{ m sync.Mutex }{},

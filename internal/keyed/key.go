@@ -90,7 +90,7 @@ func (k *Key) Text(text []byte) uint64 {
 // Empty is what Fold begins with, such as an empty list.
 func (k *Key) Empty() uint64 { return k.empty }
 
-// Fold is the hash of what has been folded so far, and one more.
+// Fold adds one more value to a hash.
 func (k *Key) Fold(state, x uint64) uint64 {
 	hi, lo := bits.Mul64(state^k.fold[0], x^k.fold[1])
 	return hi ^ lo

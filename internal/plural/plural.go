@@ -8,10 +8,15 @@ import (
 
 // Of writes a number before its noun, in the plural unless the number is one.
 func Of[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, noun string) string {
+	return Phrase(n, noun, Noun(noun))
+}
+
+// Phrase writes a number before one of two phrases, the first if the number is one: "1 line was", "2 lines were".
+func Phrase[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one, many string) string {
 	if n != 1 {
-		noun = Noun(noun)
+		one = many
 	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return fmt.Sprintf("%d %s", n, one)
 }
 
 // Noun is the plural of a noun.

@@ -19,6 +19,7 @@ import (
 	"isovet/docs"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -275,7 +276,8 @@ func opText(h *history.History, op uint32) string {
 	if h.Ops.Kind[op] == history.PredWrite {
 		verb = "write where "
 	}
-	return fmt.Sprintf("%s%s: %d rows %s", verb, h.Texts.Text(h.Preds.Pred[v]), len(rows), strings.Join(rows, ", "))
+	return fmt.Sprintf("%s%s: %s %s", verb, h.Texts.Text(h.Preds.Pred[v]), plural.Of(len(rows), "row"),
+		strings.Join(rows, ", "))
 }
 
 // ms is a time in milliseconds since another.

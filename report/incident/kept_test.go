@@ -100,7 +100,7 @@ func TestKeptBadger(t *testing.T) {
 	}
 }
 
-// TestScripts: what is wrong with a schedule is said with its place.
+// TestScripts: what is wrong with a schedule is reported with its place.
 func TestScripts(t *testing.T) {
 	for _, text := range []string{
 		`{"format":"isovet-schedule","version":1,"level":"serializable","tables":[{"name":"t"}],"steps":[]}`,

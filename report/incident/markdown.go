@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/report"
 )
 
@@ -39,8 +40,9 @@ func (x *Incident) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "**%s**: %s.\n\n", x.Anomaly, x.about)
 	}
 	if x.Replay != nil && x.Replay.Violated > 0 {
-		fmt.Fprintf(&b, "%s in a fixed order repeat it: **%s was violated in %d of %d runs**, each on fresh tables of "+
-			"the same server.\n\n", sessions(x.Replay.Sessions), x.Level, x.Replay.Violated, x.Replay.Runs)
+		fmt.Fprintf(&b, "%s in a fixed order repeat it: **%s was violated in %d of %s**, each on fresh tables of "+
+			"the same server.\n\n", sessions(x.Replay.Sessions), x.Level, x.Replay.Violated,
+			plural.Of(x.Replay.Runs, "run"))
 	}
 	x.server(&b)
 	if len(x.events) > 0 {
@@ -109,7 +111,7 @@ func (x *Incident) server(b *bytes.Buffer) {
 	}
 	b.WriteString(escape.Fence("sql", strings.Join(all, "\n")))
 	if len(d.Setup) > 0 {
-		fmt.Fprintf(b, "Run once, behind the load:\n\n")
+		fmt.Fprintf(b, "Run once, after the load:\n\n")
 		b.WriteString(escape.Fence("sql", strings.Join(d.Setup, ";\n")+";"))
 	}
 }
@@ -129,8 +131,7 @@ func (x *Incident) repeat(b *bytes.Buffer) {
 		fmt.Fprintf(b, "Or by hand, with %d clients: the tables first, then the statements in their order.\n\n", n)
 	}
 	if len(d.Tables) > 0 {
-		fmt.Fprintf(b, "Tables, and what they hold at first (`u` is the version: every write gives it a number of its "+
-			"own):\n\n")
+		fmt.Fprintf(b, "The tables and their first rows (`u` is the version: every write gives it a new number):\n\n")
 		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows), ";\n")+";"))
 	}
 	b.WriteString(escape.Fence("", table(x.events)))
@@ -153,9 +154,9 @@ func (x *Incident) locking(b *bytes.Buffer) {
 		return slices.ContainsFunc(es, func(e collect.Event) bool { return e.Locking })
 	}
 	if any(x.events) || any(x.found) {
-		fmt.Fprintf(b, "Reads with locks (`SELECT … FOR UPDATE`, and what an update or a delete finds) are told from "+
-			"plain reads in the tables here. Where the violation rests on one, it is for the documentation of the "+
-			"isolation level to say whether such reads belong to the transaction's snapshot.\n\n")
+		fmt.Fprintf(b, "Reads with locks (`SELECT … FOR UPDATE`, and what an update or a delete finds) are marked in "+
+			"the tables here. If the violation depends on one, look up whether the isolation level counts such a "+
+			"read as one of the transaction's snapshot.\n\n")
 	}
 }
 
@@ -169,8 +170,8 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	if x.Workload != "" {
 		by = " by workload " + escape.Code(x.Workload)
 	}
-	fmt.Fprintf(b, "In a history of %s%s. The transactions of the smallest part that shows it, in the order of "+
-		"time:\n\n", x.whole, by)
+	fmt.Fprintf(b, "The history had %s%s. These are the transactions of its smallest part that shows the violation, "+
+		"in the order of time:\n\n", x.whole, by)
 	if len(x.found) > 0 {
 		b.WriteString(escape.Fence("", table(x.found)))
 		if x.Command != "" {
@@ -178,13 +179,13 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 		}
 	}
 	if x.Replay != nil && x.Replay.Violated == 0 {
-		fmt.Fprintf(b, "Playing the statements one after the other did not repeat it (%d runs): it needs statements "+
-			"that run at the same moment. The command above hunts for it again.\n\n", x.Replay.Runs)
+		fmt.Fprintf(b, "The statements played one after the other did not repeat it (%s): it needs statements that "+
+			"run at the same moment. The command above hunts for it again.\n\n", plural.Of(x.Replay.Runs, "run"))
 	}
 }
 
 // renamed says what a shrunk history has in common with what was recorded.
-const renamed = "The smallest history has the same numbers of transactions; its keys and values may have shorter names."
+const renamed = "The smallest history has the same transaction numbers; its keys and values may have shorter names."
 
 // check is how anybody verifies it without a database.
 func (x *Incident) check(b *bytes.Buffer) {
@@ -202,7 +203,7 @@ func (x *Incident) check(b *bytes.Buffer) {
 		historyFile, certFile, historyFile)))
 	fmt.Fprintf(b, "Its content has the SHA-256 %s.", escape.Code(evidence.ContentHash(x.answer.H)))
 	if x.Made != "" {
-		fmt.Fprintf(b, " Written on %s by %s, of which its pages are.", x.Recorded, x.Made)
+		fmt.Fprintf(b, " Written on %s by %s, as are the pages.", x.Recorded, x.Made)
 	}
 	b.WriteByte('\n')
 }

@@ -48,9 +48,10 @@ func (x *Incident) session(w io.Writer, n int) error {
 		if l.n > last+1 {
 			before := ls[l.n-2]
 			if x.pending(l.n-2, l.n-1) {
-				fmt.Fprintf(&b, "-- wait until session %d has sent %d, which waits\n", before.session+1, before.n)
+				fmt.Fprintf(&b, "-- wait until session %d has sent statement %d, which "+
+					"waits\n", before.session+1, before.n)
 			} else {
-				fmt.Fprintf(&b, "-- wait until session %d has done %d\n", before.session+1, before.n)
+				fmt.Fprintf(&b, "-- wait until session %d has finished statement %d\n", before.session+1, before.n)
 			}
 		}
 		for i, q := range l.text {
@@ -61,10 +62,10 @@ func (x *Incident) session(w io.Writer, n int) error {
 			}
 		}
 		if l.waits != "" {
-			fmt.Fprintf(&b, "-- this statement waits; it is %s: go on with the other sessions meanwhile\n", l.waits)
+			fmt.Fprintf(&b, "-- this statement waits (it is %s): go on with the other sessions\n", l.waits)
 		}
 		if l.got != "" {
-			fmt.Fprintf(&b, "-- gave: %s\n", escape.Line(l.got))
+			fmt.Fprintf(&b, "-- result: %s\n", escape.Line(l.got))
 		}
 		last = l.n
 	}

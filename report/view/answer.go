@@ -192,7 +192,7 @@ func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 			known, by := true, ""
 			if len(a.Cycles) > 0 && e.Dep != evidence.SO && e.Dep != evidence.RT && e.Dep != evidence.WR &&
 				e.Dep != evidence.TS {
-				known, by = false, "this case takes that order of the versions for granted"
+				known, by = false, "this case assumes that order of the versions"
 			}
 			edges = append(edges, newEdgeJSON(r, a, e, known, by))
 		}

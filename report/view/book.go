@@ -67,10 +67,10 @@ func heldBook(ctx context.Context, id int, name string, h *history.History) *boo
 	return b
 }
 
-// Fault is a mistake of ours: a panic while a history was opened.
+// Fault is a bug of isovet: a panic while it opened a history.
 type Fault struct{ Text string }
 
-func (f *Fault) Error() string { return "a fault of isovet's, please report it: " + f.Text }
+func (f *Fault) Error() string { return "this is a bug in isovet, please report it: " + f.Text }
 
 // start does something beside all else. A panic there is a fault, which the page and the program tell.
 func (b *book) start(f func()) {

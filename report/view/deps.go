@@ -206,8 +206,8 @@ func (a *around) register(k uint32) {
 				from = w
 				a.wr(w, t, k, v, true, "")
 			} else {
-				a.wr(w, t, k, v, false, "several wrote this value, or it is what the key held at first: this is one "+
-					"that may have been read")
+				a.wr(w, t, k, v, false, "several transactions wrote this value, or the key held it at first; the "+
+					"read may have seen this one")
 			}
 		}
 		initial = initial && len(ws) == 0
@@ -224,7 +224,7 @@ func (a *around) register(k uint32) {
 		if sole {
 			a.wr(t, r, k, mine, true, "")
 		} else {
-			a.wr(t, r, k, mine, false, "several wrote this value: this is one that may have been read")
+			a.wr(t, r, k, mine, false, "several transactions wrote this value; the read may have seen this one")
 		}
 		if next := wroteLast(h, r, k); sole && next != history.None && b.counts(r) && readFirst(h, r, k) == mine {
 			a.ww(t, r, k, next, true, "")

@@ -15,6 +15,7 @@ import (
 
 	"isovet/history/format"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 )
 
 // Kinds of what is looked at.
@@ -176,7 +177,7 @@ func (i *incidentJSON) shown() incidentShown {
 		low := escape.XML(string(i.Low))
 		s.Keys = "key " + low
 		if !bytes.Equal(i.Low, i.High) && i.High != nil {
-			s.Keys = fmt.Sprintf("%d keys from %s to %s", i.Keys, low, escape.XML(string(i.High)))
+			s.Keys = fmt.Sprintf("%s from %s to %s", plural.Of(i.Keys, "key"), low, escape.XML(string(i.High)))
 		}
 	}
 	for _, l := range i.Lines {

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -92,11 +93,11 @@ func (b *book) begin(kind, what string, work func(ctx context.Context, j *job) (
 	return nil
 }
 
-// run does the work; a panic is a fault of ours, and is told as such.
+// run does the work, and reports a panic as a bug of isovet.
 func (j *job) run(ctx context.Context, work func(ctx context.Context, j *job) (int, error)) (n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("a fault of isovet's, please report it: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("this is a bug in isovet, please report it: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return work(ctx, j)
@@ -178,7 +179,7 @@ func (b *book) shrink(a *answer, o check.Options, opened func(name string, h *hi
 		r, err := shrink.History(ctx, b.axis.h, a.r.Level, shrink.Options{Checker: a.r.Checker, Check: o, First: a.r,
 			Progress: func(stage string, txns, ops int) {
 				if txns > 0 {
-					stage += fmt.Sprintf(": %d transactions, %d operations left", txns, ops)
+					stage += ": " + plural.Of(txns, "transaction") + ", " + plural.Of(ops, "operation") + " left"
 				}
 				j.step(stage, 0, 0)
 			}})

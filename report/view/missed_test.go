@@ -10,7 +10,8 @@ import (
 )
 
 // TestMissedRows: around a condition that missed a row stand who had left the row so and who made it match, from either
-// end; what the history shows is told from what real time rules out, and nothing is said where two versions are left.
+// end; what the history shows is told from what real time rules out, and nothing is reported where two versions are
+// left.
 func TestMissedRows(t *testing.T) {
 	const head = `{"format":"isovet-history","version":1}` + "\n"
 	txn := func(id, start int, ops string) string {

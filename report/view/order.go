@@ -167,7 +167,7 @@ func (b *book) byAnswer(a, c uint32) (ordered, bool) {
 	for i := len(answers) - 1; i >= 0; i-- {
 		if x, y, ok := answers[i].places(b.axis.h, a, c); ok {
 			return ordered{x < y, false, "so it is in the order that the check at " + answers[i].Level +
-				" found, which need not be the only one"}, true
+				" found, there may be others"}, true
 		}
 	}
 	return ordered{}, false

@@ -7,6 +7,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/report"
 )
 
@@ -70,7 +71,7 @@ func (b *book) foundKeys(lower string) (out []foundJSON) {
 		f := foundJSON{What: "key", Name: escape.XML(report.KeyName(h, k)), Key: &k}
 		if ks := b.keys.Load(); ks != nil {
 			s := ks.stat[k]
-			f.About = fmt.Sprintf("%d readers, %d writers", s.readers, s.writers)
+			f.About = plural.Of(s.readers, "reader") + ", " + plural.Of(s.writers, "writer")
 		}
 		out = append(out, f)
 	}

@@ -220,7 +220,7 @@ func (s *Server) openFolder(violation int64) (int, error) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP refuses whoever has no token or comes by another name, before anything else is looked at.
+// ServeHTTP first refuses requests without the token, or with another host name.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)

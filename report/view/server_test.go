@@ -192,7 +192,7 @@ func TestFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.group.Wait()
-	if j := b.job.state(); !j.Over || !strings.Contains(j.Error, "fault of isovet's") {
+	if j := b.job.state(); !j.Over || !strings.Contains(j.Error, "bug in isovet") {
 		t.Errorf("%+v", j)
 	}
 	if err := b.begin("check", "y", func(context.Context, *job) (int, error) { return 0, nil }); err != nil {

@@ -80,7 +80,7 @@ func (b *book) names(txns []uint32, but uint32) (out []nameJSON, more int) {
 	return out, more
 }
 
-// txn tells all of a transaction. Who wrote what it read is told once the table of keys is there.
+// txn tells all of a transaction, the writers of what it read only once the table of keys is there.
 func (b *book) txn(t uint32) txnJSON {
 	x, h := b.axis, b.axis.h
 	out := txnJSON{Txn: t, Name: report.TxnName(h, t), Session: report.SessionName(h, h.Txns.Sess[t]),

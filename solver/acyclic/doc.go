@@ -17,7 +17,7 @@
 // each undecided literal whether it would close a cycle, and decide it otherwise, as Vbox does.
 //
 // [Window] does the same for many more guards: a mask beside each row says which new bits concern a
-// guard, so that none is looked at in vain. It needs no times; its windows come from the known edges.
+// guard, so that none is looked at for nothing. It needs no times; its windows come from the known edges.
 //
 // All explain themselves in the same words: a clause of the negations of the literals that carry the
 // edges of a cycle, found by a 0-1 breadth-first search with as few literals as possible. Known edges

@@ -190,9 +190,8 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 			p.next = last + 1
 			switch {
 			case p.next > end[n]:
-				return fmt.Errorf("partition %d ends at offset %d, and the log has its offset %d: it is another "+
-					"topic than the log's, or was made anew; expected the one that it goes on from, or another "+
-					"--state folder", n,
+				return fmt.Errorf("partition %d ends at offset %d, but the log has offset %d: it is not the topic "+
+					"of the log, or it was created anew; expected the topic of the log, or another --state folder", n,
 					end[n], last)
 			case first[n] > p.next:
 				s.gone(p, first[n])
@@ -212,8 +211,9 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 
 // gone says that messages are missing.
 func (s *source) gone(p *part, to int64) {
-	s.o.Log.Warn("messages of the topic are gone that were not read: over its limits, or deleted; reads of what they "+
-		"wrote may be told as violations", "topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
+	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits; watch may report "+
+		"reads of what they wrote as "+
+		"violations", "topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
 }
 
 // Next waits for messages.
@@ -259,7 +259,7 @@ func (s *source) poll(ctx context.Context) {
 		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled),
 			errors.Is(e.Err, kgo.ErrClientClosed):
 		case errors.As(e.Err, &loss):
-			s.o.Log.Warn("the brokers have lost messages; what comes with offsets that were read is passed over",
+			s.o.Log.Warn("the brokers have lost messages; watch ignores messages with offsets that it has read",
 				"topic", e.Topic, "partition", e.Partition, "error", e.Err)
 		default:
 			s.said.is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
@@ -355,7 +355,7 @@ func (s *source) grown(ctx context.Context) {
 	defer cancel()
 	_, numbers, err := partitions(ctx, s.client, s.o.Topic)
 	if err != nil {
-		return // brokers that are away are said elsewhere
+		return // brokers that are away are reported elsewhere
 	}
 	numbers = slices.DeleteFunc(numbers, func(n int32) bool { return s.parts[n] != nil })
 	if len(numbers) > 0 && s.add(ctx, numbers, nil) == nil {
@@ -387,7 +387,7 @@ func (s *source) commit() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		if err := commit(ctx, s.client, s.o.Group, s.o.Topic, id, safe); err != nil {
-			s.o.Log.Warn("offsets are not committed; the log has them", "group", s.o.Group, "error", err)
+			s.o.Log.Warn("watch could not commit offsets; its log has them", "group", s.o.Group, "error", err)
 		}
 		<-s.busy
 	})

@@ -184,7 +184,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestBrokerAway: a broker that is stopped and started again costs and doubles nothing, and both are said.
+// TestBrokerAway: a broker that is stopped and started again costs and doubles nothing, and both are reported.
 func TestBrokerAway(t *testing.T) {
 	dir := t.TempDir()
 	c := brokers(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
@@ -225,7 +225,7 @@ func TestBrokerAway(t *testing.T) {
 	}
 }
 
-// TestGone: messages that were deleted before they were read are said.
+// TestGone: messages that were deleted before they were read are reported.
 func TestGone(t *testing.T) {
 	c := brokers(t, kfake.SeedTopics(1, topic))
 	defer c.Close()

@@ -83,8 +83,8 @@ func (e *Engine) noteRepeats(a *Arrival) {
 // numLatest is of how many writes it is known that they were.
 const numLatest = 1 << 16
 
-// assume puts those into the order who wrote what a transaction read, and nobody in the stream did, before it is placed
-// itself.
+// assume puts the writers that are not in the stream, but that a transaction read from, into the order before it is
+// placed itself.
 func (e *Engine) assume(t uint32) {
 	for i := range e.slots[t].reads {
 		x := &e.slots[t]

@@ -64,14 +64,14 @@ func (e *Engine) payFound() {
 	e.pay(0)
 }
 
-// skip leaves misfits undecided, for want of credit.
+// skip leaves contradicting reads undecided, for want of credit.
 func (e *Engine) skip(ms []misfit) {
 	e.stats.Skipped++
 	e.leftOut(ms, Skipped)
 }
 
 // direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands
-// before it in their session: the two of them and who wrote what was seen are the proof, whatever else there is.
+// before it in their session: the two of them and the writers of what they saw are the proof, whatever else there is.
 func (e *Engine) direct(m misfit) bool {
 	if m.i < 0 || e.budget.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false

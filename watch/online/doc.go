@@ -5,24 +5,24 @@
 //
 // Transactions wait until the watermark has passed their ends and then stand in the order of these, which keeps real
 // time. As each is placed at the end of the order, its reads are compared with what the order has there: a cell a key.
-// A read that misfits makes a window: the end of the order from where another order of the same transactions may
-// explain the read. The window is given to package replay as a history of its own, the state at its begin an initial
-// transaction, and takes the order that is found; what stands before it is left as it is, so that real time, sessions
-// and reads between the two stay right. Where there is none the window grows. So the order at hand is at any time a
-// proof that all reads but those that were told of, or wait for a writer, are right.
+// A contradicting read makes a window: the end of the order from where another order of the same
+// transactions may explain the read. The window is given to package replay as a history of its own, the state at its
+// begin an initial transaction, and takes the order that is found; what stands before it is left as it is, so that real
+// time, sessions and reads between the two stay right. Where there is none the window grows. So the order at hand is at
+// any time a proof that all reads but those that were told of, or wait for a writer, are right.
 //
-// # Why no misfit is a proof
+// # Why no contradicting read is a proof
 //
 // A window without an order shows nothing, since what stands before it may have another one. Of its transactions, and
-// of who wrote what they read, a history is made (a part, as in package plan of check/spill) that violates the level
-// only if the whole does. Only if that has no order is there a violation. Else the window grows until it holds all that
-// is remembered. If that has no order beside what is forgotten, and is no violation by itself, it is said that the read
-// is undecided.
+// of the writers of what they read, a history is made (a part, as in package plan of check/spill) that violates the
+// level only if the whole does. Only if that has no order is there a violation. Else the window grows until it holds
+// all that is remembered. If that has no order beside what is forgotten, and is no violation by itself, it is reported
+// that the read is undecided.
 //
 // # What is forgotten
 //
 // Of the order, the last Options.Horizon transactions are remembered, and of those before what each key held in the
-// end, and for a while who wrote what was overwritten. So an order is fixed from its begin: at the strict levels
+// end, and for a while the writers of overwritten versions. So an order is fixed from its begin: at the strict levels
 // nothing that still may come can stand before it, at the others something might, and is undecided then.
 //
 // # Unknown outcomes

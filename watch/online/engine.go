@@ -88,7 +88,7 @@ type Engine struct {
 
 // streamState is what is known of the stream as a whole.
 type streamState struct {
-	initial  uint64 // what keys hold at first of which nothing else is said
+	initial  uint64 // what keys hold at first of which nothing else is reported
 	latest   []uint64
 	origin   int64 // latest end at which somebody unseen may have run when the stream began
 	started  bool
@@ -180,7 +180,7 @@ type cell struct {
 	waits      uint32 // reads that wait for a writer
 	open       bool   // nobody knows what it held at first
 	forgotten  bool   // val is a version that somebody in the stream wrote
-	said       bool   // init was said to be that
+	said       bool   // init was reported to be that
 	unseen     bool   // there were versions that nobody in the stream wrote
 	again      bool   // a value has been written to it again
 	nulled     bool   // null has been written to it
@@ -227,7 +227,7 @@ func (e *Engine) SetInitial(key uint32, val uint64) {
 	c.val, c.init, c.open, c.said = val, val, false, true
 }
 
-// SetDefault says what keys hold at first of which nothing else is said; before the first key.
+// SetDefault says what keys hold at first of which nothing else is reported; before the first key.
 func (e *Engine) SetDefault(val uint64) { e.stream.initial = val }
 
 // Attach says that keys of which nothing has been said hold what nobody knows: the first read that nobody's write

@@ -9,8 +9,8 @@ import "isovet/history"
 // farAway is how many places a window in the midst of the order has at most.
 const farAway = 256
 
-// local looks for an order of the stretch from who wrote what was seen to who wrote the last version before the reader,
-// by which the key holds in the end what was seen.
+// local looks for an order of the stretch from the writer of the version seen to the writer of the last version before
+// the reader, by which the key holds in the end what was seen.
 func (e *Engine) local(m misfit) bool {
 	if m.i < 0 {
 		return false

@@ -42,7 +42,7 @@ func (e *Engine) WaitBytes() (bytes int64, ops int) {
 	return e.weights.waitSize.bytes, int(e.weights.waitSize.ops)
 }
 
-// KeysBytes is what is kept of keys and sessions.
+// KeysBytes is the size of the state of keys and sessions.
 func (e *Engine) KeysBytes() int64 {
 	return int64(len(e.cells))*KeyBytes + int64(len(e.sess))*SessionBytes
 }
@@ -101,7 +101,7 @@ const (
 	stateOpen = 1 << iota
 	stateForgotten
 	stateSaid
-	stateInit    // init is not what nothing else is said of
+	stateInit    // init is not what nothing else is reported of
 	stateWritten // val is not init
 	stateAgain
 	stateNulled

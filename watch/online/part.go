@@ -33,7 +33,7 @@ type Finding struct {
 	Why   string // of Undecided, what was given up: Skipped, GaveUp, or ""
 	Line  int64  // of the transaction
 	Op    uint32
-	Other int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
+	Other int64 // the writer of the version read, where that is the point; −1: nobody, or the initial state
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
 	// Thin are reads of what nobody wrote who may have committed.
@@ -65,7 +65,7 @@ type ReadAt struct {
 	Op   uint32
 }
 
-// outsider is who wrote what members read, and is none.
+// outsider is a writer of what members read, and no member.
 type outsider struct {
 	line, start, end int64
 	sess             uint32
@@ -234,8 +234,9 @@ func (p *proof) add(k kv, o outsider) {
 	}
 }
 
-// part makes the history of some transactions with who wrote what they read, and returns it if it violates the level.
-// Of those of unknown outcome it leaves out reads that nobody explains, unless dead: who has one cannot have committed.
+// part makes the history of some transactions with the writers of what they read, and returns it if it violates the
+// level. Of those of unknown outcome it leaves out reads that nobody explains, unless dead: who has one cannot have
+// committed.
 func (e *Engine) part(members []uint32, dead bool) *proof {
 	e.stamp++
 	for _, t := range members {

@@ -93,7 +93,7 @@ func (e *Engine) session(n uint32) *session {
 	return &e.sess[n]
 }
 
-// misfit is a read that misfits; i < 0: a transaction that is not where its session has it.
+// misfit is a read that contradicts the order; i < 0: a transaction that is not where its session has it.
 type misfit struct {
 	slot uint32
 	i    int
@@ -226,7 +226,7 @@ var nearby = 64
 
 func init() { bounds.Register("online.nearby", &nearby) }
 
-// span is from where on the order may explain a misfit, and who wrote what was seen is known; false: nobody is.
+// span is from where on the order may explain a misfit, if the writer of the version seen is known; false: it is not.
 func (e *Engine) span(m misfit) (from int64, known bool) {
 	x := &e.slots[m.slot]
 	if m.i < 0 {
@@ -264,7 +264,7 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 	return 0, false
 }
 
-// resolve looks for an order that explains what misfits; else it is told of.
+// resolve looks for an order that explains the misfits; else it reports them.
 func (e *Engine) resolve(ms []misfit) {
 	from := int64(math.MaxInt64)
 	kept := ms[:0]

@@ -5,7 +5,7 @@ package online
 // stands on transactions that are there, with all that are known to have written what they read, and a history to which
 // more is added violates a level that its part violates, as long as each value is written once.
 
-// Doubt is a read that waits for a writer that may come late, or waited.
+// Doubt is a read that waits, or waited, for a writer that may arrive late.
 type Doubt struct {
 	ReadAt
 	Settled   bool  // it waits no longer

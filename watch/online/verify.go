@@ -9,8 +9,8 @@ import (
 
 // Verify replays what is remembered of the order, naively, and says what is wrong with it: reads that are constraints
 // and see something else, versions out of their chains, real time or sessions that are not kept, and at the snapshot
-// levels writers of a key that overlap. Misfits that wait or were told of are none. For tests. Cost: linear, but for
-// real time and sessions.
+// levels writers of a key that overlap. Contradicting reads that wait or were reported are none. For tests. Cost:
+// linear, but for real time and sessions.
 func (e *Engine) Verify() error {
 	n := naiveOrder{e: e, state: map[uint32]uint64{}, at: map[uint32]int64{}, head: map[uint32]ref{},
 		sess: map[uint32]*txn{}, latest: math.MinInt64}

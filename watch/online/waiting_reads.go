@@ -280,7 +280,7 @@ func (e *Engine) convictFirst() {
 	}
 }
 
-// convictOf says that nobody wrote what a read saw, unless somebody of the pool did.
+// convictOf says that nobody wrote the version read, unless somebody of the pool did.
 func (e *Engine) convictOf(w *waiting) {
 	g := e.dug(w.kv)
 	switch may, bad, some := e.mayPool(w.kv); {

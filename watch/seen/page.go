@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"isovet/internal/plural"
 	"isovet/watch"
 )
 
@@ -150,9 +151,9 @@ func (p *live) view() *view {
 	switch {
 	case against > 0:
 		v.Bad = true
-		v.Verdict = plural(against, "violation") + " found"
+		v.Verdict = counted(against, "violation") + " found"
 	case s.Txns == 0:
-		v.Verdict = "no transaction has come yet"
+		v.Verdict = "no transaction has arrived yet"
 	default:
 		v.Verdict = "no violation found"
 	}
@@ -170,11 +171,12 @@ func order(a, b bool) int {
 	return 1
 }
 
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
+// counted writes a number, its digits in groups, before its noun.
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun = plural.Noun(noun)
 	}
-	return grouped(n) + " " + what + "s"
+	return grouped(n) + " " + noun
 }
 
 // numbers are the figures above the incidents, and those below.
@@ -192,12 +194,12 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 	seconds := func(x float64) string { return lasting(time.Duration(x * float64(time.Second))) }
 	out := []number{
 		{ID: "arriving", Name: "Arriving", Value: rate(speed(ring, arrived)),
-			Note: plural(s.Arrived, "line") + " in all", Spark: series(ring, arrived, true, rate)},
+			Note: counted(s.Arrived, "line") + " in all", Spark: series(ring, arrived, true, rate)},
 		{ID: "judging", Name: "Judged", Value: rate(speed(ring, judged)),
-			Note: plural(max(s.Txns-int64(s.Window), 0), "transaction") + " final, " + grouped(int64(s.Window)) +
+			Note: counted(max(s.Txns-int64(s.Window), 0), "transaction") + " final, " + grouped(int64(s.Window)) +
 				" not yet",
 			Spark: series(ring, judged, true, rate)},
-		{ID: "lag", Name: "Lag", Value: seconds(lag), Note: "of the oldest line that is not judged", Bad: lag > 30,
+		{ID: "lag", Name: "Lag", Value: seconds(lag), Note: "since the oldest unjudged line arrived", Bad: lag > 30,
 			Spark: series(ring, func(b beat) float64 { return b.lag }, false, seconds)},
 		{ID: "memory", Name: "Memory", Value: size(memory()), Note: "from the system",
 			Spark: series(ring, func(b beat) float64 { return b.memory }, false, size)},
@@ -233,15 +235,15 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 		number{ID: "last", Name: "Last arrival", Value: ago(s.LastArrival, "none"), Note: cmp.Or(clock(s.LastArrival),
 			"since this run began")},
 		number{ID: "checkpoint", Name: "Checkpoint", Value: ago(s.CheckpointAt, "none yet"), Note: checkpoint},
-		number{ID: "late", Name: "Late", Value: grouped(s.Late), Note: "came too late, and were not judged"})
+		number{ID: "late", Name: "Late", Value: grouped(s.Late), Note: "arrived too late to be judged"})
 	return chief, []number{
-		{ID: "quarantine", Name: "Quarantined", Value: grouped(quarantine), Note: "are far ahead of all others, now"},
-		{ID: "duplicates", Name: "Duplicates", Value: grouped(duplicates), Note: "came again, and were taken once"},
-		{ID: "suspects", Name: "Suspects", Value: grouped(suspects), Note: "reads that may still turn out right"},
-		{ID: "bad", Name: "Bad lines", Value: grouped(s.Bad), Note: "are no transactions", Bad: s.Bad > 0},
+		{ID: "quarantine", Name: "Quarantined", Value: grouped(quarantine), Note: "wait: their times are far ahead"},
+		{ID: "duplicates", Name: "Duplicates", Value: grouped(duplicates), Note: "arrived more than once, judged once"},
+		{ID: "suspects", Name: "Suspects", Value: grouped(suspects), Note: "reads that a late arrival may explain"},
+		{ID: "bad", Name: "Bad lines", Value: grouped(s.Bad), Note: "are not transactions", Bad: s.Bad > 0},
 		{ID: "keys", Name: "Keys", Value: grouped(int64(s.Keys)), Note: "are known"},
-		{ID: "spilled", Name: "Spilled keys", Value: grouped(spilled), Note: "lie on disk, for memory"},
-		{ID: "log", Name: "Log", Value: size(float64(s.LogBytes)), Note: "what has been deleted too"},
+		{ID: "spilled", Name: "Spilled keys", Value: grouped(spilled), Note: "moved to disk to save memory"},
+		{ID: "log", Name: "Log", Value: size(float64(s.LogBytes)), Note: "with the deleted segments"},
 	}
 }
 
@@ -303,7 +305,7 @@ func (p *live) own(h http.HandlerFunc) http.HandlerFunc {
 		}
 		host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 		if p.o.Local && host != "localhost" && net.ParseIP(host) == nil {
-			http.Error(w, "this is a watch of the machine's own; ask for it by its address", http.StatusForbidden)
+			http.Error(w, "this watch answers only its own machine: open it as localhost", http.StatusForbidden)
 			return
 		}
 		h(w, r)
@@ -341,7 +343,7 @@ func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 		p.write(w, http.StatusOK, v)
 		return
 	}
-	v.One = &detail{Missing: "This incident is not among those that are remembered."}
+	v.One = &detail{Missing: "This watch has no such incident in memory."}
 	if p.o.Guarded {
 		v.One.Missing = hidden
 	}
@@ -349,7 +351,8 @@ func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 }
 
 // hidden says why keys are not shown.
-const hidden = "Keys and transactions are shown on an address of the machine’s own, or with --metrics-token-file."
+const hidden = "Others can reach this page, so it hides keys and transactions. Use a loopback address, or " +
+	"--metrics-token-file."
 
 func (p *live) find(id int64) *watch.Incident {
 	if p.o.Incidents == nil {

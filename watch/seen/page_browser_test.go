@@ -126,7 +126,7 @@ func TestPageInBrowser(t *testing.T) {
 	b := begin(t, dir, "")
 	p := chrome.Page(t)
 	p.Goto("http://" + b.addr + "/")
-	if got := p.Text("#verdict"); !strings.Contains(got, "no transaction has come yet") {
+	if got := p.Text("#verdict"); !strings.Contains(got, "no transaction has arrived yet") {
 		t.Errorf("at first the page says %q", got)
 	}
 	if b, want := p.Text("#about"), "<b>orders</b>"; !strings.Contains(b, want) || p.Count("#about b") != 3 {
@@ -196,7 +196,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(`location.hash === "#incident-1"`)
 	p.TabTo("#detail a[href^='/evidence/']")
 
-	// The program ends, and comes again.
+	// The program ends, and starts again.
 	p.Expect("ERR_CONNECTION|Failed to load resource")
 	b.end()
 	p.Wait(`document.querySelector("#link").textContent.startsWith("Disconnected since")`)

@@ -88,7 +88,7 @@ func (p *live) detail(in *watch.Incident) *detail {
 		d.Lines = append(d.Lines, s)
 	}
 	if left := in.Count - int64(len(d.Lines)); left > 0 {
-		d.More = plural(left, "more violation")
+		d.More = counted(left, "more violation")
 	}
 	return d
 }

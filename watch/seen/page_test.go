@@ -198,26 +198,6 @@ func TestWords(t *testing.T) {
 			t.Errorf("%d is %s, expected %s", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{
-		`{"axiom":"EXT","why":"before","txn":3,"other":2,"key":"x","op":0}`: "T3’s read of x (operation 1) shows a version " +
-			"that had been overwritten by the time of its snapshot; it should show what T2 wrote.",
-		`{"axiom":"GAP","txn":9,"other":7,"missing":[3,5]}`: "Transactions of a session before T9 are missing: numbers 3 to " +
-			"5; T7 is the last one before them.",
-		`{"axiom":"NOCONFLICT","txn":9,"other":7,"key":1}`: "T7 and T9 both wrote 1, and neither had committed before the " +
-			"other began.",
-		`{"axiom":"VIOLATION","text":"Let\n  T1 = r(x, 0)\nT1 < T2, because.\nSo."}`: "T1 < T2, because. So.",
-		`{"axiom":"LATE","txn":9}`:               "T9 came too late, and was not judged.",
-		`{"mechanism":"x","kind":"lost-update"}`: "lost-update.",
-		`{}`:                                     "It is told in the line below.",
-	} {
-		var l line
-		if err := json.Unmarshal([]byte(in), &l); err != nil {
-			t.Fatal(err)
-		}
-		if got := l.sentence(); got != want {
-			t.Errorf("%s says\n%s, expected\n%s", in, got, want)
-		}
-	}
 	for _, class := range []string{"LATE", "JUMP", "GAP", "UNDECIDED"} {
 		if !watch.Unjudged(class) || means[class] == "" {
 			t.Errorf("%s says something against the database, or nothing", class)

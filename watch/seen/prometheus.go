@@ -54,30 +54,32 @@ func always(s *watch.Snapshot, now time.Time) []metric {
 	return []metric{
 		{"arrived_lines_total", counter, float64(s.Arrived), "Lines that have arrived and are safe in the log."},
 		{"lines_total", counter, float64(s.Lines), "Lines that have been judged."},
-		{"bad_lines_total", counter, float64(s.Bad), "Lines that are no transaction."},
-		{"transactions_total", counter, float64(s.Txns), "Transactions taken."},
+		{"bad_lines_total", counter, float64(s.Bad), "Lines that are not transactions."},
+		{"transactions_total", counter, float64(s.Txns), "Transactions accepted."},
 		{"judged_total", counter, float64(max(s.Txns-int64(s.Window), 0)), "Transactions whose verdict is final."},
 		{"late_total", counter, float64(s.Late), "Transactions below the watermark when they arrived."},
 		{"proved_total", counter, float64(s.Proved), "Violations of the level that are proved (leopard, replay)."},
-		{"incidents_total", counter, float64(s.Incidents), "Incidents, of LATE, JUMP and GAP lines too."},
+		{"incidents_total", counter, float64(s.Incidents), "Incidents, those of LATE, JUMP and GAP lines included."},
 		{"incidents_open", gauge, float64(s.OpenIncidents), "Incidents to which violations may still come."},
 		{"window_transactions", gauge, float64(s.Window), "Transactions that are not final."},
 		{"keys", gauge, float64(s.Keys), "Keys known."},
-		{"log_bytes", gauge, float64(s.LogBytes), "Size of the segment log, of what has been deleted too."},
+		{"log_bytes", gauge, float64(s.LogBytes), "Size of the segment log, of with the deleted segments."},
 		{"watermark", gauge, float64(s.Watermark), "Time up to which verdicts are final, in the stream's own unit."},
 		{"watermark_timestamp_seconds", gauge, unix(s.WatermarkAt),
-			"The same in seconds since 1970, where the stream's times tell that."},
+			"The watermark in seconds since 1970, if the stream's times are dates."},
 		{"lag_seconds", gauge, since(s.Waiting, now),
-			"How long ago the oldest line came that is not judged; 0: all are."},
-		{"last_arrival_timestamp_seconds", gauge, unix(s.LastArrival), "When lines last came, in this run."},
+			"Age of the oldest line that is not judged; 0: all lines are judged."},
+		{"last_arrival_timestamp_seconds", gauge, unix(s.LastArrival), "When a line last arrived, in this run."},
 		{"checkpoint_timestamp_seconds", gauge, unix(s.CheckpointAt), "When the latest checkpoint was made."},
-		{"checkpoint_age_seconds", gauge, age, "How long ago that was."},
-		{"checkpoint_pause_seconds", gauge, s.CheckpointPause.Seconds(), "How long judging waited for it."},
-		{"checkpoint_bytes", gauge, float64(s.CheckpointBytes), "Its size; 0: it is one of a run before."},
-		{"memory_bytes", gauge, memory(), "Memory that the program has from the system."},
+		{"checkpoint_age_seconds", gauge, age, "Age of the latest checkpoint."},
+		{"checkpoint_pause_seconds", gauge, s.CheckpointPause.Seconds(), "How long the latest checkpoint stopped " +
+			"the judging."},
+		{"checkpoint_bytes", gauge, float64(s.CheckpointBytes), "Size of the latest checkpoint; 0: an earlier run " +
+			"wrote it."},
+		{"memory_bytes", gauge, memory(), "Memory that the process has from the operating system."},
 		{"ready", gauge, one(notReady(s, now) == ""),
-			"1: the state is that of the end of the log, the source is there, and lines are taken."},
-		{"disk_full", gauge, one(s.DiskFull), "1: the disk is full, and nothing is taken."},
+			"1: the whole log is read, the source is connected, and watch accepts lines."},
+		{"disk_full", gauge, one(s.DiskFull), "1: the disk is full, and watch accepts no line."},
 	}
 }
 
@@ -141,8 +143,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		for i, at := range watch.RectifiedBounds {
 			buckets[at.Seconds()] = uint64(s.Rectified.Counts[i])
 		}
-		out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(rectifiedSeconds, "For how long verdicts of reads "+
-			"were wrong that what arrived later put right, in this run.", nil, nil), uint64(s.Rectified.All),
+		out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(rectifiedSeconds, "How long the verdict of a "+
+			"read was wrong until a later arrival corrected it, in this run.", nil, nil), uint64(s.Rectified.All),
 			s.Rectified.Sum.Seconds(), buckets)
 	}
 	for class, n := range s.Violations {
@@ -152,6 +154,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		send(kindsTotal, "Final violations by kind.", prometheus.CounterValue, float64(k.N), cmp.Or(s.Label, "axiom"),
 			k.Class, "kind", k.Kind)
 	}
-	send(buildInfo, "Which program watches.", prometheus.GaugeValue, 1, "version", c.build.Version, "commit",
+	send(buildInfo, "The version of the program.", prometheus.GaugeValue, 1, "version", c.build.Version, "commit",
 		c.build.Commit, "go", c.build.Go)
 }

@@ -101,7 +101,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestLag: a line that waits for the judge is told by how long it has waited.
+// TestLag: the lag is how long a line has waited for the judge.
 func TestLag(t *testing.T) {
 	for _, x := range []struct {
 		s    watch.Snapshot

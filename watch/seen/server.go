@@ -159,7 +159,8 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 		}
 		if !strings.EqualFold(scheme, "Bearer") || ok == 0 {
 			w.Header().Set("WWW-Authenticate", `Basic realm="isovet watch", charset="UTF-8"`)
-			http.Error(w, "expected the header Authorization: Bearer and a token that is known, or it as a password",
+			http.Error(w, "expected the header Authorization: Bearer with a token of the token file, or that token "+
+				"as a password",
 				http.StatusUnauthorized)
 			return
 		}
@@ -170,10 +171,10 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 // notReady says why a watch is not; "": it is.
 func notReady(s *watch.Snapshot, now time.Time) string {
 	if s.DiskFull {
-		return "the disk is full, and nothing is taken"
+		return "the disk is full, and watch accepts no line"
 	}
 	if !s.Ready {
-		return "the log is being read, or the source is not there"
+		return "watch is reading the log, or the source is not connected"
 	}
 	if since(s.Busy, now) > behind.Seconds() {
 		return "the judge is behind: it has been busy with the same lines since " + s.Busy.UTC().Format(time.RFC3339)

@@ -142,7 +142,7 @@ func (w *Webhook) send() {
 	}
 	text, err := json.Marshal(n)
 	if err != nil { // a line that is no JSON
-		w.o.Log.Error("violations cannot be sent to the web hook", "count", n.Count, "error", err)
+		w.o.Log.Error("watch cannot send violations to the web hook", "count", n.Count, "error", err)
 		return
 	}
 	for wait := w.o.Retry; ; wait = min(2*wait, 5*time.Minute) {
@@ -155,12 +155,13 @@ func (w *Webhook) send() {
 			return
 		}
 		if w.ctx.Err() != nil || !again {
-			w.o.Log.Error("violations could not be sent to the web hook", "host", w.to.Host, "count", n.Count, "error",
+			w.o.Log.Error("watch could not send violations to the web "+
+				"hook", "host", w.to.Host, "count", n.Count, "error",
 				err)
 			return
 		}
 		if !w.failed {
-			w.o.Log.Warn("the web hook does not answer; it is tried again", "host", w.to.Host, "error", err)
+			w.o.Log.Warn("the web hook does not answer; watch tries again", "host", w.to.Host, "error", err)
 		}
 		w.failed = true
 		select {
@@ -194,7 +195,7 @@ var client = http.Client{Timeout: 30 * time.Second,
 func (w *Webhook) post(text []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.to.String(), bytes.NewReader(text))
 	if err != nil {
-		return false, errors.New("no request can be made of the address")
+		return false, errors.New("the address makes no valid request")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if w.o.Token != "" {

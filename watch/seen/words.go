@@ -15,8 +15,8 @@ import (
 // Keys, sessions and texts come from the network. A page gets them through html/template, which escapes them, and
 // through shown, which leaves nothing in them that changes how what stands beside them is read.
 
-// shown is a text of at most n characters: what cannot be seen, or turns the direction of writing, is told by its code,
-// and what is too much is left out of the middle.
+// shown is a text of at most n characters: what cannot be seen, or turns the direction of writing, is recognised by its
+// code, and what is too much is left out of the middle.
 func shown(s string, n int) string {
 	const spare = 16
 	if len(s) > 4*n+spare { // not all of ten megabytes
@@ -136,27 +136,27 @@ type line struct {
 var means = map[string]string{
 	"SESSION":    "a transaction began before the one before it in its session had committed",
 	"INT":        "a read disagrees with what its own transaction had read or written before",
-	"EXT":        "a read shows another version than its snapshot has",
+	"EXT":        "a read shows a version that is not the one in its snapshot",
 	"NOCONFLICT": "two transactions wrote one key, and neither had committed before the other began",
-	"TIMESTAMPS": "a commit lies before its start",
+	"TIMESTAMPS": "a transaction's commit timestamp is before its start timestamp",
 	"VIOLATION":  "no order of the transactions explains what was read",
-	"UNDECIDED":  "what is remembered neither explains nor refutes a read",
-	"LATE":       "a transaction came after its time was final, and was not judged",
-	"JUMP":       "a transaction's times are far ahead of all others, and it was not judged",
+	"UNDECIDED":  "the transactions in memory neither explain nor refute a read",
+	"LATE":       "a transaction arrived after the verdicts for its time were final; it was not judged",
+	"JUMP":       "a transaction's times are far ahead of all others; it was not judged",
 	"GAP":        "transactions of a session are missing",
 }
 
 // ext says how a read fails.
 var ext = map[string]string{
 	"never written": "a value that nobody wrote",
-	"own":           "what it wrote itself only after that",
-	"aborted":       "what only an aborted transaction wrote",
-	"intermediate":  "a write that its transaction then overwrote",
+	"own":           "a value that its own transaction wrote only later",
+	"aborted":       "a value that only an aborted transaction wrote",
+	"intermediate":  "a value that its writer then overwrote itself",
 	"before":        "a version that had been overwritten by the time of its snapshot",
 	"uncommitted":   "a version whose writer had not committed by the time of its snapshot",
 	"after":         "a version whose writer began only after its snapshot",
-	"phantom":       "rows that are not those of its snapshot",
-	"":              "another version than its snapshot has",
+	"phantom":       "rows that differ from those in its snapshot",
+	"":              "a version that is not the one in its snapshot",
 }
 
 const keyRunes = 60 // of a key, in a sentence or a table
@@ -198,24 +198,24 @@ func (l *line) sentence() string {
 		return t(l.Txn) + " has a commit timestamp before its start timestamp."
 	case "LATE":
 		if l.Other != nil {
-			return read + " was not judged, for " + t(l.Other) + ", which wrote what it shows, came too late."
+			return read + " was not judged: " + t(l.Other) + ", which wrote the value that it shows, arrived too late."
 		}
-		return t(l.Txn) + " came too late, and was not judged."
+		return t(l.Txn) + " arrived too late to be judged."
 	case "JUMP":
-		return t(l.Txn) + " is far ahead of all others, and was not judged. " + shown(l.Why, 200)
+		return t(l.Txn) + "’s times are far ahead of all others; it was not judged. " + shown(l.Why, 200)
 	case "GAP":
 		s := "Transactions of a session before " + t(l.Txn) + " are missing"
 		if len(l.Missing) == 2 {
 			s += fmt.Sprintf(": numbers %d to %d", l.Missing[0], l.Missing[1])
 		}
 		if l.Other != nil {
-			s += "; " + t(l.Other) + " is the last one before them"
+			s += "; " + t(l.Other) + " is the last one before the gap"
 		}
 		return s + "."
 	case "UNDECIDED":
 		return read + " is not decided: " + shown(cmp.Or(l.Why, means["UNDECIDED"]), 300) + "."
 	}
-	return shown(cmp.Or(l.Why, means[l.Axiom], l.Kind, "It is told in the line below")+".", 300)
+	return shown(cmp.Or(l.Why, means[l.Axiom], l.Kind, "See the line below")+".", 300)
 }
 
 // lines is a text of several lines, each of them shown.

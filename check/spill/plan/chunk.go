@@ -41,7 +41,7 @@ const (
 	MaybeIntermediate
 )
 
-// What is said of transactions in chunks of timestamps.
+// What is reported of transactions in chunks of timestamps.
 const (
 	standsByPlace = 1
 	hasStart      = 2

@@ -8,7 +8,7 @@
 // unknown outcome are left out, unless a read that counts can be explained by them alone; then they stand behind their
 // start, before that read. A transaction that stands elsewhere is an exception ([Move]).
 //
-// # Why no misfit is a proof
+// # Why no contradicting read is a proof
 //
 // The rule with its exceptions is a total order. [Mapper] checks that no committed transaction contradicts itself, and
 // passes on each first read of a key that comes before own writes, and each last write of a key. [Replay] compares each
@@ -24,10 +24,10 @@
 // to the part, is an order of the part.
 //
 // Files: pos.go: places and values; chunk.go: how operations are written; mapper.go: from transactions to chunks;
-// merge.go: chunks in their order; replay.go: what misfits, and who wrote what; windows.go: from misfits to windows;
-// solve.go: an order for a window; states.go: what keys hold before it; txn.go: whole transactions, and chunks of
-// exceptions; refute.go: parts; stamps.go, sweep.go: where the order is that of the database's
-// timestamps.
+// merge.go: chunks in their order; replay.go: contradicting reads, and their writers; windows.go: from
+// contradicting reads to windows; solve.go: an order for a window; states.go: what keys hold before it; txn.go: whole
+// transactions, and chunks of exceptions; refute.go: parts; stamps.go, sweep.go: where the order is that of the
+// database's timestamps.
 //
 // Experimental: this package may still change.
 package plan

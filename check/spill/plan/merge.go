@@ -28,7 +28,7 @@ type Filter struct {
 	Keep func(hash uint64) bool
 	// Room is how many bytes of chunks may be open at once; 0: any number. Beyond, ErrRoom.
 	Room int
-	// Until is up to where whoever passes over the chunks wants to know of misfits.
+	// Until is up to where whoever passes over the chunks looks for contradicting reads.
 	Until Pos
 
 	// has, if set, says which chunks may have what is looked for, and waits whether what was found waits for what comes

@@ -13,8 +13,8 @@ import (
 )
 
 // Part makes a history of some transactions of the whole that violates a level only if the whole does: of members all
-// operations but the reads of versions of which not all writers are known, and of others who wrote what members read
-// their writes of those keys. writers must have every version that members read.
+// operations but the reads of versions of which not all writers are known, and of the writers of what members
+// read their writes of those keys. writers must have every version that members read.
 //
 // It is a restriction of the whole: transactions are left out together with the reads that saw their writes, and writes
 // that none of its reads saw. An order of the whole, restricted to it, is an order of it.

@@ -54,7 +54,7 @@ func (r *replayer) setText(k uint32, text []byte) {
 	r.texts[k] = append(r.texts[k][:0], text...)
 }
 
-// same reports whether the texts of a cell and of what a cursor read are the same.
+// same reports whether a cell and a cursor have the same text.
 func (r *replayer) same(k uint32, text []byte) bool {
 	if int(k) >= len(r.texts) {
 		return len(text) == 0
@@ -90,8 +90,8 @@ func (r *replayer) txn(c *cursor) {
 // value is the value that was read last.
 func (c *cursor) value() Value { return Value{Kind: c.vkind, N: c.n, Text: string(c.text)} }
 
-// Replay replays the keys of a partition in the order and gives out what misfits. Cost: for each operation a look at
-// its key's cell; memory for a cell a key, and for the chunks that overlap in time.
+// Replay replays the keys of a partition in the order and gives out the contradicting reads. Cost: for each operation
+// a look at its key's cell; memory for a cell a key, and for the chunks that overlap in time.
 func Replay(ctx context.Context, chunks []Chunk, f Filter, initial Value, out func(Misfit)) (keys int, err error) {
 	defer recoverDamaged(&err)
 	r := &replayer{initial: initial, out: out}

@@ -185,8 +185,8 @@ func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int
 		m.found(StampViolation{Axiom: timestamp.TIMESTAMPS, Txn: place, Other: NoPlace})
 		dead = true
 	case s == c && writes:
-		m.refuse(h, t, base, false, "commit_ts", fmt.Sprintf("transaction %d writes and commits where it starts, at "+
-			"%d; expected a later timestamp", h.Txns.ID[t], c))
+		m.refuse(h, t, base, false, "commit_ts", fmt.Sprintf("transaction %d writes, but commits at its start, %d; "+
+			"expected a later commit timestamp", h.Txns.ID[t], c))
 		dead = true
 	}
 	if h.Txns.Status[t] == history.Committed {

@@ -2,7 +2,7 @@ package plan
 
 import "isovet/history"
 
-// noKey is the number of a key that is passed over.
+// noKey is the number of a key that is skipped.
 const noKey = ^uint32(0)
 
 // table numbers the keys of a partition.

@@ -15,7 +15,7 @@ func (s Span) Has(p Pos) bool { return !p.Less(s.From) && !s.To.Less(p) }
 // length is how much time a span takes, as a float: it may be more than an int64 holds.
 func (s Span) length() float64 { return float64(s.To.T) - float64(s.From.T) }
 
-// Case is what a misfit comes to once it is known who wrote what its reader saw.
+// Case says what to do about a contradicting read once the writer of its version is known.
 type Case uint8
 
 const (
@@ -24,18 +24,18 @@ const (
 	NoWriter             // no transaction that may have committed installed it
 )
 
-// Cause says why a read misfits, and what to do.
+// Cause says why a read contradicts the order, and what to do.
 type Cause struct {
 	Case
 	Span   Span   // InReach
-	Saw    Writer // InReach: who wrote what the reader saw
+	Saw    Writer // InReach: the writer of what the reader saw
 	Writer Writer // Counts: who
-	// Who takes part: the reader, who wrote what it saw, and the writers between, of which the first and the last.
+	// Who takes part: the reader, the writer of what it saw, and the writers between, of which the first and the last.
 	Txns []uint64
 }
 
-// CauseOf finds why a read misfits. w are the writers of what it saw. Of two ways to mend it, to bring the reader
-// before the next writer or the writers between before the one that it saw, Span is the shorter.
+// CauseOf finds why a read contradicts the order. w are the writers of what it saw. Of two ways to mend it, to bring
+// the reader before the next writer or the writers between before the one that it saw, Span is the shorter.
 func CauseOf(m *Misfit, w []Writer) Cause {
 	c := Cause{Txns: []uint64{m.Reader}}
 	var saw, maybe *Writer

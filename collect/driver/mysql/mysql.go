@@ -306,7 +306,7 @@ const (
 // refused reports whether a server has answered, with an error.
 func refused(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 
-// createAnyhow runs a statement, where the server refuses it without what is said of engine and characters.
+// createAnyhow runs a statement, where the server refuses it without what is reported of engine and characters.
 func createAnyhow(exec func(string) error, statement string) error {
 	err := exec(statement)
 	bare := strings.ReplaceAll(strings.TrimSuffix(statement, innoDB), ascii, "")
@@ -389,7 +389,7 @@ var aborts = []uint16{1213, 1205, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028
 // application use".
 var lostCodes = []uint16{1053, 1927, 1152, 1159, 1161, 1047, 1040, 4031}
 
-// Classify goes by the error's number.
+// Classify uses the error's number.
 func (m *server) Classify(err error) driver.Class {
 	var e *mysql.MySQLError
 	if errors.As(err, &e) {

@@ -22,7 +22,7 @@ func init() {
 		},
 		SQL: true,
 		Promises: []driver.Promise{
-			// Of lost updates nothing is said.
+			// Of lost updates nothing is reported.
 			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},
 				"H2, Advanced, Transaction Isolation: no dirty, non-repeatable or phantom reads; not that concurrent "+
 					"execution equals a serial one",

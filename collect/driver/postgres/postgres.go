@@ -287,7 +287,7 @@ func (p *server) Close() error {
 var aborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000",
 	"HYT00", "90131"}
 
-// Classify goes by the error's code (PostgreSQL manual, appendix A).
+// Classify uses the error's code (PostgreSQL manual, appendix A).
 func (p *server) Classify(err error) driver.Class {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {

@@ -51,7 +51,7 @@ func rowOf(raw [][]byte, types []uint32) []any {
 	return row
 }
 
-// broken goes by the error's class: data, constraints, the checks of views, PL/pgSQL's own.
+// broken uses the error's class: data, constraints, the checks of views, PL/pgSQL's own.
 func broken(err error) bool {
 	var p *pgconn.PgError
 	return errors.As(err, &p) && len(p.Code) == 5 &&

@@ -30,6 +30,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/logs"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 )
 
@@ -101,8 +102,9 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		all[i].data = nil
 	}
 	if n := f.strangers(); n > 0 {
-		f.b.Note(history.NoteInvented, n, "%d writers are read of whom there is no log: they are taken for "+
-			"transactions of unknown outcome", n)
+		f.b.Note(history.NoteInvented, n, "%s: counted as of unknown outcome",
+			plural.Phrase(n, "transaction that others read from has no log",
+				"transactions that others read from have no log"))
 	}
 	return f.b.Build()
 }

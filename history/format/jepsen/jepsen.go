@@ -21,9 +21,9 @@
 //
 // # Real time
 //
-// is told by :time, if every operation has one, they are not all the same, no operation ends before it begins and none
-// begins before its process's operation before it. Otherwise by :index, if all operations have one, or by their order
-// in the file, as Jepsen's own checkers do. Where the two tell otherwise a note says which was taken; [Options]
+// comes from :time, if every operation has one, they are not all the same, no operation ends before it begins and
+// none begins before its process's operation before it. Otherwise by :index, if all operations have one, or by their
+// order in the file, as Jepsen's own checkers do. Where the two tell otherwise a note says which was taken; [Options]
 // decides. Operations whose indices are not in order are put in order first.
 //
 // # Models
@@ -55,6 +55,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/plural"
 )
 
 // Is reports whether a file begins as one of this format; json says which of the two notations.
@@ -114,7 +115,7 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 // Options says how to read.
 type Options struct {
 	JSON     bool   // the notation
-	RealTime string // what real time is told by: "time", "index", "none", or else what fits
+	RealTime string // where real time comes from: "time", "index", "none", or else what fits
 	// Nil is what an ok read of nil says: "unknown", nothing; "absent" (or "initial", which the caller tells from it),
 	// that the key is absent, or the list or set is empty. "": unknown of registers and sets, else absent.
 	Nil string
@@ -273,7 +274,7 @@ func (r *reader) build() (*history.History, error) {
 	if len(r.events) == 0 {
 		found := "no operation"
 		if r.noClient > 0 {
-			found = plural(r.noClient, "operation, not of a client", "operations, none of a client")
+			found = plural.Phrase(r.noClient, "operation, not of a client", "operations, none of a client")
 		}
 		return nil, r.s.Errorf(0, "", "found %s; expected a history", found)
 	}

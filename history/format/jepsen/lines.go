@@ -7,6 +7,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/plural"
 )
 
 // columns are those of an operation in a log: process, type, f and value, parted by white space. What stands before
@@ -155,7 +156,7 @@ func IsLog(head []byte) bool {
 }
 
 // ReadLog reads the operations of a log, a line each: Jepsen's history.txt, and jepsen.log, where they stand among
-// other lines. The other lines are passed over, which a note says. Positions are line numbers.
+// other lines. The other lines are skipped, which a note says. Positions are line numbers.
 //
 //	3	:invoke	:txn	[[:append 7 1] [:r 8 nil]]
 //	2021-02-26 23:39:01,300{GMT}	INFO	[jepsen worker 3] jepsen.util: 3	:info	:txn	[[:append 7 1] [:r 8
@@ -241,7 +242,7 @@ func (r *reader) log() (*history.History, error) {
 				"first line is " + quote(firstText)}
 	}
 	if passed > 0 {
-		r.b.Note(history.NoteSkipped, passed, "%s passed over; the first is line %d: %s", plural(passed,
+		r.b.Note(history.NoteSkipped, passed, "%s ignored; the first is line %d: %s", plural.Phrase(passed,
 			"line without an operation was", "lines without an operation were"), first, quote(firstText))
 	}
 	return r.build()

@@ -2,12 +2,12 @@ package jepsen
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 )
 
@@ -33,14 +33,14 @@ func (r *reader) sort() error {
 	for i := 1; i < len(byIndex); i++ {
 		if byIndex[i].index == byIndex[i-1].index {
 			r.indexed = false
-			r.b.Note(history.NoteTimes, 0, "the index %d stands at lines %d and %d: indices are not looked at",
+			r.b.Note(history.NoteTimes, 0, "the index %d occurs at lines %d and %d; isovet ignores indices",
 				byIndex[i].index, byIndex[i-1].line, byIndex[i].line)
 			return nil
 		}
 	}
 	r.events = byIndex
-	r.b.Note(history.NoteTimes, back, "%s not where its index says: all were put in the order of their indices",
-		plural(back, "operation was", "operations were"))
+	r.b.Note(history.NoteTimes, back, "%s not where its index says; isovet sorted all operations by their indices",
+		plural.Phrase(back, "operation was", "operations were"))
 	return nil
 }
 
@@ -109,8 +109,12 @@ func (r *reader) clock() error {
 		return nil
 	}
 	if orphans > 0 {
-		r.b.Note(history.NoteTimes, orphans, "%s completed without an invocation, the first at line %d: nothing "+
-			"says when they began", operations(orphans), r.events[orphan].line)
+		start := "its start is"
+		if orphans > 1 {
+			start = "their starts are"
+		}
+		r.b.Note(history.NoteTimes, orphans, "%s completed without an invocation, the first at line %d: %s unknown",
+			operations(orphans), r.events[orphan].line, start)
 	}
 	if r.realTime == "index" {
 		return nil
@@ -142,12 +146,13 @@ func (r *reader) clock() error {
 				return r.s.Errorf(r.events[noTime].pos, "time", "missing: lines of a log have none; expected real "+
 					"time by index or none")
 			}
-			return r.s.Errorf(r.events[noTime].pos, "time", "missing; expected an integer, since real time is to be "+
-				"told by it")
+			return r.s.Errorf(r.events[noTime].pos, "time", "missing; expected an integer, since real time is taken "+
+				"from it")
 		}
 		r.byTime = true
 		if back > 0 {
-			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time", goBack(back),
+			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is taken from the "+
+				"times", goBack(back),
 				r.events[firstBack].line)
 		}
 		return nil
@@ -159,12 +164,13 @@ func (r *reader) clock() error {
 	switch {
 	case missing == len(r.events) || missing > 0 && least == math.MaxInt64:
 	case missing > 0:
-		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is told by %s", have(missing),
+		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is taken from "+
+			"%s", have(missing),
 			r.events[noTime].line, order)
 	case least == most && len(r.events) == 1:
 		r.byTime = true
 	case least == most:
-		r.b.Note(history.NoteTimes, len(r.events), "all operations have the time %d: real time is told by %s", least,
+		r.b.Note(history.NoteTimes, len(r.events), "all operations have the time %d: real time is taken from %s", least,
 			order)
 	default:
 		r.byTime = true
@@ -175,27 +181,20 @@ func (r *reader) clock() error {
 	if bad, first := r.unlike(); bad > 0 {
 		r.byTime = false
 		r.b.Note(history.NoteTimes, back, "%s, and %s before what the same process did before, the first at line "+
-			"%d: real time is told by %s (--real-time time takes the times)", goBack(back), plural(bad, "operation is",
-			"operations are"), r.events[first].line, order)
+			"%d: real time is taken from %s (--real-time time takes the times)", goBack(back),
+			plural.Phrase(bad, "operation is", "operations are"), r.events[first].line, order)
 		return nil
 	}
-	r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time (--real-time index takes "+
-		"the order)", goBack(back), r.events[firstBack].line)
+	r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is taken from the times (--real-time "+
+		"index takes the order)", goBack(back), r.events[firstBack].line)
 	return nil
 }
 
-func operations(n int) string { return plural(n, "operation", "operations") }
+func operations(n int) string { return plural.Of(n, "operation") }
 
-func have(n int) string { return plural(n, "operation has", "operations have") }
+func have(n int) string { return plural.Phrase(n, "operation has", "operations have") }
 
-func goBack(n int) string { return plural(n, "time goes back", "times go back") }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+func goBack(n int) string { return plural.Phrase(n, "time goes back", "times go back") }
 
 // unlike counts the operations whose times cannot be: before their invocation's, or before what their process did
 // before; and says which is the first.
@@ -256,15 +255,15 @@ func (r *reader) saySkipped() {
 			means = "--nil unknown says so"
 		}
 		r.b.Note(history.NoteNil, r.nils, "%s not judged, the first at line %d: %s (--nil absent or --nil initial "+
-			"judges them)", plural(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
+			"judges them)", plural.Phrase(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
 	}
 	if r.again > 0 {
 		r.b.Note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: each is judged as "+
-			"if it stood there once", plural(r.again, "element stands", "elements stand"), r.againLine)
+			"if it stood there once", plural.Phrase(r.again, "element stands", "elements stand"), r.againLine)
 	}
 	if r.versions > 0 {
-		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
-			"looked at", plural(r.versions, "value comes", "values come"))
+		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it; isovet ignores "+
+			"these versions", plural.Phrase(r.versions, "value comes", "values come"))
 	}
 }
 

@@ -3,6 +3,7 @@ package jepsen
 import (
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/plural"
 )
 
 // form is a value as its nesting has it: a scalar, or a sequence of forms.
@@ -83,7 +84,7 @@ func (r *reader) wrong(at int, expected string) error {
 	case f.found != "":
 		return r.s.Errorf(f.pos, "value", "found %s; expected %s", f.found, expected)
 	case f.n >= 0:
-		return r.s.Errorf(f.pos, "value", "found a sequence of %s; expected %s", plural(f.n, "value", "values"),
+		return r.s.Errorf(f.pos, "value", "found a sequence of %s; expected %s", plural.Phrase(f.n, "value", "values"),
 			expected)
 	}
 	return r.s.Errorf(f.pos, "value", "found %s; expected %s", r.b.Texts.AppendValue(nil, f.value), expected)

@@ -14,7 +14,7 @@ import (
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
 // predicateText is the text of a predicate operation, mostly as we write them, sometimes odd or wrong; the rows are of
-// few keys and values, so that they come again.
+// few keys and values, so that they repeat.
 func predicateText(r *rand.Rand) string {
 	odd := func(plain string, others ...string) string {
 		if r.IntN(25) > 0 {

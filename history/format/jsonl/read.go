@@ -59,7 +59,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	return ReadParallel(context.Background(), data, file, 1)
 }
 
-// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are passed over, as the
+// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are skipped, as the
 // piece does not have them whole, and a line without id gets one of its own, see Unnamed. Many lines at once cost less
 // than one after the other.
 func ReadPiece(data []byte) (*history.History, error) {

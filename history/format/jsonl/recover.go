@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // IsPartial reports whether a file begins as the recording of a run that is in progress, or was cut off: its header
@@ -29,7 +30,7 @@ const (
 
 // ReadPartial reads the recording of a run that was cut off, or is complete by its last line. A transaction that was
 // about to be committed and of which no line says how it ended is of unknown outcome. The last line may be torn, if it
-// has no line feed: it is left out. Both are said in the history's notes; anything else that is wrong is an error,
+// has no line feed: it is left out. Both are reported in the history's notes; anything else that is wrong is an error,
 // with the line. Cost: that of Read, and another pass over the data and a copy of it.
 func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	torn := 0
@@ -110,13 +111,14 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 	if complete > 0 && torn == 0 {
 		return h, nil
 	}
-	h.AddNote(history.NoteTorn, 0, "the recording of a run that was cut off: what was answered by then")
+	h.AddNote(history.NoteTorn, 0, "the recording was cut off: it holds what the database had answered by then")
 	if torn > 0 {
-		h.AddNote(history.NoteTorn, 1, "the last line is torn, line %d, and was left out: %d bytes", lineNo+1, torn)
+		h.AddNote(history.NoteTorn, 1, "the last line, %d, is incomplete and was ignored: %s", lineNo+1,
+			plural.Of(torn, "byte"))
 	}
 	if open > 0 {
-		h.AddNote(history.NoteTorn, open, "%d transactions were being committed at the end, and are of unknown outcome",
-			open)
+		h.AddNote(history.NoteTorn, open, "at the end %s, so the outcome is unknown",
+			plural.Phrase(open, "transaction was committing", "transactions were committing"))
 	}
 	return h, nil
 }

@@ -47,7 +47,7 @@ func TestReadPartial(t *testing.T) {
 	if d := diff.Histories(got, want); d != "" {
 		t.Error(d)
 	}
-	if n := notes(got); !strings.Contains(n, "1 transactions were being committed at the end") || strings.Contains(n,
+	if n := notes(got); !strings.Contains(n, "at the end 1 transaction was committing") || strings.Contains(n,
 		"torn") {
 		t.Error(n)
 	}
@@ -58,7 +58,7 @@ func TestReadPartial(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", end, err)
 		}
-		if torn := recording[end-1] != '\n'; torn != strings.Contains(notes(h), "the last line is torn") {
+		if torn := recording[end-1] != '\n'; torn != strings.Contains(notes(h), "is incomplete and was ignored") {
 			t.Errorf("cut at %d: %s", end, notes(h))
 		}
 		txns := strings.Count(recording[:end], "\"session\"")

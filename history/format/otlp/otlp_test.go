@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestBad: what is wrong is said with the line of its span, or of its trace where that is no JSON.
+// TestBad: what is wrong is reported with the line of its span, or of its trace where that is no JSON.
 func TestBad(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`"endTimeUnixNano":"40",`, ``, "f:2: span b2: startTimeUnixNano or endTimeUnixNano"},

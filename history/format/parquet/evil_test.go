@@ -249,7 +249,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// raw builds a file of one row group by hand: each column's pages as bytes, with what is said of them.
+// raw builds a file of one row group by hand: each column's pages as bytes, with what is reported of them.
 type raw struct {
 	rows    int64
 	columns []rawColumn

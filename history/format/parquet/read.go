@@ -15,10 +15,10 @@ import (
 )
 
 // Read reads a history from a file's whole content, on up to workers cores; it ends early when ctx does. name is for
-// messages. release, if set, is told of parts of data that will not be read again; it is called by several goroutines,
-// on parts of their own. Errors are *history.InputError: the line is the row, from 1, and the field the column. data is
-// not referenced afterwards. Cost: one pass over the columns, then history.Builder.Build; memory beyond the history: a
-// page of each column and core.
+// messages. release, if set, is called with parts of data that will not be read again; it is called by several
+// goroutines, on parts of their own. Errors are *history.InputError: the line is the row, from 1, and the field the
+// column. data is not referenced afterwards. Cost: one pass over the columns, then history.Builder.Build; memory beyond
+// the history: a page of each column and core.
 func Read(ctx context.Context, data []byte, name string, workers int, release func(part []byte)) (
 	h *history.History, err error) {
 	f, err := Open(data, name)
@@ -35,7 +35,7 @@ func Read(ctx context.Context, data []byte, name string, workers int, release fu
 		return nil, renamed(err)
 	}
 	if n := len(f.unknown); n > 0 {
-		h.AddNote(history.NoteIgnored, n, "columns that are not of the format were not read: %s",
+		h.AddNote(history.NoteIgnored, n, "columns that the format does not know were ignored: %s",
 			strings.ToValidUTF8(listed(f.unknown), "\ufffd"))
 	}
 	return h, nil

@@ -232,7 +232,7 @@ func (e *Writer) txn(t uint32) error {
 	return e.err
 }
 
-// row adds what is said of the transaction, and the place of the operation.
+// row adds what is reported of the transaction, and the place of the operation.
 func (e *Writer) row(t, op uint32) {
 	h := e.h
 	e.rows++

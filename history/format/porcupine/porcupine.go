@@ -5,7 +5,7 @@
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
 //
 // The columns are parted by tabs or spaces; what stands before the process is not looked at. A line that has no event
-// is passed over and counted, a nemesis' event passed over.
+// is skipped and counted, a nemesis' event is skipped.
 //
 // The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another
 // value than the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one
@@ -278,8 +278,8 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 		return nil, 0, nothing(file, first, firstText, "an event: INFO  jepsen.util - 0	:invoke	:read	nil")
 	}
 	if h, err = build(ops, file); err == nil && nils > 0 {
-		h.AddNote(history.NoteNil, nils, "reads of nil that are not judged: %d (--nil unknown says so; --nil absent "+
-			"judges them)", nils)
+		h.AddNote(history.NoteNil, nils, "reads of nil that isovet does not judge: %d (--nil unknown asks for that; "+
+			"--nil absent judges them)", nils)
 	}
 	return h, passed, err
 }

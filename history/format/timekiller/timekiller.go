@@ -123,11 +123,11 @@ func read(data []byte, file string) (*history.History, error) {
 func (r *reader) notes(logical bool) {
 	if logical {
 		r.b.Note(history.NoteTimes, 0,
-			"timestamps have logical parts: those shown are their places in the order of all")
+			"timestamps have logical parts; the numbers shown are their ranks")
 	}
 	if r.zeroRead && !r.zeroWritten && !r.nullRead {
 		r.b.Initial = history.IntValue(0)
-		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first, since reads find it and nobody writes it")
+		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first: reads find it, and nobody writes it")
 	}
 }
 

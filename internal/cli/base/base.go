@@ -23,7 +23,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			"probe", "watch", "bench"} {
 			root.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 				RunE: func(*cobra.Command, []string) error {
-					return console.Usagef("this program checks and nothing else; %s is a command of the full isovet",
+					return console.Usagef("this program only checks; %s is a command of the full isovet",
 						name)
 				}})
 		}

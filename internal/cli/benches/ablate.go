@@ -130,7 +130,7 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 		fmt.Fprintln(e.Stderr, console.ReportPlease)
 	}
 	if interrupted {
-		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured",
+		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: measured %d of %d combinations",
 			len(rows),
 			len(cells)*len(lab.sources)))
 	}
@@ -155,8 +155,8 @@ func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
 		return nil, grid, console.Usagef("%v", err)
 	}
 	if len(cells) == 0 {
-		return nil, grid, console.Usagef("none of these combinations makes sense: a theory needs its solver " +
-			"(closure and order are cdcl's), eager needs the encoding order")
+		return nil, grid, console.Usagef("no combination is possible: a theory needs its solver (closure and order " +
+			"need cdcl), eager needs the encoding order")
 	}
 	return cells, grid, nil
 }

@@ -22,6 +22,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/workloads"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -195,7 +196,7 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 var generated = console.Crossing{With: "history",
 	Flag: "workload variant txns sessions keys ops isolation seed fault fault-at times hint timestamps skew " +
 		"fence-every abort-rate unknown-rate no-aborted long-txn",
-	Say: "--history and --{} cannot be combined: a history is there already, --{} says which to generate"}
+	Say: "--history and --{} contradict each other: --{} describes a history to generate; leave one out"}
 
 // Crossings are the flags that have no meaning together.
 var Crossings = console.Crossings{"compare": {generated}, "ablate": {generated}}
@@ -343,9 +344,9 @@ func conclude(e *console.Env, rows []bench.Row) int {
 	return worst
 }
 
-// programDiffers is said where only a program of --program is not of the others' opinion.
-const programDiffers = "isovet's own checkers do not contradict each other, and their answers are certified: " +
-	"if the program answers the same question, of the same level, it is wrong, or its exit status is read wrongly."
+// programDiffers is reported where only a program of --program is not of the others' opinion.
+const programDiffers = "isovet's own checkers agree, and certificates prove their answers: so the program is wrong, " +
+	"if it answers the same question at the same level, or isovet misreads its exit status."
 
 // A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own,
 // and a folder that goes with the lab.
@@ -461,12 +462,13 @@ func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string 
 	r := &rows[0]
 	switch {
 	case len(sources) > 1 && sources[0].File == "":
-		s += fmt.Sprintf(": %d transactions each, %d sessions", r.Txns, r.Sessions)
+		s += ": " + plural.Of(r.Txns, "transaction") + " each, " + plural.Of(r.Sessions, "session")
 	case len(sources) == 1:
-		s += fmt.Sprintf(": %d transactions, %d operations, %d sessions, %d keys", r.Txns, r.Ops, r.Sessions, r.Keys)
+		s += fmt.Sprintf(": %s, %s, %s, %s", plural.Of(r.Txns, "transaction"), plural.Of(r.Ops, "operation"),
+			plural.Of(r.Sessions, "session"), plural.Of(r.Keys, "key"))
 	}
 	if sources[0].File == "" {
 		s += fmt.Sprintf(", %s store, seed %d", f.gen.Spec.Isolation, f.gen.Spec.Seed)
 	}
-	return s + fmt.Sprintf("; checked at %s; %s, %d cores", f.level, runtime.Version(), runtime.NumCPU())
+	return s + fmt.Sprintf("; checked at %s; %s, %s", f.level, runtime.Version(), plural.Of(runtime.NumCPU(), "core"))
 }

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with
+// TestConclude: disagreement and faults are reported on standard error and have their statuses; unknown disagrees with
 // nobody.
 func TestConclude(t *testing.T) {
 	row := func(checker string, v evidence.Verdict, fault string) bench.Row {

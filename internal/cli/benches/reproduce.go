@@ -172,8 +172,7 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 			}
 		}
 		return console.Exit(console.StatusInterrupted,
-			fmt.Errorf("interrupted: %d of %d figures are complete; --resume "+
-				"takes up the rest", done, len(figures)))
+			fmt.Errorf("interrupted: %d of %d figures are complete; --resume measures the rest", done, len(figures)))
 	}
 	if err != nil {
 		return err

@@ -4,25 +4,25 @@ import "isovet/internal/cli/console"
 
 // leopards are the flags of one checker.
 var leopards = console.Crossing{Flag: "profile mechanisms-only", With: "checker!=leopard",
-	Say: "--profile and --mechanisms-only are the checker leopard's; add --checker leopard"}
+	Say: "only checker leopard takes --profile and --mechanisms-only; add --checker leopard"}
 
 // Crossings are the flags that have no meaning together.
 var Crossings = console.Crossings{
 	"check": {
-		{Flag: "keep", With: "!spill", Say: "--keep is about the files of --spill; add --spill DIR"},
-		{Flag: "max-window", With: "!spill", Say: "--max-window is about --spill; add --spill DIR"},
+		{Flag: "keep", With: "!spill", Say: "--keep keeps the files of --spill; add --spill DIR"},
+		{Flag: "max-window", With: "!spill", Say: "--max-window needs --spill; add --spill DIR"},
 		{Flag: "spill", With: "level=all",
 			Say: "--level all is not checked out of core; name one level, or leave --spill out"},
-		{Flag: "solver", With: "spill", Say: "--solver has no meaning out of core; leave it or --spill out"},
+		{Flag: "solver", With: "spill", Say: "a check out of core uses no solver; leave --solver or --spill out"},
 		{Flag: "shrink", With: "spill",
-			Say: "--shrink has no meaning out of core: the page and the certificate have the transactions that " +
-				"take part; leave it or --spill out"},
+			Say: "a check out of core does not shrink: its page and certificate list the transactions that take " +
+				"part; leave --shrink or --spill out"},
 		{Flag: "proof", With: "spill",
-			Say: "--proof has no meaning out of core, where the kernel judges nothing; leave it or --spill out"},
+			Say: "the kernel does not judge a check out of core; leave --proof or --spill out"},
 		{Flag: "ignore-predicates profile", With: "level=all",
-			Say: "--ignore-predicates and --profile are of one level; leave them out with --level all"},
+			Say: "--ignore-predicates and --profile need one level; leave them out with --level all"},
 		{Flag: "dot certificate proof shrink", With: "level=all",
-			Say: "--dot, --certificate, --proof and --shrink are of one level; leave them out with --level all"},
+			Say: "--dot, --certificate, --proof and --shrink need one level; leave them out with --level all"},
 		{Flag: "json", With: "output!=text output!=json",
 			Say: "--json and --output {output} are two outputs; leave one out"},
 		leopards,

@@ -16,9 +16,9 @@ func (f *CheckFlags) writeCertificate(e *console.Env, o outcome,
 	switch {
 	case f.certificate == "":
 	case o.result.Items:
-		fmt.Fprintf(e.Stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n", o.path)
+		fmt.Fprintf(e.Stderr, "isovet: %s: a verdict that ignores predicates has no certificate\n", o.path)
 	case o.result.Verdict == evidence.Unknown:
-		fmt.Fprintf(e.Stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
+		fmt.Fprintf(e.Stderr, "isovet: %s: an unknown verdict has no certificate\n", o.path)
 	default:
 		return write(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) })
 	}

@@ -143,7 +143,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string,
 		o.Progress = func(s string, txns, ops int) {
 			set("shrinking (" + s + ")")
 			if txns > 0 {
-				s += fmt.Sprintf(": %d transactions, %d operations left", txns, ops)
+				s += ": " + plural.Of(txns, "transaction") + ", " + plural.Of(ops, "operation") + " left"
 			}
 			p.Step(s, 0, 0)
 		}
@@ -228,8 +228,8 @@ func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to
 		return false, nil
 	}
 	if r.Items {
-		fmt.Fprintf(e.Stderr, "isovet: %s: no smallest history is written for a verdict that ignores predicates; "+
-			"isovet shrink --ignore-predicates does\n", o.path)
+		fmt.Fprintf(e.Stderr, "isovet: %s: check shrinks no verdict that ignores predicates; isovet shrink "+
+			"--ignore-predicates does\n", o.path)
 		return false, nil
 	}
 	at, profile := f.profiled(r.H)

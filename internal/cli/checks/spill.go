@@ -22,6 +22,7 @@ import (
 	"isovet/history/split"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 	"isovet/internal/room"
 )
 
@@ -95,7 +96,8 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began}, true
 	}
 	if need := limits.InMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
-		fmt.Fprintf(e.Stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
+		fmt.Fprintf(e.Stderr, "isovet: %s: the history fits into memory (about %s of %s), so --spill writes no "+
+			"files\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
 		g.limits.Memory = 0
@@ -118,10 +120,11 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	}
 	free := ""
 	if n, known := spill.Free(dir); known && backend == nil {
-		free = ", where " + room.Size(float64(n)) + " are free"
+		free = ", which has " + room.Size(float64(n)) + " free"
 	}
-	fmt.Fprintf(e.Stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s%s\n", path,
-		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir, free)
+	fmt.Fprintf(e.Stderr, "isovet: %s: checking %s out of core, with %s of memory and about %s of files in %s%s\n",
+		path, plural.Of(set.Txns, "transaction"), room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir,
+		free)
 	within := f.limits
 	within.Used = time.Since(began)
 	r, a, err := limits.OutOfCore(ctx, in, within, spill.Options{Dir: dir, Backend: backend, Memory: memory,
@@ -129,7 +132,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 		MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
 		Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
 		Resumed: func(n, of int) {
-			fmt.Fprintf(e.Stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
+			fmt.Fprintf(e.Stderr, "isovet: %s: an earlier run read %d of %d parts; their files in %s are used again\n",
 				path, n, of, dir)
 		}})
 	var stopped *guard.StoppedError
@@ -140,7 +143,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			err = &console.ExitError{Status: console.StatusInterrupted}
 		}
 		if !f.spill.forced {
-			fmt.Fprintf(e.Stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path,
+			fmt.Fprintf(e.Stderr, "isovet: %s: finished parts are in %s; the same command goes on from them\n", path,
 				dir)
 		}
 		return outcome{path, r, err, began}, true
@@ -149,7 +152,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	}
 	if !f.spill.keep {
 		if err := clean(); err != nil {
-			fmt.Fprintf(e.Stderr, "isovet: %s: files of the check are left in %s: %v\n", path, dir, err)
+			fmt.Fprintf(e.Stderr, "isovet: %s: could not delete the check's files in %s: %v\n", path, dir, err)
 		}
 	}
 	f.weigh(r)
@@ -158,7 +161,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
 			break
 		}
-		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
+		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: client times %d to %d: %s\n", path, w.From, w.To, w.Why)
 	}
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
 }

@@ -70,8 +70,8 @@ func NewVerify(e *console.Env) *cobra.Command {
 			}
 			if f.kernel = f.kernel || f.proof != ""; IsLarge(cert) {
 				if f.kernel {
-					return console.Usagef("--kernel and --proof: %s is of a history that memory does not hold, "+
-						"which the kernel does not judge", cert)
+					return console.Usagef("--kernel and --proof: %s certifies a check out of core, which the kernel "+
+						"does not judge", cert)
 				}
 				return verifyLarge(c.Context(), e, &f, cert, path)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/collect"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 )
 
 // abortJSON is a reason for which attempts did not commit.
@@ -51,7 +52,8 @@ func sayAborts(w io.Writer, all []collect.Abort) error {
 		return err
 	}
 	if rest > 0 {
-		_, err := fmt.Fprintf(w, "and %d for %d other reasons\n", rest, len(all)-mostAborts)
+		_, err := fmt.Fprintf(w, "and %s for %s\n", plural.Of(rest, "attempt"),
+			plural.Of(len(all)-mostAborts, "other reason"))
 		return err
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"isovet/collect/campaign"
 	"isovet/collect/hunt"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 )
 
 type campaignFlags struct {
@@ -152,7 +153,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	} else {
 		away := ""
 		if len(r.Away) > 0 {
-			away = fmt.Sprintf(", with %d that were not hunted, and why", len(r.Away))
+			away = fmt.Sprintf("; it says why %s not hunted",
+				plural.Phrase(len(r.Away), "database was", "databases were"))
 		}
 		_, werr := fmt.Fprintf(e.Stdout, "%s\n  table in %s%s\n", r.Sum(), filepath.Join(f.out, "campaign.html"), away)
 		err = errors.Join(err, werr)
@@ -161,7 +163,7 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
-		return console.Exit(console.StatusInterrupted, errors.New("interrupted; the same command goes on"))
+		return console.Exit(console.StatusInterrupted, errors.New("interrupted; start the same command to go on"))
 	case len(j.Found) > 0:
 		return console.Status(console.StatusViolation)
 	case !slices.ContainsFunc(rows, func(x campaign.Row) bool { return x.Outcome == campaign.NoneFound }):

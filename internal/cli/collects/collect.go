@@ -150,14 +150,14 @@ const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h
 var Crossings = console.Crossings{"collect": {
 	{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
 	{Flag: "watch", With: "out=-", Say: "--watch and -o - both write to standard output; choose one"},
-	{Flag: "profile clock-skew", With: "!watch", Say: "--profile and --clock-skew are for --watch"},
+	{Flag: "profile clock-skew", With: "!watch", Say: "--profile and --clock-skew need --watch"},
 	{Flag: "rotate", With: "out=-",
-		Say: "--rotate writes the parts of a folder, and not to standard output; expected -o FOLDER"},
+		Say: "--rotate writes parts into a folder; expected -o FOLDER"},
 	{Flag: "timestamps", With: "rotate",
-		Say: "--timestamps with --rotate: the database's timestamps are found when the run has ended, and parts " +
-			"are written before"},
-	{Flag: "incident", With: "!check", Say: "--incident is for --check"},
-	{Flag: "check", With: "rotate", Say: "--check and --rotate: parts are checked by isovet check"},
+		Say: "--timestamps with --rotate: isovet reads the database's timestamps after the run, but writes parts " +
+			"during it; leave one out"},
+	{Flag: "incident", With: "!check", Say: "--incident needs --check"},
+	{Flag: "check", With: "rotate", Say: "--check takes no --rotate; check the parts afterwards: isovet check FOLDER"},
 }}
 
 func NewCollect(e *console.Env) *cobra.Command {
@@ -334,9 +334,9 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the run ended early, %s holds what was recorded: %w", out, err)
+		return fmt.Errorf("the run ended early; %s holds the recording so far: %w", out, err)
 	case r.Interrupted:
-		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; %s holds what was recorded by then",
+		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; %s holds the recording so far",
 			out))
 	}
 	return found
@@ -348,7 +348,7 @@ func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to str
 		p.Begin("writing " + out)
 		if err := writeHistory(out, r, to); err != nil {
 			if f.cfg.Partial != "" {
-				err = fmt.Errorf("%w; %s holds what was recorded", err, f.cfg.Partial)
+				err = fmt.Errorf("%w; %s holds the recording so far", err, f.cfg.Partial)
 			}
 			return err
 		}

@@ -53,7 +53,7 @@ func (k *keptFind) keep(e *console.Env) error {
 	return keep(e, k.answer, k.to)
 }
 
-// make cuts the history down and writes the incident's folder. What goes wrong there is said; the hunt's outcome
+// make cuts the history down and writes the incident's folder. What goes wrong there is reported; the hunt's outcome
 // stands.
 func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *collect.Found, small bool, n int,
 	p *console.Progress) error {
@@ -184,7 +184,8 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 		if i > 0 {
 			what = fmt.Sprintf("round %d", k.groups[0].First.Number)
 		}
-		if _, err := fmt.Fprintf(e.Stdout, "  %s; kept in %s\n  again: %s\n", what, k.kept(), k.command); err != nil {
+		if _, err := fmt.Fprintf(e.Stdout, "  %s; kept in %s\n  to hunt it again: "+
+			"%s\n", what, k.kept(), k.command); err != nil {
 			return err
 		}
 		if k.incident != nil {

@@ -53,7 +53,7 @@ func NewHunt(e *console.Env) *cobra.Command {
 		Args:    console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if out == "" || out == "-" {
-				return console.Usagef("-o %q; expected a file's name, beside which the explanation is written", out)
+				return console.Usagef("-o %q; expected a file name: the explanation goes beside it", out)
 			}
 			if limit <= 0 {
 				return console.Usagef("--for %v; expected a positive time", limit)
@@ -196,7 +196,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 // sayTroubles says where the database broke and, not brief, why attempts did not commit.
 func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
-		fmt.Fprintf(e.Stderr, "isovet: the database broke, and hunt opened it again: %s\n", why)
+		fmt.Fprintf(e.Stderr, "isovet: the database failed, and hunt opened it again: %s\n", why)
 	}
 	if brief {
 		return nil
@@ -215,7 +215,7 @@ func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON
 	case err != nil:
 		return console.OrStopped(ctx, err, "hunting")
 	case h.Interrupted:
-		return console.Exit(console.StatusInterrupted, errors.New("interrupted; no violation was found by then"))
+		return console.Exit(console.StatusInterrupted, errors.New("interrupted; hunt had found no violation"))
 	case j.Verdict != "none":
 		return console.Status(console.StatusUnknown)
 	}

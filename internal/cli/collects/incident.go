@@ -15,6 +15,7 @@ import (
 	"isovet/collect/server"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/level"
 	"isovet/report/incident"
 )
@@ -60,8 +61,8 @@ func saidIncident(x *incident.Incident, dir string) string {
 	switch {
 	case x.Replay == nil:
 	case x.Replay.Violated > 0:
-		s += fmt.Sprintf("; its schedule of %d steps violated %s in %d of %d runs", x.Replay.Steps, x.Level,
-			x.Replay.Violated, x.Replay.Runs)
+		s += fmt.Sprintf("; its schedule of %s violated %s in %d of %s", plural.Of(x.Replay.Steps, "step"), x.Level,
+			x.Replay.Violated, plural.Of(x.Replay.Runs, "run"))
 	default:
 		s += "; no schedule repeated it"
 	}

@@ -24,6 +24,7 @@ import (
 	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/level"
 	"isovet/report/incident"
 )
@@ -121,7 +122,7 @@ func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
 		return console.OrStopped(ctx, err, "probing")
 	case found.Interrupted:
 		return console.Exit(console.StatusInterrupted,
-			errors.New("interrupted; the table holds what was found by then"))
+			errors.New("interrupted; the table holds the findings so far"))
 	case len(found.Contradictions()) > 0:
 		return console.Status(console.StatusViolation)
 	}
@@ -285,13 +286,13 @@ func (t *probeTable) remarks() []string {
 	for _, in := range t.Isolations {
 		s := fmt.Sprintf("%s: the database says %q", in.Isolation, in.Said)
 		if in.Commits+in.Aborts > 0 {
-			s += fmt.Sprintf("; load of %d commits, %d aborts", in.Commits, in.Aborts)
+			s += "; load of " + plural.Of(in.Commits, "commit") + ", " + plural.Of(in.Aborts, "abort")
 		}
 		if len(in.Other) > 0 {
-			s += "; seen too: " + strings.Join(in.Other, ", ")
+			s += "; also seen: " + strings.Join(in.Other, ", ")
 		}
 		if len(in.Undecided) > 0 {
-			s += fmt.Sprintf("; %d checks undecided", len(in.Undecided))
+			s += "; " + plural.Of(len(in.Undecided), "undecided check")
 		}
 		if in.Documentation != "" {
 			s += "; " + in.Documentation

@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 	"isovet/level"
 	"isovet/report"
 	"isovet/report/incident"
@@ -68,7 +69,7 @@ Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs co
 	return c
 }
 
-// noDatabase is said of a command that has no --db, with its name.
+// noDatabase is reported of a command that has no --db, with its name.
 const noDatabase = "--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help"
 
 // schedule reads what is played, and takes from it what the flags leave open.
@@ -211,7 +212,8 @@ func (j *replayJSON) say(e *console.Env, r *collect.Replayed) error {
 			return err
 		}
 	}
-	what := fmt.Sprintf("%s, %s: %s violated in %d of %d runs", j.DB, j.Isolation, j.Level, r.Violated, r.Runs)
+	what := fmt.Sprintf("%s, %s: %s violated in %d of %s", j.DB, j.Isolation, j.Level, r.Violated,
+		plural.Of(r.Runs, "run"))
 	if r.Undecided > 0 {
 		what += fmt.Sprintf(", %d undecided", r.Undecided)
 	}

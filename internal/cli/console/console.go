@@ -146,7 +146,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*En
 	return s
 }
 
-const ReportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and " +
+const ReportPlease = "This is a bug in isovet, not a fault of the database. Please report it, with the history and " +
 	"the command line."
 
 // ExitHelp is the line of a help that says what the exit statuses mean.

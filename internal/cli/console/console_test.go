@@ -228,6 +228,9 @@ func TestFoldedLines(t *testing.T) {
 		{"short\n", 40, "short\n"},
 		{long, 50,
 			"    T153 < T154, because T153 read 1408 = 360\n      before T154 overwrote it with 401, and more\n"},
+		{"  overlap              100 % of transactions begin before their predecessor has ended\n", 60,
+			"  overlap              100 % of transactions begin before\n" + strings.Repeat(" ", 23) +
+				"their predecessor has ended\n"},
 		{`{"a":"` + strings.Repeat("b ", 40) + "\"}\n", 40, `{"a":"` + strings.Repeat("b ", 40) + "\"}\n"},
 		{"  again: isovet hunt --db sqlite: --level ser\n", 30, "  again: isovet hunt --db sqlite: --level ser\n"},
 	} {

@@ -76,7 +76,7 @@ func (l *Loading) Options() format.Options {
 		Initial: format.InitialValue(l.Initial), Nil: format.Nil(l.nilMeans), TextNumbers: l.textNumbers}
 }
 
-// InPieces is an error where the flags say what no history in pieces is told by.
+// InPieces is an error where the flags say what no history in pieces can have.
 func (l *Loading) InPieces() error {
 	o := l.Options()
 	if err := o.OneFile(); err != nil {

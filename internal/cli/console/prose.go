@@ -2,6 +2,7 @@ package console
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,8 +29,11 @@ func (p prose) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// foldedLines folds each line that is wider than a terminal, with its further lines two columns behind its own begin.
-// JSON and commands stay whole: they are to be copied.
+// firstColumn is the name before a value in a row of two columns, with the blanks between them.
+var firstColumn = regexp.MustCompile(`^\S+(?: \S+)*  +`)
+
+// foldedLines folds each line that is wider than a terminal, with its further lines two columns behind its own begin,
+// or below the value if the line is a name and a value. JSON and commands stay whole: they are to be copied.
 func foldedLines(text string, columns int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -41,16 +45,12 @@ func foldedLines(text string, columns int) string {
 			continue
 		}
 		begin := len(line) - len(plain)
-		first := true
-		for _, part := range fold(strings.TrimSuffix(plain, "\n"), max(columns-begin-2, LeastColumn)) {
-			if !first {
-				out.WriteString("\n" + strings.Repeat(" ", begin+2))
-			} else {
-				out.WriteString(strings.Repeat(" ", begin))
-			}
-			out.WriteString(part)
-			first = false
+		head, hang := strings.Repeat(" ", begin), begin+2
+		if name := firstColumn.FindString(plain); name != "" && begin+utf8.RuneCountInString(name) <= columns/2 {
+			head, plain, hang = head+name, plain[len(name):], begin+utf8.RuneCountInString(name)
 		}
+		parts := fold(strings.TrimSuffix(plain, "\n"), max(columns-hang, LeastColumn))
+		out.WriteString(head + strings.Join(parts, "\n"+strings.Repeat(" ", hang)))
 		if strings.HasSuffix(line, "\n") {
 			out.WriteByte('\n')
 		}

@@ -27,7 +27,7 @@ const (
 	SaysWhole  = 'w' // that file is there under its name
 )
 
-// On another pipe it is told by single bytes. The end of that pipe is the keeper's.
+// On another pipe it gets single bytes. The end of that pipe is the keeper's.
 const (
 	MayAnswer = 'g'
 	Interrupt = 'i'

@@ -76,12 +76,13 @@ func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
 	if v.sharded() {
 		switch _, can := v.streamEnding(); {
 		case v.out == "-":
-			return console.Usagef("parts are written to a folder, and not to standard output; expected OUT")
+			return console.Usagef("parts go into a folder, not to standard output; expected OUT")
 		case !can:
 			return console.Usagef("format %s cannot be written in parts; expected isovet-native or isovet-history",
 				v.to)
 		case v.in == "-":
-			return console.Usagef("standard input cannot be read twice, as it takes to divide it; expected a file")
+			return console.Usagef("convert must read the input twice to divide it, so not from standard input; " +
+				"expected a file")
 		}
 	} else if err := console.Writable(v.out, v.to, "--to"); err != nil {
 		return err

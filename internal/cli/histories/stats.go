@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/internal/heap"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 )
 
@@ -379,12 +381,12 @@ func (s *historyStats) text(w io.Writer) error {
 		"of unknown outcome", initial, "initial"))
 	switch {
 	case s.Committed == 0:
-		add("", "nothing was committed: a check is inconclusive")
+		add("", "nothing was committed, so a check is inconclusive")
 	case s.CommittedReads == 0:
-		add("", "no committed transaction read anything: nothing can contradict a level")
+		add("", "no committed transaction read anything, so nothing can contradict a level")
 	}
 	if s.Invented > 0 {
-		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
+		add("", "and %s without a record in the file, of unknown outcome", list(s.Invented, "writer(s)"))
 	}
 	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
 	add("sessions", "%d", s.Sessions)
@@ -395,7 +397,7 @@ func (s *historyStats) text(w io.Writer) error {
 		"operation(s) at most in a transaction"))
 	if s.Estimated {
 		add("keys", "about %d, with about %d versions", s.Keys, s.Versions)
-		add("values", "unique or not: that takes more memory (--memory)")
+		add("values", "not known whether unique: give more --memory")
 	} else {
 		add("keys", "%d, with %d versions", s.Keys, s.Versions)
 	}
@@ -442,13 +444,12 @@ func writeRows(w io.Writer, history string, rows [][]string) error {
 func list(parts ...any) string {
 	var out []string
 	for i := 0; i < len(parts); i += 2 {
-		plural := "s"
-		n := parts[i].(int)
-		if n == 1 {
-			plural = ""
+		n, what := parts[i].(int), parts[i+1].(string)
+		if noun, rest, is := strings.Cut(what, "(s)"); is {
+			what = strings.TrimPrefix(plural.Of(n, noun), strconv.Itoa(n)+" ") + rest
 		}
 		if n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, strings.ReplaceAll(parts[i+1].(string), "(s)", plural)))
+			out = append(out, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	return strings.Join(out, ", ")

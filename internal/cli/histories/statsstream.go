@@ -189,7 +189,7 @@ type hashes struct {
 	twice int
 	most  int
 	full  bool
-	below uint64 // once it is full: what is kept is below this
+	below uint64 // once it is full: the hashes in it are below this
 }
 
 func (s *hashes) find(h [2]uint64) *[2]uint64 {

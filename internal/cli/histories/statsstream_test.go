@@ -69,7 +69,7 @@ func TestStreamedStats(t *testing.T) {
 	}
 }
 
-// Where there is no room for all, numbers are estimates within a few per cent, and it is said.
+// Where there is no room for all, numbers are estimates within a few per cent, and it is reported.
 func TestEstimates(t *testing.T) {
 	const n = 300_000
 	s := hashes{most: 1 << 14}

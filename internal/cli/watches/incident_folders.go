@@ -25,7 +25,7 @@ import (
 )
 
 // incidentFolders writes a folder for the maintainers of the database of each incident of a watch of which there is a
-// history with a certificate, beside the watch and behind it: what it is told by is in files by then.
+// history with a certificate, beside the watch and behind it: what it reads is in files by then.
 type incidentFolders struct {
 	state string
 	most  int

@@ -12,7 +12,7 @@ import (
 	"isovet/watch"
 )
 
-// gateFlags are those of what is taken, and when it is final.
+// gateFlags are the flags that say which lines watch accepts, and when they are final.
 type gateFlags struct {
 	lateness, unit, attach string
 	jump, patience         time.Duration

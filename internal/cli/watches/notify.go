@@ -95,7 +95,7 @@ type Notified struct {
 	pinged, extended, busy time.Time
 }
 
-// Next is what there is to tell at a moment. The watchdog is told that all is well if the judge waits for lines, or has
+// Next is what there is to tell at a moment. The watchdog hears that all is well if the judge waits for lines, or has
 // not been busy with the same ones for as long as the watchdog waits.
 func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []string) {
 	now := n.Now()

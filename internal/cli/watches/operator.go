@@ -41,7 +41,7 @@ func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
 			return s, err
 		}
 		if !told {
-			log.Warn("the address of --metrics is another process's; it is tried again", "address", f.metric)
+			log.Warn("another process has the address of --metrics; watch tries again", "address", f.metric)
 			told = true
 		}
 		select {

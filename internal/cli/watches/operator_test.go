@@ -35,7 +35,7 @@ func TestMetricsTaken(t *testing.T) {
 	if s, err := f.serve(ctx, new(watch.Metrics), new(watch.Incidents), log); err == nil {
 		t.Error("it listens on an address that is taken", s.Close())
 	}
-	if !strings.Contains(told, "another process's") {
+	if !strings.Contains(told, "another process has the address") {
 		t.Errorf("it says %q", told)
 	}
 	log = newLog(onWrite(func(string) { taken.Close() }), "json")

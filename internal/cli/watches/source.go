@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/plural"
 	"isovet/watch"
 	"isovet/watch/kafka"
 )
@@ -34,7 +35,8 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.url, "source", f.url, "- (standard input), files, or an http:, nats:, kafka: URL")
 	fl.BoolVar(&f.once, "once", false, "files: end with the last one")
 	fl.Var(console.Size(&f.maxBody), "max-body", "http: `BYTES` that a request may have")
-	fl.StringVar(&f.tokenFile, "token-file", "", "http: `FILE` of tokens, one of which a request needs; nats: the token")
+	fl.StringVar(&f.tokenFile, "token-file", "", "http: `FILE` of tokens, one of which a request needs; nats: the "+
+		"token")
 	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests of anybody")
 	fl.StringVar(&f.credentials, "credentials", "", "nats: `FILE` with the user's credentials; kafka: USER:PASSWORD")
 	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group")
@@ -153,13 +155,13 @@ func (f *sourceFlags) fits(scheme string) error {
 func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) watch.Source {
 	if in, ok := e.Stdin.(*os.File); ok {
 		if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
-			// a file stands at its beginning again: what the log has is passed over
+			// a file stands at its beginning again: the lines in the log are skipped
 			return watch.Pipe(in, -1)
 		}
 	}
 	if len(after) > 0 {
-		fmt.Fprintf(e.Stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for what "+
-			"follows them\n", state, after.Last()+1)
+		fmt.Fprintf(e.Stderr, "isovet: -: the log in %s has the first %s of the stream; watch takes the input for the "+
+			"lines after them\n", state, plural.Of(after.Last()+1, "line"))
 	}
 	return watch.Pipe(e.Stdin, after.Last())
 }
@@ -205,10 +207,10 @@ func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*op
 	open := len(tokens) == 0 && f.tls.CA == ""
 	switch {
 	case !local && open && !f.noToken:
-		return nil, console.Usagef("--source %s: others can reach this address, and anybody could send; add "+
-			"--token-file FILE, or --tls-ca FILE with https, or --no-token if that is meant", f.url)
+		return nil, console.Usagef("--source %s: others can reach this address, so anybody could send transactions; "+
+			"add --token-file FILE, or --tls-ca FILE with https, or --no-token to allow it", f.url)
 	case !local && len(tokens) > 0 && u.Scheme == "http":
-		log.Warn("tokens come over the network as they are: use https, or a proxy that does", "source", f.url)
+		log.Warn("tokens cross the network unencrypted; use https, or a proxy that encrypts", "source", f.url)
 	}
 	o := watch.HTTPOptions{Addr: net.JoinHostPort(host, u.Port()), MaxBody: f.maxBody, Tokens: tokens, Log: log}
 	if u.Scheme == "https" {
@@ -360,7 +362,7 @@ func (f *sourceFlags) kafka(log *slog.Logger) (*opening, error) {
 			return nil, console.Usagef("--source %s: %v", f.said(), err)
 		}
 	} else if o.SASL == "plain" {
-		log.Warn("the password goes over the network as it is: add tls=true or --tls-ca", "source", f.said())
+		log.Warn("the password crosses the network unencrypted; add tls=true or --tls-ca", "source", f.said())
 	}
 	return &opening{open: func(ctx context.Context, after watch.Places) (watch.Source, error) {
 		return kafka.Open(ctx, o, after)

@@ -73,20 +73,20 @@ const watchExamples = `  isovet watch --state w < stream.jsonl
 
 // Crossings are the flags that have no meaning together.
 var Crossings = console.Crossings{"watch": {
-	{Flag: "profile", With: "checker=replay", Say: "--profile is the checker leopard's; add --checker leopard"},
+	{Flag: "profile", With: "checker=replay", Say: "only checker leopard takes --profile; add --checker leopard"},
 	{Flag: "read-only-at-start", With: "checker=replay",
-		Say: "--read-only-at-start is for timestamps; replay goes by client times; add --checker aion"},
+		Say: "checker replay uses client times, not timestamps; --read-only-at-start needs --checker aion"},
 	{Flag: "timestamp-unit", With: "checker=replay",
-		Say: "--timestamp-unit is for the database's timestamps; replay goes by client times; add --checker aion"},
+		Say: "checker replay uses client times, not timestamps; --timestamp-unit needs --checker aion"},
 	{Flag: "horizon", With: "checker=leopard",
-		Say: "--horizon is the checker replay's; leopard remembers what it needs"},
+		Say: "checker leopard needs no --horizon; leave it out"},
 	{Flag: "read-only-at-start", With: "checker=leopard",
-		Say: "--read-only-at-start is for timestamps; leopard goes by client times"},
+		Say: "checker leopard uses client times, not timestamps; leave --read-only-at-start out"},
 	{Flag: "timestamp-unit", With: "checker=leopard",
-		Say: "--timestamp-unit is for the database's timestamps; leopard goes by client times, in ns"},
+		Say: "checker leopard uses client times in ns; leave --timestamp-unit out"},
 	{Flag: "profile clock-skew", With: "checker=aion",
-		Say: "--profile and --clock-skew are the checker leopard's; add --checker leopard"},
-	{Flag: "horizon", With: "checker=aion", Say: "--horizon is the checker replay's; add --checker replay"},
+		Say: "only checker leopard takes --profile and --clock-skew; add --checker leopard"},
+	{Flag: "horizon", With: "checker=aion", Say: "only checker replay takes --horizon; add --checker replay"},
 	{Flag: "webhook-file", With: "webhook", Say: "--webhook and --webhook-file are two addresses; leave one out"},
 	{Flag: "webhook-secret-file", With: "!webhook !webhook-file",
 		Say: "--webhook-secret-file without an address; expected --webhook or --webhook-file too"},
@@ -276,10 +276,10 @@ func (f *watchFlags) verdict(s *watch.Snapshot) int {
 // stoppedWatch is what becomes of a watch that a signal ends.
 func stoppedWatch(ctx context.Context, e *console.Env) error {
 	if errors.Is(context.Cause(ctx), console.Terminated{}) {
-		fmt.Fprintln(e.Stderr, "isovet: SIGTERM ended watch; the same command goes on from here")
+		fmt.Fprintln(e.Stderr, "isovet: SIGTERM ended watch; start the same command to go on")
 		return nil
 	}
-	return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; the same command goes on where it was"))
+	return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; start the same command to go on"))
 }
 
 func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
@@ -399,14 +399,14 @@ func (f *watchFlags) validate() error {
 	return f.incidents.check()
 }
 
-// badLines reports lines that are no transactions: the first ten of them.
+// badLines reports lines that are not transactions: the first ten of them.
 func (f *watchFlags) badLines(e *console.Env, log *slog.Logger) func(place int64, err error) {
 	var bad atomic.Int64
 	return func(place int64, err error) {
 		switch n := bad.Add(1); {
 		case n > 10:
 		case f.logFormat == "json":
-			log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place",
+			log.Warn("watch ignored a line that is not a transaction", "source", f.source.said(), "place",
 				f.source.place(place), "error", err)
 		default:
 			fmt.Fprintf(e.Stderr, "isovet: %s: %s: %v\n", f.source.said(), f.source.place(place), err)
@@ -424,7 +424,8 @@ func (f *watchFlags) concluded(e *console.Env, m *watch.Metrics, incidents *watc
 	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
 		return class != "LATE" && class != "JUMP" && class != "GAP" && s.Violations[class] > 0
 	}) {
-		fmt.Fprintf(e.Stderr, "isovet: to find the smallest history with a violation: %s\n", f.shrinkCommand())
+		fmt.Fprintf(e.Stderr, "isovet: this command finds the smallest history with a violation: %s\n",
+			f.shrinkCommand())
 	}
 	for _, c := range s.More {
 		if c.Name == "duplicates_total" && c.N > 0 && !f.quiet {

@@ -29,16 +29,15 @@ const leastSecret = 20
 func (f *webhookFlags) public() error {
 	u, err := url.Parse(f.address)
 	if err != nil || f.address == "" {
-		return nil // what is wrong with it is said when it is used
+		return nil // what is wrong with it is reported when it is used
 	}
 	secret := u.User != nil || u.RawQuery != "" || u.Fragment != ""
 	for part := range strings.SplitSeq(u.Path, "/") {
 		secret = secret || len(part) >= leastSecret && strings.ContainsAny(part, "0123456789")
 	}
 	if secret {
-		return console.Usagef("--webhook: the address seems to have a secret in it, and everybody sees the command " +
-			"line of a " +
-			"process; expected it in a file: --webhook-file FILE, or a token: --webhook-secret-file FILE")
+		return console.Usagef("--webhook: the address seems to contain a secret, and every user of this machine can " +
+			"read a command line; put it into a file: --webhook-file FILE, or a token: --webhook-secret-file FILE")
 	}
 	return nil
 }

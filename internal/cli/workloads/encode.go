@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -144,8 +145,8 @@ func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export
 		}
 	}
 	if !f.quiet {
-		s := fmt.Sprintf("%s at %s as %s, encoding %s: %d variables, %d clauses, %d nodes", path, f.level, f.to,
-			f.encoding, q.Vars, len(q.Clauses), q.P.N)
+		s := fmt.Sprintf("%s at %s as %s, encoding %s: %s, %s, %s", path, f.level, f.to, f.encoding,
+			plural.Of(q.Vars, "variable"), plural.Of(len(q.Clauses), "clause"), plural.Of(q.P.N, "node"))
 		if q.Refuted != "" {
 			s += "; unsatisfiable at once: " + q.Refuted
 		}

@@ -170,12 +170,12 @@ var Crossings = console.Crossings{
 	"gen": {
 		{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
 		{Flag: "times", With: "no-times times!=none", Say: "--no-times and --times {times} contradict each other"},
-		{Flag: "faults", With: "!fault", Say: "--faults without --fault, which names what is to be planted"},
+		{Flag: "faults", With: "!fault", Say: "--faults without --fault; --fault names the anomalies to plant"},
 		{Flag: "truth", With: "!fault", Say: "--truth without --fault: nothing is planted"},
-		{Flag: "shards", With: "out=-", Say: "--shards writes a folder, and no standard output; expected -o DIR"},
+		{Flag: "shards", With: "out=-", Say: "--shards writes a folder, not standard output; expected -o DIR"},
 	},
 	"encode": {
-		{Flag: "certificate", With: "!solution", Say: "--certificate is of a solution; add --solution FILE"},
+		{Flag: "certificate", With: "!solution", Say: "--certificate certifies a solution; add --solution FILE"},
 	},
 }
 

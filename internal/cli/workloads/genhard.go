@@ -28,7 +28,8 @@ func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
 	var other error
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if !hardTakes[f.Name] {
-			other = console.Usagef("--hard %s and --%s cannot be combined: a family says itself what is in it", o.hard,
+			other = console.Usagef("--hard %s and --%s contradict each other: the family decides that; leave one "+
+				"out", o.hard,
 				f.Name)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"isovet/history/split"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -80,8 +81,8 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 		return console.Usagef("--shards: %s; expected true times (--hint true, --times txns or all)", why)
 	}
 	if !bounded && !o.quiet {
-		fmt.Fprintf(e.Stderr, "isovet: workload %s: rows with columns, lists and wide values are kept in every "+
-			"version, so memory grows with the transactions\n", g.Spec.Workload)
+		fmt.Fprintf(e.Stderr, "isovet: workload %s: isovet keeps every version of rows with columns, lists and wide "+
+			"values, so memory grows with the transactions\n", g.Spec.Workload)
 	}
 	p := console.NewProgress(e.Stderr, o.quiet, o.json)
 	defer p.Close()
@@ -115,8 +116,8 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 			GenMS: console.Milliseconds(time.Since(start))})
 	}
 	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %d transactions, %d operations in %d parts; %s\n", o.file, meta.Workload, txns,
-			ops, parts, meta.Note)
+		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s in %s; %s\n", o.file, meta.Workload, plural.Of(txns, "transaction"),
+			plural.Of(ops, "operation"), plural.Of(parts, "part"), meta.Note)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (f Faint) String() string {
 
 // Contrasts returns how all text that is shown contrasts with what is painted behind it, as computed by the browser,
 // the faintest first (WCAG 2.2, "contrast ratio"): opacity, what is translucent and shapes of SVG included. Text that
-// something covers, or that is scrolled out of a box, is passed over. With strokes, a CSS selector of shapes of SVG,
+// something covers, or that is scrolled out of a box, is skipped. With strokes, a CSS selector of shapes of SVG,
 // also how their lines do, where they do best: they may cross others.
 func (p *Page) Contrasts(strokes string) []Faint {
 	p.t.Helper()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMisplaced: what is wrong with a figure is said, and nothing of one that is right.
+// TestMisplaced: what is wrong with a figure is reported, and nothing of one that is right.
 func TestMisplaced(t *testing.T) {
 	p := Open(t).Page(t)
 	path := filepath.Join(t.TempDir(), "p.html")

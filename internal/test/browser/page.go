@@ -167,7 +167,7 @@ func (p *Page) Fits() {
 	}
 }
 
-// Spoken is what a screen reader is told of: of each thing that it does not pass over its role and name, in order.
+// Spoken is what a screen reader gets: of each thing that it does not pass over its role and name, in order.
 func (p *Page) Spoken() (out []Spoken) {
 	p.t.Helper()
 	tree := call(p, "read the accessibility tree", accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
