@@ -28,6 +28,7 @@ require (
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c // brokers inside the process, in tests of watch
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // Kafka's requests
 	github.com/ulikunitz/xz v0.5.17 // xz
+	github.com/wasilibs/go-pgquery v0.0.0-20260728010200-155ebad2880e // PostgreSQL's own parser of SQL
 	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
 	golang.org/x/sync v0.24.0 // a semaphore with weights: memory for requests
 	golang.org/x/sys v0.49.0 // memory-mapped files
@@ -108,12 +109,15 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
+	github.com/pganalyze/pg_query_go/v6 v6.2.2 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
+	github.com/wasilibs/wazero-helpers v0.0.0-20250123031827-cd30c44769bb // indirect
 	golang.org/x/exp v0.0.0-20231110203233-9a3e6036ecaa // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 )

@@ -66,7 +66,8 @@ type Recorder struct {
 	b        *history.Builder
 	names    map[string]uint32
 	initial  []op
-	begun    bool // the part with the initial values has been written
+	before   map[value]told // what Initial said of each key
+	begun    bool           // the part with the initial values has been written
 	h        *history.History
 	err      error // the first
 	closed   bool
@@ -208,10 +209,19 @@ func (r *Recorder) Initial(key, v any) error {
 	}
 	if r.intents {
 		b := appendOps([]byte(`{"init":true,"ops":[`), []op{o})
-		return r.fail(r.stream.Append(append(b, "]}\n"...), false))
+		if err := r.stream.Append(append(b, "]}\n"...), false); err != nil {
+			return r.fail(err)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.before == nil {
+		r.before = map[value]told{}
+	}
+	if r.intents {
+		r.before[o.key] = told{v, o.val}
+		return nil
+	}
 	if r.closed {
 		return ErrClosed
 	}
@@ -220,7 +230,27 @@ func (r *Recorder) Initial(key, v any) error {
 		return errors.New("record: Initial behind the first transaction; the stream has begun")
 	}
 	r.initial = append(r.initial, o)
+	r.before[o.key] = told{v, o.val}
 	return nil
+}
+
+// told is a value as Initial was told it, and as the history has it.
+type told struct {
+	v   any
+	val value
+}
+
+// Before is what Initial said of a key, and whether that is v; false: nothing.
+func (r *Recorder) Before(key, v any) (initial any, same, ok bool) {
+	k, err := r.key(key)
+	val, err2 := r.value(v)
+	if err != nil || err2 != nil {
+		return nil, false, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.before[k]
+	return t.v, t.val == val, ok
 }
 
 // Session adds a client session: transactions that follow each other. One goroutine at a time uses it.

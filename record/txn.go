@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"isovet/history"
 )
@@ -215,6 +216,42 @@ func (t *Txn) add(o *op) {
 	}
 	t.wrote = t.wrote || o.kind == history.Write || o.kind == history.Append || o.kind == history.PredWrite
 	t.ops = append(t.ops, *o)
+}
+
+// Rename gives the transaction another name, for reports, where it is known only at its end.
+func (t *Txn) Rename(name string) {
+	if !t.ended && t.intent == 0 {
+		t.name = name
+	}
+}
+
+// Mark is a place among a transaction's operations: a savepoint.
+type Mark int
+
+// Mark is the place behind what has been recorded so far.
+func (t *Txn) Mark() Mark { return Mark(len(t.ops)) }
+
+// Undo takes back what was written since the mark, and the reads that saw it: the transaction has rolled back to a
+// savepoint. Other reads have been, and stay.
+func (t *Txn) Undo(m Mark) {
+	if t.ended || t.intent != 0 || int(m) < 0 || int(m) >= len(t.ops) {
+		return
+	}
+	type version struct{ key, val value }
+	gone := map[version]bool{}
+	wrote := false
+	t.ops = append(t.ops[:m], slices.DeleteFunc(slices.Clone(t.ops[m:]), func(o op) bool {
+		switch o.kind {
+		case history.Read:
+			return gone[version{o.key, o.val}]
+		case history.Write:
+			gone[version{o.key, o.val}] = true
+		case history.PredRead, history.ReadList:
+			return wrote // perhaps of what is undone
+		}
+		wrote = true
+		return true
+	})...)
 }
 
 // ReadWith runs a read and records what it returned, with the times around it. A read that fails is not recorded.

@@ -1,15 +1,25 @@
+// Package sqlstmt records which rows of which versions SQL statements read and wrote. What is recorded is true: a read
+// that is not understood is left out and counted; after a write that is not understood nothing that was not returned is
+// said to be absent. On PostgreSQL the versions are its own (xmin), which statements are rewritten to return; elsewhere
+// tables are declared with a column for their version. It knows no client library: recorders of package record hand it
+// texts, arguments and rows.
+//
+// log.go counts; client.go follows a connection's transactions; plan.go decides what to do with a text, by catalogue.go
+// and rewrite.go; xmin.go and declared.go make operations of results, by versions.go; outcome.go tells errors apart.
 package sqlstmt
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"isovet/internal/sqltext"
 	"isovet/record"
 )
 
-// Table is a table whose rows are recorded.
+// Table is a table whose rows are recorded by a column of theirs. PostgreSQL needs none.
 type Table struct {
 	Name string
 	// Key is the column that tells rows apart: the primary key.
@@ -21,18 +31,31 @@ type Table struct {
 	Ranges bool
 }
 
-// Stats counts statements on declared tables.
+// Missed is a statement that was not understood.
+type Missed struct {
+	SQL   string // as it was first seen
+	Why   string
+	Write bool // reads of what it may have written are left out, or no longer said to find nothing
+	Count int
+}
+
+// Stats counts statements on tables.
 type Stats struct {
 	Understood int
-	// NotUnderstood counts by reason. Reads that are not understood weaken what a check can find; writes are errors of
-	// the recording, since others' reads of them would look like reads of nothing.
+	// NotUnderstood counts by reason. They only weaken what a check can find.
 	NotUnderstood map[string]int
+	// Missed has each distinct statement once, in the order in which they were met; at most 1000.
+	Missed []Missed
 }
 
 func (s Stats) String() string {
 	out := fmt.Sprintf("%d statements understood", s.Understood)
-	for why, n := range s.NotUnderstood {
-		out += fmt.Sprintf("; %d not: %s", n, why)
+	for _, m := range s.Missed {
+		what := "read"
+		if m.Write {
+			what = "write"
+		}
+		out += fmt.Sprintf("\n%d not, a %s (%s): %s", m.Count, what, m.Why, m.SQL)
 	}
 	return out
 }
@@ -41,330 +64,125 @@ func (s Stats) String() string {
 type Log struct {
 	Rec    *record.Recorder
 	Tables []Table
+	// ByColumn has declared tables of PostgreSQL's recorded by their columns as well, since some statements are sent as
+	// they are.
+	ByColumn bool
 
-	mu    sync.Mutex
-	stmts map[string]*Stmt
-	stats Stats
+	versions versions
+	changed  atomic.Int64 // how often the schema has
+
+	mu     sync.Mutex
+	texts  map[string]*parsed
+	stats  Stats
+	missed map[string]int // the place in stats.Missed
+	deaf   map[string]bool
+	oids   map[string]string // of tables, by their titles
+	begun  bool              // the database has been asked
+	from   start             // of PostgreSQL
+	is     bool              // it is PostgreSQL
 }
 
-// maxStmts is how many texts are remembered.
-const maxStmts = 4096
+// maxTexts is how many texts are remembered; most of Missed how many it has.
+const maxTexts, maxMissed = 4096, 1000
 
-// Parse is the package's Parse, remembered.
-func (l *Log) Parse(sql string) *Stmt {
+// parsed is a text, read.
+type parsed struct {
+	stmts []sqltext.Stmt
+	names []string // of parameters, in a dialect
+	err   error
+}
+
+// parse reads a text, or remembers it. dialect: not PostgreSQL's own.
+func (l *Log) parse(sql string, dialect bool) *parsed {
+	l.mu.Lock()
+	p := l.texts[sql]
+	l.mu.Unlock()
+	if p != nil {
+		return p
+	}
+	p = &parsed{}
+	if dialect {
+		p.stmts, p.names, p.err = sqltext.ParseDialect(sql)
+	} else {
+		p.stmts, p.err = sqltext.Parse(sql)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.stmts[sql]; s != nil {
-		return s
+	if l.texts == nil || len(l.texts) >= maxTexts {
+		l.texts = map[string]*parsed{}
 	}
-	s := Parse(sql, l.Tables)
-	if l.stmts == nil || len(l.stmts) > maxStmts {
-		l.stmts = map[string]*Stmt{}
-	}
-	l.stmts[sql] = &s
-	return &s
+	l.texts[sql] = p
+	return p
 }
 
 // Stats counts so far.
 func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := Stats{Understood: l.stats.Understood, NotUnderstood: map[string]int{}}
-	for why, n := range l.stats.NotUnderstood {
-		out.NotUnderstood[why] = n
+	out := Stats{Understood: l.stats.Understood, NotUnderstood: map[string]int{}, Missed: slices.Clone(l.stats.Missed)}
+	for _, m := range out.Missed {
+		out.NotUnderstood[m.Why] += m.Count
 	}
 	return out
 }
 
-// Missed counts a statement that was not understood; a write is an error of the recording.
-func (l *Log) Missed(sql string, writes bool, why string) {
-	l.mu.Lock()
-	if l.stats.NotUnderstood == nil {
-		l.stats.NotUnderstood = map[string]int{}
-	}
-	l.stats.NotUnderstood[why]++
-	l.mu.Unlock()
-	if writes {
-		if len(sql) > 200 {
-			sql = sql[:200] + "…"
-		}
-		_ = l.Rec.Fail(fmt.Errorf("a write that was not understood (%s): %s", why, sql)) // kept
-	}
-}
-
-// Result is what a statement returned.
-type Result struct {
-	Columns  []string
-	Rows     [][]any // the values of each row
-	Affected int64   // -1: not known
-	All      bool    // the rows have been read to the end
-	Unclear  bool    // the statement failed, and may have had an effect all the same
-	Unseen   bool    // the rows were not looked at
-}
-
-// Arg is an argument.
-type Arg struct {
-	Name  string
-	Value any
-}
-
-// Done records what a statement did.
-func (l *Log) Done(t *record.Txn, s *Stmt, sql string, args []Arg, r *Result) {
-	if s.Table == nil {
-		return
-	}
-	why := s.Why
-	if why == "" {
-		why = l.done(t, s, args, r)
-	}
-	if why != "" {
-		l.Missed(sql, s.Writes, why)
-		return
-	}
+// Understood counts a statement that was recorded.
+func (l *Log) understood() {
 	l.mu.Lock()
 	l.stats.Understood++
 	l.mu.Unlock()
 }
 
-func (l *Log) done(t *record.Txn, s *Stmt, args []Arg, r *Result) (why string) {
-	x := &effect{t: t, s: s, args: args, r: r, key: -1, version: -1}
-	defer func() {
-		if f, is := recover().(failure); is {
-			why = string(f)
-		}
-	}()
-	x.places()
-	switch s.Verb {
-	case Select:
-		x.read()
-	default:
-		x.write()
+// Miss counts a statement that was not understood. A write makes its tables deaf; without tables, all.
+func (l *Log) Miss(sql, why string, write bool, tables ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(sql) > 200 {
+		sql = strings.ToValidUTF8(sql[:200], "") + "…"
 	}
-	return ""
-}
-
-type effect struct {
-	t            *record.Txn
-	s            *Stmt
-	args         []Arg
-	r            *Result
-	key, version int // places in the rows; -1: not there
-}
-
-func (x *effect) fail(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
-
-// places finds the key and the version among what is returned.
-func (x *effect) places() {
-	names := x.s.outputs
-	if len(names) > 0 && names[0] == "*" {
-		names = nil
-		for _, c := range x.r.Columns {
-			names = append(names, x.s.Table.column(token{word, c}))
-		}
-	}
-	for i, c := range names {
-		switch c {
-		case x.s.Table.Key:
-			x.key = i
-		case x.s.Table.Version:
-			x.version = i
-		}
-	}
-}
-
-// of is the value of an expression.
-func (x *effect) of(e expr) any {
+	id := why + "\x00" + sql
+	i, ok := l.missed[id]
 	switch {
-	case e.name != "":
-		for _, a := range x.args {
-			if a.Name == e.name {
-				return normal(a.Value)
-			}
+	case ok:
+	case len(l.stats.Missed) < maxMissed:
+		if l.missed == nil {
+			l.missed = map[string]int{}
 		}
-		x.fail("argument %s is not there", e.name)
-	case e.arg > len(x.args):
-		x.fail("argument %d is not there", e.arg)
-	case e.arg > 0:
-		return normal(x.args[e.arg-1].Value)
+		i = len(l.stats.Missed)
+		l.missed[id] = i
+		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Write: write})
+		ok = true
 	}
-	return normal(e.lit)
-}
-
-// normal makes one of what drivers have for the same: bytes and texts of an integer are integers.
-func normal(v any) any {
-	s, ok := v.(string)
-	switch b := v.(type) {
-	case []byte:
-		s, ok = string(b), true
-	case [16]byte:
-		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	if ok {
+		l.stats.Missed[i].Count++
 	}
-	if !ok {
-		return v
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(n, 10) == s {
-		return n
-	}
-	return s
-}
-
-// name is a row's key in the history.
-func (x *effect) name(key any) any { return x.s.Table.Name + "/" + fmt.Sprint(key) }
-
-// value is a row's version in the history.
-func (x *effect) value(key, version any) any {
-	if !x.s.Table.Ranges || version == nil {
-		return version
-	}
-	return map[string]any{"table": x.s.Table.Name, x.s.Table.Key: key, x.s.Table.Version: version}
-}
-
-// rowKey is the key of a returned row.
-func (x *effect) rowKey(row []any) any {
-	if x.key >= 0 {
-		return normal(row[x.key])
-	}
-	if len(x.s.keys) == 1 {
-		return x.of(x.s.keys[0])
-	}
-	x.fail("the key is not returned")
-	return nil
-}
-
-func (x *effect) read() {
-	s, r := x.s, x.r
-	switch {
-	case r.Unseen:
-		x.fail("its rows are not seen")
-	case x.version < 0:
-		x.fail("the version is not returned")
-	case x.key < 0 && len(s.keys) != 1:
-		x.fail("the key is not returned")
-	}
-	if s.ranged && !s.exact && s.Table.Ranges && r.All {
-		var rows []record.Row
-		for _, row := range r.Rows {
-			key := x.rowKey(row)
-			rows = append(rows, record.Row{Key: x.name(key), Old: x.value(key, normal(row[x.version]))})
+	if write {
+		if len(tables) == 0 {
+			tables = []string{""}
 		}
-		x.check(x.t.Predicate(x.condition(), rows...))
-		return
-	}
-	seen := map[any]bool{}
-	for _, row := range r.Rows {
-		key := x.rowKey(row)
-		seen[key] = true
-		x.check(x.t.Read(x.name(key), x.value(key, normal(row[x.version]))))
-	}
-	if s.exact && r.All {
-		for _, e := range s.keys {
-			if key := x.of(e); !seen[key] {
-				seen[key] = true
-				x.check(x.t.Read(x.name(key), nil))
-			}
+		for _, t := range tables {
+			l.setDeaf(t)
 		}
 	}
 }
 
-// check passes on what cannot be recorded: the recorder keeps the error itself.
-func (x *effect) check(err error) {
-	if err != nil {
-		x.fail("%v", err)
+func (l *Log) setDeaf(table string) {
+	if l.deaf == nil {
+		l.deaf = map[string]bool{}
 	}
+	l.deaf[strings.ToLower(table)] = true
 }
 
-// condition is WHERE as a predicate of the history's.
-func (x *effect) condition() any {
-	parts := []any{map[string]any{"table": map[string]any{"=": x.s.Table.Name}}}
-	for _, c := range x.s.where {
-		var with any
-		if c.op == "in" {
-			list := []any{}
-			for _, e := range c.with {
-				list = append(list, x.of(e))
-			}
-			with = list
-		} else {
-			with = x.of(c.with[0])
-		}
-		parts = append(parts, map[string]any{c.column: map[string]any{c.op: with}})
-	}
-	return map[string]any{"and": parts}
+// deafen says that a table has been written by something that is not recorded.
+func (l *Log) deafen(table string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setDeaf(table)
 }
 
-func (x *effect) write() {
-	s, r := x.s, x.r
-	if x.key >= 0 && !r.Unseen && !r.Unclear && (x.version >= 0 || s.Verb == Delete) {
-		x.returned()
-		return
-	}
-	n := int64(len(s.keys))
-	if len(s.outputs) > 0 && !r.Unseen && (r.All || len(r.Rows) > 0) {
-		r.Affected = int64(len(r.Rows))
-	}
-	switch {
-	case r.Affected == 0 && !r.Unclear:
-		return
-	case s.Verb == Insert && n == 0 && x.key >= 0 && len(s.values) == 1 && len(r.Rows) == 1:
-		// the database made the key
-		key := normal(r.Rows[0][x.key])
-		x.check(x.t.Write(x.name(key), x.value(key, x.of(s.values[0]))))
-		return
-	case n == 0:
-		x.fail("several rows are written, and RETURNING does not say which")
-	case s.Verb == Update && s.values == nil:
-		if x.version < 0 || len(r.Rows) != 1 || n != 1 {
-			x.fail("the new version is computed, and RETURNING does not say it")
-		}
-		key := x.of(s.keys[0])
-		x.check(x.t.Write(x.name(key), x.value(key, normal(r.Rows[0][x.version]))))
-		return
-	case s.Verb == Insert && len(s.values) != len(s.keys):
-		x.fail("an insert without the version")
-	case s.Verb != Insert && r.Affected < n && !(r.Affected < 0 && n == 1) && !r.Unclear,
-		s.maybe && r.Affected != n && n > 1:
-		x.fail("some of several rows are written, and RETURNING does not say which")
-	}
-	for i, e := range s.keys {
-		key := x.of(e)
-		var v any
-		if s.Verb != Delete {
-			v = x.of(s.values[min(i, len(s.values)-1)])
-		}
-		x.check(x.t.Write(x.name(key), x.value(key, v)))
-	}
-}
-
-// returned records the rows that a write returned.
-func (x *effect) returned() {
-	s := x.s
-	if want := max(len(s.keys), len(s.values)); !x.r.All && !(s.exact && want == 1 || s.Verb == Insert) ||
-		!x.r.All && len(x.r.Rows) < want {
-		x.fail("rows of RETURNING were not read to the end")
-	}
-	var rows []record.Row
-	for _, row := range x.r.Rows {
-		key := normal(row[x.key])
-		var v any
-		if s.Verb != Delete {
-			v = x.value(key, normal(row[x.version]))
-		}
-		rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread, New: v})
-	}
-	if s.Table.Ranges && s.Verb != Insert && s.ranged && !s.exact {
-		x.check(x.t.PredicateWrite(x.condition(), rows...))
-		return
-	}
-	for _, r := range rows {
-		x.check(x.t.Write(r.Key, r.New))
-	}
-}
-
-// Name is a transaction's for reports: the level that it was begun with.
-func Name(sql string) string {
-	_, level, ok := strings.Cut(strings.ToLower(sql), "isolation level ")
-	if !ok {
-		return ""
-	}
-	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(level), ";"), " ", "-")
+// isDeaf reports whether a write of a table was not understood.
+func (l *Log) isDeaf(table string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deaf[""] || l.deaf[strings.ToLower(table)]
 }

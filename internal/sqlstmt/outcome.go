@@ -49,3 +49,21 @@ func Aborted(err error) bool {
 	}
 	return false
 }
+
+// hasState reports whether an error is PostgreSQL's, after which a transaction does nothing until it is rolled back.
+func hasState(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.As(err, &state)
+}
+
+// rolledBack reports whether an error says that MySQL or MariaDB has rolled the whole transaction back.
+func rolledBack(err error) bool {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
+			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
+				return f.Uint() == 1213 || f.Uint() == 1020
+			}
+		}
+	}
+	return false
+}

@@ -1,18 +1,18 @@
-// Package recordpgx is a tracer of pgx (v5) that records what the program's transactions do (package record): begin,
-// commit and rollback with their times and outcomes, what simple statements wrote, and, for queries that go through its
-// Query and QueryRow, what they read.
+// Package recordpgx records what a program's transactions do (package record) through pgx (v5): a tracer sees begin,
+// commit and rollback with their times and outcomes; statements that go through its Query, QueryRow and Exec are
+// recorded with what they read and wrote, by PostgreSQL's own row versions: no table is declared, no column is needed.
 //
-//	trace := recordpgx.New(rec, recordpgx.Table{Name: "accounts", Key: "id", Version: "version"})
+//	trace := recordpgx.New(rec)
 //	config.ConnConfig.Tracer = trace // of a pgxpool.Config; or pgx.ConnConfig.Tracer
 //	…
 //	tx, err := pool.Begin(ctx)
-//	err = trace.QueryRow(ctx, tx, "SELECT version FROM accounts WHERE id = $1", 7).Scan(&v) // a tracer sees no rows
-//	_, err = tx.Exec(ctx, "UPDATE accounts SET version = $1 WHERE id = $2", v+1, 7)
+//	err = trace.QueryRow(ctx, tx, "SELECT balance FROM accounts WHERE id = $1", 7).Scan(&b)
+//	_, err = trace.Exec(ctx, tx, "UPDATE accounts SET balance = $1 WHERE id = $2", b-1, 7)
 //	err = tx.Commit(ctx)
 //
-// Which statements are understood, what becomes of the others, sessions and keys are as in package recordsql. A query
-// of a declared table whose rows are not seen, since it did not go through Query or QueryRow, is counted as not
-// understood, and is an error of the recording where it writes. Batches and COPY are counted too, and are such errors.
+// A tracer alone can neither see rows nor change a statement. One that does not go through Query, QueryRow or Exec is
+// recorded if its table is declared and it says by itself which rows it writes, as in package recordsql; else it is
+// counted, as are batches, COPY, and statements that are not understood (Stats).
 //
 // Experimental: this package may still change.
 package recordpgx
@@ -41,11 +41,12 @@ var (
 	_ pgx.QueryTracer    = (*Tracer)(nil)
 	_ pgx.BatchTracer    = (*Tracer)(nil)
 	_ pgx.CopyFromTracer = (*Tracer)(nil)
+	_ pgx.PrepareTracer  = (*Tracer)(nil)
 )
 
 // New returns a tracer that records on rec what happens to the rows of tables.
 func New(rec *record.Recorder, tables ...Table) *Tracer {
-	return &Tracer{log: sqlstmt.Log{Rec: rec, Tables: tables}}
+	return &Tracer{log: sqlstmt.Log{Rec: rec, Tables: tables, ByColumn: true}}
 }
 
 // Stats counts the statements on declared tables so far, and says why some were not understood.
@@ -54,34 +55,37 @@ func (t *Tracer) Stats() Stats { return t.log.Stats() }
 // Aborted reports whether an error is the server's word that a commit has had no effect.
 func Aborted(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) || sqlstmt.Aborted(err) }
 
-// state is what is known of a connection, which runs one statement at a time.
-type state struct {
-	s *record.Session
-	t *record.Txn // that has begun and not ended; nil: none
-}
+// clientKey is the place of a connection's session in its own data; namesKey that of its prepared statements.
+const clientKey, namesKey = "isovet/record/pgx", "isovet/record/pgx/names"
 
-// stateKey is its place in the connection's own data.
-const stateKey = "isovet/record/pgx"
-
-func (t *Tracer) of(c *pgx.Conn) *state {
+func (t *Tracer) of(c *pgx.Conn) *sqlstmt.Client {
 	data := c.PgConn().CustomData()
-	st, ok := data[stateKey].(*state)
+	client, ok := data[clientKey].(*sqlstmt.Client)
 	if !ok {
-		st = &state{s: t.log.Rec.Session()}
-		data[stateKey] = st
+		client = t.log.NewClient(func(sql string, args ...any) ([][]string, error) {
+			return ask(c.PgConn(), sql, args)
+		})
+		data[clientKey] = client
 	}
-	return st
+	return client
 }
 
-// running is a statement that is being run.
-type running struct {
-	st    *sqlstmt.Stmt
-	sql   string
-	args  []sqlstmt.Arg
-	t     *record.Txn
-	alone bool
-	note  func(*record.Txn) error
-	seen  *seen
+// ask asks the database, by the protocol alone: what pgx remembers of statements stays as it is.
+func ask(c *pgconn.PgConn, sql string, args []any) ([][]string, error) {
+	values := make([][]byte, len(args))
+	for i, a := range args {
+		values[i] = []byte(a.(string))
+	}
+	r := c.ExecParams(context.Background(), sql, values, nil, nil, nil).Read()
+	var out [][]string
+	for _, row := range r.Rows {
+		texts := make([]string, len(row))
+		for i, v := range row {
+			texts[i] = string(v)
+		}
+		out = append(out, texts)
+	}
+	return out, r.Err
 }
 
 type (
@@ -96,45 +100,68 @@ func Explicit(ctx context.Context, note func(t *record.Txn) error) context.Conte
 	return context.WithValue(ctx, explicitKey{}, note)
 }
 
+// begin begins the record of a statement that is about to be sent.
+func (t *Tracer) begin(ctx context.Context, c *pgx.Conn, p *sqlstmt.Plan, args []any) *sqlstmt.Run {
+	note, _ := ctx.Value(explicitKey{}).(func(*record.Txn) error)
+	return t.of(c).Start(p, arguments(args), note)
+}
+
 // TraceQueryStart is pgx's.
 func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	r := &running{st: t.log.Parse(d.SQL), sql: d.SQL}
-	r.note, _ = ctx.Value(explicitKey{}).(func(*record.Txn) error)
-	r.seen, _ = ctx.Value(seenKey{}).(*seen)
-	s := t.of(c)
-	r.t = s.t
-	switch r.st.Verb {
-	case sqlstmt.Begin:
-		if s.t == nil {
-			s.t = s.s.Begin(sqlstmt.Name(d.SQL))
-			r.t = s.t
-		}
-	case sqlstmt.Commit:
-		if s.t != nil {
-			_ = s.t.Committing() // the recorder keeps what goes wrong, as below
-		}
-	case sqlstmt.Rollback:
-	default:
-		r.args = arguments(d.Args)
-		if r.t == nil && (r.st.Table != nil || r.note != nil) {
-			r.t, r.alone = s.s.Begin(""), true
+	if s, ok := ctx.Value(seenKey{}).(*seen); ok && s.rewrites { // its rewriter begins
+		return context.WithValue(ctx, runningKey{}, s)
+	}
+	s, ok := ctx.Value(seenKey{}).(*seen)
+	if !ok {
+		s = &seen{unseen: true}
+	}
+	sql, args := t.named(c, d.SQL), d.Args
+	for i, a := range args {
+		if names, ok := a.(pgx.NamedArgs); ok {
+			sql, args, _ = names.RewriteQuery(ctx, c, sql, args[i+1:]) // it makes no errors
+			break
 		}
 	}
-	return context.WithValue(ctx, runningKey{}, r)
+	s.plan = t.of(c).AsItIs(sql)
+	s.run = t.begin(ctx, c, s.plan, args)
+	return context.WithValue(ctx, runningKey{}, s)
 }
+
+// named is the text of a statement that was prepared by that name, or the text itself.
+func (t *Tracer) named(c *pgx.Conn, sql string) string {
+	names, _ := c.PgConn().CustomData()[namesKey].(map[string]string)
+	if text, ok := names[sql]; ok {
+		return text
+	}
+	return sql
+}
+
+// TracePrepareStart is pgx's.
+func (t *Tracer) TracePrepareStart(ctx context.Context, c *pgx.Conn, d pgx.TracePrepareStartData) context.Context {
+	data := c.PgConn().CustomData()
+	names, ok := data[namesKey].(map[string]string)
+	if !ok {
+		names = map[string]string{}
+		data[namesKey] = names
+	}
+	if d.Name != "" && d.Name != d.SQL {
+		names[d.Name] = d.SQL
+	}
+	return ctx
+}
+
+// TracePrepareEnd is pgx's.
+func (t *Tracer) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}
 
 // arguments are those of a query, without its options.
 func arguments(args []any) (out []sqlstmt.Arg) {
 	for len(args) > 0 {
-		switch a := args[0].(type) {
+		switch args[0].(type) {
 		case pgx.QueryExecMode, pgx.QueryResultFormats, pgx.QueryResultFormatsByOID:
 			args = args[1:]
 			continue
-		case pgx.NamedArgs:
-			for k, v := range a {
-				out = append(out, sqlstmt.Arg{Name: k, Value: v})
-			}
-			return out
+		case pgx.QueryRewriter: // what it makes of them is not known
+			return nil
 		}
 		break
 	}
@@ -145,79 +172,22 @@ func arguments(args []any) (out []sqlstmt.Arg) {
 }
 
 // TraceQueryEnd is pgx's.
-func (t *Tracer) TraceQueryEnd(ctx context.Context, c *pgx.Conn, d pgx.TraceQueryEndData) {
-	r, ok := ctx.Value(runningKey{}).(*running)
-	if !ok {
+func (t *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
+	s, ok := ctx.Value(runningKey{}).(*seen)
+	if !ok || s.run == nil {
 		return
 	}
-	s := t.of(c)
-	switch r.st.Verb {
-	case sqlstmt.Begin:
-		if d.Err != nil && s.t != nil {
-			_ = s.t.Abort(nil)
-			s.t = nil
-		}
-	case sqlstmt.Commit:
-		if s.t != nil {
-			switch {
-			case d.Err == nil && d.CommandTag.String() == "ROLLBACK": // a statement of it had failed
-				_ = s.t.Abort(nil)
-			default:
-				end(s.t, d.Err, true)
-			}
-			s.t = nil
-		}
-	case sqlstmt.Rollback:
-		if s.t != nil {
-			_ = s.t.Abort(nil)
-			s.t = nil
-		}
-	default:
-		t.ended(r, d.CommandTag, d.Err)
-	}
+	res := &sqlstmt.Result{Affected: d.CommandTag.RowsAffected(), Tag: d.CommandTag.String(), Columns: s.columns,
+		Rows: s.rows, All: s.all, Unseen: s.unseen}
+	run := s.run
+	s.run = nil
+	run.End(d.Err, res)
 }
 
-// end records how a transaction ended.
-func end(t *record.Txn, err error, wrote bool) {
-	switch {
-	case err == nil:
-		_ = t.Commit(nil)
-	case Aborted(err) || !wrote:
-		_ = t.Abort(nil)
-	default:
-		_ = t.Unknown()
-	}
-}
-
-// ended records what a statement did.
-func (t *Tracer) ended(r *running, tag pgconn.CommandTag, err error) {
-	if r.t == nil {
-		return
-	}
-	res := &sqlstmt.Result{Affected: tag.RowsAffected(), Unseen: r.seen == nil}
-	if r.seen != nil {
-		res.Columns, res.Rows, res.All = r.seen.columns, r.seen.rows, r.seen.all
-	}
-	switch {
-	case err == nil && r.note != nil:
-		_ = r.note(r.t)
-	case err == nil:
-		t.log.Done(r.t, r.st, r.sql, r.args, res)
-	case r.st.Writes && !Aborted(err): // others may see it
-		res.Unclear = true
-		t.log.Done(r.t, r.st, r.sql, r.args, res)
-	}
-	if r.alone {
-		end(r.t, err, r.st.Writes || r.note != nil)
-	}
-}
-
-// TraceBatchStart is pgx's. Statements of a batch are not looked into.
-func (t *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+// TraceBatchStart is pgx's. Statements of a batch are counted, not recorded.
+func (t *Tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
 	for _, q := range d.Batch.QueuedQueries {
-		if st := t.log.Parse(q.SQL); st.Table != nil {
-			t.log.Missed(q.SQL, st.Writes, "part of a batch")
-		}
+		t.of(c).Miss(t.named(c, q.SQL), "part of a batch: send it alone")
 	}
 	return ctx
 }
@@ -228,12 +198,10 @@ func (t *Tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQuery
 // TraceBatchEnd is pgx's.
 func (t *Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// TraceCopyFromStart is pgx's.
+// TraceCopyFromStart is pgx's. What COPY writes is counted, not recorded.
 func (t *Tracer) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceCopyFromStartData) context.Context {
-	for _, table := range t.log.Tables {
-		if n := len(d.TableName); n > 0 && d.TableName[n-1] == table.Name {
-			t.log.Missed("COPY "+table.Name, true, "COPY")
-		}
+	if n := len(d.TableName); n > 0 {
+		t.log.Miss("COPY "+d.TableName.Sanitize(), "COPY", true)
 	}
 	return ctx
 }

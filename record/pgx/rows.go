@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/internal/sqlstmt"
 )
 
 // Querier is what runs queries: a pgx.Tx, a pgx.Conn, a pgxpool.Pool.
@@ -11,17 +14,63 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// seen are the rows that a query has returned so far.
+// seen is a statement that is being run, with the rows that it has returned so far.
 type seen struct {
-	columns []string
-	rows    [][]any
-	all     bool
+	t        *Tracer
+	plan     *sqlstmt.Plan
+	run      *sqlstmt.Run
+	rewrites bool              // RewriteQuery will be called
+	inner    pgx.QueryRewriter // the program's
+	columns  []string
+	rows     [][]any
+	all      bool
+	unseen   bool
+}
+
+// RewriteQuery has the statement return the versions of its rows, where that changes nothing for the program.
+func (s *seen) RewriteQuery(ctx context.Context, c *pgx.Conn, sql string, args []any) (string, []any, error) {
+	if s.inner != nil {
+		var err error
+		if sql, args, err = s.inner.RewriteQuery(ctx, c, sql, args); err != nil {
+			return sql, args, err
+		}
+	}
+	if text := s.t.named(c, sql); text != sql {
+		s.plan = s.t.of(c).AsItIs(text)
+		s.run = s.t.begin(ctx, c, s.plan, args)
+		return sql, args, nil
+	}
+	s.plan = s.t.of(c).Plan(sql)
+	s.run = s.t.begin(ctx, c, s.plan, args)
+	return s.plan.Text, args, nil
 }
 
 // Query runs a query on q, and records the rows as they are read.
 func (t *Tracer) Query(ctx context.Context, q Querier, sql string, args ...any) (pgx.Rows, error) {
-	s := &seen{}
-	r, err := q.Query(context.WithValue(ctx, seenKey{}, s), sql, args...)
+	s := &seen{t: t, rewrites: true}
+	var options []any
+	for len(args) > 0 {
+		switch a := args[0].(type) {
+		case pgx.QueryResultFormats:
+			s.rewrites = s.rewrites && len(a) < 2 // by position
+			options = append(options, a)
+		case pgx.QueryResultFormatsByOID, pgx.QueryExecMode:
+			options = append(options, a)
+		case pgx.QueryRewriter:
+			s.inner = a
+		default:
+			goto rest
+		}
+		args = args[1:]
+	}
+rest:
+	switch {
+	case s.rewrites:
+		options = append(options, s)
+	case s.inner != nil:
+		options = append(options, s.inner)
+	}
+	r, err := q.Query(context.WithValue(ctx, seenKey{}, s), sql, append(options, args...)...)
 	if r == nil {
 		return r, err
 	}
@@ -34,10 +83,57 @@ func (t *Tracer) QueryRow(ctx context.Context, q Querier, sql string, args ...an
 	return &row{r, err}
 }
 
-// rows are passed on, and looked at.
+// Exec runs a statement on q of which the program wants no rows, and records it.
+func (t *Tracer) Exec(ctx context.Context, q Querier, sql string, args ...any) (pgconn.CommandTag, error) {
+	r, err := t.Query(ctx, q, sql, args...)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	for r.Next() {
+	}
+	r.Close()
+	return r.CommandTag(), r.Err()
+}
+
+// rows are passed on, and looked at. Columns that the program did not ask for are not.
 type rows struct {
 	pgx.Rows
 	s *seen
+}
+
+func (r *rows) hidden() int {
+	if r.s.plan == nil {
+		return 0
+	}
+	return r.s.plan.Hidden
+}
+
+// FieldDescriptions are the columns that the program asked for.
+func (r *rows) FieldDescriptions() []pgconn.FieldDescription {
+	f := r.Rows.FieldDescriptions()
+	return f[min(r.hidden(), len(f)):]
+}
+
+// RawValues are theirs.
+func (r *rows) RawValues() [][]byte {
+	v := r.Rows.RawValues()
+	return v[min(r.hidden(), len(v)):]
+}
+
+// Values are theirs.
+func (r *rows) Values() ([]any, error) {
+	v, err := r.Rows.Values()
+	return v[min(r.hidden(), len(v)):], err
+}
+
+// Scan reads them.
+func (r *rows) Scan(dest ...any) error {
+	if len(dest) == 1 {
+		if s, ok := dest[0].(pgx.RowScanner); ok {
+			return s.ScanRow(r)
+		}
+	}
+	return r.Rows.Scan(append(make([]any, r.hidden()), dest...)...)
 }
 
 // Next reads a row. What it holds is seen before the query counts as ended, which it may be with the last.
@@ -54,10 +150,30 @@ func (r *rows) Next() bool {
 		return false
 	}
 	r.s.all = before
-	if v, err := r.Values(); err == nil {
-		r.s.rows = append(r.s.rows, v)
+	n := r.hidden()
+	if n == 0 {
+		if v, err := r.Rows.Values(); err == nil {
+			r.s.rows = append(r.s.rows, v)
+		}
+		return true
 	}
+	row := make([]any, n)
+	for i, v := range r.Rows.RawValues()[:n] {
+		if v != nil {
+			row[i] = string(v)
+		}
+	}
+	r.s.rows = append(r.s.rows, row)
 	return true
+}
+
+// Close reads what is left of the rows that a statement has written.
+func (r *rows) Close() {
+	if r.s.plan != nil && r.s.plan.Drain() {
+		for r.Next() {
+		}
+	}
+	r.Rows.Close()
 }
 
 // row is the first of rows.

@@ -5,18 +5,17 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"strings"
 
 	"isovet/internal/sqlstmt"
-	"isovet/record"
+	"isovet/internal/sqltext"
 )
 
 // conn is a connection, which is a session of the history's. database/sql uses it from one goroutine at a time.
 type conn struct {
-	l  *sqlstmt.Log
+	c  *sqlstmt.Client
 	in driver.Conn
-	s  *record.Session
-	t  *record.Txn // that has begun and not ended; nil: none
 }
 
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
@@ -24,20 +23,67 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	var in driver.Stmt
-	var err error
+	plan := c.c.Plan(query)
+	in, err := c.prepare(ctx, plan.Text)
+	if err != nil {
+		return nil, err
+	}
+	return &stmt{c: c, in: in, plan: plan}, nil
+}
+
+func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	if p, ok := c.in.(driver.ConnPrepareContext); ok {
-		in, err = p.PrepareContext(ctx, query)
-	} else {
-		in, err = c.in.Prepare(query)
+		return p.PrepareContext(ctx, query)
+	}
+	return c.in.Prepare(query)
+}
+
+// ask asks the database on this connection.
+func (c *conn) ask(query string, args ...any) ([][]string, error) {
+	ctx := context.Background()
+	named := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+	}
+	var in driver.Rows
+	err := driver.ErrSkip
+	if q, ok := c.in.(driver.QueryerContext); ok {
+		in, err = q.QueryContext(ctx, query, named)
+	}
+	if errors.Is(err, driver.ErrSkip) {
+		var st driver.Stmt
+		if st, err = c.prepare(ctx, query); err != nil {
+			return nil, err
+		}
+		defer st.Close()
+		in, err = (&stmt{c: c, in: st}).query(ctx, named)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &stmt{c: c, in: in, query: query}, nil
+	var out [][]string
+	for {
+		row := make([]driver.Value, len(in.Columns()))
+		if err := in.Next(row); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return out, errors.Join(err, in.Close())
+		}
+		texts := make([]string, len(row))
+		for i, v := range row {
+			switch v := v.(type) {
+			case string:
+				texts[i] = v
+			case []byte:
+				texts[i] = string(v)
+			}
+		}
+		out = append(out, texts)
+	}
 }
 
-func (c *conn) Close() error { return errors.Join(c.in.Close(), c.s.Close()) }
+func (c *conn) Close() error { return errors.Join(c.in.Close(), c.c.Close()) }
 
 func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 
@@ -46,7 +92,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if l := sql.IsolationLevel(o.Isolation); l != sql.LevelDefault {
 		name = strings.ReplaceAll(strings.ToLower(l.String()), " ", "-")
 	}
-	t := c.s.Begin(name)
+	r := c.c.Start(sqlstmt.Control(sqltext.Begin, name), nil, nil)
 	var in driver.Tx
 	var err error
 	switch b, ok := c.in.(driver.ConnBeginTx); {
@@ -58,10 +104,10 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 		//lint:ignore SA1019 for drivers that have nothing else
 		in, err = c.in.Begin()
 	}
+	r.End(err, &sqlstmt.Result{})
 	if err != nil {
-		return nil, errors.Join(err, t.Abort(nil))
+		return nil, err
 	}
-	c.t = t
 	return &tx{c, in}, nil
 }
 
@@ -70,44 +116,14 @@ type tx struct {
 	in driver.Tx
 }
 
-func (x *tx) Commit() error { return x.c.commit(x.in.Commit) }
+func (x *tx) Commit() error { return x.end(sqltext.Commit, x.in.Commit) }
 
-func (x *tx) Rollback() error {
-	t := x.c.t
-	x.c.t = nil
-	if t == nil {
-		return x.in.Rollback()
-	}
-	return noted(t.Abort(x.in.Rollback))
-}
+func (x *tx) Rollback() error { return x.end(sqltext.Rollback, x.in.Rollback) }
 
-// commit runs a commit and records its outcome.
-func (c *conn) commit(do func() error) error {
-	t := c.t
-	c.t = nil
-	if t == nil {
-		return do()
-	}
-	if err := t.Committing(); err != nil {
-		return errors.Join(do(), err)
-	}
+func (x *tx) end(kind sqltext.Kind, do func() error) error {
+	r := x.c.c.Start(sqlstmt.Control(kind, ""), nil, nil)
 	err := do()
-	switch {
-	case err == nil:
-		_ = t.Commit(nil) // the recorder keeps what goes wrong, as below
-	case Aborted(err):
-		_ = t.Abort(nil)
-	default:
-		_ = t.Unknown()
-	}
-	return err
-}
-
-// noted is an error of the database's; what could not be recorded is the recorder's.
-func noted(err error) error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok && len(j.Unwrap()) > 0 {
-		return j.Unwrap()[0]
-	}
+	r.End(err, &sqlstmt.Result{})
 	return err
 }
 
@@ -119,10 +135,7 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 func (c *conn) ResetSession(ctx context.Context) error {
-	if c.t != nil { // begun with a statement, and left
-		_ = c.t.Unknown()
-		c.t = nil
-	}
+	c.c.Reset()
 	if r, ok := c.in.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
 	}
@@ -142,15 +155,20 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if in, ok := c.in.(driver.ExecerContext); ok {
-		return c.exec(ctx, query, args, func() (driver.Result, error) { return in.ExecContext(ctx, query, args) })
+	in, ok := c.in.(driver.ExecerContext)
+	q, asks := c.in.(driver.QueryerContext)
+	plan := c.c.Plan(query)
+	if !ok || plan.Rewritten() && !asks {
+		return nil, driver.ErrSkip // it is prepared
 	}
-	return nil, driver.ErrSkip // it is prepared
+	return c.exec(ctx, plan, args, func() (driver.Result, error) { return in.ExecContext(ctx, plan.Text, args) },
+		func() (driver.Rows, error) { return q.QueryContext(ctx, plan.Text, args) })
 }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if in, ok := c.in.(driver.QueryerContext); ok {
-		return c.query(ctx, query, args, func() (driver.Rows, error) { return in.QueryContext(ctx, query, args) })
+		plan := c.c.Plan(query)
+		return c.query(ctx, plan, args, func() (driver.Rows, error) { return in.QueryContext(ctx, plan.Text, args) })
 	}
 	return nil, driver.ErrSkip // it is prepared
 }
@@ -173,9 +191,9 @@ func argsOf(args []driver.NamedValue) []sqlstmt.Arg {
 
 // stmt is a prepared statement.
 type stmt struct {
-	c     *conn
-	in    driver.Stmt
-	query string
+	c    *conn
+	in   driver.Stmt
+	plan *sqlstmt.Plan
 }
 
 func (s *stmt) Close() error  { return s.in.Close() }
@@ -192,21 +210,23 @@ func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.c.exec(ctx, s.query, args, func() (driver.Result, error) {
+	return s.c.exec(ctx, s.plan, args, func() (driver.Result, error) {
 		if in, ok := s.in.(driver.StmtExecContext); ok {
 			return in.ExecContext(ctx, args)
 		}
 		//lint:ignore SA1019 for drivers that have nothing else
 		return s.in.Exec(bare(args))
-	})
+	}, func() (driver.Rows, error) { return s.query(ctx, args) })
 }
 
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.c.query(ctx, s.query, args, func() (driver.Rows, error) {
-		if in, ok := s.in.(driver.StmtQueryContext); ok {
-			return in.QueryContext(ctx, args)
-		}
-		//lint:ignore SA1019 for drivers that have nothing else
-		return s.in.Query(bare(args))
-	})
+	return s.c.query(ctx, s.plan, args, func() (driver.Rows, error) { return s.query(ctx, args) })
+}
+
+func (s *stmt) query(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if in, ok := s.in.(driver.StmtQueryContext); ok {
+		return in.QueryContext(ctx, args)
+	}
+	//lint:ignore SA1019 for drivers that have nothing else
+	return s.in.Query(bare(args))
 }

@@ -1,26 +1,28 @@
 // Package recordsql wraps a database/sql driver so that what the program's transactions do is recorded (package record)
-// by itself: begin, commit and rollback with their times and outcomes, and what simple statements read and wrote.
+// by itself: begin, commit and rollback with their times and outcomes, and what statements read and wrote.
 //
 //	rec := record.New(record.Options{})
-//	log := recordsql.New(rec, recordsql.Table{Name: "accounts", Key: "id", Version: "version"})
+//	log := recordsql.New(rec) // but for PostgreSQL: recordsql.Table{Name: "accounts", Key: "id", Version: "version"}
 //	db := sql.OpenDB(log.Connector(connector)) // or log.Open(driver, dsn)
 //	… // the program as it is
 //	h, err := rec.History()
 //
-// # What is understood
+// # What is recorded
 //
-// On declared tables: SELECT of the key's row, of some keys' (IN), of a range of keys or of the whole table; INSERT
-// with columns, also of several rows, ON CONFLICT and ON DUPLICATE KEY where they set the version to the new row's;
-// UPDATE that sets the version, and DELETE, by key, or by any condition with RETURNING. Keys and versions may be
-// arguments and literals. A SELECT must return the version, and the key where it is not fixed.
+// On PostgreSQL, statements are sent with the key and PostgreSQL's version of each row (xmin) among what they return,
+// which the program does not see. The catalogue decides before whether that changes anything for the program; it never
+// does. A row is key "table/key", or "table/a,b"; its versions are numbers of PostgreSQL's transactions.
 //
-// Everything else is counted by reason (Log.Stats). A read that is not understood only weakens what a check can find. A
-// write that is not understood is an error of the recording: others would be accused of reading what nobody wrote. Run
-// such a statement with a context of Explicit, and record it yourself.
+// Elsewhere tables are declared. Understood are: SELECT of the version by key (=, IN), of a range of keys or of the
+// whole table; INSERT with columns, ON CONFLICT and ON DUPLICATE KEY where they set the version to the new row's;
+// UPDATE that sets the version, and DELETE, by key, or by any condition with RETURNING. Each write makes a new version.
 //
-// A connection is a session of the history's. A statement outside of a transaction is one by itself. A row is key
-// "table/key"; texts of integers count as integers, since drivers differ there. Rows of a declared table must get a new
-// version with every write.
+// What is recorded is true. What is not understood is left out and counted (Log.Stats). Behind a write that is not
+// understood, nothing is said to be absent from its table; of a declared table nothing is recorded as read. Such a
+// statement can be run with a context of Explicit, which records it. Rows from before the recording have the value of
+// their first read, unless record.Recorder.Initial says another.
+//
+// A connection is a session of the history's. A statement outside of a transaction is one by itself.
 //
 // # Outcomes
 //
@@ -110,7 +112,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{l: &c.l.log, in: in, s: c.l.log.Rec.Session()}, nil
+	x := &conn{in: in}
+	x.c = c.l.log.NewClient(x.ask)
+	return x, nil
 }
 
 // Close closes the inner connector, if it can be.

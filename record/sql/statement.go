@@ -3,6 +3,7 @@ package recordsql
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"io"
 	"reflect"
 	"slices"
@@ -11,97 +12,33 @@ import (
 	"isovet/record"
 )
 
-// running is a statement that is being run.
-type running struct {
-	c     *conn
-	st    *sqlstmt.Stmt
-	query string
-	args  []sqlstmt.Arg
-	t     *record.Txn
-	alone bool // the statement is a transaction by itself
-	note  func(*record.Txn) error
+func note(ctx context.Context) func(*record.Txn) error {
+	n, _ := ctx.Value(explicit{}).(func(*record.Txn) error)
+	return n
 }
 
-// start begins a transaction for a statement that has none.
-func (c *conn) start(ctx context.Context, st *sqlstmt.Stmt, query string, args []driver.NamedValue) *running {
-	r := &running{c: c, st: st, query: query, args: argsOf(args), t: c.t}
-	r.note, _ = ctx.Value(explicit{}).(func(*record.Txn) error)
-	if r.t == nil && (st.Table != nil || r.note != nil) {
-		r.t, r.alone = c.s.Begin(""), true
-	}
-	return r
-}
-
-// end records what the statement did.
-func (r *running) end(err error, res *sqlstmt.Result) {
-	if r.t == nil {
-		return
-	}
-	sure := err == nil || Aborted(err)
-	switch {
-	case err == nil && r.note != nil:
-		_ = r.note(r.t) // the recorder keeps what goes wrong
-	case err == nil:
-		r.c.l.Done(r.t, r.st, r.query, r.args, res)
-	case !sure && r.st.Writes: // others may see it
-		res.Unclear = true
-		r.c.l.Done(r.t, r.st, r.query, r.args, res)
-	}
-	if !r.alone {
-		return
-	}
-	switch {
-	case err == nil:
-		_ = r.t.Commit(nil)
-	case sure || !r.st.Writes && r.note == nil:
-		_ = r.t.Abort(nil)
-	default:
-		_ = r.t.Unknown()
-	}
-}
-
-// control runs a statement that begins or ends a transaction; false: it does not.
-func (c *conn) control(st *sqlstmt.Stmt, query string, do func() error) (bool, error) {
-	switch st.Verb {
-	case sqlstmt.Begin:
-		if c.t != nil {
-			return true, do()
+// exec runs a statement whose rows the program does not ask for: do as it is, rows where they are needed.
+func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.NamedValue,
+	do func() (driver.Result, error), ask func() (driver.Rows, error)) (driver.Result, error) {
+	r := c.c.Start(plan, argsOf(args), note(ctx))
+	if plan.Rewritten() {
+		in, err := ask()
+		if err == driver.ErrSkip {
+			r.Dropped()
+			return nil, err
 		}
-		t := c.s.Begin(sqlstmt.Name(query))
-		err := do()
-		if err != nil {
-			_ = t.Abort(nil)
-			return true, err
+		out := &sqlstmt.Result{Affected: -1}
+		if err == nil {
+			x := &rows{Rows: in, plan: plan}
+			err = errors.Join(x.drain(), in.Close())
+			out = &x.out
 		}
-		c.t = t
-		return true, nil
-	case sqlstmt.Commit:
-		return true, c.commit(do)
-	case sqlstmt.Rollback:
-		return true, (&tx{c, rollback(do)}).Rollback()
+		r.End(err, out)
+		return driver.RowsAffected(len(out.Rows)), err
 	}
-	return false, nil
-}
-
-// rollback is a transaction that a statement rolls back.
-type rollback func() error
-
-func (r rollback) Commit() error   { return r() }
-func (r rollback) Rollback() error { return r() }
-
-func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue,
-	do func() (driver.Result, error)) (driver.Result, error) {
-	st := c.l.Parse(query)
-	var res driver.Result
-	if is, err := c.control(st, query, func() (err error) { res, err = do(); return err }); is {
-		return res, err
-	}
-	r := c.start(ctx, st, query, args)
 	res, err := do()
 	if err == driver.ErrSkip {
-		if r.alone {
-			_ = r.t.Abort(nil)
-		}
+		r.Dropped()
 		return res, err
 	}
 	out := &sqlstmt.Result{Affected: -1, Unseen: true}
@@ -110,52 +47,73 @@ func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue,
 			out.Affected = n
 		}
 	}
-	r.end(err, out)
+	r.End(err, out)
 	return res, err
 }
 
-func (c *conn) query(ctx context.Context, query string, args []driver.NamedValue,
+func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.NamedValue,
 	do func() (driver.Rows, error)) (driver.Rows, error) {
-	st := c.l.Parse(query)
-	var in driver.Rows
-	if is, err := c.control(st, query, func() (err error) { in, err = do(); return err }); is {
-		return in, err
-	}
-	r := c.start(ctx, st, query, args)
+	n := note(ctx)
+	r := c.c.Start(plan, argsOf(args), n)
 	in, err := do()
-	if err == driver.ErrSkip && r.alone {
-		_ = r.t.Abort(nil)
+	switch {
+	case err == driver.ErrSkip:
+		r.Dropped()
+		return in, err
+	case err != nil:
+		r.End(err, &sqlstmt.Result{Affected: -1})
 		return in, err
 	}
-	if err != nil {
-		if err != driver.ErrSkip {
-			r.end(err, &sqlstmt.Result{Affected: -1})
-		}
-		return in, err
-	}
-	if r.t == nil {
+	if !plan.Concerns() && n == nil {
+		r.End(nil, &sqlstmt.Result{Affected: -1})
 		return in, nil
 	}
-	return &rows{Rows: in, r: r, out: sqlstmt.Result{Columns: in.Columns(), Affected: -1}}, nil
+	x := &rows{Rows: in, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
+	x.out.Columns = x.Columns()
+	return x, nil
 }
 
-// rows are passed on, and looked at.
+// rows are passed on, and looked at. Columns that the program did not ask for are not.
 type rows struct {
 	driver.Rows
-	r    *running
+	r    *sqlstmt.Run
+	plan *sqlstmt.Plan
 	out  sqlstmt.Result
 	err  error
+	full []driver.Value
 	more bool // another result is read, which is not this statement's
 	done bool
 }
 
+func (x *rows) Columns() []string { return x.Rows.Columns()[x.hidden():] }
+
+func (x *rows) hidden() int {
+	if x.more {
+		return 0
+	}
+	return x.plan.Hidden
+}
+
 func (x *rows) Next(dest []driver.Value) error {
-	err := x.Rows.Next(dest)
+	n := x.hidden()
+	into := dest
+	if n > 0 {
+		if len(x.full) != n+len(dest) {
+			x.full = make([]driver.Value, n+len(dest))
+		}
+		into = x.full
+	}
+	err := x.Rows.Next(into)
+	copy(dest, into[n:])
 	switch {
 	case x.more:
 	case err == nil:
-		row := make([]any, len(dest))
-		for i, v := range dest {
+		look := into
+		if n > 0 {
+			look = into[:n]
+		}
+		row := make([]any, len(look))
+		for i, v := range look {
 			if b, ok := v.([]byte); ok {
 				v = slices.Clone(b)
 			}
@@ -170,14 +128,26 @@ func (x *rows) Next(dest []driver.Value) error {
 	return err
 }
 
+// drain reads the rows that are left.
+func (x *rows) drain() error {
+	dest := make([]driver.Value, len(x.Columns()))
+	for !x.out.All && x.err == nil {
+		_ = x.Next(dest) // x.err
+	}
+	return x.err
+}
+
 func (x *rows) Close() error {
+	if !x.done && !x.more && x.plan.Drain() {
+		_ = x.drain() // told below
+	}
 	err := x.Rows.Close()
 	if !x.done {
 		x.done = true
 		if x.err == nil && err != nil {
 			x.err = err
 		}
-		x.r.end(x.err, &x.out)
+		x.r.End(x.err, &x.out)
 	}
 	return err
 }
@@ -197,35 +167,35 @@ func (x *rows) NextResultSet() error {
 
 func (x *rows) ColumnTypeScanType(i int) reflect.Type {
 	if c, ok := x.Rows.(driver.RowsColumnTypeScanType); ok {
-		return c.ColumnTypeScanType(i)
+		return c.ColumnTypeScanType(i + x.hidden())
 	}
 	return reflect.TypeFor[any]()
 }
 
 func (x *rows) ColumnTypeDatabaseTypeName(i int) string {
 	if c, ok := x.Rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
-		return c.ColumnTypeDatabaseTypeName(i)
+		return c.ColumnTypeDatabaseTypeName(i + x.hidden())
 	}
 	return ""
 }
 
 func (x *rows) ColumnTypeLength(i int) (int64, bool) {
 	if c, ok := x.Rows.(driver.RowsColumnTypeLength); ok {
-		return c.ColumnTypeLength(i)
+		return c.ColumnTypeLength(i + x.hidden())
 	}
 	return 0, false
 }
 
 func (x *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
 	if c, is := x.Rows.(driver.RowsColumnTypeNullable); is {
-		return c.ColumnTypeNullable(i)
+		return c.ColumnTypeNullable(i + x.hidden())
 	}
 	return false, false
 }
 
 func (x *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
 	if c, is := x.Rows.(driver.RowsColumnTypePrecisionScale); is {
-		return c.ColumnTypePrecisionScale(i)
+		return c.ColumnTypePrecisionScale(i + x.hidden())
 	}
 	return 0, 0, false
 }

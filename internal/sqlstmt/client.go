@@ -1,0 +1,283 @@
+package sqlstmt
+
+import (
+	"strings"
+
+	"isovet/internal/sqltext"
+	"isovet/record"
+)
+
+// Client follows a connection, which is a session of the history's and runs one statement at a time.
+type Client struct {
+	l   *Log
+	ask Ask // nil: the database cannot be asked
+	s   *record.Session
+
+	t      *record.Txn // that has begun and not ended; nil: none
+	marks  []savepoint
+	failed bool // PostgreSQL refuses all of the transaction's further statements
+	blind  bool // a transaction is open that is not recorded
+	resets bool // the transaction has changed settings or the schema
+	title  []string
+	read   map[string]uint32 // the versions that the transaction has read
+
+	facts     *facts
+	seen      int64 // Log.changed of what is remembered
+	relations map[string]*relation
+	plans     map[string]*Plan
+}
+
+type savepoint struct {
+	name string
+	mark record.Mark
+}
+
+// NewClient begins a session. ask asks the database on its connection; nil: it is not to be asked, and statements are
+// sent as they are.
+func (l *Log) NewClient(ask Ask) *Client {
+	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.begun && ask != nil {
+		if rows, err := ask(askStart); err == nil && len(rows) == 1 && len(rows[0]) == 3 {
+			v := rows[0][0]
+			l.is = strings.HasPrefix(v, "PostgreSQL") && !strings.Contains(v, "YB") && len(rows[0][1]) >= 6 &&
+				rows[0][1] >= "130000"
+			if l.is {
+				l.from, l.is = parseStart(rows[0][2])
+			}
+		}
+		l.begun = true
+	}
+	return c
+}
+
+// Close ends the session.
+func (c *Client) Close() error { return c.s.Close() }
+
+// Txn is the transaction under way; nil: none.
+func (c *Client) Txn() *record.Txn { return c.t }
+
+// postgres: versions are PostgreSQL's.
+func (c *Client) postgres() bool { return c.l.is && c.ask != nil }
+
+// Run is a statement that is being run.
+type Run struct {
+	c     *Client
+	p     *Plan
+	args  []Arg
+	t     *record.Txn
+	alone bool // the statement is a transaction by itself
+	note  func(*record.Txn) error
+	fly   []string // tables whose writes are under way
+}
+
+// Start is for just before a statement is sent. note records it instead, once it has succeeded; nil: its plan does.
+func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
+	r := &Run{c: c, p: p, args: args, t: c.t, note: note}
+	switch p.kind() {
+	case sqltext.Begin:
+		if c.t == nil && !c.blind {
+			c.begin(p.level())
+		}
+	case sqltext.Commit:
+		if c.t != nil {
+			c.t.Rename(c.name())
+			_ = c.t.Committing() // the recorder keeps what goes wrong, as below
+		}
+	case sqltext.Rollback:
+	default:
+		if c.t == nil && !c.blind && (p.Concerns() || note != nil) {
+			r.t, r.alone = c.s.Begin(abridged(p.SQL)), true
+		}
+	}
+	if r.alone {
+		c.read = map[string]uint32{}
+	}
+	for _, t := range p.written() {
+		r.fly = append(r.fly, t)
+		c.l.versions.fly(t, 1)
+	}
+	return r
+}
+
+func (c *Client) begin(level string) {
+	c.t, c.failed, c.marks, c.title, c.read = c.s.Begin(level), false, nil, nil, map[string]uint32{}
+	if level != "" {
+		c.title = []string{level + ":"}
+	}
+}
+
+// name is a transaction's, for reports: its level, and its statements.
+func (c *Client) name() string { return abridged(strings.Join(c.title, " ")) }
+
+const maxName = 400
+
+func abridged(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxName {
+		s = strings.ToValidUTF8(s[:maxName], "") + "…"
+	}
+	return s
+}
+
+// Dropped is for a statement that was not sent after all.
+func (r *Run) Dropped() {
+	if r.alone {
+		_ = r.t.Abort(nil)
+	}
+	r.land()
+}
+
+func (r *Run) land() {
+	for _, t := range r.fly {
+		r.c.l.versions.fly(t, -1)
+	}
+	r.fly = nil
+}
+
+// End records what a statement did.
+func (r *Run) End(err error, res *Result) {
+	defer r.land()
+	c, p := r.c, r.p
+	sure := err == nil || Aborted(err)
+	switch p.kind() {
+	case sqltext.Begin:
+		if err != nil && c.t != nil && r.t == nil {
+			_ = c.t.Abort(nil)
+			c.t = nil
+		}
+		return
+	case sqltext.Commit:
+		how := finish{err: err, aborted: c.failed || res.Tag == "ROLLBACK" || err != nil && sure}
+		c.end(how, p.stmts[0].Chain)
+		return
+	case sqltext.Rollback:
+		c.end(finish{aborted: true}, p.stmts[0].Chain)
+		return
+	}
+	if r.t != nil {
+		r.data(err, sure, res)
+	}
+	if len(p.stmts) > 1 {
+		c.several(p, err)
+	}
+	if p.resets {
+		c.resets, c.plans, c.relations = true, nil, nil
+		c.l.changed.Add(1)
+	}
+}
+
+// data records a statement that neither begins nor ends a transaction.
+func (r *Run) data(err error, sure bool, res *Result) {
+	c, p := r.c, r.p
+	switch {
+	case err == nil && r.note != nil:
+		_ = r.note(r.t)
+	case err == nil && len(p.stmts) == 1 && p.kind() == sqltext.Savepoint:
+		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark()})
+	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
+		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
+	case err == nil && !r.alone && p.stmts != nil && p.stmts[0].Why == sqltext.TwoPhase:
+		_ = r.t.Unknown() // it goes on without this connection
+		c.t = nil
+		return
+	case err == nil:
+		c.l.done(r, res)
+	case !sure && p.writes: // others may see it
+		res.Unclear = true
+		c.l.done(r, res)
+	}
+	if err == nil && !r.alone && p.Concerns() && len(c.title) < 20 {
+		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+";")
+	}
+	if err != nil && !r.alone && sure {
+		c.failed = c.failed || c.l.is || hasState(err)
+		if rolledBack(err) { // MySQL has ended the transaction, and goes on without one
+			_ = r.t.Abort(nil)
+			c.t, c.blind = nil, true
+		}
+	}
+	if !r.alone {
+		return
+	}
+	switch {
+	case err == nil:
+		_ = r.t.Commit(nil)
+	case sure || !p.writes && r.note == nil:
+		_ = r.t.Abort(nil)
+	default:
+		_ = r.t.Unknown()
+	}
+}
+
+// back returns to a savepoint, or forgets it.
+func (c *Client) back(undo bool, name string) {
+	for i := len(c.marks) - 1; i >= 0; i-- {
+		if m := c.marks[i]; strings.EqualFold(m.name, name) {
+			c.marks = c.marks[:i]
+			if undo {
+				c.t.Undo(m.mark)
+				c.marks, c.failed = append(c.marks, m), false
+			}
+			return
+		}
+	}
+}
+
+// finish is how a transaction ends.
+type finish struct {
+	err     error
+	aborted bool
+}
+
+func (c *Client) end(how finish, chain bool) {
+	t := c.t
+	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
+	if c.resets {
+		c.resets, c.plans, c.relations = false, nil, nil
+		c.l.changed.Add(1)
+	}
+	switch {
+	case t == nil:
+	case how.aborted:
+		_ = t.Abort(nil)
+	case how.err != nil:
+		_ = t.Unknown()
+	default:
+		_ = t.Commit(nil)
+	}
+	c.blind = chain && how.err == nil // its level is not known here
+}
+
+// several applies the transaction control within a text of several statements. What such a text begins is not recorded.
+func (c *Client) several(p *Plan, err error) {
+	for i := range p.stmts {
+		switch s := &p.stmts[i]; s.Kind {
+		case sqltext.Commit, sqltext.Rollback:
+			if err != nil && c.t != nil {
+				_ = c.t.Unknown()
+				c.t = nil
+			}
+			c.end(finish{aborted: s.Kind == sqltext.Rollback || c.failed}, s.Chain)
+		case sqltext.Begin:
+			c.blind = c.blind || c.t == nil
+		case sqltext.Savepoint:
+			if c.t != nil && err == nil {
+				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark()})
+			}
+		case sqltext.RollbackTo, sqltext.Release:
+			if c.t != nil && err == nil {
+				c.back(s.Kind == sqltext.RollbackTo, s.Name)
+			}
+		}
+	}
+}
+
+// Reset forgets a transaction that was begun with a statement and left: nobody knows how it ended.
+func (c *Client) Reset() {
+	if c.t != nil {
+		_ = c.t.Unknown()
+	}
+	c.t, c.blind, c.failed, c.marks, c.plans, c.relations = nil, false, false, nil, nil, nil
+}

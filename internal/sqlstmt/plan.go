@@ -1,0 +1,359 @@
+package sqlstmt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/internal/sqltext"
+)
+
+// Plan is what becomes of a text: what is sent, and how its results are read.
+type Plan struct {
+	SQL  string // the program's
+	Text string // what is sent instead
+	// Hidden is how many columns, the first ones, the program did not ask for. Returns: it asked for others.
+	Hidden  int
+	Returns bool
+
+	stmts    []sqltext.Stmt
+	names    []string // of parameters
+	why      string   // why it is not understood; "": it is
+	writes   bool
+	touches  []string // titles of the tables that it may write; none, of a write: all
+	sources  []source // tables whose rows it returns, with their versions
+	declared *Table
+	resets   bool // it changes the settings or the schema: what is remembered is forgotten
+	nothing  bool // it has nothing to do with tables that are recorded
+}
+
+// source is a table within a plan.
+type source struct {
+	r   *relation
+	ref string
+	at  int // the place of its first hidden column: key, xmin, and of a write what it replaced
+}
+
+// Control is the plan of a client library's own begin, commit and rollback.
+func Control(kind sqltext.Kind, level string) *Plan {
+	return &Plan{stmts: []sqltext.Stmt{{Kind: kind, Level: level}}, nothing: true}
+}
+
+func (p *Plan) kind() sqltext.Kind {
+	if len(p.stmts) != 1 {
+		return sqltext.Other
+	}
+	return p.stmts[0].Kind
+}
+
+func (p *Plan) level() string { return p.stmts[0].Level }
+
+// Concerns reports whether a statement has to do with tables that are recorded, so that it is a transaction by itself
+// outside of one.
+func (p *Plan) Concerns() bool { return !p.nothing }
+
+// written are the tables of whose writes others must know that they are under way.
+func (p *Plan) written() []string {
+	switch {
+	case !p.writes:
+		return nil
+	case p.declared != nil:
+		return []string{p.declared.Name}
+	}
+	return p.touches
+}
+
+// Rewritten reports whether the database is sent another text, and its rows are needed.
+func (p *Plan) Rewritten() bool { return p.Hidden > 0 }
+
+// Drain reports whether all rows are needed, also those that the program leaves.
+func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
+
+// Plan decides what becomes of a text. It may ask the database, on the same connection.
+func (c *Client) Plan(sql string) *Plan {
+	if n := c.l.changed.Load(); n != c.seen {
+		c.seen, c.facts, c.relations, c.plans = n, nil, nil, nil
+	}
+	if p := c.plans[sql]; p != nil {
+		return p
+	}
+	p, keep := c.plan(sql)
+	if keep {
+		if c.plans == nil || len(c.plans) >= maxTexts {
+			c.plans = map[string]*Plan{}
+		}
+		c.plans[sql] = p
+	}
+	return p
+}
+
+// AsItIs is the plan of a text that cannot be changed any more: of a declared table it may be understood.
+func (c *Client) AsItIs(sql string) *Plan {
+	p := &Plan{SQL: sql, Text: sql}
+	if done := c.text(p); done {
+		return p
+	}
+	s := &p.stmts[0]
+	p.declared = c.ofDeclared(s)
+	switch {
+	case p.declared != nil:
+		p.why = declaredWhy(s, p.declared)
+	case !c.l.is || len(s.Mentions) == 0 && !s.Writes && !c.mayWrite(p, s):
+		p.nothing = true
+	default:
+		for _, m := range s.Mentions {
+			p.touches = append(p.touches, m.Name)
+		}
+		p.why = "it was not sent through the recorder: use the tracer's Query, QueryRow or Exec"
+	}
+	return p
+}
+
+// Miss counts a text that is not recorded.
+func (c *Client) Miss(sql, why string) {
+	p := c.AsItIs(sql)
+	if !p.nothing {
+		c.l.miss(p, why)
+	}
+}
+
+// plan is Plan anew; false: it must not be remembered.
+func (c *Client) plan(sql string) (p *Plan, keep bool) {
+	p = &Plan{SQL: sql, Text: sql}
+	if c.text(p) {
+		return p, true
+	}
+	s := &p.stmts[0]
+	p.declared = c.ofDeclared(s)
+	if !c.postgres() || p.declared != nil && (p.declared.Ranges || c.l.ByColumn) {
+		p.nothing = p.declared == nil
+		if p.declared != nil {
+			p.why = declaredWhy(s, p.declared)
+		}
+		return p, true
+	}
+	p.declared = nil
+	return p, c.rewrite(p, s)
+}
+
+// text reads a plan's text; true: there is nothing else to decide.
+func (c *Client) text(p *Plan) bool {
+	sql := p.SQL
+	text := c.l.parse(sql, !c.l.is)
+	p.stmts, p.names = text.stmts, text.names
+	if text.err != nil {
+		// What it is cannot be told, except by its first word.
+		p.why, p.writes = "not parsed: "+text.err.Error(), !readsOnly(sql)
+		p.resets = p.writes
+		p.nothing = !c.l.is && !c.names(sql)
+		return true
+	}
+	if len(p.stmts) == 0 {
+		p.nothing = true
+		return true
+	}
+	for i := range p.stmts {
+		s := &p.stmts[i]
+		p.writes = p.writes || s.Writes
+		p.resets = p.resets || s.Kind == sqltext.Set || s.Kind == sqltext.Schema ||
+			slices.Contains(s.Calls, "set_config")
+	}
+	if len(p.stmts) > 1 {
+		p.why = "several statements in one text: send them one by one"
+		p.nothing = !slices.ContainsFunc(p.stmts, func(s sqltext.Stmt) bool {
+			return s.Kind < sqltext.Begin && (s.Writes || len(s.Mentions) > 0) && (c.l.is || c.ofDeclared(&s) != nil)
+		})
+		return true
+	}
+	s := &p.stmts[0]
+	p.Returns = len(s.Outputs) > 0
+	if s.Kind >= sqltext.Begin {
+		p.nothing = true
+		return true
+	}
+	return false
+}
+
+// readsOnly tells by its first word that a statement writes nothing; comments tell nothing.
+func readsOnly(sql string) bool {
+	f := strings.Fields(sql)
+	return len(f) > 0 && (strings.EqualFold(f[0], "SHOW") || strings.EqualFold(f[0], "PRAGMA"))
+}
+
+// names reports whether a text that was not parsed names a declared table.
+func (c *Client) names(sql string) bool {
+	return slices.ContainsFunc(c.l.Tables, func(t Table) bool {
+		return strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name))
+	})
+}
+
+// ofDeclared is the declared table that a statement is about.
+func (c *Client) ofDeclared(s *sqltext.Stmt) *Table {
+	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
+		for i := range c.l.Tables {
+			if strings.EqualFold(c.l.Tables[i].Name, m.Name) {
+				return &c.l.Tables[i]
+			}
+		}
+	}
+	return nil
+}
+
+// rewrite has a statement of PostgreSQL's return the versions of its rows, where that changes nothing for the program.
+// false: that could not be decided, and is decided anew the next time.
+func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
+	if len(s.Mentions) == 0 && len(s.Calls) == 0 && !s.Writes && s.Why == "" {
+		p.nothing = true
+		return true
+	}
+	if c.failed { // the database answers nothing
+		p.why = "in a transaction that has failed"
+		return false
+	}
+	if !c.known() {
+		p.why = unreadable
+		return false
+	}
+	user := false
+	all := s.Kind < sqltext.Insert || s.Why == withWrites
+	for _, m := range s.Mentions {
+		r, err := c.relation(m.Schema, m.Name)
+		target := all || m.Name == s.Target.Name && m.Schema == s.Target.Schema
+		switch {
+		case err != nil:
+			p.why = unreadable
+			return false
+		case r == nil || r.system():
+			continue
+		case s.Writes && target && r.kind != "r": // what is written is another table
+			p.why = r.silent(true)
+		case s.Writes && target:
+			p.touches = append(p.touches, r.title())
+		}
+		user = true
+	}
+	if p.why != "" || s.Cascade {
+		p.touches = nil
+	}
+	user = c.mayWrite(p, s) || user
+	if !user {
+		p.nothing = !s.Writes && s.Why == "" || len(s.Mentions) > 0
+	}
+	if p.why = cmp.Or(p.why, s.Why); p.why == "" && !p.nothing {
+		c.extend(p, s)
+	}
+	return true
+}
+
+const unreadable = "the catalogue could not be read"
+
+// known reports whether the facts of the database are, and asks for them.
+func (c *Client) known() bool {
+	if c.facts == nil && c.postgres() && !c.failed {
+		rows, err := c.ask(askFacts)
+		if err != nil || len(rows) != 1 || len(rows[0]) != 3 {
+			return false
+		}
+		c.facts = &facts{set(rows[0][0]), set(rows[0][1]), rows[0][2] == "true" || rows[0][2] == "t"}
+	}
+	return c.facts != nil
+}
+
+// mayWrite reports whether a statement calls a function that may, and notes it.
+func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {
+	for _, f := range s.Calls {
+		if !c.known() || c.facts.writers[f] {
+			p.why, p.writes, p.touches, yes = "it calls "+f+", which may write", true, nil, true
+		}
+	}
+	return yes
+}
+
+// withWrites is why a WITH is not understood.
+const withWrites = "WITH that writes"
+
+func set(list string) map[string]bool {
+	out := map[string]bool{}
+	for x := range strings.SplitSeq(list, ",") {
+		out[x] = x != ""
+	}
+	return out
+}
+
+// edit puts text in the place of some of the statement's.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// extend adds the hidden columns.
+func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
+	for _, f := range s.Outer {
+		if c.facts.aggregates[f] {
+			p.why = ("an aggregate: select the rows, or read them before")
+			return
+		}
+	}
+	tables := s.Rows
+	if s.Kind != sqltext.Select {
+		tables = []sqltext.Table{s.Target}
+	}
+	var columns []string
+	for _, t := range tables {
+		r, _ := c.relation(t.Schema, t.Name)
+		if r == nil || r.system() {
+			continue
+		}
+		if why := r.silent(s.Writes); why != "" {
+			p.why = cmp.Or(p.why, why)
+			continue
+		}
+		p.sources = append(p.sources, source{r, t.Ref, len(columns)})
+		for _, k := range r.key {
+			columns = append(columns, k.text(t.Ref))
+		}
+		columns = append(columns, quote(t.Ref)+".xmin::text", quote(t.Ref)+".tableoid::text")
+		switch {
+		case s.Kind == sqltext.Update || s.Upsert:
+			columns = append(columns, replaced(r, t))
+		case s.Kind == sqltext.Delete:
+			columns = append(columns, "''::text")
+		}
+	}
+	if len(columns) == 0 {
+		p.why = cmp.Or(p.why, "no row of a table is returned")
+		return
+	}
+	var edits []edit
+	for _, o := range s.Ordinals {
+		edits = append(edits, edit{o.Start, o.End, strconv.Itoa(o.N + len(columns))})
+	}
+	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
+		columns[i] += " AS isovet_" + strconv.Itoa(i+1)
+	}
+	list := strings.Join(columns, ", ")
+	if s.At < 0 {
+		edits = append(edits, edit{s.End, s.End, "\nRETURNING " + list})
+	} else {
+		edits = append(edits, edit{s.At, s.At, list + ", "})
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
+	for _, e := range edits {
+		p.Text = p.Text[:e.from] + e.text + p.Text[e.to:]
+	}
+	p.Hidden = len(columns)
+}
+
+// replaced is the version that an UPDATE replaced: the row that this transaction has just ended. Without that condition
+// it would be the one of the statement's snapshot, which is older where the statement has waited. Null: unknown.
+func replaced(r *relation, t sqltext.Table) string {
+	const old = "isovet_old"
+	out := fmt.Sprintf("(SELECT %s.xmin::text FROM %s.%s %s WHERE %s.xmax = %s.xmin", old, quote(r.schema),
+		quote(r.name), old, old, quote(t.Ref))
+	for _, k := range r.key {
+		out += fmt.Sprintf(" AND %s.%s = %s.%s", old, quote(k.name), quote(t.Ref), quote(k.name))
+	}
+	return out + ")"
+}

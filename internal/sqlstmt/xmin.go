@@ -1,0 +1,269 @@
+package sqlstmt
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/internal/sqltext"
+)
+
+// Arg is an argument.
+type Arg struct {
+	Name  string
+	Value any
+}
+
+// Result is what a statement returned.
+type Result struct {
+	Columns  []string
+	Rows     [][]any // the values of each row: where a plan hides columns, these alone
+	Affected int64   // -1: not known
+	Tag      string  // PostgreSQL's word for what was done, "" where it is not told
+	All      bool    // the rows have been read to the end
+	Unclear  bool    // the statement failed, and may have had an effect all the same
+	Unseen   bool    // the rows were not looked at
+}
+
+// done records what a statement did.
+func (l *Log) done(r *Run, res *Result) {
+	p := r.p
+	if p.nothing {
+		return
+	}
+	why := p.why
+	switch {
+	case p.declared != nil && why == "":
+		why = l.declared(r, res)
+	case p.declared == nil && p.Hidden > 0:
+		missed := l.versioned(r, res)
+		if missed != "" && missed != unseen { // what was written is recorded all the same
+			l.Miss(p.SQL, missed, false)
+			return
+		}
+		why = cmp.Or(why, missed)
+	}
+	if why == "" {
+		l.understood()
+		return
+	}
+	l.miss(p, why)
+}
+
+// miss counts a statement that was not understood.
+func (l *Log) miss(p *Plan, why string) {
+	touches := p.touches
+	if p.declared != nil {
+		touches = []string{p.declared.Name}
+	}
+	l.Miss(p.SQL, why, p.writes, touches...)
+}
+
+// text is a hidden value; false: null.
+func hiddenText(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", false
+	case string:
+		return v, true
+	case []byte:
+		return string(v), true
+	}
+	return fmt.Sprint(v), true
+}
+
+// versioned records what a statement did by the hidden columns of its rows.
+func (l *Log) versioned(r *Run, res *Result) (why string) {
+	if res.Unseen || res.Unclear {
+		return unseen
+	}
+	s := &r.p.stmts[0]
+	seen := map[string]bool{}
+	for _, row := range res.Rows {
+		for i := range r.p.sources {
+			if why = l.row(r, s, &r.p.sources[i], row, seen); why != "" {
+				return why
+			}
+		}
+	}
+	if s.Writes && !res.All {
+		return unseen
+	}
+	if len(r.p.sources) == 1 && res.All && s.Kind != sqltext.Insert {
+		l.absent(r, s, r.p.sources[0].r, seen)
+	}
+	return ""
+}
+
+// row records one row of one table.
+func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[string]bool) (why string) {
+	n := len(from.r.key)
+	if len(row) < from.at+n+2 {
+		return unseen
+	}
+	parts := make([]string, n)
+	for i := range parts {
+		v, ok := hiddenText(row[from.at+i])
+		if !ok {
+			return "" // the outer side of a join
+		}
+		parts[i] = v
+	}
+	id, ok := hiddenText(row[from.at+n])
+	oid, _ := hiddenText(row[from.at+n+1])
+	xid, err := strconv.ParseUint(id, 10, 32)
+	if !ok || err != nil || oid != from.r.oid {
+		return "a row of another table than the catalogue has"
+	}
+	key := from.r.row(parts)
+	if s.Kind == sqltext.Select {
+		if !seen[key] {
+			seen[key] = true
+			why = l.readVersion(r, from.r, key, uint32(xid))
+		}
+		return why
+	}
+	seen[key] = true
+	switch s.Kind {
+	case sqltext.Delete:
+		why = l.readVersion(r, from.r, key, uint32(xid))
+		_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
+		return why
+	case sqltext.Update, sqltext.Insert:
+		if s.Kind == sqltext.Update || s.Upsert {
+			old, ok := hiddenText(row[from.at+n+2])
+			o, err := strconv.ParseUint(old, 10, 32)
+			before, has := r.c.read[key]
+			switch {
+			case ok && err == nil && has && before != uint32(o) && s.Blind():
+				// Its own read is of the key alone, and the one that came before decided what it writes: a lost update.
+			case ok && err == nil:
+				why = l.readVersion(r, from.r, key, uint32(o))
+			case s.Kind == sqltext.Update && from.r.rekeyed(s.Sets):
+				l.Miss(r.p.SQL, "it changes the key", true, from.r.title())
+			}
+		}
+		r.c.read[key] = uint32(xid)
+		_ = r.t.Write(key, l.versions.wrote(key, uint32(xid), func(seq int64) any { return int64(xid) + seq<<32 }))
+	}
+	return why
+}
+
+// rekeyed reports whether an UPDATE assigns a key column.
+func (r *relation) rekeyed(sets []string) bool {
+	return slices.ContainsFunc(r.key, func(k keyColumn) bool { return slices.Contains(sets, k.name) })
+}
+
+const missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
+
+// readVersion records the read of a version, if its writer is known.
+func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why string) {
+	under := l.versions.underway(t.title()) // asked before: what has been recorded since is known
+	v, ok := l.versions.read(l.Rec, key, xid, int64(xid), l.from.before(xid))
+	if !ok && under {
+		return "a version that a statement under way has written"
+	}
+	if !ok {
+		l.deafen(t.title()) // whoever has written it may have deleted others
+		return missing
+	}
+	_ = r.t.Read(key, v)
+	r.c.read[key] = xid
+	return ""
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, ",", `\,`)
+
+// row is the name of a row in the history.
+func (r *relation) row(key []string) string {
+	if len(key) == 1 {
+		return r.title() + "/" + key[0]
+	}
+	parts := make([]string, len(key))
+	for i, k := range key {
+		parts[i] = escape.Replace(k)
+	}
+	return r.title() + "/" + strings.Join(parts, ",")
+}
+
+// absent records that rows are not there, where nothing but that can have kept them away.
+func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
+	if !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
+		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
+		l.isDeaf(t.title()) || l.isDeaf(t.name) {
+		return
+	}
+	keys := [][]string{nil}
+	for i := range t.key {
+		k := &t.key[i]
+		at := slices.IndexFunc(s.Where, func(c sqltext.Condition) bool { return c.Column == k.name })
+		if at < 0 || s.Where[at].Op != "=" && s.Where[at].Op != "in" {
+			return
+		}
+		var longer [][]string
+		for _, o := range s.Where[at].With {
+			v, ok := operand(o, r.args, r.p.names)
+			text, exact := k.canonical(v)
+			if !ok || !exact {
+				return
+			}
+			for _, key := range keys {
+				longer = append(longer, append(slices.Clone(key), text))
+			}
+		}
+		keys = longer
+	}
+	for _, key := range keys {
+		if name := t.row(key); !seen[name] {
+			seen[name] = true
+			_ = r.t.Read(name, nil)
+		}
+	}
+}
+
+// operand is the value of an argument or a literal, with integers of all sizes as int64.
+func operand(o sqltext.Operand, args []Arg, names []string) (any, bool) {
+	if !o.Known {
+		return nil, false
+	}
+	if o.Param == 0 {
+		return o.Lit, true
+	}
+	if o.Param <= len(names) && names[o.Param-1] != "" {
+		for _, a := range args {
+			if a.Name == names[o.Param-1] {
+				return scalar(a.Value), true
+			}
+		}
+	}
+	if o.Param > len(args) {
+		return nil, false
+	}
+	return scalar(args[o.Param-1].Value), true
+}
+
+// scalar makes one of what programs have for the same: integers of all sizes, bytes and texts, UUIDs.
+func scalar(v any) any {
+	if b, ok := v.([16]byte); ok {
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	}
+	switch x := reflect.ValueOf(v); {
+	case !x.IsValid():
+		return nil
+	case x.CanInt():
+		return x.Int()
+	case x.CanUint() && x.Uint() <= math.MaxInt64:
+		return int64(x.Uint())
+	case x.Kind() == reflect.String:
+		return x.String()
+	case x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Uint8:
+		return string(x.Bytes())
+	case x.Kind() == reflect.Pointer && !x.IsNil():
+		return scalar(x.Elem().Interface())
+	}
+	return v
+}

@@ -1,0 +1,230 @@
+package sqltext
+
+import "strings"
+
+// from reads what stands behind FROM: the base tables.
+func (r *reader) from(v any) {
+	s := r.s
+	switch kind, n := only(v); kind {
+	case "RangeVar":
+		if t := table(n); t.Schema != "" || !r.ctes[t.Name] {
+			s.Rows = append(s.Rows, t)
+		} else {
+			r.joined = true
+		}
+		if has(sub(n, "alias"), "colnames") && s.Why == "" {
+			s.Why = "columns with other names"
+		}
+	case "JoinExpr":
+		if has(n, "alias") && s.Why == "" {
+			s.Why = "a join with an alias"
+		}
+		r.from(n["larg"])
+		r.from(n["rarg"])
+		r.joined = true
+	case "RangeTableSample":
+		r.from(n["relation"])
+		s.Cut = true
+	default:
+		r.joined = true
+	}
+}
+
+// limits reads what leaves rows out.
+func (r *reader) limits(n node) {
+	s := r.s
+	if has(n, "limitOffset") {
+		s.Cut = true
+	}
+	if has(n, "limitCount") {
+		o := operand(n["limitCount"])
+		m, ok := o.Lit.(int64)
+		s.Cut = s.Cut || !ok || m < 1 || !r.unique(n)
+		s.Limited = true
+	}
+	for _, l := range list(n, "lockingClause") {
+		s.Locks = true
+		if _, c := only(l); text(c, "waitPolicy") == "LockWaitSkip" {
+			s.Cut = true
+		}
+	}
+}
+
+// unique reports whether the condition has a single equality, so that a limit of one row cuts nothing off if its column
+// is the key: who asks knows whether it is.
+func (r *reader) unique(n node) bool {
+	kind, e := only(n["whereClause"])
+	return kind == "A_Expr" && text(e, "kind") == "AEXPR_OP" && last(list(e, "name")) == "="
+}
+
+// outputs reads what is returned.
+func (r *reader) outputs(targets []any) {
+	for _, v := range targets {
+		_, target := only(v)
+		o := Output{}
+		if kind, c := only(target["val"]); kind == "ColumnRef" {
+			fields := list(c, "fields")
+			if k, _ := only(fields[len(fields)-1]); k == "A_Star" {
+				o.Star = true
+			} else {
+				o.Column = last(fields)
+			}
+		}
+		r.s.Outputs = append(r.s.Outputs, o)
+	}
+}
+
+// returning finds where RETURNING goes on.
+func (r *reader) returning(n node) {
+	targets := list(n, "returningList")
+	if len(targets) > 0 {
+		_, first := only(targets[0])
+		r.s.At = number(first, "location")
+	}
+	r.outputs(targets)
+}
+
+func (r *reader) insert(n node) {
+	s := r.s
+	for _, c := range list(n, "cols") {
+		_, t := only(c)
+		s.Columns = append(s.Columns, text(t, "name"))
+	}
+	_, source := only(n["selectStmt"])
+	for _, row := range list(source, "valuesLists") {
+		_, l := only(row)
+		var values []Operand
+		for _, v := range list(l, "items") {
+			values = append(values, operand(v))
+		}
+		s.Values = append(s.Values, values)
+	}
+	conflict := sub(n, "onConflictClause")
+	s.OnlyNew = text(conflict, "action") == "ONCONFLICT_NOTHING"
+	s.Upsert = text(conflict, "action") == "ONCONFLICT_UPDATE"
+	for _, v := range list(conflict, "targetList") {
+		_, t := only(v)
+		s.Sets = append(s.Sets, text(t, "name"))
+		kind, c := only(t["val"])
+		if f := list(c, "fields"); kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" &&
+			last(f) == text(t, "name") {
+			s.Overwrite = append(s.Overwrite, text(t, "name"))
+		}
+	}
+	s.Cut = s.Cut || has(conflict, "whereClause")
+}
+
+// sets reads what UPDATE assigns.
+func (r *reader) sets(n node) {
+	for _, v := range list(n, "targetList") {
+		_, t := only(v)
+		r.s.Sets = append(r.s.Sets, text(t, "name"))
+		r.s.Assigned = append(r.s.Assigned, operand(t["val"]))
+	}
+}
+
+// where reads the condition.
+func (r *reader) where(n node) {
+	r.s.Plain = true
+	if has(n, "whereClause") {
+		r.condition(n["whereClause"])
+	}
+}
+
+var compare = map[string]string{"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<>": "!="}
+
+func (r *reader) condition(v any) {
+	s := r.s
+	kind, n := only(v)
+	switch {
+	case kind == "BoolExpr" && text(n, "boolop") == "AND_EXPR":
+		for _, a := range list(n, "args") {
+			r.condition(a)
+		}
+		return
+	case kind == "A_Expr":
+		op := last(list(n, "name"))
+		left, right := n["lexpr"], n["rexpr"]
+		column, ok := r.column(left)
+		if !ok && op == "=" {
+			left, right = right, left
+			column, ok = r.column(left)
+		}
+		with := []Operand{}
+		if _, l := only(right); has(l, "items") {
+			for _, v := range list(l, "items") {
+				with = append(with, operand(v))
+			}
+		} else {
+			with = append(with, operand(right))
+		}
+		for _, w := range with {
+			ok = ok && w.Known
+		}
+		switch k := text(n, "kind"); {
+		case !ok:
+		case k == "AEXPR_OP" && compare[op] != "" && len(with) == 1:
+			s.Where = append(s.Where, Condition{column, compare[op], with})
+			return
+		case k == "AEXPR_IN" && op == "=":
+			s.Where = append(s.Where, Condition{column, "in", with})
+			return
+		case k == "AEXPR_BETWEEN" && len(with) == 2:
+			s.Where = append(s.Where, Condition{column, ">=", with[:1]}, Condition{column, "<=", with[1:]})
+			return
+		}
+	}
+	s.Plain = false
+}
+
+// column is a column of the one table.
+func (r *reader) column(v any) (string, bool) {
+	kind, c := only(v)
+	f := list(c, "fields")
+	if kind != "ColumnRef" || len(f) == 0 || len(f) > 2 {
+		return "", false
+	}
+	ref := r.s.Target.Ref
+	if r.s.Kind == Select {
+		if len(r.s.Rows) != 1 {
+			return "", false
+		}
+		ref = r.s.Rows[0].Ref
+	}
+	return last(f), len(f) == 1 && !r.joined || len(f) == 2 && last(f[:1]) == ref
+}
+
+// operand reads an argument or a literal; a cast of one is one too, if it is of a type that keeps the value.
+func operand(v any) Operand {
+	kind, n := only(v)
+	switch kind {
+	case "ParamRef":
+		return Operand{Param: number(n, "number"), Known: true}
+	case "TypeCast":
+		switch last(list(sub(n, "typeName"), "names")) {
+		case "int2", "int4", "int8", "text", "varchar", "uuid":
+			if !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
+				return operand(n["arg"])
+			}
+		}
+	case "A_Expr":
+		if o := operand(n["rexpr"]); text(n, "kind") == "AEXPR_OP" && last(list(n, "name")) == "-" &&
+			!has(n, "lexpr") {
+			if i, ok := o.Lit.(int64); ok {
+				return Operand{Lit: -i, Known: true}
+			}
+		}
+	case "A_Const":
+		switch {
+		case has(n, "ival"):
+			return Operand{Lit: int64(number(sub(n, "ival"), "ival")), Known: true}
+		case has(n, "sval"):
+			return Operand{Lit: text(sub(n, "sval"), "sval"), Known: true}
+		case has(n, "boolval"):
+			return Operand{Lit: sub(n, "boolval")["boolval"] == true, Known: true}
+		case has(n, "fval"):
+			return Operand{Lit: strings.TrimLeft(text(sub(n, "fval"), "fval"), "+"), Known: true}
+		}
+	}
+	return Operand{}
+}

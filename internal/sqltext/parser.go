@@ -1,0 +1,61 @@
+package sqltext
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/wasilibs/go-pgquery/parser"
+)
+
+// one makes callers wait for each other: the library compiles itself anew for every call that is made at once, which
+// takes a gigabyte.
+var one sync.Mutex
+
+// Parse reads the statements of a text. An error says why it is not understood.
+func Parse(sql string) ([]Stmt, error) {
+	tree, err := parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Stmts []struct {
+			Stmt     map[string]node
+			Location int `json:"stmt_location"`
+			Len      int `json:"stmt_len"`
+		}
+	}
+	if err := json.Unmarshal([]byte(tree), &out); err != nil {
+		return nil, fmt.Errorf("the parser's tree: %w", err)
+	}
+	var all []Stmt
+	for _, raw := range out.Stmts {
+		s := Stmt{Start: raw.Location, End: raw.Location + raw.Len, At: -1}
+		if raw.Len == 0 {
+			s.End = len(sql)
+		}
+		for kind, n := range raw.Stmt {
+			r := reader{sql: sql, s: &s}
+			r.statement(kind, n)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func parse(sql string) (tree string, err error) {
+	one.Lock()
+	defer one.Unlock()
+	for i := range len(sql) {
+		if sql[i] == 0 {
+			return "", errors.New("a zero byte")
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the parser failed: %v", p)
+		}
+	}()
+	return parser.ParseToJSON(sql)
+}

@@ -1,0 +1,93 @@
+package sqltext
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// say is a statement in short.
+func say(s Stmt) string {
+	names := func(ts []Table) (out []string) {
+		for _, t := range ts {
+			out = append(out, t.Name+":"+t.Ref)
+		}
+		return out
+	}
+	out := fmt.Sprintf("%d %s rows %v where %v", s.Kind, s.Target.Ref, names(s.Rows), s.Where)
+	for i, is := range []bool{s.Plain, s.Cut, s.Writes, s.Why != ""} {
+		if is {
+			out += []string{" plain", " cut", " writes", ": " + s.Why}[i]
+		}
+	}
+	return out
+}
+
+// TestParse: what PostgreSQL's statements do.
+func TestParse(t *testing.T) {
+	for _, c := range [][2]string{
+		{"select v from a where id = $1", `1  rows [a:a] where [{id = [{1 <nil> true}]}] plain`},
+		{"select v from s.a x where x.id in (1, -$2)", `1  rows [a:x] where []`},
+		{"select v from a where id in (1, -2) for update skip locked",
+			`1  rows [a:a] where [{id in [{0 1 true} {0 -2 true}]}] plain cut`},
+		{"select v from a where 'x' = id and b between 1 and 3 limit 1",
+			`1  rows [a:a] where [{id = [{0 x true}]} {b >= [{0 1 true}]} {b <= [{0 3 true}]}] plain cut`},
+		{"select v from a where id = 1 limit 1", `1  rows [a:a] where [{id = [{0 1 true}]}] plain`},
+		{"select v from a tablesample system (1) where id = 1",
+			`1  rows [a:a] where [{id = [{0 1 true}]}] plain cut`},
+		{"with a as (select 1) select * from a", `1  rows [] where [] plain cut`},
+		{"with x as (delete from a returning *) select * from x",
+			`1  rows [] where [] plain cut writes: WITH that writes`},
+		{"select count(*) from a", `1  rows [a:a] where [] plain: an aggregate`},
+		{"select distinct v from a union select 1", `1  rows [] where [] plain cut: UNION, INTERSECT or EXCEPT`},
+		{"update only a as x set v = v + 1 where x.id = $2::int", `3 x rows [] where [{id = [{2 <nil> true}]}] plain writes`},
+		{"delete from a where id = 1 or id = 2", `4 a rows [] where [] writes`},
+		{"insert into a values (1)", `2 a rows [] where [] plain writes`},
+		{"truncate a", `0  rows [] where [] writes: TRUNCATE`},
+		{"create table a (id int)", `12  rows [] where [] writes`},
+		{"rollback to s", `9  rows [] where []`},
+	} {
+		all, err := Parse(c[0])
+		if err != nil || len(all) != 1 || say(all[0]) != c[1] {
+			t.Errorf("%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, Stmt{})[0]), c[1])
+		}
+	}
+	all, err := Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n--end")
+	if err != nil || len(all) != 2 || all[0].Level != "repeatable-read" || fmt.Sprint(all[1].Ordinals) !=
+		"[{77 78 2} {80 81 1}]" || all[1].At != 54 {
+		t.Errorf("%v %+v", err, all)
+	}
+	for _, bad := range []string{"selec 1", "select \x00", "update t set a = 1 returning with (old as o) o.a"} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%q is understood", bad)
+		}
+	}
+}
+
+// TestParseDialect: SQLite's and MySQL's parameters, quotes and phrases.
+func TestParseDialect(t *testing.T) {
+	for _, c := range [][3]string{
+		{"SELECT `v` FROM [a b] WHERE id = ? -- ?", "[a b:a b]", "[]"},
+		{"select v from a where id = :k and w = @k for update", "[a:a]", "[k]"},
+		{"replace into a (id, v) values (?, ?)", "a", "[id v]"},
+		{"insert into a (id, v) values (?, ?) on duplicate key update v = values(v)", "a", "[v]"},
+		{"BEGIN IMMEDIATE", "", "[]"},
+		{"select v from a where id = ? lock in share mode", "[a:a]", "[]"},
+	} {
+		all, names, err := ParseDialect(c[0])
+		if err != nil || len(all) != 1 {
+			t.Errorf("%s: %v", c[0], err)
+			continue
+		}
+		s := say(all[0])
+		if !strings.Contains(s, c[1]) || fmt.Sprint(names) != c[2] && fmt.Sprint(all[0].Overwrite) != c[2] {
+			t.Errorf("%s: %s, names %v, overwrites %v", c[0], s, names, all[0].Overwrite)
+		}
+	}
+	for _, bad := range []string{`select '\' from a`, "select /*! 1 */ 2", "insert or ignore into a (id) values (?)",
+		"select v from a where id = ? and x = :k"} {
+		if _, _, err := ParseDialect(bad); err == nil {
+			t.Errorf("%q is understood", bad)
+		}
+	}
+}

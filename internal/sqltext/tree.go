@@ -1,0 +1,243 @@
+package sqltext
+
+import (
+	"fmt"
+	"strings"
+)
+
+// node is a part of the parser's tree.
+type node = map[string]any
+
+// reader makes a statement of a tree.
+type reader struct {
+	sql  string
+	s    *Stmt
+	ctes map[string]bool
+	// joined: columns without a table's name may be of another than the first table.
+	joined bool
+}
+
+func sub(n node, name string) node    { m, _ := n[name].(node); return m }
+func text(n node, name string) string { s, _ := n[name].(string); return s }
+func list(n node, name string) []any  { l, _ := n[name].([]any); return l }
+func has(n node, name string) bool    { _, ok := n[name]; return ok }
+func number(n node, name string) int  { f, _ := n[name].(float64); return int(f) }
+
+// only is the one entry of a wrapped node: its kind and what it holds.
+func only(v any) (string, node) {
+	n, _ := v.(node)
+	for kind, in := range n {
+		m, _ := in.(node)
+		return kind, m
+	}
+	return "", nil
+}
+
+// each visits all nodes below one, with the names that they stand under.
+func each(name string, v any, visit func(name string, n node) bool) {
+	switch v := v.(type) {
+	case node:
+		if !visit(name, v) {
+			return
+		}
+		for k, in := range v {
+			each(k, in, visit)
+		}
+	case []any:
+		for _, in := range v {
+			each(name, in, visit)
+		}
+	}
+}
+
+// statement reads what all kinds have in common, and then the kind.
+func (r *reader) statement(kind string, n node) {
+	s := r.s
+	r.ctes = map[string]bool{}
+	changes := false
+	each(kind, n, func(name string, n node) bool {
+		if c := text(n, "ctename"); c != "" {
+			r.ctes[c] = true
+		}
+		if name == "FuncCall" {
+			s.Calls = append(s.Calls, last(list(n, "funcname")))
+		}
+		switch name {
+		case "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt":
+			changes = true
+		}
+		return true
+	})
+	each(kind, n, func(_ string, n node) bool {
+		if rel := text(n, "relname"); rel != "" && (text(n, "schemaname") != "" || !r.ctes[rel]) {
+			s.Mentions = append(s.Mentions, table(n))
+		}
+		return true
+	})
+	nested := changes && has(n, "withClause") && changesIn(n["withClause"])
+	switch kind {
+	case "SelectStmt":
+		s.Kind, s.Writes = Select, changes
+		r.selects(n)
+	case "InsertStmt", "UpdateStmt", "DeleteStmt":
+		s.Kind, s.Writes = map[string]Kind{"InsertStmt": Insert, "UpdateStmt": Update, "DeleteStmt": Delete}[kind], true
+		s.Target = table(sub(n, "relation"))
+		r.returning(n)
+		switch s.Kind {
+		case Insert:
+			r.insert(n)
+		case Update:
+			r.sets(n)
+			r.joined = has(n, "fromClause")
+		default:
+			r.joined = has(n, "usingClause")
+		}
+		s.Cut = s.Cut || r.joined
+		r.where(n)
+	case "TransactionStmt":
+		r.transaction(n)
+	case "VariableSetStmt", "VariableShowStmt", "DiscardStmt":
+		s.Kind = Set
+	case "ExplainStmt":
+		s.Writes, s.Why = changes, "EXPLAIN"
+	case "CopyStmt":
+		s.Writes, s.Why = changes || n["is_from"] == true, "COPY"
+	case "MergeStmt", "TruncateStmt", "CallStmt", "DoStmt", "ExecuteStmt", "PrepareStmt", "FetchStmt",
+		"DeclareCursorStmt", "LockStmt", "RefreshMatViewStmt":
+		s.Writes = kind != "FetchStmt" && kind != "LockStmt" && (kind != "DeclareCursorStmt" || changes)
+		s.Why = strings.ToUpper(strings.TrimSuffix(kind, "Stmt"))
+		s.Cascade = text(n, "behavior") == "DROP_CASCADE"
+	case "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt", "CheckPointStmt",
+		"VacuumStmt", "ConstraintsSetStmt":
+	default:
+		s.Kind, s.Writes = Schema, true
+	}
+	if nested && s.Why == "" {
+		s.Why = "WITH that writes"
+	}
+}
+
+func changesIn(v any) (yes bool) {
+	each("", v, func(name string, _ node) bool {
+		switch name {
+		case "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt":
+			yes = true
+		}
+		return true
+	})
+	return yes
+}
+
+// table reads a RangeVar.
+func table(n node) Table {
+	t := Table{Schema: text(n, "schemaname"), Name: text(n, "relname")}
+	if t.Ref = text(sub(n, "alias"), "aliasname"); t.Ref == "" {
+		t.Ref = t.Name
+	}
+	return t
+}
+
+// last is the last of a dotted name.
+func last(names []any) string {
+	if len(names) == 0 {
+		return ""
+	}
+	_, s := only(names[len(names)-1])
+	return text(s, "sval")
+}
+
+// TwoPhase is why PREPARE TRANSACTION is not understood, and what follows it.
+const TwoPhase = "two-phase commit"
+
+func (r *reader) transaction(n node) {
+	s := r.s
+	s.Chain, s.Name = n["chain"] == true, text(n, "savepoint_name")
+	switch kind := strings.TrimPrefix(text(n, "kind"), "TRANS_STMT_"); kind {
+	case "BEGIN", "START":
+		s.Kind = Begin
+		for _, o := range list(n, "options") {
+			if _, d := only(o); text(d, "defname") == "transaction_isolation" {
+				_, c := only(sub(d, "arg"))
+				s.Level = strings.ReplaceAll(text(sub(c, "sval"), "sval"), " ", "-")
+			}
+		}
+	case "COMMIT":
+		s.Kind = Commit
+	case "ROLLBACK":
+		s.Kind = Rollback
+	case "SAVEPOINT":
+		s.Kind = Savepoint
+	case "ROLLBACK_TO":
+		s.Kind = RollbackTo
+	case "RELEASE":
+		s.Kind = Release
+	default: // PREPARE TRANSACTION and what follows it
+		s.Writes, s.Why = true, TwoPhase
+	}
+}
+
+func (r *reader) selects(n node) {
+	s := r.s
+	why := func(yes bool, format string, args ...any) {
+		if yes && s.Why == "" {
+			s.Why = fmt.Sprintf(format, args...)
+		}
+	}
+	why(s.Writes, "WITH that writes")
+	why(text(n, "op") != "SETOP_NONE" && text(n, "op") != "", "UNION, INTERSECT or EXCEPT")
+	why(has(n, "valuesLists"), "VALUES")
+	why(has(n, "distinctClause"), "DISTINCT")
+	why(has(n, "intoClause"), "SELECT INTO")
+	why(has(n, "groupClause") || has(n, "havingClause"), "GROUP BY")
+	if has(n, "intoClause") {
+		s.Kind, s.Writes = Schema, true
+	}
+	targets := list(n, "targetList")
+	why(len(targets) == 0, "no column is returned")
+	for _, from := range list(n, "fromClause") {
+		r.from(from)
+	}
+	if len(list(n, "fromClause")) != 1 || len(s.Rows) != 1 {
+		r.joined = true
+	}
+	s.Cut = s.Cut || r.joined
+	seen := map[string]bool{}
+	for _, t := range s.Rows {
+		why(seen[t.Ref], "two tables with one name")
+		seen[t.Ref] = true
+	}
+	if len(targets) > 0 {
+		_, first := only(targets[0])
+		s.At = number(first, "location")
+		why(s.At < 0, "TABLE: write SELECT * FROM")
+	}
+	r.outputs(targets)
+	for _, clause := range []string{"targetList", "sortClause", "limitCount"} {
+		each(clause, n[clause], func(name string, n node) bool {
+			switch {
+			case name == "SelectStmt":
+				return false
+			case name == "FuncCall" && !has(n, "over"):
+				s.Outer = append(s.Outer, last(list(n, "funcname")))
+				why(n["agg_star"] == true || has(n, "agg_order") || has(n, "agg_filter") || n["agg_distinct"] == true ||
+					n["agg_within_group"] == true, "an aggregate")
+			case strings.HasSuffix(name, "Agg"), name == "GroupingFunc":
+				why(true, "an aggregate")
+			}
+			return true
+		})
+	}
+	for _, by := range list(n, "sortClause") {
+		_, b := only(by)
+		if kind, c := only(b["node"]); kind == "A_Const" && has(c, "ival") {
+			at := number(c, "location")
+			end := at
+			for end < len(r.sql) && r.sql[end] >= '0' && r.sql[end] <= '9' {
+				end++
+			}
+			s.Ordinals = append(s.Ordinals, Ordinal{at, end, number(sub(c, "ival"), "ival")})
+		}
+	}
+	r.limits(n)
+	r.where(n)
+}
