@@ -137,11 +137,14 @@ func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"
 // title is a table's name in the history.
 func (r *relation) title() string { return r.called }
 
+// plainName keeps the signs between schema, table and key out of names.
+var plainName = strings.NewReplacer(`\`, `\\`, "/", `\/`, ".", `\.`, "#", `\#`)
+
 // call names a relation in the history: one that was dropped and created again is another.
 func (l *Log) call(r *relation) {
-	r.called = r.name
+	r.called = plainName.Replace(r.name)
 	if r.schema != "public" {
-		r.called = r.schema + "." + r.name
+		r.called = plainName.Replace(r.schema) + "." + r.called
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,9 +55,6 @@ func (l *Log) NewClient(ask Ask) *Client {
 // Close ends the session.
 func (c *Client) Close() error { return c.s.Close() }
 
-// Txn is the transaction under way; nil: none.
-func (c *Client) Txn() *record.Txn { return c.t }
-
 // postgres: versions are PostgreSQL's.
 func (c *Client) postgres() bool { return c.l.is && c.ask != nil }
 
@@ -178,9 +175,12 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark()})
 	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
 		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
-	case err == nil && !r.alone && p.stmts != nil && p.stmts[0].Why == sqltext.TwoPhase:
-		_ = r.t.Unknown() // it goes on without this connection
-		c.t = nil
+	case sure && !r.alone && len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase:
+		if c.t = nil; err != nil {
+			_ = r.t.Abort(nil)
+		} else {
+			_ = r.t.Unknown() // it goes on without this connection
+		}
 		return
 	case err == nil:
 		c.l.done(r, res)
@@ -272,12 +272,4 @@ func (c *Client) several(p *Plan, err error) {
 			}
 		}
 	}
-}
-
-// Reset forgets a transaction that was begun with a statement and left: nobody knows how it ended.
-func (c *Client) Reset() {
-	if c.t != nil {
-		_ = c.t.Unknown()
-	}
-	c.t, c.blind, c.failed, c.marks, c.plans, c.relations = nil, false, false, nil, nil, nil
 }

@@ -14,9 +14,8 @@ import (
 type Plan struct {
 	SQL  string // the program's
 	Text string // what is sent instead
-	// Hidden is how many columns, the first ones, the program did not ask for. Returns: it asked for others.
-	Hidden  int
-	Returns bool
+	// Hidden is how many columns, the first ones, the program did not ask for.
+	Hidden int
 
 	stmts    []sqltext.Stmt
 	names    []string // of parameters
@@ -25,8 +24,9 @@ type Plan struct {
 	touches  []string // titles of the tables that it may write; none, of a write: all
 	sources  []source // tables whose rows it returns, with their versions
 	declared *Table
-	resets   bool // it changes the settings or the schema: what is remembered is forgotten
-	nothing  bool // it has nothing to do with tables that are recorded
+	resets   bool  // it changes the settings or the schema: what is remembered is forgotten
+	epoch    int64 // Log.changed when it was made
+	nothing  bool  // it has nothing to do with tables that are recorded
 }
 
 // source is a table within a plan.
@@ -121,7 +121,7 @@ func (c *Client) Miss(sql, why string) {
 
 // plan is Plan anew; false: it must not be remembered.
 func (c *Client) plan(sql string) (p *Plan, keep bool) {
-	p = &Plan{SQL: sql, Text: sql}
+	p = &Plan{SQL: sql, Text: sql, epoch: c.seen}
 	if c.text(p) {
 		return p, true
 	}
@@ -168,7 +168,6 @@ func (c *Client) text(p *Plan) bool {
 		return true
 	}
 	s := &p.stmts[0]
-	p.Returns = len(s.Outputs) > 0
 	if s.Kind >= sqltext.Begin {
 		p.nothing = true
 		return true
@@ -331,7 +330,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		edits = append(edits, edit{o.Start, o.End, strconv.Itoa(o.N + len(columns))})
 	}
 	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
-		columns[i] += " AS isovet_" + strconv.Itoa(i+1)
+		columns[i] += fmt.Sprintf(` AS "isovet:%d"`, i+1)
 	}
 	list := strings.Join(columns, ", ")
 	if s.At < 0 {

@@ -93,11 +93,11 @@ func (v *versions) quiet(key, table string) bool {
 	return v.flying[table] == 0 && !v.of(key).written
 }
 
-// underway reports whether a write of a table is.
-func (v *versions) underway(table string) bool {
+// underway counts the writes of a table that are.
+func (v *versions) underway(table string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.flying[table] > 0
+	return v.flying[table]
 }
 
 // fly counts a write that is sent (1), or that has been recorded (-1).

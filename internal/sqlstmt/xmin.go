@@ -162,9 +162,15 @@ const missing = "a version whose writer is not recorded: a trigger, a function, 
 
 // readVersion records the read of a version, if its writer is known.
 func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why string) {
-	under := l.versions.underway(t.title()) // asked before: what has been recorded since is known
+	own := 0
+	for _, f := range r.fly {
+		if f == t.title() {
+			own++
+		}
+	}
+	others := l.versions.underway(t.title()) > own // asked before: what has been recorded since is known
 	v, ok := l.versions.read(l.Rec, key, xid, int64(xid), l.from.before(xid))
-	if !ok && under {
+	if !ok && others {
 		return "a version that a statement under way has written"
 	}
 	if !ok {
@@ -194,7 +200,7 @@ func (r *relation) row(key []string) string {
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
 	if !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
-		l.isDeaf(t.title()) || l.isDeaf(t.name) {
+		r.p.epoch != l.changed.Load() || l.isDeaf(t.title()) || l.isDeaf(t.name) {
 		return
 	}
 	keys := [][]string{nil}

@@ -43,7 +43,6 @@ func (r *reader) limits(n node) {
 		s.Limited = true
 	}
 	for _, l := range list(n, "lockingClause") {
-		s.Locks = true
 		if _, c := only(l); text(c, "waitPolicy") == "LockWaitSkip" {
 			s.Cut = true
 		}

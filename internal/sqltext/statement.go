@@ -81,7 +81,6 @@ type Stmt struct {
 	Plain    bool        // Where is the whole condition
 	Cut      bool        // rows that meet the condition may be left out: LIMIT, SKIP LOCKED, a join, …
 	Limited  bool        // LIMIT of one row or more, behind one equality: it cuts off nothing where that is the key's
-	Locks    bool        // FOR UPDATE or FOR SHARE
 
 	Columns   []string    // of Insert
 	Values    [][]Operand // of Insert; nil: from elsewhere

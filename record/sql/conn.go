@@ -135,7 +135,6 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 func (c *conn) ResetSession(ctx context.Context) error {
-	c.c.Reset()
 	if r, ok := c.in.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
 	}
