@@ -341,3 +341,86 @@ func TestEightClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) { eight(t, url, c.begin, c.one, c.want) })
 	}
 }
+
+// failure is the code of an error that PostgreSQL told.
+var failure = regexp.MustCompile(`\b[0-9][0-9A-Z]{4} `)
+
+// mixed is a client's random statements, alone or in transactions with savepoints: rows come and go.
+func mixed(t *testing.T, db *sql.DB, level string, random *rand.Rand, each int) {
+	ctx := t.Context()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	do := func(query string, args ...any) bool {
+		r := outcome(ctx, c, q{query, args})
+		switch state := failure.FindString(r); state {
+		case "":
+		case "40001 ", "40P01 ", "23505 ", "25P02 ":
+			return false
+		default:
+			t.Errorf("%s: %s", query, r)
+		}
+		return true
+	}
+	do("SET default_transaction_isolation = '" + level + "'")
+	statements := []string{"SELECT balance FROM accounts WHERE id = $1",
+		"SELECT id FROM accounts WHERE id IN ($1, 3) FOR UPDATE SKIP LOCKED",
+		"UPDATE accounts SET balance = balance - 1 WHERE id = $1", "SELECT id FROM accounts WHERE id >= $1 ORDER BY id",
+		"INSERT INTO accounts (id, balance) VALUES ($1, 1) ON CONFLICT DO NOTHING",
+		"UPDATE accounts SET v = 7 WHERE id = $1 AND balance > 0", "INSERT INTO accounts (id) VALUES ($1)",
+		"first UPDATE accounts SET v = 3 WHERE id < $1 RETURNING id"}
+	if level != "repeatable read" { // which lets an INSERT go over what was deleted since its snapshot
+		statements = append(statements, "DELETE FROM accounts WHERE id = $1",
+			"INSERT INTO accounts AS a (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET v = a.v + 1")
+	}
+	for range each {
+		if random.IntN(3) == 0 {
+			do(statements[random.IntN(len(statements))], 1+random.IntN(6))
+			continue
+		}
+		ok := do("BEGIN")
+		for n := 2 + random.IntN(3); n > 0 && ok; n-- {
+			back := random.IntN(4) == 0
+			if back {
+				do("SAVEPOINT a")
+			}
+			ok = do(statements[random.IntN(len(statements))], 1+random.IntN(6))
+			if back {
+				ok = do("ROLLBACK TO a")
+			}
+		}
+		if ok && random.IntN(8) > 0 {
+			do("COMMIT")
+		} else {
+			do("ROLLBACK")
+		}
+	}
+}
+
+// TestMixed: eight clients whose rows come and go, at each level: what PostgreSQL promises there holds.
+func TestMixed(t *testing.T) {
+	url := postgres(t)
+	for isolation, want := range map[string]level.Level{"read committed": level.ReadCommitted,
+		"repeatable read": level.SnapshotIsolation, "serializable": level.Serializable} {
+		t.Run(isolation, func(t *testing.T) {
+			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+			log := recordsql.New(rec)
+			db, err := log.Open("pgx", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			fresh(t, db, nil)
+			var all sync.WaitGroup
+			for c := range 8 {
+				all.Go(func() { mixed(t, db, isolation, rand.New(rand.NewPCG(uint64(c), 11)), 40) })
+			}
+			all.Wait()
+			t.Logf("%+v; %v", rec.Stats(), log.Stats())
+			isovettest.Check(t, rec, want)
+		})
+	}
+}
