@@ -224,11 +224,11 @@ func (x *effect) read() (why string) {
 			return no
 		}
 		seen[key] = true
-		id := normal(row[x.version])
-		if id == nil {
+		if row[x.version] == nil {
 			why = "a version that is NULL"
 			continue
 		}
+		id := normal(row[x.version])
 		name := x.name(key)
 		v, ok := x.l.versions.read(x.l.Rec, name, id, x.value(key, id), x.l.versions.quiet(name, x.t.Name))
 		if !ok {
