@@ -25,7 +25,7 @@ func TestParseSchedule(t *testing.T) {
 		"b1 u1(v=30:x) c1":     "expected a number",
 		"b1 i1(x:30) c1":       "such as 4:30",
 		"b1 i1(4) c1":          "such as 4:30",
-		"b1 c1 r1(x)":          "or over",
+		"b1 c1 r1(x)":          "or is over",
 		"b1 q1(v=99999999999)": "out of range",
 	} {
 		if _, err := ParseSchedule(text); err == nil || !strings.Contains(err.Error(), want) {
