@@ -67,6 +67,8 @@ type Recorder struct {
 	names    map[string]uint32
 	initial  []op
 	before   map[value]told // what Initial said of each key
+	past     *Session       // of values that were there before; nil: none was told too late for the first line
+	born     int64          // when the recording began
 	begun    bool           // the part with the initial values has been written
 	h        *history.History
 	err      error // the first
@@ -159,6 +161,7 @@ func newRecorder(o Options) *Recorder {
 		base := epoch.UnixNano()
 		r.clock = func() int64 { return base + int64(time.Since(epoch)) }
 	}
+	r.born = r.clock()
 	return r
 }
 
@@ -225,13 +228,27 @@ func (r *Recorder) Initial(key, v any) error {
 	if r.closed {
 		return ErrClosed
 	}
+	r.before[o.key] = told{v, o.val}
 	streams := r.stream != nil || r.parts != nil
 	if streams && (r.begun || r.n[0].Load()+r.n[1].Load()+r.n[2].Load() > 0) {
-		return errors.New("record: Initial behind the first transaction; the stream has begun")
+		return r.early(o)
 	}
 	r.initial = append(r.initial, o)
-	r.before[o.key] = told{v, o.val}
 	return nil
+}
+
+// early records a value that was there before all transactions, in a stream that has begun: as written by a transaction
+// that ended when the recording began. The caller has the lock.
+func (r *Recorder) early(o op) error {
+	if r.past == nil {
+		r.past = &Session{r: r, id: r.last}
+		r.last++
+	}
+	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born,
+		end: r.born, commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime}
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	return t.write(history.Committed)
 }
 
 // told is a value as Initial was told it, and as the history has it.

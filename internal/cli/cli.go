@@ -40,7 +40,8 @@ func newRoot(e *console.Env) *cobra.Command {
 `)
 	root.AddCommand(workloads.NewGen(e), workloads.NewEncode(e), workloads.NewWorkloads(e), newView(e),
 		collects.NewCollect(e), collects.NewHunt(e), collects.NewReplay(e), collects.NewCampaign(e),
-		collects.NewProbe(e), collects.NewDatabases(e), watches.NewWatch(e), benches.NewBench(e), benches.NewRun(e))
+		collects.NewProbe(e), collects.NewProxy(e), collects.NewDatabases(e), watches.NewWatch(e),
+		benches.NewBench(e), benches.NewRun(e))
 	console.SetUp(root, e)
 	return root
 }

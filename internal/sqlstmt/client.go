@@ -52,6 +52,9 @@ func (l *Log) NewClient(ask Ask) *Client {
 	return c
 }
 
+// Within reports whether a transaction is recorded.
+func (c *Client) Within() bool { return c.t != nil }
+
 // Close ends the session.
 func (c *Client) Close() error { return c.s.Close() }
 
@@ -71,6 +74,9 @@ type Run struct {
 
 // Start is for just before a statement is sent. note records it instead, once it has succeeded; nil: its plan does.
 func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
+	if args == nil {
+		args = p.literals
+	}
 	r := &Run{c: c, p: p, args: args, t: c.t, note: note}
 	switch p.kind() {
 	case sqltext.Begin:

@@ -27,6 +27,9 @@ type Plan struct {
 	resets   bool  // it changes the settings or the schema: what is remembered is forgotten
 	epoch    int64 // Log.changed when it was made
 	nothing  bool  // it has nothing to do with tables that are recorded
+	edits    []edit
+	template string // of a text with literals: what it has in common with others; "": it has none
+	literals []Arg
 }
 
 // source is a table within a plan.
@@ -65,6 +68,9 @@ func (p *Plan) written() []string {
 	return p.touches
 }
 
+// Returns reports whether the program asked for columns.
+func (p *Plan) Returns() bool { return len(p.stmts) == 1 && len(p.stmts[0].Outputs) > 0 }
+
 // Rewritten reports whether the database is sent another text, and its rows are needed.
 func (p *Plan) Rewritten() bool { return p.Hidden > 0 }
 
@@ -76,6 +82,18 @@ func (c *Client) Plan(sql string) *Plan {
 	if n := c.l.changed.Load(); n != c.seen {
 		c.seen, c.facts, c.relations, c.plans = n, nil, nil, nil
 	}
+	if c.postgres() {
+		if t, ok := sqltext.Generalize(sql); ok && c.l.parse(t.Text, false).err == nil {
+			if p := c.remembered(t.Text); p.declared == nil {
+				return p.of(sql, t)
+			}
+		}
+	}
+	return c.remembered(sql)
+}
+
+// remembered is the plan of a text, which is decided once.
+func (c *Client) remembered(sql string) *Plan {
 	if p := c.plans[sql]; p != nil {
 		return p
 	}
@@ -87,6 +105,19 @@ func (c *Client) Plan(sql string) *Plan {
 		c.plans[sql] = p
 	}
 	return p
+}
+
+// of is the plan of a text, by that of its template.
+func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
+	out := *p
+	out.SQL, out.Text, out.template = sql, sql, p.SQL
+	for _, v := range t.Lits {
+		out.literals = append(out.literals, Arg{Value: v})
+	}
+	for _, e := range p.edits {
+		out.Text = out.Text[:t.Place(e.from)] + e.text + out.Text[t.Place(e.to):]
+	}
+	return &out
 }
 
 // AsItIs is the plan of a text that cannot be changed any more: of a declared table it may be understood.
@@ -339,6 +370,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		edits = append(edits, edit{s.At, s.At, list + ", "})
 	}
 	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
+	p.edits = edits
 	for _, e := range edits {
 		p.Text = p.Text[:e.from] + e.text + p.Text[e.to:]
 	}

@@ -60,10 +60,10 @@ func (l *Log) miss(p *Plan, why string) {
 	if p.declared != nil {
 		touches = []string{p.declared.Name}
 	}
-	l.Miss(p.SQL, why, p.writes, touches...)
+	l.Miss(cmp.Or(p.template, p.SQL), why, p.writes, touches...)
 }
 
-// text is a hidden value; false: null.
+// hiddenText is a hidden value; false: null.
 func hiddenText(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:

@@ -36,6 +36,7 @@ var flagsOf = map[string]shownFlags{
 		"fault-script format op-timeout profile clock-skew reproduce setup-sql think timestamps values"},
 	"hunt": {"db level isolation workload for out",
 		"fault-script incident op-timeout reproduce setup-sql think timestamps values shrink"},
+	"proxy":    {"db listen out rotate doctor", "tls-cert tls-key"},
 	"probe":    {"db isolation for out", "op-timeout incidents"},
 	"replay":   {"db level runs out", "op-timeout setup-sql session-sql"},
 	"campaign": {"for out", "reproduce shrink"},
@@ -56,7 +57,7 @@ var flagsOf = map[string]shownFlags{
 var flagGroups = []struct{ title, names string }{
 	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
 	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
-	{"Database", "db isolation session-sql setup-sql op-timeout timestamps"},
+	{"Database", "db isolation listen doctor stall stall-for session-sql setup-sql op-timeout timestamps"},
 	{"Workload", "workload variant txns sessions keys ops values zipf seed think for hard long-txn fence-every " +
 		"abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
 	{"Fault", "fault faults fault-at fault-script"},

@@ -1,0 +1,209 @@
+package collects
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/history"
+	"isovet/internal/cli/console"
+	"isovet/internal/sqlstmt"
+	"isovet/record"
+	"isovet/record/proxy"
+)
+
+type proxyFlags struct {
+	db, listen, out string
+	cert, key       string
+	stall           float64
+	stallFor        time.Duration
+	rotate          collect.Rotate
+	doctor, json    bool
+	quiet           bool
+}
+
+// NewProxy is the command proxy.
+func NewProxy(e *console.Env) *cobra.Command {
+	f := proxyFlags{}
+	c := &cobra.Command{
+		Use: "proxy --db URL -o DIR", GroupID: "work",
+		Short: "Stand between any program and PostgreSQL, and record its transactions",
+		Long: `proxy records what programs do on PostgreSQL. The programs connect to --listen in place of the database.
+
+Nothing else changes for them: they log in as themselves, in any language, and see the same answers. No table is
+declared. The version of a row is PostgreSQL's own (xmin), which the proxy asks for beside what the program asked for.
+Ctrl-C ends the recording. isovet check DIR judges it, isovet watch DIR judges it as it grows.
+
+What is recorded is true. Statements that are not understood are left out; the end says which, why, and how often.
+--doctor says before which tables can be recorded.
+
+Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reached or the folder is not empty.`,
+		Example: `  isovet proxy --db postgres://localhost/shop -o shop/
+  psql postgres://me@localhost:6432/shop                    a program, through the proxy
+  isovet proxy --db postgres://me:secret@db/shop --doctor
+  isovet check shop/ --level snapshot-isolation`,
+		Args: console.Exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.db, "db", "", "PostgreSQL's `URL`")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:6432", "`ADDRESS` that programs connect to")
+	fl.StringVarP(&f.out, "out", "o", "", "new or empty `DIR` for the recording")
+	fl.Var(RotateValue{&f.rotate}, "rotate", "when a part of the recording ends, such as 256MiB or 10m")
+	fl.Float64Var(&f.stall, "stall", 0, "share of statements to delay, from 0 to 1")
+	fl.DurationVar(&f.stallFor, "stall-for", 20*time.Millisecond, "longest delay of --stall")
+	fl.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` (PEM) for programs that ask for TLS")
+	fl.StringVar(&f.key, "tls-key", "", "private key `FILE` (PEM) of --tls-cert")
+	fl.BoolVar(&f.doctor, "doctor", false, "say which tables can be recorded, and end")
+	fl.BoolVar(&f.json, "json", false, "print the end as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	return c
+}
+
+func (f *proxyFlags) run(ctx context.Context, e *console.Env) error {
+	if f.db == "" {
+		return console.Usagef("--db URL is missing, such as --db postgres://localhost/shop\nSee isovet proxy --help")
+	}
+	if f.stall < 0 || f.stall > 1 || f.stallFor <= 0 {
+		return console.Usagef("--stall %g, --stall-for %v; expected a share from 0 to 1, and a time above 0", f.stall,
+			f.stallFor)
+	}
+	config, err := pgx.ParseConfig(f.db)
+	if err != nil {
+		return console.Usagef("--db: %v", err)
+	}
+	if f.doctor {
+		return f.diagnose(ctx, e, config)
+	}
+	if f.out == "" {
+		return console.Usagef("-o DIR is missing: the folder for the recording")
+	}
+	if err := rotating(&f.rotate, f.out, ""); err != nil {
+		return console.Exit(console.StatusBadInput, err)
+	}
+	o := proxy.Options{Stall: f.stall, StallFor: f.stallFor, ServerTLS: config.TLSConfig}
+	o.Network, o.Server = pgconn.NetworkAddress(config.Host, config.Port)
+	for _, other := range config.Fallbacks {
+		o.TLSOptional = o.TLSOptional || other.TLSConfig == nil
+	}
+	if f.cert != "" || f.key != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return console.Usagef("--tls-cert, --tls-key: %v", err)
+		}
+		o.ClientTLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return f.serve(ctx, e, o, f.about(ctx, config))
+}
+
+// about is what the header of the recording says of the database, as far as --db can log in.
+func (f *proxyFlags) about(ctx context.Context, config *pgx.ConnConfig) history.Meta {
+	m := history.Meta{DB: "postgresql"}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return m // programs log in by themselves
+	}
+	defer conn.Close(ctx)
+	if err := conn.QueryRow(ctx, "SHOW default_transaction_isolation").Scan(&m.Isolation); err != nil {
+		m.Isolation = ""
+	}
+	if v := conn.PgConn().ParameterStatus("server_version"); v != "" {
+		m.DB += " " + v
+	}
+	return m
+}
+
+// proxyEnd is what "isovet proxy --json" prints.
+type proxyEnd struct {
+	Out           string           `json:"out"`
+	Committed     int64            `json:"committed"`
+	Aborted       int64            `json:"aborted"`
+	Unknown       int64            `json:"unknown"`
+	Ops           int64            `json:"ops"`
+	Understood    int              `json:"statements_understood"`
+	NotUnderstood []sqlstmt.Missed `json:"statements_not_understood,omitempty"`
+	Faults        int64            `json:"faults,omitempty"`
+}
+
+func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options, m history.Meta) (err error) {
+	ln, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return console.Usagef("--listen %s: %v", f.listen, err)
+	}
+	defer ln.Close()
+	rec, err := record.CreateParts(f.out, record.Options{Meta: m, Aborted: sqlstmt.Aborted},
+		record.Rotation{Bytes: f.rotate.Bytes, Every: f.rotate.Every, Txns: f.rotate.Txns})
+	if err != nil {
+		return err
+	}
+	o.Log = &sqlstmt.Log{Rec: rec}
+	o.OnError = func(err error) { fmt.Fprintf(e.Stderr, "isovet: proxy: %v\n", err) }
+	p := proxy.New(o)
+	if err := p.Reach(ctx); err != nil {
+		return errors.Join(console.Exit(console.StatusBadInput, fmt.Errorf("%s: %w", o.Server, err)), rec.Close())
+	}
+	if !f.quiet {
+		fmt.Fprintf(e.Stderr, "Listening on %s for programs of %s; recording to %s. Ctrl-C ends.\n", ln.Addr(),
+			o.Server, f.out)
+	}
+	err = errors.Join(p.Serve(ctx, ln), rec.Close())
+	if err != nil {
+		return err
+	}
+	n, st := rec.Stats(), o.Log.Stats()
+	end := proxyEnd{f.out, n.Committed, n.Aborted, n.Unknown, n.Ops, st.Understood, st.Missed, p.Faults()}
+	switch {
+	case f.json:
+		err = console.JSONLine(e.Stdout, &end)
+	case !f.quiet:
+		_, err = fmt.Fprintf(e.Stdout, "%s: %d committed, %d aborted, %d of unknown outcome; %s.\n", f.out, n.Committed,
+			n.Aborted, n.Unknown, st)
+	}
+	if err == nil && n.Committed == 0 {
+		return console.Status(console.StatusUnknown)
+	}
+	return err
+}
+
+// diagnose prints the catalogue's word on each table.
+func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return console.Exit(console.StatusBadInput, err)
+	}
+	defer conn.Close(ctx)
+	rec := record.New(record.Options{})
+	log := &sqlstmt.Log{Rec: rec}
+	tables, err := log.Doctor(func(sql string, args ...any) ([][]string, error) {
+		rows, err := conn.Query(ctx, sql, args...)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, func(r pgx.CollectableRow) ([]string, error) {
+			var out []string
+			for _, v := range r.RawValues() {
+				out = append(out, string(v))
+			}
+			return out, nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(tables))
+	for i, t := range tables {
+		rows[i] = []string{t.Table, cmp.Or(t.Read, "recorded"), cmp.Or(t.Write, "recorded")}
+	}
+	return console.Table(e.Stdout, []string{"table", "reads", "writes"}, rows)
+}

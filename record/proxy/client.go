@@ -1,0 +1,241 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"isovet/internal/sqlstmt"
+)
+
+// fromClient copies the client's messages to the server, with other texts where versions are to be returned.
+func (s *session) fromClient() error {
+	for {
+		kind, n, err := s.client.head()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case 'Q', 'P', 'B', 'D', 'E', 'C', 'S', 'F':
+			err = s.request(kind, n)
+		default:
+			err = s.client.pass(s.server, kind, n)
+		}
+		if err != nil {
+			return err
+		}
+		if s.client.r.Buffered() == 0 {
+			if err := s.server.w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// request sends a message that the server answers.
+func (s *session) request(kind byte, n int) error {
+	body, err := s.client.read(n)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &entry{kind: kind}
+	c := cutter{rest: body}
+	switch kind {
+	case 'Q':
+		body, err = s.query(e, body)
+	case 'P':
+		body = s.parse(e, body)
+	case 'B':
+		body = s.bind(body)
+	case 'D', 'C':
+		what := c.take(1)
+		name := c.text()
+		s.named(e, what, name)
+	case 'E':
+		body, err = s.execute(e, body)
+	case 'F':
+		if p := s.plan("SELECT fast_path_function()"); p != nil {
+			s.p.o.Log.Miss("a function call of the protocol's", "what it does is not seen", true)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.push(e)
+	s.stall(e)
+	return s.server.send(kind, body)
+}
+
+// stall delays a statement at random.
+func (s *session) stall(e *entry) {
+	if e.run == nil || s.p.o.Stall <= 0 || rand.Float64() >= s.p.o.Stall {
+		return
+	}
+	_ = s.server.w.Flush()
+	s.mu.Unlock()
+	time.Sleep(rand.N(s.p.o.StallFor))
+	s.mu.Lock()
+}
+
+// query is a message of the simple protocol.
+func (s *session) query(e *entry, body []byte) ([]byte, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	sql := string(bytes.TrimSuffix(body, []byte{0}))
+	if st := s.executed(sql); st != nil {
+		e.plan = st.plan // its result has the hidden columns
+	} else if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
+		body = append([]byte(e.plan.Text), 0)
+	}
+	delete(s.prepared, "")
+	s.start(e, nil)
+	return body, nil
+}
+
+// executed is the statement of the extended protocol's that an EXECUTE runs; nil: none that was rewritten.
+func (s *session) executed(sql string) *prepared {
+	f := strings.FieldsFunc(sql, func(r rune) bool { return strings.ContainsRune(" \t\r\n(;", r) })
+	if len(f) < 2 || !strings.EqualFold(f[0], "EXECUTE") {
+		return nil
+	}
+	name := strings.Trim(f[1], `"`)
+	if name == f[1] {
+		name = strings.ToLower(name)
+	}
+	if st := s.prepared[name]; st != nil && st.plan != nil && st.plan.Rewritten() {
+		return st
+	}
+	return nil
+}
+
+func (s *session) parse(e *entry, body []byte) []byte {
+	c := cutter{rest: body}
+	e.name = c.text()
+	sql := c.text()
+	types := c.rest
+	n := c.int16()
+	e.st = &prepared{}
+	for range n {
+		e.st.oids = append(e.st.oids, uint32(c.int32()))
+	}
+	if c.bad {
+		return body // the server says what is wrong
+	}
+	if e.st.plan = s.plan(sql); e.st.plan != nil && e.st.plan.Rewritten() {
+		body = append([]byte(e.name+"\x00"+e.st.plan.Text+"\x00"), types...)
+	}
+	if !s.skip {
+		e.before = s.prepared[e.name]
+		s.prepared[e.name] = e.st
+	}
+	return body
+}
+
+func (s *session) bind(body []byte) []byte {
+	c := cutter{rest: body}
+	name := c.text()
+	p := &portal{st: s.prepared[c.text()]}
+	formats := make([]int, max(c.int16(), 0))
+	for i := range formats {
+		formats[i] = c.int16()
+	}
+	for i := range max(c.int16(), 0) {
+		v, null := c.value()
+		if c.bad {
+			break
+		}
+		format, oid := 0, uint32(0)
+		if len(formats) == 1 {
+			format = formats[0]
+		} else if i < len(formats) {
+			format = formats[i]
+		}
+		if p.st != nil && i < len(p.st.oids) {
+			oid = p.st.oids[i]
+		}
+		p.args = append(p.args, sqlstmt.Arg{Value: argument(v, null, format, oid)})
+	}
+	at := len(body) - len(c.rest)
+	results := c.int16()
+	if c.bad || p.st == nil || s.skip {
+		return body
+	}
+	s.portals[name] = p
+	if plan := p.st.plan; plan != nil && plan.Rewritten() && results > 1 {
+		out := binary.BigEndian.AppendUint16(bytes.Clone(body[:at]), uint16(results+plan.Hidden))
+		return append(append(out, make([]byte, 2*plan.Hidden)...), c.rest...)
+	}
+	return body
+}
+
+// unreadable is an argument in a form that is not read.
+type unreadable struct{}
+
+// argument is a parameter's value.
+func argument(v []byte, null bool, format int, oid uint32) any {
+	switch {
+	case null:
+		return nil
+	case format == 0:
+		return string(v)
+	}
+	switch {
+	case oid == 21 && len(v) == 2:
+		return int64(int16(binary.BigEndian.Uint16(v)))
+	case oid == 23 && len(v) == 4:
+		return int64(int32(binary.BigEndian.Uint32(v)))
+	case oid == 20 && len(v) == 8:
+		return int64(binary.BigEndian.Uint64(v))
+	case oid == 25 || oid == 1043:
+		return string(v)
+	case oid == 2950 && len(v) == 16:
+		return [16]byte(v)
+	}
+	return unreadable{}
+}
+
+// named finds what a Describe or Close is about.
+func (s *session) named(e *entry, what []byte, name string) {
+	if len(what) != 1 || s.skip {
+		return
+	}
+	if what[0] == 'S' {
+		e.st = s.prepared[name]
+	} else if p := s.portals[name]; p != nil {
+		e.st = p.st
+	}
+	if e.kind != 'C' {
+		return
+	}
+	if what[0] == 'S' {
+		delete(s.prepared, name)
+	} else {
+		delete(s.portals, name)
+	}
+}
+
+func (s *session) execute(e *entry, body []byte) ([]byte, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	c := cutter{rest: body}
+	name := c.text()
+	if e.portal = s.portals[name]; e.portal == nil || c.bad {
+		return body, nil
+	}
+	e.plan = e.portal.st.plan
+	if e.plan == nil {
+		return body, nil
+	}
+	e.alone = !s.explicit && !s.implicit && s.client.ahead() == 'S'
+	s.start(e, e.portal.args)
+	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
+		body = append([]byte(name), 0, 0, 0, 0, 0)
+	}
+	return body, nil
+}

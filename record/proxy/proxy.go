@@ -1,0 +1,144 @@
+// Package proxy stands between programs and a PostgreSQL server, and records their transactions without being noticed.
+// Messages that are not about statements pass as they came. Package sqlstmt reads the statements, and has the server
+// return the versions of rows beside what the program asked for; the proxy cuts these columns from the answers.
+//
+// Experimental: this package may still change.
+//
+// proxy.go accepts connections; startup.go brings them to a session; session.go has a session's state, client.go and
+// server.go its two directions; wire.go has the protocol's messages.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"isovet/internal/safego"
+	"isovet/internal/sqlstmt"
+)
+
+// Options of a proxy.
+type Options struct {
+	Network, Server string      // where PostgreSQL listens, as net.Dial takes it
+	ServerTLS       *tls.Config // nil: the server is spoken to in the clear
+	TLSOptional     bool        // a server without TLS is spoken to in the clear
+	ClientTLS       *tls.Config // nil: clients are told that there is no TLS
+	Log             *sqlstmt.Log
+	// Stall is the share of statements that are delayed, by StallFor at most: it makes races likelier.
+	Stall    float64
+	StallFor time.Duration
+	// OnError is told of connections that could not be served, and of faults of the recording.
+	OnError func(error)
+}
+
+// Proxy serves clients.
+type Proxy struct {
+	o      Options
+	stop   atomic.Bool
+	faults atomic.Int64
+	wg     safego.Group
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+}
+
+// New returns a proxy.
+func New(o Options) *Proxy { return &Proxy{o: o, open: map[net.Conn]struct{}{}} }
+
+// Faults counts faults of the recording: sessions that were not recorded to their ends.
+func (p *Proxy) Faults() int64 { return p.faults.Load() }
+
+func (p *Proxy) stopping() bool { return p.stop.Load() }
+
+// Serve serves the clients of a listener until the context ends, and closes their connections then.
+func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
+	end := context.AfterFunc(ctx, func() {
+		p.stop.Store(true)
+		_ = ln.Close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for c := range p.open {
+			_ = c.Close()
+		}
+	})
+	defer end()
+	defer p.wg.Wait()
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		p.wg.Go(func() {
+			if err := p.serve(ctx, c); err != nil && p.o.OnError != nil && !p.stopping() {
+				p.o.OnError(err)
+			}
+		})
+	}
+}
+
+// Reach says whether the server can be reached.
+func (p *Proxy) Reach(ctx context.Context) error {
+	l, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// keep has a connection closed when the proxy stops; the function that it returns closes it.
+func (p *Proxy) keep(c net.Conn) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open[c] = struct{}{}
+	if p.stopping() {
+		_ = c.Close()
+	}
+	return func() {
+		_ = c.Close()
+		p.mu.Lock()
+		delete(p.open, c)
+		p.mu.Unlock()
+	}
+}
+
+func (p *Proxy) serve(ctx context.Context, c net.Conn) error {
+	defer p.keep(c)()
+	client := newLink(c)
+	first, err := p.greet(ctx, client)
+	if err != nil || first == nil {
+		return notEnd(err)
+	}
+	server, err := p.dial(ctx)
+	if err != nil {
+		return errors.Join(fmt.Errorf("proxy: %w", err), refuse(client, err))
+	}
+	defer p.keep(server.Conn)()
+	if _, err := server.Write(first); err != nil {
+		return err
+	}
+	s := &session{p: p, client: client, server: server, records: p.o.Log != nil && records(first),
+		prepared: map[string]*prepared{}, portals: map[string]*portal{}}
+	s.changed.L = &s.mu
+	return s.run()
+}
+
+// refuse tells a client that the server cannot be reached.
+func refuse(client *link, err error) error {
+	body := "SFATAL\x00VFATAL\x00C08001\x00Misovet proxy: " + err.Error() + "\x00\x00"
+	return errors.Join(client.send('E', []byte(body)), client.w.Flush())
+}
+
+func (p *Proxy) fault(v any) {
+	p.faults.Add(1)
+	if p.o.OnError != nil {
+		p.o.OnError(fmt.Errorf("a fault of the recording; the session goes on without it: %v\n%s", v, debug.Stack()))
+	}
+}

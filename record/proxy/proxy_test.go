@@ -1,0 +1,353 @@
+package proxy_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/internal/sqlstmt"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/proxy"
+)
+
+// cluster is one PostgreSQL for all tests.
+var cluster *server.Cluster
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if cluster != nil {
+		if err := cluster.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+
+// postgres starts a PostgreSQL where one is installed, and returns its address.
+func postgres(t *testing.T) *url.URL {
+	t.Helper()
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) == 0 {
+		if _, err := exec.LookPath("initdb"); err != nil {
+			t.Skip("NOT RUN: no PostgreSQL (initdb) is installed")
+		}
+	}
+	if cluster == nil {
+		c, err := server.Start(context.Background(), "postgres:start")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster = c
+	}
+	u, err := url.Parse(cluster.URLs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// start starts a proxy, and returns the address of the database through it.
+func start(t *testing.T, direct *url.URL, o proxy.Options) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(direct.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Network, o.Server = pgconn.NetworkAddress(config.Host, config.Port)
+	o.OnError = func(err error) { t.Error(err) }
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	p := proxy.New(o)
+	done := make(chan error, 1)
+	go func() { done <- p.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	through := *direct
+	through.Host = ln.Addr().String()
+	q := through.Query()
+	q.Del("host")
+	through.RawQuery = q.Encode()
+	return through.String()
+}
+
+func withMode(u, mode string) string {
+	sep := "?"
+	if strings.Contains(u, "?") {
+		sep = "&"
+	}
+	return u + sep + "default_query_exec_mode=" + mode
+}
+
+var schema = []string{"DROP TABLE IF EXISTS accounts, notes, plain",
+	"CREATE TABLE accounts (id int PRIMARY KEY, balance int)",
+	"INSERT INTO accounts SELECT i, 100 FROM generate_series(1, 5) i",
+	"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))", "CREATE TABLE plain (x int)"}
+
+func fresh(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for _, q := range schema {
+		if _, err := db.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// one runs a statement, and says all that the program sees of it.
+func one(ctx context.Context, c *sql.Conn, text string, args ...any) string {
+	rows, err := c.QueryContext(ctx, text, args...)
+	if err != nil {
+		return shown(err)
+	}
+	columns, err := rows.Columns()
+	out := fmt.Sprint(columns, err)
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		if err := rows.Scan(values...); err != nil {
+			return err.Error()
+		}
+		for _, v := range values {
+			out += fmt.Sprintf(" %v", *v.(*any))
+		}
+	}
+	return out + shown(errors.Join(rows.Err(), rows.Close()))
+}
+
+func shown(err error) string {
+	var e *pgconn.PgError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Code + " " + e.Message
+	}
+	return err.Error()
+}
+
+// steps are what one client does.
+var steps = []struct {
+	text string
+	args []any
+}{
+	{"SELECT * FROM accounts ORDER BY 1", nil},
+	{"SELECT balance, id FROM accounts WHERE id = $1", []any{2}},
+	{"SELECT balance FROM accounts WHERE id IN ($1, $2)", []any{2, 77}},
+	{"UPDATE accounts SET balance = balance - $1 WHERE id = $2", []any{1, 2}},
+	{"UPDATE accounts SET balance = balance - $1 WHERE id = $2 RETURNING balance", []any{1, 2}},
+	{"BEGIN", nil},
+	{"SELECT balance FROM accounts WHERE id = $1 FOR UPDATE", []any{2}},
+	{"SAVEPOINT a", nil},
+	{"UPDATE accounts SET balance = 0 WHERE id = $1", []any{3}},
+	{"ROLLBACK TO a", nil},
+	{"INSERT INTO accounts VALUES (6, 7)", nil},
+	{"COMMIT", nil},
+	{"BEGIN ISOLATION LEVEL SERIALIZABLE", nil},
+	{"INSERT INTO accounts VALUES (6, 8)", nil},
+	{"SELECT 1", nil},
+	{"COMMIT", nil},
+	{"INSERT INTO accounts VALUES (6, 8) ON CONFLICT (id) DO UPDATE SET balance = excluded.balance", nil},
+	{"DELETE FROM accounts WHERE id = 5", nil},
+	{"SELECT count(*) FROM accounts", nil},
+	{"INSERT INTO notes VALUES ('2024-01-01 00:00:00+02', $1, $2)", []any{int64(1) << 40, "é"}},
+	{"SELECT * FROM notes", nil},
+	{"SELECT a.id, n.text FROM accounts a LEFT JOIN notes n ON n.n = a.id ORDER BY a.id LIMIT 2", nil},
+	{"INSERT INTO plain VALUES (1)", nil},
+	{"SELECT * FROM plain", nil},
+	{"SELECT * FROM nowhere", nil},
+	{"SELEC", nil},
+	{"", nil},
+	{"SELECT balance FROM accounts WHERE id = 6", nil},
+	{"SET TIME ZONE 'Asia/Tokyo'", nil},
+	{"SELECT text FROM notes WHERE n = $1", []any{int64(1) << 40}},
+	{"PREPARE p AS SELECT balance FROM accounts WHERE id = $1", nil},
+	{"EXECUTE p(1)", nil},
+	{"DEALLOCATE p", nil},
+}
+
+// TestModes: a program sees the same through the proxy, in each of the ways in which pgx sends statements; and what one
+// client does is no violation.
+func TestModes(t *testing.T) {
+	direct := postgres(t)
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			run := func(address string) (out []string) {
+				db, err := sql.Open("pgx", withMode(address, mode))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				c, err := db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for range 2 { // prepared statements are used again
+					for _, s := range steps {
+						out = append(out, one(t.Context(), c, s.text, s.args...))
+					}
+				}
+				return out
+			}
+			plain, err := sql.Open("pgx", direct.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plain.Close()
+			fresh(t, plain)
+			want := run(direct.String())
+			fresh(t, plain)
+			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+			log := &sqlstmt.Log{Rec: rec}
+			for i, got := range run(start(t, direct, proxy.Options{Log: log})) {
+				if s := steps[i%len(steps)]; got != want[i] {
+					t.Errorf("%s: through the proxy\n%s\nelse\n%s", s.text, got, want[i])
+				}
+			}
+			t.Logf("%+v; %v", rec.Stats(), log.Stats())
+			judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.SnapshotIsolation: "",
+				level.StrictSerializable: ""})
+		})
+	}
+}
+
+// judge checks what was recorded at some levels: the anomaly that is expected; "": none.
+func judge(t *testing.T, rec *record.Recorder, want map[level.Level]string) {
+	t.Helper()
+	h, err := rec.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, kind := range want {
+		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if r.Verdict == evidence.Violated {
+			got = string(r.Anomalies[0].Kind)
+		}
+		if got != kind || r.Verdict == evidence.Unknown {
+			var text strings.Builder
+			_ = jsonl.Write(&text, h)
+			t.Errorf("%v: %v %s %+v; expected %q\n%.3000s", l, r.Verdict, r.Reason, r.Anomalies, kind, text.String())
+		}
+	}
+}
+
+// TestLostUpdate: two clients read a row, and both write it. At READ COMMITTED that is a lost update, which is named by
+// the SQL of the two; at the other levels PostgreSQL refuses the second.
+func TestLostUpdate(t *testing.T) {
+	direct := postgres(t)
+	for isolation, kind := range map[string]string{"READ COMMITTED": "lost-update", "REPEATABLE READ": ""} {
+		t.Run(isolation, func(t *testing.T) {
+			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+			address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
+			a, b := connect(t, address), connect(t, address)
+			ctx := t.Context()
+			for _, q := range schema {
+				if _, err := a.Exec(ctx, q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, q := range []string{"BEGIN ISOLATION LEVEL " + isolation,
+				"SELECT balance FROM accounts WHERE id = 1", "UPDATE accounts SET balance = 90 WHERE id = 1", "COMMIT"} {
+				for _, c := range []*pgx.Conn{a, b} {
+					if _, err := c.Exec(ctx, q); err != nil && !sqlstmt.Aborted(err) && kind != "" {
+						t.Fatal(err)
+					}
+					if c == a && strings.HasPrefix(q, "UPDATE") {
+						if _, err := a.Exec(ctx, "COMMIT"); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.SnapshotIsolation: kind})
+		})
+	}
+}
+
+// TestEight: eight clients at once. PostgreSQL keeps what it promises at each level.
+func TestEight(t *testing.T) {
+	direct := postgres(t)
+	for _, mode := range []string{"cache_statement", "simple_protocol"} {
+		for isolation, want := range map[sql.IsolationLevel][]level.Level{
+			sql.LevelReadCommitted:  {level.ReadCommitted},
+			sql.LevelRepeatableRead: {level.SnapshotIsolation, level.Serializable},
+			sql.LevelSerializable:   {level.SnapshotIsolation, level.StrictSerializable},
+		} {
+			t.Run(mode+" "+isolation.String(), func(t *testing.T) {
+				rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+				log := &sqlstmt.Log{Rec: rec}
+				db, err := sql.Open("pgx", withMode(start(t, direct, proxy.Options{Log: log}), mode))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				fresh(t, db)
+				var all sync.WaitGroup
+				for c := range 8 {
+					random := rand.New(rand.NewPCG(uint64(c), 7))
+					all.Go(func() {
+						for range 30 {
+							err := decrement(t.Context(), db, isolation, 1+random.IntN(3))
+							if err != nil && !sqlstmt.Aborted(err) {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				all.Wait()
+				t.Logf("%+v; %v", rec.Stats(), log.Stats())
+				for _, l := range want { // each transaction writes the row that it reads
+					judge(t, rec, map[level.Level]string{l: ""})
+				}
+			})
+		}
+	}
+}
+
+func decrement(ctx context.Context, db *sql.DB, isolation sql.IsolationLevel, id int) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
+	if err != nil {
+		return err
+	}
+	balance := 0
+	err = tx.QueryRow("SELECT balance FROM accounts WHERE id = $1", id).Scan(&balance)
+	if err == nil {
+		_, err = tx.Exec("UPDATE accounts SET balance = $1 WHERE id = $2", balance-1, id)
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}

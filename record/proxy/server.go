@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
+)
+
+// fromServer copies the server's messages to the client, without the columns that the client did not ask for.
+func (s *session) fromServer() error {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asked != nil {
+			select {
+			case s.asked <- answer{err: errLost}:
+			default:
+			}
+		}
+	}()
+	for {
+		kind, n, err := s.server.head()
+		if err != nil {
+			return errors.Join(err, s.client.w.Flush())
+		}
+		switch kind {
+		case 'A', 'N', 'S', 'K', 'd', 'c', 'v': // at any time, or much
+			err = s.server.pass(s.client, kind, n)
+		default:
+			err = s.reply(kind, n)
+		}
+		if err != nil {
+			return err
+		}
+		if s.server.r.Buffered() == 0 {
+			if err := s.client.w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// first is the entry that is being answered; nil: none.
+func (s *session) first() *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil
+	}
+	return s.queue[0]
+}
+
+// reply passes on a message that answers a request.
+func (s *session) reply(kind byte, n int) error {
+	e := s.first()
+	if kind == 'D' && e != nil && e.kind != askKind && (e.plan == nil || !e.plan.Rewritten()) {
+		return s.server.pass(s.client, kind, n) // rows, which need not fit memory
+	}
+	body, err := s.server.read(n)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e == nil:
+		if kind == 'R' {
+			if b := withoutBinding(body); b != nil {
+				body = b
+			}
+		}
+		s.done(e, kind, body)
+		return s.client.send(kind, body)
+	case e.kind == askKind:
+		s.answered(e, kind, body)
+		return nil
+	}
+	if kind == 'D' {
+		if body, err = s.row(e, body); err != nil || body == nil {
+			return err
+		}
+		return s.client.send(kind, body)
+	}
+	if kind == 'T' {
+		if p := planned(e); p != nil && p.Rewritten() {
+			switch {
+			case p.Returns():
+				if body = cutColumns(body, p.Hidden); body == nil {
+					return errLength
+				}
+			case e.kind == 'D':
+				s.done(e, kind, body)
+				return s.client.send('n', nil)
+			default:
+				return nil
+			}
+		}
+	}
+	s.done(e, kind, body)
+	return s.client.send(kind, body)
+}
+
+// planned is the plan of what an entry is about.
+func planned(e *entry) *sqlstmt.Plan {
+	if e.plan == nil && e.st != nil {
+		return e.st.plan
+	}
+	return e.plan
+}
+
+// maxRows is how many rows of a statement are recorded.
+const maxRows = 1 << 17
+
+// row takes the hidden columns from a row; nil: the program wants none.
+func (s *session) row(e *entry, body []byte) ([]byte, error) {
+	row, values := cutRow(body, e.plan.Hidden)
+	if row == nil {
+		return nil, errLength
+	}
+	if len(e.res.Rows) < maxRows {
+		e.res.Rows = append(e.res.Rows, values)
+	} else {
+		e.res.Unseen = true
+	}
+	if !e.plan.Returns() {
+		return nil, nil
+	}
+	return row, nil
+}
+
+// done does what the end of an answer means.
+func (s *session) done(e *entry, kind byte, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch kind {
+	case 'E':
+		s.failed(failureOf(body))
+		return
+	case 'Z':
+		s.ready(e, body)
+		return
+	}
+	if e == nil {
+		return
+	}
+	switch {
+	case e.kind == 'Q' || e.kind == 'S' || e.kind == 'F':
+		if kind == 'C' {
+			e.res.Tag, e.res.Affected = tagOf(body)
+			e.res.All = !e.res.Unseen
+		}
+	case e.kind == 'P' && kind == '1', e.kind == 'B' && kind == '2', e.kind == 'C' && kind == '3',
+		e.kind == 'D' && (kind == 'T' || kind == 'n'):
+		s.pop()
+	case e.kind == 'D' && kind == 't':
+		e.learn(body)
+	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
+		if kind == 'C' {
+			e.res.Tag, e.res.Affected = tagOf(body)
+		}
+		e.res.All = kind == 'C' && !e.res.Unseen
+		if e.alone && e.run != nil {
+			s.alone = e // the Sync commits it
+		} else {
+			s.close(e, nil)
+		}
+		s.pop()
+	}
+}
+
+// learn notes the types of a statement's parameters.
+func (e *entry) learn(body []byte) {
+	if e.st == nil {
+		return
+	}
+	c := cutter{rest: body}
+	var oids []uint32
+	for range c.int16() {
+		oids = append(oids, uint32(c.int32()))
+	}
+	if !c.bad {
+		e.st.oids = oids
+	}
+}
+
+// ready is the end of a Query or Sync.
+func (s *session) ready(e *entry, body []byte) {
+	s.explicit = len(body) == 1 && body[0] != 'I'
+	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
+		var err error
+		if e.err != nil {
+			err = e.err
+		}
+		s.close(e, err)
+		if s.alone != nil {
+			s.close(s.alone, nil)
+		}
+		if s.implicit && !s.explicit {
+			s.control(sqltext.Commit, s.broken)
+		}
+		s.implicit = false
+		s.pop()
+	}
+	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction
+		for name := range s.portals {
+			delete(s.portals, name)
+		}
+	}
+}
+
+// answered collects the answer to a question of the proxy's own.
+func (s *session) answered(e *entry, kind byte, body []byte) {
+	switch kind {
+	case 'D':
+		c := cutter{rest: body}
+		row := make([]any, max(c.int16(), 0))
+		for i := range row {
+			v, _ := c.value()
+			row[i] = string(v)
+		}
+		e.res.Rows = append(e.res.Rows, row)
+	case 'E':
+		e.err = failureOf(body)
+	case 'Z':
+		a := answer{err: e.err}
+		for _, row := range e.res.Rows {
+			texts := make([]string, len(row))
+			for i := range row {
+				texts[i], _ = row[i].(string)
+			}
+			a.rows = append(a.rows, texts)
+		}
+		s.mu.Lock()
+		s.pop()
+		s.mu.Unlock()
+		s.asked <- a
+	}
+}
+
+// failureOf reads an ErrorResponse.
+func failureOf(body []byte) *failure {
+	f := &failure{}
+	c := cutter{rest: body}
+	for {
+		kind := c.take(1)
+		if len(kind) == 0 || kind[0] == 0 {
+			return f
+		}
+		text := c.text()
+		switch kind[0] {
+		case 'C':
+			f.state = text
+		case 'M':
+			f.message = text
+		}
+	}
+}
+
+// tagOf reads a CommandComplete.
+func tagOf(body []byte) (tag string, affected int64) {
+	tag = strings.TrimSuffix(string(body), "\x00")
+	affected = -1
+	if i := strings.LastIndexByte(tag, ' '); i >= 0 {
+		if n, err := strconv.ParseInt(tag[i+1:], 10, 64); err == nil {
+			affected, tag = n, strings.TrimSpace(strings.TrimRight(tag[:i], "0123456789 "))
+		}
+	}
+	return tag, affected
+}

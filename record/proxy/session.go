@@ -1,0 +1,344 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"isovet/internal/safego"
+	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
+)
+
+// session is a client's connection and the server's for it. Two goroutines copy messages: client.go's towards the
+// server, server.go's back. What the first has sent and what is to come back for it stands in a queue.
+type session struct {
+	p              *Proxy
+	client, server *link
+	records        bool
+
+	mu      sync.Mutex
+	changed sync.Cond // an entry is gone, or the session ends
+	queue   []*entry
+	skip    bool // the server passes over what comes before the next Sync
+	ended   bool
+
+	log      *sqlstmt.Client
+	prepared map[string]*prepared
+	portals  map[string]*portal
+	running  *entry // the statement that the server is at, of those recorded; nil: none
+	explicit bool   // a transaction block is open
+	implicit bool   // several statements before one Sync are recorded as a transaction
+	broken   error  // what it failed by; nil: it has not failed
+	alone    *entry // a statement by itself, which the next Sync commits
+	asked    chan answer
+}
+
+// entry is something that the server answers.
+type entry struct {
+	kind   byte // the message's type; askKind: a question of the proxy's own
+	st     *prepared
+	before *prepared // what had the name before, of a Parse
+	name   string
+	portal *portal
+	plan   *sqlstmt.Plan
+	run    *sqlstmt.Run
+	alone  bool
+	res    sqlstmt.Result
+	err    error
+}
+
+// askKind marks the proxy's own questions.
+const askKind = '?'
+
+// prepared is a statement of the extended protocol's.
+type prepared struct {
+	plan *sqlstmt.Plan
+	oids []uint32 // of parameters, as far as they are known
+}
+
+// portal is a bound statement.
+type portal struct {
+	st   *prepared
+	args []sqlstmt.Arg
+}
+
+// failure is an ErrorResponse.
+type failure struct{ state, message string }
+
+func (f *failure) Error() string    { return f.message + " (" + f.state + ")" }
+func (f *failure) SQLState() string { return f.state }
+
+// errLost ends statements whose answers never came.
+var errLost = errors.New("the connection was lost")
+
+// errBusy: the server is not at rest, so it cannot be asked.
+var errBusy = errors.New("the connection is busy")
+
+// run copies in both directions until one side ends.
+func (s *session) run() error {
+	var back error
+	var other safego.Group
+	other.Go(func() {
+		back = s.fromServer()
+		s.end()
+		// The client learns of it by its connection's end, and so does the other goroutine.
+		_ = s.client.Close()
+	})
+	err := s.fromClient()
+	s.end()
+	_ = s.server.Close()
+	other.Wait()
+	s.finish()
+	if err = errors.Join(notEnd(err), notEnd(back)); err != nil && s.p.stopping() {
+		return nil
+	}
+	return err
+}
+
+// notEnd drops errors that say that a connection has ended.
+func notEnd(err error) error {
+	if errors.Is(err, errLength) {
+		return err
+	}
+	return nil
+}
+
+func (s *session) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.changed.Broadcast()
+	s.mu.Unlock()
+}
+
+// finish records what is left when both connections have ended.
+func (s *session) finish() {
+	s.guard(func() {
+		if s.log == nil {
+			return
+		}
+		for _, e := range s.queue {
+			s.close(e, errLost)
+		}
+		if s.alone != nil {
+			s.close(s.alone, errLost)
+		}
+		_ = s.log.Close() // the recorder keeps what goes wrong
+	})
+}
+
+// guard runs a part of the recording. A fault of it is told, and the traffic goes on without it.
+func (s *session) guard(f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.log, s.records = nil, false
+			s.p.fault(v)
+		}
+	}()
+	f()
+}
+
+// push adds an entry, unless the server passes over its message. The caller holds mu.
+func (s *session) push(e *entry) bool {
+	if s.skip && e.kind != 'S' {
+		return false
+	}
+	s.skip = false
+	s.queue = append(s.queue, e)
+	return true
+}
+
+// close ends the recording of a statement.
+func (s *session) close(e *entry, err error) {
+	if e.run == nil {
+		return
+	}
+	run := e.run
+	e.run = nil
+	s.guard(func() {
+		if s.log == nil {
+			return
+		}
+		run.End(err, &e.res)
+	})
+	if s.running == e {
+		s.running = nil
+	}
+	if s.alone == e {
+		s.alone = nil
+	}
+}
+
+// control records a begin or commit that no statement of the program's stands for.
+func (s *session) control(kind sqltext.Kind, err error) {
+	s.guard(func() {
+		if s.log != nil {
+			s.log.Start(sqlstmt.Control(kind, ""), nil, nil).End(err, &sqlstmt.Result{})
+		}
+	})
+}
+
+// maxText is how long a statement may be that is read.
+const maxText = 1 << 20
+
+// plan decides what becomes of a text. nil: nothing is recorded.
+func (s *session) plan(sql string) (p *sqlstmt.Plan) {
+	if !s.records {
+		return nil
+	}
+	if len(sql) > maxText { // it does not parse, so it counts as not understood
+		sql = strings.ToValidUTF8(sql[:200], "") + " … (too long)"
+	}
+	// The server may have to be asked, which it can be when it is at rest.
+	for !s.ended && s.resting() && len(s.queue) > 0 {
+		if s.server.w.Flush() != nil {
+			break
+		}
+		s.changed.Wait()
+	}
+	s.guard(func() {
+		if s.log == nil {
+			s.log = s.p.o.Log.NewClient(s.ask)
+		}
+		p = s.log.Plan(sql)
+	})
+	return p
+}
+
+// resting reports whether the server is at rest once it has answered all that it was sent.
+func (s *session) resting() bool {
+	return len(s.queue) == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[len(s.queue)-1].kind)
+}
+
+// answer is what a question of the proxy's own gave.
+type answer struct {
+	rows [][]string
+	err  error
+}
+
+// ask asks the server by messages with names of their own, so that the program's unnamed statement and portal stay. It
+// is called with mu held, by the goroutine that reads from the client.
+func (s *session) ask(sql string, args ...any) ([][]string, error) {
+	if len(s.queue) > 0 || s.ended || s.skip {
+		return nil, errBusy
+	}
+	const name = "isovet_ask\x00"
+	parse := append([]byte(name+sql+"\x00"), 0, 0)
+	bind := append([]byte(name+name), 0, 0)
+	bind = binary.BigEndian.AppendUint16(bind, uint16(len(args)))
+	for _, a := range args {
+		text, _ := a.(string)
+		bind = append(binary.BigEndian.AppendUint32(bind, uint32(len(text))), text...)
+	}
+	bind = append(bind, 0, 0)
+	s.asked = make(chan answer, 1)
+	s.queue = append(s.queue, &entry{kind: askKind})
+	var err error
+	for _, m := range []struct {
+		kind byte
+		body []byte
+	}{{'P', parse}, {'B', bind}, {'E', append([]byte(name), 0, 0, 0, 0)}, {'C', []byte("P" + name)},
+		{'C', []byte("S" + name)}, {'S', nil}} {
+		err = errors.Join(err, s.server.send(m.kind, m.body))
+	}
+	if err = errors.Join(err, s.server.w.Flush()); err != nil {
+		return nil, err
+	}
+	s.mu.Unlock()
+	a := <-s.asked
+	s.mu.Lock()
+	return a.rows, a.err
+}
+
+// settle waits until the server has answered the statement that it is at: one is recorded after the other.
+func (s *session) settle() error {
+	for s.running != nil && !s.ended {
+		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
+			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
+				return err
+			}
+		}
+		if err := s.server.w.Flush(); err != nil {
+			return err
+		}
+		for was := s.running; s.running == was && !s.ended; {
+			s.changed.Wait()
+		}
+	}
+	if s.ended {
+		return io.EOF
+	}
+	return nil
+}
+
+// start begins to record a statement that is about to be sent. alone: nothing but the end of its message commits it.
+func (s *session) start(e *entry, args []sqlstmt.Arg) {
+	if e.plan == nil || s.skip {
+		return
+	}
+	s.guard(func() {
+		if s.log == nil {
+			return
+		}
+		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.explicit && !s.log.Within() {
+			s.implicit, s.broken = true, nil
+			s.control(sqltext.Begin, nil)
+		}
+		e.run = s.log.Start(e.plan, args, nil)
+		s.running = e
+	})
+}
+
+// restore undoes a Parse that failed or was passed over. The caller holds mu.
+func (s *session) restore(e *entry) {
+	if e.kind == 'P' && s.prepared[e.name] == e.st {
+		if s.prepared[e.name] = e.before; e.before == nil {
+			delete(s.prepared, e.name)
+		}
+	}
+}
+
+// failed takes from the queue what the server passes over after an error: all before the next Sync.
+func (s *session) failed(err *failure) {
+	if len(s.queue) == 0 {
+		return // it comes by itself: the connection ends
+	}
+	switch e := s.queue[0]; e.kind {
+	case 'Q', 'S', 'F', askKind:
+		e.err = err
+		if e.kind == 'S' && s.alone != nil {
+			s.close(s.alone, err)
+		}
+		s.broken = err
+		return
+	}
+	s.broken = err
+	s.close(s.queue[0], err)
+	at := slices.IndexFunc(s.queue, func(e *entry) bool { return e.kind == 'S' })
+	s.skip = at < 0
+	if at < 0 {
+		at = len(s.queue)
+	}
+	for i := at - 1; i >= 0; i-- {
+		e := s.queue[i]
+		s.restore(e)
+		if e.run != nil {
+			s.guard(e.run.Dropped)
+			e.run = nil
+			if s.running == e {
+				s.running = nil
+			}
+		}
+	}
+	s.queue = s.queue[at:]
+	s.changed.Broadcast()
+}
+
+// pop takes the first entry. The caller holds mu.
+func (s *session) pop() {
+	s.queue = s.queue[1:]
+	s.changed.Broadcast()
+}

@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// Codes that stand in the place of a version in a client's first message.
+const (
+	codeCancel = 80877102
+	codeTLS    = 80877103
+	codeGSS    = 80877104
+)
+
+// greet reads a client's first messages up to the one that begins a session, and returns it; nil: it wanted another
+// query cancelled, which has been passed on.
+func (p *Proxy) greet(ctx context.Context, client *link) ([]byte, error) {
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(client.r, head[:]); err != nil {
+			return nil, err
+		}
+		n, code := int(binary.BigEndian.Uint32(head[:])), binary.BigEndian.Uint32(head[4:])
+		if n < 8 || n > 10000 { // PostgreSQL's own bound
+			return nil, errLength
+		}
+		rest, err := client.read(n - 8)
+		if err != nil {
+			return nil, err
+		}
+		first := append(bytes.Clone(head[:]), rest...)
+		switch code {
+		case codeTLS, codeGSS:
+			if err := p.secure(client, code == codeTLS); err != nil {
+				return nil, err
+			}
+		case codeCancel:
+			return nil, p.cancel(ctx, first)
+		default:
+			return first, nil
+		}
+	}
+}
+
+// secure answers a client that asks for TLS, or for GSSAPI's encryption.
+func (p *Proxy) secure(client *link, wantsTLS bool) error {
+	answer := "N"
+	if wantsTLS && p.o.ClientTLS != nil {
+		answer = "S"
+	}
+	if client.r.Buffered() > 0 { // else what came in the clear would be taken for what came encrypted
+		return errors.New("a client sent more before its connection was encrypted")
+	}
+	if _, err := client.Write([]byte(answer)); err != nil {
+		return err
+	}
+	if answer == "S" {
+		*client = *newLink(tls.Server(client.Conn, p.o.ClientTLS))
+	}
+	return nil
+}
+
+// dial connects to the server.
+func (p *Proxy) dial(ctx context.Context) (*link, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, p.o.Network, p.o.Server)
+	if err != nil {
+		return nil, err
+	}
+	if p.o.ServerTLS == nil {
+		return newLink(c), nil
+	}
+	switch has, err := p.askTLS(c); {
+	case err != nil:
+		return nil, errors.Join(err, c.Close())
+	case has:
+		return newLink(tls.Client(c, p.o.ServerTLS)), nil
+	case p.o.TLSOptional:
+		return newLink(c), nil
+	}
+	return nil, errors.Join(fmt.Errorf("the server %s does not offer TLS; use sslmode=disable", p.o.Server), c.Close())
+}
+
+// askTLS asks a server for TLS, and reports whether it has it.
+func (p *Proxy) askTLS(c net.Conn) (bool, error) {
+	q := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), codeTLS)
+	if _, err := c.Write(q); err != nil {
+		return false, err
+	}
+	var answer [1]byte
+	_, err := io.ReadFull(c, answer[:])
+	return answer[0] == 'S', err
+}
+
+// cancel passes a request to cancel on. Its key is the server's, which the client has seen.
+func (p *Proxy) cancel(ctx context.Context, request []byte) error {
+	server, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	if _, err := server.Write(request); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, server.r) // the server closes when it has done so
+	return err
+}
+
+// records reports whether a session can be recorded: replication has other messages.
+func records(startup []byte) bool {
+	c := cutter{rest: startup[8:]}
+	for !c.bad && len(c.rest) > 1 {
+		name, value := c.text(), c.text()
+		if name == "replication" && value != "false" && value != "off" && value != "0" {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutBinding takes SCRAM with channel binding from the methods that a server offers: client and server do not see
+// the same TLS connection. nil: there is nothing to take away.
+func withoutBinding(body []byte) []byte {
+	const plus = "SCRAM-SHA-256-PLUS\x00"
+	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 || !bytes.Contains(body, []byte(plus)) {
+		return nil
+	}
+	return bytes.Replace(body, []byte(plus), nil, 1)
+}

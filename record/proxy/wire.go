@@ -1,0 +1,186 @@
+package proxy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// link is one side's connection: messages of PostgreSQL's protocol, each a type, a length and a body.
+type link struct {
+	net.Conn
+	r    *bufio.Reader
+	w    *bufio.Writer
+	body []byte // of the message read last; the next one overwrites it
+}
+
+func newLink(c net.Conn) *link {
+	return &link{Conn: c, r: bufio.NewReaderSize(c, 1<<16), w: bufio.NewWriterSize(c, 1<<16)}
+}
+
+// maxBody is what the protocol allows a message to have.
+const maxBody = 1 << 30
+
+var errLength = errors.New("a message of the protocol has an impossible length")
+
+// head reads a message's type and the length of its body.
+func (l *link) head() (kind byte, n int, err error) {
+	h, err := l.r.Peek(5)
+	if err != nil {
+		if len(h) > 0 && errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, 0, err
+	}
+	kind, n = h[0], int(int32(binary.BigEndian.Uint32(h[1:])))-4
+	if n < 0 || n > maxBody {
+		return 0, 0, fmt.Errorf("%w: %d bytes of type %q", errLength, n, kind)
+	}
+	_, err = l.r.Discard(5)
+	return kind, n, err
+}
+
+// read reads a body.
+func (l *link) read(n int) ([]byte, error) {
+	const piece = 1 << 20 // a length is believed as far as bytes arrive
+	if cap(l.body) > piece && n <= piece {
+		l.body = nil
+	}
+	l.body = l.body[:0]
+	for len(l.body) < n {
+		from := len(l.body)
+		m := min(n-from, max(piece, from))
+		l.body = append(l.body, make([]byte, m)...)
+		if _, err := io.ReadFull(l.r, l.body[from:]); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	return l.body, nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// send writes a message.
+func (l *link) send(kind byte, body []byte) error {
+	if err := l.begin(kind, len(body)); err != nil {
+		return err
+	}
+	_, err := l.w.Write(body)
+	return err
+}
+
+func (l *link) begin(kind byte, n int) error {
+	_, err := l.w.Write(binary.BigEndian.AppendUint32([]byte{kind}, uint32(n+4)))
+	return err
+}
+
+// pass copies a message whose head has been read, however long it is.
+func (l *link) pass(to *link, kind byte, n int) error {
+	if err := to.begin(kind, n); err != nil {
+		return err
+	}
+	_, err := io.CopyN(to.w, l.r, int64(n))
+	return unexpected(err)
+}
+
+// ahead is the type of the next message, if it has arrived; 0: it has not.
+func (l *link) ahead() byte {
+	if l.r.Buffered() == 0 {
+		return 0
+	}
+	b, err := l.r.Peek(1)
+	if err != nil {
+		return 0
+	}
+	return b[0]
+}
+
+// cutter takes a body apart. After a body that is too short, all that it returns is empty, and bad is set.
+type cutter struct {
+	rest []byte
+	bad  bool
+}
+
+func (c *cutter) take(n int) []byte {
+	if n < 0 || n > len(c.rest) {
+		c.bad, c.rest = true, nil
+		return nil
+	}
+	out := c.rest[:n]
+	c.rest = c.rest[n:]
+	return out
+}
+
+func (c *cutter) int16() int {
+	if b := c.take(2); b != nil {
+		return int(int16(binary.BigEndian.Uint16(b)))
+	}
+	return 0
+}
+
+func (c *cutter) int32() int {
+	if b := c.take(4); b != nil {
+		return int(int32(binary.BigEndian.Uint32(b)))
+	}
+	return 0
+}
+
+func (c *cutter) text() string {
+	for i, b := range c.rest {
+		if b == 0 {
+			return string(c.take(i + 1)[:i])
+		}
+	}
+	c.bad, c.rest = true, nil
+	return ""
+}
+
+// value is a length, -1 for null, and so many bytes.
+func (c *cutter) value() (v []byte, null bool) {
+	n := c.int32()
+	if n == -1 {
+		return nil, true
+	}
+	return c.take(n), false
+}
+
+// cutColumns is a RowDescription without the first columns; nil: it is damaged.
+func cutColumns(body []byte, hidden int) []byte {
+	c := cutter{rest: body}
+	n := c.int16()
+	for range hidden {
+		c.text()
+		c.take(18)
+	}
+	if c.bad || n < hidden {
+		return nil
+	}
+	return append(binary.BigEndian.AppendUint16(nil, uint16(n-hidden)), c.rest...)
+}
+
+// cutRow is a DataRow without the first columns, and these; nil: it is damaged.
+func cutRow(body []byte, hidden int) (row []byte, values []any) {
+	c := cutter{rest: body}
+	n := c.int16()
+	values = make([]any, hidden)
+	for i := range values {
+		if v, null := c.value(); !null {
+			values[i] = string(v)
+		}
+	}
+	if c.bad || n < hidden {
+		return nil, nil
+	}
+	// What is cut off is longer than the number of columns, which stands in its place.
+	at := len(body) - len(c.rest) - 2
+	binary.BigEndian.PutUint16(body[at:], uint16(n-hidden))
+	return body[at:], values
+}

@@ -1,0 +1,181 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/history"
+	"isovet/internal/sqlstmt"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/proxy"
+)
+
+// connect opens a connection, and closes it with the test.
+func connect(t *testing.T, address string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// TestPipelines: batches, whose statements are sent before the first is answered, do the same through the proxy, with
+// errors in their midst as well; COPY, LISTEN, large objects and cursors pass.
+func TestPipelines(t *testing.T) {
+	direct := postgres(t)
+	run := func(address string) (out []string) {
+		ctx := t.Context()
+		c, other := connect(t, address), connect(t, address)
+		note := func(v ...any) { out = append(out, fmt.Sprint(v...)) }
+		batch := func(texts ...string) {
+			b := &pgx.Batch{}
+			for _, text := range texts {
+				b.Queue(text)
+			}
+			r := c.SendBatch(ctx, b)
+			for range texts {
+				rows, err := r.Query()
+				var all []any
+				for err == nil && rows.Next() {
+					v, bad := rows.Values()
+					all = append(all, v, bad)
+				}
+				rows.Close()
+				note(all, rows.CommandTag(), shown(errors.Join(err, rows.Err())))
+			}
+			note(shown(r.Close()), string(c.PgConn().TxStatus()))
+		}
+		for _, q := range schema {
+			if _, err := c.Exec(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			batch("SELECT * FROM accounts WHERE id = 1", "UPDATE accounts SET balance = balance + 1 WHERE id = 1",
+				"SELECT balance FROM accounts WHERE id = 1")
+			batch("UPDATE accounts SET balance = 7 WHERE id = 2", "SELECT 1/0",
+				"UPDATE accounts SET balance = 8 WHERE id = 2")
+			batch("BEGIN", "UPDATE accounts SET balance = 9 WHERE id = 3 RETURNING id", "COMMIT")
+			batch("BEGIN", "UPDATE accounts SET balance = 9 WHERE id = 3", "SELECT nothing", "COMMIT")
+			batch("ROLLBACK")
+			batch("SELECT * FROM accounts ORDER BY id")
+		}
+		n, err := c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
+			{time.Unix(0, 0), 1, "one"}, {time.Unix(1, 0), 2, "two"}}))
+		note(n, shown(err))
+		var text strings.Builder
+		tag, err := c.PgConn().CopyTo(ctx, &text, "COPY (SELECT n, text FROM notes ORDER BY n) TO STDOUT")
+		note(text.String(), tag, shown(err))
+		_, err = c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
+			{time.Unix(0, 0), 1, "again"}}))
+		note(shown(err))
+		_, err = c.Exec(ctx, "LISTEN news")
+		note(shown(err))
+		_, err = other.Exec(ctx, "NOTIFY news, 'hello'")
+		note(shown(err))
+		news, err := c.WaitForNotification(ctx)
+		note(news.Payload, shown(err))
+		tx, err := c.Begin(ctx)
+		note(shown(err))
+		los := tx.LargeObjects()
+		oid, err := los.Create(ctx, 0)
+		note(shown(err))
+		lo, err := los.Open(ctx, oid, pgx.LargeObjectModeWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := lo.Write([]byte(strings.Repeat("large", 100000)))
+		note(w, shown(err), shown(los.Unlink(ctx, oid)))
+		_, err = tx.Exec(ctx, "DECLARE c CURSOR FOR SELECT id, balance FROM accounts ORDER BY id")
+		note(shown(err))
+		rows, err := tx.Query(ctx, "FETCH 2 FROM c")
+		note(shown(err))
+		for rows.Next() {
+			note(rows.Values())
+		}
+		note(shown(rows.Err()), shown(tx.Commit(ctx)))
+		several := c.PgConn().Exec(ctx, "BEGIN; UPDATE accounts SET balance = 1 WHERE id = 4; COMMIT; "+
+			"SELECT 1; SELECT 2, 3")
+		results, err := several.ReadAll()
+		for _, r := range results {
+			note(len(r.FieldDescriptions), r.Rows, r.CommandTag)
+		}
+		note(shown(err))
+		_, err = c.Prepare(ctx, "mine", "SELECT balance FROM accounts WHERE id = $1")
+		note(shown(err))
+		note(simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE ALL"), simple(ctx, c, "EXECUTE mine(4)"))
+		var far []byte
+		note(shown(c.QueryRow(ctx, "SELECT repeat('x', 3000000)::bytea").Scan(&far)), len(far))
+		return out
+	}
+	want := run(direct.String())
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	log := &sqlstmt.Log{Rec: rec}
+	got := run(start(t, direct, proxy.Options{Log: log}))
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("step %d: through the proxy\n%.500s\nelse\n%.500s", i, got[min(i, len(got)-1)], want[i])
+		}
+	}
+	t.Logf("%+v; %v", rec.Stats(), log.Stats())
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// simple runs a text by the simple protocol.
+func simple(ctx context.Context, c *pgx.Conn, text string) string {
+	results, err := c.PgConn().Exec(ctx, text).ReadAll()
+	out := shown(err)
+	for _, r := range results {
+		out += fmt.Sprint(len(r.FieldDescriptions), r.Rows, r.CommandTag)
+	}
+	return out
+}
+
+// TestCancel: a client's cancel reaches the server, and the session goes on.
+func TestCancel(t *testing.T) {
+	direct := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	config, err := pgx.ParseConfig(start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Exec(t.Context(), "SELECT pg_sleep(600)")
+		done <- err
+	}()
+	other := connect(t, direct.String())
+	for seen := false; !seen; { // until the statement runs
+		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND "+
+			"query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid())").Scan(&seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.PgConn().CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var e *pgconn.PgError
+	if err := <-done; !errors.As(err, &e) || e.Code != "57014" {
+		t.Fatalf("%v; expected 57014, query_canceled", err)
+	}
+	if err := c.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
