@@ -279,7 +279,8 @@ func TestLostUpdate(t *testing.T) {
 				}
 			}
 			for _, q := range []string{"BEGIN ISOLATION LEVEL " + isolation,
-				"SELECT balance FROM accounts WHERE id = 1", "UPDATE accounts SET balance = 90 WHERE id = 1", "COMMIT"} {
+				"SELECT balance FROM accounts WHERE id = 1",
+				"UPDATE accounts SET balance = 90 WHERE id = 1", "COMMIT"} {
 				for _, c := range []*pgx.Conn{a, b} {
 					if _, err := c.Exec(ctx, q); err != nil && !sqlstmt.Aborted(err) && kind != "" {
 						t.Fatal(err)
