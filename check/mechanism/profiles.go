@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // profilesJSON has the built-in profiles, one a line, in the form of a user's own. Notes on them:
@@ -20,7 +22,10 @@ var profilesJSON string
 
 // Profiles returns the built-in profiles: the eighteen systems of Leopard's Table I, read as errata L5 does, and others
 // that isovet collects histories from. Each call returns a copy.
-func Profiles() []Profile {
+func Profiles() []Profile { return slices.Clone(builtIn()) }
+
+// builtIn are the built-in profiles, read once.
+var builtIn = sync.OnceValue(func() []Profile {
 	var all []Profile
 	for line := range strings.Lines(profilesJSON) {
 		var p Profile
@@ -30,4 +35,4 @@ func Profiles() []Profile {
 		all = append(all, p)
 	}
 	return all
-}
+})

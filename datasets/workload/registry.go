@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Params sizes a workload. A zero field is the workload's own default (Info.Keys, Info.Ops).
@@ -78,7 +79,10 @@ var makers = map[string]func(p Params) (Workload, error){
 }
 
 // All returns every workload, in the order in which to show them, which is that of the table.
-func All() []Info {
+func All() []Info { return slices.Clone(registered()) }
+
+// registered are the rows of the table, read once.
+var registered = sync.OnceValue(func() []Info {
 	var all []Info
 	_, rows, _ := strings.Cut(workloadsTSV, "\n") // the columns' names
 	for row := range strings.Lines(rows) {
@@ -103,7 +107,7 @@ func All() []Info {
 			Values: int(number(5)), Database: c[6] == "databases", SQL: c[6] == "SQL"})
 	}
 	return all
-}
+})
 
 // ForSQL reports whether a variant, "" being the default, is for SQL databases alone.
 func (in Info) ForSQL(variant string) bool {
