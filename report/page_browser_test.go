@@ -207,7 +207,7 @@ func TestCases(t *testing.T) {
 		t.Error(got)
 	}
 	if text := p.Text("pre"); !strings.Contains(text,
-		"Case 3, T0's version of account before T3's") || !strings.Contains(p.Text("#a1c3"), "T0 < T3") {
+		"Case 3, if T0's version of account came before T3's") || !strings.Contains(p.Text("#a1c3"), "T0 < T3") {
 		t.Errorf("the text counts its cases otherwise: %s", text)
 	}
 	if n := p.Count("svg.timeline .edge:not(.off)"); n != 0 && n != 2 {
