@@ -1,16 +1,16 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 
 	"isovet/history"
 	"isovet/level"
 )
 
 // Hints say what may be behind a violation that is not the database's: reads of what nobody wrote, or only wrote later,
-// where the value was there before the run, or where one program wrote a number and another read it as text. They name
-// the flag of the command line that says so. At most one of each kind.
+// where the value was there before the run, or where a key or a value is of one kind for who wrote it, and of another
+// for who read it. They name the flag of the command line that says so. At most one of each kind.
 func Hints(r *Result) (hints []string) {
 	h := r.H
 	if r.Verdict != Violated || h == nil {
@@ -35,11 +35,8 @@ func Hints(r *Result) (hints []string) {
 		if v == history.None {
 			continue
 		}
-		if w := twin(h, v); w != history.None && text == "" {
-			text = fmt.Sprintf("%s of key %s is a %s, but %s is a %s: did the program read a number as text, or a "+
-				"text as number? (In Jepsen's files, --text-numbers takes a text that is a number for that number.)",
-				h.ValueString(v), h.KeyString(h.VerKey[v]), kindOf(h.VerKind[v]), h.ValueString(w),
-				kindOf(h.VerKind[w]))
+		if says := kinds(h, v); says != "" {
+			text = cmp.Or(text, says)
 			continue
 		}
 		switch {
@@ -95,33 +92,53 @@ func readVersion(h *history.History, a *Anomaly) uint32 {
 	return history.None
 }
 
-// twin returns a version of the same key whose value is the same number as text, or the text as number; None: there is
-// none.
-func twin(h *history.History, v uint32) uint32 {
-	spelled := func(v uint32) string {
-		switch h.VerKind[v] {
-		case history.Int:
-			return strconv.FormatInt(h.VerN[v], 10)
-		case history.String:
-			return string(h.Texts.Text(uint32(h.VerN[v])))
-		}
-		return ""
-	}
-	s := spelled(v)
-	if s == "" {
-		return history.None
-	}
+// kinds is the hint that somebody wrote a version's value to a key that has the same name in another kind, or a value
+// of another kind that looks the same; "": nobody did.
+func kinds(h *history.History, v uint32) string {
+	key, value := h.Keys[h.VerKey[v]], h.VerValue(v)
 	for w, k := range h.VerKey {
-		if k == h.VerKey[v] && h.VerKind[w] != h.VerKind[v] && spelled(uint32(w)) == s {
-			return uint32(w)
+		switch x := h.VerValue(uint32(w)); {
+		case k == h.VerKey[v] && alike(h, x, value):
+			says := fmt.Sprintf("%s of key %s is a %s, %s a %s: a program that reads one kind as another reads what "+
+				"nobody wrote", h.ValueString(v), h.KeyString(k), kindOf(value.Kind), h.ValueString(uint32(w)),
+				kindOf(x.Kind))
+			if x.Kind != history.Bool && value.Kind != history.Bool {
+				says += " (--text-numbers takes a text that is a number for that number, in Jepsen's files)"
+			}
+			return says
+		case k != h.VerKey[v] && x == value && alike(h, h.Keys[k], key):
+			return fmt.Sprintf("key %s is a %s, and key %s, of which %s is a value, a %s: they are two keys",
+				h.KeyString(h.VerKey[v]), kindOf(key.Kind), h.KeyString(k), h.ValueString(v), kindOf(h.Keys[k].Kind))
 		}
 	}
-	return history.None
+	return ""
+}
+
+// alike reports whether two scalars of different kinds look the same: one as a text is the other, or they are a boolean
+// and 0 or 1.
+func alike(h *history.History, a, b history.Value) bool {
+	scalar := func(k history.ValueKind) bool { return k == history.Int || k == history.String || k == history.Bool }
+	if a.Kind == b.Kind || !scalar(a.Kind) || !scalar(b.Kind) {
+		return false
+	}
+	if a.Kind != history.String && b.Kind != history.String {
+		return a.N == b.N
+	}
+	spelled := func(x history.Value) string {
+		if x.Kind == history.String {
+			return string(h.Texts.Text(uint32(x.N)))
+		}
+		return string(h.Texts.AppendValue(nil, x))
+	}
+	return spelled(a) == spelled(b)
 }
 
 func kindOf(k history.ValueKind) string {
-	if k == history.Int {
+	switch k {
+	case history.Int:
 		return "number"
+	case history.Bool:
+		return "boolean"
 	}
 	return "text"
 }

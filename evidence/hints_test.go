@@ -1,0 +1,42 @@
+package evidence_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	judge "isovet/check"
+	"isovet/evidence"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+)
+
+// TestHints: a read of what nobody wrote names its likely cause, which once was "before the run" where the key, or a
+// boolean, was of another kind.
+func TestHints(t *testing.T) {
+	for name, want := range map[string]string{
+		"key-number-read-as-text": `key "1" is a text, and key 1, of which 3 is a value, a number: they are two keys`,
+		"boolean-read-as-text":    `"true" of key "x" is a text, true a boolean`,
+		"boolean-read-as-number":  `1 of key "x" is a number, true a boolean`,
+		"text-read-as-number":     `83 of key "x" is a number, "83" a text`,
+		"value-of-no-key":         `key "1" may have held 4 before the run`,
+	} {
+		text, err := os.ReadFile("testdata/hints/" + name + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := jsonl.ReadPiece(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := judge.Auto(h, level.Serializable)
+		r, err := judge.Run(t.Context(), c, h, judge.Options{Level: level.Serializable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := evidence.Hints(r); len(got) != 1 || !strings.HasPrefix(got[0], want) ||
+			strings.Contains(got[0], "--text-numbers") != (name == "text-read-as-number") {
+			t.Errorf("%s: %q; want %s", name, got, want)
+		}
+	}
+}
