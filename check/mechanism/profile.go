@@ -257,6 +257,27 @@ func LookupProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("no profile of database %q; isovet profiles lists them", db)
 }
 
+// LevelOf is the level that a history's header names by its isolation, as isovet names it, or as the database means it:
+// "repeatable read" is a level of its own only in the literature. why says who means it; "": none is named.
+func LevelOf(db, isolation string) (l level.Level, why string) {
+	l, err := level.Parse(isolation)
+	if err == nil && l != level.RepeatableRead {
+		return l, fmt.Sprintf("its header names isolation %q", isolation)
+	}
+	p, unknown := ProfileOf(db, isolation)
+	switch {
+	case unknown == nil:
+		l = p.Level
+		if weaker := l.Relaxed(); len(weaker) > 0 { // the plain level
+			l = weaker[0]
+		}
+		return l, fmt.Sprintf("its header names isolation %q of %q", isolation, db)
+	case err == nil:
+		return l, fmt.Sprintf("its header names isolation %q", isolation)
+	}
+	return level.Serializable, ""
+}
+
 // headerNames are what the servers call themselves, as far as it is not the profile's name. The first that occurs
 // counts.
 var headerNames = []struct{ word, database string }{

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -209,13 +210,13 @@ func (t *tolerant) end() bool {
 
 func (t *tolerant) header() {
 	seen := map[string]bool{}
-	m := &t.p.b.Meta
+	m, named := &t.p.b.Meta, "" // an isolation by its other name
 	texts := map[string]*string{"name": &m.Name, "db": &m.DB, "isolation": &m.Isolation, "workload": &m.Workload,
-		"note": &m.Note}
+		"note": &m.Note, "level": &named}
 	ok := t.object(func(name []byte) bool {
 		t.field = string(name)
 		switch t.field {
-		case "format", "version", "initial", "model", "name", "db", "isolation", "workload", "note":
+		case "format", "version", "initial", "model", "name", "db", "isolation", "level", "workload", "note":
 			if seen[t.field] {
 				return t.fail("given twice")
 			}
@@ -252,6 +253,7 @@ func (t *tolerant) header() {
 		*texts[t.field] = string(s)
 		return ok
 	})
+	m.Isolation = cmp.Or(m.Isolation, named)
 	if ok && t.end() && !seen["version"] {
 		t.field = "version"
 		t.fail("missing; expected 1")

@@ -20,6 +20,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
+	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/internal/room"
 	"isovet/level"
@@ -79,6 +80,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	f.spill.engine = x
 	f.spill.flags(c)
 	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or all (isovet levels)")
+	fromHeader(c)
 	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
 	f.judging(c)
 	f.loading.Flags(c, "format", "the files")
@@ -100,6 +102,11 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	return c
+}
+
+// fromHeader says what the level is without --level.
+func fromHeader(c *cobra.Command) {
+	c.Flags().Lookup("level").DefValue = "the header's, else serializable"
 }
 
 // judging adds the flags that say how a history is judged, the level apart.
@@ -290,14 +297,14 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 func judgeLoaded(ctx context.Context, e *console.Env, f *CheckFlags, k *evidence.Result, set func(string),
 	p *console.Progress) (*evidence.Result, error) {
 	h := k.H
-	c, reason := check.Choose(f.judge.name, f.solver, h, f.level)
+	at, profile := f.profiled(h)
+	k.Level = at
+	c, reason := check.Choose(f.judge.name, f.solver, h, at)
 	if c == nil {
 		k.Reason = reason
 		return k, nil
 	}
 	k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
-	at, profile := f.profiled(h)
-	k.Level = at
 	e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
 	set("checking")
 	o := f.Options(at, profile)
@@ -327,11 +334,38 @@ func (f *CheckFlags) weigh(r *evidence.Result) {
 	}
 }
 
-// profiled is the profile of a history's database and the level to check: the one that was asked for, else with the
-// checker leopard what the profile promises.
+// named is the level to check of a history with such a header: the one that was asked for, else the one that the
+// header names, where the checker that was asked for decides it. why says that the header names another than the
+// default.
+func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
+	if f.levelSet || f.profile != nil || m.Isolation == "" {
+		return f.level, ""
+	}
+	at, why = mechanism.LevelOf(m.DB, m.Isolation)
+	if at == f.level {
+		return at, ""
+	}
+	if c, err := check.ByName(f.judge.name); err == nil {
+		if in := c.Info(); !in.Decides(at) {
+			return f.level, ""
+		}
+	}
+	return at, why
+}
+
+// sayNamed says on standard error which level was taken from the header of a history, and how to ask for another.
+func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
+	if at, why := f.named(m); why != "" && f.judge.name != "leopard" {
+		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s: %s; --level asks for another\n", path, at, escape.Line(why))
+	}
+}
+
+// profiled is the profile of a history's database and the level to check: the one that was asked for, else what the
+// header names, with the checker leopard what the profile promises.
 func (f *CheckFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
 	if f.judge.name != "leopard" || f.profile != nil {
-		return f.level, f.profile
+		at, _ := f.named(&h.Meta)
+		return at, f.profile
 	}
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
 	if err != nil || f.levelSet {
@@ -414,6 +448,9 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 	}
 	if o.result != nil {
 		e.SayNotes(o.path, o.result.H)
+		if o.result.H != nil {
+			f.sayNamed(e, o.path, &o.result.H.Meta)
+		}
 	}
 	it := o.item()
 	if o.result != nil {

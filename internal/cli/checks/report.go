@@ -68,6 +68,7 @@ Exit status: 0 written, 2 nothing to report: the history satisfies the level, or
 		},
 	}
 	console.LevelFlag(c, &f.check.level)
+	fromHeader(c)
 	f.check.judging(c)
 	f.check.loading.Flags(c, "format", "HISTORY")
 	fl := c.Flags()

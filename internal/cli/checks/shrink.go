@@ -62,6 +62,7 @@ Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or th
 		},
 	}
 	console.LevelFlag(c, &f.check.level)
+	fromHeader(c)
 	f.check.judging(c)
 	f.check.loading.Flags(c, "format", "HISTORY")
 	f.check.loading.TogetherFlag(c)
@@ -135,6 +136,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string,
 			return nil, err
 		}
 		e.SayNotes(path, h)
+		f.check.sayNamed(e, path, &h.Meta)
 		o := shrink.Options{Checker: f.check.judge.name, Solver: f.check.solver, KeepNames: f.keep,
 			Smaller: func(r *shrink.Result) { best.Store(r) }}
 		at, profile := f.check.profiled(h)

@@ -76,10 +76,6 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	p *console.Progress) (o outcome,
 	spilled bool) {
 	began := time.Now()
-	checker := spill.CheckerOf(f.level)
-	if f.judge.name != console.Auto {
-		checker = f.judge.name
-	}
 	memory := cmp.Or(f.limits.Memory, limits.DefaultMemory)
 	if path == "-" {
 		return outcome{path, nil, console.Usagef(
@@ -103,6 +99,12 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 		g.limits.Memory = 0
 		return checkOne(ctx, e, &g, path, p, 0), false
 	}
+	at, _ := f.named(&set.Header.Meta)
+	checker := f.judge.name
+	if checker == console.Auto {
+		checker = spill.CheckerOf(at)
+	}
+	f.sayNamed(e, path, &set.Header.Meta)
 	in, err := spill.Of(set)
 	if err != nil {
 		return outcome{path, nil, err, began}, true
@@ -128,7 +130,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	within := f.limits
 	within.Used = time.Since(began)
 	r, a, err := limits.OutOfCore(ctx, in, within, spill.Options{Dir: dir, Backend: backend, Memory: memory,
-		Level: f.level, Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
+		Level: at, Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
 		MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
 		Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
 		Resumed: func(n, of int) {
@@ -173,7 +175,7 @@ func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
 		f.judge.name != console.Auto || f.all || f.solver+f.shrunk+f.proof != "" || f.spill.engine != nil ||
 		ctx.Err() != nil ||
-		!limits.Spills(f.level, f.limits.Memory) {
+		!limits.Spills(r.Level, f.limits.Memory) {
 		return o
 	}
 	g := *f
