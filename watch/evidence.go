@@ -9,8 +9,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format/jsonl"
 )
 
@@ -51,6 +53,17 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 			}
 		}
 	}
+}
+
+// certified is a proof that a level is violated. The header of its history names the level, which isovet check takes,
+// and notes what it named before.
+func certified(h *history.History, r *evidence.Result) *Proof {
+	m := &h.Meta
+	if was := m.Isolation; was != "" && was != r.Level.String() {
+		m.Note = strings.TrimPrefix(m.Note+"; the isolation in force is "+was, "; ")
+	}
+	m.Isolation = r.Level.String()
+	return &Proof{H: h, R: r}
 }
 
 // writeProof writes the files of a proof to a folder.

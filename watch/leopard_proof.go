@@ -29,12 +29,8 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 		return &Proof{Why: fmt.Sprintf("the stream has transaction %d twice", id)}, nil
 	}
 	if len(ws) <= maxWitnesses {
-		h, r, _, err := c.try(ws)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil && r.Verdict == evidence.Violated && len(r.Anomalies) > 0 {
-			return &Proof{H: h, R: r}, nil
+		if p, _, err := c.prove(ws); err != nil || p != nil {
+			return p, err
 		}
 	}
 	key := c.stream.Key(v.Key)

@@ -78,7 +78,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 		}
 		if class == violated {
 			out.Proved = true
-			out.Prove = func(*Log) (*Proof, error) { return &Proof{H: p.h, R: p.r}, nil }
+			out.Prove = func(*Log) (*Proof, error) { return certified(p.h, p.r), nil }
 			out.Kind, out.Txns = string(p.r.Anomalies[0].Kind), p.txns()
 			var err error
 			if out.Key, err = j.keyOfRead(&f.f); err != nil {

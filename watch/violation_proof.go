@@ -17,7 +17,9 @@ import (
 type MechanismViolation struct {
 	N int64 `json:"n"` // from 1, in the order in which they became certain
 	evidence.MechanismViolation
-	Anomaly level.Anomaly `json:"anomaly,omitempty"` // where it is proved: which
+	// Where it is proved: which anomaly, of which level. It need not be the profile's.
+	Anomaly level.Anomaly `json:"anomaly,omitempty"`
+	Level   *level.Level  `json:"level,omitempty"`
 	// ProofAssumes is what a proof takes for granted; Unproved, why what these transactions read proves nothing.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 	Unproved     string `json:"unproved,omitempty"`
@@ -89,11 +91,12 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	}
 	out.Text = mechanism.DescribeSince(h, []mechanism.Violation{c.inside(h, v, of)}, c.skew, c.origin)[0]
 	if len(ws) <= maxWitnesses && tried(n) {
-		if out.Anomaly, out.Unproved, err = c.prove(ws); err != nil {
+		var p *Proof
+		if p, out.Unproved, err = c.prove(ws); err != nil {
 			return nil, err
 		}
-		if out.Proved = out.Anomaly != ""; out.Proved {
-			out.ProofAssumes = unique
+		if out.Proved = p != nil; out.Proved {
+			out.Anomaly, out.Level, out.ProofAssumes = p.R.Anomalies[0].Kind, &p.R.Level, unique
 		}
 	}
 	return json.Marshal(&out)
@@ -233,12 +236,12 @@ const unique = "no missing or forgotten transaction wrote a value that these rea
 // writer of its own, under way all the time, and so does what others wrote too, or may have: an order that explains the
 // whole stream, restricted to these, would explain them too. Of predicate operations the rows are taken, of lists the
 // elements that these transactions appended. why is set where nothing is proved and a value came from several.
-func (c *court) prove(ws []witness) (kind level.Anomaly, why string, err error) {
-	_, r, why, err := c.try(ws)
+func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
+	h, r, why, err := c.try(ws)
 	if err != nil || r == nil || r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
-		return "", why, err
+		return nil, why, err
 	}
-	return r.Anomalies[0].Kind, "", nil
+	return certified(h, r), "", nil
 }
 
 // implied is what every level implies of which no checker decides a history.
