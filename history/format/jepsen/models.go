@@ -77,6 +77,9 @@ func (r *reader) choose() error {
 		return r.s.Errorf(r.events[0].pos, "f", "a %s history: %s; expected transactions of reads and writes, a "+
 			"register, a mutex or a set", what, why)
 	}
+	if err := r.oneKind(); err != nil {
+		return err
+	}
 	switch {
 	case r.used[transferFn] || balances:
 		return refuse("bank", "a transfer does not say what it wrote")
@@ -88,6 +91,27 @@ func (r *reader) choose() error {
 		r.model = sets
 	case r.used[acquireFn] || r.used[releaseFn]:
 		r.b.Initial = history.IntValue(0)
+	}
+	return nil
+}
+
+// objects are what operations are on, by what they do; a read may be on each of the first two.
+var objects = [...]string{writeFn: "a register", casFn: "a register", addFn: "a set or a counter",
+	acquireFn: "a mutex", releaseFn: "a mutex"}
+
+// oneKind is an error where operations are on objects of two kinds: no reading of the file means them all.
+func (r *reader) oneKind() error {
+	var first *event
+	for i := range r.events {
+		e := &r.events[i]
+		switch {
+		case int(e.f) >= len(objects) || objects[e.f] == "":
+		case first == nil:
+			first = e
+		case objects[e.f] != objects[first.f]:
+			return r.s.Errorf(e.pos, "f", "found an operation on %s, where line %d has one on %s; expected objects of "+
+				"one kind in the file", objects[e.f], first.line, objects[first.f])
+		}
 	}
 	return nil
 }
