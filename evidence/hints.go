@@ -40,7 +40,9 @@ func Hints(r *Result) (hints []string) {
 			continue
 		}
 		switch {
-		case before != "" || h.Init != history.None || h.Ops.Kind[a.Ops[0]] == history.ReadList:
+		case before != "" || h.Init != history.None:
+		case h.Ops.Kind[a.Ops[0]] == history.ReadList:
+			before = appendedBefore(h, v)
 		case a.Kind == level.ThinAirRead || a.Why == "never written":
 			before = atFirst(h, v, "no transaction wrote it")
 		case len(a.Ops) > 1 && later(h, h.TxnOf(a.Ops[1]), h.TxnOf(a.Ops[0])):
@@ -61,6 +63,13 @@ func atFirst(h *history.History, v uint32, why string, args ...any) string {
 	return fmt.Sprintf("key %s may have held %s before the run (%s). Then use --initial '%s=%s' for this key, "+
 		"--initial %s for all keys, or --initial first-read to take each key's first read", k, x,
 		fmt.Sprintf(why, args...), k, x, x)
+}
+
+// appendedBefore is the hint that a list held an element before the run.
+func appendedBefore(h *history.History, v uint32) string {
+	k, x := h.KeyString(h.VerKey[v]), h.ValueString(v)
+	return fmt.Sprintf("if list %s held %s before the recording began (no transaction in the file appended it), a "+
+		`first line {"init":true,"ops":[["a",%s,%s]]} in isovet's own format says so; or record from an empty table`, k, x, k, x)
 }
 
 // later reports whether a writer began after a reader had ended.
@@ -99,11 +108,10 @@ func kinds(h *history.History, v uint32) string {
 	for w, k := range h.VerKey {
 		switch x := h.VerValue(uint32(w)); {
 		case k == h.VerKey[v] && alike(h, x, value):
-			says := fmt.Sprintf("%s of key %s is a %s, %s a %s: a program that reads one kind as another reads what "+
-				"nobody wrote", h.ValueString(v), h.KeyString(k), kindOf(value.Kind), h.ValueString(uint32(w)),
+			says := fmt.Sprintf("%s of key %s is a %s, but %s is a %s: did the program read one kind as another?", h.ValueString(v), h.KeyString(k), kindOf(value.Kind), h.ValueString(uint32(w)),
 				kindOf(x.Kind))
 			if x.Kind != history.Bool && value.Kind != history.Bool {
-				says += " (--text-numbers takes a text that is a number for that number, in Jepsen's files)"
+				says += " (In Jepsen's files, --text-numbers takes a text that is a number for that number.)"
 			}
 			return says
 		case k != h.VerKey[v] && x == value && alike(h, h.Keys[k], key):

@@ -16,10 +16,12 @@ import (
 func TestHints(t *testing.T) {
 	for name, want := range map[string]string{
 		"key-number-read-as-text": `key "1" is a text, and key 1, of which 3 is a value, a number: they are two keys`,
-		"boolean-read-as-text":    `"true" of key "x" is a text, true a boolean`,
-		"boolean-read-as-number":  `1 of key "x" is a number, true a boolean`,
-		"text-read-as-number":     `83 of key "x" is a number, "83" a text`,
-		"value-of-no-key":         `key "1" may have held 4 before the run`,
+		"boolean-read-as-text":    `"true" of key "x" is a text, but true is a boolean`,
+		"boolean-read-as-number":  `1 of key "x" is a number, but true is a boolean`,
+		"text-read-as-number":     `83 of key "x" is a number, but "83" is a text`,
+		"element-from-before": `if list "x" held 9 before the recording began (no transaction in the file appended it), ` +
+			`a first line {"init":true,"ops":[["a","x",9]]}`,
+		"value-of-no-key": `key "1" may have held 4 before the run`,
 	} {
 		text, err := os.ReadFile("testdata/hints/" + name + ".jsonl")
 		if err != nil {
