@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -74,10 +75,20 @@ func (d disk) write(f *os.File, b []byte) (int, error) {
 	if d.fail != nil {
 		if err := d.fail(); err != nil {
 			n, _ := f.Write(b[:len(b)/2]) // as a disk does
-			return n, err
+			return n, ofBound(f, err)
 		}
 	}
-	return f.Write(b)
+	n, err := f.Write(b)
+	return n, ofBound(f, err)
+}
+
+// ofBound says of an error that a file may not grow which file it is, and what to do.
+func ofBound(f *os.File, err error) error {
+	if !errors.Is(err, syscall.EFBIG) {
+		return err
+	}
+	return fmt.Errorf("%s may not become larger: %w; raise the bound on the size of files (ulimit -f, or "+
+		"LimitFSIZE= in a unit of systemd) and start again: nothing is lost", f.Name(), err)
 }
 
 // replace makes a file, which is there whole or not at all. That it has its name is safe once the folder is synced.

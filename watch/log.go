@@ -266,7 +266,7 @@ func (l *Log) own(text string) []byte {
 func (l *Log) write(text []byte) error {
 	blocks, err := l.direct.write(l.f, l.at.Offset, text)
 	n := 0
-	if err == nil {
+	if err = ofBound(l.f, err); err == nil {
 		n, err = l.disk.write(l.f, text[blocks:])
 	}
 	l.at.Offset += int64(blocks + n)
