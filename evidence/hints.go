@@ -69,7 +69,8 @@ func atFirst(h *history.History, v uint32, why string, args ...any) string {
 func appendedBefore(h *history.History, v uint32) string {
 	k, x := h.KeyString(h.VerKey[v]), h.ValueString(v)
 	return fmt.Sprintf("if list %s held %s before the recording began (no transaction in the file appended it), a "+
-		`first line {"init":true,"ops":[["a",%s,%s]]} in isovet's own format says so; or record from an empty table`, k, x, k, x)
+		`first line {"init":true,"ops":[["a",%s,%s]]} in isovet's own format says so; or record from an empty table`,
+		k, x, k, x)
 }
 
 // later reports whether a writer began after a reader had ended.
@@ -108,8 +109,8 @@ func kinds(h *history.History, v uint32) string {
 	for w, k := range h.VerKey {
 		switch x := h.VerValue(uint32(w)); {
 		case k == h.VerKey[v] && alike(h, x, value):
-			says := fmt.Sprintf("%s of key %s is a %s, but %s is a %s: did the program read one kind as another?", h.ValueString(v), h.KeyString(k), kindOf(value.Kind), h.ValueString(uint32(w)),
-				kindOf(x.Kind))
+			says := fmt.Sprintf("%s of key %s is a %s, but %s is a %s: did the program read one kind as another?",
+				h.ValueString(v), h.KeyString(k), kindOf(value.Kind), h.ValueString(uint32(w)), kindOf(x.Kind))
 			if x.Kind != history.Bool && value.Kind != history.Bool {
 				says += " (In Jepsen's files, --text-numbers takes a text that is a number for that number.)"
 			}

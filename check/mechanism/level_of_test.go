@@ -6,7 +6,8 @@ import (
 	"isovet/level"
 )
 
-// TestLevelOf looks at what headers name: levels as isovet spells them, and "repeatable read" as each database means it.
+// TestLevelOf looks at what headers name: levels as isovet spells them, and "repeatable read" as each database means
+// it.
 func TestLevelOf(t *testing.T) {
 	for _, x := range []struct {
 		db, isolation string

@@ -17,10 +17,8 @@ import (
 	"isovet/check"
 	"isovet/check/mechanism"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
-	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/internal/room"
 	"isovet/level"
@@ -102,11 +100,6 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	return c
-}
-
-// fromHeader says what the level is without --level.
-func fromHeader(c *cobra.Command) {
-	c.Flags().Lookup("level").DefValue = "the header's, else serializable"
 }
 
 // judging adds the flags that say how a history is judged, the level apart.
@@ -332,46 +325,6 @@ func (f *CheckFlags) weigh(r *evidence.Result) {
 	if !f.emptyOK {
 		r.Weigh()
 	}
-}
-
-// named is the level to check of a history with such a header: the one that was asked for, else the one that the
-// header names, where the checker that was asked for decides it. why says that the header names another than the
-// default.
-func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
-	if f.levelSet || f.profile != nil || m.Isolation == "" {
-		return f.level, ""
-	}
-	at, why = mechanism.LevelOf(m.DB, m.Isolation)
-	if at == f.level {
-		return at, ""
-	}
-	if c, err := check.ByName(f.judge.name); err == nil {
-		if in := c.Info(); !in.Decides(at) {
-			return f.level, ""
-		}
-	}
-	return at, why
-}
-
-// sayNamed says on standard error which level was taken from the header of a history, and how to ask for another.
-func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
-	if at, why := f.named(m); why != "" && f.judge.name != "leopard" {
-		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s: %s; --level asks for another\n", path, at, escape.Line(why))
-	}
-}
-
-// profiled is the profile of a history's database and the level to check: the one that was asked for, else what the
-// header names, with the checker leopard what the profile promises.
-func (f *CheckFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
-	if f.judge.name != "leopard" || f.profile != nil {
-		at, _ := f.named(&h.Meta)
-		return at, f.profile
-	}
-	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-	if err != nil || f.levelSet {
-		return f.level, p
-	}
-	return p.Level, p
 }
 
 // outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
