@@ -21,6 +21,9 @@ type Sizes struct {
 	Unknown   int `json:"unknown"`
 	// Reads are the operations of committed transactions that say what they saw, predicate writes among them.
 	Reads int `json:"reads"`
+	// Asked are the reads that clients asked for and that say nothing: of transactions that did not commit, and of nil
+	// where that is no answer.
+	Asked int `json:"-"`
 }
 
 // SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
@@ -32,6 +35,7 @@ func SizesOf(h *history.History) Sizes {
 		s.Sessions--
 	}
 	for t, status := range h.Txns.Status {
+		reads := &s.Asked
 		switch {
 		case uint32(t) == h.Init:
 			continue
@@ -41,15 +45,18 @@ func SizesOf(h *history.History) Sizes {
 			s.Unknown++
 		default:
 			s.Committed++
-		}
-		if status != history.Committed {
-			continue
+			reads = &s.Reads
 		}
 		lo, hi := h.TxnOps(uint32(t))
 		for _, k := range h.Ops.Kind[lo:hi] {
 			if k != history.Write && k != history.Append {
-				s.Reads++
+				*reads++
 			}
+		}
+	}
+	for _, n := range h.Notes {
+		if n.Kind == history.NoteNil {
+			s.Asked += n.Count
 		}
 	}
 	s.Unknown -= s.Invented // of unknown outcome, all of them
@@ -57,7 +64,8 @@ func SizesOf(h *history.History) Sizes {
 }
 
 // Nothing says why a history of these sizes shows nothing, "" if it may show something: no transaction committed, or
-// none that did read anything. Every level holds of such a history, whatever the database does.
+// clients asked for reads and none was answered. Every level holds of such a history, whatever the database does. A
+// load that only writes is as valid as its client meant it: [Sizes.WritesOnly].
 func (s Sizes) Nothing() string {
 	switch {
 	case s.Committed == 0 && s.Aborted+s.Unknown == 0:
@@ -65,11 +73,14 @@ func (s Sizes) Nothing() string {
 	case s.Committed == 0:
 		return fmt.Sprintf("inconclusive: nothing was committed (transactions: %d aborted, %d of unknown outcome)",
 			s.Aborted, s.Unknown)
-	case s.Reads == 0:
+	case s.Reads == 0 && s.Asked > 0:
 		return fmt.Sprintf("inconclusive: nothing was read (transactions: %d committed, without a read)", s.Committed)
 	}
 	return ""
 }
+
+// WritesOnly reports whether transactions committed and no client asked for a read.
+func (s Sizes) WritesOnly() bool { return s.Committed > 0 && s.Reads == 0 && s.Asked == 0 }
 
 // Weigh makes a "valid" of a history that shows nothing unknown, with the reason of [Sizes.Nothing]. It is for whoever
 // tells people a verdict: checkers decide the level by its definition, which holds of such a history.

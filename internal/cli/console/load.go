@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
@@ -142,6 +143,10 @@ func (e *Env) SayNotes(path string, h *history.History) {
 	}
 	for _, n := range h.Notes {
 		fmt.Fprintf(e.Stderr, "isovet: %s: %s\n", escape.Line(path), escape.Line(n.Text))
+	}
+	if evidence.SizesOf(h).WritesOnly() {
+		fmt.Fprintf(e.Stderr, "isovet: %s: no client read anything, so nothing can contradict a level\n",
+			escape.Line(path))
 	}
 }
 
