@@ -68,7 +68,7 @@ type Recorder struct {
 	initial  []op
 	before   map[value]told // what Initial said of each key
 	past     *Session       // of values that were there before; nil: none was told too late for the first line
-	born     int64          // when the recording began
+	born     atomic.Int64   // when the first transaction began
 	begun    bool           // the part with the initial values has been written
 	h        *history.History
 	err      error // the first
@@ -161,7 +161,6 @@ func newRecorder(o Options) *Recorder {
 		base := epoch.UnixNano()
 		r.clock = func() int64 { return base + int64(time.Since(epoch)) }
 	}
-	r.born = r.clock()
 	return r
 }
 
@@ -244,8 +243,8 @@ func (r *Recorder) early(o op) error {
 		r.past = &Session{r: r, id: r.last}
 		r.last++
 	}
-	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born,
-		end: r.born, commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime}
+	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born.Load(),
+		end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime}
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	return t.write(history.Committed)

@@ -65,6 +65,7 @@ func (s *Session) Begin(name string) *Txn {
 	t := &Txn{s: s, name: name, ops: s.ops[:0], start: s.r.clock(), commit: history.NoTime, end: history.NoTime,
 		startTS: history.NoTime, commitTS: history.NoTime}
 	t.last, s.txn = t.start, t
+	s.r.born.CompareAndSwap(0, t.start)
 	return t
 }
 

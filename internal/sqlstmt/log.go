@@ -51,13 +51,17 @@ type Stats struct {
 func (s Stats) String() string {
 	out := fmt.Sprintf("%d statements understood", s.Understood)
 	for _, m := range s.Missed {
-		what := "read"
-		if m.Write {
-			what = "write"
-		}
-		out += fmt.Sprintf("\n%d not, a %s (%s): %s", m.Count, what, m.Why, m.SQL)
+		out += "\n" + m.String()
 	}
 	return out
+}
+
+func (m Missed) String() string {
+	what := "read"
+	if m.Write {
+		what = "write"
+	}
+	return fmt.Sprintf("%d not, a %s (%s): %s", m.Count, what, m.Why, m.SQL)
 }
 
 // Log parses and records the statements of one database. It is safe for concurrent use.
@@ -137,6 +141,7 @@ func (l *Log) understood() {
 func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	sql = strings.Join(strings.Fields(sql), " ")
 	if len(sql) > 200 {
 		sql = strings.ToValidUTF8(sql[:200], "") + "…"
 	}

@@ -24,6 +24,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/sqlstmt"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -299,6 +300,7 @@ func TestLostUpdate(t *testing.T) {
 
 // TestEight: eight clients at once. PostgreSQL keeps what it promises at each level.
 func TestEight(t *testing.T) {
+	histtest.OnlyLong(t)
 	direct := postgres(t)
 	for _, mode := range []string{"cache_statement", "simple_protocol"} {
 		for isolation, want := range map[sql.IsolationLevel][]level.Level{

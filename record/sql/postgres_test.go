@@ -20,6 +20,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/histtest"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -287,6 +288,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 
 // TestEightClients: lost updates at READ COMMITTED and write skew at REPEATABLE READ are found, and nothing else.
 func TestEightClients(t *testing.T) {
+	histtest.OnlyLong(t)
 	url := postgres(t)
 	lost := func(tx *sql.Tx, random *rand.Rand) error {
 		id, balance := 1+random.IntN(3), 0
@@ -402,6 +404,7 @@ func mixed(t *testing.T, db *sql.DB, level string, random *rand.Rand, each int) 
 
 // TestMixed: eight clients whose rows come and go, at each level: what PostgreSQL promises there holds.
 func TestMixed(t *testing.T) {
+	histtest.OnlyLong(t)
 	url := postgres(t)
 	for isolation, want := range map[string]level.Level{"read committed": level.ReadCommitted,
 		"repeatable read": level.SnapshotIsolation, "serializable": level.Serializable} {

@@ -15,7 +15,7 @@ import (
 
 // fromHeader says what the level is without --level.
 func fromHeader(c *cobra.Command) {
-	c.Flags().Lookup("level").DefValue = "the header's, else serializable"
+	c.Flags().Lookup("level").DefValue = "the header's"
 }
 
 // named is the level to check of a history with such a header: the one that was asked for, else the one that the

@@ -16,6 +16,8 @@ import (
 	"isovet/collect"
 	"isovet/history"
 	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/internal/sqlstmt"
 	"isovet/record"
 	"isovet/record/proxy"
@@ -167,8 +169,11 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	case f.json:
 		err = console.JSONLine(e.Stdout, &end)
 	case !f.quiet:
-		_, err = fmt.Fprintf(e.Stdout, "%s: %d committed, %d aborted, %d of unknown outcome; %s.\n", f.out, n.Committed,
-			n.Aborted, n.Unknown, st)
+		_, err = fmt.Fprintf(e.Stdout, "%s: %d committed, %d aborted, %d of unknown outcome; %s\n", escape.Line(f.out),
+			n.Committed, n.Aborted, n.Unknown, plural.Of(st.Understood, "statement")+" understood")
+		for _, m := range st.Missed {
+			fmt.Fprintf(e.Stdout, "  %s\n", escape.Line(m.String()))
+		}
 	}
 	if err == nil && n.Committed == 0 {
 		return console.Status(console.StatusUnknown)
@@ -203,7 +208,7 @@ func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.C
 	}
 	rows := make([][]string, len(tables))
 	for i, t := range tables {
-		rows[i] = []string{t.Table, cmp.Or(t.Read, "recorded"), cmp.Or(t.Write, "recorded")}
+		rows[i] = []string{escape.Line(t.Table), cmp.Or(t.Read, "recorded"), cmp.Or(t.Write, "recorded")}
 	}
 	return console.Table(e.Stdout, []string{"table", "reads", "writes"}, rows)
 }
