@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -132,12 +133,18 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if ops := listReads(p.h, e.To, e.Key); len(ops) > 0 {
+		var again error // why it cannot be told of a list with an element that was appended twice
 		if !weak(p.level) {
-			if d, err := p.doubled(e.Key); err != nil || d != nil {
-				if err != nil {
-					return nil, err
+			var d *doubledProof
+			if d, again = p.doubled(e.Key); d != nil && again == nil {
+				var out []Lit
+				if out, again = p.doubledWR(d, needs, e); again == nil {
+					return out, nil
 				}
-				return p.doubledWR(d, needs, e)
+			}
+			// An element that one transaction appended is of it, whatever else the list has.
+			if c := p.candidates(history.None, e.Ver); again != nil && (len(c) != 1 || c[0] != e.From) {
+				return nil, again
 			}
 		}
 		lo, _ := p.h.TxnOps(e.To)
@@ -145,7 +152,7 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 			seen, _ := others(p.h, op, lo)
 			return contains(seen, e.Ver)
 		}) {
-			return nil, fmt.Errorf("%s did not read it in its list", name(p.h, e.To))
+			return nil, cmp.Or(again, fmt.Errorf("%s did not read it in its list", name(p.h, e.To)))
 		}
 	} else if !reads(p.h, e.To, e.Ver) {
 		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(p.h, e.To),
@@ -171,10 +178,10 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return needs, nil
 	}
 	if h.Ops.Kind[a] == history.Append {
+		var again error
 		if !weak(p.level) {
-			if d, err := p.doubled(e.Key); err != nil {
-				return nil, err
-			} else if d != nil {
+			var d *doubledProof
+			if d, again = p.doubled(e.Key); d != nil && again == nil {
 				p.link(d, e.From, e.To)
 				return p.before(needs, e.From, e.To), nil
 			}
@@ -182,6 +189,9 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		by := p.shown(from, to, e)
 		if len(by) > 0 && h.Txns.Status[by[0]] == history.Committed {
 			return needs, nil
+		}
+		if again != nil {
+			return nil, again
 		}
 		before := p.before(nil, e.From, e.To)[0]
 		for _, t := range by {

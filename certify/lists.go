@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -198,20 +199,23 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 // listRW checks an anti-dependency of lists: a list that From read lacks what To appended. Nothing is assumed.
 func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	h := p.h
+	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
+	var again error // why it cannot be told of a list with an element that was appended twice
 	if !weak(p.level) {
-		if d, err := p.doubled(e.Key); err != nil {
-			return nil, err
-		} else if d != nil {
-			return p.doubledRW(d, needs, e)
+		var d *doubledProof
+		if d, again = p.doubled(e.Key); d != nil && again == nil {
+			var out []Lit
+			if out, again = p.doubledRW(d, needs, e); again == nil {
+				return out, nil
+			}
 		}
 	}
-	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
 	for _, op := range listReads(h, e.From, e.Key) { // they differ at read-committed only
 		if err = p.lacks(op, e, w); err == nil {
 			return needs, nil
 		}
 	}
-	return nil, err
+	return nil, cmp.Or(again, err)
 }
 
 // lacks checks it of one list read.
