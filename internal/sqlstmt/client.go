@@ -17,12 +17,15 @@ type Client struct {
 	marks  []savepoint
 	failed bool // PostgreSQL refuses all of the transaction's further statements
 	blind  bool // a transaction is open that is not recorded
-	resets bool // the transaction has changed settings or the schema
+	resets bool // the transaction has changed settings that plans depend on
+	alters bool // it has changed the schema
+	level  string
 	title  []string
 	read   map[string]uint32 // the versions that the transaction has read
 
 	facts     *facts
 	seen      int64 // Log.changed of what is remembered
+	turn      int   // how often the session's settings have changed
 	relations map[string]*relation
 	plans     map[string]*Plan
 }
@@ -74,7 +77,7 @@ type Run struct {
 
 // Start is for just before a statement is sent. note records it instead, once it has succeeded; nil: its plan does.
 func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
-	if args == nil {
+	if len(args) == 0 {
 		args = p.literals
 	}
 	r := &Run{c: c, p: p, args: args, t: c.t, note: note}
@@ -106,6 +109,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 
 func (c *Client) begin(level string) {
 	c.t, c.failed, c.marks, c.title, c.read = c.s.Begin(level), false, nil, nil, map[string]uint32{}
+	c.level = level
 	if level != "" {
 		c.title = []string{level + ":"}
 	}
@@ -161,12 +165,18 @@ func (r *Run) End(err error, res *Result) {
 	}
 	if r.t != nil {
 		r.data(err, sure, res)
+	} else if p.Concerns() && (err == nil || !sure) {
+		c.l.miss(p, "in a transaction whose beginning is not recorded")
 	}
 	if len(p.stmts) > 1 {
 		c.several(p, err)
 	}
 	if p.resets {
-		c.resets, c.plans, c.relations = true, nil, nil
+		c.resets = true
+		c.forget()
+	}
+	if p.alters {
+		c.alters = true
 		c.l.changed.Add(1)
 	}
 }
@@ -231,6 +241,12 @@ func (c *Client) back(undo bool, name string) {
 	}
 }
 
+// forget drops what was planned under other settings.
+func (c *Client) forget() {
+	c.turn++
+	c.plans, c.relations = nil, nil
+}
+
 // finish is how a transaction ends.
 type finish struct {
 	err     error
@@ -238,10 +254,14 @@ type finish struct {
 }
 
 func (c *Client) end(how finish, chain bool) {
-	t := c.t
+	t, blind := c.t, c.blind
 	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
 	if c.resets {
-		c.resets, c.plans, c.relations = false, nil, nil
+		c.resets = false
+		c.forget()
+	}
+	if c.alters { // now others see it
+		c.alters = false
 		c.l.changed.Add(1)
 	}
 	switch {
@@ -253,7 +273,13 @@ func (c *Client) end(how finish, chain bool) {
 	default:
 		_ = t.Commit(nil)
 	}
-	c.blind = chain && how.err == nil // its level is not known here
+	switch {
+	case !chain || how.err != nil:
+	case blind:
+		c.blind = true
+	default:
+		c.begin(c.level)
+	}
 }
 
 // several applies the transaction control within a text of several statements. What such a text begins is not recorded.

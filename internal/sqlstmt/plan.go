@@ -24,8 +24,10 @@ type Plan struct {
 	touches  []string // titles of the tables that it may write; none, of a write: all
 	sources  []source // tables whose rows it returns, with their versions
 	declared *Table
-	resets   bool  // it changes the settings or the schema: what is remembered is forgotten
+	resets   bool  // it changes settings that the session's plans depend on
+	alters   bool  // it changes the schema, which all plans depend on
 	epoch    int64 // Log.changed when it was made
+	turn     int   // Client.turn when it was made
 	nothing  bool  // it has nothing to do with tables that are recorded
 	edits    []edit
 	template string // of a text with literals: what it has in common with others; "": it has none
@@ -67,6 +69,9 @@ func (p *Plan) written() []string {
 	}
 	return p.touches
 }
+
+// shown is the statement in the list of those that were not understood.
+func (p *Plan) shown() string { return cmp.Or(p.template, p.SQL) }
 
 // Returns reports whether the program asked for columns.
 func (p *Plan) Returns() bool { return len(p.stmts) == 1 && len(p.stmts[0].Outputs) > 0 }
@@ -152,7 +157,7 @@ func (c *Client) Miss(sql, why string) {
 
 // plan is Plan anew; false: it must not be remembered.
 func (c *Client) plan(sql string) (p *Plan, keep bool) {
-	p = &Plan{SQL: sql, Text: sql, epoch: c.seen}
+	p = &Plan{SQL: sql, Text: sql, epoch: c.seen, turn: c.turn}
 	if c.text(p) {
 		return p, true
 	}
@@ -177,7 +182,7 @@ func (c *Client) text(p *Plan) bool {
 	if text.err != nil {
 		// What it is cannot be told, except by its first word.
 		p.why, p.writes = "not parsed: "+text.err.Error(), !readsOnly(sql)
-		p.resets = p.writes
+		p.resets, p.alters = p.writes, p.writes
 		p.nothing = !c.l.is && !c.names(sql)
 		return true
 	}
@@ -188,8 +193,8 @@ func (c *Client) text(p *Plan) bool {
 	for i := range p.stmts {
 		s := &p.stmts[i]
 		p.writes = p.writes || s.Writes
-		p.resets = p.resets || s.Kind == sqltext.Set || s.Kind == sqltext.Schema ||
-			slices.Contains(s.Calls, "set_config")
+		p.resets = p.resets || s.Kind == sqltext.Set || slices.Contains(s.Calls, "set_config")
+		p.alters = p.alters || s.Kind == sqltext.Schema
 	}
 	if len(p.stmts) > 1 {
 		p.why = "several statements in one text: send them one by one"
@@ -322,7 +327,7 @@ type edit struct {
 func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	for _, f := range s.Outer {
 		if c.facts.aggregates[f] {
-			p.why = ("an aggregate: select the rows, or read them before")
+			p.why = "an aggregate: select the rows, or read them before"
 			return
 		}
 	}

@@ -42,7 +42,7 @@ func (l *Log) done(r *Run, res *Result) {
 	case p.declared == nil && p.Hidden > 0:
 		missed := l.versioned(r, res)
 		if missed != "" && missed != unseen { // what was written is recorded all the same
-			l.Miss(p.SQL, missed, false)
+			l.Miss(p.shown(), missed, false)
 			return
 		}
 		why = cmp.Or(why, missed)
@@ -60,7 +60,7 @@ func (l *Log) miss(p *Plan, why string) {
 	if p.declared != nil {
 		touches = []string{p.declared.Name}
 	}
-	l.Miss(cmp.Or(p.template, p.SQL), why, p.writes, touches...)
+	l.Miss(p.shown(), why, p.writes, touches...)
 }
 
 // hiddenText is a hidden value; false: null.
@@ -144,7 +144,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 			case ok && err == nil:
 				why = l.readVersion(r, from.r, key, uint32(o))
 			case s.Kind == sqltext.Update && from.r.rekeyed(s.Sets):
-				l.Miss(r.p.SQL, "it changes the key", true, from.r.title())
+				l.Miss(r.p.shown(), "it changes the key", true, from.r.title())
 			}
 		}
 		r.c.read[key] = uint32(xid)
@@ -196,11 +196,14 @@ func (r *relation) row(key []string) string {
 	return r.title() + "/" + strings.Join(parts, ",")
 }
 
+// maxKeys is how many keys a statement may name for it to be recorded which rows it did not find.
+const maxKeys = 1 << 14
+
 // absent records that rows are not there, where nothing but that can have kept them away.
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
 	if !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
-		r.p.epoch != l.changed.Load() || l.isDeaf(t.title()) || l.isDeaf(t.name) {
+		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) {
 		return
 	}
 	keys := [][]string{nil}
@@ -208,6 +211,9 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 		k := &t.key[i]
 		at := slices.IndexFunc(s.Where, func(c sqltext.Condition) bool { return c.Column == k.name })
 		if at < 0 || s.Where[at].Op != "=" && s.Where[at].Op != "in" {
+			return
+		}
+		if len(keys)*len(s.Where[at].With) > maxKeys {
 			return
 		}
 		var longer [][]string

@@ -1,7 +1,7 @@
 // Package sqltext says what the text of an SQL statement does: which tables it reads and writes, which condition its
 // rows meet, and where text can be inserted that has it return more. PostgreSQL's own parser (libpg_query, of its
 // version 17) reads it; what that does not parse is not understood. The parser starts with the first text, which takes
-// some 2 s of a CPU and 260 MB, so a program that parses nothing pays nothing.
+// some 3 s of a CPU and 260 MB, so a program that parses nothing pays nothing.
 //
 // statement.go has the result, parser.go the parser, tree.go and clause.go read its tree, dialect.go makes the
 // parameters and quotes of SQLite and MySQL PostgreSQL's.
@@ -24,7 +24,7 @@ const (
 	Savepoint
 	RollbackTo
 	Release
-	Set    // of a setting
+	Set    // of a setting that says which tables are meant, or what may be seen of them
 	Schema // it creates, alters or drops
 )
 

@@ -96,7 +96,12 @@ func (r *reader) statement(kind string, n node) {
 		r.where(n)
 	case "TransactionStmt":
 		r.transaction(n)
-	case "VariableSetStmt", "VariableShowStmt", "DiscardStmt":
+	case "VariableSetStmt":
+		switch text(n, "name") { // "": RESET ALL
+		case "", "search_path", "role", "session_authorization", "row_security":
+			s.Kind = Set
+		}
+	case "DiscardStmt":
 		s.Kind = Set
 	case "ExplainStmt":
 		s.Writes, s.Why = changes, "EXPLAIN"
@@ -107,7 +112,7 @@ func (r *reader) statement(kind string, n node) {
 		s.Writes = kind != "FetchStmt" && kind != "LockStmt" && (kind != "DeclareCursorStmt" || changes)
 		s.Why = strings.ToUpper(strings.TrimSuffix(kind, "Stmt"))
 		s.Cascade = text(n, "behavior") == "DROP_CASCADE"
-	case "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt", "CheckPointStmt",
+	case "VariableShowStmt", "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt", "CheckPointStmt",
 		"VacuumStmt", "ConstraintsSetStmt":
 	default:
 		s.Kind, s.Writes = Schema, true

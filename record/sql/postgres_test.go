@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -426,4 +427,44 @@ func TestMixed(t *testing.T) {
 			isovettest.Check(t, rec, want)
 		})
 	}
+}
+
+// TestPreparedBefore: a statement that was prepared before another schema came first does not say that the rows of the
+// first are absent.
+func TestPreparedBefore(t *testing.T) {
+	url := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	log := recordsql.New(rec)
+	db, err := log.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	fresh(t, db, append(accountsSchema[:2:2], "CREATE SCHEMA other",
+		"CREATE TABLE other.accounts (id int PRIMARY KEY, balance int)"))
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	read, err := c.PrepareContext(t.Context(), "SELECT balance FROM accounts WHERE id = $1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	n, found := 0, []bool{}
+	for _, path := range []string{"public", "other", "public"} {
+		if _, err := c.ExecContext(t.Context(), "SET search_path = "+path); err != nil {
+			t.Fatal(err)
+		}
+		err := read.QueryRowContext(t.Context(), 1).Scan(&n)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			t.Fatal(err)
+		}
+		found = append(found, err == nil)
+	}
+	if want := []bool{true, false, true}; !slices.Equal(found, want) {
+		t.Fatalf("found: %v; expected %v", found, want)
+	}
+	isovettest.Check(t, rec, level.StrictSerializable)
 }

@@ -11,6 +11,12 @@ var scenarios = []struct {
 	steps      []q
 	understood int
 }{
+	{"chains", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"), s("UPDATE accounts SET v = 9 WHERE id = 1"),
+		s("COMMIT AND CHAIN"), s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"),
+		s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"), s("ROLLBACK AND CHAIN"),
+		s("UPDATE accounts SET v = 9 WHERE id = 2"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 2")}, 6},
+	{"a beginning among others", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("exec BEGIN; SELECT 1"),
+		s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 1")}, 1},
 	{"keys in a list, as Go's ints", nil, []q{s("SELECT id, balance FROM accounts WHERE id IN ($1, $2)", 1, 2),
 		s("SELECT balance FROM accounts WHERE id IN ($1, $2)", 2, 99),
 		s("DELETE FROM accounts WHERE id IN ($1, $2)", 1, 2),
