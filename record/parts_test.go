@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/history/partlist"
 	"isovet/history/split"
 	"isovet/internal/test/histtest/diff"
+	"isovet/level"
 	"isovet/record"
 )
 
@@ -168,6 +170,35 @@ func TestParts(t *testing.T) {
 			t.Error("an initial value behind the first transaction was taken")
 		}
 	}
+}
+
+// TestFoundLater: a value that was there before, and is found when the stream has begun, precedes all transactions,
+// also those that overwrote it before it was found.
+func TestFoundLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "parts")
+	rec, err := record.CreateParts(dir, record.Options{}, record.Rotation{Txns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer := rec.Session(), rec.Session()
+	r := reader.Begin("")
+	for n := range 5 {
+		w := writer.Begin("")
+		if err := errors.Join(w.Write("x", n), w.Commit(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rec.Initial("x", "before"), r.Read("x", "before"), r.Commit(nil), rec.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := split.Read(t.Context(), []string{dir}, format.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.NumTxns() != 7 {
+		t.Errorf("%d transactions; expected 7", h.NumTxns())
+	}
+	verdict(t, h, level.StrictSerializable, evidence.Holds)
 }
 
 // TestPartsFail: what cannot be finished stays as it was recorded, and is read; nothing is lost of it.

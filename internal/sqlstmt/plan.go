@@ -34,6 +34,9 @@ type Plan struct {
 	literals []Arg
 }
 
+// HiddenName begins the names of hidden columns.
+const HiddenName = "isovet:"
+
 // source is a table within a plan.
 type source struct {
 	r   *relation
@@ -366,7 +369,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		edits = append(edits, edit{o.Start, o.End, strconv.Itoa(o.N + len(columns))})
 	}
 	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
-		columns[i] += fmt.Sprintf(` AS "isovet:%d"`, i+1)
+		columns[i] += fmt.Sprintf(` AS "%s%d"`, HiddenName, i+1)
 	}
 	list := strings.Join(columns, ", ")
 	if s.At < 0 {

@@ -225,15 +225,13 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	}
 	c := cutter{rest: body}
 	name := c.text()
-	if e.portal = s.portals[name]; e.portal == nil || c.bad {
+	p := s.portals[name]
+	if p == nil || c.bad || p.st.plan == nil {
 		return body, nil
 	}
-	e.plan = e.portal.st.plan
-	if e.plan == nil {
-		return body, nil
-	}
+	e.plan = p.st.plan
 	e.alone = !s.explicit && !s.implicit && s.client.ahead() == 'S'
-	s.start(e, e.portal.args)
+	s.start(e, p.args)
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)
 	}

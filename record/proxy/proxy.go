@@ -4,6 +4,8 @@
 //
 // Experimental: this package may still change.
 //
+// Source: PostgreSQL's documentation, "Frontend/Backend Protocol", version 3.
+//
 // proxy.go accepts connections; startup.go brings them to a session; session.go has a session's state, client.go and
 // server.go its two directions; wire.go has the protocol's messages.
 package proxy

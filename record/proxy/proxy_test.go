@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/tlstest"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -353,4 +355,36 @@ func decrement(ctx context.Context, db *sql.DB, isolation sql.IsolationLevel, id
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
+}
+
+// TestTLS: a program that asks for TLS gets the proxy's, and logs in; one that does not goes on in the clear.
+func TestTLS(t *testing.T) {
+	direct := postgres(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	tlstest.Certificate(t, cert, key)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := isovettest.Recorder(t, record.Options{})
+	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec},
+		ClientTLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}})
+	for mode, encrypted := range map[string]bool{"require": true, "disable": false} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set("sslmode", mode)
+		u.RawQuery = q.Encode()
+		c := connect(t, u.String())
+		if _, is := c.PgConn().Conn().(*tls.Conn); is != encrypted {
+			t.Errorf("sslmode=%s: encrypted: %v", mode, is)
+		}
+		n := 0
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_class").Scan(&n); err != nil || n == 0 {
+			t.Errorf("sslmode=%s: %d %v", mode, n, err)
+		}
+	}
 }

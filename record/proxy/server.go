@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,16 +12,6 @@ import (
 
 // fromServer copies the server's messages to the client, without the columns that the client did not ask for.
 func (s *session) fromServer() error {
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.asked != nil {
-			select {
-			case s.asked <- answer{err: errLost}:
-			default:
-			}
-		}
-	}()
 	for {
 		kind, n, err := s.server.head()
 		if err != nil {
@@ -85,6 +76,10 @@ func (s *session) reply(kind byte, n int) error {
 	if kind == 'T' {
 		if p := planned(e); p != nil && p.Rewritten() {
 			switch {
+			case !hides(body):
+				s.mu.Lock()
+				e.disown()
+				s.mu.Unlock()
 			case p.Returns():
 				if body = cutColumns(body, p.Hidden); body == nil {
 					return errLength
@@ -107,6 +102,14 @@ func planned(e *entry) *sqlstmt.Plan {
 		return e.st.plan
 	}
 	return e.plan
+}
+
+// disown notes that the server has another statement under the name than the proxy thinks: SQL's PREPARE made it.
+func (e *entry) disown() {
+	e.plan = nil
+	if e.st != nil {
+		e.st.plan = nil
+	}
 }
 
 // maxRows is how many rows of a statement are recorded.
@@ -147,7 +150,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	switch {
 	case e.kind == 'Q' || e.kind == 'S' || e.kind == 'F':
 		if kind == 'C' {
-			e.res.Tag, e.res.Affected = tagOf(body)
+			s.completed(e, body)
 			e.res.All = !e.res.Unseen
 		}
 	case e.kind == 'P' && kind == '1', e.kind == 'B' && kind == '2', e.kind == 'C' && kind == '3',
@@ -157,7 +160,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 		e.learn(body)
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
-			e.res.Tag, e.res.Affected = tagOf(body)
+			s.completed(e, body)
 		}
 		e.res.All = kind == 'C' && !e.res.Unseen
 		if e.alone && e.run != nil {
@@ -166,6 +169,33 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 			s.close(e, nil)
 		}
 		s.pop()
+	}
+}
+
+// deallocated finds the names of statements that a text deallocates.
+var deallocated = regexp.MustCompile(`(?i)\bDEALLOCATE\s+(?:PREPARE\s+)?(?:"((?:[^"]|"")*)"|([^\s";]+))`)
+
+// completed notes a statement's end. A statement that the server has deallocated is forgotten, unless one of its name
+// is being parsed.
+func (s *session) completed(e *entry, body []byte) {
+	e.res.Tag, e.res.Affected = tagOf(body)
+	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
+	if !all && e.res.Tag != "DEALLOCATE" || e.plan == nil {
+		return
+	}
+	gone, coming := map[string]bool{}, map[string]bool{}
+	for _, m := range deallocated.FindAllStringSubmatch(e.plan.SQL, -1) {
+		gone[strings.ReplaceAll(m[1], `""`, `"`)+strings.ToLower(m[2])] = true
+	}
+	for _, later := range s.queue {
+		if later.kind == 'P' {
+			coming[later.name] = true
+		}
+	}
+	for name := range s.prepared {
+		if (all || gone[name]) && !coming[name] {
+			delete(s.prepared, name)
+		}
 	}
 }
 
@@ -211,30 +241,28 @@ func (s *session) ready(e *entry, body []byte) {
 
 // answered collects the answer to a question of the proxy's own.
 func (s *session) answered(e *entry, kind byte, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch kind {
 	case 'D':
 		c := cutter{rest: body}
-		row := make([]any, max(c.int16(), 0))
+		row := make([]string, max(c.int16(), 0))
 		for i := range row {
 			v, _ := c.value()
 			row[i] = string(v)
 		}
-		e.res.Rows = append(e.res.Rows, row)
+		e.rows = append(e.rows, row)
 	case 'E':
 		e.err = failureOf(body)
 	case 'Z':
-		a := answer{err: e.err}
-		for _, row := range e.res.Rows {
-			texts := make([]string, len(row))
-			for i := range row {
-				texts[i], _ = row[i].(string)
-			}
-			a.rows = append(a.rows, texts)
+		if errors.Is(e.err, errLost) {
+			e.err = nil
 		}
-		s.mu.Lock()
 		s.pop()
-		s.mu.Unlock()
-		s.asked <- a
+		if s.asked != nil {
+			close(s.asked)
+			s.asked = nil
+		}
 	}
 }
 

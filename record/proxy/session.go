@@ -29,12 +29,12 @@ type session struct {
 	log      *sqlstmt.Client
 	prepared map[string]*prepared
 	portals  map[string]*portal
-	running  *entry // the statement that the server is at, of those recorded; nil: none
-	explicit bool   // a transaction block is open
-	implicit bool   // several statements before one Sync are recorded as a transaction
-	broken   error  // what it failed by; nil: it has not failed
-	alone    *entry // a statement by itself, which the next Sync commits
-	asked    chan answer
+	running  *entry        // the statement that the server is at, of those recorded; nil: none
+	explicit bool          // a transaction block is open
+	implicit bool          // several statements before one Sync are recorded as a transaction
+	broken   error         // what it failed by; nil: it has not failed
+	alone    *entry        // a statement by itself, which the next Sync commits
+	asked    chan struct{} // closed when the proxy's own question is answered
 }
 
 // entry is something that the server answers.
@@ -43,12 +43,12 @@ type entry struct {
 	st     *prepared
 	before *prepared // what had the name before, of a Parse
 	name   string
-	portal *portal
 	plan   *sqlstmt.Plan
 	run    *sqlstmt.Run
 	alone  bool
 	res    sqlstmt.Result
 	err    error
+	rows   [][]string // of askKind
 }
 
 // askKind marks the proxy's own questions.
@@ -111,6 +111,10 @@ func (s *session) end() {
 	s.mu.Lock()
 	s.ended = true
 	s.changed.Broadcast()
+	if s.asked != nil {
+		close(s.asked)
+		s.asked = nil
+	}
 	s.mu.Unlock()
 }
 
@@ -136,19 +140,19 @@ func (s *session) guard(f func()) {
 		if v := recover(); v != nil {
 			s.log, s.records = nil, false
 			s.p.fault(v)
+			s.p.o.Log.Miss("the rest of a session", "a fault of the recording", true)
 		}
 	}()
 	f()
 }
 
 // push adds an entry, unless the server passes over its message. The caller holds mu.
-func (s *session) push(e *entry) bool {
+func (s *session) push(e *entry) {
 	if s.skip && e.kind != 'S' {
-		return false
+		return
 	}
 	s.skip = false
 	s.queue = append(s.queue, e)
-	return true
 }
 
 // close ends the recording of a statement.
@@ -213,12 +217,6 @@ func (s *session) resting() bool {
 	return len(s.queue) == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[len(s.queue)-1].kind)
 }
 
-// answer is what a question of the proxy's own gave.
-type answer struct {
-	rows [][]string
-	err  error
-}
-
 // ask asks the server by messages with names of their own, so that the program's unnamed statement and portal stay. It
 // is called with mu held, by the goroutine that reads from the client.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
@@ -234,8 +232,8 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 		bind = append(binary.BigEndian.AppendUint32(bind, uint32(len(text))), text...)
 	}
 	bind = append(bind, 0, 0)
-	s.asked = make(chan answer, 1)
-	s.queue = append(s.queue, &entry{kind: askKind})
+	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
+	s.queue, s.asked = append(s.queue, e), asked
 	var err error
 	for _, m := range []struct {
 		kind byte
@@ -248,9 +246,9 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 		return nil, err
 	}
 	s.mu.Unlock()
-	a := <-s.asked
+	<-asked
 	s.mu.Lock()
-	return a.rows, a.err
+	return e.rows, e.err
 }
 
 // settle waits until the server has answered the statement that it is at: one is recorded after the other.
@@ -307,7 +305,7 @@ func (s *session) failed(err *failure) {
 		return // it comes by itself: the connection ends
 	}
 	switch e := s.queue[0]; e.kind {
-	case 'Q', 'S', 'F', askKind:
+	case 'Q', 'S', 'F':
 		e.err = err
 		if e.kind == 'S' && s.alone != nil {
 			s.close(s.alone, err)
@@ -339,6 +337,7 @@ func (s *session) failed(err *failure) {
 
 // pop takes the first entry. The caller holds mu.
 func (s *session) pop() {
+	s.queue[0] = nil
 	s.queue = s.queue[1:]
 	s.changed.Broadcast()
 }

@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+
+	"isovet/internal/sqlstmt"
 )
 
 // link is one side's connection: messages of PostgreSQL's protocol, each a type, a length and a body.
@@ -150,6 +153,11 @@ func (c *cutter) value() (v []byte, null bool) {
 		return nil, true
 	}
 	return c.take(n), false
+}
+
+// hides reports whether a RowDescription begins with a hidden column (sqlstmt names them so).
+func hides(body []byte) bool {
+	return len(body) > 2 && bytes.HasPrefix(body[2:], []byte(sqlstmt.HiddenName))
 }
 
 // cutColumns is a RowDescription without the first columns; nil: it is damaged.

@@ -115,6 +115,14 @@ func TestPipelines(t *testing.T) {
 		_, err = c.Prepare(ctx, "mine", "SELECT balance FROM accounts WHERE id = $1")
 		note(shown(err))
 		note(simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE ALL"), simple(ctx, c, "EXECUTE mine(4)"))
+		note(simple(ctx, c, "PREPARE mine AS SELECT id, id, id, id FROM accounts WHERE id = $1"),
+			simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE mine"))
+		for _, again := range []string{"DEALLOCATE PREPARE \"other\"", "DISCARD ALL"} {
+			_, err = c.Prepare(ctx, "other", "UPDATE accounts SET balance = 4 WHERE id = $1")
+			note(shown(err), simple(ctx, c, "EXECUTE other(1)"), simple(ctx, c, again))
+			note(simple(ctx, c, "PREPARE other AS SELECT 1, 2, 3"), simple(ctx, c, "EXECUTE other"))
+			c.DeallocateAll(ctx)
+		}
 		var far []byte
 		note(shown(c.QueryRow(ctx, "SELECT repeat('x', 3000000)::bytea").Scan(&far)), len(far))
 		return out

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -144,13 +145,18 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 		return console.Usagef("--listen %s: %v", f.listen, err)
 	}
 	defer ln.Close()
-	rec, err := record.CreateParts(f.out, record.Options{Meta: m, Aborted: sqlstmt.Aborted},
+	say := func(err error) { fmt.Fprintf(e.Stderr, "isovet: proxy: %s\n", escape.Line(err.Error())) }
+	var first sync.Once // what follows is the same: a full disk
+	lost := func(err error) {
+		first.Do(func() { say(fmt.Errorf("the recording is not whole any more; programs go on: %w", err)) })
+	}
+	rec, err := record.CreateParts(f.out, record.Options{Meta: m, Aborted: sqlstmt.Aborted, OnError: lost},
 		record.Rotation{Bytes: f.rotate.Bytes, Every: f.rotate.Every, Txns: f.rotate.Txns})
 	if err != nil {
 		return err
 	}
 	o.Log = &sqlstmt.Log{Rec: rec}
-	o.OnError = func(err error) { fmt.Fprintf(e.Stderr, "isovet: proxy: %v\n", err) }
+	o.OnError = say
 	p := proxy.New(o)
 	if err := p.Reach(ctx); err != nil {
 		return errors.Join(console.Exit(console.StatusBadInput, fmt.Errorf("%s: %w", o.Server, err)), rec.Close())
