@@ -4,9 +4,9 @@
 // tables are declared with a column for their version. It knows no client library: recorders of package record hand it
 // texts, arguments and rows.
 //
-// log.go counts; client.go follows a connection's transactions; plan.go decides what to do with a text, by catalogue.go,
-// and doctor.go shows what that says; xmin.go and declared.go make operations of results, by versions.go; outcome.go
-// tells errors apart.
+// log.go counts; client.go follows a connection's transactions; plan.go decides what to do with a text, by
+// catalogue.go, and doctor.go shows what that says; xmin.go and declared.go make operations of results, by versions.go;
+// outcome.go tells errors apart.
 package sqlstmt
 
 import (

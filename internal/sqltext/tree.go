@@ -112,8 +112,8 @@ func (r *reader) statement(kind string, n node) {
 		s.Writes = kind != "FetchStmt" && kind != "LockStmt" && (kind != "DeclareCursorStmt" || changes)
 		s.Why = strings.ToUpper(strings.TrimSuffix(kind, "Stmt"))
 		s.Cascade = text(n, "behavior") == "DROP_CASCADE"
-	case "VariableShowStmt", "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt", "CheckPointStmt",
-		"VacuumStmt", "ConstraintsSetStmt":
+	case "VariableShowStmt", "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt",
+		"CheckPointStmt", "VacuumStmt", "ConstraintsSetStmt":
 	default:
 		s.Kind, s.Writes = Schema, true
 	}

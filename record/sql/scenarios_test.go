@@ -12,8 +12,9 @@ var scenarios = []struct {
 	understood int
 }{
 	{"chains", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"),
-		s("UPDATE accounts SET v = 9 WHERE id = 1"), s("COMMIT AND CHAIN"), s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"),
-		s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"), s("ROLLBACK AND CHAIN"),
+		s("UPDATE accounts SET v = 9 WHERE id = 1"), s("COMMIT AND CHAIN"),
+		s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 1"),
+		s("BEGIN"), s("ROLLBACK AND CHAIN"),
 		s("UPDATE accounts SET v = 9 WHERE id = 2"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 2")}, 6},
 	{"a beginning among others", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("exec BEGIN; SELECT 1"),
 		s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 1")}, 1},
