@@ -87,6 +87,30 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 	return nil
 }
 
+// Stricter returns the strict level of the kind of an answer's level, and whether it is violated where the answer's
+// holds. That is looked for as long as the answer took, and a second; what is not known by then is not said.
+func Stricter(ctx context.Context, r *evidence.Result, o Options) (at level.Level, violated bool) {
+	for _, strict := range []level.Level{level.StrictSerializable, level.StrictSnapshotIsolation} {
+		if slices.Contains(strict.Relaxed(), r.Level) {
+			at, violated = strict, true
+		}
+	}
+	if !violated || r.Verdict != evidence.Holds || r.Timestamps || r.Items || !roomForSecond() {
+		return at, false
+	}
+	if _, missing := polygraph.MissingTime(r.H); missing {
+		return at, false
+	}
+	c, ok := Auto(r.H, at)
+	if !ok {
+		return at, false
+	}
+	o.Level, o.Progress = at, nil
+	most := time.Second + time.Duration((r.Stats.CheckMS+r.Stats.CertifyMS)*float64(time.Millisecond))
+	s, err := runFor(ctx, most, c, r.H, o)
+	return at, err == nil && s.Verdict == evidence.Violated
+}
+
 // maxWriters bounds the possible writers of all reads with which another level is tried: the weak ones take some 250
 // bytes for each.
 const maxWriters = 1 << 22

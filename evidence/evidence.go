@@ -180,6 +180,9 @@ type Result struct {
 	// violated.
 	Implied   bool
 	ImpliedBy level.Level
+	// Stricter is the strict level of the same kind where this one holds and that one is violated; "" where it is not,
+	// or nobody looked.
+	Stricter string
 	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order,
 	// which they give, is an order of the level. Valid is then valid without them too; a violation may not be one
 	// (errata C8).

@@ -22,6 +22,8 @@ type Report struct {
 	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is
 	// violated.
 	ImpliedBy string `json:"implied_by,omitempty"`
+	// Stricter is the strict level of the same kind, where this one is valid and that one violated.
+	Stricter string `json:"stricter_violated,omitempty"`
 	// Certified says what proved the answer once more: "kernel", isovet-kernel's rules, or "replay", package certify;
 	// NotByKernel then says why it was not the kernel.
 	Certified   string `json:"certified,omitempty"`
@@ -77,7 +79,8 @@ type EdgeReport struct {
 func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict,
 		Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy, Certified: r.Certified, NotByKernel: r.NotByKernel,
-		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
+		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Stricter: r.Stricter,
+		Mechanisms: r.Mechanisms, Stats: r.Stats}
 	if r.Implied {
 		out.ImpliedBy = r.ImpliedBy.String()
 	}

@@ -55,6 +55,9 @@ type Meta struct {
 	// Single says that each transaction is one operation of the file's, though it may have two here: a compare-and-set
 	// is a read and a write, and so is an append to a string. No file's header says it, and no checker asks for it.
 	Single bool
+	// Asks is the name of the level that the test which wrote the file asks for, "" where nothing says that: Jepsen
+	// asks for linearizable registers and strictly serializable transactions. No file's header says it either.
+	Asks string
 }
 
 // Txns are the columns of the transactions, all of the same length or nil.

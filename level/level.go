@@ -40,14 +40,17 @@ type info struct {
 
 // levels is the lattice: Adya 1999 for PL-3 and PL-SI; Biswas and Enea, doi:10.1145/3360591, for CC, RA and RC.
 var levels = [numLevels]info{
-	Serializable: {"serializable", []string{"ser", "pl-3"}, []Level{SnapshotIsolation, RepeatableRead},
+	Serializable: {"serializable", []string{"ser", "pl-3", "conflict-serializable"},
+		[]Level{SnapshotIsolation, RepeatableRead},
 		"some serial order of the committed transactions explains every read"},
-	SessionSerializable: {"session-serializable", []string{"session-ser", "strong-session-serializable"},
+	SessionSerializable: {"session-serializable", []string{"session-ser", "strong-session-serializable",
+		"strong-session-pl-3"},
 		[]Level{Serializable, SessionSnapshotIsolation}, "serializable, in an order that respects sessions"},
-	StrictSerializable: {"strict-serializable", []string{"sser", "strict-ser", "strong-serializable"},
+	StrictSerializable: {"strict-serializable", []string{"sser", "strict-ser", "strong-serializable", "pl-ss",
+		"strong-pl-3"},
 		[]Level{SessionSerializable, StrictSnapshotIsolation}, "serializable, in an order that respects sessions " +
 			"and real time"},
-	SnapshotIsolation: {"snapshot-isolation", []string{"si"}, nil, "every transaction reads a snapshot; of " +
+	SnapshotIsolation: {"snapshot-isolation", []string{"si", "pl-si"}, nil, "every transaction reads a snapshot; of " +
 		"two concurrent writers of a key one aborts"},
 	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si",
 		"strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal},
@@ -86,13 +89,19 @@ func (l *Level) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Parse reads a level's name or short name, in any case, with blanks or underscores for hyphens.
+// Parse reads a level's name or short name, in any case, with blanks or underscores for hyphens, as a keyword or not.
+// Of a level of the literature that is none here the error names the nearest that implies it.
 func Parse(s string) (Level, error) {
 	n := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
+	n = strings.TrimPrefix(n, ":")
 	for l, in := range levels {
 		if n == in.name || slices.Contains(in.short, n) {
 			return Level(l), nil
 		}
+	}
+	if near, ok := Nearest(n); ok {
+		return 0, fmt.Errorf("isovet does not decide the isolation level %q; the nearest level is %s, which implies "+
+			"it: what is valid there is valid at %q, and what is not may be", s, near, s)
 	}
 	return 0, fmt.Errorf("unknown isolation level %q; expected one of %s", s, strings.Join(Names(), ", "))
 }

@@ -50,6 +50,9 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	switch r.Verdict {
 	case evidence.Holds:
 		fmt.Fprintf(b, "%s: %s at %s\n", name, o.paint(green, "valid"), r.Label())
+		if r.Stricter != "" {
+			fmt.Fprintf(b, "  but %s is violated; --level %s shows how\n", r.Stricter, r.Stricter)
+		}
 	case evidence.Violated:
 		fmt.Fprintf(b, "%s: %s of %s\n", name, o.paint(red, "VIOLATION"), r.Label())
 		for i := range r.Anomalies {

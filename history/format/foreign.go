@@ -10,6 +10,7 @@ import (
 	"isovet/history/format/awdit"
 	"isovet/history/format/cobralog"
 	"isovet/history/format/dbcop"
+	"isovet/history/format/fressian"
 	"isovet/history/format/integers"
 	"isovet/history/format/jepsen"
 	"isovet/history/format/otlp"
@@ -47,6 +48,26 @@ var (
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists,
 		Detect: detect(jepsen.IsLog),
 		Read:   jepsenRead(jepsen.ReadLog, false), Events: true, tellsNil: true,
+	}
+	jepsenTest = Format{
+		Name: "jepsen-test", About: "the same operations in a store's binary files: test.jepsen, test.fressian",
+		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists, Ext: []string{".jepsen", ".fressian"},
+		Detect: func(head []byte, _ string) Confidence {
+			switch {
+			case fressian.Is(head):
+				return Certain
+			case fressian.IsValue(head):
+				return Likely
+			}
+			return No
+		},
+		Read: jepsenRead(func(data []byte, file string, o jepsen.Options) (*history.History, error) {
+			edn, err := fressian.EDN(data, file)
+			if err != nil {
+				return nil, err
+			}
+			return jepsen.Read(edn, file, o)
+		}, false), Events: true, tellsNil: true,
 	}
 	cobraLog = Format{
 		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",

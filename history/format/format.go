@@ -127,8 +127,8 @@ func RealTimes() []string {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar, parquetTable, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON,
-		dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON,
+	return []Format{isovet, columnar, parquetTable, jepsenEDN, jepsenJSON, jepsenLog, jepsenTest, cobraLog, dbcopBincode,
+		dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON,
 		watchLog}
 }
 

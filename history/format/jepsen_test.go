@@ -19,6 +19,17 @@ type sample struct {
 	want   string
 }
 
+// A store's binary file is told by its content, and its lines are its operations.
+func TestJepsenTest(t *testing.T) {
+	h, err := Read(t.Context(), "fressian/testdata/test.jepsen", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.NumTxns() != 2 || h.Meta.Asks != "strict-serializable" || h.Txns.Line[1] != 5 {
+		t.Errorf("%d transactions, asks for %q, lines %v", h.NumTxns(), h.Meta.Asks, h.Txns.Line)
+	}
+}
+
 // What readers say of a file beside its history, and where real time comes from.
 func TestJepsenNotes(t *testing.T) {
 	write1 := "{:type :invoke :f :write :value 1 :process 0 :time 10 :index 0}\n{:type :ok :f :write :value 1 " +

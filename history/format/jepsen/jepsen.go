@@ -297,6 +297,19 @@ func (r *reader) build() (*history.History, error) {
 	h, err := r.b.Build()
 	if err == nil {
 		h.Positions = h.Txns.Start != nil && !r.byTime
+		h.Meta.Asks = r.asks(h)
 	}
 	return h, err
+}
+
+// asks is the level that a test with such operations asks for, where the file has real time. Jepsen's checkers of sets
+// allow stale reads.
+func (r *reader) asks(h *history.History) string {
+	switch {
+	case h.Txns.Start == nil || r.model == sets:
+		return ""
+	case r.shape >= txnShape:
+		return "strict-serializable"
+	}
+	return "linearizable"
 }

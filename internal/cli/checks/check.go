@@ -260,15 +260,20 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 			if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
 				r.Reason = f.limits.Reason(cause, *stage.Load())
 			}
-			f.weigh(r)
+			if f.weigh(r); r.Verdict == evidence.Holds {
+				soFar.Store(r)
+				set("checking the strict level")
+				f.lookStricter(ctx, r, f.Options(r.Level, nil))
+			}
 			return r, nil
 		})
 	var stopped *guard.StoppedError
 	if errors.As(err, &stopped) {
 		e.Kept.Leaves(stopped)
 		k := *soFar.Load()
-		k.Reason = stopped.Text
-		r, err = &k, nil
+		if r, err = &k, nil; k.Verdict == evidence.Unknown {
+			k.Reason = stopped.Text
+		}
 		if errors.Is(stopped, guard.ErrInterrupted) {
 			err = &console.ExitError{Status: console.StatusInterrupted}
 		}

@@ -5,8 +5,10 @@ import "isovet/internal/cli/console"
 const checkHelp = `check says whether each history satisfies an isolation level, and certifies the answer before it prints it.
 
 A "valid" comes with an order of the transactions, a "violation" with a cycle or wrong reads. "-" is standard input.
-A folder, or a quoted pattern, is one history in parts. Without --level, the history's header names the level, else
-it is serializable. --level all decides every level. A history larger than memory goes through files (docs/scale.md).
+A folder, or a quoted pattern, is one history in parts. Without --level, the history's header names the level. Else a
+Jepsen test with real time is judged as Jepsen does: transactions at strict-serializable, registers at linearizable;
+others at serializable. --level all decides every level. A history larger than memory goes through files
+(docs/scale.md).
 
 ` + console.ExitHelp
 

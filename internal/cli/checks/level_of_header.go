@@ -1,12 +1,14 @@
 package checks
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"isovet/check"
 	"isovet/check/mechanism"
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
@@ -15,19 +17,26 @@ import (
 
 // fromHeader says what the level is without --level.
 func fromHeader(c *cobra.Command) {
-	c.Flags().Lookup("level").DefValue = "the header's"
+	c.Flags().Lookup("level").DefValue = "the file's"
 }
 
 // named is the level to check of a history with such a header: the one that was asked for, else the one that the
-// header names, where the checker that was asked for decides it. why says that the header names another than the
-// default.
+// header names or a Jepsen test asks for, where the checker that was asked for decides it. why says that it is another
+// than the default.
 func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
-	if f.levelSet || f.profile != nil || m.Isolation == "" {
+	if f.levelSet || f.profile != nil {
 		return f.level, ""
 	}
-	at, why = mechanism.LevelOf(m.DB, m.Isolation)
-	if at == f.level {
-		return at, ""
+	switch {
+	case m.Isolation != "":
+		at, why = mechanism.LevelOf(m.DB, m.Isolation)
+	case m.Asks != "":
+		if asked, err := level.Parse(m.Asks); err == nil {
+			at, why = asked, "Jepsen's checkers judge such a test so"
+		}
+	}
+	if at == f.level || why == "" {
+		return f.level, ""
 	}
 	if c, err := check.ByName(f.judge.name); err == nil {
 		if in := c.Info(); !in.Decides(at) {
@@ -37,10 +46,20 @@ func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
 	return at, why
 }
 
-// sayNamed says on standard error which level was taken from the header of a history, and how to ask for another.
+// sayNamed says on standard error which level was taken from a history, and how to ask for another.
 func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 	if at, why := f.named(m); why != "" && f.judge.name != "leopard" {
 		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s: %s; --level asks for another\n", path, at, escape.Line(why))
+	}
+}
+
+// lookStricter has a plain level that was not asked for, and that holds, say if the strict one is violated.
+func (f *CheckFlags) lookStricter(ctx context.Context, r *evidence.Result, o check.Options) {
+	if f.levelSet || f.profile != nil || f.judge.name != console.Auto {
+		return
+	}
+	if at, violated := check.Stricter(ctx, r, o); violated {
+		r.Stricter = at.String()
 	}
 }
 

@@ -160,6 +160,6 @@ func describeOp(h *history.History, op uint32) []byte {
 // header is what a file's header says of a history.
 func header(h *history.History) history.Meta {
 	m := h.Meta
-	m.Single = false
+	m.Single, m.Asks = false, ""
 	return m
 }
