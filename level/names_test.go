@@ -38,14 +38,20 @@ func TestParse(t *testing.T) {
 		}
 	}
 	// Jepsen's names and Adya's: decided, or an error that names what implies them.
-	for s, want := range map[string]level.Level{":strict-serializable": level.StrictSerializable,
-		"PL-3": level.Serializable, "PL-2.99": level.RepeatableRead, ":strong-session-snapshot-isolation": level.SessionSnapshotIsolation, "PL-SS": level.StrictSerializable, "PL-SI": level.SnapshotIsolation} {
+	for s, want := range map[string]level.Level{
+		":strict-serializable": level.StrictSerializable, "PL-3": level.Serializable, "PL-2.99": level.RepeatableRead,
+		":strong-session-snapshot-isolation": level.SessionSnapshotIsolation, "PL-SS": level.StrictSerializable,
+		"PL-SI": level.SnapshotIsolation,
+	} {
 		if got, err := level.Parse(s); err != nil || got != want {
 			t.Errorf("Parse(%q) = %v, %v; want %v", s, got, err, want)
 		}
 	}
-	for s, want := range map[string]level.Level{"PL-1": level.ReadCommitted, ":PL-2+": level.SnapshotIsolation,
-		"monotonic atomic view": level.ReadAtomic, "PL-3U": level.Serializable, "cursor_stability": level.SnapshotIsolation, ":sequential": level.Linearizable, "strong-read-committed": level.StrictSnapshotIsolation} {
+	for s, want := range map[string]level.Level{
+		"PL-1": level.ReadCommitted, ":PL-2+": level.SnapshotIsolation, "monotonic atomic view": level.ReadAtomic,
+		"PL-3U": level.Serializable, "cursor_stability": level.SnapshotIsolation, ":sequential": level.Linearizable,
+		"strong-read-committed": level.StrictSnapshotIsolation,
+	} {
 		if _, err := level.Parse(s); err == nil || !strings.Contains(err.Error(), "the nearest level is "+
 			want.String()+", which implies it") {
 			t.Errorf("Parse(%q): %v; want the nearest, %v", s, err, want)

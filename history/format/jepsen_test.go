@@ -146,22 +146,50 @@ func TestJepsenFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("test.jepsen", "JEPSEN")
-	if _, err := Read(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(),
-		"a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn; expected") {
-		t.Error(err)
+	binary, err := os.ReadFile("fressian/testdata/test.jepsen")
+	if err != nil {
+		t.Fatal(err)
 	}
 	put("results.edn", "{:valid? true}")
 	for i, f := range []struct{ name, text string }{
 		{"jepsen.log", "1 :ok :write 1\n"},
 		{"history.txt", "1 :ok :write 1\n1 :ok :write 2\n"},
+		{"test.jepsen", string(binary)}, // it has two
 		{"history.edn", "[1 :ok :write 1]\n[1 :ok :write 2]\n[1 :ok :write 3]"},
 	} {
 		put(f.name, f.text)
 		h, err := Read(t.Context(), dir, Options{})
-		if err != nil || h.NumTxns() != i+1 || h.File != filepath.Join(dir, f.name) {
+		if err != nil || h.NumTxns() != []int{1, 2, 2, 3}[i] || h.File != filepath.Join(dir, f.name) {
 			t.Errorf("%s: %v", f.name, err)
 		}
+	}
+}
+
+// A store without a latest run is an error that names its runs.
+func TestJepsenStore(t *testing.T) {
+	store := t.TempDir()
+	for _, run := range []string{"bank/1", "bank/2", "lin-kv/3"} {
+		dir := filepath.Join(store, filepath.FromSlash(run))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "history.edn"), []byte("[1 :ok :write 1]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string]string{
+		store:                        "a folder of 3 runs of Jepsen's (bank/1, bank/2, lin-kv/3); expected one of them",
+		filepath.Join(store, "bank"): "a folder of 2 runs of Jepsen's (1, 2); expected one of them",
+	} {
+		if _, err := Read(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	if err := os.Symlink("2", filepath.Join(store, "bank", "latest")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Read(t.Context(), filepath.Join(store, "bank"), Options{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -10,12 +10,14 @@ import (
 	"unicode/utf8"
 
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // parts are the files of a Jepsen run's folder that have its history, the best first: plain, then compressed.
 func parts() []string {
 	var all []string
-	for _, name := range []string{"history.edn", "history.json", "history.txt", "jepsen.log"} {
+	for _, name := range []string{"history.edn", "history.json", "test.jepsen", "test.fressian", "history.txt",
+		"jepsen.log"} {
 		for _, ending := range []string{"", ".gz", ".zst", ".xz", ".bz2", ".zip"} {
 			all = append(all, name+ending)
 		}
@@ -45,6 +47,37 @@ func within(in *Input) (*Input, error) {
 	return in, nil
 }
 
+// runsIn are the folders of Jepsen runs that a store, or the folder of a test in it, has.
+func runsIn(dir string) (runs []string) {
+	for _, depth := range []string{"*", "*/*"} {
+		dirs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), depth)) // the pattern is good
+		for _, d := range dirs {
+			for _, name := range parts() {
+				if st, err := os.Stat(filepath.Join(d, name)); err == nil && st.Mode().IsRegular() {
+					run, _ := filepath.Rel(dir, d)
+					runs = append(runs, filepath.ToSlash(run))
+					break
+				}
+			}
+		}
+	}
+	return runs
+}
+
+// escapeGlob is a path as a pattern that matches it alone.
+func escapeGlob(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(path)
+}
+
+// few are the last of some names, with a word for those before.
+func few(names []string) string {
+	const most = 10
+	if n := len(names) - most; n > 0 {
+		return "…, " + strings.Join(names[n:], ", ")
+	}
+	return strings.Join(names, ", ")
+}
+
 // unknown is the error of an input in no known format: what it is, as far as that can be told, and what was expected.
 func unknown(in *Input, head []byte) error {
 	var names []string
@@ -53,14 +86,16 @@ func unknown(in *Input, head []byte) error {
 			names = append(names, f.Name)
 		}
 	}
+	if runs := runsIn(in.Path); in.Dir && len(runs) > 0 {
+		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("a folder of %s of Jepsen's (%s); expected "+
+			"one of them, or a link latest to one", plural.Of(len(runs), "run"), few(runs))}
+	}
 	if in.Dir {
 		found := "a folder in no known format"
 		if entries, err := os.ReadDir(in.Path); err != nil {
 			found = "a folder that cannot be read (" + reason(err) + ")"
 		} else if len(entries) == 0 {
 			found = "an empty folder"
-		} else if _, err := os.Stat(filepath.Join(in.Path, "test.jepsen")); err == nil {
-			found = "a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn"
 		}
 		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, a folder with the parts " +
 			"of one history, Jepsen's folder with history.edn, or a folder in " + strings.Join(names, " or ")}
@@ -75,7 +110,6 @@ func unknown(in *Input, head []byte) error {
 // known says what files are that people have beside their histories.
 func known(head []byte) string {
 	for _, k := range []struct{ magic, what string }{
-		{"JEPSEN", "Jepsen's test.jepsen, which is binary and not read (history.edn beside it is)"},
 		{"\xff\xfe", "UTF-16 (expected UTF-8)"},
 		{"\xfe\xff", "UTF-16 (expected UTF-8)"},
 		{"7z\xbc\xaf", "a 7z archive"},
