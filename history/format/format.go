@@ -127,9 +127,9 @@ func RealTimes() []string {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar, parquetTable, jepsenEDN, jepsenJSON, jepsenLog, jepsenTest, cobraLog, dbcopBincode,
-		dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON,
-		watchLog}
+	return []Format{isovet, columnar, parquetTable, jepsenEDN, jepsenJSON, jepsenLog, jepsenTest, cobraLog,
+		dbcopBincode, dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog,
+		porcupineKV, otlpJSON, watchLog}
 }
 
 // ByName returns the format of that name.

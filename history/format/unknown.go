@@ -87,8 +87,8 @@ func unknown(in *Input, head []byte) error {
 		}
 	}
 	if runs := runsIn(in.Path); in.Dir && len(runs) > 0 {
-		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("a folder of %s of Jepsen's (%s); expected "+
-			"one of them, or a link latest to one", plural.Of(len(runs), "run"), few(runs))}
+		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("a folder of %s of Jepsen's (%s); "+
+			"expected one of them, or a link latest to one", plural.Of(len(runs), "run"), few(runs))}
 	}
 	if in.Dir {
 		found := "a folder in no known format"

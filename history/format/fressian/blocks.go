@@ -27,7 +27,7 @@ const (
 )
 
 // Is reports whether a file begins as a test.jepsen.
-func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) && len(head) >= fileHeader }
+func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // IsValue reports whether a file begins as a test.fressian: a map, whose first key is a keyword.
 func IsValue(head []byte) bool {
@@ -57,6 +57,10 @@ func EDN(data []byte, file string) ([]byte, error) {
 			return nil, err
 		}
 		return f.whole(history, rest), nil
+	}
+	if len(data) < fileHeader {
+		return nil, f.wrong(int64(len(data)), "found the end of the file; expected its version and the place of its "+
+			"index")
 	}
 	if v := binary.BigEndian.Uint32(data[6:]); v > 1 {
 		return nil, f.wrong(6, "found version %d of the format; expected 0 or 1", v)

@@ -239,6 +239,7 @@ func TestCorrupt(t *testing.T) {
 		"checksum":     {flipped, "the file is damaged"},
 		"no index":     {noIndex, "no index yet"},
 		"version":      {append(bin("JEPSEN\x00\x00\x00\x07"), make([]byte, 8)...), "version 7"},
+		"head":         {bin("JEPSEN\x00\x00"), "the place of its index"},
 		"cut":          {sample()[:len(sample())-3], "expected"},
 		"bomb":         {of(block(valueBlock, list(bomb...))), "64 times"},
 		"deep":         {of(block(valueBlock, bytes.Repeat(bin{0xe5}, 5000))), "nested deeper"},
