@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -35,10 +34,6 @@ func aionFig23(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 func onDatasets(ctx context.Context, lab *Lab, r *Report, isolation string, at level.Level) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns := lab.Pick(2000, 200_000, 500_000)
 	for _, c := range []struct {
 		name, workload string
@@ -94,34 +89,23 @@ func onDatasets(ctx context.Context, lab *Lab, r *Report, isolation string, at l
 
 // aionRectified is Figure 13b: after how long a verdict that was wrong is right.
 func aionRectified(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns, batch := lab.Pick(600, 10_000, 10_000), lab.Pick(50, batched, batched)
-	first, each, err := lab.sent(ctx, tableI(txns), batch, paperRate, 100, 10)
+	first, lines, err := lab.sent(ctx, tableI(txns), batch, paperRate, 100, 10)
 	if err != nil {
 		return err
 	}
-	// The same, where a batch comes as a whole, its transactions in the order of their delays.
-	whole := slices.Clone(each)
-	atOnce(whole, batch)
-	lab.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
-	runs := [...]pipeRun{{}, {}}
-	var errs [2]error
-	var g safego.Group
-	defer g.Wait()
-	for i, lines := range [][]arrival{each, whole} {
-		g.Go(func() {
-			runs[i], errs[i] = lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
-				wait: lab.patience() + time.Second})
-		})
-	}
-	g.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
+	ways := []string{eachDelayed, wholeBatches}
+	runs, err := lab.together(ctx, len(ways), txns, func(i int) (head, []arrival, error) {
+		lines := slices.Clone(lines)
+		if ways[i] == wholeBatches { // its transactions in the order of their delays
+			atOnce(lines, batch)
+		}
+		return first, lines, nil
+	})
+	if err != nil {
 		return err
 	}
-	for i, name := range []string{eachDelayed, wholeBatches} {
+	for i, name := range ways {
 		r.Add(decided("flips", "all", name, addRectified(r, name, runs[i].last)))
 		r.Add(decided("wrong", "all", name, runs[i].last["violations_total"]))
 	}
@@ -166,10 +150,6 @@ const (
 
 // aionOverhead is Figure 15: what it costs a database that its history is collected.
 func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns, rounds := lab.Pick(40, 3000, 20_000), lab.Pick(1, 11, 11)
 	for _, db := range []struct{ name, url string }{{"PostgreSQL", "postgres:start"}, {"SQLite", "sqlite:"}} {
 		urls := []string{db.url}
@@ -206,10 +186,10 @@ func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
 				}
 				group := fmt.Sprintf("%s, %d operations", db.name, ops)
 				for _, how := range []string{notCollected, toFile, toWatch} {
-					r.Add(measured("rate", group, how, median(rates[how])))
+					r.Add(decided("rate", group, how, median(rates[how])))
 				}
 				for _, how := range []string{toFile, toWatch} {
-					r.Add(measured("loss", group, how, median(loss[how])))
+					r.Add(decided("loss", group, how, median(loss[how])))
 				}
 				return nil
 			})
@@ -384,14 +364,11 @@ func (c *collected) body(t *record.Txn) error {
 
 // listening starts an isovet watch that takes lines over HTTP.
 func (l *Lab) listening(ctx context.Context) (url string, end func() error, err error) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeAddress()
 	if err != nil {
 		return "", nil, err
 	}
-	url = "http://" + free.Addr().String()
-	if err := free.Close(); err != nil {
-		return "", nil, err
-	}
+	url = "http://" + at
 	dir := filepath.Join(l.dir, fmt.Sprintf("collect-%d", time.Now().UnixNano()))
 	cmd := exec.CommandContext(ctx, l.self[0], append(slices.Clone(l.self[1:]), "watch", "--checker", "replay",
 		"--level", "snapshot-isolation", "--state", dir, "--source", url, "--quiet", "--keep", "64MiB")...)

@@ -13,7 +13,6 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/datasets"
-	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 )
@@ -32,16 +31,10 @@ type online struct {
 // arrive makes a stream of Table I's workload: perSecond transactions commit a second, and each arrives after a delay
 // of N(mu, sigma²) ms.
 func (l *Lab) arrive(ctx context.Context, spec datasets.Spec, perSecond, mu, sigma float64) (*online, error) {
-	spec.Seed = l.Seed
-	if l.asked != nil {
-		l.asked(&spec)
-	}
-	l.tell("generating a stream")
-	h, err := datasets.Generate(ctx, spec)
+	h, err := l.generated(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	l.made.add(spec, evidence.SizesOf(h))
 	s := &online{h: h}
 	rng := rand.New(rand.NewPCG(l.Seed, 0xa10))
 	at := make([]float64, h.NumTxns())
@@ -54,15 +47,7 @@ func (l *Lab) arrive(ctx context.Context, spec datasets.Spec, perSecond, mu, sig
 	for i, t := range s.order {
 		at[t] = float64(i)/perSecond*1000 + max(0, mu+sigma*rng.NormFloat64())
 	}
-	slices.SortStableFunc(s.order, func(a, b uint32) int {
-		switch {
-		case at[a] < at[b]:
-			return -1
-		case at[a] > at[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.order, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
 	s.least = make([]int64, len(s.order)+1)
 	s.least[len(s.order)] = 1 << 62
 	for i := len(s.order) - 1; i >= 0; i-- {
@@ -180,6 +165,39 @@ const (
 	aionFenced = "SER with fences, watermark every 256"
 )
 
+// delay is that of a transaction on its way, in ms: its mean, and its deviation.
+type delay struct{ mu, sigma float64 }
+
+func (d delay) String() string { return fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma) }
+
+// delays are those that Figures 14 and 17 to 21 vary.
+var delays = []delay{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
+
+// flips runs a stream of Table I's workload, as a step of the figure.
+func (l *Lab) flips(ctx context.Context, r *Report, name string, perSecond float64, d delay,
+	add func(*timestamp.Aion)) error {
+	return l.step(r, name, func() error {
+		s, err := l.arrive(ctx, tableI(l.Pick(1000, 10_000, 10_000)), perSecond, d.mu, d.sigma)
+		if err != nil {
+			return err
+		}
+		a, _, err := s.run(ctx, chronosLevel, 256, nil)
+		if err == nil {
+			add(a)
+		}
+		return err
+	})
+}
+
+// flipped is which share of transactions flips, in percent, and of these once or twice.
+func flipped(a *timestamp.Aion) (all, few float64) {
+	st, flip := a.Stats(), int64(0)
+	for _, n := range st.FlipTxns {
+		flip += n
+	}
+	return 100 * float64(flip) / float64(st.Txns), 100 * float64(st.FlipTxns[0]+st.FlipTxns[1]) / float64(max(flip, 1))
+}
+
 func aionFig13(ctx context.Context, lab *Lab, r *Report) error {
 	s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 10_000)), paperRate, 100, 10)
 	if err != nil {
@@ -197,24 +215,11 @@ func aionFig13(ctx context.Context, lab *Lab, r *Report) error {
 	r.Add(decided("pairs", "all", "pairs of transaction and key", float64(st.FlipReads)))
 	r.Add(decided("wrong", "all", "violations", float64(violations)))
 	for _, rate := range []float64{100, 250, paperRate} {
-		err := lab.step(r, fmt.Sprint(rate), func() error {
-			s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 10_000)), rate, 100, 10)
-			if err != nil {
-				return err
-			}
-			a, _, err := s.run(ctx, chronosLevel, 256, nil)
-			if err != nil {
-				return err
-			}
-			st, flip := a.Stats(), int64(0)
-			for _, n := range st.FlipTxns {
-				flip += n
-			}
-			g := strconv.Itoa(int(rate))
-			r.Add(decided("byrate", g, "transactions that flip", 100*float64(flip)/float64(st.Txns)))
-			r.Add(decided("byrate", g, "of these once or twice",
-				100*float64(st.FlipTxns[0]+st.FlipTxns[1])/float64(max(flip, 1))))
-			return nil
+		g := strconv.Itoa(int(rate))
+		err := lab.flips(ctx, r, g, rate, delay{100, 10}, func(a *timestamp.Aion) {
+			flip, few := flipped(a)
+			r.Add(decided("byrate", g, "transactions that flip", flip))
+			r.Add(decided("byrate", g, "of these once or twice", few))
 		})
 		if err != nil {
 			return err
@@ -230,19 +235,9 @@ const oneByOne = "Each transaction comes after a delay of its own; in batches, a
 	"aion/fig20 and aion/online-rectified."
 
 func aionFig14(ctx context.Context, lab *Lab, r *Report) error {
-	for _, c := range []struct{ mu, sigma float64 }{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}} {
-		err := lab.step(r, fmt.Sprintf("N(%g, %g²)", c.mu, c.sigma), func() error {
-			s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 10_000)), paperRate, c.mu, c.sigma)
-			if err != nil {
-				return err
-			}
-			a, _, err := s.run(ctx, chronosLevel, 256, nil)
-			if err != nil {
-				return err
-			}
-			g := fmt.Sprintf("N(%g, %g²)", c.mu, c.sigma)
-			r.Add(decided("flips", g, "pairs", float64(a.Stats().FlipReads)))
-			return nil
+	for _, d := range delays {
+		err := lab.flips(ctx, r, d.String(), paperRate, d, func(a *timestamp.Aion) {
+			r.Add(decided("flips", d.String(), "pairs", float64(a.Stats().FlipReads)))
 		})
 		if err != nil {
 			return err
@@ -274,8 +269,5 @@ func aionFig16(ctx context.Context, lab *Lab, r *Report) error {
 			r.Add(decided("window", g, "aion", float64(a.Stats().Window)))
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return nil
+	return err
 }

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"isovet/datasets"
-	"isovet/evidence"
 	"isovet/history/format/jsonl"
 	"isovet/internal/safego"
 	"isovet/level"
@@ -55,16 +54,10 @@ const batched = 500
 // transaction.
 func (l *Lab) sent(ctx context.Context, spec datasets.Spec, batch int, perSecond, mu, sigma float64) (head, []arrival,
 	error) {
-	spec.Seed = l.Seed
-	if l.asked != nil {
-		l.asked(&spec)
-	}
-	l.tell("generating a stream")
-	h, err := datasets.Generate(ctx, spec)
+	h, err := l.generated(ctx, spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	l.made.add(spec, evidence.SizesOf(h))
 	var text bytes.Buffer
 	if err := jsonl.Write(&text, h); err != nil {
 		return nil, nil, err
@@ -161,12 +154,8 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 		return w, err
 	}
 	defer os.RemoveAll(dir)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeAddress()
 	if err != nil {
-		return w, err
-	}
-	at := free.Addr().String()
-	if err := free.Close(); err != nil {
 		return w, err
 	}
 	args := append(slices.Clone(l.self[1:]), "watch", "--checker", "aion", "--level", o.level.String(), "--state",
@@ -214,6 +203,36 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 		return w, ctx.Err()
 	}
 	return w, errors.Join(status, err)
+}
+
+// together runs so many watches at once, by the clock, as each takes little.
+func (l *Lab) together(ctx context.Context, n, txns int, stream func(i int) (head, []arrival, error)) ([]pipeRun,
+	error) {
+	runs, errs := make([]pipeRun, n), make([]error, n)
+	var g safego.Group
+	defer g.Wait()
+	for i := range n {
+		first, lines, err := stream(i)
+		if err != nil {
+			return nil, err
+		}
+		g.Go(func() {
+			runs[i], errs[i] = l.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
+				wait: l.patience() + time.Second})
+		})
+	}
+	l.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
+	g.Wait()
+	return runs, errors.Join(errs...)
+}
+
+// freeAddress is one of loopback that nobody listens on.
+func freeAddress() (string, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return free.Addr().String(), free.Close()
 }
 
 // metricsPoll asks a watch for its metrics.
@@ -318,14 +337,19 @@ func metricsOf(ctx context.Context, at string) map[string]float64 {
 	return out
 }
 
-const noWatch = "This program has no command watch; nothing was measured."
+// byWatch measures where this program has the command watch.
+func byWatch(measure measuring) measuring {
+	return func(ctx context.Context, lab *Lab, r *Report) error {
+		if lab.watches(ctx) {
+			return measure(ctx, lab, r)
+		}
+		r.Note("This program has no command watch; nothing was measured.")
+		return nil
+	}
+}
 
 // aionOnlineRate is Figure 12 end to end.
 func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns := lab.Pick(2000, 200_000, 500_000)
 	for _, c := range []struct {
 		name, isolation string
@@ -382,37 +406,16 @@ func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 
 // aionOnlineFlips is Figures 13 and 14 end to end: how many verdicts change before they are final.
 func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns := lab.Pick(600, 10_000, 10_000)
-	type delay struct{ mu, sigma float64 }
-	delays := []delay{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
-	flips, wrong := make([]float64, len(delays)), make([]float64, len(delays))
-	errs := make([]error, len(delays))
-	var g safego.Group
-	defer g.Wait()
-	for i, d := range delays {
-		first, lines, err := lab.sent(ctx, tableI(txns), 1, paperRate, d.mu, d.sigma)
-		if err != nil {
-			return err
-		}
-		g.Go(func() { // together: each takes little
-			w, err := lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
-				wait: lab.patience() + time.Second})
-			flips[i], wrong[i], errs[i] = w.last["flips_total"], w.last["violations_total"], err
-		})
-	}
-	lab.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
-	g.Wait()
-	if err := errors.Join(errs...); err != nil {
+	runs, err := lab.together(ctx, len(delays), txns, func(i int) (head, []arrival, error) {
+		return lab.sent(ctx, tableI(txns), 1, paperRate, delays[i].mu, delays[i].sigma)
+	})
+	if err != nil {
 		return err
 	}
 	for i, d := range delays {
-		g := fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
-		r.Add(decided("flips", g, "verdicts", flips[i]))
-		r.Add(decided("wrong", g, "violations", wrong[i]))
+		r.Add(decided("flips", d.String(), "verdicts", runs[i].last["flips_total"]))
+		r.Add(decided("wrong", d.String(), "violations", runs[i].last["violations_total"]))
 	}
 	r.Note("%d transactions, of which %d commit a second; each is sent at once and comes after its delay, by the "+
 		"clock; verdicts are final %v later. In batches of %d, as the paper sends them, the lines of one come in no "+
@@ -423,10 +426,6 @@ func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
 
 // aionOnlineMemory is Figure 16 end to end.
 func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns, rate := lab.Pick(1000, 100_000, 100_000), [...]float64{QuickScale: 1000, DefaultScale: 3000,
 		FullScale: paperRate}[lab.Scale]
 	spec := tableI(txns)
@@ -445,10 +444,7 @@ func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
 						r.Add(decided("spilled", strconv.Itoa(percent), memory, now["spilled_keys"]))
 					}
 				}})
-			if err != nil {
-				return err
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
@@ -15,7 +14,6 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/room"
-	"isovet/internal/safego"
 	"isovet/level"
 )
 
@@ -109,32 +107,15 @@ func chronosFig24(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// delays17 are the delays that Figures 14 and 17 to 21 vary: the mean, and the deviation.
-var delays17 = []struct{ mu, sigma float64 }{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
-
 // aionFig17 is Figures 17 to 19: how many transactions flip, and how often.
 func aionFig17(ctx context.Context, lab *Lab, r *Report) error {
-	for _, d := range delays17 {
-		err := lab.step(r, fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma), func() error {
-			s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 10_000)), paperRate, d.mu, d.sigma)
-			if err != nil {
-				return err
-			}
-			a, _, err := s.run(ctx, chronosLevel, 256, nil)
-			if err != nil {
-				return err
-			}
-			st, g := a.Stats(), fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
-			flip, few := int64(0), int64(0)
-			for i, n := range st.FlipTxns {
-				if flip += n; i < 2 {
-					few += n
-				}
-			}
-			r.Add(decided("txns", g, "transactions", 100*float64(flip)/float64(st.Txns)))
-			r.Add(decided("pairs", g, "pairs", float64(st.FlipReads)))
-			r.Add(decided("few", g, "transactions", 100*float64(few)/float64(max(flip, 1))))
-			return nil
+	for _, d := range delays {
+		g := d.String()
+		err := lab.flips(ctx, r, g, paperRate, d, func(a *timestamp.Aion) {
+			flip, few := flipped(a)
+			r.Add(decided("txns", g, "transactions", flip))
+			r.Add(decided("pairs", g, "pairs", float64(a.Stats().FlipReads)))
+			r.Add(decided("few", g, "transactions", few))
 		})
 		if err != nil {
 			return err
@@ -149,34 +130,18 @@ func aionFig17(ctx context.Context, lab *Lab, r *Report) error {
 // as
 // a whole, their transactions in the order of their delays, which aion/online-rectified compares with the other way.
 func aionFig20(ctx context.Context, lab *Lab, r *Report) error {
-	if !lab.watches(ctx) {
-		r.Note(noWatch)
-		return nil
-	}
 	txns, batch := lab.Pick(600, 10_000, 10_000), lab.Pick(50, batched, batched)
-	runs, errs := make([]pipeRun, len(delays17)), make([]error, len(delays17))
-	var g safego.Group
-	defer g.Wait()
-	for i, d := range delays17 {
-		first, lines, err := lab.sent(ctx, tableI(txns), batch, paperRate, d.mu, d.sigma)
-		if err != nil {
-			return err
-		}
+	runs, err := lab.together(ctx, len(delays), txns, func(i int) (head, []arrival, error) {
+		first, lines, err := lab.sent(ctx, tableI(txns), batch, paperRate, delays[i].mu, delays[i].sigma)
 		atOnce(lines, batch)
-		g.Go(func() { // together: each takes little
-			runs[i], errs[i] = lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
-				wait: lab.patience() + time.Second})
-		})
-	}
-	lab.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
-	g.Wait()
-	if err := errors.Join(errs...); err != nil {
+		return first, lines, err
+	})
+	if err != nil {
 		return err
 	}
-	for i, d := range delays17 {
-		name := fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
-		addRectified(r, name, runs[i].last)
-		r.Add(decided("wrong", "all", name, runs[i].last["violations_total"]))
+	for i, d := range delays {
+		addRectified(r, d.String(), runs[i].last)
+		r.Add(decided("wrong", "all", d.String(), runs[i].last["violations_total"]))
 	}
 	r.Note("%d transactions, of which %d commit a second, in batches of %d that come as a whole, their "+
 		"transactions in the "+

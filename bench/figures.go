@@ -31,8 +31,10 @@ type Figure struct {
 	Says   []Saying                 `json:"-"`
 	Bounds func(r *Report) []Saying `json:"-"`
 	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
-	Measure func(ctx context.Context, lab *Lab, r *Report) error `json:"-"`
+	Measure measuring `json:"-"`
 }
+
+type measuring = func(ctx context.Context, lab *Lab, r *Report) error
 
 // Metric is one thing measured.
 type Metric struct{ Key, Label, Unit string }
@@ -43,7 +45,7 @@ type Metric struct{ Key, Label, Unit string }
 var figuresJSON string
 
 // measures says how each is measured.
-var measures = map[string]func(ctx context.Context, lab *Lab, r *Report) error{
+var measures = map[string]measuring{
 	"vbox/table1":           vboxTable1,
 	"vbox/fig6":             vboxFig6,
 	"vbox/fig7":             vboxFig7,
@@ -76,14 +78,14 @@ var measures = map[string]func(ctx context.Context, lab *Lab, r *Report) error{
 	"aion/fig17":            aionFig17,
 	"aion/fig25":            aionFig25,
 	"aion/fig16":            aionFig16,
-	"aion/online-rate":      aionOnlineRate,
-	"aion/online-flips":     aionOnlineFlips,
-	"aion/online-datasets":  aionDatasets,
-	"aion/fig23":            aionFig23,
-	"aion/fig20":            aionFig20,
-	"aion/online-rectified": aionRectified,
-	"aion/overhead":         aionOverhead,
-	"aion/online-memory":    aionOnlineMemory,
+	"aion/online-rate":      byWatch(aionOnlineRate),
+	"aion/online-flips":     byWatch(aionOnlineFlips),
+	"aion/online-datasets":  byWatch(aionDatasets),
+	"aion/fig23":            byWatch(aionFig23),
+	"aion/fig20":            byWatch(aionFig20),
+	"aion/online-rectified": byWatch(aionRectified),
+	"aion/overhead":         byWatch(aionOverhead),
+	"aion/online-memory":    byWatch(aionOnlineMemory),
 	"mtc/fig7":              mtcFig7,
 	"mtc/fig8":              mtcFig8,
 	"mtc/fig9":              mtcFig9,

@@ -66,10 +66,6 @@ func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep 
 	return rep, best, nil
 }
 
-func measured(metric, group, series string, v float64) Point {
-	return Point{Metric: metric, Group: group, Series: series, Value: v, Verdict: evidence.Holds}
-}
-
 // overlap is the share of dependencies, in percent, whose operations overlap.
 func overlap(rep *mechanism.Report) float64 {
 	all, over := rep.Undecided, 0
@@ -94,12 +90,12 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 		v := overlap(rep)
-		r.Add(measured("overlap", group, "in-memory store", v))
+		r.Add(decided("overlap", group, "in-memory store", v))
 		c := collect.Config{Workload: "ycsb", Variant: spec.Variant, Txns: lab.Pick(100, 3000, 100_000),
 			Keys: lab.Pick(1000, 20_000, 1_000_000), Sessions: cmp.Or(spec.Sessions, 24)}
 		rep, err = lab.overlaps(ctx, r, c, spec.Zipf)
 		if err == nil && rep != nil {
-			r.Add(measured("overlap", group, onPostgres, overlap(rep)))
+			r.Add(decided("overlap", group, onPostgres, overlap(rep)))
 		}
 		return err
 	}
@@ -172,16 +168,16 @@ func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 						return err
 					}
 					last[i] = time.Since(start).Seconds() * 1e3
-					r.Add(measured("time", group, p.name+", "+w.name, last[i]))
-					r.Add(measured("buffered", group, p.name+", "+w.name, float64(peak)))
+					r.Add(decided("time", group, p.name+", "+w.name, last[i]))
+					r.Add(decided("buffered", group, p.name+", "+w.name, float64(peak)))
 				}
 				start := time.Now()
 				if err := dispatchNaive(ctx, lanes); err != nil {
 					return err
 				}
 				last[2] = time.Since(start).Seconds() * 1e3
-				r.Add(measured("time", group, "one heap, "+w.name, last[2]))
-				r.Add(measured("buffered", group, "one heap, "+w.name, float64(all)))
+				r.Add(decided("time", group, "one heap, "+w.name, last[2]))
+				r.Add(decided("buffered", group, "one heap, "+w.name, float64(all)))
 				return nil
 			})
 			if err != nil {
@@ -308,7 +304,7 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		r.Add(measured("time", group, "leopard", ms))
+		r.Add(decided("time", group, "leopard", ms))
 		rep, built, err := lab.mirrored(ctx, r, h, true)
 		if err != nil {
 			return err
@@ -318,12 +314,12 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 		q := p
 		q.Series = "graph and cycle search"
 		if ms, ok := searchCycles(ctx, rep.Edges, h.NumTxns(), lab.Timeout); ok {
-			p = measured("time", group, "cycle search", ms)
-			q = measured("time", group, q.Series, built+ms)
+			p = decided("time", group, "cycle search", ms)
+			q = decided("time", group, q.Series, built+ms)
 		}
 		r.Add(p)
 		r.Add(q)
-		r.Add(measured("edges", group, "deduced", float64(len(rep.Edges))))
+		r.Add(decided("edges", group, "deduced", float64(len(rep.Edges))))
 		return ctx.Err()
 	}
 	one := func(group string, spec datasets.Spec) error {
@@ -366,8 +362,8 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			}
 			all := rep.Undecided + rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
 			left := 100 * float64(rep.Undecided) / float64(max(1, all))
-			r.Add(measured("overlap", w.name, "in-memory store", overlap(rep)))
-			r.Add(measured("left", w.name, "in-memory store", left))
+			r.Add(decided("overlap", w.name, "in-memory store", overlap(rep)))
+			r.Add(decided("left", w.name, "in-memory store", left))
 			c := collect.Config{Workload: w.workload, Variant: w.variant, Txns: lab.Pick(100, 3000, 100_000),
 				Sessions: 24,
 				Keys:     lab.Pick(30, 0, 0)}
@@ -379,8 +375,8 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			}
 			if rep != nil {
 				all = rep.Undecided + rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
-				r.Add(measured("overlap", w.name, onPostgres, overlap(rep)))
-				r.Add(measured("left", w.name, onPostgres, 100*float64(rep.Undecided)/float64(max(1, all))))
+				r.Add(decided("overlap", w.name, onPostgres, overlap(rep)))
+				r.Add(decided("left", w.name, onPostgres, 100*float64(rep.Undecided)/float64(max(1, all))))
 			}
 			return nil
 		})

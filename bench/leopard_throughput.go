@@ -164,10 +164,10 @@ func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c coll
 		count, of int
 	}{{"rate", commits, commits}, {"traces", on.Traces, off.Traces}} {
 		own, online, offline := perSecond(m.count, took), perSecond(m.count, got.busy), perSecond(m.of, got.after)
-		r.Add(measured(m.metric, group, "database", own))
-		r.Add(measured(m.metric, group, "leopard, afterwards", offline))
-		r.Add(measured(m.metric, group, "leopard, while it runs", online))
+		r.Add(decided(m.metric, group, "database", own))
+		r.Add(decided(m.metric, group, "leopard, afterwards", offline))
+		r.Add(decided(m.metric, group, "leopard, while it runs", online))
 	}
-	r.Add(measured("lag", group, "leopard, while it runs", milliseconds(got.lag)))
+	r.Add(decided("lag", group, "leopard, while it runs", milliseconds(got.lag)))
 	return nil
 }

@@ -192,11 +192,11 @@ func mtcFig13(ctx context.Context, lab *Lab, r *Report) error {
 	by := "found"
 	for _, t := range trials {
 		share := float64(t.Found) / float64(t.Trials)
-		r.Add(measured("found", t.group, t.series, 100*share))
+		r.Add(decided("found", t.group, t.series, 100*share))
 		if !t.memory {
 			const halfHour = 30 * 60 * 1000
 			by = "pace"
-			r.Add(measured(by, t.group, t.series, math.Round(share*halfHour/(t.Generation+t.Verification))))
+			r.Add(decided(by, t.group, t.series, math.Round(share*halfHour/(t.Generation+t.Verification))))
 		}
 	}
 	return nil
@@ -225,9 +225,9 @@ func mtcFig14(ctx context.Context, lab *Lab, r *Report) error {
 		return err
 	}
 	for _, t := range trials {
-		r.Add(measured("generation", t.group, t.series, t.Generation))
-		r.Add(measured("time", t.group, t.series, t.Verification))
-		r.Add(measured("evidence", t.group, t.series, t.Evidence))
+		r.Add(decided("generation", t.group, t.series, t.Generation))
+		r.Add(decided("time", t.group, t.series, t.Verification))
+		r.Add(decided("evidence", t.group, t.series, t.Evidence))
 	}
 	return nil
 }

@@ -63,9 +63,6 @@ func (x *index) fits(op, k, ver uint32, missed bool) bool {
 	return missed && t != predicates.True || !missed && t != predicates.False
 }
 
-// excludes reports whether a version of k cannot have been what a predicate operation was based on.
-func (x *index) excludes(op, k, ver uint32, missed bool) bool { return !x.fits(op, k, ver, missed) }
-
 // openKey reports whether an operation is a predicate operation that says of key k only whether its predicate holds of
 // what others left there, and whether it missed k; else an error.
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
@@ -159,7 +156,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if w == history.None || e.To == writer {
 		return nil, fmt.Errorf("%s does not overwrite %s", name(h, e.To), h.KeyString(e.Key))
 	}
-	if !p.x.excludes(e.Op, e.Key, to, missed) {
+	if p.x.fits(e.Op, e.Key, to, missed) {
 		return nil, fmt.Errorf("the predicate operation may have been based on what %s made of %s", name(h, e.To),
 			h.KeyString(e.Key))
 	}

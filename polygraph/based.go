@@ -146,10 +146,6 @@ func (p *Polygraph) OpenBased() int {
 	return n
 }
 
-// Story calls f with the transactions without which an edge of kind PWR or PRW says nothing: of those that the
-// operation may have been based on, and of the one that hides others by time.
-func (p *Polygraph) Story(e Edge, f func(t uint32)) { p.StoryOf(&p.Based[p.Options[e.W].Of], f) }
-
 // StoryOf is Story of a constraint, with its own transaction.
 func (p *Polygraph) StoryOf(c *Based, f func(t uint32)) {
 	v := p.V

@@ -69,7 +69,7 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 			continue
 		}
 		w, err := c.recall(t)
-		if isGone(err) {
+		if errors.Is(err, ErrNotKept) {
 			gone = append(gone, lineOf(t))
 			continue
 		}

@@ -418,7 +418,7 @@ func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt
 			without[k] = true
 		}
 		mine, written := own[k]
-		kept := thin[online.ReadAt{Line: m.Line, Op: op - lo}] || written && sameValue(h, mine, v) ||
+		kept := thin[online.ReadAt{Line: m.Line, Op: op - lo}] || written && versionOf(h, mine) == versionOf(h, v) ||
 			!written && !without[k] && p.wrote[versionOf(h, v)]
 		if kept {
 			p.b.Read(p.key(h, k), p.value(h, h.VerValue(v)))
@@ -442,5 +442,3 @@ func readSet(l []online.ReadAt) map[online.ReadAt]bool {
 	}
 	return m
 }
-
-func sameValue(h *history.History, a, b uint32) bool { return versionOf(h, a) == versionOf(h, b) }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -246,9 +245,6 @@ func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
 
 // implied is what every level implies of which no checker decides a history.
 const implied = level.ReadCommitted
-
-// isGone reports whether an error is that a line is not kept any more.
-func isGone(err error) bool { return errors.Is(err, ErrNotKept) }
 
 // part makes the history that prove looks at. why says which value several may have written; without a history it is
 // one of a list.

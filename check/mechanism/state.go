@@ -109,18 +109,13 @@ func (v *Verifier) dropDead(g *certifier) {
 	v.readersMost = 2 * left
 }
 
-// forgotten reports whether nothing follows any more from what a transaction read.
-func (v *Verifier) forgotten(txn uint64, g *certifier) bool {
-	return g.node(txn) == nil
-}
-
 // liveReaders keeps the readers of a version that are not forgotten, and counts them.
 func (v *Verifier) liveReaders(w *version, g *certifier) (n int) {
 	at := &w.readers
 	for i := *at; i >= 0; {
 		r := &v.readers[i]
 		next := r.next
-		if v.forgotten(r.txn, g) {
+		if g.node(r.txn) == nil {
 			r.next = v.freeRead
 			v.freeRead = i
 			*at = next

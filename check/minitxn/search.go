@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 
-	"isovet/internal/graph"
 	"isovet/internal/sorts"
 )
 
@@ -352,6 +351,3 @@ func (s *search) remember() bool {
 	s.seen[string(k)] = struct{}{}
 	return true
 }
-
-// sortedBy returns the indices in the order of their keys.
-func sortedBy(keys []int64) []int32 { return graph.SortIndex(keys) }

@@ -5,6 +5,7 @@ import (
 
 	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/graph"
 	"isovet/predicates"
 )
 
@@ -67,7 +68,7 @@ func Registers(v *prepass.View, skew int64) []Register {
 	for t := range froms {
 		froms[t], _ = h.Window(uint32(t), skew)
 	}
-	for _, at := range sortedBy(froms) {
+	for _, at := range graph.SortIndex(froms) {
 		t := uint32(at)
 		if !take[t] || t == h.Init {
 			continue

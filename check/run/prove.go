@@ -58,7 +58,7 @@ func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge,
 			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
 				if of := p.Options[e.W].Of; !told[of] {
 					told[of] = true
-					p.Story(e, func(t uint32) { seed = append(seed, t) })
+					p.StoryOf(&p.Based[p.Options[e.W].Of], func(t uint32) { seed = append(seed, t) })
 				}
 			}
 			if e.Dep == evidence.RW && e.W != history.None {

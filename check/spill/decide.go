@@ -305,7 +305,7 @@ func wishes(ws []window, misfits []plan.Misfit, causes []plan.Cause) {
 
 // again replays the keys that were touched and looks at sessions.
 func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err error) {
-	if touched.empty() {
+	if touched.n == 0 {
 		return nil // all is as it was
 	}
 	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })

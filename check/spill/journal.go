@@ -46,17 +46,13 @@ const journalVersion = 1
 // kept is a file of an answer: what was asked, a checksum, and the answer.
 const keptHead = 16
 
-func (e *engine) stepPath(s step, i int) string {
-	return filepath.Join(e.o.Dir, fmt.Sprintf("step-%05d-%05d.done", s.n, i))
-}
-
 // answer is the kept answer of a step's part, or else the one that do gives, which is kept from now on unless again
 // says that it is to be asked again.
 func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A) bool) (a A, err error) {
 	if s.n < 0 {
 		return do()
 	}
-	path := e.stepPath(s, i)
+	path := filepath.Join(e.o.Dir, fmt.Sprintf("step-%05d-%05d.done", s.n, i))
 	if b, err := os.ReadFile(path); err == nil && len(b) >= keptHead && binary.LittleEndian.Uint64(b) == s.asked &&
 		binary.LittleEndian.Uint64(b[8:]) == xxhash.Sum64(b[keptHead:]) &&
 		gob.NewDecoder(bytes.NewReader(b[keptHead:])).Decode(&a) == nil {

@@ -260,8 +260,6 @@ func (k *keySet) has(h uint64) bool {
 	return *w&bit != 0
 }
 
-func (k *keySet) empty() bool { return k.n == 0 }
-
 func (k *keySet) addTxn(x *plan.Txn) {
 	for _, op := range x.Ops {
 		k.add(op.Key)

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// answersRows reports whether a statement gives rows: a query, or one that returns what it changed.
-func answersRows(statement string) bool { return givesRows.MatchString(statement) }
-
 var givesRows = regexp.MustCompile(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
 
 // SessionSQL runs the statements that the user wants a new session to begin with.
@@ -35,7 +32,7 @@ func SetupSQL(o *Options, run func(string) error) error {
 
 // SayOn runs a statement on a connection of database/sql.
 func SayOn(c runner, statement string) (Answer, error) {
-	if !answersRows(statement) {
+	if !givesRows.MatchString(statement) {
 		r, err := c.ExecContext(context.Background(), statement)
 		if err != nil {
 			return Answer{}, err

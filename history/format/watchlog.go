@@ -102,14 +102,9 @@ func logSegments(dir string) (first, last int, err error) {
 	return first, last, nil
 }
 
-// logSegment is the name of a segment, as package watch has it.
-func logSegment(dir string, n int) string {
-	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
-}
-
 // readSegment reads a segment, which may be compressed.
 func readSegment(dir string, n int) (path string, data []byte, err error) {
-	path = logSegment(dir, n)
+	path = filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 	if data, err = os.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, data, err
 	}

@@ -94,10 +94,6 @@ func (w *Written) add(kind history.ValueKind, n int64) {
 	}
 }
 
-func nothingWritten() Written {
-	return Written{Known: true, Min: math.MaxInt64, Max: math.MinInt64, Low: math.MaxUint32}
-}
-
 // has reports whether a value may be among those written.
 func (w *Written) has(kind history.ValueKind, n int64) bool {
 	switch {
@@ -134,7 +130,7 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 	w.endTxn()
 	if w.info.Txns == 0 {
 		w.info.Min = pos
-		w.info.Written = nothingWritten()
+		w.info.Written = Written{Known: true, Min: math.MaxInt64, Max: math.MinInt64, Low: math.MaxUint32}
 	}
 	if pos.T == First.T {
 		w.info.Written.Initialize = true

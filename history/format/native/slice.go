@@ -87,7 +87,7 @@ func (s *Slicer) slice(lo, hi uint32) *history.History {
 	for k, from := range s.keys.back {
 		h.InitVer[k] = history.None
 		if v := all.InitVer[from]; v != history.None {
-			h.InitVer[k] = s.vers.find(v)
+			h.InitVer[k] = s.vers.at(v).next - 1
 		}
 	}
 	s.sessions(h, lo)
@@ -239,9 +239,6 @@ func (m *remap) add(old uint32) (uint32, bool) {
 	}
 	return uint32(len(m.back)) - 1, true
 }
-
-// find returns the number of old, history.None if it has none.
-func (m *remap) find(old uint32) uint32 { return m.at(old).next - 1 }
 
 // outOfRange reports whether an error is an index that is out of range.
 func outOfRange(err error) bool {

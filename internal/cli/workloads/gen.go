@@ -74,10 +74,6 @@ func PartVariant(name, variant *string) error {
 	return nil
 }
 
-func faultNames() []string {
-	return datasets.FaultNames()
-}
-
 // Add defines the flags that gen and bench compare share.
 func (g *GenFlags) Add(c *cobra.Command) {
 	g.Spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
@@ -95,7 +91,7 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "isolation level of the store")
 	console.Complete(c, "isolation", datasets.Isolations())
 	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history")
-	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: faultNames()}}, "fault",
+	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: datasets.FaultNames()}}, "fault",
 		"anomalies to plant, with commas (docs/workloads.md)")
 	console.Complete(c, "fault", faultCompletions())
 	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
