@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -171,27 +172,7 @@ func (p *Campaign) HTML(w io.Writer) error {
 	})
 }
 
-var page = template.Must(template.New("campaign").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>campaign</title>
-<meta name="viewport" content="width=device-width">
-<style>
-body{font:15px/1.4 system-ui,sans-serif;margin:1.5em;color:#1b1b1b;background:#fff}
-table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}tr.against td{background:#fde7e4}tr.found td{background:#fff5d6}
-div{overflow-x:auto}
-</style></head><body><h1>Campaign</h1><p>{{.Sum}}.</p>
-<p>A violation that the database's documentation rules out contradicts it at the place in the last column; any other one
-is of a level that was asked for here, and that nobody promised. What was not found may be there.</p>
-<div><table><tr><th scope="col">database</th><th scope="col">isolation</th><th scope="col">hunted for</th>
-<th scope="col">workload</th><th scope="col">fault</th><th scope="col">s</th><th scope="col">rounds</th>
-<th scope="col">commits</th><th scope="col">refused %</th><th scope="col">found</th><th scope="col">first after s</th>
-<th scope="col">promised at</th></tr>
-{{range .Rows}}<tr{{if .Against}} class="against"{{else if .Kinds}} class="found"{{end}}><td>{{.Name}}</td>` +
-	`<td>{{.Isolation}}</td><td>{{.Level}}</td><td>{{.Workload}}</td><td>{{.Fault}}</td><td class="n">{{.Seconds}}</td>` +
-	`<td class="n">{{.Rounds}}</td><td class="n">{{.Committed}}</td><td class="n">{{printf "%.1f" .RefusedShare}}</td>` +
-	`<td>{{if .Kept}}<a href="{{.Kept}}">{{.Outcome}}</a>{{else}}{{.Outcome}}{{end}}{{if .Because}}<br>` +
-	`<small>{{.Because}}</small>{{end}}</td><td class="n">{{.FirstAfter}}</td><td>{{.Source}}</td></tr>
-{{end}}</table></div>
-{{if .Away}}<h2>Not hunted</h2><ul>{{range .Away}}<li>{{.DB}}: {{.Reason}}</li>
-{{end}}</ul>{{end}}</body></html>
-`))
+//go:embed table.tmpl
+var pageText string
+
+var page = template.Must(template.New("campaign").Parse(pageText))

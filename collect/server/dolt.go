@@ -7,25 +7,10 @@ import (
 	"strconv"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"dolt", "dolt:start (?bin=FOLDER)", startDolt})
-}
-
 // startDolt starts Dolt's SQL server, with a home of its own, so that nothing of the user's is read or written, and
 // without the figures of use that it sends.
 func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) error {
-	if arg != "" {
-		return fmt.Errorf("%q; expected dolt:start", arg)
-	}
-	bin, err := c.find("dolt", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
-	if err != nil {
-		return err
-	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return err
-	}
-	data, err := c.sub("data")
+	bin, ports, data, err := c.single("dolt", arg, "dolt", 1)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"etcd", "etcd:start, etcd:start:N (N nodes)", startEtcd})
-}
-
 func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	n := 1
 	if arg != "" {

@@ -10,10 +10,6 @@ import (
 	"strconv"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"h2", "h2:start (?bin=FILE.jar)", startH2})
-}
-
 // h2Jars are where packages put H2.
 var h2Jars = []string{"/usr/share/java/h2.jar", "/usr/share/java/h2-*.jar"}
 

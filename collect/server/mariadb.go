@@ -13,11 +13,6 @@ import (
 	"time"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"mariadb", "mariadb:start", startMariaDB})
-	kinds = append(kinds, Kind{"galera", "galera:start:N (N nodes, 3 by default)", startGalera})
-}
-
 // mariadb are the binaries.
 type mariadb struct{ server, install, admin string }
 

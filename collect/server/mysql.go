@@ -10,10 +10,6 @@ import (
 	"strings"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"mysql", "mysql:start (MySQL or Percona Server; ?bin=FOLDER)", startMySQL})
-}
-
 // startMySQL starts Oracle's server, or one that is built like it.
 func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {

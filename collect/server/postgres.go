@@ -16,11 +16,6 @@ import (
 	"time"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"postgres", "postgres:start, postgres:start:standby (primary and hot standby)",
-		startPostgres})
-}
-
 // pgFolders are where packages put the binaries.
 var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
 	"/opt/homebrew/opt/postgresql@*/bin"}

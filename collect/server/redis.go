@@ -7,24 +7,9 @@ import (
 	"strconv"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"redis", "redis:start", startRedis})
-}
-
 // startRedis starts a server whose every write is in its file before it is answered.
 func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values) error {
-	if arg != "" {
-		return fmt.Errorf("%q; expected redis:start", arg)
-	}
-	bin, err := c.find("redis-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
-	if err != nil {
-		return err
-	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return err
-	}
-	data, err := c.sub("data")
+	bin, ports, data, err := c.single("redis", arg, "redis-server", 1)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,18 @@ type Kind struct {
 	start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
 }
 
-// kinds are what can be started, each registered by its file.
-var kinds []Kind
+// kinds are what can be started.
+var kinds = []Kind{
+	{"dolt", "dolt:start (?bin=FOLDER)", startDolt},
+	{"etcd", "etcd:start, etcd:start:N (N nodes)", startEtcd},
+	{"h2", "h2:start (?bin=FILE.jar)", startH2},
+	{"mariadb", "mariadb:start", startMariaDB},
+	{"galera", "galera:start:N (N nodes, 3 by default)", startGalera},
+	{"mysql", "mysql:start (MySQL or Percona Server; ?bin=FOLDER)", startMySQL},
+	{"postgres", "postgres:start, postgres:start:standby (primary and hot standby)", startPostgres},
+	{"redis", "redis:start", startRedis},
+	{"tidb", "tidb:start (?bin=FOLDER; one tidb-server with its own store)", startTiDB},
+}
 
 // All returns what can be started, by name.
 func All() []Kind {
@@ -446,4 +456,19 @@ func tail(s string) string {
 		s = "… " + s[len(s)-most:]
 	}
 	return s
+}
+
+// single is what a database needs that is one server: its binary, ports and a folder for its data. Nothing may stand
+// behind the name.
+func (c *Cluster) single(name, arg, binary string, ports int) (bin string, free []int, data string, err error) {
+	if arg != "" {
+		return "", nil, "", fmt.Errorf("%q; expected %s:start", arg, name)
+	}
+	if bin, err = c.find(binary, "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err == nil {
+		free, err = freePorts(ports)
+	}
+	if err == nil {
+		data, err = c.sub("data")
+	}
+	return bin, free, data, err
 }

@@ -8,24 +8,9 @@ import (
 	"strconv"
 )
 
-func init() {
-	kinds = append(kinds, Kind{"tidb", "tidb:start (?bin=FOLDER; one tidb-server with its own store)", startTiDB})
-}
-
 // startTiDB starts one server that keeps its data by itself (unistore), as its developers' tests do.
 func startTiDB(ctx context.Context, c *Cluster, arg string, options url.Values) error {
-	if arg != "" {
-		return fmt.Errorf("%q; expected tidb:start", arg)
-	}
-	bin, err := c.find("tidb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
-	if err != nil {
-		return err
-	}
-	ports, err := freePorts(2)
-	if err != nil {
-		return err
-	}
-	data, err := c.sub("data")
+	bin, ports, data, err := c.single("tidb", arg, "tidb-server", 2)
 	if err != nil {
 		return err
 	}

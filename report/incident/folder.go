@@ -2,6 +2,7 @@ package incident
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,38 +164,7 @@ func (x *Incident) page(w io.Writer) error {
 	})
 }
 
-var page = template.Must(template.New("incident").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{{.Title}}</title>
-<style>
-:root { color-scheme: light dark; --line: #767676; --lock: #fde8c8; --ink: #1a1a1a; --page: #fff; --soft: #555 }
-@media (prefers-color-scheme: dark) { :root { --lock: #5a3d10; --ink: #eee; --page: #181818; --soft: #bbb } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem;
-  color: var(--ink); background: var(--page) }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% }
-th, td { border: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top }
-td code { display: block; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 16rem }
-td.lock { background: var(--lock) } small { color: var(--soft); display: block; overflow-wrap: anywhere }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .9rem } a { color: inherit }
-h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.2rem }
-</style>
-<h1>{{.Title}}</h1>
-{{with .X.Replay}}<p>Played on fresh tables of the same server, one statement after the other, this violated
-{{$.X.Level}} in {{.Violated}} of {{.Runs}} runs.</p>{{end}}
-<p><a href="README.md">The report</a>, <a href="evidence.html">why it is a violation</a>,
-<a href="history.jsonl">the smallest history</a>, <a href="history.cert">its certificate</a>.</p>
-<pre>{{.Why}}</pre>
-{{$in := .In}}{{range .Parts}}<h2>{{.Title}}</h2>
-{{with .Command}}<pre>{{.}}</pre>{{end}}{{with .About}}<p>{{.}}</p>{{end}}
-<div class="wide" tabindex="0" role="region" aria-label="{{.Title}}: the sessions side by side"><table><thead><tr><th scope="col">#</th>
-<th scope="col">ms</th>{{range .Sessions}}<th scope="col">session {{.}}</th>{{end}}</tr></thead><tbody>
-{{$part := .}}{{range .Rows}}{{$row := .}}<tr><td>{{.N}}</td><td>{{.At}}</td>{{range $part.Sessions}}
-{{if call $in $row .}}<td{{if $row.Locking}} class="lock"{{end}}>{{with $row.Txn}}<small><b>{{.}}</b></small>{{end}}
-{{range $row.Text}}<code>{{.}}</code>{{end}}
-{{if $row.Locking}}<small>reads with locks</small>{{end}}
-{{if $row.Refused}}<small><b>refused by the database</b></small>{{end}}{{with $row.Got}}<small>→ {{.}}</small>{{end}}
-{{with $row.Waits}}<small>{{.}}</small>{{end}}</td>{{else}}<td></td>{{end}}{{end}}</tr>
-{{end}}</tbody></table></div>{{end}}
-</html>
-`))
+//go:embed index.tmpl
+var pageText string
+
+var page = template.Must(template.New("incident").Parse(pageText))

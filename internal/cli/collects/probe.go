@@ -2,6 +2,7 @@ package collects
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -455,33 +456,7 @@ func (t *probeTable) html(w io.Writer) error {
 	})
 }
 
-var probePage = template.Must(template.New("probe").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{{.T.DB}}: anomalies by isolation level</title>
-<style>
-:root { color-scheme: light dark; --line: #767676; --seen: #fde8c8; --bad: #f9c9c4; --ink: #1a1a1a; --page: #fff }
-@media (prefers-color-scheme: dark) { :root { --seen: #5a3d10; --bad: #6e1d17; --ink: #eee; --page: #181818 } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
-  color: var(--ink); background: var(--page) }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; width: 100% }
-th, td { border: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top }
-td.seen { background: var(--seen) } td.bad { background: var(--bad); font-weight: bold }
-small, code { font-size: .85em } summary { cursor: pointer }
-</style>
-<h1>{{.T.DB}}: anomalies seen by isolation level</h1>
-<div class="wide"><table><thead><tr><th scope="col">anomaly</th>
-{{range .T.Isolations}}<th scope="col">{{.Isolation}}</th>{{end}}</tr></thead><tbody>
-{{range .Rows}}<tr><th scope="row">{{.Name}}<br><small>{{.About}}; forbidden from {{.Level}} on</small></th>
-{{range .Cells}}<td class="{{.Class}}">{{if .Cell}}<details><summary>{{.Mark}}</summary>
-{{if .Cell.Documented}}<p>Documentation: {{.Cell.Documented}}.</p>{{end}}
-{{if .Cell.Schedule}}<p><code>{{.Cell.Schedule}}</code></p>{{end}}{{if .Cell.How}}<p>{{.Cell.How}}</p>{{end}}
-{{if .Cell.History}}<p><a href="{{.Cell.History}}">history</a>,
-<a href="{{.Cell.Certificate}}">certificate</a>{{with .Cell.Whole}},
-<a href="{{.}}">whole history</a>{{end}}{{with .Cell.Incident}}, <a href="{{.}}/index.html">incident</a>{{end}}</p>{{end}}
-</details>{{else}}{{.Mark}}{{end}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>
-<ul>{{range .Remarks}}<li>{{.}}</li>{{end}}</ul>
-</html>
-`))
+//go:embed probe.tmpl
+var probePageText string
+
+var probePage = template.Must(template.New("probe").Parse(probePageText))
