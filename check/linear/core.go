@@ -1,0 +1,162 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/internal/ddmin"
+)
+
+// coreShare is the part of the states of a search that each search for a smaller core may remember.
+const coreShare = 50
+
+// ghost is an operation of which nothing is believed but that it took effect, if at all, after its call.
+func ghost(op Op) Op {
+	op.Maybe = true
+	return op
+}
+
+// core returns few operations that have no order, of operations that have none.
+func (m *Model[S]) core(ctx context.Context, ops []Op, most int) Answer {
+	most = max(most/coreShare, 1)
+	a := m.coreOfGroups(ctx, ops, most)
+	if a.Core == nil {
+		a = m.coreBefore(ctx, ops, most)
+	}
+	slices.SortStableFunc(a.Core, func(i, j int) int { return cmp.Compare(ops[i].Call, ops[j].Call) })
+	return a
+}
+
+// none reports whether operations are known to have no order.
+func (m *Model[S]) none(ctx context.Context, ops []Op, most int) bool {
+	_, ok, err := m.search(ctx, ops, most)
+	return !ok && err == nil
+}
+
+// coreOfGroups leaves out whole groups, and single operations that only observe. Core is nil where the model has no
+// groups.
+func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer {
+	if m.Group == nil {
+		return Answer{}
+	}
+	// units are what can go by itself: in turn groups, and single observers
+	var units [][]int
+	group := map[string]int{}
+	var fixed []int
+	for i := range ops {
+		name := m.Group(ops[i].Input, ops[i].output())
+		at, is := group[name]
+		switch {
+		case m.observes(&ops[i]):
+			units = append(units, []int{i})
+			continue
+		case name == "":
+			fixed = append(fixed, i)
+			continue
+		case !is:
+			at = len(units)
+			group[name], units = at, append(units, nil)
+		}
+		units[at] = append(units[at], i)
+	}
+	// An observer of a group goes with it: else its group could not go before it.
+	for u, list := range units {
+		if i := list[0]; len(list) == 1 && m.observes(&ops[i]) {
+			if at, is := group[m.Group(ops[i].Input, ops[i].output())]; is && at != u {
+				units[at] = append(units[at], i)
+			}
+		}
+	}
+	gone := make([]int, len(ops)) // how many units that an operation is of are gone
+	left := func() (list []int) {
+		for i := range ops {
+			if gone[i] == 0 {
+				list = append(list, i)
+			}
+		}
+		return list
+	}
+	in := make([]bool, len(units))
+	for u := range in {
+		in[u] = true
+	}
+	ddmin.Sweep(len(units), func(u int) bool { return in[u] }, func(run []int) bool {
+		mark := func(by int) {
+			for _, u := range run {
+				in[u] = by < 0
+				for _, i := range units[u] {
+					gone[i] += by
+				}
+			}
+		}
+		mark(1)
+		if m.none(ctx, pick(ops, left()), most) {
+			return true
+		}
+		mark(-1)
+		return false
+	}, func() bool { return ctx.Err() != nil })
+	return Answer{Verdict: evidence.Violated, Core: left()}
+}
+
+// coreBefore finds the first return by which there is no order, and of what had returned by then few that have none,
+// whatever the others did.
+func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
+	must := make([]bool, len(ops))
+	build := func() []Op {
+		out := slices.Clone(ops)
+		for i := range out {
+			if !must[i] {
+				out[i] = ghost(out[i])
+			}
+		}
+		return out
+	}
+	var ended []int
+	for i := range ops {
+		if !ops[i].Maybe {
+			ended = append(ended, i)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
+	lo, hi := 1, len(ended)
+	for lo < hi { // the fewest that have no order
+		n := (lo + hi) / 2
+		clear(must)
+		for _, i := range ended[:n] {
+			must[i] = true
+		}
+		if m.none(ctx, build(), most) {
+			hi = n
+		} else {
+			lo = n + 1
+		}
+	}
+	clear(must)
+	list := slices.Clone(ended[:lo])
+	slices.Reverse(list)
+	for _, i := range list {
+		must[i] = true
+	}
+	ddmin.Sweep(len(list), func(i int) bool { return must[list[i]] }, func(run []int) bool {
+		for _, i := range run {
+			must[list[i]] = false
+		}
+		if m.none(ctx, build(), most) {
+			return true
+		}
+		for _, i := range run {
+			must[list[i]] = true
+		}
+		return false
+	}, func() bool { return ctx.Err() != nil })
+	a := Answer{Verdict: evidence.Violated, Others: true}
+	for i := range ops {
+		if must[i] {
+			a.Core = append(a.Core, i)
+		}
+	}
+	return a
+}

@@ -1,0 +1,244 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/internal/test/histtest/randtest"
+)
+
+// brute decides by all orders of all that must come and of any others.
+func brute[S any](m *Model[S], ops []Op, state S, placed []bool) bool {
+	left := false
+	for i := range ops {
+		left = left || !placed[i] && !ops[i].Maybe
+	}
+	if !left {
+		return true
+	}
+next:
+	for i := range ops {
+		if placed[i] {
+			continue
+		}
+		for j := range ops {
+			if !placed[j] && !ops[j].Maybe && ops[j].Return < ops[i].Call {
+				continue next
+			}
+		}
+		for _, to := range m.next(state, &ops[i]) {
+			placed[i] = true
+			ok := brute(m, ops, to, placed)
+			placed[i] = false
+			if ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// none reports whether some part of the operations has no order.
+func none[S any](m *Model[S], all []Op) bool {
+	parts := [][]Op{all}
+	if m.Partition != nil {
+		parts = nil
+		for _, p := range m.Partition(all) {
+			parts = append(parts, pick(all, p))
+		}
+	}
+	for _, ops := range parts {
+		if !brute(m, ops, m.Init(), make([]bool, len(ops))) {
+			return true
+		}
+	}
+	return false
+}
+
+// twin compares the answers on random histories with brute force. draw gives an action, and all outputs that it may
+// have.
+func twin[S any](t *testing.T, name string, m *Model[S], first decider, draw func(r *rand.Rand, n int) (Action, []any)) {
+	t.Run(name, func(t *testing.T) {
+		bad, good, sure := 0, 0, 0
+		randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
+			ops := drawn(rand.New(rand.NewPCG(seed, 7)), m, draw)
+			text := func() string {
+				var b strings.Builder
+				for i := range ops {
+					fmt.Fprintf(&b, "\n%d: [%d, %d] maybe %t %s", i, ops[i].Call, ops[i].Return, ops[i].Maybe,
+						m.Text(&ops[i]))
+				}
+				return b.String()
+			}
+			want := none(m, ops)
+			a, err := m.check(context.Background(), ops, Options{}, first)
+			if err != nil || a.Verdict == evidence.Unknown || want != (a.Verdict == evidence.Violated) {
+				t.Fatalf("%v %v, brute force says violation: %t%s", a, err, want, text())
+			}
+			if first != nil {
+				if b, known := first(ops); known {
+					if sure++; (b.Verdict == evidence.Violated) != want {
+						t.Fatalf("the conditions say %v%s", b, text())
+					}
+					if !want && m.replay(ops, b.Order) != nil {
+						t.Fatalf("the conditions' order %v: %v%s", b.Order, m.replay(ops, b.Order), text())
+					}
+					if want && !none(m, pick(ops, b.Core)) {
+						t.Fatalf("the conditions' core %v has an order%s", b.Core, text())
+					}
+				}
+			}
+			if !want {
+				good++
+				return
+			}
+			bad++
+			if len(a.Core) == 0 || !none(m, m.relaxed(ops, &a)) {
+				t.Fatalf("the core %v has an order%s", a.Core, text())
+			}
+		})
+		if bad == 0 || good == 0 || first != nil && sure == 0 {
+			t.Fatalf("%d violate, %d do not, the conditions decide %d: the histories say nothing", bad, good, sure)
+		}
+		t.Logf("%d violate, %d do not, conditions %d", bad, good, sure)
+	})
+}
+
+// drawn is a history of an object that mostly keeps its model: the operations take effect at the middle of their time.
+func drawn[S any](r *rand.Rand, m *Model[S], draw func(r *rand.Rand, n int) (Action, []any)) []Op {
+	n := 2 + r.IntN(5)
+	ops := make([]Op, n)
+	state := m.Init()
+	for i := range ops {
+		a, outs := draw(r, i)
+		at := int64(3 * i)
+		op := Op{Client: int64(i), Input: a, Call: at - r.Int64N(5), Return: at + r.Int64N(5), Maybe: r.IntN(5) == 0}
+		var fit []any
+		for _, out := range outs {
+			op.Output = out
+			try := op
+			try.Maybe = false
+			if len(m.next(state, &try)) > 0 {
+				fit = append(fit, out)
+			}
+		}
+		if len(fit) > 0 {
+			op.Output = fit[r.IntN(len(fit))]
+			took := op
+			took.Maybe = false
+			if to := m.next(state, &took); !op.Maybe || r.IntN(2) == 0 {
+				state = to[r.IntN(len(to))]
+			}
+		}
+		if len(fit) == 0 || r.IntN(8) == 0 {
+			op.Output = outs[r.IntN(len(outs))]
+		}
+		ops[i] = op
+	}
+	r.Shuffle(n, func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+	return ops
+}
+
+var few = []string{"a", "b", "c"}
+
+func value(r *rand.Rand) string { return few[r.IntN(len(few))] }
+
+func TestModels(t *testing.T) {
+	values := []any{"a", "b", "c", ""}
+	registers := func(cas bool) func(r *rand.Rand, n int) (Action, []any) {
+		return func(r *rand.Rand, n int) (Action, []any) {
+			k := few[r.IntN(2)]
+			switch {
+			case cas && r.IntN(3) == 0:
+				return Action{F: "cas", Key: k, Old: value(r), Value: value(r)}, []any{nil, false}
+			case r.IntN(2) == 0:
+				return Action{F: "write", Key: k, Value: value(r)}, []any{nil}
+			}
+			return Action{F: "read", Key: k}, values
+		}
+	}
+	twin(t, "register", Register(""), nil, registers(false))
+	twin(t, "cas-register", Register("a"), nil, registers(true))
+	twin(t, "multi-register", MultiRegister(), nil, func(r *rand.Rand, n int) (Action, []any) {
+		a := Action{F: "txn", Txn: []Access{{r.IntN(2) == 0, few[r.IntN(2)], value(r)}, {r.IntN(2) == 0, "z", value(r)}}}
+		outs := []any{nil}
+		for _, v := range values {
+			for _, w := range values {
+				outs = append(outs, []any{v, w})
+			}
+		}
+		return a, outs
+	})
+	twin(t, "counter", Counter(), nil, func(r *rand.Rand, n int) (Action, []any) {
+		if r.IntN(2) == 0 {
+			return Action{F: "add", N: r.Int64N(3) - 1}, []any{nil}
+		}
+		return Action{F: "read"}, []any{int64(0), int64(1), int64(2), int64(3)}
+	})
+	for n := 1; n <= 2; n++ {
+		twin(t, fmt.Sprint("semaphore", n), Semaphore(n), nil, func(r *rand.Rand, _ int) (Action, []any) {
+			return Action{F: []string{"acquire", "release"}[r.IntN(2)]}, []any{nil}
+		})
+	}
+	twin(t, "kv", KV(), nil, func(r *rand.Rand, n int) (Action, []any) {
+		switch r.IntN(4) {
+		case 0:
+			return Action{F: "put", Key: few[r.IntN(2)], Value: value(r)}, []any{nil}
+		case 1:
+			return Action{F: "append", Key: few[r.IntN(2)], Value: value(r)}, []any{nil}
+		}
+		return Action{F: "get", Key: few[r.IntN(2)]}, []any{"", "a", "b", "ab", "ba", "aa"}
+	})
+	twin(t, "set", Set(), nil, func(r *rand.Rand, n int) (Action, []any) {
+		switch r.IntN(4) {
+		case 0:
+			return Action{F: "add", Value: value(r)}, []any{nil, true, false}
+		case 1:
+			return Action{F: "remove", Value: value(r)}, []any{nil, true, false}
+		case 2:
+			return Action{F: "contains", Value: value(r)}, []any{true, false}
+		}
+		return Action{F: "read"}, []any{List(nil), List{"a"}, List{"b"}, List{"a", "b"}}
+	})
+	twin(t, "log", Log(), nil, func(r *rand.Rand, n int) (Action, []any) {
+		switch r.IntN(4) {
+		case 0:
+			return Action{F: "read"}, []any{List(nil), List{"a"}, List{"b", "a"}, List{"a", "b"}}
+		case 1:
+			return Action{F: "get", N: r.Int64N(2)}, []any{"a", "b", Empty}
+		}
+		return Action{F: "append", Value: few[r.IntN(2)]}, []any{nil, int64(0), int64(1)}
+	})
+}
+
+// TestCollections has queues, stacks and bags of distinct values and of values that repeat.
+func TestCollections(t *testing.T) {
+	kinds := []struct {
+		name, put, take string
+		m               *Model[[]string]
+		first           decider
+	}{{"queue", "enqueue", "dequeue", Queue(), fifo}, {"stack", "push", "pop", Stack(), lifo},
+		{"bag", "enqueue", "dequeue", Bag(), nil}}
+	for _, k := range kinds {
+		for _, distinct := range []bool{true, false} {
+			twin(t, fmt.Sprint(k.name, " distinct=", distinct), k.m, k.first, func(r *rand.Rand, n int) (Action, []any) {
+				outs := []any{"v0", "v1", "v2", "v3", "v4", "v5"}
+				if r.IntN(4) == 0 {
+					outs = append(outs, Empty)
+				}
+				if r.IntN(2) == 0 {
+					return Action{F: k.take}, outs
+				}
+				v := n
+				if !distinct {
+					v = r.IntN(3)
+				}
+				return Action{F: k.put, Value: fmt.Sprint("v", v)}, []any{nil}
+			})
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// search is the search for an order, of Wing and Gong, with the memory of visited states of Lowe.
+//
+// Source: Wing and Gong, "Testing and verifying concurrent objects" (1993); Lowe, "Testing for linearizability" (2017),
+// §3. Differs: an operation that observes is taken as soon as it fits, which closes no way. Of operations that need not
+// have happened and ask for the same, the one that was called first is taken, and none that changes nothing.
+type search[S any] struct {
+	m     *Model[S]
+	ops   []Op  // by their calls
+	place []int // of them in the caller's list
+	state S
+	done  []bool
+	trail []int
+	// next and prev link those that must come and have not, in their order, in a ring with len(ops); high is the last
+	// of those taken, or -1.
+	next, prev []int32
+	high       int32
+	maybe      [][]int32 // those that need not have happened, by what they ask for
+	class      []int32   // of an operation, its place in maybe; -1: it must come
+	taken      []int     // by class
+	seen       map[string][]S
+	states     int // remembered
+	most       int
+	key        []byte
+	frames     []frame[S]
+}
+
+type choice[S any] struct {
+	op int32
+	to S
+}
+
+// frame is a moment with several ways to go on, and those not tried.
+type frame[S any] struct {
+	trail int
+	state S
+	high  int32
+	left  []choice[S]
+}
+
+// search returns an order of all that must come and of some that may, or ok = false if there is none.
+func (m *Model[S]) search(ctx context.Context, ops []Op, most int) (order []int, ok bool, err error) {
+	s := m.newSearch(ops, most)
+	if ok, err = s.run(ctx); !ok {
+		return nil, false, err
+	}
+	for _, i := range s.trail {
+		order = append(order, s.place[i])
+	}
+	return order, true, nil
+}
+
+func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
+	s := &search[S]{m: m, state: m.Init(), seen: map[string][]S{}, most: most, high: -1}
+	for i := range ops {
+		if ops[i].Maybe && m.observes(&ops[i]) {
+			continue // it says nothing
+		}
+		s.place = append(s.place, i)
+	}
+	slices.SortStableFunc(s.place, func(a, b int) int { return cmp.Compare(ops[a].Call, ops[b].Call) })
+	s.ops = pick(ops, s.place)
+	n := len(s.ops)
+	s.done, s.class = make([]bool, n), make([]int32, n)
+	s.next, s.prev = make([]int32, n+1), make([]int32, n+1)
+	classes := map[string]int32{}
+	last := int32(n)
+	for i := range s.ops {
+		s.class[i] = -1
+		if !s.ops[i].Maybe {
+			s.next[last], s.prev[i], last = int32(i), last, int32(i)
+			continue
+		}
+		text := fmt.Sprintf("%T %#v", s.ops[i].Input, s.ops[i].Input)
+		c, is := classes[text]
+		if !is {
+			c = int32(len(s.maybe))
+			classes[text], s.maybe = c, append(s.maybe, nil)
+		}
+		s.class[i], s.maybe[c] = c, append(s.maybe[c], int32(i))
+	}
+	s.next[last], s.prev[n] = int32(n), last
+	s.taken = make([]int, len(s.maybe))
+	return s
+}
+
+func (s *search[S]) take(i int32, to S) {
+	s.done[i], s.state = true, to
+	s.trail = append(s.trail, int(i))
+	if c := s.class[i]; c >= 0 {
+		s.taken[c]++
+		return
+	}
+	s.next[s.prev[i]], s.prev[s.next[i]] = s.next[i], s.prev[i]
+	s.high = max(s.high, i)
+}
+
+// back undoes what was taken since a frame.
+func (s *search[S]) back(f *frame[S]) {
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
+		s.done[i] = false
+		if c := s.class[i]; c >= 0 {
+			s.taken[c]--
+			continue
+		}
+		s.next[s.prev[i]], s.prev[s.next[i]] = int32(i), int32(i)
+	}
+	s.trail, s.state, s.high = s.trail[:f.trail], f.state, f.high
+}
+
+func (s *search[S]) run(ctx context.Context) (bool, error) {
+	for steps := 0; ; steps++ {
+		if steps%256 == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		ways, done := s.ways()
+		if done {
+			return true, nil
+		}
+		if len(ways) == 1 {
+			s.take(ways[0].op, ways[0].to)
+			continue
+		}
+		if len(ways) > 1 && s.remember() {
+			if s.states > s.most {
+				return false, errBudget
+			}
+			s.frames = append(s.frames, frame[S]{len(s.trail), s.state, s.high, ways})
+		}
+		for { // the next that has not been tried
+			if len(s.frames) == 0 {
+				return false, nil
+			}
+			f := &s.frames[len(s.frames)-1]
+			s.back(f)
+			if len(f.left) == 0 {
+				s.frames = s.frames[:len(s.frames)-1]
+				continue
+			}
+			w := f.left[0]
+			f.left = f.left[1:]
+			s.take(w.op, w.to)
+			break
+		}
+	}
+}
+
+// ways takes what observes and fits, and returns what may come next otherwise, the one that must return first at first;
+// done: all that must come has come.
+func (s *search[S]) ways() (ways []choice[S], done bool) {
+again:
+	end := int32(len(s.ops))
+	low := s.next[end]
+	if low == end {
+		return nil, true
+	}
+	limit := s.ops[low].Return
+	for i := low; i < end && s.ops[i].Call <= limit; i = s.next[i] {
+		limit = min(limit, s.ops[i].Return)
+	}
+	for i := low; i < end && s.ops[i].Call <= limit; i = s.next[i] {
+		to := s.m.next(s.state, &s.ops[i])
+		if len(to) > 0 && s.m.observes(&s.ops[i]) {
+			s.take(i, s.state)
+			ways = ways[:0]
+			goto again
+		}
+		for _, t := range to {
+			ways = append(ways, choice[S]{i, t})
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b choice[S]) int {
+		return cmp.Compare(s.ops[a.op].Return, s.ops[b.op].Return)
+	})
+	for c, class := range s.maybe {
+		if s.taken[c] == len(class) {
+			continue
+		}
+		if i := class[s.taken[c]]; s.ops[i].Call <= limit {
+			for _, t := range s.m.next(s.state, &s.ops[i]) {
+				if !s.m.equal(t, s.state) {
+					ways = append(ways, choice[S]{i, t})
+				}
+			}
+		}
+	}
+	return ways, false
+}
+
+// remember reports whether the moment is new, and remembers it: the state, and what was taken, which is what must come
+// up to the last taken but for those that have not, all of them under way at once.
+func (s *search[S]) remember() bool {
+	k := binary.AppendUvarint(s.key[:0], uint64(s.high+1))
+	for i := s.next[len(s.ops)]; i < s.high; i = s.next[i] {
+		k = binary.AppendUvarint(k, uint64(s.high-i))
+	}
+	k = append(k, 0)
+	for _, n := range s.taken {
+		k = binary.AppendUvarint(k, uint64(n))
+	}
+	s.key = k
+	have := s.seen[string(k)]
+	for _, t := range have {
+		if s.m.equal(t, s.state) {
+			return false
+		}
+	}
+	s.seen[string(k)] = append(have, s.state)
+	s.states++
+	return true
+}

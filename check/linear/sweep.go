@@ -1,0 +1,128 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// errHolds says that what was to be refuted has an order.
+var errHolds = errors.New("it has an order")
+
+// refutes is the second opinion on a "no": nil if the operations have no order, errHolds if they have one. It goes
+// through time with every state that the object may be in, and lets others take effect only when one returns that must
+// have by then.
+//
+// Source: Lowe, "Testing for linearizability" (2017), §5: just-in-time linearization. It shares nothing with search but
+// the model.
+func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
+	w := &sweep[S]{m: m, ops: ops, most: most}
+	w.now.add(m, moment[S]{state: m.Init()})
+	type event struct {
+		at  int64
+		end bool
+		op  int
+	}
+	var events []event
+	for i := range ops {
+		events = append(events, event{ops[i].Call, false, i})
+		if !ops[i].Maybe {
+			events = append(events, event{ops[i].Return, true, i})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int {
+		c := cmp.Compare(a.at, b.at)
+		switch {
+		case c != 0 || a.end == b.end:
+			return c
+		case a.end:
+			return 1
+		}
+		return -1
+	})
+	for _, e := range events {
+		if !e.end {
+			w.open = append(w.open, e.op)
+			continue
+		}
+		if err := w.returns(ctx, e.op); err != nil {
+			return err
+		}
+		if len(w.now.list) == 0 {
+			return nil
+		}
+	}
+	return errHolds
+}
+
+// moment is the state, and who of those under way took effect.
+type moment[S any] struct {
+	state S
+	done  []int // sorted
+}
+
+type moments[S any] struct {
+	list []moment[S]
+	at   map[string][]int
+}
+
+func (s *moments[S]) add(m *Model[S], x moment[S]) bool {
+	if s.at == nil {
+		s.at = map[string][]int{}
+	}
+	key := fmt.Sprint(x.done)
+	for _, i := range s.at[key] {
+		if m.equal(s.list[i].state, x.state) {
+			return false
+		}
+	}
+	s.at[key] = append(s.at[key], len(s.list))
+	s.list = append(s.list, x)
+	return true
+}
+
+type sweep[S any] struct {
+	m    *Model[S]
+	ops  []Op
+	open []int // called, and not returned
+	now  moments[S]
+	most int
+}
+
+// returns keeps the moments in which an operation took effect, and forgets it.
+func (w *sweep[S]) returns(ctx context.Context, end int) error {
+	var reached, kept moments[S]
+	for _, x := range w.now.list {
+		reached.add(w.m, x)
+	}
+	for n := 0; n < len(reached.list); n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if len(reached.list) > w.most {
+			return errBudget
+		}
+		x := reached.list[n]
+		if i, is := slices.BinarySearch(x.done, end); is {
+			kept.add(w.m, moment[S]{x.state, slices.Delete(slices.Clone(x.done), i, i+1)})
+			continue
+		}
+		for _, op := range w.open {
+			at, is := slices.BinarySearch(x.done, op)
+			if is {
+				continue
+			}
+			for _, to := range w.m.next(x.state, &w.ops[op]) {
+				if w.ops[op].Maybe && w.m.equal(to, x.state) {
+					continue
+				}
+				reached.add(w.m, moment[S]{to, slices.Insert(slices.Clone(x.done), at, op)})
+			}
+		}
+	}
+	w.now = kept
+	w.open = slices.DeleteFunc(w.open, func(op int) bool { return op == end })
+	return nil
+}
