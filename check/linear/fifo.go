@@ -11,8 +11,8 @@ import (
 
 // fifo decides a queue of distinct values, but where unknown dequeues stand beside some that found nothing.
 //
-// Source: Henzinger, Sezgin and Vafeiadis, "Aspect-oriented linearizability proofs" (2013): fresh, repeat, order, empty.
-// Differs: unknown dequeues are given to the values that must be gone the earliest. Cost: O(n log n).
+// Source: Henzinger, Sezgin and Vafeiadis, "Aspect-oriented linearizability proofs" (2013): fresh, repeat, order and
+// empty. Differs: unknown dequeues are given to the values that must be gone the earliest. Cost: O(n log n).
 func fifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "enqueue")
 	if !ok {

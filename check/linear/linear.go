@@ -181,8 +181,8 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 		if errors.Is(err, errHolds) {
 			panic("linear: the search refutes what has an order")
 		}
-		return unknownFor(fmt.Errorf("the search found no order, but the second search that confirms it did not end: %w",
-			err))
+		return unknownFor(fmt.Errorf("the search found no order, but the second search that confirms it did not "+
+			"end: %w", err))
 	}
 	return a
 }

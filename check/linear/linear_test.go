@@ -61,7 +61,8 @@ func none[S any](m *Model[S], all []Op) bool {
 
 // twin compares the answers on random histories with brute force. draw gives an action, and all outputs that it may
 // have.
-func twin[S any](t *testing.T, name string, m *Model[S], first decider, draw func(r *rand.Rand, n int) (Action, []any)) {
+func twin[S any](t *testing.T, name string, m *Model[S], first decider,
+	draw func(r *rand.Rand, n int) (Action, []any)) {
 	t.Run(name, func(t *testing.T) {
 		bad, good, sure := 0, 0, 0
 		randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
@@ -164,7 +165,8 @@ func TestModels(t *testing.T) {
 	twin(t, "register", Register(""), nil, registers(false))
 	twin(t, "cas-register", Register("a"), nil, registers(true))
 	twin(t, "multi-register", MultiRegister(), nil, func(r *rand.Rand, n int) (Action, []any) {
-		a := Action{F: "txn", Txn: []Access{{r.IntN(2) == 0, few[r.IntN(2)], value(r)}, {r.IntN(2) == 0, "z", value(r)}}}
+		a := Action{F: "txn", Txn: []Access{{r.IntN(2) == 0, few[r.IntN(2)], value(r)},
+			{r.IntN(2) == 0, "z", value(r)}}}
 		outs := []any{nil}
 		for _, v := range values {
 			for _, w := range values {
@@ -225,7 +227,8 @@ func TestCollections(t *testing.T) {
 		{"bag", "enqueue", "dequeue", Bag(), nil}}
 	for _, k := range kinds {
 		for _, distinct := range []bool{true, false} {
-			twin(t, fmt.Sprint(k.name, " distinct=", distinct), k.m, k.first, func(r *rand.Rand, n int) (Action, []any) {
+			name := fmt.Sprint(k.name, " distinct=", distinct)
+			twin(t, name, k.m, k.first, func(r *rand.Rand, n int) (Action, []any) {
 				outs := []any{"v0", "v1", "v2", "v3", "v4", "v5"}
 				if r.IntN(4) == 0 {
 					outs = append(outs, Empty)

@@ -43,6 +43,7 @@ type CheckFlags struct {
 	unknownStatus          int
 	emptyOK                bool // what shows nothing is valid
 	spill                  spilling
+	workload               workloadFlag
 
 	profileName    string
 	mechanismsOnly bool
@@ -80,6 +81,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or all (isovet levels)")
 	fromHeader(c)
 	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
+	f.workload.flag(c)
 	f.judging(c)
 	f.loading.Flags(c, "format", "the files")
 	f.loading.TogetherFlag(c)
@@ -131,6 +133,7 @@ type outcome struct {
 	result *evidence.Result // nil where there is no answer at all
 	err    error
 	began  time.Time // the limits count from here
+	work   *judged   // of a history of operations, in place of result
 }
 
 func (f *CheckFlags) validate(args []string) error {
@@ -159,7 +162,7 @@ func (f *CheckFlags) validate(args []string) error {
 	if p != nil && !f.levelSet {
 		f.level = p.Level
 	}
-	return f.validateSolver()
+	return errors.Join(f.workload.validate(f), f.validateSolver())
 }
 
 func runCheck(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
@@ -201,7 +204,9 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 		e.Kept.Begins(i)
 		var o outcome
 		to := *f
-		if f.spill.dir != "" {
+		if work, is := f.workloadOf(ctx, path); is {
+			o = work
+		} else if f.spill.dir != "" {
 			var spilled bool
 			if o, spilled = f.checkSpilled(ctx, e, path, i, len(args), p); spilled {
 				to.certificate = ""
@@ -287,7 +292,7 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 	if r != nil {
 		r.Stats.PeakMB = room.PeakMB()
 	}
-	return outcome{path, r, err, began}
+	return outcome{path, r, err, began, nil}
 }
 
 // judgeLoaded checks the history that was loaded into k, which it completes with the checker's name. set is told the
@@ -414,11 +419,20 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 	if o.result != nil {
 		it.Answers = []*evidence.Result{o.result}
 	}
+	if o.work != nil {
+		it.Answers = []*evidence.Result{o.work.total()}
+	}
 	t.Totals.Add(it)
 	if s, ok := report.NewStream(f.output, console.BuildVersion().Version); ok {
 		said := t.Said
 		t.Said += it.Findings()
 		return s.Item(e.Stdout, i, 1, said, it)
+	}
+	if o.work != nil && f.json {
+		return o.work.json(e.Stdout, o.path)
+	}
+	if o.work != nil {
+		return o.work.text(console.Prose(e.Data), o.path)
 	}
 	if f.json {
 		b, err := resultJSON(f, o)
@@ -441,8 +455,8 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 // addTo counts in what became of a history.
 func (o *outcome) addTo(t *console.Tally) {
 	s := console.StatusOf(o.err)
-	if o.result != nil {
-		switch o.result.Verdict {
+	if o.result != nil || o.work != nil {
+		switch o.verdict() {
 		case evidence.Violated:
 			s = console.Worse(s, console.StatusViolation)
 		case evidence.Unknown:
@@ -452,6 +466,14 @@ func (o *outcome) addTo(t *console.Tally) {
 		}
 	}
 	t.Worst = console.Worse(t.Worst, s)
+}
+
+// verdict is that of the answer that there is.
+func (o *outcome) verdict() evidence.Verdict {
+	if o.work != nil {
+		return o.work.answer.Verdict
+	}
+	return o.result.Verdict
 }
 
 // statusOf is the exit status that all histories come to.

@@ -80,7 +80,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	if path == "-" {
 		return outcome{path, nil, console.Usagef(
 			"standard input cannot be read twice, as --spill does; expected a file"),
-			began}, true
+			began, nil}, true
 	}
 	paths := f.loading.Paths(path)
 	dir := f.spill.dir
@@ -89,7 +89,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	}
 	set, err := planned(ctx, f.spill.engine, dir, paths, f.loading, memory, p)
 	if err != nil {
-		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began}, true
+		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began, nil}, true
 	}
 	if need := limits.InMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
 		fmt.Fprintf(e.Stderr, "isovet: %s: the history fits into memory (about %s of %s), so --spill writes no "+
@@ -107,7 +107,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	f.sayNamed(e, path, &set.Header.Meta)
 	in, err := spill.Of(set)
 	if err != nil {
-		return outcome{path, nil, err, began}, true
+		return outcome{path, nil, err, began, nil}, true
 	}
 	var backend spill.Backend
 	clean := func() error { return nil }
@@ -117,7 +117,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			p.Step("tasks", done, total)
 		})
 		if err != nil {
-			return outcome{path, nil, err, began}, true
+			return outcome{path, nil, err, began, nil}, true
 		}
 	}
 	free := ""
@@ -148,9 +148,9 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: finished parts are in %s; the same command goes on from them\n", path,
 				dir)
 		}
-		return outcome{path, r, err, began}, true
+		return outcome{path, r, err, began, nil}, true
 	case err != nil:
-		return outcome{path, nil, err, began}, true
+		return outcome{path, nil, err, began, nil}, true
 	}
 	if !f.spill.keep {
 		if err := clean(); err != nil {
@@ -165,7 +165,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 		}
 		fmt.Fprintf(e.Stderr, "isovet: %s: not decided: client times %d to %d: %s\n", path, w.From, w.To, w.Why)
 	}
-	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began, nil}, true
 }
 
 // spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in

@@ -1,0 +1,287 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/history/operations"
+	"isovet/internal/plural"
+)
+
+// transfer is money that went from one account to another.
+type transfer struct {
+	op       int
+	from, to string
+	amount   int64
+}
+
+// bank is Jepsen's bank: each read has the accounts, no balance is nil or, unless that is allowed, negative, and the
+// total is always the same. Accounts and total are the settings', else those of the first read. Of a wrong total, the
+// transfers are searched of which the read saw one half.
+func bank(_ context.Context, j *judge) error {
+	accounts, err := accountsOf(j.o.Settings["accounts"])
+	if err != nil {
+		return err
+	}
+	total, fixed := int64(0), j.o.Settings["total"] != ""
+	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // it was looked at before
+	transfers, err := j.transfers()
+	if err != nil {
+		return err
+	}
+	reads, sums := 0, map[int64]bool{}
+	var right []balances
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "read" || op.Status != operations.OK {
+			continue
+		}
+		reads++
+		b, err := j.balances(i)
+		if err != nil {
+			return err
+		}
+		if accounts == nil {
+			accounts = b.keys
+		}
+		if !fixed {
+			total, fixed = b.total, true
+		}
+		sums[b.total] = true
+		at := []int{i}
+		switch k := b.unexpected(accounts); {
+		case k != "":
+			j.found("unexpected-key", at, "a read has the account %s, which is none of %s", k,
+				strings.Join(accounts, ", "))
+		case b.none != "":
+			j.found("nil-balance", at, "a read gives no balance of account %s", b.none)
+		case b.total != total:
+			why, halves := "", []int(nil)
+			if j.a.Counts["wrong-total"] < j.o.Examples {
+				why, halves = j.halfSeen(&b, right, transfers)
+			}
+			j.found("wrong-total", append(at, halves...), "a read has a total of %d; expected %d%s", b.total, total,
+				why)
+		case b.negative != "" && !j.set("negative"):
+			j.found("negative-value", at, "a read gives account %s a balance of %d", b.negative, b.of[b.negative])
+		default:
+			right = append(right, b)
+		}
+	}
+	j.stat("read-count", reads)
+	j.stat("error-count", reads-len(right))
+	j.stat("total-amount", total)
+	if len(sums) > 1 {
+		all := make([]int64, 0, len(sums))
+		for s := range sums {
+			all = append(all, s)
+		}
+		j.stat("lowest", slices.Min(all))
+		j.stat("highest", slices.Max(all))
+	}
+	if reads == 0 {
+		j.unknown("inconclusive: the accounts were never read")
+	}
+	return nil
+}
+
+// accountsOf reads the setting: 0-7, or names with | between them.
+func accountsOf(text string) (names []string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if lo, hi, is := strings.Cut(text, "-"); is {
+		a, err1 := strconv.Atoi(lo)
+		b, err2 := strconv.Atoi(hi)
+		if err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {
+			for n := a; n <= b; n++ {
+				names = append(names, strconv.Itoa(n))
+			}
+			return names, nil
+		}
+		return nil, fmt.Errorf("workload bank: accounts is %q; expected a range as in 0-7, or names as in a|b", text)
+	}
+	return strings.Split(text, "|"), nil
+}
+
+// account is an account's name: JSON has text where EDN has numbers.
+func account(v any) string {
+	if s, is := v.(string); is {
+		return s
+	}
+	return operations.Text(v)
+}
+
+func (j *judge) transfers() (all []transfer, err error) {
+	j.each("transfer", func(i int, op *operations.Op) {
+		m, _ := op.In.(operations.Map)
+		n, ok := m.Get("amount").(int64)
+		if !ok || m.Get("from") == nil || m.Get("to") == nil {
+			if err == nil {
+				at := *op
+				at.Lines = 0
+				err = j.bad(&at, "value", op.In, "a transfer such as {:from 0, :to 1, :amount 5}")
+			}
+			return
+		}
+		if op.Status != operations.Failed {
+			all = append(all, transfer{i, account(m.Get("from")), account(m.Get("to")), n})
+		}
+	})
+	return all, err
+}
+
+// balances are what a read gives.
+type balances struct {
+	op             int
+	keys           []string
+	of             map[string]int64
+	total          int64
+	none, negative string // an account without balance, and one below zero
+}
+
+func (j *judge) balances(i int) (b balances, err error) {
+	op := &j.h.Ops[i]
+	b = balances{op: i, of: map[string]int64{}, keys: []string{}}
+	m, ok := op.Out.(operations.Map)
+	if !ok && op.Out != nil {
+		return b, j.bad(op, "value", op.Out, "a map of accounts and balances")
+	}
+	for _, p := range m {
+		k := account(p.Key)
+		b.keys = append(b.keys, k)
+		n, ok := p.Value.(int64)
+		switch {
+		case p.Value == nil:
+			b.none = k
+		case !ok:
+			return b, j.bad(op, "value", p.Value, "an integer, the balance of account "+k)
+		case n < 0:
+			b.negative = k
+		}
+		b.of[k] = n
+		b.total += n
+	}
+	slices.Sort(b.keys)
+	return b, nil
+}
+
+// unexpected is an account that is none of those known.
+func (b *balances) unexpected(accounts []string) string {
+	for _, k := range b.keys {
+		if !slices.Contains(accounts, k) {
+			return k
+		}
+	}
+	return ""
+}
+
+// maxSubsets bounds the sets of transfers that are tried for one read.
+const maxSubsets = 200_000
+
+// halfSeen says which transfer a read saw one half of: it began with what the last right read before it gave, and some
+// of the transfers since.
+func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (why string, ops []int) {
+	read := &j.h.Ops[b.op]
+	var base *balances
+	for i := range right {
+		if r := &right[i]; j.h.Ops[r.op].Return < read.Call &&
+			(base == nil || j.h.Ops[base.op].Return < j.h.Ops[r.op].Return) {
+			base = r
+		}
+	}
+	if base == nil {
+		return "", nil
+	}
+	var window []transfer
+	for _, t := range transfers {
+		if op := &j.h.Ops[t.op]; op.Return >= j.h.Ops[base.op].Call && op.Call <= read.Return {
+			window = append(window, t)
+		}
+	}
+	delta := map[string]int64{}
+	for k, n := range b.of {
+		delta[k] += n
+	}
+	for k, n := range base.of {
+		delta[k] -= n
+	}
+	x := subsets{window: window, last: map[string]int{}}
+	for i, t := range window {
+		x.last[t.from], x.last[t.to] = i, i
+	}
+	for i, t := range window {
+		for _, half := range []struct {
+			account   string
+			by        int64
+			saw, saw2 string
+		}{{t.from, -t.amount, "the debit", "the credit"}, {t.to, t.amount, "the credit", "the debit"}} {
+			if half.by != b.total-base.total {
+				continue
+			}
+			x.without, x.steps = i, 0
+			delta[half.account] -= half.by
+			whole, ok := x.find(0, delta)
+			delta[half.account] += half.by
+			if ok {
+				with := ""
+				if len(whole) > 0 {
+					with = ", and all of " + plural.Phrase(len(whole), "other transfer", "other transfers") +
+						" since the read of line " + strconv.Itoa(j.h.Ops[base.op].Line)
+				}
+				return fmt.Sprintf(": it saw %s and not %s of the transfer of line %d, %d from %s to %s%s", half.saw,
+					half.saw2, j.h.Ops[t.op].Line, t.amount, t.from, t.to, with), []int{t.op, base.op}
+			}
+		}
+	}
+	return "", nil
+}
+
+// subsets searches transfers that make up a difference.
+type subsets struct {
+	window  []transfer
+	last    map[string]int // the last transfer of an account
+	without int
+	steps   int
+}
+
+// find returns some of the transfers from i on that make up what is left.
+func (x *subsets) find(i int, left map[string]int64) (some []int, ok bool) {
+	if x.steps++; x.steps > maxSubsets {
+		return nil, false
+	}
+	if i == len(x.window) {
+		for _, n := range left {
+			if n != 0 {
+				return nil, false
+			}
+		}
+		return nil, true
+	}
+	t := x.window[i]
+	settled := func() bool { // what no later transfer touches is right
+		return (x.last[t.from] > i || left[t.from] == 0) && (x.last[t.to] > i || left[t.to] == 0)
+	}
+	if settled() {
+		if some, ok = x.find(i+1, left); ok {
+			return some, true
+		}
+	}
+	if i == x.without {
+		return nil, false
+	}
+	left[t.from] += t.amount
+	left[t.to] -= t.amount
+	if settled() {
+		some, ok = x.find(i+1, left)
+	}
+	left[t.from] -= t.amount
+	left[t.to] += t.amount
+	if ok {
+		some = append(some, t.op)
+	}
+	return some, ok
+}

@@ -1,0 +1,321 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"isovet/history/operations"
+)
+
+// bag counts values, with the operation that had each last.
+type bag struct {
+	count map[string]int
+	op    map[string]int
+	order []string
+}
+
+func newBag() *bag { return &bag{map[string]int{}, map[string]int{}, nil} }
+
+func (b *bag) add(v any, op int) {
+	k := operations.Text(v)
+	if b.count[k] == 0 {
+		b.order = append(b.order, k)
+	}
+	b.count[k]++
+	b.op[k] = op
+}
+
+// size is how many values there are.
+func (b *bag) size() (n int) {
+	for _, c := range b.count {
+		n += c
+	}
+	return n
+}
+
+// set is Jepsen's set: the last read must have all that was acknowledged, and nothing that nobody tried to add.
+func set(_ context.Context, j *judge) error {
+	tried, acked := newBag(), newBag()
+	j.each("add", func(i int, op *operations.Op) {
+		tried.add(op.In, i)
+		if op.Status == operations.OK {
+			acked.add(op.In, i)
+		}
+	})
+	last := -1
+	j.each("read", func(i int, op *operations.Op) {
+		if op.Status == operations.OK && (last < 0 || op.Return > j.h.Ops[last].Return) {
+			last = i
+		}
+	})
+	if last < 0 || j.h.Ops[last].Out == nil {
+		j.unknown("the set was never read")
+		return nil
+	}
+	items, ok := operations.Items(j.h.Ops[last].Out)
+	if !ok {
+		return j.bad(&j.h.Ops[last], "value", j.h.Ops[last].Out, "a collection of the set's elements")
+	}
+	read := newBag()
+	for _, v := range items {
+		read.add(v, last)
+	}
+	good, recovered := 0, 0
+	for _, v := range read.order {
+		switch {
+		case tried.count[v] == 0:
+			j.found("unexpected", []int{last}, "the last read has %s, which nobody tried to add", v)
+			continue
+		case acked.count[v] == 0:
+			recovered++
+		}
+		good++
+	}
+	for _, v := range acked.order {
+		if read.count[v] == 0 {
+			j.found("lost", []int{acked.op[v], last}, "%s was added, and the last read does not have it", v)
+		}
+	}
+	j.stat("attempt-count", len(tried.order))
+	j.stat("acknowledged-count", len(acked.order))
+	j.stat("ok-count", good)
+	j.stat("lost-count", j.a.Counts["lost"])
+	j.stat("recovered-count", recovered)
+	j.stat("unexpected-count", j.a.Counts["unexpected"])
+	return nil
+}
+
+// element is what is known of one that was added: operations by index, -1 where there is none.
+type element struct {
+	text            string
+	add             int
+	known           int64 // when it is known to be in, by position; unset: never
+	knownTime       int64
+	isKnown         bool
+	present, absent int // the reads called last that have it and that do not
+}
+
+// setFull is Jepsen's set-full: every read counts. An element that was known to be in and is in no later read is lost.
+// One that is in a read that was called after all reads without it is stable, and stale where such a read without it
+// was called a millisecond or more after it was known.
+func setFull(_ context.Context, j *judge) error {
+	type event struct {
+		at   int64
+		kind int // 0: an add is called, 1: an add or read returns
+		op   int
+	}
+	var events []event
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F == "add" {
+			events = append(events, event{op.Call, 0, i})
+		}
+		if op.Status == operations.OK {
+			events = append(events, event{op.Return, 1, i})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind))
+	})
+	at := map[string]*element{}
+	var all []*element
+	duplicated := map[string]bool{}
+	for _, e := range events {
+		op := &j.h.Ops[e.op]
+		switch {
+		case e.kind == 0:
+			k := operations.Text(op.In)
+			if at[k] == nil {
+				at[k] = &element{}
+				all = append(all, at[k])
+			}
+			*at[k] = element{text: k, add: e.op, present: -1, absent: -1}
+		case op.F == "add":
+			if x := at[operations.Text(op.In)]; x.add == e.op && !x.isKnown {
+				x.isKnown, x.known, x.knownTime = true, op.Return, op.End
+			}
+		default:
+			items, ok := operations.Items(op.Out)
+			if !ok && op.Out != nil {
+				return j.bad(op, "value", op.Out, "a collection of the set's elements")
+			}
+			in := map[string]bool{}
+			for _, v := range items {
+				k := operations.Text(v)
+				duplicated[k] = duplicated[k] || in[k]
+				in[k] = true
+			}
+			for _, x := range all {
+				to := &x.absent
+				if in[x.text] {
+					if to = &x.present; !x.isKnown {
+						x.isKnown, x.known, x.knownTime = true, op.Return, op.End
+					}
+				}
+				if *to < 0 || j.h.Ops[*to].Call < op.Call {
+					*to = e.op
+				}
+			}
+		}
+	}
+	j.weighElements(all)
+	n := 0
+	for _, is := range duplicated {
+		if is {
+			n++
+		}
+	}
+	j.stat("duplicated-count", n)
+	return nil
+}
+
+// weighElements says which of a set's elements are stable, lost, stale or never read.
+func (j *judge) weighElements(all []*element) {
+	stable, stale, never := 0, 0, 0
+	worst := time.Duration(0)
+	called := func(read int) int64 {
+		if read < 0 {
+			return operations.NoTime
+		}
+		return j.h.Ops[read].Call
+	}
+	for _, x := range all {
+		switch {
+		case x.present >= 0 && called(x.absent) < called(x.present):
+			stable++
+			latency := time.Duration(0)
+			if x.absent >= 0 && x.knownTime != operations.NoTime && j.h.Ops[x.absent].Time != operations.NoTime {
+				latency = max(0, time.Duration(j.h.Ops[x.absent].Time+1-x.knownTime)).Truncate(time.Millisecond)
+			}
+			if latency == 0 {
+				continue
+			}
+			stale++
+			if worst = max(worst, latency); j.set("linearizable") {
+				j.found("stale", []int{x.add, x.absent, x.present},
+					"%s was known to be in %v before a read was called that does not have it", x.text, latency)
+			}
+		case x.isKnown && x.absent >= 0 && called(x.absent) > x.known:
+			j.found("lost", []int{x.add, x.absent}, "%s was known to be in, and is in no read that was called after "+
+				"the one that does not have it", x.text)
+		default:
+			never++
+		}
+	}
+	j.stat("attempt-count", len(all))
+	j.stat("stable-count", stable)
+	j.stat("lost-count", j.a.Counts["lost"])
+	j.stat("never-read-count", never)
+	j.stat("stale-count", stale)
+	j.stat("worst-stale-ms", worst.Milliseconds())
+	if stable == 0 && j.a.Counts["lost"] == 0 {
+		j.unknown("no element is known to stay in the set")
+	}
+}
+
+// totalQueue is Jepsen's total-queue: all that was enqueued comes out, in any order, and nothing else does.
+func totalQueue(_ context.Context, j *judge) error {
+	tried, acked, out := newBag(), newBag(), newBag()
+	drained := false
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		switch {
+		case op.F == "enqueue":
+			tried.add(op.In, i)
+			if op.Status == operations.OK {
+				acked.add(op.In, i)
+			}
+		case op.F == "drain" && op.Status == operations.Unknown:
+			j.unknown("the outcome of the drain of line %d is unknown: it may have taken any values", op.Line)
+			return nil
+		case op.Status != operations.OK:
+		case op.F == "dequeue":
+			out.add(op.Out, i)
+		default:
+			items, ok := operations.Items(op.Out)
+			if !ok && op.Out != nil {
+				return j.bad(op, "value", op.Out, "a collection of the values that were left")
+			}
+			drained = true
+			for _, v := range items {
+				out.add(v, i)
+			}
+		}
+	}
+	good, recovered, duplicated := 0, 0, 0
+	for _, v := range out.order {
+		n := out.count[v]
+		if tried.count[v] == 0 {
+			for range n {
+				j.found("unexpected", []int{out.op[v]}, "%s was dequeued, and nobody tried to enqueue it", v)
+			}
+			continue
+		}
+		both := min(n, tried.count[v])
+		good += both
+		recovered += max(0, both-acked.count[v])
+		duplicated += n - both
+	}
+	hint := ""
+	if !drained {
+		hint = " (the queue was never drained: it may still be in it)"
+	}
+	for _, v := range acked.order {
+		for range max(0, acked.count[v]-out.count[v]) {
+			j.found("lost", []int{acked.op[v]}, "%s was enqueued and never came out%s", v, hint)
+		}
+	}
+	j.stat("attempt-count", tried.size())
+	j.stat("acknowledged-count", acked.size())
+	j.stat("ok-count", good)
+	j.stat("unexpected-count", j.a.Counts["unexpected"])
+	j.stat("duplicated-count", duplicated)
+	j.stat("lost-count", j.a.Counts["lost"])
+	j.stat("recovered-count", recovered)
+	return nil
+}
+
+// uniqueIDs is Jepsen's unique-ids.
+func uniqueIDs(_ context.Context, j *judge) error {
+	first := map[string]int{}
+	tried, acked := 0, 0
+	var low, high any
+	twice := map[string]int{}
+	less := func(a, b any) bool {
+		x, xn := a.(int64)
+		y, yn := b.(int64)
+		if xn && yn {
+			return x < y
+		}
+		return operations.Text(a) < operations.Text(b)
+	}
+	j.each("generate", func(i int, op *operations.Op) {
+		tried++
+		if op.Status != operations.OK {
+			return
+		}
+		if acked++; acked == 1 || less(op.Out, low) {
+			low = op.Out
+		}
+		if acked == 1 || less(high, op.Out) {
+			high = op.Out
+		}
+		k := operations.Text(op.Out)
+		if of, is := first[k]; is {
+			if twice[k]++; twice[k] == 1 {
+				j.found("duplicate", []int{of, i}, "the id %s was given twice", k)
+			}
+			return
+		}
+		first[k] = i
+	})
+	j.stat("attempted-count", tried)
+	j.stat("acknowledged-count", acked)
+	j.stat("duplicated-count", len(twice))
+	if acked > 0 {
+		j.stat("range", []string{operations.Text(low), operations.Text(high)})
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sort"
+
+	"isovet/evidence"
+	"isovet/history/operations"
+)
+
+// sums are the sums of additions up to a moment.
+type sums struct {
+	at  []int64
+	sum []int64 // of the first n
+}
+
+func newSums(steps [][2]int64) *sums {
+	slices.SortFunc(steps, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	s := &sums{sum: []int64{0}}
+	for i, x := range steps {
+		s.at = append(s.at, x[0])
+		s.sum = append(s.sum, s.sum[i]+x[1])
+	}
+	return s
+}
+
+// before is the sum of those before a moment.
+func (s *sums) before(at int64) int64 {
+	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] >= at })]
+}
+
+// counter is Jepsen's counter: a read is between what was added before it was called and what was called before it
+// returned. What was taken away, which Jepsen's does not know, counts the other way round. Where reads are marked
+// :final?, as in Maelstrom's tests of counters, only they count: all that was added, and any of what is unknown.
+func counter(_ context.Context, j *judge) error {
+	var done, tried, less, lessTried [][2]int64 // by returns and calls; of additions, and of what was taken away
+	var sure int64
+	var open []int64
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "add" || op.Status == operations.Failed {
+			continue
+		}
+		n, ok := op.In.(int64)
+		if !ok {
+			return j.bad(op, "value", op.In, "an integer to add")
+		}
+		to, calls := &done, &tried
+		if n < 0 {
+			to, calls = &less, &lessTried
+		}
+		*calls = append(*calls, [2]int64{op.Call, n})
+		if op.Status == operations.OK {
+			*to = append(*to, [2]int64{op.Return, n})
+			sure += n
+		} else {
+			open = append(open, n)
+		}
+	}
+	up, most, down, least := newSums(done), newSums(tried), newSums(less), newSums(lessTried)
+	reads, skipped, finals := 0, 0, false
+	j.each("read", func(_ int, op *operations.Op) { finals = finals || op.Extra.Get("final?") == true })
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "read" || op.Status != operations.OK || finals && op.Extra.Get("final?") != true {
+			continue
+		}
+		if op.Out == nil {
+			skipped++
+			continue
+		}
+		n, ok := op.Out.(int64)
+		if !ok {
+			return j.bad(op, "value", op.Out, "an integer, the counter's value")
+		}
+		reads++
+		if finals {
+			if known, is := reachable(open, n-sure); known && !is {
+				j.found("wrong-final-read", []int{i}, "the final read gives %d; all that was added is %d, and no part "+
+					"of the additions of unknown outcome makes up for the rest", n, sure)
+			} else if !known {
+				j.unknown("a final read depends on too many additions of unknown outcome")
+				return nil
+			}
+			continue
+		}
+		low, high := up.before(op.Call)+least.before(op.Return+1), most.before(op.Return+1)+down.before(op.Call)
+		if n < low || n > high {
+			j.found("out-of-bounds", []int{i}, "a read gives %d; expected %d to %d: all that was added before it was "+
+				"called, and any of what was called before it returned", n, low, high)
+		}
+	}
+	j.stat("read-count", reads)
+	if skipped > 0 {
+		j.stat("not-judged", skipped)
+	}
+	if reads == 0 && j.a.Verdict != evidence.Violated {
+		j.unknown("inconclusive: the counter was never read")
+	}
+	return nil
+}
+
+// maxReachable bounds the sums that are looked at.
+const maxReachable = 1 << 20
+
+// reachable reports whether some of the numbers have a sum; known is false where there are too many sums.
+func reachable(of []int64, sum int64) (known, is bool) {
+	all := map[int64]bool{0: true}
+	for _, n := range of {
+		next := make(map[int64]bool, 2*len(all))
+		for s := range all {
+			next[s], next[s+n] = true, true
+		}
+		if all = next; len(all) > maxReachable {
+			return all[sum], all[sum]
+		}
+	}
+	return true, all[sum]
+}

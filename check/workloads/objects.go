@@ -1,0 +1,231 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/check/linear"
+	"isovet/evidence"
+	"isovet/history/operations"
+)
+
+// objectFs are the functions of the objects that must be linearizable.
+var objectFs = map[string][]string{
+	"register": {"read", "write"}, "cas-register": {"read", "write", "cas"}, "multi-register": {"txn"},
+	"queue": {"enqueue", "dequeue"}, "unordered-queue": {"enqueue", "dequeue"}, "stack": {"push", "pop"},
+	"linear-set": {"add", "remove", "contains", "read"}, "linear-counter": {"add", "read"},
+	"mutex": {"acquire", "release"}, "semaphore": {"acquire", "release"}, "kv": {"get", "put", "append"},
+	"log": {"append", "read", "get"},
+}
+
+// linearizable judges a history as one of an object.
+func linearizable(o linear.Object) func(context.Context, *judge) error {
+	return func(ctx context.Context, j *judge) error {
+		if n, is := j.o.Settings["permits"]; is {
+			permits, _ := strconv.Atoi(n) // it was looked at before
+			o = linear.SemaphoreOf(permits)
+		}
+		ops, at, skipped, err := j.linearOps(o.Name)
+		if err != nil {
+			return err
+		}
+		a, err := o.Check(ctx, ops, j.o.Limits)
+		if err != nil {
+			return err
+		}
+		j.stat("operation-count", len(ops))
+		if skipped > 0 {
+			j.stat("not-judged", skipped)
+		}
+		switch a.Verdict {
+		case evidence.Unknown:
+			j.unknown("%s", a.Reason)
+		case evidence.Holds:
+			for _, i := range a.Order {
+				j.a.Order = append(j.a.Order, at[i])
+			}
+		default:
+			j.refuted(&a, ops, at)
+		}
+		return nil
+	}
+}
+
+// refuted says the operations that have no order.
+func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int) {
+	var say []string
+	var core []int
+	for _, i := range a.Core {
+		op := &j.h.Ops[at[i]]
+		core = append(core, at[i])
+		output := ops[i].Output
+		if ops[i].Maybe {
+			output = linear.Unknown
+		}
+		say = append(say, fmt.Sprintf("line %d: process %d: %s", op.Line, op.Process,
+			linear.Describe(ops[i].Input, output)))
+	}
+	why := "these operations have no order"
+	switch {
+	case a.Others:
+		why += ", even if the others took effect at any time while they were under way, or never"
+	case a.Why != "":
+		why += " (" + a.Why + ")"
+	}
+	j.found("non-linearizable", core, "%s:\n  %s", why, strings.Join(say, "\n  "))
+}
+
+// linearOps are the operations that an object's model judges, and which of the history they are; skipped is how many
+// others took effect: reads of nil, which say nothing.
+func (j *judge) linearOps(object string) (ops []linear.Op, at []int, skipped int, err error) {
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.Status == operations.Failed {
+			continue
+		}
+		x := linear.Op{Client: op.Process, Call: op.Call, Return: op.Return, Maybe: op.Status == operations.Unknown}
+		skip, err := j.action(object, op, &x)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		switch {
+		case !skip:
+			ops, at = append(ops, x), append(at, i)
+		case op.Status == operations.OK:
+			skipped++
+		}
+	}
+	return ops, at, skipped, nil
+}
+
+// action translates an operation; skip: it says nothing.
+func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip bool, err error) {
+	a := linear.Action{F: op.F, Value: operations.Text(op.In)}
+	if k := op.Extra.Get("key"); k != nil {
+		a.Key = operations.Text(k)
+	}
+	ok := op.Status == operations.OK
+	observer := op.F == "read" || op.F == "get" || op.F == "contains"
+	if observer && !ok {
+		return true, nil
+	}
+	switch {
+	case object == "multi-register":
+		return j.accesses(op, x)
+	case op.F == "cas":
+		pair, is := operations.Items(op.In)
+		if !is || len(pair) != 2 {
+			return false, j.bad(op, "value", op.In, "the old and the new value of a cas, as in [1 2]")
+		}
+		a.Old, a.Value = operations.Text(pair[0]), operations.Text(pair[1])
+	case op.F == "dequeue" || op.F == "pop":
+		a.Value = ""
+		if x.Output = linear.Empty; op.Out != nil && op.Out != "empty" {
+			x.Output = operations.Text(op.Out)
+		}
+	case object == "linear-counter":
+		n, is := op.In.(int64)
+		if a.Value = ""; op.F == "add" && !is {
+			return false, j.bad(op, "value", op.In, "an integer to add")
+		}
+		a.N = n
+		if op.F == "read" {
+			if op.Out == nil {
+				return true, nil
+			}
+			if x.Output, is = op.Out.(int64); !is {
+				return false, j.bad(op, "value", op.Out, "an integer, the counter's value")
+			}
+		}
+	case op.F == "acquire" || op.F == "release":
+		a.Value = ""
+	case op.F == "read" && (object == "linear-set" || object == "log"):
+		items, is := operations.Items(op.Out)
+		if !is && op.Out != nil {
+			return false, j.bad(op, "value", op.Out, "a collection of all values")
+		}
+		list := linear.List{}
+		for _, v := range items {
+			list = append(list, operations.Text(v))
+		}
+		if a.Value = ""; object == "linear-set" {
+			slices.Sort(list)
+			list = slices.Compact(list)
+		}
+		x.Output = list
+	case op.F == "contains" || op.F == "add" || op.F == "remove":
+		if b, is := op.Out.(bool); is {
+			x.Output = b
+		} else if op.F == "contains" {
+			return false, j.bad(op, "value", op.Out, "true or false")
+		}
+	case object == "log" && op.F == "append":
+		if n, is := op.Out.(int64); is && j.h.Times { // Jepsen's completion repeats the value
+			x.Output = n
+		}
+	case object == "log":
+		n, is := op.In.(int64)
+		if !is {
+			return false, j.bad(op, "value", op.In, "an integer, a place in the log")
+		}
+		a.Value, a.N = "", n
+		if x.Output = linear.Empty; op.Out != nil {
+			x.Output = operations.Text(op.Out)
+		}
+	case object == "kv":
+		a.Value, _ = op.In.(string)
+		if op.F == "get" {
+			a.Value = ""
+			s, is := op.Out.(string)
+			if !is && op.Out != nil {
+				return false, j.bad(op, "value", op.Out, "a text")
+			}
+			x.Output = s
+		}
+	case op.F == "read":
+		if a.Value = ""; op.Out == nil { // as Knossos takes it
+			return true, nil
+		}
+		x.Output = operations.Text(op.Out)
+	}
+	x.Input = a
+	return false, nil
+}
+
+// accesses translates an operation on several registers, [[:read k v] [:write k v]].
+func (j *judge) accesses(op *operations.Op, x *linear.Op) (skip bool, err error) {
+	asked, ok := operations.Items(op.In)
+	got, _ := operations.Items(op.Out)
+	a := linear.Action{F: op.F}
+	var seen []any
+	for i, v := range asked {
+		m, is := operations.Items(v)
+		f := ""
+		if is && len(m) == 3 {
+			f, _ = m[0].(string)
+		}
+		switch f {
+		case "write", "w":
+			a.Txn = append(a.Txn, linear.Access{Write: true, Key: operations.Text(m[1]), Value: operations.Text(m[2])})
+		case "read", "r":
+			a.Txn = append(a.Txn, linear.Access{Key: operations.Text(m[1])})
+			out := linear.Unknown
+			if i < len(got) {
+				if r, is := operations.Items(got[i]); is && len(r) == 3 && r[2] != nil {
+					out = operations.Text(r[2])
+				}
+			}
+			seen = append(seen, out)
+		default:
+			ok = false
+		}
+	}
+	if !ok {
+		return false, j.bad(op, "value", op.In, "reads and writes, as in [[:read x nil] [:write y 1]]")
+	}
+	x.Input, x.Output = a, seen
+	return false, nil
+}

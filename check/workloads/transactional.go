@@ -1,0 +1,3 @@
+package workloads
+
+func transactional() []Workload { return nil }

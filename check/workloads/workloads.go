@@ -1,0 +1,304 @@
+// Package workloads judges the histories of tests that have a workload of their own: banks, sets, counters, queues
+// and ids, as Jepsen's checkers of these names do, and objects that must be linearizable ([linear]). What a
+// published checker leaves open (a queue that is never drained, staleness below a millisecond) is said where it matters.
+//
+// Experimental: this package may still change.
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/check/linear"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/operations"
+)
+
+// Finding is something that the history shows.
+type Finding struct {
+	Kind string
+	Text string
+	Ops  []int // of the history
+}
+
+// Stat is a number or text about the history, by the name that the published checker gives it.
+type Stat struct {
+	Name  string
+	Value any
+}
+
+// Answer says whether a history is what its workload allows.
+type Answer struct {
+	Workload string
+	Verdict  evidence.Verdict
+	Reason   string    // of Unknown
+	Findings []Finding // violations, up to Options.Examples of a kind
+	Counts   map[string]int
+	Stats    []Stat
+	// Order are the operations that took effect, in an order that explains all: of linearizable objects.
+	Order []int
+}
+
+// Options say how to judge. The zero value is the default.
+type Options struct {
+	Examples int // findings of a kind; 0: ten
+	Limits   linear.Options
+	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable.
+	Settings map[string]string
+}
+
+// Workload is a kind of test and how its histories are judged.
+type Workload struct {
+	Name, About string
+	// Operations are the functions that it knows.
+	Operations []string
+	// Settings are those of Options.Settings that it takes.
+	Settings []string
+	check    func(ctx context.Context, j *judge) error
+}
+
+// All are the workloads, by name.
+func All() []Workload {
+	all := []Workload{
+		{"bank", "transfers between accounts: every read has the same total", fs("transfer", "read"),
+			fs("total", "accounts", "negative"), bank},
+		{"set", "elements added, and the last read of all", fs("add", "read"), nil, set},
+		{"set-full", "elements added, and when reads have them", fs("add", "read"), fs("linearizable"), setFull},
+		{"counter", "additions, and reads between what is done and what is tried", fs("add", "read"), nil, counter},
+		{"total-queue", "all that goes into a queue comes out", fs("enqueue", "dequeue", "drain"), nil, totalQueue},
+		{"unique-ids", "no id is given twice", fs("generate"), nil, uniqueIDs},
+	}
+	all = append(all, transactional()...)
+	for _, o := range linear.Objects() {
+		var settings []string
+		if o.Name == "semaphore" {
+			settings = fs("permits")
+		}
+		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], settings, linearizable(o)})
+	}
+	slices.SortFunc(all, func(a, b Workload) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func fs(names ...string) []string { return names }
+
+// Names are those of all workloads.
+func Names() (names []string) {
+	for _, w := range All() {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// Lookup is a workload by its name, with settings behind it or not: bank:total=100,negative=yes.
+func Lookup(name string) (w Workload, settings map[string]string, err error) {
+	name, list, _ := strings.Cut(name, ":")
+	all := All()
+	i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name })
+	if i < 0 {
+		return w, nil, fmt.Errorf("workload %q is unknown; expected one of %s", name, strings.Join(Names(), ", "))
+	}
+	w, settings = all[i], map[string]string{}
+	for _, s := range strings.Split(list, ",") {
+		if s == "" {
+			continue
+		}
+		k, v, is := strings.Cut(s, "=")
+		if !slices.Contains(w.Settings, k) || !is {
+			takes := "none"
+			if len(w.Settings) > 0 {
+				takes = strings.Join(w.Settings, "=…, ") + "=…"
+			}
+			return w, nil, fmt.Errorf("workload %s: setting %q is unknown; expected %s", name, s, takes)
+		}
+		if k == "total" || k == "permits" {
+			if _, err := strconv.ParseInt(v, 10, 64); err != nil {
+				return w, nil, fmt.Errorf("workload %s: %s is %q; expected an integer", name, k, v)
+			}
+		}
+		if k == "accounts" {
+			if _, err := accountsOf(v); err != nil {
+				return w, nil, err
+			}
+		}
+		settings[k] = v
+	}
+	return w, settings, nil
+}
+
+// Check judges a history; one of independent keys ([k v], of Jepsen's independent tests) key by key. Errors are
+// *history.InputError: operations that are not the workload's.
+func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
+	if o.Examples == 0 {
+		o.Examples = 10
+	}
+	for i := range h.Ops {
+		if op := &h.Ops[i]; !slices.Contains(w.Operations, op.F) {
+			j := judge{h: h}
+			return nil, j.bad(op, "f", op.F, "one of "+strings.Join(w.Operations, ", "))
+		}
+	}
+	parts := independent(h)
+	if parts == nil {
+		return w.part(ctx, h, o)
+	}
+	all := &Answer{Workload: w.Name, Verdict: evidence.Holds, Counts: map[string]int{},
+		Stats: []Stat{{"keys", len(parts)}}}
+	for _, p := range parts {
+		a, err := w.part(ctx, p.h, o)
+		if err != nil {
+			return nil, err
+		}
+		all.add(a, p, o.Examples)
+	}
+	return all, nil
+}
+
+// part judges a history of one object.
+func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
+	j := &judge{h: h, o: o, a: &Answer{Workload: w.Name, Verdict: evidence.Holds, Counts: map[string]int{}}}
+	for i := range h.Ops {
+		if h.Ops[i].Status == operations.OK {
+			j.ok++
+		}
+	}
+	if err := w.check(ctx, j); err != nil {
+		return nil, err
+	}
+	if j.ok == 0 && j.a.Verdict == evidence.Holds {
+		j.unknown("inconclusive: no operation is known to have taken effect")
+	}
+	return j.a, nil
+}
+
+// keyPart is the part of a history on one key.
+type keyPart struct {
+	key string
+	h   *operations.History
+	at  []int // its operations in the whole
+}
+
+// valueless are the functions whose invocations have no value of their own.
+var valueless = fs("read", "dequeue", "pop", "acquire", "release", "drain", "generate")
+
+// independent parts a history of independent keys: every value is [key value], those of invocations that have none
+// [key nil]. nil: it is of one object.
+func independent(h *operations.History) (parts []keyPart) {
+	pair := func(v any) []any {
+		if p, is := v.([]any); is && len(p) == 2 {
+			return p
+		}
+		return nil
+	}
+	told := false
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		p := pair(op.In)
+		if p == nil || op.Out != nil && pair(op.Out) == nil {
+			return nil
+		}
+		if slices.Contains(valueless, op.F) {
+			if p[1] != nil {
+				return nil
+			}
+			told = true
+		}
+	}
+	if !told {
+		return nil
+	}
+	at := map[string]int{}
+	for i, op := range h.Ops {
+		p := op.In.([]any)
+		k := operations.Text(p[0])
+		n, is := at[k]
+		if !is {
+			n = len(parts)
+			at[k], parts = n, append(parts, keyPart{k, &operations.History{File: h.File, Times: h.Times}, nil})
+		}
+		if op.In = p[1]; op.Out != nil {
+			op.Out = op.Out.([]any)[1]
+		}
+		parts[n].h.Ops = append(parts[n].h.Ops, op)
+		parts[n].at = append(parts[n].at, i)
+	}
+	return parts
+}
+
+// add adds the answer of a part: a violation before what is unknown before what holds.
+func (a *Answer) add(b *Answer, p keyPart, most int) {
+	switch {
+	case b.Verdict == evidence.Violated:
+		a.Verdict, a.Reason = evidence.Violated, ""
+	case b.Verdict == evidence.Unknown && a.Verdict == evidence.Holds:
+		a.Verdict, a.Reason = evidence.Unknown, "key "+p.key+": "+b.Reason
+	}
+	whole := func(ops []int) []int {
+		for i, n := range ops {
+			ops[i] = p.at[n]
+		}
+		return ops
+	}
+	seen := map[string]int{}
+	for _, f := range b.Findings {
+		if seen[f.Kind]++; a.Counts[f.Kind]+seen[f.Kind] <= most {
+			a.Findings = append(a.Findings, Finding{f.Kind, "key " + p.key + ": " + f.Text, whole(f.Ops)})
+		}
+	}
+	for kind, n := range b.Counts {
+		a.Counts[kind] += n
+	}
+	a.Order = append(a.Order, whole(b.Order)...)
+}
+
+// judge collects what a workload's checker finds.
+type judge struct {
+	h  *operations.History
+	o  Options
+	a  *Answer
+	ok int // operations that took effect
+}
+
+// bad is an error of a history that is not the workload's.
+func (j *judge) bad(op *operations.Op, field string, found any, expected string) error {
+	line := op.Line
+	if op.Lines > 0 && field == "value" {
+		line = op.Lines
+	}
+	return &history.InputError{File: j.h.File, Line: line, Off: -1, Field: field,
+		Msg: fmt.Sprintf("found %s; expected %s", operations.Text(found), expected)}
+}
+
+// unknown leaves the verdict open.
+func (j *judge) unknown(format string, args ...any) {
+	j.a.Verdict, j.a.Reason = evidence.Unknown, fmt.Sprintf(format, args...)
+}
+
+// found counts a violation, and keeps the first few of a kind.
+func (j *judge) found(kind string, ops []int, format string, args ...any) {
+	j.a.Verdict = evidence.Violated
+	if j.a.Counts[kind]++; j.a.Counts[kind] <= j.o.Examples {
+		j.a.Findings = append(j.a.Findings, Finding{kind, fmt.Sprintf(format, args...), ops})
+	}
+}
+
+func (j *judge) stat(name string, value any) { j.a.Stats = append(j.a.Stats, Stat{name, value}) }
+
+// each calls f with the operations of a function.
+func (j *judge) each(name string, f func(i int, op *operations.Op)) {
+	for i := range j.h.Ops {
+		if op := &j.h.Ops[i]; op.F == name {
+			f(i, op)
+		}
+	}
+}
+
+// set reports whether a setting is switched on.
+func (j *judge) set(name string) bool {
+	v := j.o.Settings[name]
+	return v == "yes" || v == "true" || v == "1"
+}

@@ -1,0 +1,320 @@
+// Package operations holds what clients did to an object that is no database of keys and transactions: a queue, a set,
+// a counter, the accounts of a bank. It reads the histories of Jepsen's tests of such, in EDN, JSON and the lines of
+// history.txt, and a form of its own, a JSON object a line for each operation:
+//
+//	{:type :invoke, :process 3, :f :enqueue, :value 5, :time 57677097, :index 0}
+//	{:type :ok, :process 3, :f :enqueue, :value 5, :time 67936298, :index 1}
+//	3	:invoke	:dequeue	nil
+//	{"process": 3, "f": "dequeue", "value": null, "result": 5, "start": 57677097, "end": 67936298, "status": "ok"}
+//
+// An invocation is completed by its process's next operation: ok took effect, fail did not, info or none may have. What
+// is not a client's (processes with names) is left out. Real time is the order of the file, by :index where all have
+// one, as Jepsen's checkers take it; in the form of its own it is start and end. There, status is ok, fail or unknown.
+//
+// Experimental: this package may still change.
+package operations
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// Status is the outcome of an operation.
+type Status uint8
+
+const (
+	Unknown Status = iota // it took effect, perhaps later, or did not
+	OK
+	Failed
+)
+
+// NoTime is the time of what has none.
+const NoTime = math.MinInt64
+
+// Op is an operation of a client.
+type Op struct {
+	Process int64
+	F       string
+	In, Out any // the values of the invocation and of the completion
+	Status  Status
+	// Call and Return order the operations in real time: positions in the file, or times. Return of an unknown one is
+	// the largest.
+	Call, Return int64
+	Time, End    int64 // nanoseconds, or NoTime
+	Line, Lines  int   // of the invocation and of the completion, 0 where there is none
+	Extra        Map   // other members of the completion
+}
+
+// History is what clients did, in the order of their calls.
+type History struct {
+	File string
+	Ops  []Op
+	// Times: Call and Return are times, not positions.
+	Times bool
+}
+
+// event is an operation of a Jepsen file.
+type event struct {
+	kind, f     string
+	process     any
+	value       any
+	time, index int64
+	line        int
+	extra       Map
+	// of the form of its own
+	start, end int64
+	result     any
+	status     string
+	own        bool
+}
+
+// Read reads a file. Errors are *history.InputError with the line.
+func Read(data []byte, file string) (*History, error) {
+	events, err := scan(data, file)
+	if err != nil {
+		return nil, err
+	}
+	h := &History{File: file}
+	if len(events) > 0 && events[0].own {
+		return h, h.ownEvents(events)
+	}
+	return h, h.pair(events)
+}
+
+// notation tells the notation of a file by its beginning: JSON or not, or lines of text.
+func notation(data []byte) (json, text bool) {
+	head := bytes.TrimLeft(data, " \t\r\n[")
+	if len(head) == 0 || head[0] != '{' {
+		return false, len(head) > 0 && head[0] != ';'
+	}
+	head = bytes.TrimLeft(head[1:], " \t\r\n")
+	return len(head) > 0 && head[0] == '"', false
+}
+
+func scan(data []byte, file string) (events []event, err error) {
+	json, text := notation(data)
+	if text {
+		return lines(data, file)
+	}
+	s := edn.Scanner{Data: data, File: file, JSON: json}
+	depth := 0
+	for {
+		t, err := s.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case t.Kind == edn.EOF:
+			return events, nil
+		case t.Opens() && depth == 0:
+			depth++
+		case t.Kind == edn.Close && depth > 0:
+			depth--
+		case t.OpensMap():
+			line := s.Line(t.Pos)
+			v, err := rest(&s, t)
+			if err != nil {
+				return nil, err
+			}
+			e, err := eventOf(v.(Map), &history.InputError{File: file, Line: line, Off: -1})
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, e)
+		default:
+			return nil, s.Errorf(t.Pos, "", "found %s; expected an operation, {:type …} or {\"process\": …}", t)
+		}
+	}
+}
+
+// lines reads the lines of a history.txt.
+func lines(data []byte, file string) (events []event, err error) {
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		words := bytes.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		bad := &history.InputError{File: file, Line: n, Off: -1}
+		if len(words) < 3 || words[1][0] != ':' {
+			bad.Msg = fmt.Sprintf("found %.60q; expected process, type, f and value, as in 0 :invoke :read nil", text)
+			return nil, bad
+		}
+		e := event{kind: strings.TrimPrefix(string(words[1]), ":"), f: strings.TrimPrefix(string(words[2]), ":"),
+			time: NoTime, index: NoTime, line: n, process: string(words[0])}
+		if p, err := strconv.ParseInt(string(words[0]), 10, 64); err == nil {
+			e.process = p
+		}
+		at := bytes.Index(text, words[2]) + len(words[2])
+		s := edn.Scanner{Data: text[at:], File: file}
+		if t, err := s.Next(); err == nil && t.Kind != edn.EOF {
+			if e.value, err = rest(&s, t); err != nil {
+				bad.Field, bad.Msg = "value", fmt.Sprintf("found %.60q; expected a value in EDN", text[at:])
+				return nil, bad
+			}
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// eventOf reads a map as an operation.
+func eventOf(m Map, bad *history.InputError) (e event, err error) {
+	e = event{time: NoTime, index: NoTime, start: NoTime, end: NoTime, line: bad.Line}
+	fail := func(field string, found any, expected string) (event, error) {
+		bad.Field, bad.Msg = field, fmt.Sprintf("found %s; expected %s", Text(found), expected)
+		return e, bad
+	}
+	numbers := map[string]*int64{"time": &e.time, "index": &e.index, "start": &e.start, "end": &e.end}
+	words := map[string]*string{"type": &e.kind, "f": &e.f, "status": &e.status}
+	for _, p := range m {
+		name, _ := p.Key.(string)
+		if to, is := words[name]; is {
+			word, ok := p.Value.(string)
+			if !ok && p.Value != nil {
+				return fail(name, p.Value, "a name")
+			}
+			*to = strings.TrimPrefix(word, ":")
+			continue
+		}
+		if to, is := numbers[name]; is {
+			n, ok := p.Value.(int64)
+			if !ok && p.Value != nil {
+				return fail(name, p.Value, "an integer")
+			}
+			if ok {
+				*to = n
+			}
+			continue
+		}
+		switch name {
+		case "process":
+			e.process = p.Value
+		case "value":
+			e.value = p.Value
+		case "result":
+			e.result = p.Value
+		default:
+			e.extra = append(e.extra, p)
+		}
+	}
+	if e.own = e.kind == ""; !e.own {
+		if !slices.Contains([]string{"invoke", "ok", "fail", "info"}, e.kind) {
+			return fail("type", e.kind, "invoke, ok, fail or info")
+		}
+		return e, nil
+	}
+	switch {
+	case e.f == "":
+		return fail("f", nil, "the operation's name")
+	case e.start == NoTime:
+		return fail("start", nil, "an integer, the time of the call")
+	case !slices.Contains([]string{"", "ok", "fail", "unknown"}, e.status):
+		return fail("status", e.status, "ok, fail or unknown")
+	case e.end == NoTime && (e.status == "" || e.status == "ok"):
+		return fail("end", nil, "an integer, the time of the return")
+	case e.end != NoTime && e.end < e.start:
+		return fail("end", e.end, "no time before start")
+	}
+	return e, nil
+}
+
+// client is a process's number; ok is false of what is no client.
+func (e *event) client() (n int64, ok bool) {
+	n, ok = e.process.(int64)
+	return n, ok
+}
+
+// ownEvents makes operations of the form of its own.
+func (h *History) ownEvents(events []event) error {
+	h.Times = true
+	for i := range events {
+		e := &events[i]
+		if !e.own {
+			return &history.InputError{File: h.File, Line: e.line, Off: -1, Field: "type",
+				Msg: "found an operation of Jepsen's beside others with start and end; expected one form"}
+		}
+		n, ok := e.client()
+		if !ok {
+			n = int64(-1 - i) // a client of its own
+		}
+		op := Op{Process: n, F: e.f, In: e.value, Out: e.result, Call: e.start, Return: e.end, Time: e.start,
+			End: e.end, Line: e.line, Lines: e.line, Extra: e.extra}
+		switch e.status {
+		case "", "ok":
+			op.Status = OK
+		case "fail":
+			op.Status = Failed
+		}
+		if op.Status == Unknown || op.End == NoTime {
+			op.Return = math.MaxInt64
+		}
+		h.Ops = append(h.Ops, op)
+	}
+	slices.SortStableFunc(h.Ops, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+	return nil
+}
+
+// pair makes operations of Jepsen's invocations and completions.
+func (h *History) pair(events []event) error {
+	indexed := true
+	for _, e := range events {
+		indexed = indexed && e.index != NoTime
+	}
+	if indexed {
+		slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.index, b.index) })
+	}
+	open := map[int64]int{}
+	for at := range events {
+		e := &events[at]
+		bad := func(field, format string, args ...any) error {
+			return &history.InputError{File: h.File, Line: e.line, Off: -1, Field: field,
+				Msg: fmt.Sprintf(format, args...)}
+		}
+		p, client := e.client()
+		switch {
+		case e.own:
+			return bad("type", "found none; expected invoke, ok, fail or info")
+		case !client:
+			continue
+		case e.f == "":
+			return bad("f", "found none; expected the operation's name")
+		}
+		i, called := open[p]
+		switch {
+		case e.kind == "invoke" && called:
+			return bad("type", "process %d invokes %s while its operation of line %d is open; expected its completion",
+				p, e.f, h.Ops[i].Line)
+		case e.kind == "invoke":
+			open[p] = len(h.Ops)
+			h.Ops = append(h.Ops, Op{Process: p, F: e.f, In: e.value, Call: int64(at), Return: math.MaxInt64,
+				Time: e.time, End: NoTime, Line: e.line, Extra: e.extra})
+			continue
+		case !called && e.kind == "info": // of no client
+			continue
+		case !called:
+			return bad("type", "%s completes nothing; expected an invocation of process %d before it", e.kind, p)
+		case h.Ops[i].F != e.f:
+			return bad("f", "found %s; expected %s, which process %d invoked in line %d", e.f, h.Ops[i].F, p,
+				h.Ops[i].Line)
+		}
+		delete(open, p)
+		op := &h.Ops[i]
+		op.Lines, op.Out, op.End, op.Extra = e.line, e.value, e.time, e.extra
+		switch e.kind {
+		case "ok":
+			op.Status, op.Return = OK, int64(at)
+		case "fail":
+			op.Status, op.Return = Failed, int64(at)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/history/format/edn"
+)
+
+// A value is nil, a bool, an int64, a Number, a string (keywords and symbols too), a []any, a Set or a Map.
+type (
+	// Number is a number that is no integer of 64 bits, as it stands in the file.
+	Number string
+	// Set is a set's members.
+	Set []any
+	// Map is a map's pairs in the file's order.
+	Map []Pair
+	// Pair is a key of a map with its value.
+	Pair struct{ Key, Value any }
+)
+
+// Get is the value of a name, nil if there is none.
+func (m Map) Get(name string) any {
+	for _, p := range m {
+		if p.Key == any(name) {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// rest reads a value whose first token is t.
+func rest(s *edn.Scanner, t edn.Token) (any, error) {
+	switch t.Kind {
+	case edn.Nil:
+		return nil, nil
+	case edn.Bool:
+		return t.N == 1, nil
+	case edn.Int:
+		return t.N, nil
+	case edn.Number:
+		return Number(t.Text), nil
+	case edn.Text, edn.Word, edn.Odd:
+		return string(t.Text), nil
+	case edn.EOF, edn.Close:
+		return nil, s.Errorf(t.Pos, "", "found %s; expected a value", t)
+	}
+	items := []any{}
+	for {
+		x, err := s.Next()
+		if err != nil {
+			return nil, err
+		}
+		if x.Kind == edn.Close {
+			break
+		}
+		v, err := rest(s, x)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, v)
+	}
+	switch t.Bracket {
+	case '#':
+		return Set(items), nil
+	case '{':
+		if len(items)%2 != 0 {
+			return nil, s.Errorf(t.Pos, "", "found a map with a key and no value; expected pairs")
+		}
+		m := make(Map, 0, len(items)/2)
+		for i := 0; i < len(items); i += 2 {
+			m = append(m, Pair{items[i], items[i+1]})
+		}
+		return m, nil
+	}
+	return items, nil
+}
+
+// Text is a value as EDN has it, the same for equal values: members of sets and maps are sorted.
+func Text(v any) string {
+	list := func(open, end string, vs []any, sorted bool) string {
+		words := make([]string, len(vs))
+		for i, v := range vs {
+			words[i] = Text(v)
+		}
+		if sorted {
+			slices.Sort(words)
+		}
+		return open + strings.Join(words, " ") + end
+	}
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case string:
+		if plain(v) {
+			return v
+		}
+		return strconv.Quote(v)
+	case []any:
+		return list("[", "]", v, false)
+	case Set:
+		return list("#{", "}", v, true)
+	case Map:
+		pairs := make([]string, len(v))
+		for i, p := range v {
+			pairs[i] = Text(p.Key) + " " + Text(p.Value)
+		}
+		slices.Sort(pairs)
+		return "{" + strings.Join(pairs, ", ") + "}"
+	}
+	return fmt.Sprint(v)
+}
+
+// plain reports whether a text can be told from all other values without quotes.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c|0x20 < 'a' || c|0x20 > 'z' {
+			if i == 0 || c < '0' || c > '9' {
+				return false
+			}
+		}
+	}
+	return s != "" && s != "nil" && s != "true" && s != "false"
+}
+
+// Items are the members of a vector, list or set; ok is false of anything else.
+func Items(v any) (items []any, ok bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case Set:
+		return v, true
+	}
+	return nil, false
+}

@@ -1,0 +1,255 @@
+package checks
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/workloads"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/history/operations"
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/guard"
+	"isovet/internal/plural"
+	"isovet/level"
+)
+
+// workloadFlag is the flag --workload of check: how the operations of a test with a workload of its own are judged.
+type workloadFlag struct {
+	name     string // with its settings
+	workload workloads.Workload
+	settings map[string]string
+}
+
+func (f *workloadFlag) flag(c *cobra.Command) {
+	c.Flags().StringVar(&f.name, "workload", "", "judge operations as workload `NAME`")
+	var names []cobra.Completion
+	for _, w := range workloads.All() {
+		names = append(names, cobra.CompletionWithDesc(w.Name, w.About))
+	}
+	console.Complete(c, "workload", names)
+}
+
+// validate looks the workload up.
+func (f *workloadFlag) validate(in *CheckFlags) (err error) {
+	if f.name == "" {
+		return nil
+	}
+	if f.workload, f.settings, err = workloads.Lookup(f.name); err != nil {
+		return console.Usagef("--workload: %v", err)
+	}
+	if in.levelSet || in.all {
+		return console.Usagef("--workload says how the history is judged; leave --level out")
+	}
+	if in.output != "text" && in.output != "json" {
+		return console.Usagef("--workload and --output %s: expected text or json", in.output)
+	}
+	return nil
+}
+
+// judged is what became of a history of operations.
+type judged struct {
+	h      *operations.History
+	answer *workloads.Answer
+	ms     float64
+}
+
+// workloadOf judges a file as operations where --workload or the file says so; is: it does.
+func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is bool) {
+	named := f.workload.name != ""
+	if !named && (path == "-" || f.output != "text" && f.output != "json" || f.spill.dir != "" || f.levelSet ||
+		f.judge.name != console.Auto || f.loading.Format != console.Auto || len(f.loading.Paths(path)) != 1) {
+		return o, false
+	}
+	in, err := format.Open(path)
+	if err != nil {
+		return outcome{path: path, err: err}, named
+	}
+	defer in.Close()
+	if in.Dir {
+		return outcome{path: path, err: console.Usagef("--workload: %s is a folder; expected a file", path)}, named
+	}
+	if !named {
+		if head, err := in.Head(); err != nil || !operations.Is(head) {
+			return o, false
+		}
+	}
+	began := time.Now()
+	w, settings := f.workload.workload, f.workload.settings
+	told := true
+	j, err := guard.Run(ctx, f.limits, func() string { return "checking" }, func(ctx context.Context) (judged, error) {
+		data, err := in.Bytes()
+		if err != nil {
+			return judged{}, err
+		}
+		h, err := operations.Read(bytes.Clone(data), path)
+		if err != nil {
+			return judged{}, err
+		}
+		if !named {
+			name := operations.Tell(h)
+			if w, settings, err = workloads.Lookup(name); err != nil {
+				if told = false; !h.Times {
+					return judged{}, nil
+				}
+				return judged{}, fmt.Errorf("the operations do not tell their workload; expected --workload with one "+
+					"of %s", strings.Join(workloads.Names(), ", "))
+			}
+		}
+		a, err := w.Check(ctx, h, workloads.Options{Settings: settings})
+		return judged{h, a, console.Milliseconds(time.Since(began))}, err
+	})
+	var stopped *guard.StoppedError
+	switch {
+	case !named && !told && err == nil:
+		return o, false
+	case errors.As(err, &stopped):
+		j.answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, nil
+		if errors.Is(stopped, guard.ErrInterrupted) {
+			err = &console.ExitError{Status: console.StatusInterrupted}
+		}
+	}
+	if j.answer == nil {
+		return outcome{path: path, err: err, began: began}, true
+	}
+	if f.emptyOK && j.answer.Verdict == evidence.Unknown && strings.HasPrefix(j.answer.Reason, "inconclusive") {
+		j.answer.Verdict, j.answer.Reason = evidence.Holds, ""
+	}
+	return outcome{path: path, err: err, began: began, work: &j}, true
+}
+
+// total is the answer as one that totals count.
+func (j *judged) total() *evidence.Result {
+	r := &evidence.Result{Verdict: j.answer.Verdict, Checker: "workload"}
+	if len(j.answer.Findings) > 0 {
+		r.Anomalies = []evidence.Anomaly{{Kind: level.Anomaly(j.answer.Findings[0].Kind)}}
+	}
+	return r
+}
+
+// operationJSON is an operation of an anomaly.
+type operationJSON struct {
+	Line    int    `json:"line"`
+	Process int64  `json:"process"`
+	F       string `json:"f"`
+	Value   string `json:"value"`
+	Result  string `json:"result,omitempty"`
+	Status  string `json:"status"`
+}
+
+func (j *judged) operation(i int) operationJSON {
+	op := &j.h.Ops[i]
+	o := operationJSON{Line: op.Line, Process: op.Process, F: op.F, Value: operations.Text(op.In),
+		Status: [...]string{"unknown", "ok", "fail"}[op.Status]}
+	if op.Out != nil {
+		o.Result = operations.Text(op.Out)
+	}
+	return o
+}
+
+// json writes the answer as an object of the same names as those of levels.
+func (j *judged) json(w io.Writer, path string) error {
+	type anomaly struct {
+		Kind       string          `json:"kind"`
+		Text       string          `json:"text"`
+		Operations []operationJSON `json:"operations"`
+	}
+	anomalies := []anomaly{}
+	for _, f := range j.answer.Findings {
+		a := anomaly{f.Kind, f.Text, []operationJSON{}}
+		for _, i := range f.Ops {
+			a.Operations = append(a.Operations, j.operation(i))
+		}
+		anomalies = append(anomalies, a)
+	}
+	stats := map[string]any{"check_ms": j.ms}
+	if j.h != nil {
+		stats["ops"] = len(j.h.Ops)
+	}
+	for _, s := range j.answer.Stats {
+		stats[s.Name] = s.Value
+	}
+	var order []int
+	for _, i := range j.answer.Order {
+		order = append(order, j.h.Ops[i].Line)
+	}
+	return console.JSONLine(w, struct {
+		History   string         `json:"history"`
+		Workload  string         `json:"workload"`
+		Checker   string         `json:"checker"`
+		Verdict   string         `json:"verdict"`
+		Reason    string         `json:"reason,omitempty"`
+		Anomalies []anomaly      `json:"anomalies"`
+		Counts    map[string]int `json:"counts"`
+		Order     []int          `json:"order,omitempty"`
+		Stats     map[string]any `json:"stats"`
+	}{path, j.answer.Workload, "workload", j.answer.Verdict.String(), j.answer.Reason, anomalies, j.answer.Counts,
+		order, stats})
+}
+
+// text writes the answer for people.
+func (j *judged) text(w io.Writer, path string) error {
+	b := bufio.NewWriter(w)
+	a := j.answer
+	path = escape.Line(path)
+	switch a.Verdict {
+	case evidence.Holds:
+		fmt.Fprintf(b, "%s: valid as %s\n", path, a.Workload)
+	case evidence.Unknown:
+		fmt.Fprintf(b, "%s: unknown as %s: %s\n", path, a.Workload, escape.Text(a.Reason))
+	default:
+		fmt.Fprintf(b, "%s: VIOLATION of %s\n", path, a.Workload)
+	}
+	const most = 3
+	shown := map[string]int{}
+	for _, f := range a.Findings {
+		if shown[f.Kind]++; shown[f.Kind] > most {
+			continue
+		}
+		fmt.Fprintf(b, "  %s: %s\n", f.Kind, strings.ReplaceAll(escape.Text(f.Text), "\n", "\n  "))
+		if !strings.Contains(f.Text, "\n") {
+			for _, i := range f.Ops {
+				o := j.operation(i)
+				result := ""
+				if o.Result != "" {
+					result = " → " + o.Result
+				}
+				fmt.Fprintf(b, "    line %d: process %d: %s %s%s (%s)\n", o.Line, o.Process, escape.Line(o.F),
+					short(o.Value), short(result), o.Status)
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(a.Counts)) {
+		if n := a.Counts[kind] - most; n > 0 {
+			fmt.Fprintf(b, "  and %d further of kind %s\n", n, kind)
+		}
+	}
+	if j.h != nil {
+		words := []string{plural.Of(len(j.h.Ops), "operation")}
+		for _, s := range a.Stats {
+			words = append(words, fmt.Sprintf("%s %v", s.Name, s.Value))
+		}
+		fmt.Fprintf(b, "  %s\n", escape.Line(strings.Join(words, ", ")))
+	}
+	return b.Flush()
+}
+
+// short is a value on a line.
+func short(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return escape.Line(s)
+}
