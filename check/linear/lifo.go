@@ -17,8 +17,8 @@ const (
 // lifo decides stacks of distinct values, but beside pops of unknown outcome.
 //
 // Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks:
-// values that can lie at the bottom are taken away, again and again. Differs: all of a round go at once, and an order is put
-// together from the last. Cost: O(n log n) a round, O(n²) for the order.
+// values that can lie at the bottom are taken away, again and again. Differs: all of a round go at once, and an order
+// is put together from the last. Cost: O(n log n) a round, O(n²) for the order.
 func lifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
 	if !ok || len(d.unknown) > 0 && d.bad == nil {
