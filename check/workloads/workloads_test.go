@@ -1,0 +1,422 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history/operations"
+	"isovet/internal/test/histtest/randtest"
+)
+
+// judged is a workload's answer on a file.
+func judged(t testing.TB, name, file string) *Answer {
+	t.Helper()
+	h, err := operations.Read([]byte(file), "h.edn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, settings, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Check(context.Background(), h, Options{Settings: settings})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	return a
+}
+
+// edn writes events of a history: process, type, f, value, a line each.
+type edn struct {
+	strings.Builder
+	n int
+}
+
+func (b *edn) op(process int, kind, f string, value any) {
+	fmt.Fprintf(b, "{:index %d, :time %d, :process %d, :type :%s, :f :%s, :value %v}\n", b.n, 700_000*b.n, process, kind,
+		f, value)
+	b.n++
+}
+
+// run draws the events of a few clients: ask gives what a client invokes, answer what its operation returns when it
+// completes.
+func run(r *rand.Rand, ask func() (f, value string), answer func(f, value string, took bool) string) string {
+	var b edn
+	type open struct{ f, value string }
+	at := map[int]open{}
+	for range 6 + r.IntN(10) {
+		p := r.IntN(3)
+		o, is := at[p]
+		if !is {
+			f, v := ask()
+			at[p] = open{f, v}
+			b.op(p, "invoke", f, v)
+			continue
+		}
+		delete(at, p)
+		switch kind := []string{"ok", "ok", "ok", "info", "fail"}[r.IntN(5)]; kind {
+		case "ok":
+			b.op(p, kind, o.f, answer(o.f, o.value, true))
+		default:
+			answer(o.f, o.value, kind == "info" && r.IntN(2) == 0)
+			b.op(p, kind, o.f, o.value)
+		}
+	}
+	return b.String()
+}
+
+// events reads a file again in the plainest way: what each rule's twin goes by.
+type plain struct {
+	process        int64
+	kind, f        string
+	value          any
+	invoked, index int
+}
+
+func events(t testing.TB, file string) (all []plain) {
+	last := map[int64]int{}
+	for i, line := range strings.Split(strings.TrimSpace(file), "\n") {
+		var e plain
+		var value string
+		var n, at int
+		if _, err := fmt.Sscanf(strings.NewReplacer(":", "", ",", "", "}", "").Replace(line),
+			"{index %d time %d process %d type %s f %s value", &n, &at, &e.process, &e.kind, &e.f); err != nil {
+			t.Fatal(err)
+		}
+		_, value, _ = strings.Cut(strings.TrimSuffix(line, "}"), ":value ")
+		e.value, e.index, e.invoked = value, i, i
+		if e.kind == "invoke" {
+			last[e.process] = i
+		} else {
+			e.invoked = last[e.process]
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// verdicts counts what a random test saw, and fails where it saw one verdict only.
+type verdicts map[evidence.Verdict]int
+
+func (v verdicts) mixed(t *testing.T) {
+	t.Helper()
+	if v[evidence.Holds] == 0 || v[evidence.Violated] == 0 {
+		t.Fatalf("%v: the histories say nothing", v)
+	}
+}
+
+func want(bad bool) evidence.Verdict {
+	if bad {
+		return evidence.Violated
+	}
+	return evidence.Holds
+}
+
+// TestCounter compares the bounds with those that a loop over all events gives for each read.
+func TestCounter(t *testing.T) {
+	seen := verdicts{}
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		sum := 0
+		file := run(r, func() (string, string) {
+			if r.IntN(2) == 0 {
+				return "read", "nil"
+			}
+			return "add", fmt.Sprint(r.IntN(4))
+		}, func(f, v string, took bool) string {
+			if f == "read" {
+				return fmt.Sprint(sum + r.IntN(5)/4)
+			}
+			var n int
+			fmt.Sscan(v, &n)
+			if took {
+				sum += n
+			}
+			return v
+		})
+		all := events(t, file)
+		bad, reads := false, false
+		for i, e := range all {
+			if e.kind != "ok" || e.f != "read" {
+				continue
+			}
+			reads = true
+			low, high, got := 0, 0, 0
+			fmt.Sscan(e.value.(string), &got)
+			for k, a := range all {
+				n := 0
+				fmt.Sscan(fmt.Sprint(a.value), &n)
+				if a.f != "add" {
+					continue
+				}
+				if a.kind == "ok" && k < e.invoked {
+					low += n
+				}
+				failed := false
+				for _, c := range all {
+					failed = failed || c.kind == "fail" && c.invoked == k
+				}
+				if a.kind == "invoke" && k < i && !failed {
+					high += n
+				}
+			}
+			bad = bad || got < low || got > high
+		}
+		a := judged(t, "counter", file)
+		if seen[a.Verdict]++; reads && a.Verdict != want(bad) || !reads && a.Verdict != evidence.Unknown {
+			t.Fatalf("%v %s, expected a violation: %t\n%s", a.Verdict, a.Reason, bad, file)
+		}
+	})
+	seen.mixed(t)
+}
+
+// TestTotalQueue compares with the multisets counted value by value.
+func TestTotalQueue(t *testing.T) {
+	seen := verdicts{}
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var queue []string
+		file := run(r, func() (string, string) {
+			return []string{"enqueue", "dequeue"}[r.IntN(2)], fmt.Sprint(r.IntN(6))
+		}, func(f, v string, took bool) string {
+			if f == "enqueue" {
+				if took && r.IntN(8) > 0 {
+					queue = append(queue, v)
+				}
+				return v
+			}
+			if !took || len(queue) == 0 {
+				return fmt.Sprint(r.IntN(8))
+			}
+			v = queue[0]
+			queue = queue[1:]
+			return v
+		})
+		b := edn{n: 100}
+		b.op(9, "invoke", "drain", "nil")
+		b.op(9, "ok", "drain", "["+strings.Join(queue, " ")+"]")
+		file += b.String()
+		tried, acked, out := map[string]int{}, map[string]int{}, map[string]int{}
+		for _, e := range events(t, file) {
+			v := e.value.(string)
+			switch {
+			case e.f == "enqueue" && e.kind == "invoke":
+				tried[v]++
+			case e.f == "enqueue" && e.kind == "ok":
+				acked[v]++
+			case e.f == "dequeue" && e.kind == "ok":
+				out[v]++
+			case e.f == "drain" && e.kind == "ok":
+				for _, w := range strings.Fields(strings.Trim(v, "[]")) {
+					out[w]++
+				}
+			}
+		}
+		lost, unexpected := 0, 0
+		for v := range 20 {
+			k := fmt.Sprint(v)
+			lost += max(0, acked[k]-out[k])
+			if tried[k] == 0 {
+				unexpected += out[k]
+			}
+		}
+		a := judged(t, "total-queue", file)
+		if seen[a.Verdict]++; a.Verdict != want(lost+unexpected > 0) || a.Counts["lost"] != lost ||
+			a.Counts["unexpected"] != unexpected {
+			t.Fatalf("%v %v, expected %d lost and %d unexpected\n%s", a.Verdict, a.Counts, lost, unexpected, file)
+		}
+	})
+	seen.mixed(t)
+}
+
+// TestSets compares set and set-full with their rules said element by element.
+func TestSets(t *testing.T) {
+	seen, full := verdicts{}, verdicts{}
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		in := map[string]bool{}
+		next := 0
+		file := run(r, func() (string, string) {
+			if r.IntN(2) == 0 {
+				return "read", "nil"
+			}
+			next++
+			return "add", fmt.Sprint(next)
+		}, func(f, v string, took bool) string {
+			if f == "add" {
+				in[v] = in[v] || took
+				return v
+			}
+			var have []string
+			for n := range next + 2 {
+				if k := fmt.Sprint(n); in[k] && r.IntN(8) > 0 || r.IntN(40) == 0 {
+					have = append(have, k)
+				}
+			}
+			return "#{" + strings.Join(have, " ") + "}"
+		})
+		all := events(t, file)
+		has := func(e plain, v string) bool {
+			for _, w := range strings.Fields(strings.Trim(e.value.(string), "#{}")) {
+				if w == v {
+					return true
+				}
+			}
+			return false
+		}
+		tried, acked := map[string]bool{}, map[string]bool{}
+		last := -1
+		for i, e := range all {
+			tried[e.value.(string)] = tried[e.value.(string)] || e.f == "add"
+			if e.f == "add" && e.kind == "ok" {
+				acked[e.value.(string)] = true
+			}
+			if e.f == "read" && e.kind == "ok" {
+				last = i
+			}
+		}
+		bad := false
+		for n := 0; last >= 0 && n < next+2; n++ {
+			k := fmt.Sprint(n)
+			bad = bad || acked[k] && !has(all[last], k) || has(all[last], k) && !tried[k]
+		}
+		a := judged(t, "set", file)
+		if seen[a.Verdict]++; last < 0 && a.Verdict != evidence.Unknown || last >= 0 && a.Verdict != want(bad) {
+			t.Fatalf("set: %v %s, expected a violation: %t\n%s", a.Verdict, a.Reason, bad, file)
+		}
+		stable, lost, stale := 0, 0, 0
+		for i, e := range all {
+			if e.f != "add" || e.kind != "invoke" {
+				continue
+			}
+			known, present, absent := -1, -1, -1
+			for k := i + 1; k < len(all); k++ {
+				x := all[k]
+				if x.kind != "ok" {
+					continue
+				}
+				if known < 0 && (x.f == "add" && x.invoked == i || x.f == "read" && has(x, e.value.(string))) {
+					known = k
+				}
+				if x.f == "read" && has(x, e.value.(string)) {
+					present = max(present, x.invoked)
+				} else if x.f == "read" {
+					absent = max(absent, x.invoked)
+				}
+			}
+			switch {
+			case present >= 0 && present > absent:
+				stable++
+				if absent >= 0 && (700_000*absent+1-700_000*known)/1e6 > 0 {
+					stale++
+				}
+			case known >= 0 && absent > present && absent > known:
+				lost++
+			}
+		}
+		for _, name := range []string{"set-full", "set-full:linearizable=yes"} {
+			b := judged(t, name, file)
+			expected := want(lost > 0)
+			switch {
+			case lost > 0:
+			case stable == 0:
+				expected = evidence.Unknown
+			case name != "set-full":
+				expected = want(stale > 0)
+			}
+			if full[b.Verdict]++; b.Verdict != expected || b.Counts["lost"] != lost {
+				t.Fatalf("%s: %v %v, expected %v, %d lost, %d stable, %d stale\n%s", name, b.Verdict, b.Counts, expected,
+					lost, stable, stale, file)
+			}
+		}
+	})
+	seen.mixed(t)
+	full.mixed(t)
+}
+
+// TestUniqueIDs compares with all pairs.
+func TestUniqueIDs(t *testing.T) {
+	seen := verdicts{}
+	randtest.Seeds(t, 1000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		file := run(r, func() (string, string) { return "generate", "nil" },
+			func(_, _ string, _ bool) string { return fmt.Sprint(r.IntN(12)) })
+		bad, any := false, false
+		all := events(t, file)
+		for i, x := range all {
+			any = any || x.kind == "ok"
+			for _, y := range all[:i] {
+				bad = bad || x.kind == "ok" && y.kind == "ok" && x.value == y.value
+			}
+		}
+		a := judged(t, "unique-ids", file)
+		if seen[a.Verdict]++; any && a.Verdict != want(bad) {
+			t.Fatalf("%v, expected a violation: %t\n%s", a.Verdict, bad, file)
+		}
+	})
+	seen.mixed(t)
+}
+
+// TestBank has a bank whose reads see some transfers by half; which, is compared with what the bank did.
+func TestBank(t *testing.T) {
+	seen := verdicts{}
+	named := 0
+	randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		of := []int{10, 10, 10}
+		wrong := 0
+		half := func() string { return fmt.Sprintf("{0 %d, 1 %d, 2 %d}", of[0], of[1], of[2]) }
+		var b edn
+		for i := range 10 {
+			from, amount := r.IntN(3), 1+r.IntN(3)
+			to := (from + 1 + r.IntN(2)) % 3
+			value := fmt.Sprintf("{:from %d, :to %d, :amount %d}", from, to, amount)
+			b.op(0, "invoke", "read", "nil")
+			b.op(0, "ok", "read", half())
+			b.op(1, "invoke", "transfer", value)
+			b.op(0, "invoke", "read", "nil")
+			of[from] -= amount
+			if torn := r.IntN(20) == 0; torn {
+				wrong++
+				b.op(0, "ok", "read", half())
+				of[to] += amount
+			} else {
+				of[to] += amount
+				b.op(0, "ok", "read", half())
+			}
+			b.op(1, "ok", "transfer", value)
+			_ = i
+		}
+		a := judged(t, "bank:total=30,negative=yes", b.String())
+		if seen[a.Verdict]++; a.Counts["wrong-total"] != wrong || a.Verdict != want(wrong > 0) {
+			t.Fatalf("%v %v, expected %d wrong totals\n%s", a.Verdict, a.Counts, wrong, b.String())
+		}
+		for _, f := range a.Findings {
+			if !strings.Contains(f.Text, "it saw the debit and not the credit of the transfer of line") {
+				t.Fatalf("%s\n%s", f.Text, b.String())
+			}
+			named++
+		}
+	})
+	if seen.mixed(t); named == 0 {
+		t.Fatal("no transfer was named")
+	}
+	for _, c := range []struct{ name, value, kind string }{
+		{"bank:accounts=0-1,total=10", "{0 5, 2 5}", "unexpected-key"}, {"bank:total=10", "{0 nil, 1 10}", "nil-balance"},
+		{"bank:total=10", "nil", "wrong-total"}, {"bank:total=10", "{}", "wrong-total"},
+		{"bank:total=10", "{0 -5, 1 15}", "negative-value"}, {"bank:total=10,negative=yes", "{0 -5, 1 15}", ""},
+		{"bank:accounts=0-5,total=10", "{0 5, 1 5}", ""},
+	} {
+		var b edn
+		b.op(0, "invoke", "read", "nil")
+		b.op(0, "ok", "read", c.value)
+		a := judged(t, c.name, b.String())
+		if (c.kind == "") != (a.Verdict == evidence.Holds) || c.kind != "" && a.Counts[c.kind] != 1 {
+			t.Errorf("%s of %s: %v %v, expected %q", c.name, c.value, a.Verdict, a.Counts, c.kind)
+		}
+	}
+}
