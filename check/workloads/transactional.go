@@ -1,3 +1,421 @@
 package workloads
 
-func transactional() []Workload { return nil }
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/history/operations"
+)
+
+// transactional are the workloads whose anomalies are ones of transactions: the level that forbids each is named.
+func transactional() []Workload {
+	return []Workload{
+		{"long-fork", "two reads that order two writes differently (parallel snapshot isolation allows it)",
+			fs("write", "read", "txn"), fs("group"), longFork},
+		{"causal", "a register's causal order: each operation after the one that it links to",
+			fs("read-init", "write", "read"), nil, causal},
+		{"causal-reverse", "a later write seen without an earlier one (serializable allows it, strictly not)",
+			fs("write", "read"), nil, causalReverse},
+		{"g2", "at most one of two inserts that exclude each other (serializable forbids both)", fs("insert"), nil, g2},
+		{"sequential", "keys written in order, and read in the reverse order", fs("write", "read"), nil, sequential},
+		{"monotonic", "rows whose values rise with their timestamps", fs("add", "read"), nil, monotonic},
+		{"dirty-reads", "no read of what a failed transaction wrote (read committed forbids it)", fs("write", "read"),
+			nil, dirtyReads},
+		{"dirty-read", "what was read or acknowledged is in the strong reads at the end",
+			fs("write", "read", "strong-read", "refresh"), nil, dirtyRead},
+	}
+}
+
+// longFork is Jepsen's long-fork: of two reads of one group of keys, one sees a write that the other does not, and the
+// other way round. Each key is written once.
+func longFork(_ context.Context, j *judge) error {
+	size := 2
+	if n, is := j.o.Settings["group"]; is {
+		fmt.Sscan(n, &size)
+	}
+	written := map[string]bool{}
+	groups := map[string][]int{}
+	values := map[int]map[string]string{}
+	wrote := map[string]string{}
+	early, late := 0, 0
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		micros, ok := operations.Items(op.In)
+		if out, is := operations.Items(op.Out); is && op.Status == operations.OK {
+			micros = out
+		}
+		reads := map[string]string{}
+		var keys []string
+		for _, v := range micros {
+			m, is := operations.Items(v)
+			if !is || len(m) != 3 {
+				ok = false
+				break
+			}
+			k := operations.Text(m[1])
+			if f := operations.Text(m[0]); f == "w" {
+				if written[k] {
+					j.unknown("key %s is written more than once: line %d", k, op.Line)
+					return nil
+				}
+				written[k] = true
+				continue
+			}
+			reads[k] = operations.Text(m[2])
+			keys = append(keys, k)
+			if reads[k] == "nil" || op.Status != operations.OK {
+				continue
+			}
+			if was, is := wrote[k]; is && was != reads[k] {
+				j.unknown("key %s is read with two values, %s and %s: line %d", k, was, reads[k], op.Line)
+				return nil
+			}
+			wrote[k] = reads[k]
+		}
+		switch {
+		case !ok:
+			return j.bad(op, "value", op.In, "micro-operations, as in [[:w 1 1]] or [[:r 1 nil] [:r 2 nil]]")
+		case len(keys) == 0 || op.Status != operations.OK:
+			continue
+		case len(keys) != size:
+			j.unknown("the read of line %d is of %d keys; expected a group of %d (setting group)", op.Line,
+				len(keys), size)
+			return nil
+		}
+		slices.Sort(keys)
+		g := strings.Join(keys, " ")
+		groups[g], values[i] = append(groups[g], i), reads
+		nils := 0
+		for _, v := range reads {
+			if v == "nil" {
+				nils++
+			}
+		}
+		if nils == size {
+			early++
+		} else if nils == 0 {
+			late++
+		}
+	}
+	for _, list := range groups {
+		for n, a := range list {
+			for _, b := range list[:n] {
+				if x, y := firstOf(values[b], values[a]), firstOf(values[a], values[b]); x != "" && y != "" {
+					j.found("long-fork", []int{b, a}, "one read sees %s written and %s not, the other the reverse",
+						x, y)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(j.a.Findings, func(a, b Finding) int { return slices.Compare(a.Ops, b.Ops) })
+	j.stat("reads-count", len(values))
+	j.stat("early-read-count", early)
+	j.stat("late-read-count", late)
+	return nil
+}
+
+// firstOf is the smallest key that a sees written and b does not; "" if there is none.
+func firstOf(a, b map[string]string) (key string) {
+	for k, v := range a {
+		if v != "nil" && b[k] == "nil" && (key == "" || k < key) {
+			key = k
+		}
+	}
+	return key
+}
+
+// causal is Jepsen's causal register: what succeeded, in the order of the file, each after the one that it links to.
+func causal(_ context.Context, j *judge) error {
+	value, writes, last := "0", int64(0), "nil"
+	for _, i := range j.byReturn() {
+		op := &j.h.Ops[i]
+		link, at := operations.Text(op.Extra.Get("link")), operations.Text(op.Extra.Get("position"))
+		if link != "init" && link != last {
+			j.found("broken-link", []int{i}, "it links to %s; the position before it is %s", link, last)
+			return nil
+		}
+		out := operations.Text(op.Out)
+		switch {
+		case op.F == "write":
+			if writes++; out != fmt.Sprint(writes) {
+				j.found("wrong-write", []int{i}, "it writes %s; expected %d", out, writes)
+				return nil
+			}
+			value = out
+		case op.F == "read-init" && writes == 0 && out != "0" || out != "nil" && out != value:
+			j.found("wrong-read", []int{i}, "it reads %s; expected %s", out, value)
+			return nil
+		}
+		last = at
+	}
+	return nil
+}
+
+// byReturn are the operations that succeeded, in the order of their returns.
+func (j *judge) byReturn() (list []int) {
+	for i := range j.h.Ops {
+		if j.h.Ops[i].Status == operations.OK {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return int(min(1, max(-1, j.h.Ops[a].Return-j.h.Ops[b].Return))) })
+	return list
+}
+
+// causalReverse is Jepsen's: a read that has a written value has all that had been acknowledged before that was called.
+func causalReverse(_ context.Context, j *judge) error {
+	var writes, reads []int
+	for i := range j.h.Ops {
+		switch op := &j.h.Ops[i]; {
+		case op.F == "write":
+			writes = append(writes, i)
+		case op.Status == operations.OK && op.Out != nil:
+			if _, is := operations.Items(op.Out); !is {
+				return j.bad(op, "value", op.Out, "a collection of all values")
+			}
+			reads = append(reads, i)
+		}
+	}
+	for _, r := range reads {
+		items, _ := operations.Items(j.h.Ops[r].Out)
+		has := map[string]bool{}
+		for _, v := range items {
+			has[operations.Text(v)] = true
+		}
+		latest := -1 // of those seen, the write called last
+		for _, w := range writes {
+			if op := &j.h.Ops[w]; has[operations.Text(op.In)] && (latest < 0 || op.Call > j.h.Ops[latest].Call) {
+				latest = w
+			}
+		}
+		if latest < 0 {
+			continue
+		}
+		for _, w := range writes {
+			op := &j.h.Ops[w]
+			if op.Status == operations.OK && op.Return < j.h.Ops[latest].Call && !has[operations.Text(op.In)] {
+				j.found("missing", []int{w, latest, r},
+					"a read has %s and not %s, which was acknowledged before %s was called",
+					operations.Text(j.h.Ops[latest].In), operations.Text(op.In), operations.Text(j.h.Ops[latest].In))
+				break
+			}
+		}
+	}
+	j.stat("read-count", len(reads))
+	return nil
+}
+
+// g2 is Jepsen's test of Adya's G2: of the inserts of a key, one succeeds at most.
+func g2(_ context.Context, j *judge) error {
+	by := map[string][]int{}
+	var keys []string
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		pair, is := operations.Items(op.In)
+		if !is || len(pair) != 2 {
+			return j.bad(op, "value", op.In, "a key and the ids of its rows, as in [5 [1 nil]]")
+		}
+		k := operations.Text(pair[0])
+		if by[k] == nil {
+			keys, by[k] = append(keys, k), []int{}
+		}
+		if op.Status == operations.OK {
+			by[k] = append(by[k], i)
+		}
+	}
+	for _, k := range keys {
+		if len(by[k]) > 1 {
+			j.found("G2", by[k], "key %s: %d inserts succeeded, each of which saw no other", k, len(by[k]))
+		}
+	}
+	j.stat("key-count", len(keys))
+	j.stat("legal-count", len(keys)-j.a.Counts["G2"])
+	j.stat("illegal-count", j.a.Counts["G2"])
+	return nil
+}
+
+// sequential is Jepsen's: the keys are written in order, so a read of them from the last to the first has no hole
+// behind one that it sees.
+func sequential(_ context.Context, j *judge) error {
+	all, some, none := 0, 0, 0
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "read" || op.Status != operations.OK {
+			continue
+		}
+		pair, is := operations.Items(op.Out)
+		var keys []any
+		if is && len(pair) == 2 {
+			keys, is = operations.Items(pair[1])
+		}
+		if !is {
+			return j.bad(op, "value", op.Out, "a key with its parts, the last first, as in [5 [nil \"5_0\"]]")
+		}
+		seen, nils, hole := 0, 0, false
+		for _, k := range keys {
+			if k == nil {
+				nils++
+				hole = hole || seen > 0
+			} else {
+				seen++
+			}
+		}
+		switch {
+		case nils == 0:
+			all++
+		case seen == 0:
+			none++
+		default:
+			some++
+		}
+		if hole {
+			j.found("bad", []int{i}, "a read of key %s sees a later part and not an earlier one",
+				operations.Text(pair[0]))
+		}
+	}
+	j.stat("all-count", all)
+	j.stat("some-count", some)
+	j.stat("none-count", none)
+	j.stat("bad-count", j.a.Counts["bad"])
+	return nil
+}
+
+// monotonic is Jepsen's of CockroachDB: in the last read, which is by timestamps, each row stands once, values rise,
+// nothing that was acknowledged is missing, and nothing that failed is there.
+func monotonic(_ context.Context, j *judge) error {
+	last := -1
+	val := func(v any) string {
+		if m, is := v.(operations.Map); is {
+			return operations.Text(m.Get("val"))
+		}
+		return operations.Text(v)
+	}
+	for _, i := range j.byReturn() {
+		if j.h.Ops[i].F == "read" {
+			last = i
+		}
+	}
+	if last < 0 {
+		j.unknown("the rows were never read")
+		return nil
+	}
+	rows, is := operations.Items(j.h.Ops[last].Out)
+	if !is {
+		return j.bad(&j.h.Ops[last], "value", j.h.Ops[last].Out, "rows, as in [{:val 1, :sts 10}]")
+	}
+	has := map[string]int{}
+	var before operations.Map
+	for _, r := range rows {
+		m, is := r.(operations.Map)
+		v, number := m.Get("val").(int64)
+		if !is || !number {
+			return j.bad(&j.h.Ops[last], "value", r, "a row, as in {:val 1, :sts 10}")
+		}
+		if has[val(m)]++; has[val(m)] == 2 {
+			j.found("duplicate", []int{last}, "%d stands there more than once", v)
+		}
+		if before != nil {
+			if was := before.Get("val").(int64); v <= was {
+				j.found("value-reorder", []int{last}, "%d stands behind %d", v, was)
+			}
+			a, is := before.Get("sts").(int64)
+			if b, also := m.Get("sts").(int64); is && also && b < a {
+				j.found("order-by-error", []int{last}, "timestamp %d stands behind %d", b, a)
+			}
+		}
+		before = m
+	}
+	j.each("add", func(i int, op *operations.Op) {
+		v := val(op.In)
+		if op.Status == operations.OK && op.Out != nil {
+			v = val(op.Out)
+		}
+		switch {
+		case op.Status == operations.OK && has[v] == 0:
+			j.found("lost", []int{i, last}, "%s was added, and the last read does not have it", v)
+		case op.Status == operations.Failed && v != "nil" && has[v] > 0:
+			j.found("revived", []int{i, last}, "the addition of %s failed, and the last read has it", v)
+		}
+	})
+	j.stat("row-count", len(rows))
+	return nil
+}
+
+// dirtyReads is Jepsen's of Galera: a write sets all rows to one value, and no read sees one of a write that failed.
+func dirtyReads(_ context.Context, j *judge) error {
+	failed := map[string]int{}
+	j.each("write", func(i int, op *operations.Op) {
+		if op.Status == operations.Failed {
+			failed[operations.Text(op.In)] = i
+		}
+	})
+	differ := 0
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "read" || op.Status != operations.OK {
+			continue
+		}
+		rows, is := operations.Items(op.Out)
+		if !is && op.Out != nil {
+			return j.bad(op, "value", op.Out, "the values of all rows")
+		}
+		for _, v := range rows {
+			if w, is := failed[operations.Text(v)]; is {
+				j.found("dirty-read", []int{w, i}, "a read sees %s, which a failed transaction wrote",
+					operations.Text(v))
+				break
+			}
+		}
+		if slices.ContainsFunc(rows, func(v any) bool { return operations.Text(v) != operations.Text(rows[0]) }) {
+			differ++
+		}
+	}
+	j.stat("inconsistent-read-count", differ)
+	return nil
+}
+
+// dirtyRead is Jepsen's of Elasticsearch: the strong reads at the end agree, and have all that was read or written.
+func dirtyRead(_ context.Context, j *judge) error {
+	var strong []int
+	all := map[string]bool{}
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		if op.F != "strong-read" || op.Status != operations.OK {
+			continue
+		}
+		items, is := operations.Items(op.Out)
+		if !is {
+			return j.bad(op, "value", op.Out, "a collection of all values")
+		}
+		if len(strong) > 0 && operations.Text(operations.Set(items)) != operations.Text(asSet(j.h.Ops[strong[0]].Out)) {
+			j.found("nodes-disagree", []int{strong[0], i}, "two strong reads differ")
+		}
+		for _, v := range items {
+			all[operations.Text(v)] = true
+		}
+		strong = append(strong, i)
+	}
+	if len(strong) == 0 {
+		j.unknown("inconclusive: there is no strong read")
+		return nil
+	}
+	for i := range j.h.Ops {
+		op := &j.h.Ops[i]
+		switch {
+		case op.Status != operations.OK:
+		case op.F == "read" && op.Out != nil && !all[operations.Text(op.Out)]:
+			j.found("dirty", []int{i}, "%s was read, and no strong read has it", operations.Text(op.Out))
+		case op.F == "write" && !all[operations.Text(op.In)]:
+			j.found("lost", []int{i}, "%s was written, and no strong read has it", operations.Text(op.In))
+		}
+	}
+	j.stat("strong-read-count", len(strong))
+	return nil
+}
+
+func asSet(v any) operations.Set {
+	items, _ := operations.Items(v)
+	return operations.Set(items)
+}

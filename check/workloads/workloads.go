@@ -115,7 +115,7 @@ func Lookup(name string) (w Workload, settings map[string]string, err error) {
 			}
 			return w, nil, fmt.Errorf("workload %s: setting %q is unknown; expected %s", name, s, takes)
 		}
-		if k == "total" || k == "permits" {
+		if k == "total" || k == "permits" || k == "group" {
 			if _, err := strconv.ParseInt(v, 10, 64); err != nil {
 				return w, nil, fmt.Errorf("workload %s: %s is %q; expected an integer", name, k, v)
 			}
@@ -183,7 +183,7 @@ type keyPart struct {
 }
 
 // valueless are the functions whose invocations have no value of their own.
-var valueless = fs("read", "dequeue", "pop", "acquire", "release", "drain", "generate")
+var valueless = fs("read", "dequeue", "pop", "acquire", "release", "drain", "generate", "read-init")
 
 // independent parts a history of independent keys: every value is [key value], those of invocations that have none
 // [key nil]. nil: it is of one object.

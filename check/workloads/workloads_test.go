@@ -37,7 +37,8 @@ type edn struct {
 }
 
 func (b *edn) op(process int, kind, f string, value any) {
-	fmt.Fprintf(b, "{:index %d, :time %d, :process %d, :type :%s, :f :%s, :value %v}\n", b.n, 700_000*b.n, process, kind,
+	fmt.Fprintf(b, "{:index %d, :time %d, :process %d, :type :%s, :f :%s, :value %v}\n", b.n, 700_000*b.n, process,
+		kind,
 		f, value)
 	b.n++
 }
@@ -329,7 +330,8 @@ func TestSets(t *testing.T) {
 				expected = want(stale > 0)
 			}
 			if full[b.Verdict]++; b.Verdict != expected || b.Counts["lost"] != lost {
-				t.Fatalf("%s: %v %v, expected %v, %d lost, %d stable, %d stale\n%s", name, b.Verdict, b.Counts, expected,
+				t.Fatalf("%s: %v %v, expected %v, %d lost, %d stable, %d stale\n%s", name, b.Verdict, b.Counts,
+					expected,
 					lost, stable, stale, file)
 			}
 		}
@@ -406,7 +408,8 @@ func TestBank(t *testing.T) {
 		t.Fatal("no transfer was named")
 	}
 	for _, c := range []struct{ name, value, kind string }{
-		{"bank:accounts=0-1,total=10", "{0 5, 2 5}", "unexpected-key"}, {"bank:total=10", "{0 nil, 1 10}", "nil-balance"},
+		{"bank:accounts=0-1,total=10", "{0 5, 2 5}", "unexpected-key"}, {"bank:total=10", "{0 nil, 1 10}",
+			"nil-balance"},
 		{"bank:total=10", "nil", "wrong-total"}, {"bank:total=10", "{}", "wrong-total"},
 		{"bank:total=10", "{0 -5, 1 15}", "negative-value"}, {"bank:total=10,negative=yes", "{0 -5, 1 15}", ""},
 		{"bank:accounts=0-5,total=10", "{0 5, 1 5}", ""},

@@ -49,8 +49,8 @@ func (f *workloadFlag) validate(in *CheckFlags) (err error) {
 	if f.workload, f.settings, err = workloads.Lookup(f.name); err != nil {
 		return console.Usagef("--workload: %v", err)
 	}
-	if in.levelSet || in.all {
-		return console.Usagef("--workload says how the history is judged; leave --level out")
+	if in.levelSet || in.all || in.judge.name != console.Auto {
+		return console.Usagef("--workload says how the history is judged; leave --level and --checker out")
 	}
 	if in.output != "text" && in.output != "json" {
 		return console.Usagef("--workload and --output %s: expected text or json", in.output)

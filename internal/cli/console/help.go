@@ -20,8 +20,9 @@ type shownFlags struct{ first, rare string }
 
 // flagsOf says which flags of a command its help shows first, and which are rare.
 var flagsOf = map[string]shownFlags{
-	"check": {"level checker report certificate json",
-		"empty-ok keep max-window mechanisms-only nil proof read-only-at-start solver text-numbers unknown-exit"},
+	"check": {"level workload checker report certificate json",
+		"empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver text-numbers " +
+			"unknown-exit"},
 	"verify":  {"json kernel", "kernel-file nil proof spill text-numbers"},
 	"shrink":  {"out level timeout", "mechanisms-only nil read-only-at-start solver text-numbers to"},
 	"report":  {"out level", "mechanisms-only nil read-only-at-start solver text-numbers"},
