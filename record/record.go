@@ -200,7 +200,12 @@ func (r *Recorder) fail(err error) error {
 }
 
 // Initial says that a key held a value before all transactions. Call it before a transaction reads the key.
-func (r *Recorder) Initial(key, v any) error {
+func (r *Recorder) Initial(key, v any) error { return r.there(key, v, true) }
+
+// Found is Initial for wrappers, which remember by themselves what they have told: memory does not grow by it.
+func (r *Recorder) Found(key, v any) error { return r.there(key, v, false) }
+
+func (r *Recorder) there(key, v any, remember bool) error {
 	o := op{kind: history.Write, start: history.NoTime, end: history.NoTime}
 	var err error
 	if o.key, err = r.key(key); err == nil {
@@ -217,17 +222,18 @@ func (r *Recorder) Initial(key, v any) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.before == nil {
-		r.before = map[value]told{}
-	}
-	if r.intents {
-		r.before[o.key] = told{v, o.val}
-		return nil
-	}
-	if r.closed {
+	if r.closed && !r.intents {
 		return ErrClosed
 	}
-	r.before[o.key] = told{v, o.val}
+	if remember {
+		if r.before == nil {
+			r.before = map[value]told{}
+		}
+		r.before[o.key] = told{v, o.val}
+	}
+	if r.intents {
+		return nil
+	}
 	streams := r.stream != nil || r.parts != nil
 	if streams && (r.begun || r.n[0].Load()+r.n[1].Load()+r.n[2].Load() > 0) {
 		return r.early(o)

@@ -178,18 +178,25 @@ func normal(v any) any {
 func (x *effect) name(key any) string { return x.t.Name + "/" + fmt.Sprint(key) }
 
 // value is a row's version in the history.
-func (x *effect) value(key, version any) any {
-	if !x.t.Ranges || version == nil {
-		return version
+func (x *effect) value(key, version any) valueOf {
+	return func(int64) any {
+		if !x.t.Ranges || version == nil {
+			return version
+		}
+		return map[string]any{"table": x.t.Name, x.t.Key: key, x.t.Version: version}
 	}
-	return map[string]any{"table": x.t.Name, x.t.Key: key, x.t.Version: version}
+}
+
+// wrote notes a version of a row, nil: it is deleted.
+func (x *effect) wrote(key, version any) any {
+	name := x.name(key)
+	x.l.versions.touch(name)
+	return x.l.versions.wrote(name, version, x.value(key, version))
 }
 
 // write1 records the write of one row, nil: it is deleted.
 func (x *effect) write1(key, version any) {
-	name := x.name(key)
-	value := x.l.versions.wrote(name, version, func(int64) any { return x.value(key, version) })
-	_ = x.r.t.Write(name, value) // the recorder keeps what goes wrong
+	_ = x.r.t.Write(x.name(key), x.wrote(key, version)) // the recorder keeps what goes wrong
 }
 
 const (
@@ -230,9 +237,9 @@ func (x *effect) read() (why string) {
 		}
 		id := normal(row[x.version])
 		name := x.name(key)
-		v, ok := x.l.versions.read(x.l.Rec, name, id, x.value(key, id), x.l.versions.quiet(name, x.t.Name))
-		if !ok {
-			why = foreign
+		v, by := x.l.versions.read(x.l.Rec, name, id, x.value(key, id), x.l.versions.quiet(name, x.t.Name))
+		if by != recorded {
+			why = map[origin]string{unrecorded: foreign, forgotten: longAgo}[by]
 			continue
 		}
 		rows = append(rows, record.Row{Key: name, Old: v})
@@ -365,8 +372,7 @@ func (x *effect) returned() string {
 			continue
 		}
 		id := normal(row[x.version])
-		v := x.l.versions.wrote(x.name(key), id, func(int64) any { return x.value(key, id) })
-		rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread, New: v})
+		rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread, New: x.wrote(key, id)})
 	}
 	if x.t.Ranges && x.s.Kind != sqltext.Insert && x.ranged() && !x.exact {
 		if c, ok := x.condition(); ok {

@@ -1,6 +1,8 @@
 package sqlstmt
 
 import (
+	"cmp"
+	"hash/maphash"
 	"sync"
 
 	"isovet/record"
@@ -8,89 +10,159 @@ import (
 
 // versions knows which versions of which rows recorded transactions have written, and which row versions were there
 // before: a read of any other is of a writer that was not recorded, and is left out.
+//
+// It remembers what was used last, in two generations: when the younger is full it becomes the older, which is
+// forgotten. A bit stays of each entry that is forgotten. A read of it is left out, and nothing is told twice.
+//
+// Entries are hashes of 64 bits with a seed of their own: among four million entries a foreign version is taken for
+// one of them once in 4e12 times. Memory: 2·most entries of some 30 bytes, and 16 MiB of bits.
 type versions struct {
-	mu   sync.Mutex
-	rows map[string]*versionsOf
+	mu         sync.Mutex
+	seed       maphash.Seed
+	young, old map[uint64]uint32 // of versions: how often it was written; of rows: what is known
+	most       int               // entries of a generation; 0: 2 million
+	gone       []uint64          // bits, by the ends of the hashes that are forgotten; nil: none is
+	again      uint32            // counts the writes by ids that may have been forgotten
 	// flying counts the writes of each table that have been sent and not recorded yet.
 	flying map[string]int
 }
 
-type versionsOf struct {
-	known   map[any]any // by what tells versions apart: the value that the history has
-	written bool
-	first   any // the id of initial
-	initial any
-	begun   bool // initial is known
-	lost    bool // the recorder did not take it
-}
+// What is known of a row, and of a version that was there before.
+const (
+	begun   = 1 << iota // the recorder has its initial version
+	lost                // the recorder did not take it
+	written             // a recorded transaction wrote it
+	initial = 1 << 31
+)
 
-// most is how many versions of one row are remembered. Reads of those that are forgotten are left out.
-const most = 4096
+// goneBits is how many bits remember what is forgotten.
+const goneBits = 1 << 27
 
-func (v *versions) of(key string) *versionsOf {
-	r := v.rows[key]
-	if r == nil {
-		r = &versionsOf{}
-		if v.rows == nil {
-			v.rows = map[string]*versionsOf{}
-		}
-		v.rows[key] = r
+// valueOf is a version's value in the history. seq numbers the writes of one row by one id, from 0.
+type valueOf func(seq int64) any
+
+// origin is what is known of who wrote a version.
+type origin int
+
+const (
+	unrecorded origin = iota
+	recorded          // or it was there before
+	forgotten
+)
+
+// hash is the entry of a version; of id nil: of its row.
+func (v *versions) hash(key string, id any) uint64 {
+	type version struct {
+		key string
+		id  any
 	}
-	return r
+	if v.young == nil {
+		v.seed, v.young = maphash.MakeSeed(), map[uint64]uint32{}
+	}
+	return maphash.Comparable(v.seed, version{key, id})
 }
 
-// wrote notes a version. seq numbers the writes of one row by one id; it is 0 for the first.
-func (v *versions) wrote(key string, id any, value func(seq int64) any) any {
+func (v *versions) get(h uint64) (n uint32, ok bool) {
+	if n, ok = v.young[h]; !ok {
+		if n, ok = v.old[h]; ok {
+			v.put(h, n)
+		}
+	}
+	return n, ok
+}
+
+func (v *versions) put(h uint64, n uint32) {
+	if _, ok := v.young[h]; !ok && len(v.young) >= cmp.Or(v.most, 1<<21) {
+		if v.gone == nil && v.old != nil {
+			v.gone = make([]uint64, goneBits/64)
+		}
+		for o := range v.old {
+			if _, ok := v.young[o]; !ok {
+				v.gone[o%goneBits/64] |= 1 << (o % 64)
+			}
+		}
+		v.old, v.young = v.young, map[uint64]uint32{}
+	}
+	v.young[h] = n
+}
+
+// forgot reports whether an entry that is not there may have been forgotten.
+func (v *versions) forgot(h uint64) bool { return v.gone != nil && v.gone[h%goneBits/64]>>(h%64)&1 > 0 }
+
+// wrote notes a version, and returns its value in the history.
+func (v *versions) wrote(key string, id any, value valueOf) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := v.of(key)
-	r.written = true
-	if r.known == nil || len(r.known) >= most {
-		r.known = map[any]any{}
+	h := v.hash(key, id)
+	n, ok := v.get(h)
+	if n == initial {
+		n = 0
 	}
-	type count struct{ id any }
-	seq, _ := r.known[count{id}].(int64)
-	r.known[count{id}] = seq + 1
-	out := value(seq)
-	r.known[id] = out
-	return out
+	if !ok && v.forgot(h) {
+		v.again++
+		n = 1<<30 + v.again&(1<<29-1) // no number that it may have had
+	}
+	v.put(h, n+1)
+	return value(int64(n))
 }
 
-// read is the value of a version that was read; false: nobody that is known wrote it. old: it was there before the
-// recording, if nothing else is known of it.
-func (v *versions) read(rec *record.Recorder, key string, id, value any, old bool) (any, bool) {
+// touch notes that a row has been written.
+func (v *versions) touch(key string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := v.of(key)
-	if out, ok := r.known[id]; ok {
-		return out, true
+	h := v.hash(key, nil)
+	n, _ := v.get(h)
+	v.put(h, n|written)
+}
+
+// read is the value of a version that was read, and who wrote it. old: it was there before the recording, if nothing
+// else is known of it.
+func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf, old bool) (any, origin) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := v.hash(key, id)
+	n, ok := v.get(h)
+	told, same, ok2 := any(nil), false, false
+	if !ok || n == initial {
+		told, same, ok2 = rec.Before(key, value(0)) // by the program
 	}
-	if r.begun {
-		return r.initial, id == r.first
+	switch {
+	case ok && n != initial:
+		return value(int64(n - 1)), recorded
+	case ok && ok2:
+		return told, recorded
+	case ok:
+		return value(0), recorded
+	case v.forgot(h):
+		return nil, forgotten
 	}
-	if told, same, ok := rec.Before(key, value); ok { // by the program
-		if _, xid := id.(uint32); xid && !old || !xid && !same {
-			return nil, false
+	row := v.hash(key, nil)
+	state, _ := v.get(row)
+	switch _, xid := id.(uint32); {
+	case state&(begun|lost) > 0:
+		return nil, unrecorded
+	case v.forgot(row):
+		return nil, forgotten
+	case ok2 && (xid && !old || !xid && !same), !ok2 && !old:
+		return nil, unrecorded
+	case !ok2:
+		if told = value(0); rec.Found(key, told) != nil {
+			v.put(row, state|lost)
+			return nil, unrecorded
 		}
-		r.first, r.initial, r.begun = id, told, true
-		return told, true
 	}
-	if !old || r.lost {
-		return nil, false
-	}
-	if rec.Initial(key, value) != nil {
-		r.lost = true
-		return nil, false
-	}
-	r.first, r.initial, r.begun = id, value, true
-	return value, true
+	v.put(row, state|begun)
+	v.put(h, initial)
+	return told, recorded
 }
 
 // quiet reports whether a row has no recorded writer, and no write of its table is under way.
 func (v *versions) quiet(key, table string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.flying[table] == 0 && !v.of(key).written
+	row := v.hash(key, nil)
+	n, _ := v.get(row)
+	return v.flying[table] == 0 && n&written == 0 && !v.forgot(row)
 }
 
 // underway counts the writes of a table that are.

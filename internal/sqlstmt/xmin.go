@@ -148,7 +148,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 			}
 		}
 		r.c.read[key] = uint32(xid)
-		_ = r.t.Write(key, l.versions.wrote(key, uint32(xid), func(seq int64) any { return int64(xid) + seq<<32 }))
+		_ = r.t.Write(key, l.versions.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}
 	return why
 }
@@ -158,7 +158,13 @@ func (r *relation) rekeyed(sets []string) bool {
 	return slices.ContainsFunc(r.key, func(k keyColumn) bool { return slices.Contains(sets, k.name) })
 }
 
-const missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
+const (
+	missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
+	longAgo = "a version of long ago, whose writer is forgotten"
+)
+
+// valueOfID is the value of a transaction's versions of a row.
+func valueOfID(xid uint32) valueOf { return func(seq int64) any { return int64(xid) + seq<<32 } }
 
 // readVersion records the read of a version, if its writer is known.
 func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why string) {
@@ -169,11 +175,13 @@ func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why stri
 		}
 	}
 	others := l.versions.underway(t.title()) > own // asked before: what has been recorded since is known
-	v, ok := l.versions.read(l.Rec, key, xid, int64(xid), l.from.before(xid))
-	if !ok && others {
+	v, by := l.versions.read(l.Rec, key, xid, valueOfID(xid), l.from.before(xid))
+	switch {
+	case by == forgotten:
+		return longAgo
+	case by == unrecorded && others:
 		return "a version that a statement under way has written"
-	}
-	if !ok {
+	case by == unrecorded:
 		l.deafen(t.title()) // whoever has written it may have deleted others
 		return missing
 	}

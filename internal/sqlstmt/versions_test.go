@@ -1,0 +1,71 @@
+package sqlstmt
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/record"
+)
+
+// TestVersionsForget: what is remembered stays within its bound, and what is forgotten is never taken for another
+// version: it is left out. The twin remembers all.
+func TestVersionsForget(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var out bytes.Buffer
+	rec := record.To(&out, record.Options{})
+	v, twin, all := versions{most: 100}, map[string]any{}, map[any]bool{}
+	first := map[string]uint32{}
+	left, seen := 0, 0
+	for n := range uint32(100_000) {
+		row := random.IntN(2000)
+		key := fmt.Sprint("t/", row)
+		name := func(xid uint32) string { return fmt.Sprint(key, " ", xid) }
+		if random.IntN(2) == 0 {
+			xid := 1000 + n - uint32(random.IntN(3))
+			got := v.wrote(key, xid, valueOfID(xid))
+			if id := [2]any{key, got}; all[id] {
+				t.Fatalf("%s: %v is written twice", key, got)
+			} else {
+				all[id] = true
+			}
+			twin[name(xid)] = got
+		} else {
+			xid, old := 1000+n-uint32(random.IntN(1000)), random.IntN(3) == 0
+			if old {
+				xid = uint32(row % 7)
+			}
+			want := twin[name(xid)]
+			if f, ok := first[key]; old && (f == xid || !ok) {
+				want = int64(xid)
+			}
+			switch got, by := v.read(rec, key, xid, valueOfID(xid), old); {
+			case by == forgotten:
+				left++
+			case by == recorded && got == want:
+				seen++
+			case by == unrecorded && want == nil:
+			default:
+				t.Fatalf("%s: version %d is %v (%v); expected %v", key, xid, got, by, want)
+			}
+			if old {
+				first[key] = xid
+			}
+		}
+		if n := len(v.young) + len(v.old); n > 200 {
+			t.Fatalf("%d entries; expected at most 200", n)
+		}
+	}
+	if left == 0 || seen == 0 {
+		t.Errorf("%d reads are left out, and %d recorded; expected some of either", left, seen)
+	}
+	if err := rec.Close(); err != nil {
+		t.Error(err)
+	}
+	for row := range 2000 {
+		if n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row)); n > 1 {
+			t.Errorf("the initial version of row %d is told %d times", row, n)
+		}
+	}
+}
