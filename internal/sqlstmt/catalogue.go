@@ -8,22 +8,54 @@ import (
 // Ask asks the database on a client's connection: values as text, "" for null.
 type Ask func(sql string, args ...any) ([][]string, error)
 
-// facts are what is true of a whole PostgreSQL database.
+// facts are what is true of a whole PostgreSQL database, and of the session.
 type facts struct {
 	aggregates map[string]bool
 	writers    map[string]bool // functions of users that may write
-	triggers   bool            // something may write what no statement names: triggers, rules
+	setters    map[string]bool // those of them that may change settings and the schema
+	triggers   bool            // something may write what no statement names: triggers, rules, defaults, operators
+	escapes    bool            // a backslash within quotes is not itself
+	isolation  string          // of transactions that do not say another
+	database   string
 }
 
-const askFacts = `SELECT
-	(SELECT coalesce(string_agg(DISTINCT proname, ','), '') FROM pg_catalog.pg_proc WHERE prokind = 'a'),
-	(SELECT coalesce(string_agg(DISTINCT p.proname, ','), '') FROM pg_catalog.pg_proc p
-		JOIN pg_catalog.pg_language l ON l.oid = p.prolang JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-		WHERE p.provolatile = 'v' AND p.prokind <> 'a' AND l.lanname NOT IN ('internal', 'c')
-		AND n.nspname NOT IN ('pg_catalog', 'information_schema')),
-	(SELECT (EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE NOT tgisinternal) OR EXISTS (SELECT FROM
+// askFacts asks for them. A function that writes is volatile, or calls one that is: by its text, or as the catalogue
+// knows.
+const askFacts = `WITH f AS MATERIALIZED (SELECT p.oid, p.proname, p.prosrc, p.provolatile = 'v' AS writes
+		FROM pg_catalog.pg_proc p WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace,
+		'information_schema'::pg_catalog.regnamespace) AND p.prokind <> 'a' AND (p.prolang NOT IN (SELECT oid
+		FROM pg_catalog.pg_language WHERE lanname IN ('internal', 'c')) OR p.proname ~ '^dblink')),
+	w AS MATERIALIZED (SELECT * FROM f WHERE writes OR EXISTS (SELECT FROM f g WHERE g.writes
+		AND (strpos(f.prosrc, g.proname) > 0 OR EXISTS (SELECT FROM pg_catalog.pg_depend d
+		WHERE d.objid = f.oid AND d.refobjid = g.oid))))
+	SELECT (SELECT coalesce(string_agg(DISTINCT proname, ','), '') FROM pg_catalog.pg_proc WHERE prokind = 'a'),
+	(SELECT coalesce(string_agg(DISTINCT proname, ','), '') FROM w),
+	(SELECT coalesce(string_agg(DISTINCT proname, ','), '') FROM w WHERE EXISTS (SELECT FROM w WHERE prosrc ~*
+		'\m(set_config|create|alter|drop|execute|set\s+((local|session)\s+)?(search_path|role|session|row_))')),
+	(EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE NOT tgisinternal) OR EXISTS (SELECT FROM
 		pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class WHERE c.relkind <> 'v'
-		AND c.relkind <> 'm'))::text)`
+		AND c.relkind <> 'm') OR EXISTS (SELECT FROM w JOIN pg_catalog.pg_depend d ON d.refobjid = w.oid
+		WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass))::text,
+	(current_setting('standard_conforming_strings') = 'off')::text,
+	replace(current_setting('default_transaction_isolation'), ' ', '-'), current_database()::text`
+
+func parseFacts(rows [][]string) *facts {
+	if len(rows) != 1 || len(rows[0]) != 7 {
+		return nil
+	}
+	x := rows[0]
+	return &facts{set(x[0]), set(x[1]), set(x[2]), yes(x[3]), yes(x[4]), x[5], x[6]}
+}
+
+func set(list string) map[string]bool {
+	out := map[string]bool{}
+	for x := range strings.SplitSeq(list, ",") {
+		out[x] = x != ""
+	}
+	return out
+}
+
+func yes(s string) bool { return s == "true" || s == "t" }
 
 // askStart asks for the version, and for the transactions that were under way when the recording began.
 const askStart = `SELECT version(), current_setting('server_version_num'), pg_catalog.txid_current_snapshot()::text`
@@ -77,23 +109,39 @@ type relation struct {
 type keyColumn struct {
 	name, kind string
 	exact      bool // equal values have one text
+	number     string
+	generated  bool   // another column's value gives it
+	equal      string // the operator of the key's index
+	base       string // a cast to the type that the operator takes; "": it takes this one
 }
 
 const askRelation = `SELECT c.oid::text, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
 	c.relrowsecurity::text, c.relhasrules::text,
 	(SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid))::text,
 	(SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'f'
-		AND (k.confdeltype = 'c' OR k.confupdtype = 'c')))::text,
+		AND (k.confdeltype IN ('c', 'd') OR k.confupdtype IN ('c', 'd'))))::text,
 	pg_catalog.has_table_privilege(c.oid, 'SELECT')::text,
-	(SELECT string_agg(a.attname || E'\t' || pg_catalog.format_type(coalesce(nullif(y.typbasetype, 0), y.oid), NULL)
-		|| E'\t' || coalesce(l.collisdeterministic, true)::text, E'\n' ORDER BY k.n)
-		FROM (SELECT i.indkey, i.indnkeyatts FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique
-			AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT EXISTS (SELECT
-			FROM pg_catalog.pg_attribute b WHERE b.attrelid = c.oid AND b.attnum = ANY (i.indkey) AND NOT b.attnotnull)
+	(SELECT string_agg(concat_ws(E'\t', a.attname,
+		regexp_replace(pg_catalog.format_type(b.oid, NULL), '^.*[.]', ''),
+		coalesce(l.collisdeterministic, true), a.attnum, a.attgenerated <> '', e.op,
+		CASE WHEN y.typtype = 'd' THEN b.name ELSE '' END), E'\n' ORDER BY k.n)
+		FROM (SELECT i.indkey, i.indclass, i.indnkeyatts FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid
+			AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+			AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute b WHERE b.attrelid = c.oid
+			AND b.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) AND NOT b.attnotnull)
 			ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1) x
-		CROSS JOIN LATERAL unnest(x.indkey::int2[]) WITH ORDINALITY k(num, n)
+		CROSS JOIN LATERAL unnest(x.indkey::int2[], x.indclass::oid[]) WITH ORDINALITY k(num, class, n)
 		JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num
 		JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
+		CROSS JOIN LATERAL (WITH RECURSIVE d AS (SELECT y.oid, y.typbasetype, y.typtype, ''::text COLLATE "C" AS name UNION ALL
+			SELECT t.oid, t.typbasetype, t.typtype, format('::%I.%I', m.nspname, t.typname) FROM d
+			JOIN pg_catalog.pg_type t ON t.oid = d.typbasetype JOIN pg_catalog.pg_namespace m ON m.oid = t.typnamespace
+			WHERE d.typtype = 'd') SELECT oid, name FROM d WHERE typtype <> 'd') b
+		CROSS JOIN LATERAL (SELECT format('OPERATOR(%I.%s)', m.nspname, o.oprname) AS op FROM pg_catalog.pg_opclass oc
+			JOIN pg_catalog.pg_amop ao ON ao.amopfamily = oc.opcfamily AND ao.amopstrategy = 3
+			AND ao.amoplefttype = oc.opcintype AND ao.amoprighttype = oc.opcintype
+			JOIN pg_catalog.pg_operator o ON o.oid = ao.amopopr
+			JOIN pg_catalog.pg_namespace m ON m.oid = o.oprnamespace WHERE oc.oid = k.class) e
 		LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 		WHERE k.n <= x.indnkeyatts)
 	FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -108,6 +156,9 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	if r, ok := c.relations[full]; ok {
 		return r, nil
 	}
+	if !c.known() {
+		return nil, errUnknown
+	}
 	rows, err := c.ask(askRelation, full)
 	if err != nil {
 		return nil, err
@@ -115,15 +166,14 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	var r *relation
 	if len(rows) == 1 && len(rows[0]) == 11 {
 		x := rows[0]
-		yes := func(i int) bool { return x[i] == "true" || x[i] == "t" }
-		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", hidden: yes(5),
-			rules: yes(6), family: yes(7), cascades: yes(8), readable: yes(9)}
+		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", hidden: yes(x[5]),
+			rules: yes(x[6]), family: yes(x[7]), cascades: yes(x[8]), readable: yes(x[9])}
 		for line := range strings.SplitSeq(x[10], "\n") {
-			if p := strings.Split(line, "\t"); len(p) == 3 {
-				r.key = append(r.key, keyColumn{p[0], p[1], p[2] == "true" || p[2] == "t"})
+			if p := strings.Split(line, "\t"); len(p) == 7 {
+				r.key = append(r.key, keyColumn{p[0], p[1], yes(p[2]), p[3], yes(p[4]), p[5], p[6]})
 			}
 		}
-		c.l.call(r)
+		c.l.call(r, c.facts.database)
 	}
 	if c.relations == nil {
 		c.relations = map[string]*relation{}
@@ -140,22 +190,29 @@ func (r *relation) title() string { return r.called }
 // plainName keeps the signs between schema, table and key out of names.
 var plainName = strings.NewReplacer(`\`, `\\`, "/", `\/`, ".", `\.`, "#", `\#`)
 
-// call names a relation in the history: one that was dropped and created again is another.
-func (l *Log) call(r *relation) {
+// call names a relation in the history, for good: another of its name, in whichever database, and the same one with
+// another key have other names.
+func (l *Log) call(r *relation, database string) {
+	is := database + " " + r.oid
+	for _, k := range r.key {
+		is += " " + k.number
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.called = l.titles[is]; r.called != "" {
+		return
+	}
+	if l.titles == nil {
+		l.titles, l.named = map[string]string{}, map[string]int{}
+	}
 	r.called = plainName.Replace(r.name)
 	if r.schema != "public" {
 		r.called = plainName.Replace(r.schema) + "." + r.called
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.oids == nil {
-		l.oids = map[string]string{}
+	if l.named[r.called]++; l.named[r.called] > 1 {
+		r.called += "#" + strconv.Itoa(l.named[r.called])
 	}
-	if was, ok := l.oids[r.called]; ok && was != r.oid {
-		r.called += "#" + r.oid
-		return
-	}
-	l.oids[r.called] = r.oid
+	l.titles[is] = r.called
 }
 
 // system: it is PostgreSQL's own, or of one session, and nobody's concern.
@@ -192,13 +249,13 @@ func (k *keyColumn) text(ref string) string {
 	x := quote(ref) + "." + quote(k.name)
 	switch k.kind {
 	case "timestamp with time zone":
-		return "pg_catalog.to_jsonb(" + x + " AT TIME ZONE 'UTC')::text"
+		return "pg_catalog.to_jsonb(" + x + " AT TIME ZONE 'UTC')::pg_catalog.text"
 	case "timestamp without time zone", "date":
-		return "pg_catalog.to_jsonb(" + x + ")::text"
+		return "pg_catalog.to_jsonb(" + x + ")::pg_catalog.text"
 	case "numeric":
-		return "pg_catalog.trim_scale(" + x + ")::text"
+		return "pg_catalog.trim_scale(" + x + ")::pg_catalog.text"
 	case "citext":
-		return "pg_catalog.lower(" + x + "::text)"
+		return "pg_catalog.lower(" + x + "::pg_catalog.text)"
 	case "bytea":
 		return "pg_catalog.encode(" + x + ", 'hex')"
 	case "double precision":
@@ -206,7 +263,16 @@ func (k *keyColumn) text(ref string) string {
 	case "real":
 		return "pg_catalog.encode(pg_catalog.float4send(" + x + "), 'hex')"
 	}
-	return x + "::text"
+	return x + "::pg_catalog.text"
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // canonical is the text that a key column has for a value of the program's; false: that is the database's to say.
@@ -222,7 +288,7 @@ func (k *keyColumn) canonical(v any) (string, bool) {
 		}
 	case "text", "character varying":
 		s, ok := v.(string)
-		return s, ok && k.exact
+		return s, ok && k.exact && isASCII(s) // the session's encoding may be any
 	case "uuid":
 		s, ok := v.(string)
 		return strings.ToLower(s), ok && len(s) == 36 && strings.Count(s, "-") == 4

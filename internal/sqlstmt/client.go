@@ -46,6 +46,7 @@ func (l *Log) NewClient(ask Ask) *Client {
 			v := rows[0][0]
 			l.is = strings.HasPrefix(v, "PostgreSQL") && !strings.Contains(v, "YB") && len(rows[0][1]) >= 6 &&
 				rows[0][1] >= "130000"
+			l.old = rows[0][1] >= "180000"
 			if l.is {
 				l.from, l.is = parseStart(rows[0][2])
 			}
@@ -200,12 +201,18 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		return
 	case err == nil:
 		c.l.done(r, res)
+		if p.kind() == sqltext.Other && len(p.stmts) == 1 && p.level() != "" {
+			c.level = p.level()
+		}
 	case !sure && p.writes: // others may see it
 		res.Unclear = true
 		c.l.done(r, res)
 	}
 	if err == nil && !r.alone && p.Concerns() && len(c.title) < 20 {
 		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+";")
+	}
+	if err != nil && p.Rewritten() && outdated(err) {
+		c.l.changed.Add(1)
 	}
 	if err != nil && !r.alone && sure {
 		c.failed = c.failed || c.l.is || hasState(err)
@@ -235,6 +242,7 @@ func (c *Client) back(undo bool, name string) {
 			if undo {
 				c.t.Undo(m.mark)
 				c.marks, c.failed = append(c.marks, m), false
+				c.undone()
 			}
 			return
 		}
@@ -247,6 +255,16 @@ func (c *Client) forget() {
 	c.plans, c.relations = nil, nil
 }
 
+// undone is for where settings and the schema may be others again, or others see them: what was planned is dropped.
+func (c *Client) undone() {
+	if c.resets {
+		c.forget()
+	}
+	if c.alters {
+		c.l.changed.Add(1)
+	}
+}
+
 // finish is how a transaction ends.
 type finish struct {
 	err     error
@@ -256,14 +274,8 @@ type finish struct {
 func (c *Client) end(how finish, chain bool) {
 	t, blind := c.t, c.blind
 	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
-	if c.resets {
-		c.resets = false
-		c.forget()
-	}
-	if c.alters { // now others see it
-		c.alters = false
-		c.l.changed.Add(1)
-	}
+	c.undone()
+	c.resets, c.alters = false, false
 	switch {
 	case t == nil:
 	case how.aborted:

@@ -81,10 +81,12 @@ type Log struct {
 	stats  Stats
 	missed map[string]int // the place in stats.Missed
 	deaf   map[string]bool
-	oids   map[string]string // of tables, by their titles
+	titles map[string]string // of tables, by what they are
+	named  map[string]int    // tables of one name
 	begun  bool              // the database has been asked
 	from   start             // of PostgreSQL
 	is     bool              // it is PostgreSQL
+	old    bool              // RETURNING has the row before (18)
 }
 
 // maxTexts is how many texts are remembered; most of Missed how many it has.

@@ -14,8 +14,11 @@ func Aborted(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
 		s := state.SQLState()
-		if len(s) < 2 || s == "40003" {
+		switch {
+		case len(s) < 2 || s == "40003":
 			return false // "statement completion unknown"
+		case s == "57014":
+			return true // cancelled, or at statement_timeout's end
 		}
 		switch s[:2] {
 		case "08", "57", "58", "XX": // connection, operator intervention, system, internal
@@ -54,6 +57,16 @@ func Aborted(err error) bool {
 func hasState(err error) bool {
 	var state interface{ SQLState() string }
 	return errors.As(err, &state)
+}
+
+// outdated reports whether an error may come of a schema that is not the one that a statement was planned for.
+func outdated(err error) bool {
+	var state interface{ SQLState() string }
+	if !errors.As(err, &state) {
+		return false
+	}
+	s := state.SQLState()
+	return strings.HasPrefix(s, "42") || strings.HasPrefix(s, "0A")
 }
 
 // rolledBack reports whether an error says that MySQL or MariaDB has rolled the whole transaction back.

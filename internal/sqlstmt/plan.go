@@ -2,7 +2,9 @@ package sqlstmt
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +44,8 @@ type source struct {
 	r   *relation
 	ref string
 	at  int // the place of its first hidden column: key, xmin, and of a write what it replaced
+	// moves: the key that the row had before is returned too
+	moves bool
 }
 
 // Control is the plan of a client library's own begin, commit and rollback.
@@ -182,10 +186,14 @@ func (c *Client) text(p *Plan) bool {
 	sql := p.SQL
 	text := c.l.parse(sql, !c.l.is)
 	p.stmts, p.names = text.stmts, text.names
-	if text.err != nil {
+	err := text.err
+	if strings.Contains(sql, `\`) && c.known() && c.facts.escapes {
+		err = errors.New("a backslash, while standard_conforming_strings is off")
+	}
+	if err != nil {
 		// What it is cannot be told, except by its first word.
-		p.why, p.writes = "not parsed: "+text.err.Error(), !readsOnly(sql)
-		p.resets, p.alters = p.writes, p.writes
+		p.why, p.writes = "not parsed: "+err.Error(), !readsOnly(sql)
+		p.unsettled(p.writes)
 		p.nothing = !c.l.is && !c.names(sql)
 		return true
 	}
@@ -198,6 +206,7 @@ func (c *Client) text(p *Plan) bool {
 		p.writes = p.writes || s.Writes
 		p.resets = p.resets || s.Kind == sqltext.Set || slices.Contains(s.Calls, "set_config")
 		p.alters = p.alters || s.Kind == sqltext.Schema
+		p.unsettled(s.Why == "DO" || s.Why == "CALL")
 	}
 	if len(p.stmts) > 1 {
 		p.why = "several statements in one text: send them one by one"
@@ -287,14 +296,14 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 
 const unreadable = "the catalogue could not be read"
 
+var errUnknown = errors.New(unreadable)
+
 // known reports whether the facts of the database are, and asks for them.
 func (c *Client) known() bool {
 	if c.facts == nil && c.postgres() && !c.failed {
-		rows, err := c.ask(askFacts)
-		if err != nil || len(rows) != 1 || len(rows[0]) != 3 {
-			return false
+		if rows, err := c.ask(askFacts); err == nil {
+			c.facts = parseFacts(rows)
 		}
-		c.facts = &facts{set(rows[0][0]), set(rows[0][1]), rows[0][2] == "true" || rows[0][2] == "t"}
 	}
 	return c.facts != nil
 }
@@ -304,21 +313,17 @@ func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {
 	for _, f := range s.Calls {
 		if !c.known() || c.facts.writers[f] {
 			p.why, p.writes, p.touches, yes = "it calls "+f+", which may write", true, nil, true
+			p.unsettled(c.facts == nil || c.facts.setters[f])
 		}
 	}
 	return yes
 }
 
+// unsettled notes that a statement may change settings and the schema.
+func (p *Plan) unsettled(yes bool) { p.resets, p.alters = p.resets || yes, p.alters || yes }
+
 // withWrites is why a WITH is not understood.
 const withWrites = "WITH that writes"
-
-func set(list string) map[string]bool {
-	out := map[string]bool{}
-	for x := range strings.SplitSeq(list, ",") {
-		out[x] = x != ""
-	}
-	return out
-}
 
 // edit puts text in the place of some of the statement's.
 type edit struct {
@@ -328,6 +333,10 @@ type edit struct {
 
 // extend adds the hidden columns.
 func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
+	if strings.Contains(p.SQL, HiddenName) {
+		p.why = "it names columns as isovet does"
+		return
+	}
 	for _, f := range s.Outer {
 		if c.facts.aggregates[f] {
 			p.why = "an aggregate: select the rows, or read them before"
@@ -338,6 +347,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	if s.Kind != sqltext.Select {
 		tables = []sqltext.Table{s.Target}
 	}
+	with := ""
 	var columns []string
 	for _, t := range tables {
 		r, _ := c.relation(t.Schema, t.Name)
@@ -348,17 +358,26 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 			p.why = cmp.Or(p.why, why)
 			continue
 		}
-		p.sources = append(p.sources, source{r, t.Ref, len(columns)})
+		src := source{r: r, ref: t.Ref, at: len(columns)}
 		for _, k := range r.key {
 			columns = append(columns, k.text(t.Ref))
 		}
-		columns = append(columns, quote(t.Ref)+".xmin::text", quote(t.Ref)+".tableoid::text")
+		columns = append(columns, quote(t.Ref)+".xmin::pg_catalog.text", quote(t.Ref)+".tableoid::pg_catalog.text")
 		switch {
+		case (s.Kind == sqltext.Update || s.Upsert) && c.l.old && !namesOld.MatchString(p.SQL):
+			with = "WITH (OLD AS isovet_old) "
+			columns = append(columns, "isovet_old.xmin::pg_catalog.text")
+			if src.moves = r.rekeyed(s.Sets); src.moves {
+				for _, k := range r.key {
+					columns = append(columns, k.text("isovet_old"))
+				}
+			}
 		case s.Kind == sqltext.Update || s.Upsert:
 			columns = append(columns, replaced(r, t))
 		case s.Kind == sqltext.Delete:
-			columns = append(columns, "''::text")
+			columns = append(columns, "''::pg_catalog.text")
 		}
+		p.sources = append(p.sources, src)
 	}
 	if len(columns) == 0 {
 		p.why = cmp.Or(p.why, "no row of a table is returned")
@@ -371,7 +390,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
 		columns[i] += fmt.Sprintf(` AS "%s%d"`, HiddenName, i+1)
 	}
-	list := strings.Join(columns, ", ")
+	list := with + strings.Join(columns, ", ")
 	if s.At < 0 {
 		edits = append(edits, edit{s.End, s.End, "\nRETURNING " + list})
 	} else {
@@ -385,14 +404,21 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	p.Hidden = len(columns)
 }
 
+// namesOld finds a name that RETURNING has on PostgreSQL 18, or that isovet gives.
+var namesOld = regexp.MustCompile(`(?i)\b(isovet_)?old\b`)
+
 // replaced is the version that an UPDATE replaced: the row that this transaction has just ended. Without that condition
 // it would be the one of the statement's snapshot, which is older where the statement has waited. Null: unknown.
 func replaced(r *relation, t sqltext.Table) string {
-	const old = "isovet_old"
-	out := fmt.Sprintf("(SELECT %s.xmin::text FROM %s.%s %s WHERE %s.xmax = %s.xmin", old, quote(r.schema),
-		quote(r.name), old, old, quote(t.Ref))
+	old := "isovet_old"
+	if t.Ref == old {
+		old += "_"
+	}
+	out := fmt.Sprintf("(SELECT %s.xmin::pg_catalog.text FROM %s.%s %s WHERE %s.xmax OPERATOR(pg_catalog.=) %s.xmin",
+		old, quote(r.schema), quote(r.name), old, old, quote(t.Ref))
 	for _, k := range r.key {
-		out += fmt.Sprintf(" AND %s.%s = %s.%s", old, quote(k.name), quote(t.Ref), quote(k.name))
+		out += fmt.Sprintf(" AND %s.%s%s %s %s.%s%s", old, quote(k.name), k.base, k.equal, quote(t.Ref), quote(k.name),
+			k.base)
 	}
 	return out + ")"
 }

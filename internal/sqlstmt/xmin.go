@@ -29,6 +29,18 @@ type Result struct {
 	Unseen   bool    // the rows were not looked at
 }
 
+// maxRows is how many rows of a statement are recorded.
+const maxRows = 1 << 17
+
+// Add adds a row, as far as rows are recorded.
+func (r *Result) Add(row []any) {
+	if len(r.Rows) < maxRows {
+		r.Rows = append(r.Rows, row)
+	} else {
+		r.Unseen = true
+	}
+}
+
 // done records what a statement did.
 func (l *Log) done(r *Run, res *Result) {
 	p := r.p
@@ -135,17 +147,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 		return why
 	case sqltext.Update, sqltext.Insert:
 		if s.Kind == sqltext.Update || s.Upsert {
-			old, ok := hiddenText(row[from.at+n+2])
-			o, err := strconv.ParseUint(old, 10, 32)
-			before, has := r.c.read[key]
-			switch {
-			case ok && err == nil && has && before != uint32(o) && s.Blind():
-				// Its own read is of the key alone, and the one that came before decided what it writes: a lost update.
-			case ok && err == nil:
-				why = l.readVersion(r, from.r, key, uint32(o))
-			case s.Kind == sqltext.Update && from.r.rekeyed(s.Sets):
-				l.Miss(r.p.shown(), "it changes the key", true, from.r.title())
-			}
+			why = l.replaced(r, s, from, key, row)
 		}
 		r.c.read[key] = uint32(xid)
 		_ = r.t.Write(key, l.versions.wrote(key, uint32(xid), valueOfID(uint32(xid))))
@@ -153,9 +155,37 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	return why
 }
 
-// rekeyed reports whether an UPDATE assigns a key column.
+// replaced records the version that a row had before an UPDATE or an upsert.
+func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []any) (why string) {
+	at := from.at + len(from.r.key) + 2
+	old, ok := hiddenText(row[at])
+	o, err := strconv.ParseUint(old, 10, 32)
+	was := key
+	if from.moves && ok {
+		parts := make([]string, len(from.r.key))
+		for i := range parts {
+			parts[i], _ = hiddenText(row[at+1+i])
+		}
+		was = from.r.row(parts)
+	}
+	before, has := r.c.read[was]
+	switch {
+	case ok && err == nil && has && before != uint32(o) && s.Blind():
+		// Its own read is of the key alone, and the one that came before decided what it writes: a lost update.
+	case ok && err == nil:
+		why = l.readVersion(r, from.r, was, uint32(o))
+	case !l.old && from.r.rekeyed(s.Sets):
+		l.Miss(r.p.shown(), "it changes the key", true, from.r.title())
+	}
+	if was != key {
+		_ = r.t.Write(was, nil) // the recorder keeps what goes wrong
+	}
+	return why
+}
+
+// rekeyed reports whether what an UPDATE assigns may change the key.
 func (r *relation) rekeyed(sets []string) bool {
-	return slices.ContainsFunc(r.key, func(k keyColumn) bool { return slices.Contains(sets, k.name) })
+	return slices.ContainsFunc(r.key, func(k keyColumn) bool { return k.generated || slices.Contains(sets, k.name) })
 }
 
 const (
@@ -209,7 +239,16 @@ const maxKeys = 1 << 14
 
 // absent records that rows are not there, where nothing but that can have kept them away.
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
-	if !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
+	level := r.c.level
+	if r.alone {
+		level = ""
+	}
+	if r.c.facts != nil && level == "" {
+		level = r.c.facts.isolation
+	}
+	// At READ COMMITTED a statement that has waited for a row does not find the one that has come in its place.
+	waits := (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
+	if waits || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
 		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) {
 		return

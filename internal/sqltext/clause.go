@@ -1,6 +1,9 @@
 package sqltext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // from reads what stands behind FROM: the base tables.
 func (r *reader) from(v any) {
@@ -43,6 +46,7 @@ func (r *reader) limits(n node) {
 		s.Limited = true
 	}
 	for _, l := range list(n, "lockingClause") {
+		s.Locks = true
 		if _, c := only(l); text(c, "waitPolicy") == "LockWaitSkip" {
 			s.Cut = true
 		}
@@ -101,14 +105,22 @@ func (r *reader) insert(n node) {
 	conflict := sub(n, "onConflictClause")
 	s.OnlyNew = text(conflict, "action") == "ONCONFLICT_NOTHING"
 	s.Upsert = text(conflict, "action") == "ONCONFLICT_UPDATE"
+	var arbiters []string
+	for _, v := range list(sub(conflict, "infer"), "indexElems") {
+		_, e := only(v)
+		arbiters = append(arbiters, text(e, "name"))
+	}
 	for _, v := range list(conflict, "targetList") {
 		_, t := only(v)
-		s.Sets = append(s.Sets, text(t, "name"))
+		name := text(t, "name")
 		kind, c := only(t["val"])
-		if f := list(c, "fields"); kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" &&
-			last(f) == text(t, "name") {
-			s.Overwrite = append(s.Overwrite, text(t, "name"))
+		if f := list(c, "fields"); kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" && last(f) == name {
+			s.Overwrite = append(s.Overwrite, name)
+			if slices.Contains(arbiters, name) {
+				continue // it has that value
+			}
 		}
+		s.Sets = append(s.Sets, name)
 	}
 	s.Cut = s.Cut || has(conflict, "whereClause")
 }

@@ -61,7 +61,7 @@ type Ordinal struct{ Start, End, N int }
 type Stmt struct {
 	Kind       Kind
 	Start, End int    // its bytes, without the semicolon
-	Level      string // of Begin: the isolation level, "" as ever
+	Level      string // of Begin and SET TRANSACTION: the isolation level, "" as ever
 	Name       string // of a savepoint
 	Chain      bool   // COMMIT AND CHAIN begins the next
 
@@ -80,6 +80,7 @@ type Stmt struct {
 	Where    []Condition // comparisons that must all hold
 	Plain    bool        // Where is the whole condition
 	Cut      bool        // rows that meet the condition may be left out: LIMIT, SKIP LOCKED, a join, …
+	Locks    bool        // of Select: it may wait for rows
 	Limited  bool        // LIMIT of one row or more, behind one equality: it cuts off nothing where that is the key's
 
 	Columns   []string    // of Insert

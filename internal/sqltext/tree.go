@@ -98,8 +98,11 @@ func (r *reader) statement(kind string, n node) {
 		r.transaction(n)
 	case "VariableSetStmt":
 		switch text(n, "name") { // "": RESET ALL
-		case "", "search_path", "role", "session_authorization", "row_security":
+		case "", "search_path", "role", "session_authorization", "row_security", "standard_conforming_strings",
+			"default_transaction_isolation", "SESSION CHARACTERISTICS":
 			s.Kind = Set
+		case "TRANSACTION":
+			r.level(list(n, "args"))
 		}
 	case "DiscardStmt":
 		s.Kind = Set
@@ -108,12 +111,13 @@ func (r *reader) statement(kind string, n node) {
 	case "CopyStmt":
 		s.Writes, s.Why = changes || n["is_from"] == true, "COPY"
 	case "MergeStmt", "TruncateStmt", "CallStmt", "DoStmt", "ExecuteStmt", "PrepareStmt", "FetchStmt",
-		"DeclareCursorStmt", "LockStmt", "RefreshMatViewStmt":
-		s.Writes = kind != "FetchStmt" && kind != "LockStmt" && (kind != "DeclareCursorStmt" || changes)
+		"DeclareCursorStmt", "RefreshMatViewStmt":
+		s.Writes = kind != "FetchStmt" && (kind != "DeclareCursorStmt" || changes)
 		s.Why = strings.ToUpper(strings.TrimSuffix(kind, "Stmt"))
 		s.Cascade = text(n, "behavior") == "DROP_CASCADE"
 	case "VariableShowStmt", "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt",
-		"CheckPointStmt", "VacuumStmt", "ConstraintsSetStmt":
+		"CheckPointStmt", "VacuumStmt", "ConstraintsSetStmt", "LockStmt":
+		s.Mentions = nil
 	default:
 		s.Kind, s.Writes = Schema, true
 	}
@@ -151,6 +155,16 @@ func last(names []any) string {
 	return text(s, "sval")
 }
 
+// level reads the isolation level among a transaction's modes.
+func (r *reader) level(modes []any) {
+	for _, m := range modes {
+		if _, d := only(m); text(d, "defname") == "transaction_isolation" {
+			_, c := only(sub(d, "arg"))
+			r.s.Level = strings.ReplaceAll(text(sub(c, "sval"), "sval"), " ", "-")
+		}
+	}
+}
+
 // TwoPhase is why PREPARE TRANSACTION is not understood, and what follows it.
 const TwoPhase = "two-phase commit"
 
@@ -160,12 +174,7 @@ func (r *reader) transaction(n node) {
 	switch kind := strings.TrimPrefix(text(n, "kind"), "TRANS_STMT_"); kind {
 	case "BEGIN", "START":
 		s.Kind = Begin
-		for _, o := range list(n, "options") {
-			if _, d := only(o); text(d, "defname") == "transaction_isolation" {
-				_, c := only(sub(d, "arg"))
-				s.Level = strings.ReplaceAll(text(sub(c, "sval"), "sval"), " ", "-")
-			}
-		}
+		r.level(list(n, "options"))
 	case "COMMIT":
 		s.Kind = Commit
 	case "ROLLBACK":

@@ -113,7 +113,7 @@ func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, d pgx.TraceQu
 	}
 	s, ok := ctx.Value(seenKey{}).(*seen)
 	if !ok {
-		s = &seen{unseen: true}
+		s = &seen{res: sqlstmt.Result{Unseen: true}}
 	}
 	sql, args := t.named(c, d.SQL), d.Args
 	for i, a := range args {
@@ -177,11 +177,10 @@ func (t *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQuer
 	if !ok || s.run == nil {
 		return
 	}
-	res := &sqlstmt.Result{Affected: d.CommandTag.RowsAffected(), Tag: d.CommandTag.String(), Columns: s.columns,
-		Rows: s.rows, All: s.all, Unseen: s.unseen}
+	s.res.Affected, s.res.Tag = d.CommandTag.RowsAffected(), d.CommandTag.String()
 	run := s.run
 	s.run = nil
-	run.End(d.Err, res)
+	run.End(d.Err, &s.res)
 }
 
 // TraceBatchStart is pgx's. Statements of a batch are counted, not recorded.

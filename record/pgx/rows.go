@@ -21,10 +21,7 @@ type seen struct {
 	run      *sqlstmt.Run
 	rewrites bool              // RewriteQuery will be called
 	inner    pgx.QueryRewriter // the program's
-	columns  []string
-	rows     [][]any
-	all      bool
-	unseen   bool
+	res      sqlstmt.Result
 }
 
 // RewriteQuery has the statement return the versions of its rows, where that changes nothing for the program.
@@ -138,22 +135,22 @@ func (r *rows) Scan(dest ...any) error {
 
 // Next reads a row. What it holds is seen before the query counts as ended, which it may be with the last.
 func (r *rows) Next() bool {
-	if r.s.columns == nil {
+	if r.s.res.Columns == nil {
 		for _, f := range r.FieldDescriptions() {
-			r.s.columns = append(r.s.columns, f.Name)
+			r.s.res.Columns = append(r.s.res.Columns, f.Name)
 		}
 	}
 	// pgx ends the trace when it has read the last row, inside of Next: whether that is so is known before.
-	before := r.s.all
-	r.s.all = true
+	before := r.s.res.All
+	r.s.res.All = true
 	if !r.Rows.Next() {
 		return false
 	}
-	r.s.all = before
+	r.s.res.All = before
 	n := r.hidden()
 	if n == 0 {
 		if v, err := r.Rows.Values(); err == nil {
-			r.s.rows = append(r.s.rows, v)
+			r.s.res.Add(v)
 		}
 		return true
 	}
@@ -163,7 +160,7 @@ func (r *rows) Next() bool {
 			row[i] = string(v)
 		}
 	}
-	r.s.rows = append(r.s.rows, row)
+	r.s.res.Add(row)
 	return true
 }
 

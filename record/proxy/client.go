@@ -97,20 +97,34 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// executed is the statement of the extended protocol's that an EXECUTE runs; nil: none that was rewritten.
+// executed is the statement of the extended protocol's that an EXECUTE runs, or a FETCH goes on with; nil: none that was
+// rewritten.
 func (s *session) executed(sql string) *prepared {
 	f := strings.FieldsFunc(sql, func(r rune) bool { return strings.ContainsRune(" \t\r\n(;", r) })
-	if len(f) < 2 || !strings.EqualFold(f[0], "EXECUTE") {
+	if len(f) < 2 {
 		return nil
 	}
-	name := strings.Trim(f[1], `"`)
-	if name == f[1] {
-		name = strings.ToLower(name)
+	var st *prepared
+	switch strings.ToUpper(f[0]) {
+	case "EXECUTE":
+		st = s.prepared[unquoted(f[1])]
+	case "FETCH":
+		if p := s.portals[unquoted(f[len(f)-1])]; p != nil {
+			st = p.st
+		}
 	}
-	if st := s.prepared[name]; st != nil && st.plan != nil && st.plan.Rewritten() {
+	if st != nil && st.plan != nil && st.plan.Rewritten() {
 		return st
 	}
 	return nil
+}
+
+// unquoted is a name that SQL has.
+func unquoted(name string) string {
+	if bare := strings.Trim(name, `"`); bare != name {
+		return bare
+	}
+	return strings.ToLower(name)
 }
 
 func (s *session) parse(e *entry, body []byte) []byte {
@@ -126,7 +140,9 @@ func (s *session) parse(e *entry, body []byte) []byte {
 	if c.bad {
 		return body // the server says what is wrong
 	}
-	if e.st.plan = s.plan(sql); e.st.plan != nil && e.st.plan.Rewritten() {
+	if st := s.executed(sql); st != nil {
+		e.st.plan = st.plan
+	} else if e.st.plan = s.plan(sql); e.st.plan != nil && e.st.plan.Rewritten() {
 		body = append([]byte(e.name+"\x00"+e.st.plan.Text+"\x00"), types...)
 	}
 	if !s.skip {
@@ -229,7 +245,7 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	if p == nil || c.bad || p.st.plan == nil {
 		return body, nil
 	}
-	e.plan = p.st.plan
+	e.plan, e.more, p.ran = p.st.plan, p.ran, true
 	e.alone = !s.explicit && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them

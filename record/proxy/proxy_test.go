@@ -5,12 +5,9 @@ import (
 	"crypto/tls"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,12 +17,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/sqltest"
 	"isovet/internal/test/tlstest"
 	"isovet/level"
 	"isovet/record"
@@ -33,36 +30,12 @@ import (
 	"isovet/record/proxy"
 )
 
-// cluster is one PostgreSQL for all tests.
-var cluster *server.Cluster
+func TestMain(m *testing.M) { sqltest.Main(m) }
 
-func TestMain(m *testing.M) {
-	status := m.Run()
-	if cluster != nil {
-		if err := cluster.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
-	}
-	os.Exit(status)
-}
-
-// postgres starts a PostgreSQL where one is installed, and returns its address.
+// postgres is the address of a PostgreSQL.
 func postgres(t *testing.T) *url.URL {
 	t.Helper()
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) == 0 {
-		if _, err := exec.LookPath("initdb"); err != nil {
-			t.Skip("NOT RUN: no PostgreSQL (initdb) is installed")
-		}
-	}
-	if cluster == nil {
-		c, err := server.Start(context.Background(), "postgres:start")
-		if err != nil {
-			t.Fatal(err)
-		}
-		cluster = c
-	}
-	u, err := url.Parse(cluster.URLs[0])
+	u, err := url.Parse(sqltest.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,136 +81,26 @@ func withMode(u, mode string) string {
 	return u + sep + "default_query_exec_mode=" + mode
 }
 
-var schema = []string{"DROP TABLE IF EXISTS accounts, notes, plain",
-	"CREATE TABLE accounts (id int PRIMARY KEY, balance int)",
-	"INSERT INTO accounts SELECT i, 100 FROM generate_series(1, 5) i",
-	"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))", "CREATE TABLE plain (x int)"}
-
-func fresh(t *testing.T, db *sql.DB) {
-	t.Helper()
-	for _, q := range schema {
-		if _, err := db.Exec(q); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// one runs a statement, and says all that the program sees of it.
-func one(ctx context.Context, c *sql.Conn, text string, args ...any) string {
-	rows, err := c.QueryContext(ctx, text, args...)
-	if err != nil {
-		return shown(err)
-	}
-	columns, err := rows.Columns()
-	out := fmt.Sprint(columns, err)
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(any)
-		}
-		if err := rows.Scan(values...); err != nil {
-			return err.Error()
-		}
-		for _, v := range values {
-			out += fmt.Sprintf(" %v", *v.(*any))
-		}
-	}
-	return out + shown(errors.Join(rows.Err(), rows.Close()))
-}
-
-func shown(err error) string {
-	var e *pgconn.PgError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &e):
-		return e.Code + " " + e.Message
-	}
-	return err.Error()
-}
-
-// steps are what one client does.
-var steps = []struct {
-	text string
-	args []any
-}{
-	{"SELECT * FROM accounts ORDER BY 1", nil},
-	{"SELECT balance, id FROM accounts WHERE id = $1", []any{2}},
-	{"SELECT balance FROM accounts WHERE id IN ($1, $2)", []any{2, 77}},
-	{"UPDATE accounts SET balance = balance - $1 WHERE id = $2", []any{1, 2}},
-	{"UPDATE accounts SET balance = balance - $1 WHERE id = $2 RETURNING balance", []any{1, 2}},
-	{"BEGIN", nil},
-	{"SELECT balance FROM accounts WHERE id = $1 FOR UPDATE", []any{2}},
-	{"SAVEPOINT a", nil},
-	{"UPDATE accounts SET balance = 0 WHERE id = $1", []any{3}},
-	{"ROLLBACK TO a", nil},
-	{"INSERT INTO accounts VALUES (6, 7)", nil},
-	{"COMMIT", nil},
-	{"BEGIN ISOLATION LEVEL SERIALIZABLE", nil},
-	{"INSERT INTO accounts VALUES (6, 8)", nil},
-	{"SELECT 1", nil},
-	{"COMMIT", nil},
-	{"INSERT INTO accounts VALUES (6, 8) ON CONFLICT (id) DO UPDATE SET balance = excluded.balance", nil},
-	{"DELETE FROM accounts WHERE id = 5", nil},
-	{"SELECT count(*) FROM accounts", nil},
-	{"INSERT INTO notes VALUES ('2024-01-01 00:00:00+02', $1, $2)", []any{int64(1) << 40, "é"}},
-	{"SELECT * FROM notes", nil},
-	{"SELECT a.id, n.text FROM accounts a LEFT JOIN notes n ON n.n = a.id ORDER BY a.id LIMIT 2", nil},
-	{"INSERT INTO plain VALUES (1)", nil},
-	{"SELECT * FROM plain", nil},
-	{"SELECT * FROM nowhere", nil},
-	{"SELEC", nil},
-	{"", nil},
-	{"SELECT balance FROM accounts WHERE id = 6", nil},
-	{"SET TIME ZONE 'Asia/Tokyo'", nil},
-	{"SELECT text FROM notes WHERE n = $1", []any{int64(1) << 40}},
-	{"PREPARE p AS SELECT balance FROM accounts WHERE id = $1", nil},
-	{"EXECUTE p(1)", nil},
-	{"DEALLOCATE p", nil},
-}
-
-// TestModes: a program sees the same through the proxy, in each of the ways in which pgx sends statements; and what one
-// client does is no violation.
-func TestModes(t *testing.T) {
+// TestOneClient: scenarios through the proxy, in each of the ways in which pgx sends statements. In the gate each way
+// has some of them.
+func TestOneClient(t *testing.T) {
 	direct := postgres(t)
-	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+	for i, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
-			run := func(address string) (out []string) {
-				db, err := sql.Open("pgx", withMode(address, mode))
-				if err != nil {
+			scenarios := sqltest.Scenarios(i)
+			if !histtest.Long(false, true) { // the others of the package's tests have the rest
+				scenarios = scenarios[i*len(scenarios)/5 : (i+1)*len(scenarios)/5]
+			}
+			yes, all := sqltest.OneClient(t, scenarios, func(t *testing.T, rec *record.Recorder) sqltest.Client {
+				log := &sqlstmt.Log{Rec: rec}
+				plain, err := sql.Open("pgx", withMode(direct.String(), mode))
+				db, err2 := sql.Open("pgx", withMode(start(t, direct, proxy.Options{Log: log}), mode))
+				if err := errors.Join(err, err2); err != nil {
 					t.Fatal(err)
 				}
-				defer db.Close()
-				c, err := db.Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				for range 2 { // prepared statements are used again
-					for _, s := range steps {
-						out = append(out, one(t.Context(), c, s.text, s.args...))
-					}
-				}
-				return out
-			}
-			plain, err := sql.Open("pgx", direct.String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer plain.Close()
-			fresh(t, plain)
-			want := run(direct.String())
-			fresh(t, plain)
-			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-			log := &sqlstmt.Log{Rec: rec}
-			for i, got := range run(start(t, direct, proxy.Options{Log: log})) {
-				if s := steps[i%len(steps)]; got != want[i] {
-					t.Errorf("%s: through the proxy\n%s\nelse\n%s", s.text, got, want[i])
-				}
-			}
-			t.Logf("%+v; %v", rec.Stats(), log.Stats())
-			judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.SnapshotIsolation: "",
-				level.StrictSerializable: ""})
+				return sqltest.Client{Plain: plain, Recorded: db, Stats: log.Stats}
+			})
+			t.Logf("%d of %d statements are understood", yes, all)
 		})
 	}
 }
@@ -276,7 +139,7 @@ func TestLostUpdate(t *testing.T) {
 			address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
 			a, b := connect(t, address), connect(t, address)
 			ctx := t.Context()
-			for _, q := range schema {
+			for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
 				if _, err := a.Exec(ctx, q); err != nil {
 					t.Fatal(err)
 				}
@@ -318,7 +181,7 @@ func TestEight(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer db.Close()
-				fresh(t, db)
+				sqltest.Fresh(t, db, nil)
 				var all sync.WaitGroup
 				for c := range 8 {
 					random := rand.New(rand.NewPCG(uint64(c), 7))

@@ -112,20 +112,13 @@ func (e *entry) disown() {
 	}
 }
 
-// maxRows is how many rows of a statement are recorded.
-const maxRows = 1 << 17
-
 // row takes the hidden columns from a row; nil: the program wants none.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
 	row, values := cutRow(body, e.plan.Hidden)
 	if row == nil {
 		return nil, errLength
 	}
-	if len(e.res.Rows) < maxRows {
-		e.res.Rows = append(e.res.Rows, values)
-	} else {
-		e.res.Unseen = true
-	}
+	e.res.Add(values)
 	if !e.plan.Returns() {
 		return nil, nil
 	}
@@ -162,7 +155,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 		if kind == 'C' {
 			s.completed(e, body)
 		}
-		e.res.All = kind == 'C' && !e.res.Unseen
+		e.res.All = kind == 'C' && !e.res.Unseen && !e.more
 		if e.alone && e.run != nil {
 			s.alone = e // the Sync commits it
 		} else {

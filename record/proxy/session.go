@@ -46,6 +46,7 @@ type entry struct {
 	plan   *sqlstmt.Plan
 	run    *sqlstmt.Run
 	alone  bool
+	more   bool // of a portal that has been executed before: the first rows are not among its
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -64,6 +65,7 @@ type prepared struct {
 type portal struct {
 	st   *prepared
 	args []sqlstmt.Arg
+	ran  bool
 }
 
 // failure is an ErrorResponse.

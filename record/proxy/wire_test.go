@@ -13,6 +13,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/sqlstmt"
+	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -52,11 +53,12 @@ func TestPipelines(t *testing.T) {
 					all = append(all, v, bad)
 				}
 				rows.Close()
-				note(all, rows.CommandTag(), shown(errors.Join(err, rows.Err())))
+				note(all, rows.CommandTag(), sqltest.Code(errors.Join(err, rows.Err())))
 			}
-			note(shown(r.Close()), string(c.PgConn().TxStatus()))
+			note(sqltest.Code(r.Close()), string(c.PgConn().TxStatus()))
 		}
-		for _, q := range schema {
+		for _, q := range []string{"DROP TABLE IF EXISTS accounts, notes", sqltest.Accounts[0], sqltest.Accounts[1],
+			"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))"} {
 			if _, err := c.Exec(ctx, q); err != nil {
 				t.Fatal(err)
 			}
@@ -73,58 +75,58 @@ func TestPipelines(t *testing.T) {
 		}
 		n, err := c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
 			{time.Unix(0, 0), 1, "one"}, {time.Unix(1, 0), 2, "two"}}))
-		note(n, shown(err))
+		note(n, sqltest.Code(err))
 		var text strings.Builder
 		tag, err := c.PgConn().CopyTo(ctx, &text, "COPY (SELECT n, text FROM notes ORDER BY n) TO STDOUT")
-		note(text.String(), tag, shown(err))
+		note(text.String(), tag, sqltest.Code(err))
 		_, err = c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
 			{time.Unix(0, 0), 1, "again"}}))
-		note(shown(err))
+		note(sqltest.Code(err))
 		_, err = c.Exec(ctx, "LISTEN news")
-		note(shown(err))
+		note(sqltest.Code(err))
 		_, err = other.Exec(ctx, "NOTIFY news, 'hello'")
-		note(shown(err))
+		note(sqltest.Code(err))
 		news, err := c.WaitForNotification(ctx)
-		note(news.Payload, shown(err))
+		note(news.Payload, sqltest.Code(err))
 		tx, err := c.Begin(ctx)
-		note(shown(err))
+		note(sqltest.Code(err))
 		los := tx.LargeObjects()
 		oid, err := los.Create(ctx, 0)
-		note(shown(err))
+		note(sqltest.Code(err))
 		lo, err := los.Open(ctx, oid, pgx.LargeObjectModeWrite)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w, err := lo.Write([]byte(strings.Repeat("large", 100000)))
-		note(w, shown(err), shown(los.Unlink(ctx, oid)))
+		note(w, sqltest.Code(err), sqltest.Code(los.Unlink(ctx, oid)))
 		_, err = tx.Exec(ctx, "DECLARE c CURSOR FOR SELECT id, balance FROM accounts ORDER BY id")
-		note(shown(err))
+		note(sqltest.Code(err))
 		rows, err := tx.Query(ctx, "FETCH 2 FROM c")
-		note(shown(err))
+		note(sqltest.Code(err))
 		for rows.Next() {
 			note(rows.Values())
 		}
-		note(shown(rows.Err()), shown(tx.Commit(ctx)))
+		note(sqltest.Code(rows.Err()), sqltest.Code(tx.Commit(ctx)))
 		several := c.PgConn().Exec(ctx, "BEGIN; UPDATE accounts SET balance = 1 WHERE id = 4; COMMIT; "+
 			"SELECT 1; SELECT 2, 3")
 		results, err := several.ReadAll()
 		for _, r := range results {
 			note(len(r.FieldDescriptions), r.Rows, r.CommandTag)
 		}
-		note(shown(err))
+		note(sqltest.Code(err))
 		_, err = c.Prepare(ctx, "mine", "SELECT balance FROM accounts WHERE id = $1")
-		note(shown(err))
+		note(sqltest.Code(err))
 		note(simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE ALL"), simple(ctx, c, "EXECUTE mine(4)"))
 		note(simple(ctx, c, "PREPARE mine AS SELECT id, id, id, id FROM accounts WHERE id = $1"),
 			simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE mine"))
 		for _, again := range []string{"DEALLOCATE PREPARE \"other\"", "DISCARD ALL"} {
 			_, err = c.Prepare(ctx, "other", "UPDATE accounts SET balance = 4 WHERE id = $1")
-			note(shown(err), simple(ctx, c, "EXECUTE other(1)"), simple(ctx, c, again))
+			note(sqltest.Code(err), simple(ctx, c, "EXECUTE other(1)"), simple(ctx, c, again))
 			note(simple(ctx, c, "PREPARE other AS SELECT 1, 2, 3"), simple(ctx, c, "EXECUTE other"))
 			c.DeallocateAll(ctx)
 		}
 		var far []byte
-		note(shown(c.QueryRow(ctx, "SELECT repeat('x', 3000000)::bytea").Scan(&far)), len(far))
+		note(sqltest.Code(c.QueryRow(ctx, "SELECT repeat('x', 3000000)::bytea").Scan(&far)), len(far))
 		return out
 	}
 	want := run(direct.String())
@@ -143,7 +145,7 @@ func TestPipelines(t *testing.T) {
 // simple runs a text by the simple protocol.
 func simple(ctx context.Context, c *pgx.Conn, text string) string {
 	results, err := c.PgConn().Exec(ctx, text).ReadAll()
-	out := shown(err)
+	out := sqltest.Code(err)
 	for _, r := range results {
 		out += fmt.Sprint(len(r.FieldDescriptions), r.Rows, r.CommandTag)
 	}

@@ -1,231 +1,43 @@
 package recordsql_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
 	"isovet/record/sql"
 )
 
-// postgres starts a PostgreSQL of its own where one is installed, and returns its address.
-func postgres(t *testing.T) string {
-	t.Helper()
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) == 0 {
-		if _, err := exec.LookPath("initdb"); err != nil {
-			t.Skip("NOT RUN: no PostgreSQL (initdb) is installed")
-		}
-	}
-	c, err := server.Start(t.Context(), "postgres:start")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c.URLs[0]
-}
+func TestMain(m *testing.M) { sqltest.Main(m) }
 
-// q is a statement with its arguments. Before it: "prepare " prepares it, "first " reads one row alone, "exec " none.
-type q struct {
-	sql  string
-	args []any
-}
-
-func s(sql string, args ...any) q { return q{sql, args} }
-
-// fresh makes an empty database with a schema.
-func fresh(t *testing.T, db *sql.DB, schema []string) {
-	t.Helper()
-	if schema == nil {
-		schema = accountsSchema
-	}
-	for _, q := range append([]string{"DROP SCHEMA IF EXISTS other CASCADE", "DROP SCHEMA public CASCADE",
-		"CREATE SCHEMA public"}, schema...) {
-		if _, err := db.Exec(q); err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
-	}
-}
-
-var returns = regexp.MustCompile(`^(SELECT|WITH|FETCH|EXPLAIN|TABLE|VALUES)|RETURNING`)
-
-// outcome is what a program sees of a statement.
-func outcome(ctx context.Context, c *sql.Conn, q q) string {
-	query, args := q.sql, q.args
-	var rows *sql.Rows
-	var err error
-	how, rest, _ := strings.Cut(query, " ")
-	switch how {
-	case "exec", "first":
-		query = rest
-	}
-	first := how == "first"
-	switch {
-	case how == "prepare":
-		st, err := c.PrepareContext(ctx, rest)
-		if err != nil {
-			return code(err)
-		}
-		defer st.Close()
-		if !strings.HasPrefix(rest, "SELECT") {
-			return affected(st.ExecContext(ctx, args...))
-		}
-		rows, err = st.QueryContext(ctx, args...)
-		if err != nil {
-			return code(err)
-		}
-	case how == "exec" || !returns.MatchString(query):
-		return affected(c.ExecContext(ctx, query, args...))
-	default:
-		if rows, err = c.QueryContext(ctx, query, args...); err != nil {
-			return code(err)
-		}
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return code(err)
-	}
-	types, err := rows.ColumnTypes()
-	if err != nil {
-		return code(err)
-	}
-	out := fmt.Sprint(columns)
-	for _, c := range types {
-		if n := c.DatabaseTypeName(); n > "A" { // not the number of a type that the schema makes
-			out += " " + n
-		}
-	}
-	for rows.Next() {
-		row := make([]any, len(columns))
-		for i := range row {
-			row[i] = new(any)
-		}
-		if err := rows.Scan(row...); err != nil {
-			return code(err)
-		}
-		for _, v := range row {
-			out += fmt.Sprintf(" %v", *v.(*any))
-		}
-		if first {
-			break
-		}
-	}
-	return out + " " + code(errors.Join(rows.Err(), rows.Close()))
-}
-
-func affected(r sql.Result, err error) string {
-	if err != nil {
-		return code(err)
-	}
-	n, err := r.RowsAffected()
-	return fmt.Sprint(n, code(err))
-}
-
-// code is an error as PostgreSQL counts them.
-func code(err error) string {
-	var e *pgconn.PgError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &e):
-		return e.Code + " " + e.Message
-	}
-	return err.Error()
-}
-
-// TestOneClient: what one client does, with nothing concurrent, is no violation of anything, whatever its statements
-// and its schema are; and it sees the same as without being recorded.
+// TestOneClient: scenarios through the driver. In the gate one in three is run.
 func TestOneClient(t *testing.T) {
-	url := postgres(t)
-	plain, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
-	understood, all := 0, 0
-	for i, sc := range scenarios {
-		t.Run(sc.name, func(t *testing.T) {
-			ctx := t.Context()
-			run := func(db *sql.DB) (out []string) {
-				c, err := db.Conn(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				isolation := []string{"read committed", "repeatable read", "serializable"}[i%3]
-				if _, err := c.ExecContext(ctx, "SET default_transaction_isolation = '"+isolation+"'"); err != nil {
-					t.Fatal(err)
-				}
-				for _, q := range sc.steps {
-					out = append(out, outcome(ctx, c, q))
-				}
-				return out
-			}
-			fresh(t, plain, sc.schema)
-			want := run(plain)
-			plain.SetMaxIdleConns(0) // settings of the session go with it
-			plain.SetMaxIdleConns(1)
-			fresh(t, plain, sc.schema)
-			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-			log := recordsql.New(rec)
-			db, err := log.Open("pgx", url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			for i, got := range run(db) {
-				if got != want[i] {
-					t.Errorf("%s: recorded\n%s\nelse\n%s", sc.steps[i].sql, got, want[i])
-				}
-			}
-			st := log.Stats()
-			for _, m := range st.Missed {
-				all += m.Count
-			}
-			understood += st.Understood
-			all += st.Understood
-			if st.Understood < sc.understood {
-				t.Errorf("%d statements are understood; expected %d\n%v", st.Understood, sc.understood, st)
-			} else {
-				t.Logf("%v", st)
-			}
-			h, err := rec.History()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range []level.Level{level.ReadCommitted, level.SnapshotIsolation, level.StrictSerializable} {
-				r, err := isovettest.Run(ctx, h, isovettest.Options{Level: l})
-				if err != nil || r.Verdict == evidence.Violated {
-					t.Errorf("%v: %v %+v\n%s", l, err, r, ops(t, rec))
-				}
-			}
-		})
-	}
-	t.Logf("%d of %d statements are understood", understood, all)
+	url := sqltest.Postgres(t)
+	yes, all := sqltest.OneClient(t, sqltest.Scenarios(0), func(t *testing.T, rec *record.Recorder) sqltest.Client {
+		log := recordsql.New(rec)
+		plain, err := sql.Open("pgx", url)
+		db, err2 := log.Open("pgx", url)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		return sqltest.Client{Plain: plain, Recorded: db, Stats: log.Stats}
+	})
+	t.Logf("%d of %d statements are understood", yes, all)
 }
 
 // eight runs a transaction from eight clients at once, and checks what was recorded at some levels.
@@ -239,7 +51,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 		t.Fatal(err)
 	}
 	defer db.Close()
-	fresh(t, db, nil)
+	sqltest.Fresh(t, db, nil)
 	var all sync.WaitGroup
 	for c := range 8 {
 		random := rand.New(rand.NewPCG(uint64(c), 7))
@@ -290,7 +102,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 // TestEightClients: lost updates at READ COMMITTED and write skew at REPEATABLE READ are found, and nothing else.
 func TestEightClients(t *testing.T) {
 	histtest.OnlyLong(t)
-	url := postgres(t)
+	url := sqltest.Postgres(t)
 	lost := func(tx *sql.Tx, random *rand.Rand) error {
 		id, balance := 1+random.IntN(3), 0
 		if err := tx.QueryRow("SELECT balance FROM accounts WHERE id = $1", id).Scan(&balance); err != nil {
@@ -358,7 +170,7 @@ func mixed(t *testing.T, db *sql.DB, level string, random *rand.Rand, each int) 
 	}
 	defer c.Close()
 	do := func(query string, args ...any) bool {
-		r := outcome(ctx, c, q{query, args})
+		r := sqltest.Outcome(ctx, c, sqltest.Step{SQL: query, Args: args})
 		switch state := failure.FindString(r); state {
 		case "":
 		case "40001 ", "40P01 ", "23505 ", "25P02 ":
@@ -406,7 +218,7 @@ func mixed(t *testing.T, db *sql.DB, level string, random *rand.Rand, each int) 
 // TestMixed: eight clients whose rows come and go, at each level: what PostgreSQL promises there holds.
 func TestMixed(t *testing.T) {
 	histtest.OnlyLong(t)
-	url := postgres(t)
+	url := sqltest.Postgres(t)
 	for isolation, want := range map[string]level.Level{"read committed": level.ReadCommitted,
 		"repeatable read": level.SnapshotIsolation, "serializable": level.Serializable} {
 		t.Run(isolation, func(t *testing.T) {
@@ -417,7 +229,7 @@ func TestMixed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			fresh(t, db, nil)
+			sqltest.Fresh(t, db, nil)
 			var all sync.WaitGroup
 			for c := range 8 {
 				all.Go(func() { mixed(t, db, isolation, rand.New(rand.NewPCG(uint64(c), 11)), 40) })
@@ -432,7 +244,7 @@ func TestMixed(t *testing.T) {
 // TestPreparedBefore: a statement that was prepared before another schema came first does not say that the rows of the
 // first are absent.
 func TestPreparedBefore(t *testing.T) {
-	url := postgres(t)
+	url := sqltest.Postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := recordsql.New(rec)
 	db, err := log.Open("pgx", url)
@@ -440,7 +252,7 @@ func TestPreparedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	fresh(t, db, append(accountsSchema[:2:2], "CREATE SCHEMA other",
+	sqltest.Fresh(t, db, append(sqltest.Accounts[:2:2], "CREATE SCHEMA other",
 		"CREATE TABLE other.accounts (id int PRIMARY KEY, balance int)"))
 	c, err := db.Conn(t.Context())
 	if err != nil {

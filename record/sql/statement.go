@@ -27,14 +27,12 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 			r.Dropped()
 			return nil, err
 		}
-		out := &sqlstmt.Result{Affected: -1}
+		x := &rows{Rows: in, plan: plan, out: sqlstmt.Result{Affected: -1}}
 		if err == nil {
-			x := &rows{Rows: in, plan: plan}
 			err = errors.Join(x.drain(), in.Close())
-			out = &x.out
 		}
-		r.End(err, out)
-		return driver.RowsAffected(len(out.Rows)), err
+		r.End(err, &x.out)
+		return driver.RowsAffected(x.n), err
 	}
 	res, err := do()
 	if err == driver.ErrSkip {
@@ -81,6 +79,7 @@ type rows struct {
 	out  sqlstmt.Result
 	err  error
 	full []driver.Value
+	n    int64
 	more bool // another result is read, which is not this statement's
 	done bool
 }
@@ -119,7 +118,8 @@ func (x *rows) Next(dest []driver.Value) error {
 			}
 			row[i] = v
 		}
-		x.out.Rows = append(x.out.Rows, row)
+		x.n++
+		x.out.Add(row)
 	case err == io.EOF:
 		x.out.All = true
 	default:

@@ -1,45 +1,48 @@
-package recordsql_test
+package sqltest
 
-// accountsSchema has rows that stood there before the recording.
-var accountsSchema = []string{"CREATE TABLE accounts (id int PRIMARY KEY, balance int, v bigint DEFAULT 0, name text)",
+// Accounts has rows that stood there before the recording.
+var Accounts = []string{"CREATE TABLE accounts (id int PRIMARY KEY, balance int, v bigint DEFAULT 0, name text)",
 	"INSERT INTO accounts SELECT i, 100, i, 'n' || i FROM generate_series(1, 5) i"}
 
-// scenarios are what one client does, on which schema, and how many of its statements are understood at least.
-var scenarios = []struct {
-	name       string
-	schema     []string
-	steps      []q
-	understood int
-}{
-	{"chains", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"),
-		s("UPDATE accounts SET v = 9 WHERE id = 1"), s("COMMIT AND CHAIN"),
-		s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 1"),
-		s("BEGIN"), s("ROLLBACK AND CHAIN"),
+// Scenario is what one client does, on which schema (nil: Accounts), and how many of its statements are understood at
+// least.
+type Scenario struct {
+	Name       string
+	Schema     []string
+	Steps      []Step
+	Understood int
+}
+
+var plain = []Scenario{
+	{"chains", nil, []Step{s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"),
+		s("UPDATE accounts SET v = 9 WHERE id = 1"), s("COMMIT AND CHAIN"), s("DELETE FROM accounts WHERE id = 1"),
+		s("COMMIT"),
+		s("SELECT * FROM accounts WHERE id = 1"), s("BEGIN"), s("ROLLBACK AND CHAIN"),
 		s("UPDATE accounts SET v = 9 WHERE id = 2"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 2")}, 6},
-	{"a beginning among others", nil, []q{s("SELECT * FROM accounts WHERE id = 1"), s("exec BEGIN; SELECT 1"),
+	{"a beginning among others", nil, []Step{s("SELECT * FROM accounts WHERE id = 1"), s("exec BEGIN; SELECT 1"),
 		s("DELETE FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT * FROM accounts WHERE id = 1")}, 1},
-	{"keys in a list, as Go's ints", nil, []q{s("SELECT id, balance FROM accounts WHERE id IN ($1, $2)", 1, 2),
+	{"keys in a list, as Go's ints", nil, []Step{s("SELECT id, balance FROM accounts WHERE id IN ($1, $2)", 1, 2),
 		s("SELECT balance FROM accounts WHERE id IN ($1, $2)", 2, 99),
 		s("DELETE FROM accounts WHERE id IN ($1, $2)", 1, 2),
 		s("SELECT id FROM accounts WHERE id IN ($1, $2)", 1, 3)}, 4},
-	{"skip locked", nil, []q{s("BEGIN"), s("SELECT id FROM accounts WHERE id = 1 FOR UPDATE SKIP LOCKED"),
+	{"skip locked", nil, []Step{s("BEGIN"), s("SELECT id FROM accounts WHERE id = 1 FOR UPDATE SKIP LOCKED"),
 		s("UPDATE accounts SET balance = 1 WHERE id = 1"), s("COMMIT"),
 		s("SELECT id FROM accounts ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1")}, 3},
-	{"limit and offset", nil, []q{s("SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id LIMIT 1"),
+	{"limit and offset", nil, []Step{s("SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id LIMIT 1"),
 		s("SELECT id FROM accounts WHERE id = 1 LIMIT 0"), s("SELECT id FROM accounts WHERE id = 1 OFFSET 1"),
 		s("SELECT id FROM accounts WHERE id = 1 LIMIT 1"), s("SELECT id FROM accounts WHERE id = 9 LIMIT 1"),
 		s("SELECT id FROM accounts WHERE id = 1 FETCH FIRST 1 ROWS ONLY")}, 6},
-	{"rows from before", nil, []q{s("SELECT * FROM accounts"), s("UPDATE accounts SET v = v + 1 WHERE id = 1"),
+	{"rows from before", nil, []Step{s("SELECT * FROM accounts"), s("UPDATE accounts SET v = v + 1 WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 2")}, 4},
-	{"prepared", nil, []q{s("prepare UPDATE accounts SET balance = balance - $1 WHERE id = $2", 5, 1),
+	{"prepared", nil, []Step{s("prepare UPDATE accounts SET balance = balance - $1 WHERE id = $2", 5, 1),
 		s("prepare SELECT balance FROM accounts WHERE id = $1", 1),
 		s("prepare INSERT INTO accounts (id, balance) VALUES ($1, $2)", 7, 1),
 		s("prepare SELECT * FROM accounts WHERE id = $1", 8)}, 4},
 	{"rounded versions", []string{"CREATE TABLE r (id int PRIMARY KEY, n numeric(10, 2), f float4, t timestamptz, " +
-		"c char(5))"}, []q{
+		"c char(5))"}, []Step{
 		s("INSERT INTO r VALUES (1, 1.005, 1.23456789, '2020-01-01 00:00:00.1234567', 'a')"), s("SELECT * FROM r"),
 		s("UPDATE r SET n = 2.005 WHERE id = 1"), s("SELECT n FROM r WHERE id = 1")}, 4},
-	{"uuid keys in capitals", []string{"CREATE TABLE u (id uuid PRIMARY KEY, v int)"}, []q{
+	{"uuid keys in capitals", []string{"CREATE TABLE u (id uuid PRIMARY KEY, v int)"}, []Step{
 		s("INSERT INTO u VALUES ($1, 1)", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
 		s("SELECT v FROM u WHERE id = $1", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
 		s("UPDATE u SET v = 2 WHERE id = $1", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
@@ -48,7 +51,7 @@ var scenarios = []struct {
 		s("SELECT v FROM u WHERE id = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'")}, 6},
 	{"keys that spell differently", []string{"CREATE TABLE k (id numeric PRIMARY KEY)",
 		"CREATE TABLE c (id char(5) PRIMARY KEY)", "CREATE TABLE z (id timestamptz PRIMARY KEY)",
-		"CREATE TABLE f (id float8 PRIMARY KEY)", "CREATE TABLE b (id bytea PRIMARY KEY)"}, []q{
+		"CREATE TABLE f (id float8 PRIMARY KEY)", "CREATE TABLE b (id bytea PRIMARY KEY)"}, []Step{
 		s("INSERT INTO k VALUES (1.0)"), s("SELECT * FROM k WHERE id = 1"), s("UPDATE k SET id = 1.00 WHERE id = 1"),
 		s("DELETE FROM k WHERE id = 1.000"), s("SELECT * FROM k WHERE id = 1"), s("INSERT INTO c VALUES ('a')"),
 		s("SELECT * FROM c WHERE id = 'a  '"), s("DELETE FROM c WHERE id = 'a'"),
@@ -57,106 +60,107 @@ var scenarios = []struct {
 		s("INSERT INTO f VALUES (0.1)"), s("SET extra_float_digits = -15"), s("DELETE FROM f WHERE id = 0.1"),
 		s(`INSERT INTO b VALUES ('\x01')`), s("SET bytea_output = 'escape'"), s("DELETE FROM b"),
 		s("SELECT * FROM b")}, 15},
-	{"a trigger that changes the row", append(accountsSchema[:2:2],
+	{"a trigger that changes the row", append(Accounts[:2:2],
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.v := NEW.v * 2; RETURN NEW; END'",
-		"CREATE TRIGGER t BEFORE UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []q{
+		"CREATE TRIGGER t BEFORE UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
 		s("UPDATE accounts SET v = 50 WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 1")}, 2},
-	{"a trigger that changes other rows", append(accountsSchema[:2:2],
+	{"a trigger that changes other rows", append(Accounts[:2:2],
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN UPDATE accounts SET v = v + 1 WHERE id = 5; "+
 			"DELETE FROM accounts WHERE id = 4; INSERT INTO accounts (id) VALUES (NEW.balance); RETURN NULL; END$$",
-		"CREATE TRIGGER t AFTER UPDATE OF name ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []q{
+		"CREATE TRIGGER t AFTER UPDATE OF name ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
 		s("SELECT * FROM accounts WHERE id IN (4, 5)"),
 		s("UPDATE accounts SET balance = 300, name = 'x' WHERE id = 1"),
 		s("SELECT * FROM accounts WHERE id IN (4, 5)"), s("SELECT * FROM accounts WHERE id = 300"),
 		s("UPDATE accounts SET v = 0 WHERE id = 5"), s("SELECT v FROM accounts")}, 2},
-	{"a trigger that keeps the row", append(accountsSchema[:2:2],
+	{"a trigger that keeps the row", append(Accounts[:2:2],
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
-		"CREATE TRIGGER t BEFORE UPDATE OR DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []q{
+		"CREATE TRIGGER t BEFORE UPDATE OR DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
 		s("UPDATE accounts SET v = 50 WHERE id = 1"), s("DELETE FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 3},
-	{"a trigger that changes keys", append(accountsSchema[:2:2],
+	{"a trigger that changes keys", append(Accounts[:2:2],
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := NEW.id + 10; RETURN NEW; END'",
-		"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []q{
+		"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
 		s("INSERT INTO accounts (id) VALUES (11)"), s("SELECT v FROM accounts WHERE id = 11"),
 		s("UPDATE accounts SET v = 1 WHERE id = 21"), s("SELECT v FROM accounts WHERE id = 21"),
 		s("SELECT v FROM accounts")}, 4},
-	{"a view", append(accountsSchema[:2:2], "CREATE VIEW rich AS SELECT * FROM accounts WHERE balance > 50"), []q{
+	{"a view", append(Accounts[:2:2], "CREATE VIEW rich AS SELECT * FROM accounts WHERE balance > 50"), []Step{
 		s("SELECT * FROM rich"), s("UPDATE rich SET balance = 0 WHERE id = 1"), s("SELECT * FROM rich WHERE id = 1"),
 		s("SELECT balance FROM accounts WHERE id = 1"), s("DELETE FROM rich WHERE id = 2"),
 		s("SELECT balance FROM accounts WHERE id = 2"), s("INSERT INTO rich (id, balance) VALUES (2, 60)"),
 		s("SELECT balance FROM accounts WHERE id = 2")}, 1},
-	{"a function that writes", append(accountsSchema[:2:2],
+	{"a function that writes", append(Accounts[:2:2],
 		"CREATE FUNCTION pay(i int) RETURNS int LANGUAGE sql AS "+
 			"'UPDATE accounts SET balance = 0 WHERE id = i RETURNING 1'",
-		"CREATE PROCEDURE burn(i int) LANGUAGE sql AS 'DELETE FROM accounts WHERE id = i'"), []q{
+		"CREATE PROCEDURE burn(i int) LANGUAGE sql AS 'DELETE FROM accounts WHERE id = i'"), []Step{
 		s("SELECT balance FROM accounts WHERE id = 1"), s("SELECT pay(1)"),
 		s("SELECT balance FROM accounts WHERE id = 1"),
 		s("CALL burn(2)"), s("SELECT balance FROM accounts WHERE id = 2"),
 		s("SELECT pay(id) FROM accounts WHERE id = 3"), s("SELECT balance FROM accounts WHERE id = 3")}, 2},
-	{"do, with an exception", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
+	{"do, with an exception", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
 		s("DO $$BEGIN UPDATE accounts SET v = 2 WHERE id IN (1, 2); RAISE 'x'; EXCEPTION WHEN others THEN " +
 			"UPDATE accounts SET v = 3 WHERE id = 2; END$$"), s("SELECT v FROM accounts ORDER BY id"), s("COMMIT"),
 		s("SELECT v FROM accounts ORDER BY id")}, 1},
 	{"cascades", []string{"CREATE TABLE p (id int PRIMARY KEY)",
 		"CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p " +
 			"ON DELETE CASCADE ON UPDATE CASCADE)", "INSERT INTO p VALUES (1), (2)",
-		"INSERT INTO c VALUES (1, 1), (2, 2)"}, []q{
+		"INSERT INTO c VALUES (1, 1), (2, 2)"}, []Step{
 		s("SELECT * FROM c WHERE id = 1"), s("DELETE FROM p WHERE id = 1"), s("SELECT * FROM c WHERE id = 1"),
 		s("UPDATE p SET id = 3 WHERE id = 2"), s("SELECT * FROM c WHERE id = 2"),
 		s("SELECT * FROM p WHERE id = 2")}, 3},
 	{"composite keys", []string{"CREATE TABLE k (a int, b text, v int, PRIMARY KEY (a, b))",
-		"INSERT INTO k VALUES (1, 'x', 1), (1, 'y', 2), (2, 'x', 3)"}, []q{s("SELECT v FROM k WHERE a = 1"),
+		"INSERT INTO k VALUES (1, 'x', 1), (1, 'y', 2), (2, 'x', 3)"}, []Step{s("SELECT v FROM k WHERE a = 1"),
 		s("UPDATE k SET v = 5 WHERE a = 1 AND b = 'x'"), s("SELECT v FROM k WHERE b = $2 AND a = $1", 1, "y"),
 		s("SELECT v FROM k WHERE a = 1 AND b = 'z'"), s("DELETE FROM k WHERE a = 1"),
 		s("SELECT v FROM k WHERE a = 1"),
 		s("SELECT v FROM k WHERE a = 1 AND b IN ('x', 'y')"), s("SELECT v FROM k WHERE a = 1 LIMIT 1"),
 		s("INSERT INTO k VALUES (1, 'a,b', 0), (1, 'a\\,b', 0) RETURNING b"), s("SELECT * FROM k")}, 10},
-	{"relative updates", nil, []q{s("UPDATE accounts SET balance = balance - $1 WHERE id = $2", 10, 1),
+	{"relative updates", nil, []Step{s("UPDATE accounts SET balance = balance - $1 WHERE id = $2", 10, 1),
 		s("UPDATE accounts SET balance = balance + $1 WHERE id = $2", 10, 2), s("BEGIN"),
 		s("UPDATE accounts SET balance = balance + 1"), s("UPDATE accounts SET balance = balance + 1 WHERE id < 3"),
 		s("SELECT sum(balance) FROM accounts"), s("SELECT balance FROM accounts"), s("COMMIT"),
 		s("SELECT balance FROM accounts")}, 6},
-	{"upserts", nil, []q{
+	{"upserts", nil, []Step{
 		s("INSERT INTO accounts (id, v) VALUES (1, 7) ON CONFLICT (id) DO UPDATE SET v = accounts.v + 1"),
 		s("INSERT INTO accounts AS a (id, v) VALUES (8, 7) ON CONFLICT (id) " +
 			"DO UPDATE SET v = a.v + excluded.v RETURNING v"),
 		s("INSERT INTO accounts (id, v) VALUES (1, 7), (9, 7) ON CONFLICT DO NOTHING"), s("SELECT v FROM accounts"),
 		s("INSERT INTO accounts (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 0 WHERE accounts.balance > 1000"),
 		s("SELECT v FROM accounts WHERE id = 10")}, 6},
-	{"savepoints", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 10 WHERE id = 1"), s("SAVEPOINT a"),
+	{"savepoints", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 10 WHERE id = 1"), s("SAVEPOINT a"),
 		s("UPDATE accounts SET v = 11 WHERE id = 1"), s("DELETE FROM accounts WHERE id = 2"),
 		s("INSERT INTO accounts (id) VALUES (20)"), s("SELECT v FROM accounts ORDER BY id"), s("SAVEPOINT b"),
 		s("UPDATE accounts SET v = 12 WHERE id = 1"), s("RELEASE b"), s("SELECT v FROM accounts WHERE id = 2"),
 		s("ROLLBACK TO SAVEPOINT a"), s("SELECT v FROM accounts ORDER BY id"),
 		s("SELECT v FROM accounts WHERE id = 20"),
 		s("UPDATE accounts SET v = 13 WHERE id = 1"), s("COMMIT"), s("SELECT v FROM accounts ORDER BY id")}, 11},
-	{"an error within a savepoint", nil, []q{s("BEGIN"), s("SAVEPOINT a"),
+	{"an error within a savepoint", nil, []Step{s("BEGIN"), s("SAVEPOINT a"),
 		s("UPDATE accounts SET v = 1 WHERE id = 1"),
 		s("INSERT INTO accounts (id) VALUES (1)"), s("SELECT v FROM accounts"), s("ROLLBACK TO a"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT v FROM accounts WHERE id = 1")}, 3},
-	{"a commit that rolls back", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 77 WHERE id = 1"), s("SELECT 1 / 0"),
+	{"a commit that rolls back", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 77 WHERE id = 1"),
+		s("SELECT 1 / 0"),
 		s("COMMIT"), s("SELECT v FROM accounts WHERE id = 1")}, 2},
 	{"a deferred constraint", []string{"CREATE TABLE d (id int PRIMARY KEY, o int REFERENCES d DEFERRABLE INITIALLY " +
-		"DEFERRED)"}, []q{s("BEGIN"), s("INSERT INTO d VALUES (1, 2)"), s("COMMIT"),
+		"DEFERRED)"}, []Step{s("BEGIN"), s("INSERT INTO d VALUES (1, 2)"), s("COMMIT"),
 		s("SELECT * FROM d WHERE id = 1")}, 2},
-	{"chained transactions", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"), s("COMMIT AND CHAIN"),
+	{"chained transactions", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"), s("COMMIT AND CHAIN"),
 		s("UPDATE accounts SET v = 2 WHERE id = 1"), s("ROLLBACK AND CHAIN"),
 		s("SELECT v FROM accounts WHERE id = 1"),
 		s("END"), s("SELECT v FROM accounts WHERE id = 1")}, 2},
-	{"several in one text", nil, []q{
+	{"several in one text", nil, []Step{
 		s("exec UPDATE accounts SET v = 8 WHERE id = 1; DELETE FROM accounts WHERE id = 2"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 2"),
 		s("exec BEGIN; UPDATE accounts SET v = 9 WHERE id = 1; COMMIT"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("BEGIN"), s("UPDATE accounts SET v = 5 WHERE id = 3"), s("exec COMMIT; BEGIN"),
 		s("UPDATE accounts SET v = 6 WHERE id = 3"), s("ROLLBACK"), s("SELECT v FROM accounts WHERE id = 3")}, 2},
-	{"sql's own prepared statements", nil, []q{s("PREPARE x(int) AS UPDATE accounts SET v = 40 WHERE id = $1"),
+	{"sql's own prepared statements", nil, []Step{s("PREPARE x(int) AS UPDATE accounts SET v = 40 WHERE id = $1"),
 		s("EXECUTE x(1)"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("PREPARE y AS DELETE FROM accounts WHERE id = 2"),
 		s("EXECUTE y"), s("SELECT v FROM accounts WHERE id = 2")}, 0},
-	{"cursors", nil, []q{s("BEGIN"), s("DECLARE c CURSOR FOR SELECT * FROM accounts ORDER BY id FOR UPDATE"),
+	{"cursors", nil, []Step{s("BEGIN"), s("DECLARE c CURSOR FOR SELECT * FROM accounts ORDER BY id FOR UPDATE"),
 		s("FETCH 1 FROM c"), s("UPDATE accounts SET v = 60 WHERE CURRENT OF c"), s("CLOSE c"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("COMMIT")}, 2},
-	{"with", nil, []q{s("WITH x AS (SELECT 1 AS a) SELECT id FROM accounts, x WHERE id = x.a"),
+	{"with", nil, []Step{s("WITH x AS (SELECT 1 AS a) SELECT id FROM accounts, x WHERE id = x.a"),
 		s("WITH d AS (DELETE FROM accounts WHERE id = 1 RETURNING *) SELECT * FROM d"),
 		s("SELECT v FROM accounts WHERE id = 1"),
 		s("WITH x AS (SELECT 2 AS a) UPDATE accounts SET v = 9 FROM x WHERE id = x.a"),
@@ -165,14 +169,14 @@ var scenarios = []struct {
 			"INSERT INTO accounts (id) SELECT id + 30 FROM d"),
 		s("SELECT v FROM accounts")}, 4},
 	{"joins", []string{"CREATE TABLE a (id int PRIMARY KEY, b int)", "CREATE TABLE b (id int PRIMARY KEY)",
-		"INSERT INTO a VALUES (1, 1), (2, 9)", "INSERT INTO b VALUES (1)"}, []q{
+		"INSERT INTO a VALUES (1, 1), (2, 9)", "INSERT INTO b VALUES (1)"}, []Step{
 		s("SELECT a.id, b.id FROM a LEFT JOIN b ON b.id = a.b ORDER BY 1"), s("SELECT * FROM a JOIN b USING (id)"),
 		s("SELECT x.id FROM a x, a y WHERE x.id = y.b"), s("SELECT * FROM (a JOIN b ON a.b = b.id) j"),
 		s("SELECT * FROM a NATURAL JOIN b"), s("UPDATE a SET b = 1 FROM b WHERE b.id = a.id"),
 		s("DELETE FROM a USING b WHERE a.b = b.id"),
 		s("SELECT a.id FROM a WHERE EXISTS (SELECT FROM b WHERE b.id = a.b)"),
 		s("SELECT * FROM a WHERE id = 1"), s("SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.id = a.b) l")}, 8},
-	{"what cannot be extended", nil, []q{s("SELECT DISTINCT v FROM accounts ORDER BY v"),
+	{"what cannot be extended", nil, []Step{s("SELECT DISTINCT v FROM accounts ORDER BY v"),
 		s("SELECT count(*) FROM accounts"),
 		s("SELECT max(v) FROM accounts"), s("SELECT balance, count(*) FROM accounts GROUP BY 1"),
 		s("SELECT id FROM accounts UNION SELECT 9 ORDER BY 1"), s("SELECT FROM accounts WHERE id = 1"),
@@ -180,7 +184,7 @@ var scenarios = []struct {
 		s("SELECT string_agg(name, ',' ORDER BY id) FROM accounts"),
 		s("SELECT 1 FROM accounts HAVING true"), s("VALUES (1), (2)"), s("TABLE accounts"),
 		s("SELECT json_agg(accounts) FROM accounts"), s("EXPLAIN (COSTS off) SELECT * FROM accounts")}, 0},
-	{"what can be extended", nil, []q{s("SELECT id, row_number() OVER (ORDER BY v DESC) FROM accounts ORDER BY 1"),
+	{"what can be extended", nil, []Step{s("SELECT id, row_number() OVER (ORDER BY v DESC) FROM accounts ORDER BY 1"),
 		s("SELECT id, sum(v) OVER () FROM accounts ORDER BY 2, 1 DESC"),
 		s("SELECT generate_series(1, 3), id FROM accounts"),
 		s("SELECT * FROM ONLY accounts TABLESAMPLE system (100) ORDER BY id"),
@@ -192,70 +196,70 @@ var scenarios = []struct {
 		s("UPDATE accounts SET v = (SELECT max(v) FROM accounts) WHERE id = 1 RETURNING *, v + 1"),
 		s("DELETE FROM accounts WHERE id > 50 RETURNING id;"),
 		s("UPDATE public.accounts x SET v = 1 WHERE x.id = 2")}, 13},
-	{"rows that are left", nil, []q{s("first SELECT id FROM accounts ORDER BY id"),
+	{"rows that are left", nil, []Step{s("first SELECT id FROM accounts ORDER BY id"),
 		s("first UPDATE accounts SET v = v + 1 RETURNING id"),
 		s("exec UPDATE accounts SET v = v + 1 WHERE id < 3 RETURNING id"),
 		s("exec SELECT id FROM accounts"), s("SELECT v FROM accounts ORDER BY id")}, 5},
 	{"names", []string{`CREATE TABLE "Odd, Name" ("The Key" int PRIMARY KEY, "v/1" text, xmin2 int)`,
 		"CREATE SCHEMA other", "CREATE TABLE other.accounts (id int PRIMARY KEY)",
 		"CREATE TABLE t (id int PRIMARY KEY, t int)"},
-		[]q{s(`INSERT INTO "Odd, Name" VALUES (1, 'x', 2)`), s(`SELECT * FROM "Odd, Name" o WHERE "The Key" = 1`),
+		[]Step{s(`INSERT INTO "Odd, Name" VALUES (1, 'x', 2)`), s(`SELECT * FROM "Odd, Name" o WHERE "The Key" = 1`),
 			s(`UPDATE "Odd, Name" SET "v/1" = 'y' WHERE "The Key" = 1`), s("INSERT INTO other.accounts VALUES (1)"),
 			s("SET search_path = other, public"), s("SELECT * FROM accounts"),
 			s("SELECT * FROM accounts WHERE id = 7"),
 			s("INSERT INTO t VALUES (1, 2)"), s("SELECT t.t, t FROM t"), s("UPDATE t SET t = 3")}, 9},
-	{"temporary tables", nil, []q{s("SELECT v FROM accounts WHERE id = 1"),
+	{"temporary tables", nil, []Step{s("SELECT v FROM accounts WHERE id = 1"),
 		s("CREATE TEMP TABLE accounts (a int)"), s("INSERT INTO accounts VALUES (1)"), s("SELECT * FROM accounts"),
 		s("DROP TABLE accounts"), s("SELECT v FROM accounts WHERE id = 1")}, 2},
-	{"a table made anew", nil, []q{s("UPDATE accounts SET v = 3 WHERE id = 1"), s("DROP TABLE accounts"),
+	{"a table made anew", nil, []Step{s("UPDATE accounts SET v = 3 WHERE id = 1"), s("DROP TABLE accounts"),
 		s("CREATE TABLE accounts (id int PRIMARY KEY, v int)"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("INSERT INTO accounts VALUES (1, 1)"), s("ALTER TABLE accounts ADD w int DEFAULT 5"),
 		s("ALTER TABLE accounts ALTER v TYPE bigint"), s("SELECT * FROM accounts WHERE id = 1"),
 		s("UPDATE accounts SET v = 2 WHERE id = 1"), s("SELECT * FROM accounts WHERE id = 1")}, 4},
-	{"vacuum and truncate", nil, []q{s("UPDATE accounts SET v = 3 WHERE id = 1"), s("VACUUM FREEZE accounts"),
+	{"vacuum and truncate", nil, []Step{s("UPDATE accounts SET v = 3 WHERE id = 1"), s("VACUUM FREEZE accounts"),
 		s("VACUUM FULL accounts"), s("SELECT v FROM accounts"), s("CLUSTER accounts USING accounts_pkey"),
 		s("SELECT v FROM accounts"), s("TRUNCATE accounts"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("INSERT INTO accounts (id) VALUES (1)"), s("SELECT v FROM accounts WHERE id = 1")}, 6},
 	{"no key", []string{"CREATE TABLE n (id int, v int)", "CREATE TABLE l (id int NOT NULL UNIQUE, v int)",
-		"CREATE TABLE h (id int UNIQUE, v int)", "INSERT INTO n VALUES (1, 1)"}, []q{
+		"CREATE TABLE h (id int UNIQUE, v int)", "INSERT INTO n VALUES (1, 1)"}, []Step{
 		s("SELECT * FROM n WHERE id = 1"),
 		s("UPDATE n SET v = 2 WHERE id = 1"), s("SELECT * FROM n WHERE id = 1"), s("INSERT INTO l VALUES (1, 1)"),
 		s("SELECT * FROM l WHERE id = 1"), s("INSERT INTO h VALUES (1, 1)"), s("SELECT * FROM h WHERE id = 1")}, 2},
 	{"partitions and inheritance", []string{"CREATE TABLE m (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
 		"CREATE TABLE m1 PARTITION OF m FOR VALUES FROM (0) TO (10)",
 		"CREATE TABLE m2 PARTITION OF m FOR VALUES FROM (10) " +
-			"TO (20)", "CREATE TABLE i (id int PRIMARY KEY)", "CREATE TABLE j () INHERITS (i)"}, []q{
+			"TO (20)", "CREATE TABLE i (id int PRIMARY KEY)", "CREATE TABLE j () INHERITS (i)"}, []Step{
 		s("INSERT INTO m VALUES (1, 1)"), s("SELECT * FROM m WHERE id = 1"), s("UPDATE m SET id = 11 WHERE id = 1"),
 		s("SELECT * FROM m WHERE id = 1"), s("SELECT * FROM m2"), s("INSERT INTO m2 VALUES (12, 1)"),
 		s("INSERT INTO j VALUES (1)"), s("SELECT * FROM i WHERE id = 1"), s("DELETE FROM i"),
 		s("SELECT * FROM j")}, 0},
-	{"row-level security", append(accountsSchema[:2:2], "ALTER TABLE accounts ENABLE ROW LEVEL SECURITY",
+	{"row-level security", append(Accounts[:2:2], "ALTER TABLE accounts ENABLE ROW LEVEL SECURITY",
 		"DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk", "GRANT ALL ON accounts TO clerk",
 		"GRANT USAGE ON SCHEMA public TO clerk",
 		"CREATE POLICY a ON accounts FOR UPDATE USING (true)",
-		"CREATE POLICY b ON accounts FOR SELECT USING (id < 3)"), []q{
+		"CREATE POLICY b ON accounts FOR SELECT USING (id < 3)"), []Step{
 		s("SET ROLE clerk"), s("SELECT id FROM accounts ORDER BY id"), s("SELECT id FROM accounts WHERE id = 4"),
 		s("UPDATE accounts SET v = 4"), s("RESET ROLE"), s("SELECT v FROM accounts WHERE id = 4"),
 		s("DROP OWNED BY clerk"), s("DROP ROLE clerk")}, 2},
-	{"a role of few rights", append(accountsSchema[:2:2], "DROP ROLE IF EXISTS poor", "CREATE ROLE poor",
-		"GRANT USAGE ON SCHEMA public TO poor", "GRANT SELECT (id), UPDATE (v), INSERT ON accounts TO poor"), []q{
+	{"a role of few rights", append(Accounts[:2:2], "DROP ROLE IF EXISTS poor", "CREATE ROLE poor",
+		"GRANT USAGE ON SCHEMA public TO poor", "GRANT SELECT (id), UPDATE (v), INSERT ON accounts TO poor"), []Step{
 		s("SET ROLE poor"), s("SELECT id FROM accounts"), s("UPDATE accounts SET v = 4 WHERE id = 1"),
 		s("INSERT INTO accounts (id) VALUES (44)"), s("SELECT v FROM accounts"), s("RESET ROLE"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("DROP OWNED BY poor"), s("DROP ROLE poor")}, 0},
-	{"rules", append(accountsSchema[:2:2],
+	{"rules", append(Accounts[:2:2],
 		"CREATE RULE r AS ON DELETE TO accounts DO INSTEAD UPDATE accounts SET v = -1 "+
-			"WHERE id = old.id"), []q{s("DELETE FROM accounts WHERE id = 1"),
+			"WHERE id = old.id"), []Step{s("DELETE FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 0},
-	{"keys that change", nil, []q{s("UPDATE accounts SET id = 50 WHERE id = 1"),
+	{"keys that change", nil, []Step{s("UPDATE accounts SET id = 50 WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 50"), s("UPDATE accounts SET id = id, v = 2 WHERE id = 2"),
 		s("SELECT v FROM accounts WHERE id = 2"), s("UPDATE accounts SET id = 1 WHERE id = 50"),
 		s("SELECT v FROM accounts")}, 5},
-	{"merge", nil, []q{
+	{"merge", nil, []Step{
 		s("MERGE INTO accounts a USING (VALUES (1), (70)) x(i) ON a.id = x.i WHEN MATCHED THEN DELETE " +
 			"WHEN NOT MATCHED THEN INSERT (id) VALUES (x.i)"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 70"), s("UPDATE accounts SET v = 1 WHERE id = 70")}, 1},
-	{"conditions", nil, []q{s("SELECT v FROM accounts WHERE id = 1 AND balance > 1000"),
+	{"conditions", nil, []Step{s("SELECT v FROM accounts WHERE id = 1 AND balance > 1000"),
 		s("SELECT v FROM accounts WHERE id = 1 OR id = 80"), s("SELECT v FROM accounts WHERE NOT id = 1"),
 		s("SELECT v FROM accounts WHERE id = ANY ($1)", []int64{1, 80}),
 		s("SELECT v FROM accounts WHERE id BETWEEN 2 AND 3"),
@@ -266,20 +270,20 @@ var scenarios = []struct {
 		s("SELECT v FROM accounts WHERE id = 1::int AND id = 1"), s("SELECT v FROM accounts WHERE id IS NULL")}, 13},
 	{"generated", []string{"CREATE TABLE g (id serial PRIMARY KEY, a int, b int GENERATED ALWAYS AS (a * 2) STORED)",
 		"CREATE TYPE mood AS ENUM ('ok')", "CREATE DOMAIN small AS int CHECK (VALUE < 9)",
-		"CREATE TABLE e (id mood PRIMARY KEY, s small)", "CREATE TABLE o (id small PRIMARY KEY)"}, []q{
+		"CREATE TABLE e (id mood PRIMARY KEY, s small)", "CREATE TABLE o (id small PRIMARY KEY)"}, []Step{
 		s("INSERT INTO g (a) VALUES (1), (2) RETURNING id"), s("INSERT INTO g DEFAULT VALUES"),
 		s("first INSERT INTO g (a) VALUES (3) RETURNING b"), s("SELECT * FROM g WHERE id = 1"),
 		s("SELECT nextval('g_id_seq')"),
 		s("INSERT INTO e VALUES ('ok', 1)"), s("SELECT * FROM e WHERE id = 'ok'"), s("INSERT INTO o VALUES (1)"),
 		s("SELECT * FROM o WHERE id = 1"), s("SELECT * FROM o WHERE id = 2")}, 9},
-	{"mistakes of the program's", nil, []q{s("SELEC 1"), s("SELECT nothing FROM accounts"),
+	{"mistakes of the program's", nil, []Step{s("SELEC 1"), s("SELECT nothing FROM accounts"),
 		s("INSERT INTO accounts (id) VALUES (1)"),
 		s("SELECT v FROM nowhere"), s("UPDATE accounts SET v = 'x' WHERE id = 1"), s("ROLLBACK TO nothing"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 1},
-	{"copy", nil, []q{s("exec COPY accounts TO '/dev/null'"), s("exec COPY accounts (id) FROM PROGRAM 'echo 90'"),
+	{"copy", nil, []Step{s("exec COPY accounts TO '/dev/null'"), s("exec COPY accounts (id) FROM PROGRAM 'echo 90'"),
 		s("SELECT v FROM accounts WHERE id = 90"), s("DELETE FROM accounts WHERE id = 90"),
 		s("SELECT v FROM accounts WHERE id = 90")}, 1},
-	{"levels", nil, []q{s("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), s("SELECT v FROM accounts"),
+	{"levels", nil, []Step{s("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), s("SELECT v FROM accounts"),
 		s("COMMIT"),
 		s("BEGIN"), s("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), s("SELECT v FROM accounts FOR SHARE"),
 		s("SELECT v FROM accounts WHERE id = 1 FOR NO KEY UPDATE NOWAIT"),
@@ -289,34 +293,34 @@ var scenarios = []struct {
 	{"names with signs", []string{`CREATE TABLE "a/b" (id text PRIMARY KEY)`, "CREATE TABLE a (id text PRIMARY KEY)",
 		`CREATE TABLE "a.b" (id text PRIMARY KEY)`, "CREATE SCHEMA other",
 		"CREATE TABLE other.b (id text PRIMARY KEY)",
-		"ALTER SCHEMA other RENAME TO z", "CREATE SCHEMA other"}, []q{s("INSERT INTO a VALUES ('b/c')"),
+		"ALTER SCHEMA other RENAME TO z", "CREATE SCHEMA other"}, []Step{s("INSERT INTO a VALUES ('b/c')"),
 		s(`SELECT * FROM "a/b" WHERE id = 'c'`), s(`INSERT INTO "a/b" VALUES ('c')`), s("DELETE FROM a"),
 		s(`SELECT * FROM "a/b" WHERE id = 'c'`), s(`INSERT INTO "a.b" VALUES ('x')`),
 		s("SELECT * FROM z.b WHERE id = 'x'"),
 		s("DROP SCHEMA z CASCADE")}, 7},
-	{"a trigger that comes late", nil, []q{s("prepare SELECT v FROM accounts WHERE id = $1", 1),
+	{"a trigger that comes late", nil, []Step{s("prepare SELECT v FROM accounts WHERE id = $1", 1),
 		s("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS " +
 			"'BEGIN DELETE FROM accounts WHERE id = 1; RETURN NEW; END'"),
 		s("CREATE TRIGGER t AFTER INSERT ON accounts FOR EACH ROW EXECUTE FUNCTION f()"),
 		s("INSERT INTO accounts (id) VALUES (60)"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 60")}, 3},
-	{"a trigger on another table", append(accountsSchema[:2:2], "CREATE TABLE log (id serial PRIMARY KEY, who int)",
+	{"a trigger on another table", append(Accounts[:2:2], "CREATE TABLE log (id serial PRIMARY KEY, who int)",
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS "+
 			"'BEGIN INSERT INTO log (who) VALUES (OLD.id); RETURN OLD; END'",
-		"CREATE TRIGGER t BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []q{
+		"CREATE TRIGGER t BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
 		s("SELECT * FROM log WHERE id = 1"), s("DELETE FROM accounts WHERE id = 1"),
 		s("SELECT * FROM log WHERE id = 1"),
 		s("UPDATE log SET who = 9 WHERE id = 1"), s("SELECT * FROM log"),
 		s("SELECT * FROM accounts WHERE id = 1")}, 3},
-	{"a transaction that is left open", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 90 WHERE id = 1"),
+	{"a transaction that is left open", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 90 WHERE id = 1"),
 		s("BEGIN"), s("SELECT v FROM accounts WHERE id = 1"), s("ROLLBACK"), s("ROLLBACK"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 3},
-	{"names of savepoints", nil, []q{s("SAVEPOINT a"), s("BEGIN"), s("SAVEPOINT a"),
+	{"names of savepoints", nil, []Step{s("SAVEPOINT a"), s("BEGIN"), s("SAVEPOINT a"),
 		s("UPDATE accounts SET v = 1 WHERE id = 1"), s("SAVEPOINT a"), s("UPDATE accounts SET v = 2 WHERE id = 1"),
 		s("ROLLBACK TO a"), s("SELECT v FROM accounts WHERE id = 1"), s("RELEASE a"), s("ROLLBACK TO a"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("ROLLBACK TO a"), s(`SAVEPOINT "A"`), s("DELETE FROM accounts"),
 		s(`ROLLBACK TO "A"`), s("SELECT v FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT v FROM accounts")}, 7},
-	{"the same row often", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
+	{"the same row often", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
 		s("UPDATE accounts SET v = 2 WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("DELETE FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("INSERT INTO accounts (id) VALUES (1)"),
@@ -324,19 +328,21 @@ var scenarios = []struct {
 		s("INSERT INTO accounts (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 8"),
 		s("INSERT INTO accounts (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 9"), s("COMMIT"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 11},
-	{"locks", nil, []q{s("BEGIN"), s("SELECT v FROM accounts WHERE id = 1 FOR UPDATE"), s("LOCK TABLE accounts"),
+	{"locks", nil, []Step{s("BEGIN"), s("SELECT v FROM accounts WHERE id = 1 FOR UPDATE"), s("LOCK TABLE accounts"),
 		s("SELECT v FROM accounts WHERE id = 1 FOR KEY SHARE"),
 		s("SELECT v FROM accounts a WHERE id IN (1, 9) FOR SHARE OF a"),
 		s("SELECT pg_advisory_xact_lock(1)"), s("UPDATE accounts SET v = 5 WHERE id = 1"), s("COMMIT"),
 		s("SELECT v FROM accounts WHERE id = 1 FOR UPDATE")}, 5},
 	{"foreign keys", []string{"CREATE TABLE p (id int PRIMARY KEY, v int)",
 		"CREATE TABLE c (id int PRIMARY KEY, p int " +
-			"REFERENCES p ON DELETE SET NULL)", "INSERT INTO p VALUES (1), (2)"}, []q{s("INSERT INTO c VALUES (1, 1)"),
+			"REFERENCES p ON DELETE SET NULL)", "INSERT INTO p VALUES (1), (2)"}, []Step{
+		s("INSERT INTO c VALUES (1, 1)"),
 		s("SELECT * FROM p WHERE id = 1"), s("UPDATE p SET v = 3 WHERE id = 1"), s("DELETE FROM p WHERE id = 1"),
 		s("SELECT * FROM c WHERE id = 1"), s("UPDATE c SET p = 2"), s("INSERT INTO c VALUES (2, 77)"),
 		s("SELECT * FROM c WHERE id = 2")}, 5},
-	{"expressions", nil, []q{s("SELECT (id + v) * 2, -id, NOT (v > 1), CAST(v AS text), v::text || 'x', ARRAY[id], " +
-		"ROW(id, v), id BETWEEN 1 AND 2, COALESCE(name, ''), CURRENT_DATE IS NULL FROM accounts WHERE id = 1"),
+	{"expressions", nil, []Step{
+		s("SELECT (id + v) * 2, -id, NOT (v > 1), CAST(v AS text), v::text || 'x', ARRAY[id], " +
+			"ROW(id, v), id BETWEEN 1 AND 2, COALESCE(name, ''), CURRENT_DATE IS NULL FROM accounts WHERE id = 1"),
 		s("SELECT 'a;b' AS x, $$c;d$$ AS y, E'\\n' AS z FROM accounts WHERE id = 1"),
 		s("SELECT id AS xmin, v AS isovet_1 " +
 			"FROM accounts ORDER BY xmin, isovet_1"),
@@ -345,30 +351,30 @@ var scenarios = []struct {
 		s("SELECT v AS id, id AS v FROM accounts ORDER BY id DESC"),
 		s("SELECT ALL id FROM accounts ORDER BY 1 DESC NULLS LAST"),
 		s("SELECT id::text FROM accounts ORDER BY 1 USING <")}, 8},
-	{"many rows in one insert", nil, []q{
+	{"many rows in one insert", nil, []Step{
 		s("INSERT INTO accounts (id, v) VALUES (70, 1), (71, 2) ON CONFLICT (id) DO UPDATE " +
 			"SET v = excluded.v RETURNING id, (xmax = 0) AS made"),
 		s("INSERT INTO accounts (id, v) VALUES (70, 3), (72, 4) ON " +
 			"CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING id, (xmax = 0) AS made"),
 		s("SELECT id, v FROM accounts ORDER BY id"),
 		s("INSERT INTO accounts (id) VALUES (1), (99)"), s("SELECT v FROM accounts WHERE id = 99")}, 4},
-	{"settings", nil, []q{s("SHOW search_path"), s("SET datestyle = 'German'"), s("SET bytea_output = 'hex'"),
+	{"settings", nil, []Step{s("SHOW search_path"), s("SET datestyle = 'German'"), s("SET bytea_output = 'hex'"),
 		s("SELECT set_config('search_path', 'pg_catalog', false) IS NULL"),
 		s("SELECT v FROM public.accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = 1"), s("RESET ALL"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("DISCARD PLANS")}, 2},
-	{"the catalogue", nil, []q{s("SELECT relname FROM pg_class WHERE relname = 'accounts'"),
+	{"the catalogue", nil, []Step{s("SELECT relname FROM pg_class WHERE relname = 'accounts'"),
 		s("SELECT table_name FROM information_schema.tables WHERE table_name = 'accounts'"),
 		s("SELECT a.id FROM accounts a JOIN pg_class c ON c.oid = a.tableoid WHERE a.id = 1"),
 		s("SELECT now() IS NULL")}, 1},
-	{"dates as keys", []string{"CREATE TABLE d (day date, at timestamp, v int, PRIMARY KEY (day, at))"}, []q{
+	{"dates as keys", []string{"CREATE TABLE d (day date, at timestamp, v int, PRIMARY KEY (day, at))"}, []Step{
 		s("INSERT INTO d VALUES ('2020-02-03', '2020-02-03 04:05:06.7')"), s("SET datestyle = 'SQL, DMY'"),
 		s("UPDATE d SET v = 1 WHERE day = '03/02/2020'"), s("SET datestyle = 'ISO'"), s("SELECT v FROM d"),
 		s("DELETE FROM d WHERE day = '2020-02-03' AND at = '2020-02-03 04:05:06.7'"), s("SELECT v FROM d")}, 5},
 	{"texts as keys", []string{"CREATE TABLE t (id text PRIMARY KEY, v int)",
 		"CREATE COLLATION ci (provider = icu, " +
 			"locale = 'und-u-ks-level2', deterministic = false)",
-		"CREATE TABLE n (id text COLLATE ci PRIMARY KEY)"}, []q{
+		"CREATE TABLE n (id text COLLATE ci PRIMARY KEY)"}, []Step{
 		s("INSERT INTO t VALUES ('007', 1), ('7', 2), ('a'' b', 3), ('', 4)"),
 		s("SELECT v FROM t WHERE id = $1", "007"),
 		s("DELETE FROM t WHERE id = '7'"), s("SELECT v FROM t WHERE id IN ('7', '007', '')"),
@@ -378,13 +384,13 @@ var scenarios = []struct {
 		s("SELECT id FROM n WHERE id = 'Ab'")}, 8},
 	{"keys of other sizes", []string{"CREATE TABLE s (id smallint PRIMARY KEY)",
 		"CREATE TABLE b (id bigint PRIMARY KEY)",
-		"CREATE TABLE o (id boolean PRIMARY KEY)"}, []q{s("INSERT INTO s VALUES (-3)"),
+		"CREATE TABLE o (id boolean PRIMARY KEY)"}, []Step{s("INSERT INTO s VALUES (-3)"),
 		s("SELECT * FROM s WHERE id = -3"),
 		s("SELECT * FROM s WHERE id = $1", -4), s("INSERT INTO b VALUES (9223372036854775807)"),
 		s("SELECT * FROM b WHERE id = 9223372036854775807"), s("SELECT * FROM b WHERE id = 0"),
 		s("SELECT * FROM b WHERE id = 1.5"), s("SELECT * FROM b WHERE id = '12'"), s("INSERT INTO o VALUES (true)"),
 		s("SELECT * FROM o WHERE id = false"), s("DELETE FROM b WHERE id = 9223372036854775807.0")}, 11},
-	{"updates of many", nil, []q{s("UPDATE accounts SET balance = balance * 2 WHERE balance > 10"),
+	{"updates of many", nil, []Step{s("UPDATE accounts SET balance = balance * 2 WHERE balance > 10"),
 		s("UPDATE accounts SET (balance, v) = (1, 2) WHERE id = 1"),
 		s("UPDATE accounts SET (balance, v) = (SELECT 1, 2)"),
 		s("UPDATE accounts a SET v = b.v FROM accounts b WHERE b.id = a.id - 1"),
@@ -394,37 +400,37 @@ var scenarios = []struct {
 		s("WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 3) " +
 			"DELETE FROM accounts USING r WHERE id = i"),
 		s("SELECT id FROM accounts")}, 9},
-	{"two-phase commit", nil, []q{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
+	{"two-phase commit", nil, []Step{s("BEGIN"), s("UPDATE accounts SET v = 1 WHERE id = 1"),
 		s("PREPARE TRANSACTION 'x'"),
-		s("SELECT v FROM accounts WHERE id = 1")}, 2},
-	{"errors in the midst", nil, []q{s("SELECT 1 / (id - 3) FROM accounts ORDER BY id"), s("BEGIN"),
+		s("SELECT v FROM accounts WHERE id = 1"), s("ROLLBACK PREPARED 'x'")}, 2},
+	{"errors in the midst", nil, []Step{s("SELECT 1 / (id - 3) FROM accounts ORDER BY id"), s("BEGIN"),
 		s("SELECT 1 / (id - 3) FROM accounts ORDER BY id"), s("SELECT v FROM accounts"), s("ROLLBACK"),
 		s("UPDATE accounts SET v = 1 / (id - 3)"), s("SELECT v FROM accounts WHERE id = 1")}, 1},
-	{"comments of tools", nil, []q{
+	{"comments of tools", nil, []Step{
 		s("/*controller='orders',route='x'*/ UPDATE accounts SET v = 1 WHERE id = 1 /* ; */;"),
 		s("SELECT v -- RETURNING\nFROM accounts /* /* nested */ */ WHERE id = 1 -- ;"),
 		s("INSERT INTO accounts (id) VALUES (66) -- ON CONFLICT DO NOTHING"),
 		s("DELETE FROM accounts WHERE id = 66 --")}, 4},
-	{"exceptions in functions", append(accountsSchema[:2:2],
+	{"exceptions in functions", append(Accounts[:2:2],
 		"CREATE FUNCTION g(i int) RETURNS int LANGUAGE plpgsql AS $$BEGIN "+
 			"BEGIN UPDATE accounts SET v = 66 WHERE id = i; RAISE 'no'; EXCEPTION WHEN others THEN END; "+
-			"DELETE FROM accounts WHERE id = i + 1; RETURN 1; END$$"), []q{s("BEGIN"),
+			"DELETE FROM accounts WHERE id = i + 1; RETURN 1; END$$"), []Step{s("BEGIN"),
 		s("UPDATE accounts SET v = 5 WHERE id = 1"),
 		s("SELECT g(1)"), s("SELECT v FROM accounts WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 2"),
 		s("COMMIT"),
 		s("INSERT INTO accounts (id, v) SELECT 80, g(3)"), s("SELECT v FROM accounts")}, 2},
-	{"materialized", append(accountsSchema[:2:2], "CREATE MATERIALIZED VIEW m AS SELECT * FROM accounts"), []q{
+	{"materialized", append(Accounts[:2:2], "CREATE MATERIALIZED VIEW m AS SELECT * FROM accounts"), []Step{
 		s("SELECT v FROM m WHERE id = 1"), s("REFRESH MATERIALIZED VIEW m"),
 		s("CREATE TABLE copy AS SELECT * FROM accounts"),
 		s("SELECT v FROM copy"), s("SELECT * INTO other_copy FROM accounts"),
 		s("SELECT v FROM accounts WHERE id = 1")}, 1},
 	{"unlogged, generated, json", []string{"CREATE UNLOGGED TABLE u (j jsonb, " +
 		"id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)"},
-		[]q{s(`INSERT INTO u (j) VALUES ('{"a": 1}') RETURNING id`),
+		[]Step{s(`INSERT INTO u (j) VALUES ('{"a": 1}') RETURNING id`),
 			s(`UPDATE u SET j = j || '{"b": 2}' WHERE j @> '{"a": 1}'`),
 			s("SELECT j ->> 'b' FROM u WHERE j ? 'a'"), s("SELECT jsonb_agg(j) FROM u"), s("SELECT j['a'] FROM u"),
 			s("SELECT k FROM u, jsonb_object_keys(j) k ORDER BY k")}, 5},
-	{"unions and sets", nil, []q{s("SELECT id FROM accounts EXCEPT SELECT 1 ORDER BY 1"),
+	{"unions and sets", nil, []Step{s("SELECT id FROM accounts EXCEPT SELECT 1 ORDER BY 1"),
 		s("(SELECT id FROM accounts)"),
 		s("SELECT * FROM accounts WHERE id IN (SELECT id FROM accounts WHERE v > 2)"),
 		s("SELECT id FROM accounts GROUP BY GROUPING SETS ((id), ()) ORDER BY 1"),
@@ -432,17 +438,17 @@ var scenarios = []struct {
 		s("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM accounts"),
 		s("SELECT count(*) FILTER (WHERE v > 1) " +
 			"FROM accounts"), s("SELECT bool_or(v > 1), every(v > 1) FROM accounts")}, 2},
-	{"an aggregate of the program's", append(accountsSchema[:2:2],
+	{"an aggregate of the program's", append(Accounts[:2:2],
 		"CREATE AGGREGATE most(int) (sfunc = int4larger, stype = int)"),
-		[]q{s("SELECT most(balance) FROM accounts"), s("SELECT most(balance) OVER () FROM accounts")}, 1},
+		[]Step{s("SELECT most(balance) FROM accounts"), s("SELECT most(balance) OVER () FROM accounts")}, 1},
 	{"operators and types of the program's", []string{"CREATE TYPE pair AS (a int, b int)",
 		"CREATE TABLE t (id int PRIMARY KEY, " +
 			"p pair)", "CREATE FUNCTION eq(int, text) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true'",
-		"CREATE OPERATOR = (leftarg = int, rightarg = text, function = eq)"}, []q{
+		"CREATE OPERATOR = (leftarg = int, rightarg = text, function = eq)"}, []Step{
 		s("INSERT INTO t VALUES (1, (2, 3))"),
 		s("SELECT (p).a, (t.p).b FROM t WHERE id = 9::int"), s("UPDATE t SET p.a = 5 WHERE id = 1"),
 		s("SELECT id FROM t WHERE id = 'x'::text"), s("SELECT p FROM t")}, 5},
-	{"reserved words", []string{`CREATE TABLE "order" ("select" int PRIMARY KEY, "from" int, "user" text)`}, []q{
+	{"reserved words", []string{`CREATE TABLE "order" ("select" int PRIMARY KEY, "from" int, "user" text)`}, []Step{
 		s(`INSERT INTO "order" VALUES (1, 2, 'x')`), s(`SELECT "order"."from" FROM "order" WHERE "select" = 1`),
 		s(`UPDATE "order" SET "from" = 3 WHERE "order"."select" = 1 RETURNING "user"`),
 		s(`DELETE FROM "order" AS "where"`)}, 4},
