@@ -133,8 +133,8 @@ const askRelation = `SELECT c.oid::text, n.nspname, c.relname, c.relkind::text, 
 		CROSS JOIN LATERAL unnest(x.indkey::int2[], x.indclass::oid[]) WITH ORDINALITY k(num, class, n)
 		JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num
 		JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
-		CROSS JOIN LATERAL (WITH RECURSIVE d AS (SELECT y.oid, y.typbasetype, y.typtype, ''::text COLLATE "C" AS name UNION ALL
-			SELECT t.oid, t.typbasetype, t.typtype, format('::%I.%I', m.nspname, t.typname) FROM d
+		CROSS JOIN LATERAL (WITH RECURSIVE d AS (SELECT y.oid, y.typbasetype, y.typtype, ''::text COLLATE "C" AS name
+			UNION ALL SELECT t.oid, t.typbasetype, t.typtype, format('::%I.%I', m.nspname, t.typname) FROM d
 			JOIN pg_catalog.pg_type t ON t.oid = d.typbasetype JOIN pg_catalog.pg_namespace m ON m.oid = t.typnamespace
 			WHERE d.typtype = 'd') SELECT oid, name FROM d WHERE typtype <> 'd') b
 		CROSS JOIN LATERAL (SELECT format('OPERATOR(%I.%s)', m.nspname, o.oprname) AS op FROM pg_catalog.pg_opclass oc

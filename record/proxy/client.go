@@ -97,8 +97,8 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// executed is the statement of the extended protocol's that an EXECUTE runs, or a FETCH goes on with; nil: none that was
-// rewritten.
+// executed is the statement of the extended protocol's that an EXECUTE runs, or a FETCH goes on with; nil: none that
+// was rewritten.
 func (s *session) executed(sql string) *prepared {
 	f := strings.FieldsFunc(sql, func(r rune) bool { return strings.ContainsRune(" \t\r\n(;", r) })
 	if len(f) < 2 {
