@@ -277,7 +277,7 @@ func TestVariations(t *testing.T) {
 
 // TestRowsNameWhatWasUsed: closure, encoding and theory stand in every row, the theory that cdcl chose too.
 func TestRowsNameWhatWasUsed(t *testing.T) {
-	src := generate(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 2200, Keys: 300, Seed: 1,
+	src := generate(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 1200, Keys: 300, Seed: 1,
 		Times: datasets.NoTimes})
 	contenders, err := Contenders("cobra:purdom,cobra:purdom:closure", level.Serializable)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestFaultsEverywhere(t *testing.T) {
 	for _, f := range Faults() {
 		for _, iso := range Isolations() {
 			for _, w := range []string{"contended", "smallbank", "rmw"} {
-				spec := Spec{Workload: w, Txns: 400, Sessions: 20, Keys: 6, Fault: f.Name, Isolation: iso, Seed: 3}
+				spec := Spec{Workload: w, Txns: 150, Sessions: 20, Keys: 6, Fault: f.Name, Isolation: iso, Seed: 3}
 				r, err := Run(context.Background(), spec)
 				if err != nil {
 					t.Fatalf("%+v: %v", spec, err)

@@ -138,7 +138,7 @@ func TestPackedWrong(t *testing.T) {
 	}
 	arena, off, shapes := b.Texts.Layout()
 	found := 0
-	for range 20000 {
+	for range 8000 {
 		bad := append([]byte(nil), arena...)
 		for range 1 + r.IntN(3) {
 			bad[r.IntN(len(bad))] = []byte{0, 1, 2, 4, 0x7f, 0x80, 0xff, '"', byte(r.Uint32())}[r.IntN(9)]

@@ -262,7 +262,7 @@ func TestFullArena(t *testing.T) {
 func TestAgreesWithOthers(t *testing.T) {
 	ctx := context.Background()
 	var forms []cnf
-	for seed := range 60 {
+	for seed := range 40 {
 		forms = append(forms, random3SAT(seed, 50+seed%50, 4.26))
 	}
 	for seed := range 30 {

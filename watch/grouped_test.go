@@ -77,7 +77,7 @@ func TestGroupedBound(t *testing.T) {
 // TestGrouped: transactions that are wrong are few lines, and all are counted; those of the first of each incident are
 // those that stand in a file of all of them. (ISOVET_LONG: 20,000 transactions, by leopard too.)
 func TestGrouped(t *testing.T) {
-	txns := 800
+	txns := 400
 	if os.Getenv("ISOVET_LONG") != "" {
 		txns = 20_000
 	}

@@ -344,7 +344,7 @@ func TestLeopardLines(t *testing.T) {
 
 // TestLeopardMemory watches many transactions; ISOVET_LONG=1: two million. What is needed is bounded by what overlaps.
 func TestLeopardMemory(t *testing.T) {
-	txns := histtest.Long(50_000, 2_000_000)
+	txns := histtest.Long(25_000, 2_000_000)
 	r, w := io.Pipe()
 	go func() {
 		var b []byte

@@ -87,7 +87,7 @@ func TestSmallSlices(t *testing.T) {
 // lateAnswers is a history of 15,000 transactions whose answers come late, by up to so many transactions.
 func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 	t.Helper()
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 9_000, Keys: 3000, Seed: seed,
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 5_000, Keys: 2000, Seed: seed,
 		Times: datasets.TxnTimes})
 	if err != nil {
 		t.Fatal(err)

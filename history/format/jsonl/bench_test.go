@@ -197,10 +197,10 @@ func TestMemory(t *testing.T) {
 		workers int
 		bound   float64 // bytes an operation
 	}{
-		{"one core", 300_000, false, 1, 40},
-		{"two cores", 300_000, false, 2, 48}, // the second core's columns are copied behind the first's
-		{"one core, operation times", 150_000, true, 1, 40 + 16 + 4},
-		{"two cores, operation times", 150_000, true, 2, 48 + 16 + 12},
+		{"one core", 150_000, false, 1, 40},
+		{"two cores", 150_000, false, 2, 48}, // the second core's columns are copied behind the first's
+		{"one core, operation times", 100_000, true, 1, 40 + 16 + 4},
+		{"two cores, operation times", 100_000, true, 2, 48 + 16 + 12},
 	} {
 		data := blindW(c.txns, c.opTimes)
 		var h *history.History
