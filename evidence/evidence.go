@@ -216,6 +216,8 @@ type Result struct {
 	Anomalies []Anomaly
 	// Also is the number of further anomalies found and not listed.
 	Also int
+	// Counts are how many anomalies of each kind there are, the ones not listed too; nil where nobody looked for all.
+	Counts map[level.Anomaly]int
 
 	// Certified says what proved the answer once more: ByKernel or ByReplay; "" where nothing did. NotByKernel says why
 	// it was not the kernel.

@@ -32,6 +32,11 @@ type Report struct {
 	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
+	// Counts are how many anomalies of each kind there are. RuledOut are the weakest levels that forbid one of them,
+	// MayHold the strongest that forbid none.
+	Counts   map[level.Anomaly]int `json:"counts,omitempty"`
+	RuledOut []level.Level         `json:"ruled_out,omitempty"`
+	MayHold  []level.Level         `json:"may_hold,omitempty"`
 	// Hints say what may be behind a violation that is not the database's: see Hints.
 	Hints []string `json:"hints,omitempty"`
 	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
@@ -83,6 +88,9 @@ func NewReport(r *Result, historyName string) *Report {
 		Mechanisms: r.Mechanisms, Stats: r.Stats}
 	if r.Implied {
 		out.ImpliedBy = r.ImpliedBy.String()
+	}
+	if out.Counts = r.Counts; r.Counts != nil {
+		out.RuledOut, out.MayHold = r.Levels()
 	}
 	h := r.H
 	if h != nil {

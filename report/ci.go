@@ -201,9 +201,15 @@ func kindCounts(kinds map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Kinds counts an answer's anomalies by kind.
+// Kinds counts an answer's anomalies by kind: all, where somebody looked for all, else those listed.
 func Kinds(r *evidence.Result) map[string]int {
 	out := map[string]int{}
+	for k, n := range r.Counts {
+		out[string(k)] = n
+	}
+	if r.Counts != nil {
+		return out
+	}
 	for i := range r.Anomalies {
 		out[string(r.Anomalies[i].Kind)]++
 	}

@@ -64,8 +64,16 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
-			fmt.Fprintf(b, "  and %s (of those listed: %s)\n", plural.Phrase(n, "further anomaly", "further anomalies"),
-				kindCounts(Kinds(r)))
+			of := ""
+			if r.Counts == nil {
+				of = " (of those listed: " + kindCounts(Kinds(r)) + ")"
+			}
+			fmt.Fprintf(b, "  and %s%s\n", plural.Phrase(n, "further anomaly", "further anomalies"), of)
+		}
+		if r.Counts != nil && len(r.Anomalies)+r.Also > 1 {
+			out, may := r.Levels()
+			fmt.Fprintf(b, "  in all: %s\n  ruled out: %s, and what implies them; may hold: %s\n", kindCounts(Kinds(r)),
+				LevelNames(out), LevelNames(may))
 		}
 		for _, hint := range evidence.Hints(r) {
 			fmt.Fprintf(b, "  hint: %s\n", escape.Line(hint))

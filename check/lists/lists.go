@@ -83,6 +83,7 @@ type View struct {
 	// the rest.
 	Anomalies []evidence.Anomaly
 	Also      int
+	Kinds     map[level.Anomaly]int // how many of single reads there are of each kind, those of Also too
 	// Ambiguous says why the order cannot be read off: an element that was read had been appended twice. "": it can.
 	Ambiguous string
 	// Mixed: there are registers beside the lists.

@@ -10,6 +10,12 @@ import (
 
 // report lists an anomaly, unless there are too many.
 func (r *reader) report(a evidence.Anomaly) {
+	if len(a.Ops) > 0 {
+		if r.v.Kinds == nil {
+			r.v.Kinds = map[level.Anomaly]int{}
+		}
+		r.v.Kinds[a.Kind]++
+	}
 	if len(r.v.Anomalies) >= MaxAnomalies {
 		r.v.Also++
 		return

@@ -29,6 +29,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/level"
 	"isovet/predicates"
 )
 
@@ -76,8 +77,9 @@ type View struct {
 
 	// Anomalies are those of single reads of transactions that count, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
-	// Also counts the anomalies beyond MaxAnomalies.
-	Also int
+	// Also counts the anomalies beyond MaxAnomalies, Kinds all of them by kind.
+	Also  int
+	Kinds map[level.Anomaly]int
 
 	// Closed is Options.Closed.
 	Closed bool

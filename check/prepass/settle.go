@@ -339,6 +339,10 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 }
 
 func (p *pass) report(a evidence.Anomaly) {
+	if p.v.Kinds == nil {
+		p.v.Kinds = map[level.Anomaly]int{}
+	}
+	p.v.Kinds[a.Kind]++
 	if len(p.v.Anomalies) >= MaxAnomalies {
 		p.v.Also++
 		return

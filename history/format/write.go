@@ -25,6 +25,15 @@ func Write(path string, h *history.History, name string, lossy bool) (err error)
 	return WriteContext(context.Background(), path, h, name, lossy)
 }
 
+// Invocations reports whether a file of that name, or in the named format, has invocations and completions alone, as
+// Elle reads them, and what of a history it then leaves out that no checker of its own asks for: times of operations
+// within a transaction, and a first version other than nil.
+func Invocations(path, name string, h *history.History) (is bool, left Feature) {
+	f, err := writable(path, name)
+	left = Used(h) &^ f.Holds
+	return err == nil && f.Events && left&^(OpTimes|Initial) == 0, left
+}
+
 // WriteContext is Write that ends with ctx, and then leaves nothing behind.
 func WriteContext(ctx context.Context, path string, h *history.History, name string, lossy bool) (err error) {
 	f, err := writable(path, name)

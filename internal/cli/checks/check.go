@@ -42,6 +42,7 @@ type CheckFlags struct {
 	proof                  string // a file for isovet-kernel
 	unknownStatus          int
 	emptyOK                bool // what shows nothing is valid
+	anomalies              int  // of each kind at most
 	spill                  spilling
 	workload               workloadFlag
 
@@ -99,6 +100,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that violates the level to `FILE`")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
 		"exit status for \"unknown\"")
+	fl.IntVar(&f.anomalies, "anomalies", 10, "examples of each kind of anomaly, at most")
 	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	return c
@@ -140,6 +142,8 @@ func (f *CheckFlags) validate(args []string) error {
 	switch {
 	case f.limits.Timeout < 0:
 		return console.Usagef("--timeout %v is negative", f.limits.Timeout)
+	case f.anomalies < 0:
+		return console.Usagef("--anomalies %d is negative", f.anomalies)
 	case f.Skew < 0:
 		return console.Usagef("--clock-skew %v is negative", f.Skew)
 	case f.unknownStatus < 0 || f.unknownStatus > 255:
@@ -265,6 +269,7 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 			if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
 				r.Reason = f.limits.Reason(cause, *stage.Load())
 			}
+			check.Census(ctx, r, f.Options(r.Level, nil), f.anomalies)
 			if f.weigh(r); r.Verdict == evidence.Holds {
 				soFar.Store(r)
 				set("checking the strict level")

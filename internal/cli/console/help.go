@@ -21,7 +21,8 @@ type shownFlags struct{ first, rare string }
 // flagsOf says which flags of a command its help shows first, and which are rare.
 var flagsOf = map[string]shownFlags{
 	"check": {"level workload checker report certificate json",
-		"empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver text-numbers " +
+		"anomalies empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver " +
+			"text-numbers " +
 			"unknown-exit"},
 	"verify":  {"json kernel", "kernel-file nil proof spill text-numbers"},
 	"shrink":  {"out level timeout", "mechanisms-only nil read-only-at-start solver text-numbers to"},
@@ -72,7 +73,7 @@ var flagGroups = []struct{ title, names string }{
 		"suspects"},
 	{"Report", "metrics metrics-token-file webhook webhook-file webhook-secret-file log-format config"},
 	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth tidy " +
-		"kernel-file keep-names list all quick full page resume no-servers addr open unknown-exit quiet " +
+		"anomalies kernel-file keep-names list all quick full page resume no-servers addr open unknown-exit quiet " +
 		"version help"},
 }
 

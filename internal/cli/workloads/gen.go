@@ -279,7 +279,12 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 			}
 			ms = console.Milliseconds(time.Since(start))
 			p.Begin("writing " + out)
-			return r, format.WriteContext(ctx, out, r.History, o.format, false)
+			is, left := format.Invocations(out, o.format, r.History)
+			if is && left != 0 && !o.quiet {
+				p.Hide()
+				fmt.Fprintf(e.Stderr, "isovet: %s: the format has no %s; keys are absent at first\n", out, left)
+			}
+			return r, format.WriteContext(ctx, out, r.History, o.format, is)
 		})
 	if err != nil {
 		return console.OrInterrupted(err, "generating; nothing was written")

@@ -1,0 +1,246 @@
+package census
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/graph"
+)
+
+// Bounds of the search: components that are looked at, and in each the edges that a cycle of a class is looked for
+// through.
+const (
+	mostComponents = 1 << 12
+	mostEdges      = 32
+)
+
+// class is a kind of cycle: through an edge of a dependency, back by others.
+type class struct {
+	first evidence.Dep
+	back  []evidence.Dep
+	mode  uint8
+}
+
+const (
+	anyWay    uint8 = iota // whatever the way back
+	anotherRW              // with an anti-dependency on it
+	apartRW                // with some, of which no two are in a row
+)
+
+// classes are Adya's, and Elle's of several anti-dependencies. Snapshot isolation allows the last.
+var classes = [...]class{
+	{evidence.WW, []evidence.Dep{evidence.WW}, anyWay},                              // G0
+	{evidence.WR, []evidence.Dep{evidence.WW, evidence.WR}, anyWay},                 // G1c
+	{evidence.RW, []evidence.Dep{evidence.WW, evidence.WR}, anyWay},                 // G-single
+	{evidence.RW, []evidence.Dep{evidence.WW, evidence.WR, evidence.RW}, apartRW},   // G-nonadjacent
+	{evidence.RW, []evidence.Dep{evidence.WW, evidence.WR, evidence.RW}, anotherRW}, // G2-item
+}
+
+// forks are the lost updates: of each version that several transactions read and overwrote, the first two of them.
+func (g *dependencies) forks() (found []evidence.Anomaly) {
+	h := g.h
+	for _, ver := range slices.Sorted(maps.Keys(g.rmw)) {
+		by := g.rmw[ver]
+		if len(by) < 2 {
+			continue
+		}
+		a, b, k := by[0], by[1], h.VerKey[ver]
+		writer := g.w[ver]
+		if writer == h.Init || writer >= many {
+			writer = none
+		}
+		ww := func(t, u uint32) evidence.Edge {
+			return evidence.Edge{From: t, To: u, Dep: evidence.WW, Key: k, Ver: g.versionOf(u, k), Writer: none}
+		}
+		rw := func(t, u uint32) evidence.Edge {
+			return evidence.Edge{From: t, To: u, Dep: evidence.RW, Key: k, Ver: ver, Writer: writer}
+		}
+		found = append(found, evidence.Anomaly{Cycles: [][]evidence.Edge{{ww(a, b), rw(b, a)}, {ww(b, a), rw(a, b)}}})
+	}
+	return found
+}
+
+// reasons are the cycles that show the orders of versions that edges assume and that no list shows.
+func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
+	done := map[[3]uint32]bool{}
+	for _, e := range edges {
+		pair := [3]uint32{e.Key, e.From, e.To}
+		if e.Dep == evidence.RW {
+			pair[1] = e.Writer
+		}
+		if c, ok := g.reason[pair]; ok && !done[pair] && (e.Dep == evidence.WW || e.Dep == evidence.RW) {
+			done[pair] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// cycles finds in each component of the graph one cycle of each class, without sessions and time, with sessions, and
+// with time.
+func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
+	plain := make([]graph.Edge, len(g.edges))
+	for i, e := range g.edges {
+		plain[i] = graph.Edge{From: e.from, To: e.to}
+	}
+	comp, n := graph.Components(graph.Build(g.n, plain))
+	parts := make([][]edge, n)
+	for _, e := range g.edges {
+		if c := comp[e.from]; c == comp[e.to] {
+			parts[c] = append(parts[c], e)
+		}
+	}
+	looked := 0
+	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
+		if looked++; looked > mostComponents || ctx.Err() != nil {
+			break
+		}
+		found = append(found, g.inComponent(ctx, p)...)
+	}
+	return found
+}
+
+func (g *dependencies) inComponent(ctx context.Context, part []edge) (found []evidence.Anomaly) {
+	s := newSearch(part)
+	limits := [][]evidence.Dep{nil, {evidence.SO}, {evidence.SO, evidence.RT}}
+	for i, limit := range limits {
+		if i == 1 && !g.l.Sessions() || i == 2 && !g.l.RealTime() {
+			continue
+		}
+		for _, c := range classes {
+			if c.mode == anotherRW && g.l.Snapshot() {
+				continue
+			}
+			var best []edge
+			tries := 0
+			for _, e := range part {
+				if e.Dep != c.first || tries == mostEdges || ctx.Err() != nil {
+					continue
+				}
+				tries++
+				use := func(d evidence.Dep) bool { return slices.Contains(c.back, d) || slices.Contains(limit, d) }
+				if way := s.back(e, use, c.mode); way != nil && (best == nil || len(way) < len(best)) {
+					best = way
+				}
+			}
+			cycle := g.evidence(best)
+			if best == nil || i > 0 && !slices.ContainsFunc(cycle, func(e evidence.Edge) bool {
+				return e.Dep == limit[i-1]
+			}) || slices.ContainsFunc(found, func(a evidence.Anomaly) bool { return slices.Equal(a.Cycle, cycle) }) {
+				continue
+			}
+			found = append(found, evidence.Anomaly{Cycle: cycle, Cycles: g.reasons(cycle)})
+		}
+	}
+	return found
+}
+
+// evidence tells a way without the nodes of time.
+func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
+	txns := int32(g.h.NumTxns())
+	var from uint32
+	for _, e := range way {
+		switch {
+		case e.to >= txns && e.from < txns:
+			from = uint32(e.from)
+		case e.to >= txns:
+		case e.from >= txns:
+			out = append(out, evidence.Edge{From: from, To: uint32(e.to), Dep: evidence.RT, Key: history.None,
+				Ver: history.None, Writer: history.None})
+		default:
+			out = append(out, e.Edge)
+		}
+	}
+	return out
+}
+
+// search looks for ways in a component.
+type search struct {
+	out   map[int32][]edge
+	from  map[[2]int32]step // by node and state
+	queue [][2]int32
+}
+
+type step struct {
+	by     edge
+	before [2]int32
+}
+
+func newSearch(part []edge) *search {
+	s := &search{out: map[int32][]edge{}}
+	for _, e := range part {
+		s.out[e.from] = append(s.out[e.from], e)
+	}
+	return s
+}
+
+// Bits of a state: whether the last edge was an anti-dependency, and whether there was one on the way back.
+const (
+	lastRW = 1
+	someRW = 2
+)
+
+// back returns a shortest cycle of an edge and a way back from its end by edges that use says; nil: there is none.
+// Cost: linear in the component.
+func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
+	start := [2]int32{e.to, 0}
+	if mode == apartRW {
+		start[1] = lastRW
+	}
+	s.from = map[[2]int32]step{start: {}}
+	s.queue = append(s.queue[:0], start)
+	for i := 0; i < len(s.queue); i++ {
+		x := s.queue[i]
+		for _, f := range s.out[x[0]] {
+			rw := f.Dep == evidence.RW
+			if !use(f.Dep) || mode == apartRW && rw && x[1]&lastRW != 0 {
+				continue
+			}
+			y := [2]int32{f.to, 0}
+			if mode != anyWay {
+				y[1] = x[1] & someRW
+				if rw {
+					y[1] |= someRW
+				}
+				if mode == apartRW && rw {
+					y[1] |= lastRW
+				}
+			}
+			if _, seen := s.from[y]; seen {
+				continue
+			}
+			s.from[y] = step{f, x}
+			if f.to != e.from {
+				s.queue = append(s.queue, y)
+			} else if mode == anyWay || y[1]&someRW != 0 && y[1]&lastRW == 0 {
+				return s.cycle(e, start, y)
+			}
+		}
+	}
+	return nil
+}
+
+// cycle is an edge and the way from its end that the search found; nil where that goes through a node twice.
+func (s *search) cycle(e edge, start, y [2]int32) []edge {
+	var way []edge
+	seen := map[int32]bool{}
+	for ; y != start; y = s.from[y].before {
+		if seen[y[0]] {
+			return nil
+		}
+		seen[y[0]] = true
+		way = append(way, s.from[y].by)
+	}
+	if seen[start[0]] {
+		return nil
+	}
+	way = append(way, e)
+	slices.Reverse(way)
+	return way
+}

@@ -1,0 +1,119 @@
+package census
+
+import (
+	"slices"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/random"
+	"isovet/level"
+)
+
+// naive lists all simple cycles of the graph's edges, each from its least transaction.
+func naive(edges []evidence.Edge) (all [][]evidence.Edge) {
+	var path []evidence.Edge
+	var walk func(first, at uint32)
+	walk = func(first, at uint32) {
+		for _, e := range edges {
+			if e.From != at || e.To < first {
+				continue
+			}
+			if e.To == first {
+				all = append(all, append(slices.Clone(path), e))
+				continue
+			}
+			if slices.ContainsFunc(path, func(p evidence.Edge) bool { return p.From == e.To }) || e.To == at {
+				continue
+			}
+			path = append(path, e)
+			walk(first, e.To)
+			path = path[:len(path)-1]
+		}
+	}
+	seen := map[uint32]bool{}
+	for _, e := range edges {
+		if !seen[e.From] {
+			seen[e.From] = true
+			walk(e.From, e.From)
+		}
+	}
+	return all
+}
+
+// in reports whether a cycle is of a class: by what it has, and by where its anti-dependencies are.
+func (c *class) in(cycle []evidence.Edge) bool {
+	n := map[evidence.Dep]int{}
+	for _, e := range cycle {
+		n[e.Dep]++
+	}
+	switch {
+	case c.first == evidence.WW:
+		return n[evidence.WW] > 0 && n[evidence.WR]+n[evidence.RW] == 0
+	case c.first == evidence.WR:
+		return n[evidence.WR] > 0 && n[evidence.RW] == 0
+	case c.mode == anyWay:
+		return n[evidence.RW] == 1
+	case c.mode == apartRW:
+		return n[evidence.RW] > 1 && !evidence.Adjacent(cycle)
+	}
+	return n[evidence.RW] > 1
+}
+
+// TestCycles: of each class there is a cycle among those found wherever the graph has one of it, and where real time
+// is none of its edges, one as short as any.
+func TestCycles(t *testing.T) {
+	found := [len(classes)]int{}
+	histtest.Each(t, 1000, func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Lists: seed%3 == 0, NoTimes: seed%4 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		l := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}[seed%3]
+		counts := make([]bool, h.NumTxns())
+		for i := range counts {
+			counts[i] = uint32(i) != h.Init
+		}
+		g := newGraph(h, l, 0, counts)
+		var plain []evidence.Edge
+		for _, e := range g.edges {
+			if e.Dep != evidence.RT {
+				plain = append(plain, e.Edge)
+			}
+		}
+		if l.RealTime() {
+			for a := range uint32(h.NumTxns()) {
+				for b := range uint32(h.NumTxns()) {
+					ended := a != h.Init && h.End(a) != history.NoTime && h.Txns.Status[a] == history.Committed
+					if ended && b != h.Init && h.Start(b) != history.NoTime && h.End(a) < h.Start(b) {
+						plain = append(plain, evidence.Edge{From: a, To: b, Dep: evidence.RT})
+					}
+				}
+			}
+		}
+		all, got := naive(plain), g.cycles(t.Context())
+		for i := range classes {
+			c := &classes[i]
+			shortest := func(cycles [][]evidence.Edge) (n int) {
+				for _, x := range cycles {
+					if c.in(x) && (n == 0 || len(x) < n) {
+						n = len(x)
+					}
+				}
+				return n
+			}
+			var mine [][]evidence.Edge
+			for _, a := range got {
+				mine = append(mine, a.Cycle)
+			}
+			if a, b := shortest(all), shortest(mine); a != b && (a == 0 || b == 0 || !l.RealTime()) {
+				t.Errorf("seed %d, %s: the shortest cycle of class %d has %d edges, the shortest found %d", seed, l,
+					i, a, b)
+			} else if a > 0 {
+				found[i]++
+			}
+		}
+	})
+	if slices.Min(found[:]) < 5 {
+		t.Errorf("cycles of the classes in so many histories: %v", found)
+	}
+}

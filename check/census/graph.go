@@ -1,0 +1,335 @@
+package census
+
+import (
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/graph"
+	"isovet/level"
+)
+
+// edge is one of the graph's, between transactions or, for real time, auxiliary nodes.
+type edge struct {
+	from, to int32
+	evidence.Edge
+}
+
+// dependencies is what a history shows without search. Its nodes are the transactions, then those of time.
+type dependencies struct {
+	h     *history.History
+	w     []uint32 // see writers
+	l     level.Level
+	n     int // nodes
+	edges []edge
+	// rmw are by version the transactions that read it and wrote the key, in their order.
+	rmw map[uint32][]uint32
+	// reason is by pair of writers of a key the cycle that the other order of their versions closes.
+	reason map[[3]uint32][]evidence.Edge
+}
+
+// mostReaders bounds how many writers of a key come after each reader of its initial version, of which the history says
+// no order.
+const mostReaders = 64
+
+func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
+	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{},
+		reason: map[[3]uint32][]evidence.Edge{}}
+	w := g.writers(counts)
+	g.w = w
+	g.registers(w, counts)
+	g.lists(w, counts)
+	if l.Sessions() {
+		for s := range h.NumSessions() {
+			before := none
+			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+				if t == h.Init || !counts[t] {
+					continue
+				}
+				if before != none {
+					g.add(evidence.Edge{From: before, To: t, Dep: evidence.SO, Key: none, Ver: none, Writer: none})
+				}
+				before = t
+			}
+		}
+	}
+	if l.RealTime() {
+		g.time(skew, counts)
+	}
+	return g
+}
+
+func (g *dependencies) add(e evidence.Edge) {
+	if e.From != e.To && e.From != g.h.Init && e.To != g.h.Init {
+		g.edges = append(g.edges, edge{int32(e.From), int32(e.To), e})
+	}
+}
+
+// writers are by version who installs it for good: none where nobody does, many where several do, or an aborted
+// transaction did too.
+func (g *dependencies) writers(counts []bool) []uint32 {
+	h := g.h
+	w := make([]uint32, h.NumVersions())
+	for i := range w {
+		w[i] = none
+	}
+	last := map[uint32]uint32{} // key → the version that the transaction installs
+	for t := range uint32(h.NumTxns()) {
+		clear(last)
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch ver := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Write:
+				if before, ok := last[h.VerKey[ver]]; ok {
+					w[before] = many // nobody may read it
+				}
+				last[h.VerKey[ver]] = ver
+				w[ver] = writer(w[ver], t, counts[t])
+			case history.Append:
+				w[ver] = writer(w[ver], t, counts[t])
+			}
+		}
+	}
+	for _, ver := range h.InitVer {
+		if ver != none && w[ver] != none && w[ver] != h.Init {
+			w[ver] = many // read as it was at first, or as written again
+		}
+	}
+	return w
+}
+
+const many = none - 1
+
+func writer(before, t uint32, counts bool) uint32 {
+	if before == none && counts {
+		return t
+	}
+	return many
+}
+
+// registers adds what reads and writes of registers show.
+func (g *dependencies) registers(w []uint32, counts []bool) {
+	h := g.h
+	type reader struct{ t, ver uint32 }
+	var readers []reader
+	initial := map[uint32][]uint32{} // key → readers of its initial version
+	writes := map[uint32][]uint32{}  // key → its writers' versions
+	read, wrote := map[uint32]uint32{}, map[uint32]uint32{}
+	for t := range uint32(h.NumTxns()) {
+		if !counts[t] || t == h.Init {
+			continue
+		}
+		clear(read)
+		clear(wrote)
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			ver := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				k := h.VerKey[ver]
+				if _, own := wrote[k]; own {
+					continue
+				}
+				if _, again := read[k]; !again && h.Txns.Status[t] == history.Committed {
+					read[k] = ver
+				}
+			case history.Write:
+				wrote[h.VerKey[ver]] = ver
+			}
+		}
+		for k, ver := range wrote {
+			if w[ver] == t {
+				writes[k] = append(writes[k], ver)
+			}
+		}
+		for k, ver := range read {
+			from := w[ver]
+			switch {
+			case h.InitVer[k] == ver && (from == none || from == h.Init):
+				initial[k] = append(initial[k], t)
+			case from >= many || from == t:
+				continue
+			default:
+				readers = append(readers, reader{t, ver})
+				g.add(evidence.Edge{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none})
+			}
+			if own, is := wrote[k]; is && w[own] == t {
+				g.rmw[ver] = append(g.rmw[ver], t)
+				if from < many && from != h.Init {
+					ww := evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none}
+					g.add(ww)
+					g.reason[[3]uint32{k, from, t}] = []evidence.Edge{
+						{From: t, To: from, Dep: evidence.WW, Key: k, Ver: ver, Writer: none},
+						{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none}}
+				}
+			}
+		}
+	}
+	for _, r := range readers {
+		for _, t := range g.rmw[r.ver] {
+			g.add(evidence.Edge{From: r.t, To: t, Dep: evidence.RW, Key: h.VerKey[r.ver], Ver: r.ver,
+				Writer: w[r.ver]})
+		}
+	}
+	for k, rs := range initial {
+		after := writes[k]
+		if next := g.rmw[h.InitVer[k]]; len(after) > mostReaders {
+			after = after[:0:0]
+			for _, t := range next[:min(len(next), mostReaders)] {
+				after = append(after, g.versionOf(t, k))
+			}
+		}
+		for _, r := range rs {
+			for _, ver := range after {
+				g.add(evidence.Edge{From: r, To: w[ver], Dep: evidence.RW, Key: k, Ver: h.InitVer[k], Writer: none})
+			}
+		}
+	}
+	g.sorted()
+}
+
+// versionOf is the version of a register that a transaction installs.
+func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
+	lo, hi := g.h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if v := g.h.Ops.Ver[op]; g.h.Ops.Kind[op] == history.Write && g.h.VerKey[v] == k {
+			ver = v
+		}
+	}
+	return ver
+}
+
+// sorted gives the edges an order that no map decides.
+func (g *dependencies) sorted() {
+	slices.SortFunc(g.edges, func(a, b edge) int {
+		for _, c := range [...]int64{int64(a.from) - int64(b.from), int64(a.to) - int64(b.to),
+			int64(a.Dep) - int64(b.Dep), int64(a.Key) - int64(b.Key)} {
+			if c != 0 {
+				return int(c)
+			}
+		}
+		return 0
+	})
+}
+
+// lists adds what reads of lists show: the longest of each list is the order of its elements, where the others are
+// prefixes of it.
+func (g *dependencies) lists(w []uint32, counts []bool) {
+	h := g.h
+	longest := make([][]uint32, h.NumKeys())
+	each := func(f func(t, key uint32, elems []uint32)) {
+		for t := range uint32(h.NumTxns()) {
+			if !counts[t] || h.Txns.Status[t] != history.Committed || t == h.Init {
+				continue
+			}
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				ver := h.Ops.Ver[op]
+				if h.Ops.Kind[op] != history.ReadList || g.appended(lo, op, h.Lists.Key[ver]) {
+					continue
+				}
+				f(t, h.Lists.Key[ver], h.Lists.Elem[h.Lists.Off[ver]:h.Lists.Off[ver+1]])
+			}
+		}
+	}
+	if len(h.Lists.Key) == 0 {
+		return
+	}
+	each(func(_, key uint32, elems []uint32) {
+		if len(elems) > len(longest[key]) {
+			longest[key] = elems
+		}
+	})
+	// chains[k] are the writers of a list in order; ends[k][i] is how many elements the first i+1 of them have.
+	chains, ends := make([][]uint32, h.NumKeys()), make([][]int, h.NumKeys())
+	for k, elems := range longest {
+		seen := map[uint32]bool{}
+		for i, e := range elems {
+			t := w[e]
+			if t >= many || t == h.Init { // what nobody may read, or what was there at first
+				if t == h.Init && len(chains[k]) == 0 {
+					continue
+				}
+				break
+			}
+			if n := len(chains[k]); n > 0 && chains[k][n-1] == t {
+				ends[k][n-1] = i + 1
+				continue
+			}
+			if seen[t] {
+				break
+			}
+			seen[t] = true
+			chains[k], ends[k] = append(chains[k], t), append(ends[k], i+1)
+		}
+		for i := 1; i < len(chains[k]); i++ {
+			g.add(evidence.Edge{From: chains[k][i-1], To: chains[k][i], Dep: evidence.WW, Key: uint32(k),
+				Ver: elems[ends[k][i]-1], Writer: none})
+		}
+	}
+	each(func(t, k uint32, elems []uint32) {
+		if !slices.Equal(elems, longest[k][:len(elems)]) {
+			return
+		}
+		chain := chains[k]
+		at, whole := slices.BinarySearch(ends[k], len(elems)) // of writers, whose last element is the last
+		if len(elems) > 0 && !whole && (at > 0 || w[elems[len(elems)-1]] != h.Init) {
+			return
+		}
+		missed := evidence.Edge{From: t, Dep: evidence.RW, Key: k, Ver: none, Writer: none}
+		if whole {
+			last := elems[len(elems)-1]
+			g.add(evidence.Edge{From: chain[at], To: t, Dep: evidence.WR, Key: k, Ver: last, Writer: none})
+			missed.Ver, missed.Writer = last, chain[at]
+			at++
+		} else if len(elems) > 0 {
+			missed.Ver, missed.Writer = elems[len(elems)-1], h.Init
+		}
+		if at < len(chain) {
+			missed.To = chain[at]
+			g.add(missed)
+		}
+	})
+}
+
+// appended reports whether a transaction appended to a list before one of its reads.
+func (g *dependencies) appended(lo, op, key uint32) bool {
+	for o := lo; o < op; o++ {
+		if g.h.Ops.Kind[o] == history.Append && g.h.VerKey[g.h.Ops.Ver[o]] == key {
+			return true
+		}
+	}
+	return false
+}
+
+// time adds the nodes and edges of real time.
+func (g *dependencies) time(skew int64, counts []bool) {
+	h := g.h
+	var txns []uint32
+	var start, end []int64
+	for t := range uint32(h.NumTxns()) {
+		if !counts[t] || t == h.Init {
+			continue
+		}
+		from, to := int64(graph.NoStart), int64(graph.NoEnd)
+		if h.Start(t) != history.NoTime {
+			from = h.Start(t) - skew
+		}
+		if h.End(t) != history.NoTime && h.Txns.Status[t] == history.Committed {
+			to = h.End(t) + skew
+		}
+		txns, start, end = append(txns, t), append(start, from), append(end, to)
+	}
+	aux, chain := graph.TimeChain(start, end)
+	node := func(u int32) int32 {
+		if int(u) < len(txns) {
+			return int32(txns[u])
+		}
+		return u - int32(len(txns)) + int32(g.n)
+	}
+	for _, e := range chain {
+		g.edges = append(g.edges, edge{from: node(e.From), to: node(e.To), Edge: evidence.Edge{Dep: evidence.RT,
+			Key: none, Ver: none, Writer: none}})
+	}
+	g.n += aux
+}

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"slices"
+	"testing"
+
+	"isovet/certify"
+	"isovet/check/census"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/test/histtest"
+	"isovet/level"
+)
+
+// TestCensus: what is added to a violation is certified, of kinds that the level forbids, without repetition, and
+// counted; the proof stays first. All that the census finds is evidence.
+func TestCensus(t *testing.T) {
+	const most = 2
+	violated, more := 0, 0
+	kinds := map[level.Anomaly]bool{}
+	histtest.Each(t, 300, someHistory, func(t testing.TB, seed uint64, h *history.History) {
+		for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation,
+			level.SessionSnapshotIsolation, level.ReadAtomic, level.Linearizable} {
+			c, ok := Auto(h, l)
+			if !ok {
+				continue
+			}
+			r, err := Run(t.Context(), c, h, Options{Level: l})
+			if err != nil || r.Verdict != evidence.Violated {
+				continue
+			}
+			violated++
+			before := slices.Clone(r.Anomalies)
+			Census(t.Context(), r, Options{Level: l}, most)
+			if err := certify.Check(r, certify.Options{}); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, l, err)
+			}
+			more += len(r.Anomalies) - len(before)
+			if !sameAnomaly(&before[0], &r.Anomalies[0]) {
+				t.Errorf("seed %d, %s: the proof is not first", seed, l)
+			}
+			total, listed := 0, map[level.Anomaly]int{}
+			for i := range r.Anomalies {
+				a := &r.Anomalies[i]
+				listed[a.Kind]++
+				kinds[a.Kind] = true
+				for j := range i {
+					if i >= len(before) && sameAnomaly(a, &r.Anomalies[j]) {
+						t.Errorf("seed %d, %s: %s is listed twice", seed, l, a.Kind)
+					}
+				}
+			}
+			for k, n := range r.Counts {
+				if total += n; n < listed[k] || listed[k] > max(most, len(before)) {
+					t.Errorf("seed %d, %s: %d of %d %s are listed", seed, l, listed[k], n, k)
+				}
+			}
+			if r.Also < 0 || total > len(r.Anomalies)+r.Also {
+				t.Errorf("seed %d, %s: %d counted, %d listed and %d more", seed, l, total, len(r.Anomalies), r.Also)
+			}
+			out, may := r.Levels()
+			if !slices.ContainsFunc(out, r.Level.Implies) || slices.ContainsFunc(may, func(m level.Level) bool {
+				return m.Implies(l)
+			}) {
+				t.Errorf("seed %d, %s: %v is ruled out, %v may hold", seed, l, out, may)
+			}
+			found, _ := census.Of(t.Context(), h, l, 0)
+			evidence.CompleteAll(found, h, l, 0)
+			for i := range found {
+				if !l.Forbids(found[i].Kind) {
+					continue
+				}
+				one := *r
+				one.Anomalies, one.Also = found[i:i+1], 0
+				if _, err := certify.Names(&one, certify.Options{}); err != nil {
+					t.Errorf("seed %d, %s: %+v is no evidence: %v", seed, l, found[i], err)
+				}
+			}
+		}
+	})
+	if violated < 100 || more < 30 || len(kinds) < 10 {
+		t.Errorf("%d violations, %d anomalies more, of %d kinds", violated, more, len(kinds))
+	}
+	t.Logf("%d violations, %d anomalies more, of %d kinds", violated, more, len(kinds))
+}
