@@ -13,9 +13,9 @@ import (
 )
 
 // Census adds to a violation the other anomalies that its level forbids: of each kind up to most examples, the
-// smallest, each certified as the first was, and counts of all. The anomalies that prove the violation stay, the first of them
-// first. Levels whose anomalies are no cycles, and histories with predicates, get counts of what they have. Cost: that
-// of census.Of and certify.Check; it takes at most as long as the answer took, and a second.
+// smallest, each certified as the first was, and counts of all. The anomalies that prove the violation stay, the first
+// of them first. Levels whose anomalies are no cycles, and histories with predicates, get counts of what they have.
+// Cost: that of census.Of and certify.Check; it takes at most as long as the answer took, and a second.
 func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.Items || most < 1 {
 		return
