@@ -140,17 +140,13 @@ func TestDuckDB(t *testing.T) {
 	}
 }
 
-// TestPandas runs the page's example.
+// TestPandas has pandas copy a history.
 func TestPandas(t *testing.T) {
 	if exec.Command("python3", "-c", "import pandas, pyarrow").Run() != nil {
 		t.Skip("SKIPPED, NOTHING TESTED: no Python here that has pandas and pyarrow")
 	}
 	dir := t.TempDir()
 	h := generatedFile(t, dir)
-	for _, s := range examples(t, "python") {
-		t.Log(run(t, dir, "python3", "-c", s))
-	}
-	madeHistory(t, dir)
 	run(t, dir, "python3", "-c", `import pandas as pd
 pd.read_parquet("h.parquet").to_parquet("copy.parquet")`)
 	g := readFile(t, filepath.Join(dir, "copy.parquet"))
