@@ -22,8 +22,7 @@ type shownFlags struct{ first, rare string }
 var flagsOf = map[string]shownFlags{
 	"check": {"level workload checker report certificate json",
 		"anomalies empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver " +
-			"text-numbers " +
-			"unknown-exit"},
+			"text-numbers unknown-exit"},
 	"verify":  {"json kernel", "kernel-file nil proof spill text-numbers"},
 	"shrink":  {"out level timeout", "mechanisms-only nil read-only-at-start solver text-numbers to"},
 	"report":  {"out level", "mechanisms-only nil read-only-at-start solver text-numbers"},
