@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"isovet/internal/sqltext"
 )
@@ -33,6 +34,7 @@ type Plan struct {
 	nothing  bool  // it has nothing to do with tables that are recorded
 	edits    []edit
 	template string // of a text with literals: what it has in common with others; "": it has none
+	masked   *sqltext.Template
 	literals []Arg
 }
 
@@ -122,7 +124,7 @@ func (c *Client) remembered(sql string) *Plan {
 // of is the plan of a text, by that of its template.
 func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
 	out := *p
-	out.SQL, out.Text, out.template = sql, sql, p.SQL
+	out.SQL, out.Text, out.template, out.masked = sql, sql, p.SQL, t
 	for _, v := range t.Lits {
 		out.literals = append(out.literals, Arg{Value: v})
 	}
@@ -130,6 +132,26 @@ func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
 		out.Text = out.Text[:t.Place(e.from)] + e.text + out.Text[t.Place(e.to):]
 	}
 	return &out
+}
+
+// Position is the place in the program's text of a place in the one that was sent, in characters from 1 on.
+func (p *Plan) Position(n int) int {
+	at := 0
+	for at < len(p.Text) && n > 1 {
+		_, size := utf8.DecodeRuneInString(p.Text[at:])
+		at += size
+		n--
+	}
+	for _, e := range slices.Backward(p.edits) { // they begin with the last
+		from, to := e.from, e.to
+		if p.masked != nil {
+			from, to = p.masked.Place(from), p.masked.Place(to)
+		}
+		if at >= from {
+			at = max(from, at-len(e.text)+to-from)
+		}
+	}
+	return utf8.RuneCountInString(p.SQL[:min(at, len(p.SQL))]) + n
 }
 
 // AsItIs is the plan of a text that cannot be changed any more: of a declared table it may be understood.

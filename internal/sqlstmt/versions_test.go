@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"isovet/internal/sqltext"
 	"isovet/record"
 )
 
@@ -66,6 +69,23 @@ func TestVersionsForget(t *testing.T) {
 	for row := range 2000 {
 		if n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row)); n > 1 {
 			t.Errorf("the initial version of row %d is told %d times", row, n)
+		}
+	}
+}
+
+// TestPosition: what PostgreSQL says of a place in the text that was sent is said of the program's.
+func TestPosition(t *testing.T) {
+	template, ok := sqltext.Generalize("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1")
+	if !ok {
+		t.Fatal("no template")
+	}
+	last := len(template.Text) - 1
+	plan := &Plan{SQL: template.Text, edits: []edit{{last, last + 1, "3"}, {7, 7, "a::text, b::text, "}}}
+	p := plan.of("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1", template)
+	for _, word := range []string{"SELECT", "é", "nothing", "WHERE", "12345", "ORDER"} {
+		place := func(text string) int { return utf8.RuneCountInString(text[:strings.Index(text, word)]) + 1 }
+		if got := p.Position(place(p.Text)); got != place(p.SQL) {
+			t.Errorf("%s: at %d; expected %d in %q", word, got, place(p.SQL), p.Text)
 		}
 	}
 }

@@ -93,7 +93,27 @@ func (s *session) reply(kind byte, n int) error {
 		}
 	}
 	s.done(e, kind, body)
+	if p := planned(e); kind == 'E' && p != nil && p.Rewritten() {
+		body = positioned(body, p)
+	}
 	return s.client.send(kind, body)
+}
+
+// positioned is an ErrorResponse with the place in the text that the program has sent.
+func positioned(body []byte, p *sqlstmt.Plan) []byte {
+	c := cutter{rest: body}
+	var out []byte
+	for {
+		kind := c.take(1)
+		if len(kind) == 0 || kind[0] == 0 {
+			return append(out, kind...)
+		}
+		text := c.text()
+		if n, err := strconv.Atoi(text); kind[0] == 'P' && err == nil {
+			text = strconv.Itoa(p.Position(n))
+		}
+		out = append(append(append(out, kind...), text...), 0)
+	}
 }
 
 // planned is the plan of what an entry is about.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"isovet/history"
 	"isovet/internal/sqlstmt"
@@ -139,6 +142,127 @@ func TestPipelines(t *testing.T) {
 		}
 	}
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestPortals: rows that come in parts are recorded in parts, and those of the first are not absent from the second; SQL
+// can FETCH from a portal of the protocol's.
+func TestPortals(t *testing.T) {
+	direct := postgres(t)
+	run := func(address string) (out []string) {
+		c := connect(t, address)
+		for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
+			if _, err := c.Exec(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := c.PgConn().Frontend()
+		send := func(messages ...pgproto3.FrontendMessage) {
+			for _, m := range messages {
+				f.Send(m)
+			}
+			if _, simple := messages[0].(*pgproto3.Query); !simple {
+				f.Send(&pgproto3.Sync{})
+			}
+			if err := f.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			for {
+				m, err := f.Receive()
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch m := m.(type) {
+				case *pgproto3.RowDescription:
+					out = append(out, fmt.Sprint(len(m.Fields)))
+				case *pgproto3.DataRow:
+					out = append(out, fmt.Sprintf("%q", m.Values))
+				default:
+					out = append(out, fmt.Sprintf("%T", m))
+				}
+				if _, ok := m.(*pgproto3.ReadyForQuery); ok {
+					return
+				}
+			}
+		}
+		rows := &pgproto3.Execute{Portal: "p", MaxRows: 2}
+		send(&pgproto3.Query{String: "BEGIN"})
+		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id"},
+			&pgproto3.Bind{DestinationPortal: "p"}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}, rows, rows, rows)
+		send(&pgproto3.Parse{Name: "s", Query: "UPDATE accounts SET v = 1 WHERE id < 4 RETURNING id"},
+			&pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "q"},
+			&pgproto3.Execute{Portal: "q", MaxRows: 2})
+		send(&pgproto3.Query{String: "FETCH ALL FROM q"})
+		send(&pgproto3.Parse{Query: "EXECUTE s"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{},
+			&pgproto3.Execute{})
+		send(&pgproto3.Query{String: "COMMIT"})
+		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
+	}
+	want := run(direct.String())
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	log := &sqlstmt.Log{Rec: rec}
+	if got := run(start(t, direct, proxy.Options{Log: log})); !slices.Equal(got, want) {
+		t.Errorf("through the proxy\n%q\nelse\n%q", got, want)
+	}
+	t.Logf("%+v; %v", rec.Stats(), log.Stats())
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestDatabases: tables of one name in two databases are two.
+func TestDatabases(t *testing.T) {
+	direct := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/template1"
+	for _, c := range []*pgx.Conn{connect(t, address), connect(t, u.String()), connect(t, address)} {
+		for _, q := range []string{"CREATE TABLE IF NOT EXISTS twins (id int PRIMARY KEY)",
+			"SELECT * FROM twins WHERE id = 1", "INSERT INTO twins VALUES (1) ON CONFLICT DO NOTHING",
+			"SELECT * FROM twins WHERE id = 1"} {
+			if _, err := c.Exec(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place. That
+// row was there all the time, so it is not recorded as absent.
+func TestReplacedRow(t *testing.T) {
+	direct := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
+	a, b, other := connect(t, address), connect(t, address), connect(t, direct.String())
+	do := func(q string) {
+		if _, err := a.Exec(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
+		do(q)
+	}
+	do("BEGIN")
+	do("DELETE FROM accounts WHERE id = 1")
+	do("INSERT INTO accounts (id) VALUES (1)")
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.Exec(t.Context(), "UPDATE accounts SET v = 5 WHERE id = 1")
+		done <- err
+	}()
+	for waits := false; !waits; {
+		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("COMMIT")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 

@@ -1,0 +1,111 @@
+package proxy_test
+
+import (
+	"bytes"
+	"database/sql"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/sqlstmt"
+	"isovet/internal/test/sqltest"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/proxy"
+)
+
+// TestClients: programs of other languages print the same through the proxy, by the byte, and what they did is no
+// violation. The ways in which they send statements differ: psql and psycopg2 by the simple protocol, psycopg in binary
+// and with names of statements, node-postgres with each of them, JDBC with rows in portions, pgbench as it is told.
+func TestClients(t *testing.T) {
+	statements := filepath.Join("testdata", "clients", "statements.sql")
+	file := func(name string) string { return filepath.Join("testdata", "clients", name) }
+	jar := "/usr/share/java/postgresql.jar"
+	jdbc := func(u *url.URL) string {
+		return "jdbc:postgresql://" + u.Host + u.Path + "?user=postgres&prepareThreshold=1"
+	}
+	plain := func(u *url.URL) string { return u.String() }
+	lines, err := os.ReadFile(statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "statements.sql")
+	if err := os.WriteFile(text, []byte(strings.ReplaceAll(string(lines), "\n", ";\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bench := func(mode string) []string {
+		return []string{"pgbench", "-n", "-M", mode, "-t", "20", "-f", file("pgbench.sql")}
+	}
+	for _, c := range []struct {
+		name    string
+		there   []string // succeeds where the client is installed
+		address func(*url.URL) string
+		args    []string // before the address
+		more    []string // behind it
+	}{
+		{"psql", []string{"psql", "--version"}, plain, []string{"psql", "-X", "-a", "-d"}, []string{"-f", text}},
+		{"psycopg2", []string{"/usr/bin/python3", "-c", "import psycopg2"}, plain,
+			[]string{"/usr/bin/python3", file("psycopg2_client.py")}, []string{statements}},
+		{"psycopg", []string{"/usr/bin/python3", "-c", "import psycopg"}, plain,
+			[]string{"/usr/bin/python3", file("psycopg3_client.py")}, []string{statements}},
+		{"node-postgres", []string{"node", "-e", "require('pg')"}, plain, []string{"node", file("client.js")},
+			[]string{statements}},
+		{"JDBC", []string{"sh", "-c", "test -e " + jar + " && java --version"}, jdbc,
+			[]string{"java", "-XX:TieredStopAtLevel=1", "-cp", jar, file("Client.java")}, []string{statements}},
+		{"pgbench, simple", []string{"pgbench", "--version"}, plain, bench("simple"), nil},
+		{"pgbench, extended", []string{"pgbench", "--version"}, plain, bench("extended"), nil},
+		{"pgbench, prepared", []string{"pgbench", "--version"}, plain, bench("prepared"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			direct := postgres(t)
+			if out, err := exec.Command(c.there[0], c.there[1:]...).CombinedOutput(); err != nil {
+				t.Skipf("NOT RUN: %s is not installed: %v %.200s", c.name, err, out)
+			}
+			db, err := sql.Open("pgx", direct.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			run := func(u *url.URL) string {
+				sqltest.Fresh(t, db, nil)
+				args := append(append(c.args[1:len(c.args):len(c.args)], c.address(u)), c.more...)
+				cmd := exec.Command(c.args[0], args...)
+				cmd.Env = append(os.Environ(), "PYTHONIOENCODING=utf-8", "PGCLIENTENCODING=UTF8")
+				var out, failed bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &out, &failed
+				if err := cmd.Run(); err != nil {
+					t.Fatalf("%v: %v\n%s%s", args, err, out.Bytes(), failed.Bytes())
+				}
+				if strings.HasPrefix(c.name, "pgbench") { // it prints times
+					row := ""
+					if err := db.QueryRow("SELECT string_agg(a::text, ' ' ORDER BY id) FROM accounts a").Scan(&row); err != nil {
+						t.Fatal(err)
+					}
+					return row
+				}
+				return out.String() + failed.String()
+			}
+			want := run(direct)
+			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+			log := &sqlstmt.Log{Rec: rec}
+			through, err := url.Parse(start(t, direct, proxy.Options{Log: log}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := run(through); got != want {
+				t.Errorf("through the proxy\n%s\nelse\n%s", got, want)
+			}
+			t.Logf("%+v; %v", rec.Stats(), log.Stats())
+			if log.Stats().Understood < 10 {
+				t.Error("less than ten statements are understood")
+			}
+			judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.SnapshotIsolation: "",
+				level.StrictSerializable: ""})
+		})
+	}
+}
