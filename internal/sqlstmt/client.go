@@ -74,6 +74,7 @@ type Run struct {
 	alone bool // the statement is a transaction by itself
 	note  func(*record.Txn) error
 	fly   []string // tables whose writes are under way
+	held  []uint64 // versions that nobody is to read before the transaction's line is there
 }
 
 // Start is for just before a statement is sent. note records it instead, once it has succeeded; nil: its plan does.
@@ -138,10 +139,24 @@ func (r *Run) Dropped() {
 }
 
 func (r *Run) land() {
+	if len(r.held) > 0 {
+		r.c.l.versions.release(r.held)
+		r.held = nil
+	}
 	for _, t := range r.fly {
 		r.c.l.versions.fly(t, -1)
 	}
 	r.fly = nil
+}
+
+// wrote notes a version that the statement has written, and returns its value. Of a transaction with a begin, the line
+// is there before its commit is sent; of another only behind it, and a recording that is cut off in between must not
+// have a read of it.
+func (r *Run) wrote(key string, id any, value valueOf) any {
+	if r.alone {
+		r.held = append(r.held, r.c.l.versions.hold(key, id))
+	}
+	return r.c.l.versions.wrote(key, id, value)
 }
 
 // End records what a statement did.

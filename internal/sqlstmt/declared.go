@@ -191,7 +191,7 @@ func (x *effect) value(key, version any) valueOf {
 func (x *effect) wrote(key, version any) any {
 	name := x.name(key)
 	x.l.versions.touch(name)
-	return x.l.versions.wrote(name, version, x.value(key, version))
+	return x.r.wrote(name, version, x.value(key, version))
 }
 
 // write1 records the write of one row, nil: it is deleted.

@@ -25,6 +25,7 @@ type versions struct {
 	again      uint32            // counts the writes by ids that may have been forgotten
 	// flying counts the writes of each table that have been sent and not recorded yet.
 	flying map[string]int
+	held   map[uint64]bool // versions whose transaction's line is still to come: no other's may come before
 }
 
 // What is known of a row, and of a version that was there before.
@@ -106,6 +107,27 @@ func (v *versions) wrote(key string, id any, value valueOf) any {
 	return value(int64(n))
 }
 
+// hold notes a version that is not to be read yet.
+func (v *versions) hold(key string, id any) uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.held == nil {
+		v.held = map[uint64]bool{}
+	}
+	h := v.hash(key, id)
+	v.held[h] = true
+	return h
+}
+
+// release says that versions can be read.
+func (v *versions) release(held []uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, h := range held {
+		delete(v.held, h)
+	}
+}
+
 // touch notes that a row has been written.
 func (v *versions) touch(key string) {
 	v.mu.Lock()
@@ -127,6 +149,8 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 		told, same, ok2 = rec.Before(key, value(0)) // by the program
 	}
 	switch {
+	case v.held[h]:
+		return nil, unrecorded // as yet
 	case ok && n != initial:
 		return value(int64(n - 1)), recorded
 	case ok && ok2:

@@ -150,7 +150,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 			why = l.replaced(r, s, from, key, row)
 		}
 		r.c.read[key] = uint32(xid)
-		_ = r.t.Write(key, l.versions.wrote(key, uint32(xid), valueOfID(uint32(xid))))
+		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}
 	return why
 }

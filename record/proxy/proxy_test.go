@@ -45,12 +45,17 @@ func postgres(t *testing.T) *url.URL {
 // start starts a proxy, and returns the address of the database through it.
 func start(t *testing.T, direct *url.URL, o proxy.Options) string {
 	t.Helper()
+	o.OnError = func(err error) { t.Error(err) }
+	return startWith(t, direct, o)
+}
+
+func startWith(t *testing.T, direct *url.URL, o proxy.Options) string {
+	t.Helper()
 	config, err := pgx.ParseConfig(direct.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Network, o.Server = pgconn.NetworkAddress(config.Host, config.Port)
-	o.OnError = func(err error) { t.Error(err) }
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
