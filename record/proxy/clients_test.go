@@ -83,7 +83,8 @@ func TestClients(t *testing.T) {
 				}
 				if strings.HasPrefix(c.name, "pgbench") { // it prints times
 					row := ""
-					if err := db.QueryRow("SELECT string_agg(a::text, ' ' ORDER BY id) FROM accounts a").Scan(&row); err != nil {
+					err := db.QueryRow("SELECT string_agg(a::text, ' ' ORDER BY id) FROM accounts a").Scan(&row)
+					if err != nil {
 						t.Fatal(err)
 					}
 					return row

@@ -145,8 +145,8 @@ func TestPipelines(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestPortals: rows that come in parts are recorded in parts, and those of the first are not absent from the second; SQL
-// can FETCH from a portal of the protocol's.
+// TestPortals: rows that come in parts are recorded in parts, and those of the first are not absent from the second;
+// SQL can FETCH from a portal of the protocol's.
 func TestPortals(t *testing.T) {
 	direct := postgres(t)
 	run := func(address string) (out []string) {
@@ -230,8 +230,8 @@ func TestDatabases(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place. That
-// row was there all the time, so it is not recorded as absent.
+// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place.
+// That row was there all the time, so it is not recorded as absent.
 func TestReplacedRow(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
