@@ -271,7 +271,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		return m, nil
 	}
 	if cmd.ProcessState != nil {
-		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
+		m.Stats.PeakMB = room.ChildPeakMB(cmd.ProcessState)
 	}
 	switch {
 	case over:

@@ -13,6 +13,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/internal/safego"
 	"isovet/level"
 )
@@ -46,15 +47,12 @@ func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep 
 	var rep *mechanism.Report
 	best := 0.0
 	for i := range l.Pick(1, 3, 3) {
-		start, computed := time.Now(), selfCPUMS()
+		start, computed := time.Now(), room.CPU()
 		if rep, err = mechanism.Verify(ctx, h, mechanism.Options{Profile: *p, KeepEdges: keep}); err != nil {
 			return nil, 0, err
 		}
-		wall, ms := time.Since(start).Seconds()*1e3, selfCPUMS()-computed
-		l.wall, l.cpu = l.wall+wall, l.cpu+ms
-		if ms <= 0 {
-			ms = wall // a system that does not tell
-		}
+		ms := milliseconds(room.CPU() - computed)
+		l.wall, l.cpu = l.wall+milliseconds(time.Since(start)), l.cpu+ms
 		if i == 0 || ms < best {
 			best = ms
 		}
@@ -242,7 +240,7 @@ const searchEvery = 100
 // whole graph is searched for a cycle. It returns the time, and whether it got through in time.
 func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64,
 	ok bool) {
-	start, computed := time.Now(), selfCPUMS()
+	start, computed := time.Now(), room.CPU()
 	next := make([][]uint32, txns)
 	state := make([]uint8, txns) // 0: not seen, 1: on the path, 2: done
 	at := make([]int, txns)
@@ -286,10 +284,7 @@ func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, l
 		}
 	}
 	ok = !search()
-	if ms = selfCPUMS() - computed; ms <= 0 {
-		ms = time.Since(start).Seconds() * 1e3
-	}
-	return ms, ok
+	return milliseconds(room.CPU() - computed), ok
 }
 
 func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {

@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/history/split"
+	"isovet/internal/room"
 )
 
 // Program is another checker, a program of its own, to be compared: a command line, split at blanks, with {history} for
@@ -125,7 +126,7 @@ func (p *Program) run(ctx context.Context, path string, timeout time.Duration) (
 	}
 	if cmd.ProcessState != nil {
 		m.CPUMS = milliseconds(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
-		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
+		m.Stats.PeakMB = room.ChildPeakMB(cmd.ProcessState)
 	}
 	if limited.Err() != nil {
 		m.Reason = timeoutReason(timeout)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
+	"isovet/collect"
+	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
 )
@@ -269,6 +271,138 @@ func TestReproduceLeopard(t *testing.T) {
 		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
 			t.Errorf("%s: %d points of %d decided, complete %v, %d claims, notes %v", r.Figure, decided, len(r.Points),
 				r.Complete, len(r.Claims), r.Notes)
+		}
+	}
+}
+
+// TestReproduceChronos runs the evaluation of CHRONOS and AION at the quick scale.
+func TestReproduceChronos(t *testing.T) {
+	histtest.OnlyLong(t)
+	figures, err := LookupFigures([]string{"chronos", "aion"})
+	if err != nil || len(figures) != 24 {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
+		Self: self(t), Command: "test"})
+	if err != nil || len(reports) != len(figures) {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	for _, r := range reports {
+		if f := r.Faults(); len(f) > 0 {
+			t.Errorf("%s: %v", r.Figure, f)
+		}
+		if len(r.Points) == 0 || !r.Complete || len(r.Claims) == 0 {
+			t.Errorf("%s: %d points, complete %v, %d claims", r.Figure, len(r.Points), r.Complete, len(r.Claims))
+		}
+		for _, p := range r.Points {
+			if p.Verdict == evidence.Violated && r.Figure != "chronos/fig11" {
+				t.Errorf("%s: %+v", r.Figure, p)
+			}
+		}
+		switch r.Figure {
+		case "chronos/fig11":
+			for c, want := range map[string]evidence.Verdict{"replay": evidence.Holds, "chronos": evidence.Violated,
+				"aion": evidence.Violated, "emme-si": evidence.Violated} {
+				if p := r.Find("verdict", "Figure 11", c); p == nil || p.Verdict != want {
+					t.Errorf("Figure 11, %s: %+v; expected %s", c, p, want)
+				}
+			}
+		case "aion/fig12", "aion/online-rate", "aion/online-datasets":
+			if !slices.ContainsFunc(r.Series("rate"), func(s string) bool {
+				return strings.HasSuffix(s, cobraPurdom.String())
+			}) {
+				t.Errorf("%s has no line of Cobra's: %q", r.Figure, r.Series("rate"))
+			}
+		case "aion/fig14":
+			if a, b := r.Find("flips", "N(100, 1²)", "pairs"), r.Find("flips", "N(100, 50²)", "pairs"); a == nil ||
+				b == nil || a.Value >= b.Value {
+				t.Errorf("flips at deviations 1 and 50: %+v, %+v", a, b)
+			}
+		}
+	}
+}
+
+// TestFollower: what is verified while the database runs is what its history says, for rows, lists and predicates; and
+// a database that breaks its promise is found out.
+func TestFollower(t *testing.T) {
+	for _, x := range []struct {
+		db, isolation, workload string
+		violated                bool
+	}{
+		{"sqlite:", "immediate", "smallbank", false},
+		{"sqlite:", "immediate", "list-append", false},
+		{"sqlite:", "immediate", "booking", false},
+		{"badger:", "", "rmw", false},
+		{"badger:", "no-conflicts", "rmw", true},
+	} {
+		p, err := mechanism.LookupProfile(map[string]string{"sqlite:": "sqlite:immediate",
+			"badger:": "badger:serializable-snapshot"}[x.db])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFollower(p)
+		name, variant, _ := strings.Cut(x.workload, "/")
+		r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation,
+			Workload: name, Variant: variant, Keys: 50, Txns: 600, Sessions: 6, Seed: 3, Live: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		online := f.online.Close()
+		offline, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, Duplicates: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if online.Traces != offline.Traces || online.Txns != offline.Txns || online.Verified != offline.Verified ||
+			online.Total() != offline.Total() {
+			t.Errorf("%s %s: online %s, offline %s", x.db, x.workload, online, offline)
+		}
+		if online.Total() > 0 != x.violated {
+			t.Errorf("%s %s: %d violations: %s", x.db, x.workload, online.Total(), online)
+		}
+	}
+}
+
+// askedFor is the most transactions of a history that a figure asks for, and how many histories.
+func askedFor(t *testing.T, id string) (txns, histories int) {
+	t.Helper()
+	figures, err := LookupFigures([]string{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lab{Scale: FullScale, Seed: 1, Timeout: timeouts[FullScale], dir: t.TempDir(), noServers: true,
+		sources: map[datasets.Spec]Source{}, tell: func(string) {}}
+	l.asked = func(s *datasets.Spec) {
+		histories++
+		txns = max(txns, s.Txns)
+		s.Txns, s.Keys, s.Sessions = min(s.Txns, 20), min(s.Keys, 20), min(s.Sessions, 5)
+	}
+	if err := figures[0].Measure(t.Context(), l, newReport(figures[0], l, ReproduceOptions{})); err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	return txns, histories
+}
+
+// notAsked are figures that do not tell without databases, or have no number of transactions.
+var notAsked = []string{"vbox/table1", "mtc/fig11", "mtc/fig13", "mtc/fig14"}
+
+// slowAsked are figures whose histories take half a second and more: the long form asks them.
+var slowAsked = []string{"chronos/fig6", "mtc/fig10", "mtc/fig17"}
+
+// TestSizes: --full makes histories of the sizes that each figure's page says; those that it can tell without running
+// anything are asked of the figures.
+func TestSizes(t *testing.T) {
+	for _, f := range Figures() {
+		if !f.Own && (f.Paper != "") == (f.NoSize != "") {
+			t.Errorf("%s is to have sizes, or to say why it has none", f.ID)
+		}
+		if f.Paper == "" {
+			continue
+		}
+		asked := !slices.Contains(notAsked, f.ID) && !slices.Contains(slowAsked, f.ID)
+		if asked || histtest.Long(false, slices.Contains(slowAsked, f.ID)) {
+			if txns, n := askedFor(t, f.ID); txns != f.Txns || n == 0 {
+				t.Errorf("%s asks for up to %d transactions, not %d", f.ID, txns, f.Txns)
+			}
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package certify_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"isovet/certify"
+	"isovet/history/format"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -68,6 +73,31 @@ func TestMutants(t *testing.T) {
 	for _, k := range []string{"accepted valid", "accepted violation", "refused valid", "refused violation"} {
 		if randtest.Whole() && total[k] == 0 {
 			t.Errorf("no mutant was %s", k)
+		}
+	}
+}
+
+// Certificates in testdata/forged are false, and were once accepted, or made the certifier panic; their names say why.
+// Each is refused.
+func TestForged(t *testing.T) {
+	certs, err := filepath.Glob("testdata/forged/*.cert")
+	if err != nil || len(certs) == 0 {
+		t.Fatal(certs, err)
+	}
+	for _, cert := range certs {
+		h, err := format.Read(context.Background(), strings.TrimSuffix(cert, ".cert")+".jsonl", format.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(cert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := certify.Verify(f, h, certify.Options{})
+		f.Close()
+		var cannot *certify.Unsupported
+		if r == nil || err == nil || errors.As(err, &cannot) {
+			t.Errorf("%s: %v", cert, err)
 		}
 	}
 }

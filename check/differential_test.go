@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	_ "isovet/check/papers" // are among All
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/oracle"
 )
 
 // TestAgainstBruteForce holds every checker × solver against the oracle on thousands of tiny histories; Run certifies
@@ -70,4 +72,125 @@ func TestAgainstBruteForce(t *testing.T) {
 func orderOpen(in Info, r *evidence.Result) bool {
 	return in.Partial && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason,
 		"the order of versions is not known")
+}
+
+// bruteForce is the oracle as a checker: every order, by definition. The naive twin of all others.
+type bruteForce struct{}
+
+func (bruteForce) Info() Info {
+	return Info{Name: "oracle", Levels: slices.Concat(run.SerialLevels, run.SnapshotLevels),
+		Takes: Takes{Items: true, Predicates: run.OrderLevels, Lists: run.ListsBeside, Unknown: run.OutcomesDecided,
+			Duplicates: true}}
+}
+
+func (bruteForce) Check(_ context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return oracle.Check(h, oracle.Options{Level: o.Level, ClockSkew: o.ClockSkew})
+}
+
+// called is the checker of a name.
+func called(name string) Checker {
+	c, err := ByName(name)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// TestIgnorePredicates: who takes item operations only refuses predicates, and ignores them when told to: what it says
+// then is what brute force says of the history told without predicates, and a violation is one of the whole. Others
+// decide predicates as ever.
+func TestIgnorePredicates(t *testing.T) {
+	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
+	answered, unknown := map[string]int{}, map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](110, 10_000), func(seed uint64) *history.History {
+		return tinyPredicates(
+			seed, predicateOptions[seed%2])
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if h == nil {
+			return
+		}
+		for i, l := range slices.Concat(run.SerialLevels, run.SnapshotLevels) {
+			if i >= 3 && seed%4 != 0 {
+				break
+			}
+			whole, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			items, err := oracle.Check(history.Items(h), oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
+				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict,
+					notation.Format(h))
+			}
+			verdicts[[2]evidence.Verdict{items.Verdict, whole.Verdict}]++
+			for _, c := range Deciding(l) {
+				in := c.Info()
+				if in.Hidden || in.Timestamps || in.Name == "replay" {
+					continue
+				}
+				only := !in.TakesPredicates(l)
+				if ignored := only && in.Takes.Items; ignored {
+					answered[in.Name]++
+				}
+				r, err := Run(context.Background(), c, h, Options{Level: l, IgnorePredicates: true})
+				if err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, l, err)
+				}
+				want := items.Verdict
+				if !only {
+					want = whole.Verdict
+				}
+				if r.Verdict == evidence.Unknown {
+					unknown[in.Name]++
+				}
+				if r.Verdict != want && r.Verdict != evidence.Unknown {
+					t.Fatalf("seed %d: %s says %s (%s) at %s; want %s\n%s", seed, c.Info().Name, r.Verdict, r.Reason,
+						r.Label(), want, notation.Format(h))
+				}
+				if only != strings.HasPrefix(r.Label(), "items:") {
+					t.Fatalf("%s answers about %s", c.Info().Name, r.Label())
+				}
+				if only && seed < 10 {
+					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil ||
+						r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") &&
+						in.Takes.Items {
+						t.Errorf("%s decides predicates: %v, %v", c.Info().Name, r, err)
+					}
+				}
+			}
+		}
+	})
+	t.Log(verdicts, answered, unknown)
+	for name, n := range answered {
+		if histtest.Whole() && (n < 6 || unknown[name] > n*9/10) {
+			t.Errorf("%s: %d of %d are unknown", name, unknown[name], n)
+		}
+	}
+	if histtest.Whole() && verdicts[[2]evidence.Verdict{evidence.Holds, evidence.Violated}] < 6 {
+		t.Error("no predicate matters here")
+	}
+}
+
+// TestItemsOnly: who takes items and no predicates says why, and nobody else does.
+func TestItemsOnly(t *testing.T) {
+	for _, c := range All() {
+		in := c.Info()
+		if only := in.Takes.Items && len(in.Takes.Predicates) == 0; only != (in.Takes.ItemsOnly != "") {
+			t.Errorf("%s takes predicates at %v, and says %q", in.Name, in.Takes.Predicates, in.Takes.ItemsOnly)
+		}
+	}
+}
+
+// TestItems: what is left of a history without predicates is all of it.
+func TestItems(t *testing.T) {
+	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if a, b := notation.Format(h), notation.Format(history.Items(h)); a != b {
+			t.Fatalf("seed %d: %s became %s", seed, a, b)
+		}
+	})
 }

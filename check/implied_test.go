@@ -8,6 +8,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check/run"
+	"isovet/datasets"
 	family "isovet/datasets/hard"
 	"isovet/evidence"
 	"isovet/history"
@@ -159,6 +160,29 @@ func TestManyWriters(t *testing.T) {
 		r, err := Decide(t.Context(), c, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
 			t.Errorf("%s: %v, %v: %s", l, err, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestSessionsCut: where one session went back in time, the others still tell the order: it is found by replay, and
+// quickly, though nothing else would tell it.
+func TestSessionsCut(t *testing.T) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 3000, Seed: 1,
+		Fault: "session-guarantee", Times: datasets.NoTimes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, want := range map[level.Level]evidence.Verdict{
+		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
+		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,
+	} {
+		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != want || r.DecidedBy != "" || r.Stats.Conflicts > 10000 {
+			t.Errorf("%s: %s (%s) by %q after %d conflicts; want %s by replay", l, r.Verdict, r.Reason, r.DecidedBy,
+				r.Stats.Conflicts, want)
 		}
 	}
 }

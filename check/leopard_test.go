@@ -2,15 +2,22 @@ package check
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"isovet/check/mechanism"
 	"isovet/check/run"
 	"isovet/datasets"
+	"isovet/datasets/store"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/level"
 )
 
@@ -180,5 +187,248 @@ func TestLeopardRefuses(t *testing.T) {
 		if r := leopardOn(t, h, o); r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, want) {
 			t.Errorf("%s: %s", r.Verdict, r.Reason)
 		}
+	}
+}
+
+// brokenRun is a run of the store in which one part failed once, and who found it.
+type brokenRun struct{ planted, leopard, named, replay int }
+
+// named says which mechanisms may be blamed for a broken part: the part's own, and what it leads to.
+var blamed = map[string][]mechanism.Mechanism{
+	"version":       {mechanism.ConsistentRead},
+	"lock":          {mechanism.MutualExclusion},
+	"first-updater": {mechanism.FirstUpdaterWins},
+	"certifier":     {mechanism.SerializationCertifier},
+}
+
+// TestLeopardFindsBrokenParts plants one failure of each mechanism at each level that has it, and compares what the
+// mechanisms find with what replay finds at the level: leopard must find each kind at each level, by the right
+// mechanism.
+func TestLeopardFindsBrokenParts(t *testing.T) {
+	seeds := histtest.Long[uint64](4, 100)
+	var table strings.Builder
+	for _, iso := range datasets.Isolations() {
+		level, err := store.ParseIsolation(iso)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range datasets.Breaks() {
+			b, err := store.ParseBreak(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !level.Has(b) {
+				continue
+			}
+			var n brokenRun
+			randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
+				planted, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
+					Isolation: iso, Seed: seed, Break: part})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(planted.Planted) == 0 {
+					return // it never came to that
+				}
+				n.planted++
+				h := planted.History
+				p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rep, err := mechanism.Verify(context.Background(), h, mechanism.Options{Profile: *p})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rep.Total() > 0 {
+					n.leopard++
+				}
+				found := false
+				for _, v := range rep.Violations {
+					for _, m := range blamed[part] {
+						found = found || v.Mechanism == m
+					}
+				}
+				if found {
+					n.named++
+				}
+				r, err := Run(context.Background(), run.Replay{}, h, Options{Level: p.Level})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Verdict == evidence.Violated {
+					n.replay++
+				}
+			})
+			fmt.Fprintf(&table, "%-22s %-14s planted %3d, found by leopard %3d, by the right mechanism %3d, by "+
+				"replay %3d\n", iso, part, n.planted, n.leopard, n.named, n.replay)
+			if n.planted == 0 || n.named == 0 {
+				t.Errorf("%s, %s: planted %d times, found %d times by the right mechanism", iso, part, n.planted,
+					n.named)
+			}
+		}
+	}
+	t.Logf("\n%s", table.String())
+}
+
+// mistold is a history with its times changed for the worse: coarse clocks, sessions that overlap themselves, missing
+// times of operations and commits. Its clocks are off by no more than skew more.
+func mistold(h *history.History, seed uint64) (told *history.History, skew int64) {
+	r := rand.New(rand.NewPCG(seed, 0x1e0))
+	g := *h
+	g.Txns.Start, g.Txns.Commit, g.Txns.End = slices.Clone(h.Txns.Start), slices.Clone(h.Txns.Commit),
+		slices.Clone(h.Txns.End)
+	g.Ops.Start, g.Ops.End = slices.Clone(h.Ops.Start), slices.Clone(h.Ops.End)
+	coarse := func(by int64, cols ...[]int64) {
+		for _, c := range cols {
+			for i := range c {
+				if c[i] != history.NoTime {
+					c[i] -= ((c[i] % by) + by) % by
+				}
+			}
+		}
+	}
+	switch r.IntN(5) {
+	case 0: // equal timestamps, intervals that touch or have no length
+		by := int64(1) << r.IntN(20)
+		skew = by
+		coarse(by, g.Txns.Start, g.Txns.Commit, g.Txns.End, g.Ops.Start, g.Ops.End)
+	case 1: // longer than they were: sessions overlap themselves
+		for i := range g.Txns.End {
+			if g.Txns.End[i] != history.NoTime && r.IntN(3) == 0 {
+				g.Txns.End[i] += r.Int64N(400_000)
+			}
+			if g.Txns.Start[i] != history.NoTime && r.IntN(3) == 0 {
+				g.Txns.Start[i] -= r.Int64N(400_000)
+			}
+		}
+	case 2: // some operations without times
+		for i := range g.Ops.Start {
+			switch r.IntN(8) {
+			case 0:
+				g.Ops.Start[i] = history.NoTime
+			case 1:
+				g.Ops.End[i] = history.NoTime
+			}
+		}
+	case 3:
+		g.Ops.Start, g.Ops.End = nil, nil
+	case 4:
+		g.Txns.Commit = nil
+	}
+	return &g, skew
+}
+
+// TestLeopardNeverCriesWolf: correct runs of the store, however they are told: no violation under the store's own
+// profile. What widens intervals, or hides times, takes information away and makes none.
+func TestLeopardNeverCriesWolf(t *testing.T) {
+	runs := 0
+	// No history is cut down here: with an operation less, a run is no longer a correct one.
+	names := []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw", "mix", "booking", "tpcc",
+		"claim", "contended", "longfork", "mini", "rubis", "ctwitter"}
+	randtest.Seeds(t, histtest.Long[uint64](20, 4000), func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0xc1))
+		isos := datasets.Isolations()
+		spec := datasets.Spec{Workload: names[seed%uint64(len(names))], Txns: 80 + r.IntN(250), Sessions: 2 +
+			r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
+			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000,
+			Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
+		h, err := datasets.Generate(context.Background(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worse, more := mistold(h, seed)
+		for i, g := range []*history.History{h, worse} {
+			skew := spec.Skew + int64(i)*more
+			rep, err := mechanism.Verify(context.Background(), g, mechanism.Options{Profile: *p, Skew: skew})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if rep.Total() > 0 {
+				t.Fatalf("seed %d, %+v: false alarm: %s", seed, spec, mechanism.Describe(g, rep, skew)[0])
+			}
+			runs++
+		}
+	})
+	t.Log(runs, "runs")
+}
+
+// TestLeopardNeverLies: under whatever profile, on tiny histories of every kind and on broken runs of the store, told
+// badly too: where leopard says violation, so does replay at that level (or the checker of the weak levels), and where
+// it says valid, too.
+func TestLeopardNeverLies(t *testing.T) {
+	levels := append(slices.Clip(run.OrderLevels), level.ReadCommitted)
+	profiles := mechanism.Profiles()
+	verdicts := map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](400, 40000), func(seed uint64) (h *history.History) {
+		r := rand.New(rand.NewPCG(seed, 0x11e))
+		switch seed % 4 {
+		case 0, 1:
+			o := every(seed / 4)
+			o.Predicates, o.Lists, o.NoTimes = r.IntN(4) == 0, r.IntN(5) == 0, false
+			o.Txns, o.Keys, o.Sessions = 3+r.IntN(5), 1+r.IntN(3), 1+r.IntN(4)
+			if o.Lists {
+				o.Predicates, o.Duplicates, o.Deletes = false, false, false
+			}
+			h = random.Tiny(seed, o)
+		case 2:
+			h = random.Medium(seed, random.Options{Txns: 40, Aborted: r.IntN(2) == 0, Unknown: r.IntN(3) == 0})
+		default:
+			spec := datasets.Spec{Workload: []string{"mix", "blindw", "smallbank", "rmw", "booking"}[r.IntN(5)],
+				Txns: 60, Keys: 20, Sessions: 6, Seed: seed, AbortRate: .1, UnknownRate: .03}
+			isos := datasets.Isolations()
+			spec.Isolation = isos[r.IntN(len(isos))]
+			if r.IntN(2) == 0 {
+				b := datasets.Breaks()
+				spec.Break = b[r.IntN(len(b))]
+			} else {
+				f := datasets.FaultNames()
+				spec.Fault = f[r.IntN(len(f))]
+			}
+			var err error
+			if h, err = datasets.Generate(context.Background(), spec); err != nil {
+				return nil // the workload cannot have the fault
+			}
+		}
+		if r.IntN(2) == 0 {
+			h, _ = mistold(h, seed)
+		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		r := rand.New(rand.NewPCG(seed, 0x11f))
+		p := profiles[r.IntN(len(profiles))]
+		l := levels[r.IntN(len(levels))]
+		skew := int64(r.IntN(2)) * 3
+		got, err := Run(context.Background(), leopard{}, h, Options{Level: l, Profile: &p,
+			MechanismsOnly: r.IntN(2) == 0, ClockSkew: skew})
+		if err != nil {
+			t.Fatalf("seed %d, %s, %s: %v", seed, l, p.Name(), err)
+		}
+		verdicts[got.Verdict.String()]++
+		if got.Verdict == evidence.Unknown {
+			return
+		}
+		var c Checker = run.Replay{}
+		if l == level.ReadCommitted {
+			c = weakly{}
+		} else if a, ok := Auto(h, l); ok && h.HasLists() {
+			c = a
+		}
+		want, err := Run(context.Background(), c, h, Options{Level: l, ClockSkew: skew})
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, l, err)
+		}
+		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown {
+			t.Fatalf("seed %d, %s under %s: leopard %s, %s %s (%s)", seed, l, p.Name(), got.Verdict, c.Info().Name,
+				want.Verdict, want.Reason)
+		}
+	})
+	t.Log(verdicts)
+	if histtest.Whole() && (verdicts["violation"] < 100 || verdicts["valid"] < 50 || verdicts["unknown"] < 50) {
+		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }

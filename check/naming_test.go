@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -98,4 +99,112 @@ func TestNamesByTheLattice(t *testing.T) {
 			t.Logf("no %s among them", k)
 		}
 	}
+}
+
+// TestNameIsProved: a proof by cycles under any other name than that of what they show is refused, unless it shows that
+// at a level that asks for fewer orders.
+func TestNameIsProved(t *testing.T) {
+	var kinds []level.Anomaly
+	for _, k := range level.Anomalies() {
+		kinds = append(kinds, k, k+"-session", k+"-realtime")
+	}
+	proofs := 0
+	histtest.Each(t, histtest.Long[uint64](137, 10_000), func(seed uint64) *history.History {
+		return namedRandom(
+			seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		for _, l := range datasets.Judged() {
+			c, ok := Auto(h, l)
+			if !ok {
+				continue
+			}
+			got, err := Run(t.Context(), c, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, l, err)
+			}
+			for _, a := range got.Anomalies {
+				if len(a.Cycle)+len(a.Cycles) == 0 {
+					continue
+				}
+				proofs++
+				right := a.Kind
+				for _, k := range kinds {
+					if k == right || k == level.G0 && right == level.IncompatibleOrder ||
+						k == level.IncompatibleOrder && right == level.G0 {
+						continue // an incompatible order is a G0
+					}
+					a.Kind = k
+					r := *got
+					r.Anomalies = []evidence.Anomaly{a}
+					if certify.Check(&r, certify.Options{}) != nil {
+						continue
+					}
+					weaker := func(m level.Level) bool {
+						r.Level = m
+						return a.Named(r.H, m, 0) == k && certify.Check(&r, certify.Options{}) == nil
+					}
+					if !slices.ContainsFunc(l.Relaxed(), weaker) {
+						t.Fatalf("seed %d, %s: a proof of %s passes for one of %s\n%+v\n%s", seed, l, right, k, a,
+							notation.Format(h))
+					}
+				}
+			}
+		}
+	})
+	if histtest.Whole() && proofs < 100 {
+		t.Errorf("%d proofs only", proofs)
+	}
+}
+
+// TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists:
+// every checker of a level, brute force among them, gives the verdict of the table, or says that it cannot, and the
+// name.
+func TestCatalogueNames(t *testing.T) {
+	named := map[string]int{}
+	for _, a := range datasets.Anomalies() {
+		forms := map[string]*history.History{"registers": a.History()}
+		if text, ok := asLists(a.Text); ok {
+			forms["lists"] = oracletest.Parse(text)
+		}
+		for form, h := range forms {
+			for _, l := range datasets.Judged() {
+				want := evidence.Holds
+				if slices.Contains(a.Violates, l) {
+					want = evidence.Violated
+				}
+				for _, c := range append(All(), bruteForce{}) {
+					in := c.Info()
+					// leopard needs to know the database
+					if in.Timestamps || in.Name == "leopard" || !slices.Contains(in.Levels, l) || form == "registers" &&
+						in.Name == "elle" {
+						continue
+					}
+					if in.Name == "oracle" && h.NumTxns() > 8 {
+						continue // it does not list the orders of more
+					}
+					r, err := Run(t.Context(), c, h, Options{Level: l})
+					if err != nil {
+						t.Fatalf("%s of %s, %s, %s: %v", a.Name, form, l, in.Name, err)
+					}
+					if r.Verdict == evidence.Unknown && in.Partial {
+						continue
+					}
+					if r.Verdict != want {
+						t.Errorf("%s of %s, %s: %s says %s (%s); want %s", a.Name, form, l, in.Name, r.Verdict,
+							r.Reason, want)
+						continue
+					}
+					if want == evidence.Violated {
+						named[in.Name+" "+form]++
+						// which is lost updates and fractured reads too
+						if got := r.Anomalies[0].Kind; got != a.Kind && a.Name != "dirty-write" {
+							t.Errorf("%s of %s, %s: %s says %s; want %s\n%s", a.Name, form, l, in.Name, got, a.Kind,
+								r.Anomalies[0].Text)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Log(named)
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +15,10 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/oracle"
 	"isovet/level"
@@ -132,4 +138,143 @@ func oddly(t testing.TB, seed uint64, h *history.History, c Checker, o Options, 
 			t.Fatalf("%s: %s; brute force says %s", what(), r.Verdict, want)
 		}
 	}
+}
+
+// TestTimesAtTheEnds: with times at the ends of the clock, and clocks off by up to all of it, every checker says what
+// brute force says.
+func TestTimesAtTheEnds(t *testing.T) {
+	ends := []int64{math.MinInt64 + 1, math.MinInt64 + 9, -1 << 62, -5, 0, 5, 1 << 62, math.MaxInt64 - 9,
+		math.MaxInt64 - 1, math.MaxInt64}
+	skews := []int64{0, 3, 1 << 61, 1 << 62, math.MaxInt64 - 3, math.MaxInt64}
+	said := map[evidence.Verdict]int{}
+	histtest.Each(t, histtest.Long[uint64](82, 3000), func(seed uint64) (h *history.History) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		if seed%5 == 4 {
+			h = tinyList(seed)
+		} else {
+			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 1 + int(seed%2), Sessions: 5, Ops: 2})
+		}
+		h.Txns.Start, h.Txns.End = make([]int64, h.NumTxns()), make([]int64, h.NumTxns())
+		for i := range h.Txns.Start {
+			a, b := rng.IntN(len(ends)), rng.IntN(len(ends))
+			h.Txns.Start[i], h.Txns.End[i] = ends[min(a, b)], ends[max(a, b)]
+		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		skew := skews[rand.New(rand.NewPCG(seed, 1)).IntN(len(skews))]
+		for _, l := range []level.Level{level.StrictSerializable, level.StrictSnapshotIsolation, level.Linearizable} {
+			want, err := oracle.Check(h, oracle.Options{Level: l, ClockSkew: skew, VerdictOnly: true})
+			if err != nil && l != level.Linearizable {
+				t.Fatalf("seed %d, %s: %v", seed, l, err)
+			}
+			for i, c := range All() {
+				in := c.Info()
+				if in.Timestamps || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() ||
+					len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
+					continue
+				}
+				got, err := Run(t.Context(), c, h, Options{Level: l, ClockSkew: skew})
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s, skew %d: %v\n%s", seed, l, in.Name, skew, err, notation.Format(h))
+				}
+				if want != nil && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown &&
+					got.Verdict != want.Verdict {
+					t.Fatalf("seed %d, %s, skew %d: %s says %s, brute force %s\n%s", seed, l, skew, in.Name,
+						got.Verdict, want.Verdict, notation.Format(h))
+				}
+				said[got.Verdict]++
+			}
+		}
+	})
+	if histtest.Whole() && (said[evidence.Holds] < 300 || said[evidence.Violated] < 300) {
+		t.Errorf("too few answers: %v", said)
+	}
+}
+
+// What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs
+// nothing dropped keeps its verdicts.
+func TestLossy(t *testing.T) {
+	dir := t.TempDir()
+	seeds := histtest.Long[uint64](82, 20000)
+	kept, dropped, lossless := map[string]int{}, 0, 0
+	histtest.Each(t, seeds, func(seed uint64) *history.History {
+		rng := rand.New(rand.NewPCG(seed, 77))
+		coin := func() bool { return rng.IntN(2) == 0 }
+		s := oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 3, Duplicates: coin(), Deletes: coin(),
+			Aborted: coin(), Unknown: rng.IntN(3) > 0, Lists: rng.IntN(4) == 0, Init: coin(), Torn: coin()}
+		h := oracletest.Random(seed, s)
+		if rng.IntN(3) > 0 {
+			h = doubt(h, rng)
+		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
+			path := filepath.Join(dir, "out")
+			lossy := false
+			err := format.Write(path, h, name, false)
+			if err != nil {
+				lossy = true
+				err = format.Write(path, h, name, true)
+			}
+			if err != nil {
+				continue // predicates, lists
+			}
+			if name == "jepsen-edn" && h.HasLists() && (slices.Contains(h.Ops.Kind, history.Write) ||
+				slices.Contains(h.Ops.Kind, history.Read)) {
+				continue // Jepsen's have either
+			}
+			got, err := format.Read(t.Context(), path, format.Options{Format: name})
+			if err != nil {
+				if st, e := os.Stat(path); e == nil && st.Size() == 0 {
+					continue // nothing is left
+				}
+				t.Fatalf("seed %d, %s: %v\n%s", seed, name, err, oracletest.String(h))
+			}
+			for _, l := range level.All() {
+				before, err := oracle.Check(h, oracle.Options{Level: l})
+				if err != nil || lossy && before.Verdict != evidence.Holds {
+					continue
+				}
+				after, err := oracle.Check(got, oracle.Options{Level: l})
+				if err != nil {
+					continue
+				}
+				switch {
+				case lossy && after.Verdict == evidence.Violated:
+					t.Fatalf("seed %d: valid at %v, a violation once written as %s:\n%s\n%s", seed, l, name,
+						oracletest.String(h), oracletest.String(got))
+				case !lossy && after.Verdict != before.Verdict:
+					t.Fatalf("seed %d: %v at %v, %v once written as %s:\n%s\n%s", seed, before.Verdict, l,
+						after.Verdict, name, oracletest.String(h), oracletest.String(got))
+				}
+				kept[name]++
+				if lossy {
+					dropped++
+				} else {
+					lossless++
+				}
+			}
+		}
+	})
+	for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
+		if histtest.Whole() && kept[name] < int(seeds) {
+			t.Errorf("%s: %d verdicts compared", name, kept[name])
+		}
+	}
+	if histtest.Whole() && (dropped < int(seeds) || lossless < int(seeds)/2) {
+		t.Errorf("%d verdicts of what was dropped, %d of what was not", dropped, lossless)
+	}
+	t.Log(fmt.Sprint(kept, dropped, lossless))
+}
+
+// doubt makes another outcome of some transactions: unknown, and aborted.
+func doubt(h *history.History, rng *rand.Rand) *history.History {
+	c := *h
+	c.Txns.Status = append([]history.Status(nil), h.Txns.Status...)
+	for x := range c.Txns.Status {
+		if uint32(x) != h.Init && rng.IntN(3) == 0 {
+			c.Txns.Status[x] = history.Unknown
+		}
+	}
+	return &c
 }

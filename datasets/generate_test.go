@@ -182,3 +182,92 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 }
+
+// TestFences: a session's committed transactions have a fence after each so many others, and each fence reads what the
+// one before it wrote.
+func TestFences(t *testing.T) {
+	const every = 7
+	h, err := Generate(context.Background(), Spec{Workload: "smallbank", Txns: 1000, Sessions: 5, FenceEvery: every,
+		Isolation: "serializable-snapshot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := uint32(slices.IndexFunc(h.Keys, func(k history.Value) bool {
+		return k.Kind == history.String && string(h.Texts.Text(uint32(k.N))) == "epoch/0"
+	}))
+	fences := 0
+	read := make(map[uint32]bool)
+	for s := range h.NumSessions() {
+		since := 0
+		for _, x := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if h.Txns.Status[x] != history.Committed || x == h.Init {
+				continue
+			}
+			lo, hi := h.TxnOps(x)
+			if h.OpKey(lo) != key {
+				since++
+				if since > every {
+					t.Fatalf("session %d: %d transactions without a fence", s, since)
+				}
+				continue
+			}
+			if hi-lo != 2 || h.Ops.Kind[lo] != history.Read || h.Ops.Kind[lo+1] != history.Write ||
+				h.OpKey(lo+1) != key {
+				t.Fatalf("transaction %d is no fence", h.Txns.ID[x])
+			}
+			if read[h.Ops.Ver[lo]] {
+				t.Errorf("transaction %d: another fence has replaced what it read", h.Txns.ID[x])
+			}
+			read[h.Ops.Ver[lo]] = true
+			fences++
+			since = 0
+		}
+	}
+	if fences < 100 {
+		t.Errorf("%d fences", fences)
+	}
+	if _, err := Generate(context.Background(), Spec{FenceEvery: -1}); err == nil {
+		t.Error("a negative number is taken")
+	}
+}
+
+// TestValues: the variants with few values have about as many that were written more than once as they are made to
+// have; what a number of values cannot go with is refused.
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		spec   Spec
+		lo, hi int
+	}{
+		{Spec{Workload: "mix", Variant: "blind"}, 1200, 1700},
+		{Spec{Workload: "mix", Variant: "blind-heavy"}, 2300, 3100},
+		{Spec{Workload: "mix", Variant: "duplicates"}, 6700, 8700},
+		{Spec{Workload: "mix", Variant: "duplicates", Values: 1}, 3100, 3600},
+		{Spec{Workload: "mix", Variant: "uniform"}, 0, 0},
+	} {
+		c.spec.Times, c.spec.Sessions, c.spec.NoAborted, c.spec.Seed = NoTimes, 25, true, 7
+		h := generate(t, c.spec)
+		times := make([]int, h.NumVersions())
+		twice := 0
+		for op, k := range h.Ops.Kind {
+			if k == history.Write {
+				if times[h.Ops.Ver[op]]++; times[h.Ops.Ver[op]] == 2 {
+					twice++
+				}
+			}
+		}
+		if twice < c.lo || twice > c.hi {
+			t.Errorf("%s with %d values: %d values were written more than once; want %d to %d", c.spec.Variant,
+				c.spec.Values, twice, c.lo, c.hi)
+		}
+	}
+	for _, s := range []Spec{
+		{Workload: "blindw-pred", Values: 3},
+		{Workload: "list-append", Values: 3},
+		{Workload: "mix", Values: -1},
+		{Workload: "mix", Values: 3, Fault: "lost-update"},
+	} {
+		if _, err := Generate(context.Background(), s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+}

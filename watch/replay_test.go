@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -303,5 +305,95 @@ func TestReplayCredit(t *testing.T) {
 	t.Log(said)
 	if randtest.Whole() && (said["violation false true"]+said["violation true true"] == 0 || said[online.GaveUp] == 0) {
 		t.Error("nothing was left out; the test shows nothing")
+	}
+}
+
+// TestReplayForeign: a line that is not understood may have written what takes part in a violation; the violation is
+// told, with what is understood of it.
+func TestReplayForeign(t *testing.T) {
+	lines := bytes.Split([]byte(`{"id":1,"session":1,"start":1,"end":2,"ops":[["w","x",1]]}
+{"id":2,"session":2,"start":3,"end":4,"status":"aborted","status":"aborted","ops":[["w","x",2]]}
+{"id":3,"session":3,"start":5,"end":6,"ops":[["w","x",3]]}
+{"id":4,"session":4,"start":7,"end":8,"ops":[["r","x",2],["w","y",1]]}
+{"id":5,"session":5,"start":9,"end":10,"ops":[["r","x",3],["r","y",1]]}
+{"id":6,"session":6,"start":11,"end":12,"ops":[["r","x",1],["r","x",2]]}
+{"id":7,"session":7,"start":13,"end":14,"ops":[["r","x",2],["r","y",null]]}`), []byte("\n"))
+	for _, l := range ReplayLevels() {
+		made, err := NewReplay(ReplayOptions{Level: l, Lateness: AllLate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := made.(*replayJudge)
+		j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+		bad, found := 0, 0
+		if err := j.Take(NewBatch(0, lines), func(int64, error) { bad++ }); err != nil {
+			t.Fatal(err)
+		}
+		j.End()
+		if err := j.Findings(func(f *Finding) error {
+			if f.Class == violated {
+				found++
+			}
+			_, err := f.Line(1)
+			return err
+		}); err != nil || bad != 1 || found == 0 {
+			t.Errorf("%s: %v, %d bad lines, %d violations", l, err, bad, found)
+		}
+	}
+}
+
+// staleStream are transactions of 4 operations on 12 keys that end in turn, each read of which sees one of the last
+// versions.
+func staleStream(txns int, rng *rand.Rand) (lines [][]byte) {
+	lines = append(lines, []byte(`{"format":"isovet-history","version":1,"initial":0}`))
+	var vals [12][3]int
+	for i := range txns {
+		b := fmt.Appendf(nil, `{"id":%d,"session":%d,"start":%d,"end":%d,"ops":[`, i, i%8, 10*i, 10*i+60)
+		key := rng.IntN(12)
+		write := rng.IntN(2) == 0
+		for n := range 4 {
+			if n > 0 {
+				b = append(b, ',')
+			}
+			key = (key + 1 + rng.IntN(3)) % 12 // once each
+			v := &vals[key]
+			if write {
+				v[2], v[1], v[0] = v[1], v[0], 4*i+n+1
+				b = fmt.Appendf(b, `["w",%d,%d]`, key, v[0])
+			} else {
+				b = fmt.Appendf(b, `["r",%d,%d]`, key, v[rng.IntN(3)])
+			}
+		}
+		lines = append(lines, append(b, "]}"...))
+	}
+	return lines
+}
+
+// TestReplayMany: of streams in which much is wrong the same is told in the same order however many proofs are looked
+// for at a time, and each is proved.
+func TestReplayMany(t *testing.T) {
+	told := 0
+	randtest.Seeds(t, randtest.Long[uint64](2, 500), func(t testing.TB, seed uint64) {
+		lines := staleStream(80, rand.New(rand.NewPCG(seed, 0x0a15)))
+		for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
+			o := ReplayOptions{Level: l, Lateness: 100, Gate: GateOptions{Patience: 1 << 60}}
+			var want []ReplayViolation
+			for i, cores := range []int{1, 4} {
+				before := runtime.GOMAXPROCS(cores)
+				classes, found, _ := judgeReplay(t, o, lines, 50)
+				runtime.GOMAXPROCS(before)
+				if i == 0 {
+					want = found
+				}
+				if !reflect.DeepEqual(found, want) || classes[violated] != len(found) {
+					t.Fatalf("seed %d, %s: %d cores tell %v %+v; one tells %+v", seed, l, cores, classes, found, want)
+				}
+			}
+			told += len(want)
+		}
+	})
+	t.Logf("%d violations", told)
+	if randtest.Whole() && told < 50 {
+		t.Errorf("%d violations; there should be many", told)
 	}
 }

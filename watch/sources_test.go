@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"isovet/history/format/logline"
+	"isovet/internal/test/histtest"
 )
 
 // TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
@@ -235,4 +237,112 @@ func logged(place int64, line string) *Batch {
 func put(l *Log, b *Batch) error {
 	_, err := l.put("", b)
 	return err
+}
+
+// TestPipeAgain: a file that is read from its beginning again must have the lines of the log; another one is refused
+// with its first line that differs, and nothing of it is skipped or judged.
+func TestPipeAgain(t *testing.T) {
+	line := func(id int) string {
+		return fmt.Sprintf(`{"id":%d,"session":0,"start_ts":%d,"commit_ts":%d,"ops":[["w","x",%d]]}`+"\n", id,
+			2*id, 2*id+1, id)
+	}
+	head := `{"format":"isovet-history","version":1,"initial":0}` + "\n"
+	first := head + line(1) + line(2) + "\n" + line(3)
+	for name, c := range map[string]struct {
+		text string
+		at   int64 // -1: it goes on
+		txns int64
+	}{
+		"the same":            {first, -1, 3},
+		"longer":              {first + line(4), -1, 4},
+		"shorter":             {head + line(1), -1, 3},
+		"what follows":        {line(4) + line(5), 0, 3},
+		"with its own header": {head + line(4), 1, 3},
+		"another at the end":  {head + line(1) + line(2) + "\n" + line(4), 4, 3},
+	} {
+		dir := t.TempDir()
+		run := func(text string) (txns int64, err error) {
+			var m Metrics
+			err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Metrics: &m,
+				Open: func(context.Context, Places) (Source, error) { return Pipe(strings.NewReader(text), -1), nil }})
+			return m.Get().Txns, err
+		}
+		if _, err := run(first); err != nil {
+			t.Fatal(err)
+		}
+		txns, err := run(c.text)
+		var other *OtherStreamError
+		switch {
+		case c.at < 0 && err != nil, c.at >= 0 && (!errors.As(err, &other) || other.Place != c.at):
+			t.Errorf("%s: %v", name, err)
+		case txns != c.txns:
+			t.Errorf("%s: %d transactions; expected %d", name, txns, c.txns)
+		}
+	}
+}
+
+// TestPipeLines: a pipe gives the lines that were written, whatever their lengths, however they are written, and
+// however many are taken at once; also a last one without end.
+func TestPipeLines(t *testing.T) {
+	for seed := range uint64(histtest.Long(10, 200)) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var text []byte
+		var want []string
+		most := []int{10, 1000, 3 * pipeHead, pipeRoom / 2, 2*pipeRoom + 5*pipeHead}[seed%5]
+		for n := 0; n < 3*pipeRoom+rng.IntN(pipeRoom) && (len(want) < 50_000 || most > 10); {
+			line := bytes.Repeat([]byte{byte('a' + len(want)%26)}, rng.IntN(most))
+			n += len(line) + 1
+			text = append(append(text, line...), '\n')
+			if len(line) > 0 { // an empty one is none
+				want = append(want, string(line))
+			}
+		}
+		if seed%2 == 0 {
+			text = append(text, "the end"...)
+			want = append(want, "the end")
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := []int{7, 4096, 1 << 16, 3 << 20}[seed%4]
+		if most > 10 {
+			size = max(size, 4096)
+		}
+		go func() {
+			for part := range slices.Chunk(text, size) {
+				if _, err := w.Write(part); err != nil {
+					t.Error(err)
+				}
+			}
+			w.Close()
+		}()
+		p := Pipe(r, -1)
+		got, place := 0, int64(-1)
+		for {
+			lines, err := p.Next(t.Context(), 1+rng.IntN(5000))
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rng.IntN(20) == 0 {
+				time.Sleep(time.Millisecond) // the pipe fills
+			}
+			for _, l := range lines {
+				if got >= len(want) || string(l.Text) != want[got] || l.Place <= place {
+					t.Fatalf("seed %d: line %d, place %d: %.40q; expected one of %d bytes", seed, got, l.Place, l.Text,
+						len(want[min(got, len(want)-1)]))
+				}
+				got, place = got+1, l.Place
+			}
+		}
+		if got != len(want) {
+			t.Fatalf("seed %d: %d lines of %d", seed, got, len(want))
+		}
+		if err := errors.Join(p.Close(), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -3,15 +3,23 @@ package mechanism
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"isovet/datasets"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/level"
 )
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.
@@ -178,5 +186,207 @@ func TestMissingTimes(t *testing.T) {
 	var missing *MissingTimes
 	if _, err := Verify(context.Background(), h, Options{}); !errors.As(err, &missing) {
 		t.Errorf("error %v, expected that times are missing", err)
+	}
+}
+
+// TestLevelOf looks at what headers name: levels as isovet spells them, and "repeatable read" as each database means
+// it.
+func TestLevelOf(t *testing.T) {
+	for _, x := range []struct {
+		db, isolation string
+		want          level.Level
+		named         bool
+	}{
+		{"", "", level.Serializable, false},
+		{"", "as safe as can be", level.Serializable, false},
+		{"PostgreSQL 16.3", "as safe as can be", level.Serializable, false},
+		{"", "serializable", level.Serializable, true},
+		{"", "Strict Serializable", level.StrictSerializable, true},
+		{"", "strong_snapshot_isolation", level.StrictSnapshotIsolation, true},
+		{"", "read committed", level.ReadCommitted, true},
+		{"", "repeatable read", level.RepeatableRead, true},
+		{"PostgreSQL 16.3", "repeatable read", level.SnapshotIsolation, true},
+		{"PostgreSQL 16.3", "serializable", level.Serializable, true},
+		{"MySQL 8.0.36", "repeatable read", level.ReadCommitted, true},
+		{"Microsoft SQL Server 2022", "snapshot", level.SnapshotIsolation, true},
+		{"Oracle 19c", "serializable", level.Serializable, true},
+	} {
+		got, why := LevelOf(x.db, x.isolation)
+		if got != x.want || (why != "") != x.named {
+			t.Errorf("LevelOf(%q, %q) = %v, %q; want %v, named %v", x.db, x.isolation, got, why, x.want, x.named)
+		}
+	}
+}
+
+// TestNumbers: what is found does not depend on how many transactions there have been before, also where their number
+// comes to need more than 32 bits.
+func TestNumbers(t *testing.T) {
+	found := 0
+	randtest.Values(t, seeds()/4, func(seed uint64) *drawn {
+		return draw(seed, 4, 200, 4)
+	}, func(t testing.TB, seed uint64, r *drawn) {
+		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
+			FirstUpdaterWins: true, Certifier: SSICertifier}
+		o := Options{Profile: p, MaxViolations: 1 << 20, KeepEdges: true, every: 1 + int(seed%9)}
+		want := r.run(o)
+		for _, o.from = range []uint64{math.MaxUint32 - seed%200, math.MaxUint32 + 1, 1 << 40} {
+			if got := r.run(o); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, from transaction %d on:\n%+v\nexpected\n%+v", seed, o.from, got, want)
+			}
+		}
+		found += want.Total()
+	})
+	if randtest.Whole() && found < 200 {
+		t.Errorf("%d violations are too few to compare", found)
+	}
+	t.Logf("%d violations", found)
+}
+
+// TestStatementsApart: of statements with a snapshot each, what one has read does not narrow the next one's moment,
+// also where the first row of that was written by several, so that nothing follows from it.
+func TestStatementsApart(t *testing.T) {
+	const x, y, z = 0, 1, 2
+	v := NewVerifier(5, Options{Profile: Profile{Reads: StatementReads}, Duplicates: true})
+	n := uint64(0)
+	txn := func(client int, start, c, d int64, ops ...Trace) {
+		n++
+		all := append([]Trace{{Kind: Begin, Bef: start, Aft: start, Val: n}}, ops...)
+		v.Dispatch(client, append(all, Trace{Kind: Commit, Bef: c, Aft: d, Val: n}))
+	}
+	write := func(key uint32, val uint64, at int64) Trace {
+		return Trace{Kind: Write, Key: key, Val: val, Bef: at, Aft: at + 1}
+	}
+	txn(0, 1, 10, 11, write(x, 1, 2))
+	txn(1, 1, 12, 13, write(y, 5, 2))
+	txn(2, 1, 12, 14, write(y, 5, 2))
+	txn(3, 18, 20, 21, write(x, 2, 19))
+	txn(3, 28, 30, 31, write(z, 7, 29))
+	txn(4, 14, 50, 51, Trace{Kind: Read, Key: x, Val: 1, Bef: 15, Aft: 16},
+		Trace{Kind: Read, Key: y, Val: 5, Bef: 40, Aft: 41, Op: 1},
+		Trace{Kind: Read, Key: z, Val: 7, Bef: 40, Aft: 41, Op: 1})
+	if r := v.Close(); r.Total() > 0 || r.Verified != 6 {
+		t.Errorf("%d verified, violations %+v; expected none", r.Verified, r.Violations)
+	}
+}
+
+// endless makes the traces of many clients one transaction after the other, as a serial database would answer them
+// late: commits overlap with what other clients do next. Half of the 8 operations are reads.
+type endless struct {
+	rng     *rand.Rand
+	clients int
+	keys    []uint64 // what each holds
+	n       int64
+	ops     []Trace
+}
+
+func (g *endless) next() (client int, traces []Trace) {
+	const step = 1000
+	p := g.n * step
+	client = int(g.n % int64(g.clients))
+	id := uint64(g.n)
+	g.n++
+	g.ops = append(g.ops[:0], Trace{Kind: Begin, Bef: p - 20, Aft: p - 20, Val: id})
+	for k := range int64(8) {
+		key := uint32(g.rng.IntN(len(g.keys)))
+		at := p + 10*k
+		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Key: key, Op: uint32(k),
+			Val: g.keys[key]}
+		if k%2 == 1 {
+			t.Kind, t.Val = Write, id*8+uint64(k)+1
+			g.keys[key] = t.Val
+		} else {
+			t.Kind = Read
+		}
+		g.ops = append(g.ops, t)
+	}
+	most := step*int64(g.clients) - 200
+	g.ops = append(g.ops, Trace{Kind: Commit, Bef: p + 90, Aft: p + 100 + g.rng.Int64N(most), Val: id})
+	return client, g.ops
+}
+
+// TestOnlineMemoryIsBounded streams transactions through the pipeline into the verifier. ISOVET_LONG=1: ten million,
+// within 300 MB.
+func TestOnlineMemoryIsBounded(t *testing.T) {
+	txns := histtest.Long[int64](100_000, 10_000_000)
+	const clients = 24
+	p := NewPipeline(clients, PipelineOptions{})
+	feed := make(chan struct{})
+	go func() {
+		defer close(feed)
+		g := &endless{rng: rand.New(rand.NewPCG(1, 1)), clients: clients, keys: make([]uint64, 10_000)}
+		for g.n < txns {
+			i, traces := g.next()
+			for _, tr := range traces {
+				if !p.Client(i).Push(tr) {
+					return
+				}
+			}
+		}
+		for i := range clients {
+			p.Client(i).Close()
+		}
+	}()
+	prof := Profile{Database: "test", Isolation: "serial", Reads: StatementReads, WriteLocks: true,
+		Certifier: CycleCheck}
+	v := NewVerifier(clients, Options{Profile: prof})
+	if err := p.Run(context.Background(), v.Dispatch); err != nil {
+		t.Fatal(err)
+	}
+	<-feed
+	r := v.Close()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if r.Total() != 0 || int64(r.Verified) != txns || r.Traces != int(txns)*10 {
+		t.Fatalf("%s, %d traces; expected no violation in %d transactions", r, r.Traces, txns)
+	}
+	if r.PeakTxns > 4*pruneEvery || r.PeakVersions > 100_000 || m.Sys > 300<<20 {
+		t.Errorf("up to %d transactions, %d versions, %d locks were remembered; %d MB", r.PeakTxns, r.PeakVersions,
+			r.PeakLocks, m.Sys>>20)
+	}
+	t.Logf("%d transactions: up to %d transactions, %d versions remembered; %d MB; %d undecided", txns, r.PeakTxns,
+		r.PeakVersions, m.Sys>>20, r.Undecided)
+}
+
+// benchHistory is BlindW-RW by two-phase locking, 8 operations a transaction.
+func benchHistory(b *testing.B, txns int) *history.History {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Variant: "RW", Txns: txns})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+func userSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Sec) + float64(u.Utime.Usec)/1e6
+}
+
+// BenchmarkVerify: ISOVET_LONG=1 for a million transactions.
+func BenchmarkVerify(b *testing.B) {
+	sizes := []int{25_000, 50_000}
+	if histtest.Long(false, true) {
+		sizes = []int{250_000, 500_000, 1_000_000}
+	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("txns=%d", n), func(b *testing.B) {
+			p, err := LookupProfile("store:serializable")
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := benchHistory(b, n)
+			least := math.Inf(1) // a busy machine makes the others slower
+			for b.Loop() {
+				user := userSeconds()
+				r, err := Verify(context.Background(), h, Options{Profile: *p})
+				if err != nil || r.Total() != 0 || r.Verified != n {
+					b.Fatal(r, err)
+				}
+				least = min(least, userSeconds()-user)
+			}
+			b.ReportMetric(least*1e9/float64(n), "least-user-ns/txn")
+		})
 	}
 }

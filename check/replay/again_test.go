@@ -3,12 +3,16 @@ package replay
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"testing"
 
 	"isovet/check/prepass"
+	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/graph/order"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/level"
 	"isovet/solver"
@@ -132,5 +136,78 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 	})
 	if histtest.Whole() && (again < 20 || answers[solver.Sat] == 0 || answers[solver.Unsat] == 0) {
 		t.Errorf("%d rounds replayed what moved; answers %v", again, answers)
+	}
+}
+
+// TestAskedTogether: an order that several cores replay, each a run of it, fails where it does on one core, in the same
+// order; so all that follows is the same too.
+func TestAskedTogether(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
+	defer func(n int) { askedTogether = n }(askedTogether)
+	failed := 0
+	make := func(seed uint64) *history.History {
+		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0,
+			Unknown: seed&8 != 0}
+		o.Txns, o.Keys = 14, 5
+		return random.Medium(seed, o)
+	}
+	histtest.Each(t, histtest.Long[uint64](110, 4000), make, func(t testing.TB, seed uint64, h *history.History) {
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			return
+		}
+		for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation} {
+			var answers [2]Answer
+			for i, n := range []int{1 << 30, 1} {
+				var err error
+				askedTogether = n
+				if answers[i], err = Run(context.Background(), v, Options{Level: l}); err != nil {
+					t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+				}
+			}
+			failed += answers[0].Stats.Failed
+			if !reflect.DeepEqual(answers[0], answers[1]) {
+				t.Fatalf("seed %d, %s: on several cores %+v; want %+v\n%s", seed, l, answers[1], answers[0],
+					notation.Format(h))
+			}
+		}
+	})
+	if histtest.Whole() && failed < 100 {
+		t.Errorf("%d reads failed in all", failed)
+	}
+}
+
+// TestHintOfUnknownOutcomes: nobody saw the ends of transactions of unknown outcome, and yet the first order has them
+// near to where they took effect, so that what others read from them is seldom against it.
+func TestHintOfUnknownOutcomes(t *testing.T) {
+	for i, l := range []level.Level{level.SessionSerializable, level.StrictSerializable,
+		level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
+		for j, rate := range []float64{0.02, 0.3} {
+			for _, stamped := range []bool{false, true} {
+				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Txns: 3000,
+					UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := prepass.Run(h)
+				a, err := Run(context.Background(), v, Options{Level: l})
+				if err != nil || a.Status != solver.Sat {
+					t.Fatalf("%s, rate %v: %v %v", l, rate, a.Status, err)
+				}
+				lost := 0
+				for u, counts := range v.Counts {
+					if counts && h.Txns.Status[u] == history.Unknown {
+						lost++
+					}
+				}
+				if lost < 5 {
+					t.Fatalf("%s, rate %v: %d transactions of unknown outcome count", l, rate, lost)
+				}
+				if !l.Snapshot() && a.Stats.Backward > lost/2 {
+					t.Errorf("%s, rate %v: %d known edges of %d are against the first order, with %d outcomes unknown",
+						l, rate, a.Stats.Backward, a.Stats.KnownEdges, lost)
+				}
+			}
+		}
 	}
 }

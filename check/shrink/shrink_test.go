@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"isovet/check"
+	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
@@ -261,5 +263,66 @@ func TestEnds(t *testing.T) {
 	}
 	if judge(t, r.H, level.Serializable).Verdict != evidence.Violated {
 		t.Errorf("no violation:\n%s", text(t, r.H))
+	}
+}
+
+// TestKinds: the anomaly that was asked for stays, where another would have been left without asking; one that the
+// whole does not show is reported not to be there.
+func TestKinds(t *testing.T) {
+	kept, lost := 0, 0
+	shows := func(r *evidence.Result, k level.Anomaly) bool {
+		return slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return a.Kind == k })
+	}
+	histtest.Each(t, histtest.Long[uint64](137, 20_000), some, func(t testing.TB, _ uint64, h *history.History) {
+		first := judge(t, h, level.Serializable)
+		if first.Verdict != evidence.Violated {
+			return
+		}
+		_, err := History(t.Context(), h, level.Serializable, Options{First: first, Kinds: []level.Anomaly{"no such"}})
+		if _, ok := errors.AsType[*NoViolation](err); !ok {
+			t.Fatalf("a kind that is not there: %v", err)
+		}
+		other, err := History(t.Context(), h, level.Serializable, Options{First: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range first.Anomalies {
+			r, err := History(t.Context(), h, level.Serializable, Options{First: first, Kinds: []level.Anomaly{a.Kind}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !shows(r.Answer, a.Kind) || !shows(judge(t, r.H, level.Serializable), a.Kind) {
+				t.Fatalf("%s went:\n%s", a.Kind, text(t, r.H))
+			}
+			kept++
+			if !shows(other.Answer, a.Kind) {
+				lost++
+			}
+		}
+	})
+	if histtest.Whole() && (kept < 100 || lost == 0) {
+		t.Errorf("%d kinds were kept, %d of them would have gone", kept, lost)
+	}
+}
+
+// TestPredicateWriters: where what a predicate saw was written by another's predicate write, that stays as a plain
+// write, and a few steps come down to few transactions.
+func TestPredicateWriters(t *testing.T) {
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Isolation: "read-uncommitted",
+		Txns: 100, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := History(t.Context(), h, level.SnapshotIsolation, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.To.Txns > 4 || r.Tried > 150 {
+		t.Errorf("%v after %d histories:\n%s", r.To, r.Tried, text(t, r.H))
+	}
+	for x := range uint32(r.H.NumTxns()) {
+		if lo, hi := r.H.TxnOps(x); hi == lo {
+			t.Errorf("T%d does nothing:\n%s", r.H.Txns.ID[x], text(t, r.H))
+		}
 	}
 }

@@ -5,18 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"isovet/certify/large"
 	"isovet/check"
 	"isovet/check/spill/plan"
+	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	forging "isovet/internal/test/histtest/forge"
 	"isovet/internal/test/histtest/random"
+	"isovet/level"
 )
 
 // cut gives a history as pieces of few transactions.
@@ -253,4 +259,166 @@ func TestParts(t *testing.T) {
 		}
 	})
 	fewOpen(t, counts, 30)
+}
+
+// TestForged: of certificates that were changed, in any way, none proves what is not so.
+func TestForged(t *testing.T) {
+	counts := map[string]int{}
+	var before []byte // another history's certificate
+	histtest.Each(t, histtest.Long[uint64](16, 20000), func(seed uint64) *history.History {
+		if seed%4 == 3 {
+			return random.Stamped(seed, random.StampedOptions{Txns: 2 + int(seed%12), Ties: seed&16 != 0,
+				Deletes: seed&32 != 0, Aborted: seed&64 != 0, Unknown: seed&128 != 0, Serial: seed%3 == 0})
+		}
+		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%20), Keys: 1 + int(seed/9%4),
+			Duplicates: seed&16 != 0, Deletes: seed&32 != 0, Aborted: seed&64 != 0, Unknown: seed&128 != 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if !inOrder(h) {
+			return
+		}
+		r := rand.New(rand.NewPCG(seed, 17))
+		o := Options{Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill"), Parts: 1 + r.IntN(3)}
+		o.Level = Levels()[r.IntN(len(Levels()))]
+		if seed%4 == 3 {
+			o.Level, o.Checker = timestamp.Levels()[r.IntN(len(timestamp.Levels()))], "chronos"
+		}
+		a, err := Check(context.Background(), cut(h, r), o)
+		if err != nil || a.Verdict == evidence.Unknown {
+			return
+		}
+		var cert bytes.Buffer
+		if err := a.WriteCertificate(&cert, "test"); err != nil {
+			return
+		}
+		for range 10 {
+			what, text := forging.Large(r, cert.Bytes(), before, h)
+			got, err := verifyWith(t, string(text), h, r)
+			switch {
+			case err != nil:
+				counts[what+": cannot be read"]++
+				continue
+			case got.Refuted != nil:
+				counts[what+": refuted"]++
+				continue
+			}
+			counts[what+": proves"]++
+			if why := truth(h, got, text); why != "" {
+				t.Fatalf("seed %d, %s: %s\n%s", seed, what, why, text)
+			}
+		}
+		before = cert.Bytes()
+	})
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		t.Log(k, counts[k])
+	}
+}
+
+// truth is what a proved verdict contradicts; "": nothing.
+func truth(h *history.History, got *large.Result, cert []byte) string {
+	name := "replay"
+	if got.Timestamps {
+		name = "chronos"
+	}
+	c, _ := check.ByName(name)
+	l := got.Level
+	if !slices.Contains(c.Info().Levels, l) {
+		return ""
+	}
+	want, err := check.Run(context.Background(), c, h, check.Options{Level: l,
+		ReadOnlyAtStart: bytes.Contains(cert, []byte(`"read_only_at"`))})
+	if err != nil || want.Verdict == evidence.Unknown || want.Verdict == got.Verdict {
+		return ""
+	}
+	return fmt.Sprintf("it proves %s at %s, which is %s", got.Verdict, evidence.Label(l, got.Timestamps), want.Verdict)
+}
+
+// Two checks in one folder would read one another's files. The second one is refused, and leaves those of the first.
+func TestOneCheckAFolder(t *testing.T) {
+	h := random.Medium(1, random.Options{})
+	dir := filepath.Join(t.TempDir(), "spill")
+	o := Options{Dir: dir, Level: level.Serializable}
+	in := cut(h, rand.New(rand.NewPCG(1, 1)))
+	each, inner := in.Pieces[0].Each, error(nil)
+	in.Pieces[0].Each = func(ctx context.Context, f func(*history.History, uint64) error) error {
+		if inner == nil {
+			_, inner = Check(ctx, cut(h, rand.New(rand.NewPCG(1, 1))), o)
+		}
+		return each(ctx, f)
+	}
+	if a, err := Check(context.Background(), in, o); err != nil || a.Reason != "" {
+		t.Errorf("the first one: %v, %v", a, err)
+	}
+	if inner == nil || !strings.Contains(inner.Error(), "another running check") {
+		t.Errorf("the second one: %v; expected a refusal", inner)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the folder is left")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(context.Background(), cut(h, rand.New(rand.NewPCG(1, 1))), Options{Dir: file}); err == nil {
+		t.Error("a file in place of a folder: no error")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("a file in place of a folder: %v", err)
+	}
+}
+
+// inPlaces is a history of increments, each a transaction, which stand in the file in some order.
+func inPlaces(t *testing.T, order []int) *history.History {
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(-1)
+	const keys = 40
+	for _, i := range order {
+		k := b.Key(history.IntValue(int64(i % keys)))
+		before := int64(-1)
+		if i >= keys {
+			before = int64(i - keys)
+		}
+		b.Read(k, history.IntValue(before))
+		b.Write(k, history.IntValue(int64(i)))
+		head := history.NewTxnHead()
+		head.Start, head.End = int64(i), int64(i)+3
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Where few partitions turn out to be too few, as the transactions stand in the files in no order of time, there are
+// more.
+func TestTooFewPartitions(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	order := make([]int, 4000)
+	for i := range order {
+		order[i] = i
+	}
+	o := Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: level.Serializable, Workers: 2, Memory: 1 << 15}
+	for _, ordered := range []bool{true, false} {
+		if !ordered {
+			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		h := inPlaces(t, order)
+		in := cut(h, r)
+		in.Bytes = int64(h.NumOps()) * 18
+		most, err := Check(context.Background(), in, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Keys = int64(h.NumKeys())
+		a, err := Check(context.Background(), in, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if few := a.Stats.Parts < most.Stats.Parts; few != ordered || a.Verdict != evidence.Holds ||
+			most.Verdict != evidence.Holds {
+			t.Errorf("in order: %t: %d partitions of %d, %s (%s) and %s (%s); expected fewer only in order, and valid",
+				ordered, a.Stats.Parts, most.Stats.Parts, a.Verdict, a.Reason, most.Verdict, most.Reason)
+		}
+	}
 }

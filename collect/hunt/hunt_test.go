@@ -2,7 +2,10 @@ package hunt
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,5 +136,131 @@ func TestHuntEnds(t *testing.T) {
 	b := newBounds(time.Minute)
 	if worst := time.Until(b.until) + b.late; worst > 66*time.Second || b.grace+b.late > 6*time.Second {
 		t.Errorf("%v, %v and %v: more than a tenth behind its time", worst, b.grace, b.late)
+	}
+}
+
+var errInvalid = errors.New("FATAL: the database has been invalidated")
+
+// brittle is Badger, which an error breaks after so many commits: nothing answers since, until it is opened anew.
+type brittle struct {
+	driver.DB
+	left *atomic.Int64
+}
+
+func (b *brittle) Breaks(err error) bool { return errors.Is(err, errInvalid) }
+
+func (b *brittle) broken() error {
+	if b.left.Load() < 0 {
+		return errInvalid
+	}
+	return nil
+}
+
+func (b *brittle) Load(ctx context.Context, d driver.Data) error {
+	return errors.Join(b.broken(), b.DB.Load(ctx, d))
+}
+
+func (b *brittle) Connect(ctx context.Context, node int) (driver.Session, error) {
+	s, err := b.DB.Connect(ctx, node)
+	return &brittleSession{s, b}, err
+}
+
+type brittleSession struct {
+	driver.Session
+	b *brittle
+}
+
+func (s *brittleSession) Begin() error { return errors.Join(s.b.broken(), s.Session.Begin()) }
+
+func (s *brittleSession) Commit() error {
+	if s.b.left.Add(-1) < 0 {
+		return errInvalid
+	}
+	return s.Session.Commit()
+}
+
+// TestBroken: an error that breaks a database inside this program ends its round and not the hunt, which says so and
+// goes on with the database opened anew; but not where it breaks at once each time.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	var opened, lasts atomic.Int64
+	driver.Register(driver.Scheme{Name: "brittle", URLs: []string{"brittle"}, Isolations: []string{"serializable"},
+		Embedded: true}, func(ctx context.Context, _ []string, _ string, o driver.Options) (driver.DB, error) {
+		opened.Add(1)
+		o.Nodes = nil
+		db, err := driver.Open(ctx, []string{"badger:"}, o)
+		left := &atomic.Int64{}
+		left.Store(lasts.Load())
+		return &brittle{db, left}, err
+	})
+	c := Config{Config: collect.Config{DB: []string{"brittle:"}, Workload: "rmw", Txns: 50, Sessions: 4},
+		Level: level.Serializable, For: 10 * time.Minute}
+	lasts.Store(75)
+	ctx, enough := context.WithCancel(t.Context())
+	c.Told = func(r Round) {
+		if r.Number >= 3 && opened.Load() >= 2 {
+			enough()
+		}
+	}
+	h, err := Run(ctx, c)
+	if err != nil || h.Violated || len(h.Rounds) < 3 || len(h.Broken) < 1 || opened.Load() < 2 ||
+		!strings.Contains(h.Broken[0], ": "+errInvalid.Error()) || h.Last.Verdict != evidence.Holds {
+		t.Errorf("%v, opened %d times, %d rounds, broken %q; expected that it goes on", err, opened.Load(),
+			len(h.Rounds), h.Broken)
+	}
+	for _, n := range []int64{0, -1} { // a first commit, or the load
+		lasts.Store(n)
+		h, err = Run(t.Context(), c)
+		if !errors.Is(err, errInvalid) || len(h.Broken) != mostBroken {
+			t.Errorf("%d commits: %v, broken %q; expected that it ends", n, err, h.Broken)
+		}
+	}
+}
+
+// waysDB is an SQL database with some ways of sending statements.
+type waysDB struct {
+	driver.DB
+	ways []string
+}
+
+func (d waysDB) Info() driver.Info { return driver.Info{Dialect: "postgres"} }
+func (d waysDB) Ways() []string    { return d.ways }
+func (d waysDB) Send(string) error { return nil }
+
+// TestTurns: in time each workload of a hunt by itself meets each number of keys, each way of sending statements, each
+// of these with each, and changes of the schema; a hunt that is told what to do does that.
+func TestTurns(t *testing.T) {
+	broken := collect.Fault{Kind: collect.Kill, Every: time.Second}
+	for _, e := range []struct {
+		c             collect.Config
+		ways, schemas int
+	}{{collect.Config{}, 4, 1}, {collect.Config{Send: "x"}, 1, 1}, {collect.Config{Fault: broken}, 4, 0}} {
+		all, err := turns(&e.c, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vary(all, &e.c, waysDB{ways: []string{"a", "b", "c"}})
+		met, schemas := map[string]map[string]bool{}, 0
+		for n := range len(all) * 16 {
+			one := e.c
+			x := next(all, n, &one, time.Second)
+			name := LoadName(one.Workload, one.Variant)
+			if met[name] == nil {
+				met[name] = map[string]bool{}
+			}
+			met[name][fmt.Sprint(one.Keys, " ", one.Send)] = true
+			if one.Fault.Kind == collect.Schema {
+				met[name]["schema"] = true
+				schemas++
+			} else if one.Fault != e.c.Fault {
+				t.Errorf("fault %v; expected %v", one.Fault, e.c.Fault)
+			}
+			if want := len(x.sizes)*e.ways + e.schemas; n >= len(all)*15 && len(met[name]) != want {
+				t.Errorf("%+v: %s met %d of %d: %v", e.c.Fault, name, len(met[name]), want, met[name])
+			}
+		}
+		if n := len(all) * 16; len(met) != len(huntLoads) || e.schemas > 0 && (schemas < n/4 || schemas > n/2) {
+			t.Errorf("%d workloads, the schema changed beside %d of %d rounds", len(met), schemas, n)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"isovet/history"
 	"isovet/history/format"
+	_ "isovet/history/format/parquet"
+	_ "isovet/history/format/xz"
 )
 
 // Any format is read, told by its content; what is wrong with a file is reported with its line and field.

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"isovet/internal/room"
 )
 
 // open writes a file and opens it.
@@ -37,13 +39,13 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(size))
 			best, ops := 0.0, 0
 			for b.Loop() {
-				cpu := cpuTime()
+				cpu := room.CPU()
 				h, err := f.Read(b.Context(), in, Options{Workers: 1})
 				if err != nil {
 					b.Fatal(err)
 				}
 				ops = h.NumOps()
-				best = max(best, float64(size)/1e6/(cpuTime()-cpu).Seconds())
+				best = max(best, float64(size)/1e6/(room.CPU()-cpu).Seconds())
 			}
 			b.ReportMetric(best, "MB/cpu-s")
 			fmt.Fprintf(&table, "| %-38s | %4.0f | %9.1f | %4.0f |\n", r.Name, float64(size)/1e6,

@@ -99,3 +99,66 @@ func TestShortCycle(t *testing.T) {
 		t.Fatalf("%d graphs with a cycle", cyclic)
 	}
 }
+
+// TestBeside: edges that two builders add are those of one that adds the first one's first.
+func TestBeside(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		n := 1 + r.IntN(8)
+		var first, second []Edge
+		for range r.IntN(20) {
+			first = append(first, Edge{int32(r.IntN(n)), int32(r.IntN(n))})
+		}
+		for range r.IntN(20) {
+			second = append(second, Edge{int32(r.IntN(n)), int32(r.IntN(n))})
+		}
+		b := NewBuilder(n)
+		c := b.Beside()
+		for _, e := range first {
+			b.Count(e.From)
+		}
+		for _, e := range second {
+			c.Count(e.From)
+		}
+		b.Fill()
+		for _, e := range second {
+			c.Add(e.From, e.To)
+		}
+		for _, e := range first {
+			b.Add(e.From, e.To)
+		}
+		want := Build(n, append(slices.Clone(first), second...))
+		if got := b.CSR(); !slices.Equal(got.Off, want.Off) || !slices.Equal(got.Adj, want.Adj) {
+			t.Fatalf("%v %v: %v; want %v", first, second, got, want)
+		}
+	}
+}
+
+// TestSparse: it is a slice.
+func TestSparse(t *testing.T) {
+	randtest.Seeds(t, 300, func(t testing.TB, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		var s Sparse[int32]
+		var plain []int32
+		for range 400 {
+			switch c := rnd.IntN(40); {
+			case c == 0 || len(plain) == 0:
+				n := len(plain) + rnd.IntN(3*sparsePage)
+				s.Grow(n)
+				plain = append(plain, make([]int32, n-len(plain))...)
+			case c == 1:
+				s.Clear()
+				clear(plain)
+			case c < 20:
+				v := rnd.Int32N(int32(len(plain)))
+				plain[v] = rnd.Int32() - 1<<30
+				*s.At(v) = plain[v]
+			default:
+				v := rnd.Int32N(int32(len(plain)))
+				if s.Get(v) != plain[v] {
+					t.Fatalf("seed %d: node %d has %d; want %d", seed, v, s.Get(v), plain[v])
+				}
+			}
+		}
+	})
+}

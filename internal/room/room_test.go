@@ -3,9 +3,11 @@ package room
 import (
 	"errors"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLeft(t *testing.T) {
@@ -35,5 +37,58 @@ func TestLeft(t *testing.T) {
 	debug.SetMemoryLimit(1)
 	if Left() != 0 {
 		t.Errorf("%d bytes of 1 are left", Left())
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		live     uint64
+		gc, user float64
+		want     int
+	}{{1 << 20, 0, 1, smallPercent}, {12 << 20, 0, 1, 100}, {16 << 20, 0, 1, 50}, {40 << 20, 0, 1, 50},
+		{100 << 20, 0.01, 1, 25}, {1 << 30, 0.01, 1, 10}, {1 << 30, 0.2, 1, 50}, {0, 0, 0, smallPercent}} {
+		if got := percent(c.live, c.gc, c.user); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// TestFrugal: a large heap is collected sooner, and a small one that is left of it as a small one again.
+func TestFrugal(t *testing.T) {
+	old := debug.SetGCPercent(usualPercent)
+	defer debug.SetGCPercent(old)
+	Frugal()
+	large := make([]byte, 300<<20)
+	becomes := func(want int64) {
+		t.Helper()
+		for range 500 {
+			runtime.GC()
+			if now.Load() == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("%d percent; want %d", now.Load(), want)
+	}
+	if len(large) > 0 {
+		becomes(10)
+	}
+	runtime.KeepAlive(large)
+	large = nil
+	becomes(smallPercent)
+}
+
+// TestFix: what is measured at a percentage is collected at that, whatever Frugal would have.
+func TestFix(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	usual := Fix(7)
+	tune()
+	if got := debug.SetGCPercent(7); got != 7 {
+		t.Errorf("the percentage is %d, not what was fixed", got)
+	}
+	usual()
+	if got := debug.SetGCPercent(100); got != 100 || fixed.Load() {
+		t.Errorf("afterwards the percentage is %d", got)
 	}
 }

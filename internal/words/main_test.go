@@ -1,7 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -35,4 +42,87 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s:%d: %s", page, f.line, f.text)
 		}
 	}
+}
+
+var namedPage = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b|\balgorithms(?:\.md)? §`)
+
+// others are packages whose comments are not read for plainer words.
+var others = regexp.MustCompile(`^(?:\.\./)*(?:record|collect/sqlwork)/`)
+
+// TestComments: the doc comment of a function or type begins with its name. A comment names no page that is not there,
+// and has no word of the stop list, unless it is the name of something in the file.
+func TestComments(t *testing.T) {
+	top := filepath.Join("..", "..")
+	documented := 0
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "testdata" || d.Name() == "contrib" || d.Name() == ".git") {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		for _, c := range file.Comments {
+			for p, say := range stopped {
+				text := code.ReplaceAllString(c.Text(), "")
+				if m := p.FindString(text); m != "" && !others.MatchString(path) && !names(file, m) {
+					t.Errorf("%s: %q: say %s", set.Position(c.Pos()), m, say)
+				}
+			}
+			for _, page := range namedPage.FindAllString(c.Text(), -1) {
+				if _, err := os.Stat(filepath.Join(top, page)); err != nil {
+					t.Errorf("%s: there is no page %s", set.Position(c.Pos()), page)
+				}
+			}
+		}
+		if strings.HasSuffix(path, "_test.go") { // a test's comment often says what it tests without its name
+			return nil
+		}
+		named := func(name *ast.Ident, doc *ast.CommentGroup) {
+			if doc == nil || name.Name == "init" {
+				return
+			}
+			documented++
+			text := strings.ToLower(strings.TrimSpace(doc.Text()))
+			for _, article := range []string{"", "the ", "a ", "an "} {
+				if strings.HasPrefix(text, article+strings.ToLower(name.Name)) {
+					return
+				}
+			}
+			if text != "" {
+				t.Errorf("%s: the comment of %s does not begin with its name", set.Position(doc.Pos()), name)
+			}
+		}
+		for _, decl := range file.Decls {
+			switch x := decl.(type) {
+			case *ast.FuncDecl:
+				named(x.Name, x.Doc)
+			case *ast.GenDecl:
+				for _, spec := range x.Specs {
+					if of, ok := spec.(*ast.TypeSpec); ok && x.Lparen == token.NoPos {
+						named(of.Name, x.Doc)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || documented < 3000 {
+		t.Errorf("%d comments (%v)", documented, err)
+	}
+}
+
+// names reports whether a file has an identifier that is a word, in any case.
+func names(file *ast.File, word string) (is bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && strings.EqualFold(id.Name, word) {
+			is = true
+		}
+		return !is
+	})
+	return is
 }

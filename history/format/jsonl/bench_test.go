@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/room"
 )
 
 // blindW writes a document like BlindW-WR: 24 sessions, 10,000 keys, transactions of eight operations that read or
@@ -119,7 +120,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Run("shape="+shape+"/"+name, func(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				var ops int
-				cpu := cpuTime()
+				cpu := room.CPU()
 				for b.Loop() {
 					h, err := read()
 					if err != nil {
@@ -127,7 +128,7 @@ func BenchmarkRead(b *testing.B) {
 					}
 					ops = h.NumOps()
 				}
-				cpu = cpuTime() - cpu
+				cpu = room.CPU() - cpu
 				b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N)/float64(ops), "cpu-ns/operation")
 				b.ReportMetric(float64(len(data))*float64(b.N)/1e6/cpu.Seconds(), "MB/cpu-s")
 				b.ReportMetric(float64(len(data))/float64(ops), "file-B/operation")

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -127,4 +128,144 @@ func shown(h *history.History, t uint32, head history.TxnHead) string {
 		}
 	}
 	return b.String()
+}
+
+// TestPiece: lines from the midst of sessions are read, by the scanner and by the tolerant reader, without their
+// sessions.
+func TestPiece(t *testing.T) {
+	text := `{"format":"isovet-history","version":1,"initial":0}
+{"id":7,"session":3,"seq":17,"start":1,"end":2,"ops":[["w","x",1]]}
+{"id": 8, "session": 3, "seq": 18, "start": 3, "end": 4, "ops": [["r", "x", 1]]}
+`
+	if _, err := Read([]byte(text), "f"); err == nil {
+		t.Error("a session without its beginning is read as whole")
+	}
+	h, err := ReadPiece([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.NumTxns() != 2 || h.NumSessions() != 2 || h.SessName[0] != history.NoTime || h.Txns.ID[1] != 8 ||
+		h.Txns.Line[1] != 3 {
+		t.Errorf("%d transactions, %d sessions, line %d", h.NumTxns(), h.NumSessions(), h.Txns.Line)
+	}
+}
+
+// An error in a later piece carries the line of the whole file; of several errors the first in the file is reported.
+func TestParallelErrors(t *testing.T) {
+	line := `{"session":1,"ops":[["r",1,2],["w",1,1000000]]}` + "\n"
+	n := 3 * minPiece / len(line)
+	for _, bad := range [][]int{{0}, {n - 1}, {n / 2}, {n / 3, n - 2}, {5, n / 2, n - 1}} {
+		lines := make([]string, n)
+		for i := range lines {
+			lines[i] = line
+		}
+		for _, i := range bad {
+			lines[i] = `{"session":1,"ops":[["r",1,2.5]]}` + "\n"
+		}
+		_, err := ReadParallel(t.Context(), []byte(strings.Join(lines, "")), "f", 3)
+		want := fmt.Sprintf(`f:%d: field "ops[0][2]": the number 2.5; expected an integer`, bad[0]+1)
+		if err == nil || err.Error() != want {
+			t.Errorf("bad lines %v: got %v; want %s", bad, err, want)
+		}
+	}
+	// What Build finds has the right line too.
+	doc := strings.Repeat(line, n) + `{"id":7,"session":2,"ops":[]}` + "\n"
+	_, err := ReadParallel(t.Context(), []byte(doc), "f", 3)
+	in, ok := errors.AsType[*history.InputError](err)
+	if !ok || in.Line != n+1 || in.Field != "id" {
+		t.Errorf("got %v; want an error about id in line %d", err, n+1)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	doc := []byte(strings.Repeat(`{"ops":[["r",1,2]]}`+"\n", 5000))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, read := range map[string]func() (*history.History, error){
+		"parallel": func() (*history.History, error) { return ReadParallel(ctx, doc, "f", 2) },
+		"stream":   func() (*history.History, error) { return ReadFrom(ctx, strings.NewReader(string(doc)), "f") },
+	} {
+		if _, err := read(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A reader that fails in the middle is an error with the line reached, not a shorter history.
+func TestStreamError(t *testing.T) {
+	doc := strings.Repeat(`{"ops":[["r",1,2]]}`+"\n", 100)
+	_, err := ReadFrom(t.Context(), &failing{doc}, "f")
+	if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), "broken in the middle") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct{ rest string }
+
+func (f *failing) Read(b []byte) (int, error) {
+	n := copy(b, f.rest)
+	f.rest = f.rest[n:]
+	if f.rest == "" {
+		return n, errors.New("broken in the middle")
+	}
+	return n, nil
+}
+
+// Heads reads of a line what ReadLine does, in whatever order its fields stand.
+func TestHeads(t *testing.T) {
+	quick := 0
+	for _, line := range []string{
+		`{"id":1,"session":2,"seq":3,"ops":[["r",1,2]]}`,
+		`{"id":-7,"ops":[]}`,
+		`{"ops":[]}`,
+		`{"id":4,"init":true,"ops":[["w","x",1]]}`,
+		`{"id":5,"init":false,"ops":[]}`,
+		`{"ops":[],"id":6,"seq":0,"session":9}`,
+		`{"id":6,"ops":[["w","x","]]"]],"seq":1,"session":3}`,
+		`{"id":7,"status":"aborted","start":5,"end":9,"name":"a,\"seq\":5","session":1,"ops":[["r","x",null]]}`,
+		`{"id":8,"name":"plain","node":"n1","commit_ts":4,"session":0,"seq":0,"ops":[["r","x",[1,2]]]}` + "\r",
+		` { "id" : 9 , "session" : 1 , "ops" : [ ] } `,
+		`{"id":9223372036854775807,"session":-9223372036854775807,"ops":[]}`,
+		`{"id":10,"more":{"id":11},"session":3,"ops":[["pr",{"a":{"=":1}},[]]]}`,
+		`{"id":11,"name":"x","session":12,"ops":[["w","k",{"a":1}]]}`,
+		`{"\u0069d":12,"ops":[]}`,
+	} {
+		want, err := ReadLine([]byte(line), false)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		var fast Head
+		if fast.scan([]byte(line)) {
+			quick++
+		}
+		n := 0
+		txns, lines, err := Heads([]byte("\n"+line+"\n"), "f", 5, false, func(h *Head) error {
+			n++
+			x := want.Head
+			if h.Line != 7 || h.ID != x.ID || h.HasID != x.HasID || h.Session != x.Session || h.HasSess != x.HasSess ||
+				h.Seq != x.Seq || h.HasSeq != x.HasSeq || h.Init != x.Init {
+				t.Errorf("%s: %+v; expected %+v", line, *h, x)
+			}
+			return nil
+		})
+		if err != nil || n != 1 || txns != 1 || lines != 2 {
+			t.Errorf("%s: %d heads, %d transactions, %d lines, %v", line, n, txns, lines, err)
+		}
+	}
+	if quick < 5 {
+		t.Errorf("%d lines were read without their operations", quick)
+	}
+	for line, want := range map[string]string{
+		`{"id":1}`:                 `f:3: field "ops": missing`,
+		`{"id":1,"id":2,"ops":[]}`: `f:3: field "id": given twice`,
+		`{"format":"isovet-history","version":1}`: `f:3: field "format": a header in line 3`,
+	} {
+		_, _, err := Heads([]byte(line), "f", 2, true, func(*Head) error { return nil })
+		if bytes.Contains([]byte(line), []byte("format")) {
+			_, _, err = Heads([]byte(`{"ops":[]}`+"\n"+line), "f", 1, true, func(*Head) error { return nil })
+		}
+		if err == nil || !bytes.HasPrefix([]byte(err.Error()), []byte(want)) {
+			t.Errorf("%s: %v; expected %s", line, err, want)
+		}
+	}
 }

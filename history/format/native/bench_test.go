@@ -10,6 +10,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/room"
 )
 
 func generated(b *testing.B, txns int, times datasets.Times) *history.History {
@@ -49,7 +50,7 @@ func BenchmarkRead(b *testing.B) {
 				b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 					b.SetBytes(size)
 					b.ReportAllocs()
-					cpu := cpuTime()
+					cpu := room.CPU()
 					for b.Loop() {
 						h, err := ReadFile(context.Background(), path, workers)
 						if err != nil {
@@ -59,7 +60,7 @@ func BenchmarkRead(b *testing.B) {
 							b.Fatal(h.NumOps())
 						}
 					}
-					b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
+					b.ReportMetric(float64((room.CPU()-cpu).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
 				})
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/datasets"
+	"isovet/internal/room"
 )
 
 // BenchmarkRead reads a file, and decodes it alone: BlindW, transactions of eight operations. A metric besides bytes is
@@ -28,7 +29,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Run(fmt.Sprintf("times=%v/workers=%d", times, workers), func(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				b.ReportAllocs()
-				cpu := cpuTime()
+				cpu := room.CPU()
 				for b.Loop() {
 					if workers == 0 { // the columns alone
 						if err := columnsOf(data); err != nil {
@@ -44,7 +45,7 @@ func BenchmarkRead(b *testing.B) {
 						b.Fatal(h.NumTxns())
 					}
 				}
-				b.ReportMetric(250_000*float64(b.N)/(cpuTime()-cpu).Seconds(), "txns/cpu-s")
+				b.ReportMetric(250_000*float64(b.N)/(room.CPU()-cpu).Seconds(), "txns/cpu-s")
 			})
 		}
 	}
@@ -81,11 +82,11 @@ func BenchmarkWrite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cpu := cpuTime()
+	cpu := room.CPU()
 	for b.Loop() {
 		if err := Write(io.Discard, h); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(h.NumTxns())*float64(b.N)/(cpuTime()-cpu).Seconds(), "txns/cpu-s")
+	b.ReportMetric(float64(h.NumTxns())*float64(b.N)/(room.CPU()-cpu).Seconds(), "txns/cpu-s")
 }

@@ -1,7 +1,9 @@
 package watches
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"isovet/internal/cli/console"
+	"isovet/watch"
 )
 
 func TestWatchConfig(t *testing.T) {
@@ -92,6 +95,61 @@ func TestWatchLeftRunning(t *testing.T) {
 	for _, file := range []string{"Containerfile", filepath.Join("..", "..", "Containerfile")} {
 		if !strings.Contains(read(file), " /empty /tmp\n") {
 			t.Errorf("the image of %s has no /tmp", file)
+		}
+	}
+}
+
+// onWrite is called by each write.
+type onWrite func(text string)
+
+func (f onWrite) Write(b []byte) (int, error) {
+	f(string(b))
+	return len(b), nil
+}
+
+// TestMetricsTaken: who waits for another process (--standby) waits for its address of metrics too, and says so; a
+// signal ends that.
+func TestMetricsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	f := &watchFlags{metric: taken.Addr().String(), standby: true, state: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	told := ""
+	log := newLog(onWrite(func(text string) {
+		told += text
+		cancel()
+	}), "text")
+	if s, err := f.serve(ctx, new(watch.Metrics), new(watch.Incidents), log); err == nil {
+		t.Error("it listens on an address that is taken", s.Close())
+	}
+	if !strings.Contains(told, "another process has the address") {
+		t.Errorf("it says %q", told)
+	}
+	log = newLog(onWrite(func(string) { taken.Close() }), "json")
+	s, err := f.serve(t.Context(), new(watch.Metrics), new(watch.Incidents), log)
+	if err != nil || s.Addr().String() != f.metric {
+		t.Fatalf("%v; expected to get the address", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeeping(t *testing.T) {
+	for s, want := range map[string]watch.Keep{
+		"all": {}, "24h": {Age: 24 * time.Hour}, "10GiB": {Bytes: 10 << 30}, "5m": {Age: 5 * time.Minute},
+		"1h30m, 500MB": {Age: 90 * time.Minute, Bytes: 500e6}, "2GiB,1h": {Age: time.Hour, Bytes: 2 << 30},
+	} {
+		if got, err := keeping(s); err != nil || got != want {
+			t.Errorf("%q: %+v, %v; expected %+v", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "24", "0s", "-1h", "1h,2h", "1GB,2GB", "none", "1h,", "10GiB;1h"} {
+		if got, err := keeping(s); err == nil {
+			t.Errorf("%q: %+v; expected an error", s, got)
 		}
 	}
 }

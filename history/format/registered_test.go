@@ -1,6 +1,0 @@
-package format_test
-
-import (
-	_ "isovet/history/format/parquet"
-	_ "isovet/history/format/xz"
-)
