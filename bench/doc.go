@@ -16,7 +16,6 @@
 //   - leopard.go: the evaluation of Leopard; chronos.go, aion_figures.go: of Chronos and its online form Aion
 //   - claims.tsv: what the papers claim, as rows; claims_table.go reads them, claims.go judges, finders*.go measure
 //   - results.go: raw results with the machine they were measured on
-//   - peak.go: peak memory of a process
 //
 // Experimental: this package may still change.
 package bench

@@ -1,17 +1,23 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"isovet/certify"
+	"isovet/certify/elaborate"
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/room"
+	"isovet/internal/sorts"
 	"isovet/level"
 	"isovet/predicates"
 	"isovet/solver"
@@ -110,4 +116,113 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 			return
 		}
 	}
+}
+
+// certifyBy certifies an answer: by the kernel where it has words for the answer, and by package certify. What the
+// kernel proves of an order needs no second replay; of a violation, certify says by which name it goes.
+func certifyBy(ctx context.Context, r *evidence.Result, how certify.Options) error {
+	if r.Verdict == evidence.Unknown {
+		return certified(r, how)
+	}
+	var err error
+	if r.Verdict == evidence.Holds {
+		if err = judged(ctx, r, how); err == nil {
+			return nil
+		}
+	}
+	if err := certified(r, how); err != nil {
+		r.Certified, r.NotByKernel = "", ""
+		return err
+	}
+	if r.Verdict == evidence.Violated {
+		err = judged(ctx, r, how)
+	}
+	var refused *elaborate.Refused
+	if errors.As(err, &refused) {
+		disagreements.Add(1)
+	}
+	return nil
+}
+
+// Verify is [certify.Verify], but that an order which the kernel proves needs no second replay.
+func Verify(ctx context.Context, in io.Reader, h *history.History, how certify.Options) (*evidence.Result, error) {
+	r, err := evidence.ReadCertificate(in, h)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Verdict == evidence.Unknown:
+		return r, certify.ErrUnknown
+	case r.Verdict == evidence.Holds && len(r.Anomalies)+r.Also == 0 && judged(ctx, r, how) == nil:
+		return r, nil
+	}
+	return r, certify.Check(r, how)
+}
+
+// judged has the kernel judge an answer, and says in it what came of that.
+func judged(ctx context.Context, r *evidence.Result, how certify.Options) error {
+	_, err := elaborate.Prove(r, elaborate.Options{ClockSkew: how.ClockSkew,
+		Stop: func() bool { return ctx.Err() != nil }})
+	if err == nil {
+		r.Certified, r.NotByKernel = evidence.ByKernel, ""
+		return nil
+	}
+	r.Certified, r.NotByKernel = evidence.ByReplay, err.Error()
+	return err
+}
+
+// certified is named for an answer that is to be given, and counts.
+func certified(r *evidence.Result, how certify.Options) error {
+	wrong, err := run.Named(r, how)
+	proofs.Add(int64(len(r.Anomalies)))
+	misnamed.Add(wrong)
+	return err
+}
+
+// proofs counts the proofs of violations that were certified, and misnamed those whose hint was wrong. Package
+// evidence names a proof by its shape; certify replays it at each level that forbids the name, which may fail where
+// versions have several writers. That must stay rare, as the tests demand.
+var proofs, misnamed atomic.Int64
+
+// disagreements counts the answers that the kernel refuses. There must be none that package certify accepts, as the
+// tests demand.
+var disagreements atomic.Int64
+
+// maxPlain is of up to how many cases one is looked for that proves the violation alone.
+const maxPlain = 16
+
+// plain makes a proof easier to read. Where one of its cases is a cycle that holds whatever the order of the versions,
+// the others are left out: a list's reads may settle an order that the checker left open. And of several anomalies
+// those with the fewest transactions come first. Larger histories keep what the checker says.
+func plain(r *evidence.Result, how certify.Options) {
+	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
+		return
+	}
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		cases := slices.Clone(a.Cycles)
+		if len(a.Cycle) > 0 {
+			cases = append(cases, a.Cycle)
+		}
+		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // which is told as a whole
+			continue
+		}
+		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })
+		// What violates a level without sessions or real time is not to be shown by what needs them.
+		at := r.Level.Needs(a.Kind)
+		for _, c := range cases {
+			one := evidence.Anomaly{Cycle: c}
+			one.Complete(r.H, at, how.ClockSkew)
+			if proves(r.H, at, one, how) && proves(r.H, r.Level, one, how) {
+				*a = one
+				break
+			}
+		}
+	}
+	sorts.Stable(r.Anomalies, func(a, b evidence.Anomaly) int { return cmp.Compare(len(a.Txns), len(b.Txns)) })
+}
+
+// proves reports whether an anomaly is accepted as a violation of a level.
+func proves(h *history.History, l level.Level, a evidence.Anomaly, how certify.Options) bool {
+	return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h,
+		Anomalies: []evidence.Anomaly{a}}, how) == nil
 }

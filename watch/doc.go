@@ -36,7 +36,7 @@
 //
 // # Files
 //
-//   - judge.go: the interface of judges
+//   - judge.go: the interface of judges; what is refused before it is taken
 //   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
 //   - leopard.go: mechanisms; leopard_foreign.go: lines that are not judged; violation_proof.go: what a
@@ -44,11 +44,10 @@
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; line_index.go: its lines by number; violation_file.go,
 //     violation_file_rotation.go: the file of violations; incident.go: what they come to; evidence.go, log_search.go,
-//     aion_proof.go, leopard_proof.go: small histories of them; distinct_counter.go: how many different things there
-//     are
+//     aion_proof.go, leopard_proof.go: small histories of them
 //   - checkpoint.go: the state, written and read
 //   - source.go: lines from a pipe; file.go, file_rotated.go: from files that grow and are rotated; http.go; nats.go;
-//     package kafka; tls.go: certificates; fitting.go: what is refused before it is taken
+//     package kafka; tls.go: certificates
 //   - watch.go: the loop; judging.go: its second goroutine
 //   - gate.go: duplicates, and what is far ahead of everything else; frontier.go: how far the stream has got;
 //     unit.go: what timestamps are; suspects.go: reads that a late arrival may explain

@@ -1,11 +1,21 @@
 package watch
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
@@ -142,4 +152,124 @@ func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
 		every = min(every, max(wait/10, 10*time.Millisecond))
 	}
 	return every, wait + o.Patience + every
+}
+
+// Fitting is a judge that knows of a transaction by itself that it will not understand it. Unfit returns a function of
+// the lines of a batch, nil: it is understood as far as one can tell. It may be called by other goroutines than the
+// judge's.
+type Fitting interface {
+	Unfit(b *Batch) func(i int) error
+}
+
+// unfit says why a transaction cannot be judged by timestamps.
+func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
+	if !noPart(t) && !t.Init && (t.StartTS == history.NoTime || t.CommitTS == history.NoTime) {
+		return fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's "+
+			"timestamps on every committed transaction", id)
+	}
+	if t.HasSeq && t.Seq < 0 {
+		return fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", id, "seq", t.Seq)
+	}
+	if h.HasPredicates() {
+		for _, k := range h.Ops.Kind[h.Txns.OpOff[n]:h.Txns.OpOff[n+1]] {
+			if k == history.PredRead || k == history.PredWrite {
+				return fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists",
+					id, "ops")
+			}
+		}
+	}
+	return nil
+}
+
+// noPart says that a transaction takes no part in what timestamps decide.
+func noPart(t *history.TxnHead) bool {
+	return t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
+}
+
+// Unfit implements Fitting.
+func (j *aion) Unfit(b *Batch) func(i int) error {
+	return func(i int) error {
+		t := b.Lines[i].Txn
+		id := b.Heads[t].ID
+		if !b.Heads[t].HasID {
+			id = b.Lines[i].N
+		}
+		return unfit(b.H, t, &b.Heads[t], id)
+	}
+}
+
+// Unfit implements Fitting.
+func (j *leopard) Unfit(b *Batch) func(i int) error {
+	stream := mechanism.NewStream(keyed.Draw())
+	stream.Piece(b.H)
+	var buf []mechanism.Trace
+	return func(i int) (err error) {
+		t := b.Lines[i].Txn
+		if b.Heads[t].Init {
+			return nil
+		}
+		buf, err = stream.Txn(buf[:0], t, 0)
+		return err
+	}
+}
+
+// hashing is a judge whose hashes of values depend on a key, which is set before all else. It is nil if it is fixed.
+type hashing interface {
+	hashes() *keyed.Key
+}
+
+func (j *aion) hashes() *keyed.Key        { return j.g.own() }
+func (j *leopard) hashes() *keyed.Key     { return j.g.own() }
+func (j *replayJudge) hashes() *keyed.Key { return j.g.own() }
+
+func (g *gate) own() *keyed.Key {
+	if g.o.Hash != nil {
+		return nil
+	}
+	return g.hash
+}
+
+// hashKeyFile has a folder's key, of 128 bits, in hexadecimal. A checkpoint has it, too; from here has it who begins
+// again with the log alone, and so comes to the same.
+const hashKeyFile = "hash-key"
+
+// keepKey makes a key the folder's, for which it draws one where there is none.
+func keepKey(dir string, key *keyed.Key) error {
+	if key == nil {
+		return nil
+	}
+	path := filepath.Join(dir, hashKeyFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = fmt.Appendf(nil, "%x\n", drawn())
+		err = writeHashKey(dir, path, text)
+	}
+	if err != nil {
+		return err
+	}
+	seed, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(seed) != keyed.Size {
+		return fmt.Errorf("%s: expected %d hexadecimal digits; without the file, watch makes a new "+
+			"key", path, 2*keyed.Size)
+	}
+	*key = *keyed.Of([keyed.Size]byte(seed))
+	return nil
+}
+
+func drawn() (seed [keyed.Size]byte) {
+	rand.Read(seed[:]) // which does not fail
+	return seed
+}
+
+// writeHashKey writes the file whole or not at all.
+func writeHashKey(dir, path string, text []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return errors.Join(err, syncDir(dir))
 }

@@ -2,9 +2,12 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 
+	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/history"
+	"isovet/watch/online"
 )
 
 // Suspect is a read that is wrong by what has arrived, and may still turn out right: its transaction is not final, or a
@@ -235,4 +238,122 @@ func (s *suspects) expire(clock int64, convict func(x *suspect)) {
 		n++
 	}
 	s.queue = s.queue[:copy(s.queue, s.queue[n:])]
+}
+
+func (j *leopard) Suspects(most int) (out []Suspect) {
+	if j.online == nil {
+		return nil
+	}
+	for _, d := range j.online.Doubts(most) {
+		if s, err := j.suspect(&d); err == nil { // else it is not kept any more
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (j *leopard) SuspectsTold(wanted bool) (out []Suspect, err error) {
+	if j.online == nil {
+		return nil, nil
+	}
+	for _, d := range j.online.TakeDoubts() {
+		switch {
+		case d.Confirmed:
+			j.confirmed++
+		case d.Settled:
+			j.withdrawn++
+		}
+		if !wanted {
+			continue
+		}
+		s, err := j.suspect(&d)
+		if errors.Is(err, ErrNotKept) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// suspect tells a read that waits for its writer, or what has become of it.
+func (j *leopard) suspect(d *mechanism.Doubt) (Suspect, error) {
+	w, err := j.recall(d.Reader)
+	if err != nil {
+		return Suspect{}, err
+	}
+	s := Suspect{Suspect: true, Mechanism: mechanism.ConsistentRead.String(), Kind: mechanism.NotVisible, Txn: w.id,
+		Key: json.RawMessage(j.stream.Key(d.Key)), Op: &d.Op}
+	switch {
+	case d.Confirmed:
+		s.Settled = confirmed
+	case d.Settled:
+		s.Settled = withdrawn
+	}
+	if d.Writer != mechanism.NoTxn {
+		by, err := j.recall(d.Writer)
+		if err != nil && !errors.Is(err, ErrNotKept) {
+			return Suspect{}, err
+		}
+		if err == nil {
+			s.Other = &by.id
+		}
+	}
+	return s, nil
+}
+
+func (j *replayJudge) Suspects(most int) (out []Suspect) {
+	for _, at := range j.e.Doubts(most) {
+		if s, err := j.suspect(at); err == nil { // else it is not kept any more
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (j *replayJudge) SuspectsTold(wanted bool) (out []Suspect, err error) {
+	for _, d := range j.e.TakeDoubts() {
+		if !wanted {
+			continue
+		}
+		s, err := j.suspect(d.ReadAt)
+		if errors.Is(err, ErrNotKept) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case d.Settled && d.Confirmed:
+			s.Settled = confirmed
+		case d.Settled:
+			s.Settled = withdrawn
+		}
+		if d.Other >= 0 {
+			w, err := j.recall(d.Other)
+			if err != nil && !errors.Is(err, ErrNotKept) {
+				return nil, err
+			}
+			if err == nil {
+				s.Other = &w.id
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// suspect tells a read that waits for its writer.
+func (j *replayJudge) suspect(at online.ReadAt) (Suspect, error) {
+	w, err := j.recall(at.Line)
+	if err != nil {
+		return Suspect{}, err
+	}
+	s := Suspect{Suspect: true, Axiom: violated, Txn: w.id, Op: &at.Op}
+	if lo, hi := w.h.TxnOps(w.t); lo+at.Op < hi {
+		s.Key = json.RawMessage(w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+at.Op]]))
+	}
+	return s, nil
 }

@@ -71,3 +71,111 @@ func WithRegisters(in Info, v *lists.View, o Options, check func(*history.Histor
 	evidence.CompleteAll(r.Anomalies, h, o.Level, o.ClockSkew)
 	return r, nil
 }
+
+var (
+	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork
+	// over its operations.
+	maxCases, caseWork = 1 << 12, 1 << 26
+	// fewConflicts bounds how long certify is asked whether what was found leaves a case.
+	fewConflicts = 5000
+)
+
+// byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order
+// explains the history. Where none holds, the cycles of all cases together are the proof, which is tried before it is
+// given. A case that the cycles found so far refute too is skipped.
+func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence.Result, error)) error {
+	c, shown, reason := lists.ReadCases(x.H)
+	switch {
+	case shown != nil:
+		x.proveOrLeave(evidence.Anomaly{Kind: shown.Kind, Ops: shown.Ops})
+		return nil
+	case reason != "":
+		x.Unknown("%s; %s", why, reason)
+		return nil
+	}
+	limit := min(maxCases, 1+caseWork/(1+x.H.NumOps()))
+	var proof [][]evidence.Edge // of all cases
+	var plain [][]evidence.Edge // those cycles that by themselves refute a case where they are there
+	tried := 0
+	for more := true; more; more = c.Next() {
+		if x.Ctx.Err() != nil {
+			x.Stopped()
+			return nil
+		}
+		h := c.History()
+		v := lists.Read(h)
+		if slices.ContainsFunc(plain, v.Shows) {
+			continue
+		}
+		if tried++; tried > limit {
+			if x.proveByCases(proof) {
+				return nil
+			}
+			x.Unknown("%s; the first %d possibilities do not explain the history, and there are more", why,
+				limit)
+			return nil
+		}
+		r, err := x.decideCase(in, v, decide)
+		if err != nil {
+			return err
+		}
+		switch r.Verdict {
+		case evidence.Holds:
+			x.Holds(r.Order)
+			return nil
+		case evidence.Unknown:
+			x.Unknown("%s; in one case: %s", why, r.Reason)
+			return nil
+		}
+		a := r.Anomalies[0]
+		if len(a.Ops)+len(a.Dead) > 0 {
+			// Of another key, and so in each case.
+			x.proveOrLeave(evidence.Anomaly{Kind: a.Kind, Ops: a.Ops, Key: a.Key, Dead: a.Dead})
+			return nil
+		}
+		cycles := a.Cycles
+		if len(a.Cycle) > 0 {
+			cycles = append([][]evidence.Edge{a.Cycle}, cycles...)
+		}
+		if len(cycles) == 1 {
+			plain = append(plain, cycles[0])
+		}
+		for _, cycle := range cycles {
+			cycle = c.Back(cycle)
+			if !slices.ContainsFunc(proof, func(d []evidence.Edge) bool { return slices.Equal(cycle, d) }) {
+				proof = append(proof, cycle)
+			}
+		}
+		// now and then: what is found may do for all the others
+		if tried&(tried-1) == 0 && c.More() && x.proveByCases(proof) {
+			return nil
+		}
+	}
+	if !c.Whole {
+		if x.proveByCases(proof) {
+			return nil
+		}
+		x.Unknown("%s; the possibilities tried do not explain the history, and there are more", why)
+		return nil
+	}
+	x.proveOrLeave(oneOf(proof))
+	return nil
+}
+
+// decideCase answers for a history in which each element that was read has one append, which may leave open who
+// committed.
+func (x *Run) decideCase(in Info, v *lists.View,
+	decide func(v *lists.View) (*evidence.Result, error)) (*evidence.Result, error) {
+	switch {
+	case len(v.Anomalies) > 0:
+		return &evidence.Result{Verdict: evidence.Violated, Anomalies: v.Anomalies, H: v.H}, nil
+	case v.Ambiguous != "":
+		return &evidence.Result{Reason: v.Ambiguous, H: v.H}, nil
+	case len(v.Open) > 0 && in.Takes.Lists != ListsBeside:
+		return byOutcomes(x.Ctx, in, v.H, x.Options, v.Open, outcomesDeep, func(_ context.Context, h *history.History,
+			_ Options) (*evidence.Result, error) {
+			return x.decideCase(in, lists.Read(h), decide)
+		})
+	}
+	return decide(v)
+}

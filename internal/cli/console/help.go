@@ -3,8 +3,10 @@ package console
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -207,3 +209,109 @@ func commandsHelp(w io.Writer, c *cobra.Command, columns int) {
 		}
 	}
 }
+
+// Prose is a writer whose sentences are folded to the terminal between words. It is w itself where w is no terminal.
+func Prose(w io.Writer) io.Writer {
+	if TerminalWidth(w) == 0 {
+		return w
+	}
+	return prose{w, func() int { return TerminalWidth(w) }}
+}
+
+type prose struct {
+	io.Writer
+	width func() int
+}
+
+func (p prose) Unwrap() io.Writer { return p.Writer }
+
+func (p prose) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(p.Writer, foldedLines(string(b), p.width())); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// firstColumn is the name before a value in a row of two columns, with the blanks between them.
+var firstColumn = regexp.MustCompile(`^\S+(?: \S+)*  +`)
+
+// foldedLines folds each line that is wider than a terminal, with its further lines two columns behind its own begin,
+// or below the value if the line is a name and a value. JSON and commands stay whole: they are to be copied.
+func foldedLines(text string, columns int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		plain := strings.TrimLeft(line, " ")
+		if columns == 0 || utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) <= columns ||
+			strings.HasPrefix(plain, "{") || strings.HasPrefix(plain, "[") || strings.HasPrefix(plain, "isovet ") ||
+			strings.Contains(line, ": isovet ") || strings.ContainsAny(line, "\r\x1b") {
+			out.WriteString(line)
+			continue
+		}
+		begin := len(line) - len(plain)
+		head, hang := strings.Repeat(" ", begin), begin+2
+		if name := firstColumn.FindString(plain); name != "" && begin+utf8.RuneCountInString(name) <= columns/2 {
+			head, plain, hang = head+name, plain[len(name):], begin+utf8.RuneCountInString(name)
+		}
+		parts := fold(strings.TrimSuffix(plain, "\n"), max(columns-hang, LeastColumn))
+		out.WriteString(head + strings.Join(parts, "\n"+strings.Repeat(" ", hang)))
+		if strings.HasSuffix(line, "\n") {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+// HelpColumns is how many characters a line of a help has, where no terminal says how wide it is.
+const HelpColumns = 100
+
+// Folded fills each paragraph of a text into lines of so many characters, and each item of a list: an indented line,
+// and those after it that begin where its text does. A longer word stays whole.
+func Folded(text string, columns int) string {
+	lines := strings.Split(text, "\n")
+	var out []string
+	for i := 0; i < len(lines); {
+		hang := hanging(lines[i])
+		long, j := false, i
+		for ; j < len(lines) && lines[j] != "" && (j == i || indentOf(lines[j]) == hang); j++ {
+			long = long || utf8.RuneCountInString(lines[j]) > columns
+		}
+		j = max(j, i+1)
+		if long {
+			out = append(out, filled(lines[i:j], hang, columns)...)
+		} else {
+			out = append(out, lines[i:j]...)
+		}
+		i = j
+	}
+	return strings.Join(out, "\n")
+}
+
+// filled breaks a paragraph or an item anew. Its first line keeps what stands before hang.
+func filled(lines []string, hang, columns int) []string {
+	out, line, words := []string(nil), lines[0][:hang], 0
+	for _, word := range strings.Fields(lines[0][hang:] + " " + strings.Join(lines[1:], " ")) {
+		if words > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
+			out, line, words = append(out, line), strings.Repeat(" ", hang), 0
+		}
+		if words > 0 {
+			line += " "
+		}
+		line += word
+		words++
+	}
+	return append(out, line)
+}
+
+// hanging is where the text of a line begins: behind its indentation and, in a list, behind a name and two spaces.
+func hanging(line string) int {
+	n := indentOf(line)
+	if n == 0 {
+		return 0
+	}
+	if gap := strings.Index(line[n:], "  "); gap > 0 {
+		return n + gap + indentOf(line[n+gap:])
+	}
+	return n
+}
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
