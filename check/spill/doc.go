@@ -24,9 +24,9 @@
 // but with the history is a bit a transaction, 80 bytes a chunk (some 8,000 transactions and a partition), and the
 // cells of a partition's keys.
 //
-// Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; slices.go: stretches
-// that are too large for one; refute.go and proof.go: proofs of violations; resume.go: what a check that was stopped goes
-// on with; disk.go: how much room there is; density.go: how many transactions a stretch has;
+// Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; slices.go:
+// stretches that are too large for one; refute.go and proof.go: proofs of violations; resume.go: what a check that
+// was stopped goes on with; disk.go: how much room there is; density.go: how many transactions a stretch has;
 // gather.go: transactions that are read again; input.go: what is read; timeless.go: those without times; whole.go:
 // histories that are one window; levels.go: checkers and their levels; sweep.go and stamps.go: chronos.
 //
