@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
@@ -115,9 +116,11 @@ type search struct {
 	// needed and supply count by version: those yet to come that must and read it; those yet to come that install it.
 	needed, supply map[uint32]int
 	preds          bool
-	seen           map[string]struct{}
+	seen           map[string][][]int32 // how many of each class were taken, by the rest of a state
+	states         int                  // remembered
 	key            []byte
 	cand           []int32 // what candidates returned last
+	wanted         []int32 // those under way that read
 	frames         []frame
 	steps          int
 }
@@ -127,7 +130,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		o.MaxStates = 10_000_000
 	}
 	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
-		seen: map[string]struct{}{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops))}
+		seen: map[string][][]int32{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops))}
 	type class struct{ need, sets uint32 }
 	classes := map[class]int{}
 	for _, op := range reg.Ops {
@@ -240,7 +243,7 @@ func (s *search) run() (bool, error) {
 			s.take(int(cand[0]))
 			continue
 		case len(cand) > 1 && s.remember():
-			if len(s.seen) > s.opt.MaxStates {
+			if s.states > s.opt.MaxStates {
 				return false, ErrBudget
 			}
 			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
@@ -289,7 +292,10 @@ again:
 			cand = append(cand, int32(i))
 		}
 	}
-	sorts.Stable(cand, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
+	due := s.due(low, limit)
+	before := func(a, b int32) int { return cmp.Compare(due(a), due(b)) }
+	sorts.Stable(cand, before)
+	musts := len(cand)
 	for _, class := range s.maybe {
 		for _, i := range class {
 			if s.done[i] {
@@ -302,8 +308,35 @@ again:
 			break
 		}
 	}
+	if len(cand) > musts {
+		sorts.Stable(cand, before)
+	}
 	s.cand = cand
 	return cand, false
+}
+
+// due tells when an operation is wanted: when it must have ended, or when the first of those under way must that reads
+// what it installs.
+func (s *search) due(low int, limit int64) func(i int32) int64 {
+	s.wanted = s.wanted[:0]
+	for i := low; i < len(s.ops) && s.ops[i].From <= limit; i = int(s.next[i]) {
+		if op := &s.ops[i]; op.Need != none {
+			s.wanted = append(s.wanted, int32(i))
+		}
+	}
+	return func(i int32) int64 {
+		op := &s.ops[i]
+		at := op.Until
+		if op.Maybe {
+			at = math.MaxInt64
+		}
+		for _, r := range s.wanted {
+			if s.ops[r].Need == op.Sets && r != i {
+				at = min(at, s.ops[r].Until)
+			}
+		}
+		return at
+	}
 }
 
 // strands reports whether an operation would overwrite a version for good that another must read yet.
@@ -329,25 +362,32 @@ func (s *search) useful(op *Op) bool {
 }
 
 // remember reports whether the state is new, and remembers it: the version, and what was taken, which is what must come
-// up to the last taken but for those that have not, all of them under way at once.
+// up to the last taken but for those that have not, all of them under way at once. It is not new either where one was
+// seen that had taken no more of any class that need not have happened: what can follow could have followed there.
 func (s *search) remember() bool {
 	k := binary.LittleEndian.AppendUint32(s.key[:0], s.cur)
 	k = binary.AppendUvarint(k, uint64(s.high+1))
 	for i := int32(s.low()); i < s.high; i = s.next[i] {
 		k = binary.AppendUvarint(k, uint64(s.high-i))
 	}
-	k = append(k, 0)
-	for _, class := range s.maybe {
-		n := 0
-		for n < len(class) && s.done[class[n]] {
-			n++
-		}
-		k = binary.AppendUvarint(k, uint64(n))
-	}
 	s.key = k
-	if _, ok := s.seen[string(k)]; ok {
+	used := make([]int32, len(s.maybe))
+	for c, class := range s.maybe {
+		for int(used[c]) < len(class) && s.done[class[used[c]]] {
+			used[c]++
+		}
+	}
+	have := s.seen[string(k)]
+next:
+	for _, before := range have {
+		for c, n := range before {
+			if n > used[c] {
+				continue next
+			}
+		}
 		return false
 	}
-	s.seen[string(k)] = struct{}{}
+	s.seen[string(k)] = append(have, used)
+	s.states++
 	return true
 }
