@@ -10,10 +10,19 @@ import (
 )
 
 // coreShare is the part of the states of a search that each search for a smaller core may remember.
-const coreShare = 50
+const coreShare = 2_000
 
-// ghost is an operation of which nothing is believed but that it took effect, if at all, after its call.
+// maxCore is how many of the last operations are tried for a core by themselves, and maxTries how often one is made
+// smaller.
+const (
+	maxCore  = 256
+	maxTries = 100
+)
+
+// ghost is an operation of which nothing is believed but that it took effect while it was under way, or never. The
+// search lets it take effect later, too: what has no order then has none at all.
 func ghost(op Op) Op {
+	op.ghost = !op.Maybe
 	op.Maybe = true
 	return op
 }
@@ -134,13 +143,27 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 			lo = n + 1
 		}
 	}
+	// Of those, the last 2, 4, 8, … that returned, until they have no order by themselves.
+	latest := slices.Clone(ended[:lo])
+	slices.Reverse(latest)
+	list := latest
+	for n := 2; n < len(latest) && n <= maxCore; n *= 2 {
+		clear(must)
+		for _, i := range latest[:n] {
+			must[i] = true
+		}
+		if m.none(ctx, build(), most) {
+			list = latest[:n]
+			break
+		}
+	}
 	clear(must)
-	list := slices.Clone(ended[:lo])
-	slices.Reverse(list)
 	for _, i := range list {
 		must[i] = true
 	}
+	tries := 0
 	ddmin.Sweep(len(list), func(i int) bool { return must[list[i]] }, func(run []int) bool {
+		tries++
 		for _, i := range run {
 			must[list[i]] = false
 		}
@@ -151,7 +174,7 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 			must[list[i]] = true
 		}
 		return false
-	}, func() bool { return ctx.Err() != nil })
+	}, func() bool { return ctx.Err() != nil || tries > maxTries })
 	a := Answer{Verdict: evidence.Violated, Others: true}
 	for i := range ops {
 		if must[i] {

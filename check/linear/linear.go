@@ -13,6 +13,7 @@
 //   - sweep.go: the second opinion on a "no": all states by time, forward
 //   - core.go: the smallest set of operations without an order
 //   - models.go, collections.go: the models of registers, counters, locks, queues, stacks, sets and logs
+//   - simple.go: counters and sets that one read refutes
 //   - fifo.go, lifo.go: queues and stacks of distinct values, in polynomial time
 //
 // Experimental: this package may still change.
@@ -65,6 +66,8 @@ type Op struct {
 	Call, Return  int64
 	// Maybe: it took effect once at any time after Call, or never. Return and Output are not looked at.
 	Maybe bool
+	// ghost: nothing is believed of it but that it took effect, if at all, before Return.
+	ghost bool
 }
 
 func (o *Op) until() int64 {
@@ -161,7 +164,7 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 			switch {
 			case a.Verdict == evidence.Holds && m.replay(ops, a.Order) == nil:
 				return a
-			case a.Verdict == evidence.Violated && m.refutes(ctx, pick(ops, a.Core), o.MaxStates) == nil:
+			case a.Verdict == evidence.Violated && m.refutes(ctx, m.relaxed(ops, &a), o.MaxStates) == nil:
 				return a
 			}
 		}

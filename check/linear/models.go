@@ -50,14 +50,14 @@ func object[S any](name, about string, m *Model[S], first decider) Object {
 // Objects are the built-in models.
 func Objects() []Object {
 	return []Object{
-		object("register", "read, write", Register(""), nil),
+		object("register", "read, write", plainRegister(), nil),
 		object("cas-register", "read, write, cas", Register(""), nil),
 		object("multi-register", "reads and writes of several registers at once", MultiRegister(), nil),
 		object("queue", "enqueue, dequeue: first in, first out", Queue(), fifo),
 		object("unordered-queue", "enqueue, dequeue in any order", Bag(), nil),
 		object("stack", "push, pop: last in, first out", Stack(), lifo),
-		object("linear-set", "add, remove, contains, read", Set(), nil),
-		object("linear-counter", "add, read", Counter(), nil),
+		object("linear-set", "add, remove, contains, read", Set(), members),
+		object("linear-counter", "add, read", Counter(), bounds),
 		object("mutex", "acquire, release", Semaphore(1), nil),
 		object("semaphore", "acquire, release of several permits", Semaphore(2), nil),
 		object("kv", "get, put, append of strings by key", KV(), nil),
@@ -153,6 +153,22 @@ func Register(initial string) *Model[string] {
 		Partition: byKey,
 		Describe:  Describe,
 	}
+}
+
+// plainRegister is a register without cas: those of one value can be left out together.
+func plainRegister() *Model[string] {
+	m := Register("")
+	m.Group = func(input, output any) string {
+		a := input.(Action)
+		if v, known := output.(string); a.F == "read" && known {
+			return "v" + v
+		}
+		if a.F == "write" {
+			return "v" + a.Value
+		}
+		return ""
+	}
+	return m
 }
 
 // MultiRegister is several registers that one action reads and writes together. The output is what the reads gave, in

@@ -27,7 +27,7 @@ type search[S any] struct {
 	maybe      [][]int32 // those that need not have happened, by what they ask for
 	class      []int32   // of an operation, its place in maybe; -1: it must come
 	taken      []int     // by class
-	seen       map[string][]S
+	seen       map[string][]visited[S]
 	states     int // remembered
 	most       int
 	key        []byte
@@ -60,7 +60,7 @@ func (m *Model[S]) search(ctx context.Context, ops []Op, most int) (order []int,
 }
 
 func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
-	s := &search[S]{m: m, state: m.Init(), seen: map[string][]S{}, most: most, high: -1}
+	s := &search[S]{m: m, state: m.Init(), seen: map[string][]visited[S]{}, most: most, high: -1}
 	for i := range ops {
 		if ops[i].Maybe && m.observes(&ops[i]) {
 			continue // it says nothing
@@ -196,25 +196,34 @@ again:
 	return ways, false
 }
 
+// visited is a moment that was seen: its state, and how many of each class that need not have happened were taken.
+type visited[S any] struct {
+	state S
+	taken []int
+}
+
 // remember reports whether the moment is new, and remembers it: the state, and what was taken, which is what must come
-// up to the last taken but for those that have not, all of them under way at once.
+// up to the last taken but for those that have not, all of them under way at once. It is not new either where one was
+// seen that had taken no more of any class: what can follow could have followed there.
 func (s *search[S]) remember() bool {
 	k := binary.AppendUvarint(s.key[:0], uint64(s.high+1))
 	for i := s.next[len(s.ops)]; i < s.high; i = s.next[i] {
 		k = binary.AppendUvarint(k, uint64(s.high-i))
 	}
-	k = append(k, 0)
-	for _, n := range s.taken {
-		k = binary.AppendUvarint(k, uint64(n))
-	}
 	s.key = k
 	have := s.seen[string(k)]
-	for _, t := range have {
-		if s.m.equal(t, s.state) {
+next:
+	for i := range have {
+		for c, n := range have[i].taken {
+			if n > s.taken[c] {
+				continue next
+			}
+		}
+		if s.m.equal(have[i].state, s.state) {
 			return false
 		}
 	}
-	s.seen[string(k)] = append(have, s.state)
+	s.seen[string(k)] = append(have, visited[S]{s.state, slices.Clone(s.taken)})
 	s.states++
 	return true
 }

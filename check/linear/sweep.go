@@ -28,7 +28,7 @@ func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 	var events []event
 	for i := range ops {
 		events = append(events, event{ops[i].Call, false, i})
-		if !ops[i].Maybe {
+		if !ops[i].Maybe || ops[i].ghost {
 			events = append(events, event{ops[i].Return, true, i})
 		}
 	}
@@ -43,8 +43,12 @@ func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 		return -1
 	})
 	for _, e := range events {
-		if !e.end {
+		switch {
+		case !e.end:
 			w.open = append(w.open, e.op)
+			continue
+		case ops[e.op].ghost:
+			w.expires(e.op)
 			continue
 		}
 		if err := w.returns(ctx, e.op); err != nil {
@@ -89,6 +93,19 @@ type sweep[S any] struct {
 	open []int // called, and not returned
 	now  moments[S]
 	most int
+}
+
+// expires forgets an operation that took effect by now, or never.
+func (w *sweep[S]) expires(end int) {
+	var kept moments[S]
+	for _, x := range w.now.list {
+		if i, is := slices.BinarySearch(x.done, end); is {
+			x.done = slices.Delete(slices.Clone(x.done), i, i+1)
+		}
+		kept.add(w.m, x)
+	}
+	w.now = kept
+	w.open = slices.DeleteFunc(w.open, func(op int) bool { return op == end })
 }
 
 // returns keeps the moments in which an operation took effect, and forgets it.

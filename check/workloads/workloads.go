@@ -1,6 +1,6 @@
 // Package workloads judges the histories of tests that have a workload of their own: banks, sets, counters, queues and
-// ids, as Jepsen's checkers of these names do, and objects that must be linearizable ([linear]). What a published
-// checker leaves open (a queue that is never drained) is said where it matters.
+// ids, as Jepsen's checkers of these names do, and objects that must be linearizable ([linear]). Messages
+// name what a published checker leaves open, such as a queue that is never drained.
 //
 // Experimental: this package may still change.
 package workloads

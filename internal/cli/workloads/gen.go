@@ -14,6 +14,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/datasets/hard"
+	"isovet/datasets/objects"
 	"isovet/datasets/workload"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
@@ -50,6 +51,10 @@ func (v *WorkloadValue) Set(s string) error {
 	name, variant, ok := strings.Cut(s, "/")
 	if !ok {
 		return v.Enum.Set(s)
+	}
+	if slices.Contains(objects.Names(), name) && slices.Contains(v.Choices, name) {
+		*v.Value = s
+		return nil
 	}
 	info, err := workload.Lookup(name)
 	if err == nil {
@@ -201,6 +206,9 @@ func NewGen(e *console.Env) *cobra.Command {
 			if err := errors.Join(PartVariant(&g.Spec.Workload, &g.Spec.Variant), g.Finish()); err != nil {
 				return err
 			}
+			if slices.Contains(objects.Names(), g.Spec.Workload) {
+				return runGenObject(c, e, &g, o)
+			}
 			if g.Spec.Faults < 0 {
 				return console.Usagef("--faults %d; expected at least 1", g.Spec.Faults)
 			}
@@ -219,6 +227,8 @@ func NewGen(e *console.Env) *cobra.Command {
 		},
 	}
 	g.Add(c)
+	names := &c.Flags().Lookup("workload").Value.(*WorkloadValue).Choices
+	*names = append(*names, objects.Names()...)
 	o.format = console.Auto
 	fl := c.Flags()
 	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
@@ -338,6 +348,10 @@ func NewWorkloads(e *console.Env) *cobra.Command {
 					}
 				}
 				items = append(items, it)
+			}
+			for _, name := range objects.Names() {
+				items = append(items, histories.ListItem{Name: name, About: objects.About(name),
+					Variants: []string{"default", "faulty"}})
 			}
 			return items
 		})

@@ -1,0 +1,52 @@
+package objects_test
+
+import (
+	"context"
+	"testing"
+
+	"isovet/check/workloads"
+	"isovet/datasets/objects"
+	"isovet/evidence"
+	"isovet/history/operations"
+	"isovet/internal/test/histtest/randtest"
+)
+
+// TestGenerate judges each workload's histories: those without a fault are valid, and those with one are not.
+func TestGenerate(t *testing.T) {
+	for _, name := range objects.Names() {
+		t.Run(name, func(t *testing.T) {
+			randtest.Seeds(t, 12, func(t testing.TB, seed uint64) {
+				s := objects.Spec{Workload: name, Ops: 400, Clients: 2 + int(seed%4), Seed: seed, Faulty: seed%2 == 1}
+				if seed%3 == 0 && name != "linear-counter" && name != "linear-set" && name != "unordered-queue" {
+					s.Unknown = 0.05
+				}
+				if name == "stack" || name == "mutex" {
+					s.Unknown = 0
+				}
+				text, broke := objects.Generate(s)
+				h, err := operations.Read([]byte(text), "h.edn")
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, _, err := workloads.Lookup(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, err := w.Check(context.Background(), h, workloads.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				expected := evidence.Holds
+				if s.Faulty {
+					expected = evidence.Violated
+				}
+				if a.Verdict != expected || s.Faulty != (broke > 0) {
+					t.Fatalf("%s: %v %s %v; the fault is in line %d", name, a.Verdict, a.Reason, a.Counts, broke)
+				}
+				if again, _ := objects.Generate(s); again != text {
+					t.Fatalf("%s: the same seed makes another history", name)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package workloads
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/datasets/objects"
+	"isovet/internal/cli/console"
+	"isovet/internal/plural"
+)
+
+// objectTakes are the flags that workloads of objects take.
+var objectTakes = map[string]bool{"workload": true, "variant": true, "txns": true, "sessions": true, "seed": true,
+	"unknown-rate": true, "out": true, "json": true, "quiet": true}
+
+// runGenObject writes the operations on an object, in EDN: --txns of them by --sessions clients. The variant faulty has
+// a fault.
+func runGenObject(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
+	var other error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !objectTakes[f.Name] {
+			other = console.Usagef("--workload %s and --%s: the object decides that; leave it out", g.Spec.Workload,
+				f.Name)
+		}
+	})
+	if other != nil {
+		return other
+	}
+	s := objects.Spec{Workload: g.Spec.Workload, Ops: g.Spec.Txns, Clients: g.Spec.Sessions, Seed: g.Spec.Seed,
+		Unknown: g.Spec.UnknownRate, Faulty: g.Spec.Variant == "faulty"}
+	if v := g.Spec.Variant; v != "" && v != "default" && v != "faulty" {
+		return console.Usagef("--variant %q of %s is unknown; expected default or faulty", v, s.Workload)
+	}
+	text, broke := objects.Generate(s)
+	write := func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+	if err := e.WriteFile(o.file, write); err != nil {
+		return err
+	}
+	note := "no fault"
+	if broke > 0 {
+		note = fmt.Sprintf("the answer to line %d is the fault", broke)
+	}
+	switch {
+	case o.json:
+		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: s.Workload, Workload: s.Workload, Note: note,
+			Ops: s.Ops, Sessions: s.Clients, Seed: s.Seed})
+	case !o.quiet:
+		fmt.Fprintf(e.Stderr, "%s: %s, %s; %s\n", o.file, s.Workload, plural.Of(s.Ops, "operation"), note)
+	}
+	return nil
+}
