@@ -86,11 +86,13 @@ func (t Token) String() string {
 
 const maxDepth = 1 << 10
 
-// Scanner reads tokens. JSON makes colons white space.
+// Scanner reads tokens. JSON makes colons white space. With Keywords a string that begins with a colon is a keyword,
+// as programs that know JSON alone write them.
 type Scanner struct {
-	Data []byte
-	File string
-	JSON bool
+	Data     []byte
+	File     string
+	JSON     bool
+	Keywords bool
 
 	pos     int
 	open    []byte // brackets to be closed
@@ -166,8 +168,18 @@ func (s *Scanner) skipSpace() error {
 				return err
 			}
 			s.within--
+		case c == '^' && !s.JSON: // metadata: the value behind it is what counts
+			if s.within++; s.within > maxDepth {
+				return s.Errorf(s.pos, "", "more than %d values with metadata, one within the other; expected a "+
+					"history", maxDepth)
+			}
+			s.pos++
+			if err := s.Skip(); err != nil {
+				return err
+			}
+			s.within--
 		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#' &&
-			s.Data[s.pos+1] != '<' && !bytes.HasPrefix(s.Data[s.pos:], object):
+			s.Data[s.pos+1] != '<' && s.Data[s.pos+1] != '\'' && !bytes.HasPrefix(s.Data[s.pos:], object):
 			// A tag: the value behind it is what counts.
 			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
 			}
@@ -286,6 +298,13 @@ func (s *Scanner) dispatch(t Token) (Token, error) {
 			}
 		}
 		return t, s.Errorf(t.Pos, "", "a string without end")
+	case '\'': // a variable
+		s.pos++
+		t.Kind, t.Text = Odd, s.word()
+		if len(t.Text) == 0 {
+			return t, s.Errorf(t.Pos, "", "found #' by itself; expected a variable's name")
+		}
+		return t, nil
 	case '<': // how Clojure printed objects of Java before 1.7
 		for i, depth := s.pos, 0; i < len(s.Data); i++ {
 			switch s.Data[i] {

@@ -308,6 +308,9 @@ func (p *Plain) Nil() bool {
 // Skip leaves out a value: a scalar, or brackets with what is in them, up to 32 deep.
 func (p *Plain) Skip() bool {
 	c := p.Peek()
+	if c == '^' { // metadata, and a value
+		return false
+	}
 	if class[c]&isOpen == 0 {
 		return p.skipScalar(c)
 	}

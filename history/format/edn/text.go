@@ -23,6 +23,9 @@ func (s *Scanner) text(t Token) (Token, error) {
 	if s.loose == 0 && !utf8.Valid(t.Text) {
 		return t, s.Errorf(t.Pos, "", "found a string that is not UTF-8")
 	}
+	if s.Keywords && len(t.Text) > 1 && t.Text[0] == ':' {
+		t.Kind, t.Text = Word, t.Text[1:]
+	}
 	return t, nil
 }
 

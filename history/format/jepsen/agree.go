@@ -53,7 +53,7 @@ func (r *reader) agrees(asked, done *event) error {
 		return r.sameMicros(inA, inB, differs)
 	}
 	switch asked.f {
-	case readFn, writeFn, casFn, addFn:
+	case readFn, writeFn, casFn, deleteFn, addFn:
 	default:
 		return nil
 	}

@@ -21,10 +21,11 @@
 //
 // # Real time
 //
-// comes from :time, if every operation has one, they are not all the same, no operation ends before it begins and
-// none begins before its process's operation before it. Otherwise by :index, if all operations have one, or by their
-// order in the file, as Jepsen's own checkers do. Where the two tell otherwise a note says which was taken; [Options]
-// decides. Operations whose indices are not in order are put in order first.
+// comes from :time (nanoseconds, seconds with a fraction, or dates), if every operation has one, they are not all the
+// same, no operation ends before it begins and none begins before its process's operation before it. Otherwise by
+// :index, if all operations have one, or by their order in the file, as Jepsen's own checkers do. Where the two tell
+// otherwise a note says which was taken; [Options] decides. Operations whose indices are not in order are put in order
+// first.
 //
 // # Models
 //
@@ -33,12 +34,12 @@
 // that some [:w k v] writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts
 // "key k". A read of nil is one of the absent key, or the empty list. Otherwise :f says what it is:
 //
-//   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value]
-//     (independent). A cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with
-//     the version that a database gave them, [key [version value]], count without it, which a note says. A failed cas
-//     says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either, as Knossos's registers
-//
-// take     it for one whose answer is not known; a note counts them, and [Options] decides.
+//   - read, write, delete (a write of nil), cas: one register, or one for each key where the operation has a :key or
+//     values are [key value] (independent). A cas is a read and a write; its value is [old new], [key [old new]],
+//     [key old new] or {:old o :new n}. Values with the version that a database gave them, [key [version value]],
+//     count without it, which a note says. A failed cas says nothing, since Jepsen's fail has many reasons. A read of
+//     nil says nothing either, as Knossos's registers take it for one whose answer is not known; a note counts them,
+//     and [Options] decides.
 //   - acquire, release: a mutex, a register that is 0, then 1, then 0 again.
 //   - add, and a read that is a collection: a set; each element is a key, and a read is a predicate read of all of
 //     them.
@@ -60,7 +61,7 @@ import (
 
 // Is reports whether a file begins as one of this format; json says which of the two notations.
 func Is(head []byte, json bool) bool {
-	s := edn.Scanner{Data: head, JSON: json}
+	s := edn.Scanner{Data: head, JSON: json, Keywords: json && keywords(head)}
 	t, err := s.Next()
 	if err == nil && t.Opens() {
 		if t, err = s.Next(); err == nil && t.Opens() {
@@ -79,7 +80,7 @@ func Is(head []byte, json bool) bool {
 		if err != nil || t.Kind == edn.Close {
 			return false
 		}
-		if json != (t.Kind == edn.Text) || (t.Kind != edn.Text && t.Kind != edn.Word) {
+		if !s.Keywords && json != (t.Kind == edn.Text) || (t.Kind != edn.Text && t.Kind != edn.Word) {
 			return false
 		}
 		if t.Is("type") {
@@ -96,6 +97,9 @@ func Is(head []byte, json bool) bool {
 		}
 	}
 }
+
+// keywords reports whether a file of JSON has keywords as texts that begin with a colon.
+func keywords(data []byte) bool { return bytes.Contains(data, []byte(`":type"`)) }
 
 // isVector reports whether what follows process is the rest of an operation that is a vector.
 func isVector(s *edn.Scanner, process edn.Token, json bool) bool {
@@ -159,6 +163,7 @@ const (
 	readFn
 	writeFn
 	casFn
+	deleteFn
 	acquireFn
 	releaseFn
 	addFn
@@ -180,6 +185,8 @@ func fnNamed(name []byte) (fn, bool) {
 		return writeFn, true
 	case "cas":
 		return casFn, true
+	case "delete":
+		return deleteFn, true
 	case "acquire":
 		return acquireFn, true
 	case "release":
@@ -243,9 +250,11 @@ type pairing struct {
 // dialect is how the file writes its operations, as far as it was read.
 type dialect struct {
 	used      [otherFn + 1]bool
-	other     string // an :f of otherFn
-	did       []did  // the micro-operations that were read last, if all are of integers
-	shape     shape  // of the operations so far, and the first's line
+	other     string   // an :f of otherFn
+	did       []did    // the micro-operations that were read last, if all are of integers
+	timeKind  edn.Kind // of times: an integer, a number, a text
+	timeLine  int      // the first that is not nil
+	shape     shape    // of the operations so far, and the first's line
 	shapeLine uint32
 	registers map[string]bool // keys that are written in a history of lists, as they stand in the file
 	keyedTxns bool            // some transactions are [key micro-operations]
@@ -255,6 +264,9 @@ type dialect struct {
 func newReader(data []byte, file string, o Options) *reader {
 	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, size: len(data), realTime: o.RealTime,
 		nilMeans: o.Nil, numbers: o.TextNumbers, b: history.NewBuilder(), names: map[string]int64{}, plain: true}
+	if o.JSON && keywords(data) {
+		r.s.Keywords, r.plain = true, false
+	}
 	r.b.File = file
 	return r
 }

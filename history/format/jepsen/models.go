@@ -96,7 +96,8 @@ func (r *reader) choose() error {
 }
 
 // objects are what operations are on, by what they do; a read may be on each of the first two.
-var objects = [...]string{writeFn: "a register", casFn: "a register", addFn: "a set or a counter",
+var objects = [...]string{writeFn: "a register", casFn: "a register",
+	deleteFn: "a register", addFn: "a set or a counter",
 	acquireFn: "a mutex", releaseFn: "a mutex"}
 
 // oneKind is an error where operations are on objects of two kinds: no reading of the file means them all.
@@ -277,7 +278,7 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	switch e.f {
 	case acquireFn, releaseFn:
 		return r.mutex(e, value, status)
-	case addFn, readFn, writeFn, casFn:
+	case addFn, readFn, writeFn, casFn, deleteFn:
 		if r.model == sets {
 			return r.set(e, value, status)
 		}
@@ -303,8 +304,8 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 		}
 		return false, r.s.Errorf(value.Pos, "value", "found %v; expected a sequence of micro-operations", value)
 	}
-	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, acquire, "+
-		"release and add", r.other)
+	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, "+
+		"delete, acquire, release and add", r.other)
 }
 
 // number is the integer that a text is taken for.

@@ -50,7 +50,12 @@ func (r *reader) plainEvent(t edn.Token) (done bool, err error) {
 			e.key = p.Pos()
 			ok = p.Skip()
 		case "time":
-			e.time, ok = plainInteger(&p)
+			if e.time, ok = plainInteger(&p); ok && e.time != history.NoTime {
+				if r.timeLine == 0 {
+					r.timeKind, r.timeLine = edn.Int, r.s.Line(t.Pos)
+				}
+				ok = r.timeKind == edn.Int
+			}
 		case "index":
 			e.index, ok = plainInteger(&p)
 		case "start-timestamp":

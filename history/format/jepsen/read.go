@@ -1,8 +1,11 @@
 package jepsen
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -115,7 +118,7 @@ func (r *reader) event(t edn.Token) error {
 			e.key = r.s.Pos()
 			err = r.s.Skip()
 		case "time":
-			e.time, err = r.integer("time")
+			e.time, err = r.instant()
 		case "index":
 			e.index, err = r.integer("index")
 		case "start-timestamp":
@@ -282,7 +285,45 @@ func (r *reader) kind(t edn.Token) (kind, error) {
 	return 0, r.s.Errorf(t.Pos, "type", "found %v; expected invoke, ok, fail or info", t)
 }
 
-// integer reads a time or an index; nil is none.
+// instant reads a time: nanoseconds; a number with a fraction, which is seconds; or a date, as RFC 3339 has it. nil is
+// none. A file has one kind.
+func (r *reader) instant() (ns int64, err error) {
+	t, err := r.s.Next()
+	if err != nil || t.Kind == edn.Nil {
+		return history.NoTime, err
+	}
+	wrong := func() error {
+		return r.s.Errorf(t.Pos, "time", "found %v; expected an integer (nanoseconds), a number of seconds with a "+
+			"fraction, or a date such as 2020-01-02T03:04:05Z", t)
+	}
+	switch t.Kind {
+	case edn.Int:
+		ns = t.N
+	case edn.Number:
+		x, err := strconv.ParseFloat(strings.TrimSuffix(string(t.Text), "M"), 64)
+		if err != nil || !(math.Abs(x) < 1<<63/1e9) { // NaN too
+			return 0, wrong()
+		}
+		ns = int64(math.Round(x * 1e9))
+	case edn.Text:
+		at, err := time.Parse(time.RFC3339Nano, string(t.Text))
+		if ns = at.UnixNano(); err != nil || !time.Unix(0, ns).Equal(at) {
+			return 0, wrong()
+		}
+	default:
+		return 0, wrong()
+	}
+	switch {
+	case r.timeLine == 0:
+		r.timeKind, r.timeLine = t.Kind, r.s.Line(t.Pos)
+	case r.timeKind != t.Kind:
+		return 0, r.s.Errorf(t.Pos, "time", "found %v, a time of another kind than the one at line %d; expected all "+
+			"integers, all numbers with a fraction, or all dates", t, r.timeLine)
+	}
+	return ns, nil
+}
+
+// integer reads an index or a timestamp; nil is none.
 func (r *reader) integer(field string) (int64, error) {
 	t, err := r.s.Next()
 	switch {

@@ -30,6 +30,11 @@ func (r *reader) form(t edn.Token, depth int) (int, error) {
 		r.forms[at].value = v
 		return at, err
 	}
+	if t.OpensMap() && depth < deep {
+		if done, err := r.oldNew(at, depth); done || err != nil {
+			return at, err
+		}
+	}
 	if !t.Opens() || depth == deep {
 		r.forms[at].found = t.String()
 		return at, r.leave(t, nil)
@@ -62,6 +67,45 @@ func (r *reader) form(t edn.Token, depth int) (int, error) {
 	}
 	r.forms[at].n = n
 	return at, nil
+}
+
+// oldNew makes the map {:old o :new n}, whose bracket was read for the form at a place, the sequence [o n]. done is
+// false where it is another map, of which nothing has been read then.
+func (r *reader) oldNew(at, depth int) (done bool, err error) {
+	forms := len(r.forms)
+	var parts [2]int
+	for range 2 {
+		name, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		i := 0
+		switch {
+		case name.Is("old"), name.Is("from"):
+		case name.Is("new"), name.Is("to"):
+			i = 1
+		default:
+			parts = [2]int{}
+		}
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close || t.Kind == edn.Open || parts[i] != 0 {
+			parts = [2]int{}
+			break
+		}
+		if parts[i], err = r.form(t, depth+1); err != nil {
+			return false, err
+		}
+	}
+	if parts[0] > 0 && parts[1] > 0 {
+		if t, err := r.s.Next(); err == nil && t.Kind == edn.Close {
+			r.forms[at].n, r.forms[at].child, r.forms[parts[0]].next = 2, parts[0], parts[1]
+			return true, nil
+		}
+	}
+	r.forms = r.forms[:forms]
+	r.s.Seek(r.forms[at].pos)
+	_, err = r.s.Next() // its bracket
+	return false, err
 }
 
 // elements returns the places of a sequence's elements, if it has n of them.
@@ -171,7 +215,10 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 		return false, r.wrong(at, expected)
 	}
 	x := r.forms[at].value
-	null := e.f != casFn && x.Kind == history.Null
+	if e.f == deleteFn && x.Kind != history.Null {
+		return false, r.wrong(at, "nil or [key nil], since a delete leaves no value")
+	}
+	null := e.f != casFn && e.f != deleteFn && x.Kind == history.Null
 	if null && (e.f == writeFn || r.nilMeans == "" || r.nilMeans == "unknown") {
 		if e.f == readFn {
 			r.unjudged(e.pos)
@@ -209,7 +256,7 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 		r.b.Meta.Single = true
 		r.b.Read(key, r.forms[old].value)
 		r.b.Write(key, x)
-	case writeFn:
+	case writeFn, deleteFn:
 		r.b.Write(key, x)
 	default:
 		r.b.Read(key, x)
