@@ -2,13 +2,14 @@ package shrink
 
 import (
 	"slices"
+	"strings"
 
 	"isovet/history"
 	"isovet/internal/plural"
 )
 
 // rename gives what is left short names, as far as it stays what is looked for: keys a, b, c in the order in which they
-// occur, the values of each key 1, 2, 3, and times their ranks. Where predicates are left, which speak of keys and
+// occur, but for the rows of tables (accounts/2), the values of each key 1, 2, 3, and times their ranks. Where predicates are left, which speak of keys and
 // values, only the times change.
 func (s *search) rename() {
 	s.tell("names")
@@ -39,10 +40,17 @@ func (s *search) short() naming {
 			return n
 		}
 		n := ""
-		for i := len(keys); ; i = i/26 - 1 {
-			n = string(rune('a'+i%26)) + n
-			if i < 26 {
-				break
+		if v := h.Keys[k]; v.Kind == history.String { // of a recorder's: a table and a row's key
+			if text := string(h.Texts.Text(uint32(v.N))); strings.Contains(text, "/") {
+				n = text
+			}
+		}
+		if n == "" {
+			for i := len(keys); ; i = i/26 - 1 {
+				n = string(rune('a'+i%26)) + n
+				if i < 26 {
+					break
+				}
 			}
 		}
 		keys[k] = n

@@ -4,9 +4,9 @@
 // tables are declared with a column for their version. It knows no client library: recorders of package record hand it
 // texts, arguments and rows.
 //
-// log.go counts; client.go follows a connection's transactions; plan.go decides what to do with a text, by
-// catalogue.go, and doctor.go shows what that says; xmin.go and declared.go make operations of results, by versions.go;
-// outcome.go tells errors apart.
+// log.go counts, with the words of hints.go; client.go follows a connection's transactions; plan.go decides what to do
+// with a text, by catalogue.go, and doctor.go shows what that says; xmin.go and declared.go make operations of results,
+// by versions.go; outcome.go tells errors apart.
 package sqlstmt
 
 import (
@@ -34,10 +34,12 @@ type Table struct {
 
 // Missed is a statement that was not understood.
 type Missed struct {
-	SQL   string // as it was first seen
-	Why   string
-	Write bool // reads of what it may have written are left out, or no longer said to find nothing
-	Count int
+	SQL string // as it was first seen
+	Why string
+	// Instead says what would be understood, where that can be said.
+	Instead string `json:",omitempty"`
+	Write   bool   // reads of what it may have written are left out, or no longer said to find nothing
+	Count   int
 }
 
 // Stats counts statements on tables.
@@ -62,7 +64,11 @@ func (m Missed) String() string {
 	if m.Write {
 		what = "write"
 	}
-	return fmt.Sprintf("%d not, a %s (%s): %s", m.Count, what, m.Why, m.SQL)
+	why := m.Why
+	if m.Instead != "" {
+		why += ": " + m.Instead
+	}
+	return fmt.Sprintf("%d not, a %s (%s): %s", m.Count, what, why, m.SQL)
 }
 
 // Log parses and records the statements of one database. It is safe for concurrent use.
@@ -158,7 +164,7 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 		}
 		i = len(l.stats.Missed)
 		l.missed[id] = i
-		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Write: write})
+		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Instead: hints[why], Write: write})
 		ok = true
 	}
 	if ok {

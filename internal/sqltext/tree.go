@@ -113,7 +113,7 @@ func (r *reader) statement(kind string, n node) {
 	case "MergeStmt", "TruncateStmt", "CallStmt", "DoStmt", "ExecuteStmt", "PrepareStmt", "FetchStmt",
 		"DeclareCursorStmt", "RefreshMatViewStmt":
 		s.Writes = kind != "FetchStmt" && (kind != "DeclareCursorStmt" || changes)
-		s.Why = strings.ToUpper(strings.TrimSuffix(kind, "Stmt"))
+		s.Why = strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(kind, "Stmt"), "Cursor"))
 		s.Cascade = text(n, "behavior") == "DROP_CASCADE"
 	case "VariableShowStmt", "NotifyStmt", "ListenStmt", "UnlistenStmt", "ClosePortalStmt", "DeallocateStmt",
 		"CheckPointStmt", "VacuumStmt", "ConstraintsSetStmt", "LockStmt":

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"isovet/evidence"
@@ -39,6 +41,9 @@ func failed(ctx context.Context, t testing.TB, r *evidence.Result, o Options) {
 		small.H.NumTxns(), why, text.Bytes(), where, seed(o))
 }
 
+// failures counts the folders of one test's failures.
+var failures sync.Map
+
 // folder is where artifacts go, and stay.
 func folder(t testing.TB) (string, error) {
 	name := strings.Map(func(c rune) rune {
@@ -49,6 +54,10 @@ func folder(t testing.TB) (string, error) {
 	}, t.Name())
 	if dir := os.Getenv("ISOVET_ARTIFACTS"); dir != "" {
 		dir = filepath.Join(dir, name)
+		n, _ := failures.LoadOrStore(dir, new(atomic.Int64))
+		if n := n.(*atomic.Int64).Add(1); n > 1 { // go test -count
+			dir += fmt.Sprint("-", n)
+		}
 		return dir, os.MkdirAll(dir, 0o755)
 	}
 	// Without -artifacts, ArtifactDir is a folder that is removed with the test.

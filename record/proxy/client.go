@@ -100,6 +100,9 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 // executed is the statement of the extended protocol's that an EXECUTE runs, or a FETCH goes on with; nil: none that
 // was rewritten.
 func (s *session) executed(sql string) *prepared {
+	if c := strings.TrimSpace(sql); c == "" || c[0]|' ' != 'e' && c[0]|' ' != 'f' {
+		return nil
+	}
 	f := strings.FieldsFunc(sql, func(r rune) bool { return strings.ContainsRune(" \t\r\n(;", r) })
 	if len(f) < 2 {
 		return nil

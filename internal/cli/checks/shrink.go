@@ -40,8 +40,8 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Long: `shrink finds the smallest history that still violates the level.
 
 It leaves out transactions, keys, operations, list elements and rows as long as the rest violates the level. At the
-end keys become a, b, c, values 1, 2, 3, and times their ranks (--keep-names keeps them). The ending of OUT names its
-format. After an interrupt or at --timeout, OUT has the smallest history so far.
+end keys become a, b, c, but for those of rows (accounts/2), values 1, 2, 3, and times their ranks (--keep-names keeps
+all). The ending of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
 
 Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
