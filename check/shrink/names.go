@@ -9,8 +9,8 @@ import (
 )
 
 // rename gives what is left short names, as far as it stays what is looked for: keys a, b, c in the order in which they
-// occur, but for the rows of tables (accounts/2), the values of each key 1, 2, 3, and times their ranks. Where predicates are left, which speak of keys and
-// values, only the times change.
+// occur, but for the rows of tables (accounts/2), the values of each key 1, 2, 3, and times their ranks. Where
+// predicates are left, which speak of keys and values, only the times change.
 func (s *search) rename() {
 	s.tell("names")
 	times := s.ranks()

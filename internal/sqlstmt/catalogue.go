@@ -3,6 +3,7 @@ package sqlstmt
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Ask asks the database on a client's connection: values as text, "" for null.
@@ -18,6 +19,22 @@ type facts struct {
 	isolation  string          // of transactions that do not say another
 	database   string
 }
+
+// view is the catalogue as sessions of one role and path see it.
+type view struct {
+	facts     *facts
+	relations map[string]*relation // guarded by Log.mu
+	epoch     int64                // Log.changed when it was read
+	read      time.Time
+}
+
+// A view is read anew after viewAge, for a session that has none yet: other programs may have changed the schema.
+const viewAge, maxViews = 5 * time.Second, 1000
+
+// askView asks for what a view depends on. A temporary schema is in the path.
+const askView = `SELECT concat_ws(E'\t', current_database(), current_user, session_user, current_schemas(true),
+	current_setting('search_path'), current_setting('standard_conforming_strings'), current_setting('row_security'),
+	current_setting('default_transaction_isolation'))`
 
 // askFacts asks for them. A function that writes is volatile, or calls one that is: by its text, or as the catalogue
 // knows.
@@ -153,17 +170,19 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	if schema != "" {
 		full = quote(schema) + "." + full
 	}
-	if r, ok := c.relations[full]; ok {
-		return r, nil
-	}
 	if !c.known() {
 		return nil, errUnknown
+	}
+	c.l.mu.Lock()
+	r, ok := c.view.relations[full]
+	c.l.mu.Unlock()
+	if ok {
+		return r, nil
 	}
 	rows, err := c.ask(askRelation, full)
 	if err != nil {
 		return nil, err
 	}
-	var r *relation
 	if len(rows) == 1 && len(rows[0]) == 11 {
 		x := rows[0]
 		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", hidden: yes(x[5]),
@@ -175,10 +194,9 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 		}
 		c.l.call(r, c.facts.database)
 	}
-	if c.relations == nil {
-		c.relations = map[string]*relation{}
-	}
-	c.relations[full] = r
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.view.relations[full] = r
 	return r, nil
 }
 

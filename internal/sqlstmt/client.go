@@ -23,11 +23,12 @@ type Client struct {
 	title  []string
 	read   map[string]uint32 // the versions that the transaction has read
 
-	facts     *facts
-	seen      int64 // Log.changed of what is remembered
-	turn      int   // how often the session's settings have changed
-	relations map[string]*relation
-	plans     map[string]*Plan
+	facts *facts
+	view  *view // they are of
+	seen  int64 // Log.changed of what is remembered
+	began int64 // Log.changed when the transaction began
+	turn  int   // how often the session's settings have changed
+	plans map[string]*Plan
 }
 
 type savepoint struct {
@@ -111,7 +112,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 
 func (c *Client) begin(level string) {
 	c.t, c.failed, c.marks, c.title, c.read = c.s.Begin(level), false, nil, nil, map[string]uint32{}
-	c.level = level
+	c.level, c.began = level, c.l.changed.Load()
 	if level != "" {
 		c.title = []string{level + ":"}
 	}
@@ -267,7 +268,7 @@ func (c *Client) back(undo bool, name string) {
 // forget drops what was planned under other settings.
 func (c *Client) forget() {
 	c.turn++
-	c.plans, c.relations = nil, nil
+	c.plans, c.facts = nil, nil
 }
 
 // undone is for where settings and the schema may be others again, or others see them: what was planned is dropped.

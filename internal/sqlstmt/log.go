@@ -89,6 +89,7 @@ type Log struct {
 	deaf   map[string]bool
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
+	views  map[string]*view  // by what they depend on
 	begun  bool              // the database has been asked
 	from   start             // of PostgreSQL
 	is     bool              // it is PostgreSQL

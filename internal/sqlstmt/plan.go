@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"isovet/internal/sqltext"
@@ -94,7 +95,7 @@ func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
 // Plan decides what becomes of a text. It may ask the database, on the same connection.
 func (c *Client) Plan(sql string) *Plan {
 	if n := c.l.changed.Load(); n != c.seen {
-		c.seen, c.facts, c.relations, c.plans = n, nil, nil, nil
+		c.seen, c.facts, c.plans = n, nil, nil
 	}
 	if c.postgres() {
 		if t, ok := sqltext.Generalize(sql); ok && c.l.parse(t.Text, false).err == nil {
@@ -320,12 +321,37 @@ const unreadable = "the catalogue could not be read"
 
 var errUnknown = errors.New(unreadable)
 
-// known reports whether the facts of the database are, and asks for them.
+// known reports whether the facts of the database are, and asks for them, as far as no other session has that sees the
+// same schema.
 func (c *Client) known() bool {
-	if c.facts == nil && c.postgres() && !c.failed {
-		if rows, err := c.ask(askFacts); err == nil {
-			c.facts = parseFacts(rows)
+	if c.facts != nil || !c.postgres() || c.failed {
+		return c.facts != nil
+	}
+	rows, err := c.ask(askView)
+	if err != nil || len(rows) != 1 || len(rows[0]) != 1 {
+		return false
+	}
+	name, now := rows[0][0], c.l.changed.Load()
+	// Its snapshot may have another schema than there is.
+	private := c.blind || c.t != nil && (c.alters || c.began != now)
+	c.resets = c.resets || private
+	c.l.mu.Lock()
+	v := c.l.views[name]
+	c.l.mu.Unlock()
+	if private || v == nil || v.epoch != now || time.Since(v.read) > viewAge {
+		if rows, err = c.ask(askFacts); err != nil {
+			return false
 		}
+		v = &view{facts: parseFacts(rows), relations: map[string]*relation{}, epoch: now, read: time.Now()}
+	}
+	c.facts, c.view = v.facts, v
+	if !private && c.facts != nil {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		if c.l.views == nil || len(c.l.views) > maxViews {
+			c.l.views = map[string]*view{}
+		}
+		c.l.views[name] = v
 	}
 	return c.facts != nil
 }
