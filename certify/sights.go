@@ -274,7 +274,7 @@ func (s *sights) visible(p, w uint32) bool {
 	if s.c == nil {
 		h, t, u := x.h, x.order[p-1], x.order[w-1]
 		return s.from[w] == p || h.Txns.Sess[t] == h.Txns.Sess[u] && h.Txns.Status[u] == history.Committed &&
-			s.x.pos[u] < s.x.pos[t]
+			s.before(u, t)
 	}
 	if s.c.session[w] != history.None {
 		return s.c.sees(w)

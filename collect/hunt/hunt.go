@@ -157,7 +157,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 	defer func() { h.Elapsed = time.Since(begin) }()
 	rate := 0.0
 	for n := 0; ; n++ {
-		left := time.Until(b.until) - b.grace - b.spent
+		left := b.left()
 		if ctx.Err() != nil || left <= 0 || n > 0 && left < b.grace {
 			h.Interrupted = ctx.Err() != nil
 			return nil
