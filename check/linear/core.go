@@ -53,7 +53,6 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 	// units are what can go by itself: in turn groups, and single observers
 	var units [][]int
 	group := map[string]int{}
-	var fixed []int
 	for i := range ops {
 		name := m.Group(ops[i].Input, ops[i].output())
 		at, is := group[name]
@@ -62,8 +61,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			units = append(units, []int{i})
 			continue
 		case name == "":
-			fixed = append(fixed, i)
-			continue
+			continue // it stays
 		case !is:
 			at = len(units)
 			group[name], units = at, append(units, nil)

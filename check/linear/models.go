@@ -1,7 +1,6 @@
 package linear
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,16 +34,13 @@ func (empty) String() string { return "empty" }
 type Object struct {
 	Name, About string
 	Check       func(ctx context.Context, ops []Op, o Options) (Answer, error)
-	// Refutes is nil if the operations have no order, by the second search.
-	refutes func(ctx context.Context, ops []Op, most int) error
-	replay  func(ops []Op, order []int) error
 }
 
 // object takes the type off a model; first decides what it can in polynomial time, or is nil.
 func object[S any](name, about string, m *Model[S], first decider) Object {
 	return Object{name, about, func(ctx context.Context, ops []Op, o Options) (Answer, error) {
 		return m.check(ctx, ops, o, first)
-	}, m.refutes, m.replay}
+	}}
 }
 
 // Objects are the built-in models.
@@ -68,16 +64,6 @@ func Objects() []Object {
 // SemaphoreOf is the built-in semaphore with so many permits.
 func SemaphoreOf(permits int) Object {
 	return object("semaphore", "acquire, release of several permits", Semaphore(permits), nil)
-}
-
-// LookupObject is a built-in model by its name.
-func LookupObject(name string) (Object, bool) {
-	all := Objects()
-	i := slices.IndexFunc(all, func(o Object) bool { return o.Name == name })
-	if i < 0 {
-		return Object{}, false
-	}
-	return all[i], true
 }
 
 // Describe says an action and its output in words.
@@ -257,14 +243,4 @@ func KV() *Model[string] {
 		},
 		Observes: reads("get"), Partition: byKey, Describe: Describe,
 	}
-}
-
-// byCall are the operations in the order of their calls.
-func byCall(ops []Op) []int {
-	at := make([]int, len(ops))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(ops[a].Call, ops[b].Call) })
-	return at
 }
