@@ -6,12 +6,9 @@ import (
 	"os"
 
 	"isovet/bench"
-	_ "isovet/bench/charts"
-	_ "isovet/collect/driver/all"
 	"isovet/datasets"
 	"isovet/encode"
 	"isovet/evidence"
-	"isovet/internal/cli"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -75,11 +72,4 @@ func ExampleAblate() {
 	// Output:
 	// combinations that say valid: map[cobra:20 two-way:20 vbox:20]
 	// combinations that disagree: 0
-}
-
-// This test program is the isovet whose watch figures measure, too.
-func init() {
-	if len(os.Args) > 1 && os.Args[1] == "watch" {
-		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
 }

@@ -1,0 +1,6 @@
+package bench_test
+
+import (
+	_ "isovet/bench/charts"
+	_ "isovet/collect/driver/all"
+)
