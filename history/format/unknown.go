@@ -47,6 +47,17 @@ func within(in *Input) (*Input, error) {
 	return in, nil
 }
 
+// IsRun reports whether a folder is a Jepsen run's, or a store or a test's folder whose latest run is read for it.
+func IsRun(dir string) bool {
+	in := &Input{Name: dir, Path: dir, Dir: true}
+	run, err := within(in)
+	if err != nil {
+		return false
+	}
+	defer run.Close()
+	return !run.Dir
+}
+
 // runsIn are the folders of Jepsen runs that a store, or the folder of a test in it, has.
 func runsIn(dir string) (runs []string) {
 	for _, depth := range []string{"*", "*/*"} {

@@ -49,7 +49,7 @@ func kindOf(path string, index func(w io.Writer, dir string) error) (string, err
 			return ofHistory, nil
 		}
 	}
-	if format.IsParts(path) {
+	if format.IsParts(path) || format.IsRun(path) {
 		return ofHistory, nil
 	}
 	return "", fmt.Errorf("%s: expected a history, a folder of one (isovet formats), the folder of isovet watch, or "+
