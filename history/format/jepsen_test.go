@@ -19,7 +19,7 @@ type sample struct {
 	want   string
 }
 
-// A store's binary file is told by its content, and its lines are its operations.
+// TestJepsenTest: the reader knows a store's binary file by its content, and counts its operations as lines.
 func TestJepsenTest(t *testing.T) {
 	h, err := Read(t.Context(), "fressian/testdata/test.jepsen", Options{})
 	if err != nil {

@@ -73,7 +73,7 @@ func TestVersionsForget(t *testing.T) {
 	}
 }
 
-// TestPosition: what PostgreSQL says of a place in the text that was sent is said of the program's.
+// TestPosition: an error's position in the text that was sent becomes the position in the program's text.
 func TestPosition(t *testing.T) {
 	template, ok := sqltext.Generalize("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1")
 	if !ok {

@@ -3,7 +3,7 @@
 //
 // A test.jepsen is blocks, each with its length and checksum, that an index names by number: the root block is the
 // test's map, whose history is one block, or a vector in blocks of 16,384 operations each. A test.fressian is one such
-// map. Values are Fressian's, a binary notation of Clojure's data; what was said twice is a reference to the first,
+// map. Values are Fressian's, a binary notation of Clojure's data; what comes twice is a reference to the first,
 // within one block.
 //
 // A tag that is not known here stays a tag before its fields. Text may be 64 times as long as the file: more is an

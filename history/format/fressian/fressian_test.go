@@ -219,7 +219,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said with its place; none makes more text than its share.
+// TestCorrupt: an error names the place in the file; no file makes more text than its share.
 func TestCorrupt(t *testing.T) {
 	bomb := []bin{cached(text(strings.Repeat("x", 100)))}
 	for i := range 30 { // each says the one before twice
