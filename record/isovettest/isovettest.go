@@ -53,6 +53,11 @@ type Options struct {
 	// AllowUnknown lets a test pass whose answer is unknown; it is logged. Without it the test fails: nothing has been
 	// shown.
 	AllowUnknown bool
+	// Initial gives the history's keys what they held before the recording; nil: what was recorded.
+	// format.InitialValue("stock=7").Apply does what check's --initial does.
+	Initial func(*history.History) error
+	// Names keeps keys, values and times in the smallest history as they are; rows keep their names without it.
+	Names bool
 	// Seed is what the run's random choices came from, for the message; 0: the recorder's.
 	Seed uint64
 }
@@ -170,6 +175,12 @@ func CheckHistory(t testing.TB, h *history.History, o Options) {
 		t.Errorf("isovettest: no committed transaction was recorded, which shows nothing%s", seed(o))
 		return
 	}
+	if o.Initial != nil {
+		if err := o.Initial(h); err != nil {
+			t.Errorf("isovettest: Options.Initial: %v", err)
+			return
+		}
+	}
 	r, err := Run(ctx, h, o)
 	switch {
 	case err != nil:
@@ -213,7 +224,7 @@ func smallest(ctx context.Context, r *evidence.Result, o Options) (*evidence.Res
 	ctx, cancel := context.WithTimeout(ctx, o.Shrink)
 	defer cancel()
 	s, err := shrink.History(ctx, r.H, o.Level, shrink.Options{Checker: o.Checker, Solver: o.Solver, Check: o.Further,
-		First: r})
+		First: r, KeepNames: o.Names})
 	switch {
 	case err != nil:
 		return r, fmt.Sprintf(" (it could not be made smaller: %v)", err)

@@ -16,6 +16,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/level"
 	"isovet/record"
@@ -109,6 +110,32 @@ func TestCheckFails(t *testing.T) {
 		if len(x.errors) != 0 || len(x.logs) != 1 || !strings.Contains(x.logs[0], "snapshot-isolation") {
 			t.Errorf("at snapshot isolation: %q, %q", x.errors, x.logs)
 		}
+	}
+}
+
+// TestOptions: what keys held before the recording can be said afterwards, and the smallest history keeps names.
+func TestOptions(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("ISOVET_ARTIFACTS", dir)
+	for initial, wants := range map[format.InitialValue]string{"": "thin-air", "stock=7": "", "first-read": "",
+		"7": "", "stock=8": "thin-air", "stock=7,stock=8": "each key once"} {
+		rec := record.New(record.Options{})
+		a := rec.Session().Begin("look")
+		if err := errors.Join(a.Read("stock", 7), a.Write("stock", 6), a.Commit(ok)); err != nil {
+			t.Fatal(err)
+		}
+		x := &told{TB: t}
+		isovettest.CheckWith(x, rec, isovettest.Options{Initial: initial.Apply, Names: true})
+		if said := strings.Join(x.errors, "\n"); (said == "") != (wants == "") || !strings.Contains(said, wants) {
+			t.Errorf("initial %q: %q; expected %q", initial, said, wants)
+		}
+	}
+	small, err := filepath.Glob(filepath.Join(dir, "*", "small.jsonl"))
+	if err != nil || len(small) == 0 {
+		t.Fatal(small, err)
+	}
+	if text, err := os.ReadFile(small[0]); err != nil || !strings.Contains(string(text), `"stock"`) {
+		t.Errorf("%v: %s", err, text)
 	}
 }
 
