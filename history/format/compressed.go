@@ -16,20 +16,28 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"isovet/history"
+	"isovet/internal/bounds"
 )
 
 // A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds
 // of times as it is decompressed, beyond a size that does no harm, is no history but a bomb.
 const (
-	maxGrowth  = 250
-	freeGrowth = 64 << 20
+	maxGrowth = 250
 	// The largest window that the program zstd accepts unless told otherwise; twice that of xz -9.
 	maxSpan = 128 << 20
-	// A zip archive that comes as a stream is held in memory.
-	maxArchive = 256 << 20
 	// Files in an archive: a Jepsen run has some hundreds.
 	maxMembers = 100_000
 )
+
+var (
+	freeGrowth = 64 << 20
+	maxArchive = 256 << 20 // of a zip archive that comes as a stream: memory holds it
+)
+
+func init() {
+	bounds.Register("format.free-growth", &freeGrowth)
+	bounds.Register("format.archive", &maxArchive)
+}
 
 // errBomb says what to do about what is none.
 var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if it is a "+
@@ -56,7 +64,7 @@ type bounded struct {
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.out > freeGrowth && b.out/maxGrowth > b.in.n.Load() {
+	if b.out > int64(freeGrowth) && b.out/maxGrowth > b.in.n.Load() {
 		return 0, errBomb
 	}
 	if b.err != nil {
@@ -149,7 +157,7 @@ func (in *Input) unzip(r io.Reader) error {
 	data := in.archive
 	if data == nil {
 		var err error
-		if data, err = io.ReadAll(io.LimitReader(r, maxArchive+1)); err != nil {
+		if data, err = io.ReadAll(io.LimitReader(r, int64(maxArchive)+1)); err != nil {
 			return wrong("cannot read on: %v", err)
 		}
 		if len(data) > maxArchive {

@@ -18,6 +18,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/bounds"
 )
 
 // Made by Python's bz2 and lzma: two transactions; the same with a dictionary of 1 GiB asked for; and 300 MiB of ends
@@ -133,9 +134,10 @@ func TestCompressed(t *testing.T) {
 
 // TestCompressedBad: what is too much or too many is refused, with what to do about it.
 func TestCompressedBad(t *testing.T) {
+	defer bounds.Set("format.free-growth", 8<<20)()
 	lines := bytes.Repeat([]byte("\n"), 1<<20)
 	var parts [][]byte
-	for range 70 {
+	for range 10 {
 		parts = append(parts, lines)
 	}
 	for name, c := range map[string]struct {
@@ -143,7 +145,7 @@ func TestCompressedBad(t *testing.T) {
 		want string
 	}{
 		"bomb of bzip2":    {unbase64(t, bombBzip2), "grows more than"},
-		"bomb of zip":      {zipped(t, "h", strings.Repeat("\n", 70<<20)), "grows more than"},
+		"bomb of zip":      {zipped(t, "h", strings.Repeat("\n", 10<<20)), "grows more than"},
 		"large dictionary": {unbase64(t, spanXZ), "a dictionary of 1024 MiB"},
 		"bomb in zip":      {zipped(t, "h", string(squeezed(t, toGzip, parts...))), "grows more than"},
 		"two files":        {zipped(t, "a", twoTxns, "b", twoTxns), "found 2 files in the archive, such as a and b"},
@@ -163,6 +165,7 @@ func TestCompressedBad(t *testing.T) {
 
 // TestZipStream: an archive may come as a stream, which is held in memory, but not a large one.
 func TestZipStream(t *testing.T) {
+	defer bounds.Set("format.archive", 1<<20)()
 	old := os.Stdin
 	defer func() { os.Stdin = old }()
 	read := func(size int64, data []byte) error {
@@ -186,7 +189,7 @@ func TestZipStream(t *testing.T) {
 	if err := read(0, archive); err != nil {
 		t.Error(err)
 	}
-	if err := read(256<<20+1, archive); err == nil || !strings.Contains(err.Error(), "more than 256 MiB in a stream") {
+	if err := read(1<<20+1, archive); err == nil || !strings.Contains(err.Error(), "more than 1 MiB in a stream") {
 		t.Errorf("a large archive: %v", err)
 	}
 }
@@ -234,6 +237,7 @@ func gzipped(t *testing.T, name string, parts ...[]byte) string {
 
 // TestBombs: what is small and grows without end as it is decompressed is refused, whatever it grows to.
 func TestBombs(t *testing.T) {
+	defer bounds.Set("format.free-growth", 8<<20)()
 	for name, c := range map[string]struct{ begin, more string }{
 		"blanks":  {"", " "},
 		"lines":   {"", "\n"},
@@ -242,7 +246,7 @@ func TestBombs(t *testing.T) {
 	} {
 		more := bytes.Repeat([]byte(c.more), 1<<20)
 		parts := [][]byte{[]byte(c.begin)}
-		for range 100 {
+		for range 12 {
 			parts = append(parts, more)
 		}
 		_, err := format.Read(context.Background(), gzipped(t, "h.gz", parts...), format.Options{})
