@@ -35,10 +35,9 @@ const mostReaders = 64
 func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
 	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{},
 		reason: map[[3]uint32][]evidence.Edge{}}
-	w := g.writers(counts)
-	g.w = w
-	g.registers(w, counts)
-	g.lists(w, counts)
+	g.w = g.writers(counts)
+	g.registers(counts)
+	g.lists(counts)
 	if l.Sessions() {
 		for s := range h.NumSessions() {
 			before := none
@@ -107,10 +106,12 @@ func writer(before, t uint32, counts bool) uint32 {
 	return many
 }
 
+// reader is a transaction that read a version of a register that another one wrote.
+type reader struct{ t, ver uint32 }
+
 // registers adds what reads and writes of registers show.
-func (g *dependencies) registers(w []uint32, counts []bool) {
+func (g *dependencies) registers(counts []bool) {
 	h := g.h
-	type reader struct{ t, ver uint32 }
 	var readers []reader
 	initial := map[uint32][]uint32{} // key → readers of its initial version
 	writes := map[uint32][]uint32{}  // key → its writers' versions
@@ -121,29 +122,14 @@ func (g *dependencies) registers(w []uint32, counts []bool) {
 		}
 		clear(read)
 		clear(wrote)
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			ver := h.Ops.Ver[op]
-			switch h.Ops.Kind[op] {
-			case history.Read:
-				k := h.VerKey[ver]
-				if _, own := wrote[k]; own {
-					continue
-				}
-				if _, again := read[k]; !again && h.Txns.Status[t] == history.Committed {
-					read[k] = ver
-				}
-			case history.Write:
-				wrote[h.VerKey[ver]] = ver
-			}
-		}
+		g.accesses(t, read, wrote)
 		for k, ver := range wrote {
-			if w[ver] == t {
+			if g.w[ver] == t {
 				writes[k] = append(writes[k], ver)
 			}
 		}
 		for k, ver := range read {
-			from := w[ver]
+			from := g.w[ver]
 			switch {
 			case h.InitVer[k] == ver && (from == none || from == h.Init):
 				initial[k] = append(initial[k], t)
@@ -153,22 +139,58 @@ func (g *dependencies) registers(w []uint32, counts []bool) {
 				readers = append(readers, reader{t, ver})
 				g.add(evidence.Edge{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none})
 			}
-			if own, is := wrote[k]; is && w[own] == t {
-				g.rmw[ver] = append(g.rmw[ver], t)
-				if from < many && from != h.Init {
-					ww := evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none}
-					g.add(ww)
-					g.reason[[3]uint32{k, from, t}] = []evidence.Edge{
-						{From: t, To: from, Dep: evidence.WW, Key: k, Ver: ver, Writer: none},
-						{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none}}
-				}
+			if own, is := wrote[k]; is && g.w[own] == t {
+				g.replaces(t, k, ver, own)
 			}
 		}
 	}
+	g.overwritten(readers, initial, writes)
+	g.sorted()
+}
+
+// accesses puts into read and wrote, by key, the version that a committed transaction reads first, unless it wrote one
+// before, and the one that any writes last.
+func (g *dependencies) accesses(t uint32, read, wrote map[uint32]uint32) {
+	h := g.h
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		ver := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			k := h.VerKey[ver]
+			if _, own := wrote[k]; own {
+				continue
+			}
+			if _, again := read[k]; !again && h.Txns.Status[t] == history.Committed {
+				read[k] = ver
+			}
+		case history.Write:
+			wrote[h.VerKey[ver]] = ver
+		}
+	}
+}
+
+// replaces notes that a transaction read a version of a key and wrote its own: that comes after the one it read.
+func (g *dependencies) replaces(t, k, ver, own uint32) {
+	g.rmw[ver] = append(g.rmw[ver], t)
+	from := g.w[ver]
+	if from >= many || from == g.h.Init {
+		return
+	}
+	g.add(evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none})
+	g.reason[[3]uint32{k, from, t}] = []evidence.Edge{
+		{From: t, To: from, Dep: evidence.WW, Key: k, Ver: ver, Writer: none},
+		{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none}}
+}
+
+// overwritten adds that readers of a version come before those who overwrite it: who read it too, and, of a key's
+// initial version, any writer of the key.
+func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32][]uint32) {
+	h := g.h
 	for _, r := range readers {
 		for _, t := range g.rmw[r.ver] {
 			g.add(evidence.Edge{From: r.t, To: t, Dep: evidence.RW, Key: h.VerKey[r.ver], Ver: r.ver,
-				Writer: w[r.ver]})
+				Writer: g.w[r.ver]})
 		}
 	}
 	for k, rs := range initial {
@@ -181,11 +203,10 @@ func (g *dependencies) registers(w []uint32, counts []bool) {
 		}
 		for _, r := range rs {
 			for _, ver := range after {
-				g.add(evidence.Edge{From: r, To: w[ver], Dep: evidence.RW, Key: k, Ver: h.InitVer[k], Writer: none})
+				g.add(evidence.Edge{From: r, To: g.w[ver], Dep: evidence.RW, Key: k, Ver: h.InitVer[k], Writer: none})
 			}
 		}
 	}
-	g.sorted()
 }
 
 // versionOf is the version of a register that a transaction installs.
@@ -214,82 +235,100 @@ func (g *dependencies) sorted() {
 
 // lists adds what reads of lists show: the longest of each list is the order of its elements, where the others are
 // prefixes of it.
-func (g *dependencies) lists(w []uint32, counts []bool) {
+func (g *dependencies) lists(counts []bool) {
 	h := g.h
-	longest := make([][]uint32, h.NumKeys())
-	each := func(f func(t, key uint32, elems []uint32)) {
-		for t := range uint32(h.NumTxns()) {
-			if !counts[t] || h.Txns.Status[t] != history.Committed || t == h.Init {
-				continue
-			}
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
-				ver := h.Ops.Ver[op]
-				if h.Ops.Kind[op] != history.ReadList || g.appended(lo, op, h.Lists.Key[ver]) {
-					continue
-				}
-				f(t, h.Lists.Key[ver], h.Lists.Elem[h.Lists.Off[ver]:h.Lists.Off[ver+1]])
-			}
-		}
-	}
 	if len(h.Lists.Key) == 0 {
 		return
 	}
-	each(func(_, key uint32, elems []uint32) {
+	longest := make([][]uint32, h.NumKeys())
+	g.eachList(counts, func(_, key uint32, elems []uint32) {
 		if len(elems) > len(longest[key]) {
 			longest[key] = elems
 		}
 	})
-	// chains[k] are the writers of a list in order; ends[k][i] is how many elements the first i+1 of them have.
-	chains, ends := make([][]uint32, h.NumKeys()), make([][]int, h.NumKeys())
+	chains := make([]appenders, h.NumKeys())
 	for k, elems := range longest {
-		seen := map[uint32]bool{}
-		for i, e := range elems {
-			t := w[e]
-			if t >= many || t == h.Init { // what nobody may read, or what was there at first
-				if t == h.Init && len(chains[k]) == 0 {
-					continue
-				}
-				break
-			}
-			if n := len(chains[k]); n > 0 && chains[k][n-1] == t {
-				ends[k][n-1] = i + 1
-				continue
-			}
-			if seen[t] {
-				break
-			}
-			seen[t] = true
-			chains[k], ends[k] = append(chains[k], t), append(ends[k], i+1)
+		c := g.appenders(elems)
+		for i := 1; i < len(c.txns); i++ {
+			g.add(evidence.Edge{From: c.txns[i-1], To: c.txns[i], Dep: evidence.WW, Key: uint32(k),
+				Ver: elems[c.ends[i]-1], Writer: none})
 		}
-		for i := 1; i < len(chains[k]); i++ {
-			g.add(evidence.Edge{From: chains[k][i-1], To: chains[k][i], Dep: evidence.WW, Key: uint32(k),
-				Ver: elems[ends[k][i]-1], Writer: none})
-		}
+		chains[k] = c
 	}
-	each(func(t, k uint32, elems []uint32) {
-		if !slices.Equal(elems, longest[k][:len(elems)]) {
-			return
-		}
-		chain := chains[k]
-		at, whole := slices.BinarySearch(ends[k], len(elems)) // of writers, whose last element is the last
-		if len(elems) > 0 && !whole && (at > 0 || w[elems[len(elems)-1]] != h.Init) {
-			return
-		}
-		missed := evidence.Edge{From: t, Dep: evidence.RW, Key: k, Ver: none, Writer: none}
-		if whole {
-			last := elems[len(elems)-1]
-			g.add(evidence.Edge{From: chain[at], To: t, Dep: evidence.WR, Key: k, Ver: last, Writer: none})
-			missed.Ver, missed.Writer = last, chain[at]
-			at++
-		} else if len(elems) > 0 {
-			missed.Ver, missed.Writer = elems[len(elems)-1], h.Init
-		}
-		if at < len(chain) {
-			missed.To = chain[at]
-			g.add(missed)
+	g.eachList(counts, func(t, k uint32, elems []uint32) {
+		if slices.Equal(elems, longest[k][:len(elems)]) {
+			g.prefix(t, k, elems, chains[k])
 		}
 	})
+}
+
+// eachList calls f with each list that a committed transaction read before it appended to it.
+func (g *dependencies) eachList(counts []bool, f func(t, key uint32, elems []uint32)) {
+	h := g.h
+	for t := range uint32(h.NumTxns()) {
+		if !counts[t] || h.Txns.Status[t] != history.Committed || t == h.Init {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			ver := h.Ops.Ver[op]
+			if h.Ops.Kind[op] != history.ReadList || g.appended(lo, op, h.Lists.Key[ver]) {
+				continue
+			}
+			f(t, h.Lists.Key[ver], h.Lists.Elem[h.Lists.Off[ver]:h.Lists.Off[ver+1]])
+		}
+	}
+}
+
+// appenders are the writers of a list in order; ends[i] is how many elements the first i+1 of them have.
+type appenders struct {
+	txns []uint32
+	ends []int
+}
+
+// appenders are those of a list's elements, up to the first element whose place among them is not clear.
+func (g *dependencies) appenders(elems []uint32) (c appenders) {
+	seen := map[uint32]bool{}
+	for i, e := range elems {
+		t := g.w[e]
+		if t >= many || t == g.h.Init { // what nobody may read, or what was there at first
+			if t == g.h.Init && len(c.txns) == 0 {
+				continue
+			}
+			break
+		}
+		if n := len(c.txns); n > 0 && c.txns[n-1] == t {
+			c.ends[n-1] = i + 1
+			continue
+		}
+		if seen[t] {
+			break
+		}
+		seen[t] = true
+		c.txns, c.ends = append(c.txns, t), append(c.ends, i+1)
+	}
+	return c
+}
+
+// prefix adds what a read of a list's first elements shows: it comes after the last one's writer, before the next one.
+func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
+	at, whole := slices.BinarySearch(c.ends, len(elems)) // of writers, whose last element is the last
+	if len(elems) > 0 && !whole && (at > 0 || g.w[elems[len(elems)-1]] != g.h.Init) {
+		return
+	}
+	missed := evidence.Edge{From: t, Dep: evidence.RW, Key: k, Ver: none, Writer: none}
+	if whole {
+		last := elems[len(elems)-1]
+		g.add(evidence.Edge{From: c.txns[at], To: t, Dep: evidence.WR, Key: k, Ver: last, Writer: none})
+		missed.Ver, missed.Writer = last, c.txns[at]
+		at++
+	} else if len(elems) > 0 {
+		missed.Ver, missed.Writer = elems[len(elems)-1], g.h.Init
+	}
+	if at < len(c.txns) {
+		missed.To = c.txns[at]
+		g.add(missed)
+	}
 }
 
 // appended reports whether a transaction appended to a list before one of its reads.

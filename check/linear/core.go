@@ -112,30 +112,16 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 // whatever the others did.
 func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	must := make([]bool, len(ops))
-	build := func() []Op {
-		out := slices.Clone(ops)
-		for i := range out {
-			if !must[i] {
-				out[i] = ghost(out[i])
-			}
-		}
-		return out
+	none := func(list []int) bool {
+		clear(must)
+		mark(must, list, true)
+		return m.noneOf(ctx, ops, must, most)
 	}
-	var ended []int
-	for i := range ops {
-		if !ops[i].Maybe {
-			ended = append(ended, i)
-		}
-	}
-	slices.SortStableFunc(ended, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
+	ended := byReturn(ops)
 	lo, hi := 1, len(ended)
 	for lo < hi { // the fewest that have no order
 		n := (lo + hi) / 2
-		clear(must)
-		for _, i := range ended[:n] {
-			must[i] = true
-		}
-		if m.none(ctx, build(), most) {
+		if none(ended[:n]) {
 			hi = n
 		} else {
 			lo = n + 1
@@ -146,38 +132,63 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	slices.Reverse(latest)
 	list := latest
 	for n := 2; n < len(latest) && n <= maxCore; n *= 2 {
-		clear(must)
-		for _, i := range latest[:n] {
-			must[i] = true
-		}
-		if m.none(ctx, build(), most) {
+		if none(latest[:n]) {
 			list = latest[:n]
 			break
 		}
 	}
-	clear(must)
-	for _, i := range list {
-		must[i] = true
+	return Answer{Verdict: evidence.Violated, Others: true, Core: m.fewer(ctx, ops, list, most)}
+}
+
+// byReturn are the operations that surely took effect, by their returns.
+func byReturn(ops []Op) (list []int) {
+	for i := range ops {
+		if !ops[i].Maybe {
+			list = append(list, i)
+		}
 	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
+	return list
+}
+
+// noneOf reports whether operations are known to have no order, though nothing is believed of those outside must.
+func (m *Model[S]) noneOf(ctx context.Context, ops []Op, must []bool, most int) bool {
+	out := slices.Clone(ops)
+	for i := range out {
+		if !must[i] {
+			out[i] = ghost(out[i])
+		}
+	}
+	return m.none(ctx, out, most)
+}
+
+// fewer leaves out, of operations that have no order whatever the others did, what it can; the rest is in their order
+// in the history.
+func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (core []int) {
+	must := make([]bool, len(ops))
+	mark(must, list, true)
 	tries := 0
 	ddmin.Sweep(len(list), func(i int) bool { return must[list[i]] }, func(run []int) bool {
 		tries++
-		for _, i := range run {
-			must[list[i]] = false
-		}
-		if m.none(ctx, build(), most) {
+		out := pick(list, run)
+		mark(must, out, false)
+		if m.noneOf(ctx, ops, must, most) {
 			return true
 		}
-		for _, i := range run {
-			must[list[i]] = true
-		}
+		mark(must, out, true)
 		return false
 	}, func() bool { return ctx.Err() != nil || tries > maxTries })
-	a := Answer{Verdict: evidence.Violated, Others: true}
 	for i := range ops {
 		if must[i] {
-			a.Core = append(a.Core, i)
+			core = append(core, i)
 		}
 	}
-	return a
+	return core
+}
+
+// mark sets the flags at some places.
+func mark(flags []bool, at []int, to bool) {
+	for _, i := range at {
+		flags[i] = to
+	}
 }

@@ -155,19 +155,37 @@ func allStuck(left []span) bool {
 
 // stuck are the values that cannot lie at the bottom beside the others, and those that can.
 func stuck(left []span) (rest []span, gone []bottom) {
-	// bounds between which some value is surely in, and how many are at most two of them
-	type bound struct {
-		at   int64
-		ends bool
-		span int
-	}
-	var bounds []bound
-	for i, s := range left {
-		if s.putRet < s.takeCall {
-			bounds = append(bounds, bound{s.putRet, false, i}, bound{s.takeCall, true, i})
+	free := stretches(left)
+	for v, s := range left {
+		push, ok := fits(free, v, s.putCall, s.putRet)
+		pop := int64(never)
+		if ok && s.take >= 0 {
+			pop, ok = fits(free, v, max(s.takeCall, push), s.takeRt)
+		}
+		if ok {
+			gone = append(gone, bottom{s, push, pop})
+		} else {
+			rest = append(rest, s)
 		}
 	}
-	slices.SortFunc(bounds, func(a, b bound) int { // at an instant one may go before the next comes
+	return rest, gone
+}
+
+// bound is an instant from which, or up to which, a value is surely in.
+type bound struct {
+	at   int64
+	ends bool
+	span int
+}
+
+// surelyIn are the bounds of all values, in their order.
+func surelyIn(left []span) (list []bound) {
+	for i, s := range left {
+		if s.putRet < s.takeCall {
+			list = append(list, bound{s.putRet, false, i}, bound{s.takeCall, true, i})
+		}
+	}
+	slices.SortFunc(list, func(a, b bound) int { // at an instant one may go before the next comes
 		if c := cmp.Compare(a.at, b.at); c != 0 || a.ends == b.ends {
 			return c
 		}
@@ -176,14 +194,19 @@ func stuck(left []span) (rest []span, gone []bottom) {
 		}
 		return 1
 	})
-	// free are the closed stretches in which none is in, or one alone: only free for that one
-	type stretch struct {
-		from, to int64
-		but      int // -1: none is in
-	}
-	var free []stretch
-	in, sum, from := 0, 0, int64(math.MinInt64)
-	for _, b := range bounds {
+	return list
+}
+
+// stretch is a closed stretch of time in which no value is surely in, or one alone: only free for that one.
+type stretch struct {
+	from, to int64
+	but      int // -1: none is in
+}
+
+// stretches are those beside the values that are left, in their order.
+func stretches(left []span) (free []stretch) {
+	in, sum, from := 0, 0, int64(math.MinInt64) // sum is of the places of those that are in: of one, its own
+	for _, b := range surelyIn(left) {
 		if in <= 1 {
 			but := -1
 			if in == 1 {
@@ -201,31 +224,21 @@ func stuck(left []span) (rest []span, gone []bottom) {
 	if in == 1 {
 		free[len(free)-1].but = sum
 	}
-	fits := func(v int, call, ret int64) (at int64, ok bool) {
-		n, _ := slices.BinarySearchFunc(free, call, func(s stretch, at int64) int {
-			if s.to < at {
-				return -1
-			}
-			return 1
-		})
-		for ; n < len(free) && free[n].from <= ret; n++ {
-			if free[n].but < 0 || free[n].but == v {
-				return max(call, free[n].from), true
-			}
+	return free
+}
+
+// fits finds the first instant between a call and its return that is free for a value.
+func fits(free []stretch, v int, call, ret int64) (at int64, ok bool) {
+	n, _ := slices.BinarySearchFunc(free, call, func(s stretch, at int64) int {
+		if s.to < at {
+			return -1
 		}
-		return 0, false
-	}
-	for v, s := range left {
-		push, ok := fits(v, s.putCall, s.putRet)
-		pop := int64(never)
-		if ok && s.take >= 0 {
-			pop, ok = fits(v, max(s.takeCall, push), s.takeRt)
-		}
-		if ok {
-			gone = append(gone, bottom{s, push, pop})
-		} else {
-			rest = append(rest, s)
+		return 1
+	})
+	for ; n < len(free) && free[n].from <= ret; n++ {
+		if free[n].but < 0 || free[n].but == v {
+			return max(call, free[n].from), true
 		}
 	}
-	return rest, gone
+	return 0, false
 }

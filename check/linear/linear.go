@@ -215,11 +215,11 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	return out
 }
 
-// pick returns some of the operations.
-func pick(ops []Op, at []int) []Op {
-	out := make([]Op, len(at))
+// pick returns some of a list, by their places.
+func pick[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
 	for i, j := range at {
-		out[i] = ops[j]
+		out[i] = list[j]
 	}
 	return out
 }

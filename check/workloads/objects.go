@@ -127,35 +127,12 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 			x.Output = operations.Text(op.Out)
 		}
 	case object == "linear-counter":
-		n, is := op.In.(int64)
-		if a.Value = ""; op.F == "add" && !is {
-			return false, j.bad(op, "value", op.In, "an integer to add")
-		}
-		a.N = n
-		if op.F == "read" {
-			if op.Out == nil {
-				return true, nil
-			}
-			if x.Output, is = op.Out.(int64); !is {
-				return false, j.bad(op, "value", op.Out, "an integer, the counter's value")
-			}
-		}
+		skip, err = j.counted(op, &a, x)
 	case op.F == "acquire" || op.F == "release":
 		a.Value = ""
 	case op.F == "read" && (object == "linear-set" || object == "log"):
-		items, is := operations.Items(op.Out)
-		if !is && op.Out != nil {
-			return false, j.bad(op, "value", op.Out, "a collection of all values")
-		}
-		list := linear.List{}
-		for _, v := range items {
-			list = append(list, operations.Text(v))
-		}
-		if a.Value = ""; object == "linear-set" {
-			slices.Sort(list)
-			list = slices.Compact(list)
-		}
-		x.Output = list
+		a.Value = ""
+		err = j.allValues(op, x, object == "linear-set")
 	case op.F == "contains" || op.F == "add" || op.F == "remove":
 		if b, is := op.Out.(bool); is {
 			x.Output = b
@@ -167,24 +144,9 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 			x.Output = n
 		}
 	case object == "log":
-		n, is := op.In.(int64)
-		if !is {
-			return false, j.bad(op, "value", op.In, "an integer, a place in the log")
-		}
-		a.Value, a.N = "", n
-		if x.Output = linear.Empty; op.Out != nil {
-			x.Output = operations.Text(op.Out)
-		}
+		err = j.logGet(op, &a, x)
 	case object == "kv":
-		a.Value, _ = op.In.(string)
-		if op.F == "get" {
-			a.Value = ""
-			s, is := op.Out.(string)
-			if !is && op.Out != nil {
-				return false, j.bad(op, "value", op.Out, "a text")
-			}
-			x.Output = s
-		}
+		err = j.keyValue(op, &a, x)
 	case op.F == "read":
 		if a.Value = ""; op.Out == nil { // as Knossos takes it
 			return true, nil
@@ -192,7 +154,71 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 		x.Output = operations.Text(op.Out)
 	}
 	x.Input = a
+	return skip, err
+}
+
+// counted translates an operation on a counter; skip: a read that says nothing.
+func (j *judge) counted(op *operations.Op, a *linear.Action, x *linear.Op) (skip bool, err error) {
+	n, is := op.In.(int64)
+	if a.Value = ""; op.F == "add" && !is {
+		return false, j.bad(op, "value", op.In, "an integer to add")
+	}
+	a.N = n
+	if op.F != "read" {
+		return false, nil
+	}
+	if op.Out == nil {
+		return true, nil
+	}
+	if x.Output, is = op.Out.(int64); !is {
+		return false, j.bad(op, "value", op.Out, "an integer, the counter's value")
+	}
 	return false, nil
+}
+
+// allValues translates what a read of a whole set or log returned.
+func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
+	items, is := operations.Items(op.Out)
+	if !is && op.Out != nil {
+		return j.bad(op, "value", op.Out, "a collection of all values")
+	}
+	list := linear.List{}
+	for _, v := range items {
+		list = append(list, operations.Text(v))
+	}
+	if set {
+		slices.Sort(list)
+		list = slices.Compact(list)
+	}
+	x.Output = list
+	return nil
+}
+
+// logGet translates a read of one place of a log.
+func (j *judge) logGet(op *operations.Op, a *linear.Action, x *linear.Op) error {
+	n, is := op.In.(int64)
+	if !is {
+		return j.bad(op, "value", op.In, "an integer, a place in the log")
+	}
+	a.Value, a.N = "", n
+	if x.Output = linear.Empty; op.Out != nil {
+		x.Output = operations.Text(op.Out)
+	}
+	return nil
+}
+
+// keyValue translates an operation on a store of keys and texts.
+func (j *judge) keyValue(op *operations.Op, a *linear.Action, x *linear.Op) error {
+	if a.Value, _ = op.In.(string); op.F != "get" {
+		return nil
+	}
+	a.Value = ""
+	s, is := op.Out.(string)
+	if !is && op.Out != nil {
+		return j.bad(op, "value", op.Out, "a text")
+	}
+	x.Output = s
+	return nil
 }
 
 // accesses translates an operation on several registers, [[:read k v] [:write k v]].

@@ -35,46 +35,17 @@ func longFork(_ context.Context, j *judge) error {
 	if n, is := j.o.Settings["group"]; is {
 		fmt.Sscan(n, &size)
 	}
-	written := map[string]bool{}
+	once := writtenOnce{written: map[string]bool{}, value: map[string]string{}}
 	groups := map[string][]int{}
 	values := map[int]map[string]string{}
-	wrote := map[string]string{}
 	early, late := 0, 0
 	for i := range j.h.Ops {
 		op := &j.h.Ops[i]
-		micros, ok := operations.Items(op.In)
-		if out, is := operations.Items(op.Out); is && op.Status == operations.OK {
-			micros = out
-		}
-		reads := map[string]string{}
-		var keys []string
-		for _, v := range micros {
-			m, is := operations.Items(v)
-			if !is || len(m) != 3 {
-				ok = false
-				break
-			}
-			k := operations.Text(m[1])
-			if f := operations.Text(m[0]); f == "w" {
-				if written[k] {
-					j.unknown("key %s is written more than once: line %d", k, op.Line)
-					return nil
-				}
-				written[k] = true
-				continue
-			}
-			reads[k] = operations.Text(m[2])
-			keys = append(keys, k)
-			if reads[k] == "nil" || op.Status != operations.OK {
-				continue
-			}
-			if was, is := wrote[k]; is && was != reads[k] {
-				j.unknown("key %s is read with two values, %s and %s: line %d", k, was, reads[k], op.Line)
-				return nil
-			}
-			wrote[k] = reads[k]
-		}
+		reads, keys, why, ok := once.reads(op)
 		switch {
+		case why != "":
+			j.unknown("%s: line %d", why, op.Line)
+			return nil
 		case !ok:
 			return j.bad(op, "value", op.In, "micro-operations, as in [[:w 1 1]] or [[:r 1 nil] [:r 2 nil]]")
 		case len(keys) == 0 || op.Status != operations.OK:
@@ -100,20 +71,64 @@ func longFork(_ context.Context, j *judge) error {
 		}
 	}
 	for _, list := range groups {
-		for n, a := range list {
-			for _, b := range list[:n] {
-				if x, y := firstOf(values[b], values[a]), firstOf(values[a], values[b]); x != "" && y != "" {
-					j.found("long-fork", []int{b, a}, "one read sees %s written and %s not, the other the reverse",
-						x, y)
-				}
-			}
-		}
+		j.forks(list, values)
 	}
 	slices.SortStableFunc(j.a.Findings, func(a, b Finding) int { return slices.Compare(a.Ops, b.Ops) })
 	j.stat("reads-count", len(values))
 	j.stat("early-read-count", early)
 	j.stat("late-read-count", late)
 	return nil
+}
+
+// writtenOnce are the keys that are written, once each, and the value that each is read with.
+type writtenOnce struct {
+	written map[string]bool
+	value   map[string]string
+}
+
+// reads are the values that an operation reads by key, and its keys as often as it reads them. ok: it is made of
+// micro-operations; why says how its keys are not written once.
+func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []string, why string, ok bool) {
+	micros, ok := operations.Items(op.In)
+	if out, is := operations.Items(op.Out); is && op.Status == operations.OK {
+		micros = out
+	}
+	reads = map[string]string{}
+	for _, v := range micros {
+		m, is := operations.Items(v)
+		if !is || len(m) != 3 {
+			return nil, nil, "", false
+		}
+		k := operations.Text(m[1])
+		if f := operations.Text(m[0]); f == "w" {
+			if s.written[k] {
+				return nil, nil, fmt.Sprintf("key %s is written more than once", k), ok
+			}
+			s.written[k] = true
+			continue
+		}
+		reads[k] = operations.Text(m[2])
+		keys = append(keys, k)
+		if reads[k] == "nil" || op.Status != operations.OK {
+			continue
+		}
+		if was, is := s.value[k]; is && was != reads[k] {
+			return nil, nil, fmt.Sprintf("key %s is read with two values, %s and %s", k, was, reads[k]), ok
+		}
+		s.value[k] = reads[k]
+	}
+	return reads, keys, "", ok
+}
+
+// forks finds the pairs of reads of one group each of which sees a write that the other does not.
+func (j *judge) forks(list []int, values map[int]map[string]string) {
+	for n, a := range list {
+		for _, b := range list[:n] {
+			if x, y := firstOf(values[b], values[a]), firstOf(values[a], values[b]); x != "" && y != "" {
+				j.found("long-fork", []int{b, a}, "one read sees %s written and %s not, the other the reverse", x, y)
+			}
+		}
+	}
 }
 
 // firstOf is the smallest key that a sees written and b does not; "" if there is none.

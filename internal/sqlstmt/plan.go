@@ -391,12 +391,39 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 			return
 		}
 	}
+	columns, with := c.versions(p, s)
+	if len(columns) == 0 {
+		p.why = cmp.Or(p.why, "no row of a table is returned")
+		return
+	}
+	var edits []edit
+	for _, o := range s.Ordinals {
+		edits = append(edits, edit{o.Start, o.End, strconv.Itoa(o.N + len(columns))})
+	}
+	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
+		columns[i] += fmt.Sprintf(` AS "%s%d"`, HiddenName, i+1)
+	}
+	list := with + strings.Join(columns, ", ")
+	if s.At < 0 {
+		edits = append(edits, edit{s.End, s.End, "\nRETURNING " + list})
+	} else {
+		edits = append(edits, edit{s.At, s.At, list + ", "})
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
+	p.edits = edits
+	for _, e := range edits {
+		p.Text = p.Text[:e.from] + e.text + p.Text[e.to:]
+	}
+	p.Hidden = len(columns)
+}
+
+// versions are the columns that tell the versions of a statement's rows, and the clause that RETURNING needs before
+// them; the tables that they are of become the plan's sources.
+func (c *Client) versions(p *Plan, s *sqltext.Stmt) (columns []string, with string) {
 	tables := s.Rows
 	if s.Kind != sqltext.Select {
 		tables = []sqltext.Table{s.Target}
 	}
-	with := ""
-	var columns []string
 	for _, t := range tables {
 		r, _ := c.relation(t.Schema, t.Name)
 		if r == nil || r.system() {
@@ -427,29 +454,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		}
 		p.sources = append(p.sources, src)
 	}
-	if len(columns) == 0 {
-		p.why = cmp.Or(p.why, "no row of a table is returned")
-		return
-	}
-	var edits []edit
-	for _, o := range s.Ordinals {
-		edits = append(edits, edit{o.Start, o.End, strconv.Itoa(o.N + len(columns))})
-	}
-	for i := range columns { // ORDER BY and GROUP BY must not find them by their names
-		columns[i] += fmt.Sprintf(` AS "%s%d"`, HiddenName, i+1)
-	}
-	list := with + strings.Join(columns, ", ")
-	if s.At < 0 {
-		edits = append(edits, edit{s.End, s.End, "\nRETURNING " + list})
-	} else {
-		edits = append(edits, edit{s.At, s.At, list + ", "})
-	}
-	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
-	p.edits = edits
-	for _, e := range edits {
-		p.Text = p.Text[:e.from] + e.text + p.Text[e.to:]
-	}
-	p.Hidden = len(columns)
+	return columns, with
 }
 
 // namesOld finds a name that RETURNING has on PostgreSQL 18, or that isovet gives.

@@ -180,11 +180,7 @@ func (d *decoder) coded(c byte) error {
 		return d.sequence('[', ']', n, false)
 	case codeList <= c && c <= codeOpen:
 		d.pos--
-		n, open, err := d.listLength()
-		if err != nil {
-			return err
-		}
-		return d.sequence('[', ']', n, open)
+		return d.list()
 	case codeText <= c && c <= codeTextLong:
 		text, err := d.text(c)
 		d.out = appendString(d.out, text)
@@ -206,28 +202,11 @@ func (d *decoder) coded(c byte) error {
 	case codeFloat, codeDouble:
 		return d.float(c)
 	case codeMap, codeSet:
-		n, open, err := d.listLength()
-		switch {
-		case err != nil:
-			return err
-		case c == codeSet:
-			d.out = append(d.out, '#')
-		case !open && n%2 != 0:
-			return fmt.Errorf("found a map of %d keys and values; expected pairs", n)
-		}
-		return d.sequence('{', '}', n, open)
+		return d.mapOrSet(c == codeSet)
 	case codeKeyword, codeSymbol:
 		return d.name(c == codeKeyword)
 	case codePutCache:
-		i := len(d.cache)
-		d.cache = append(d.cache, nil)
-		from := len(d.out)
-		if err := d.value(); err != nil {
-			return err
-		}
-		if i < len(d.cache) { // else the value has reset the cache
-			d.cache[i] = bytes.Clone(d.out[from:])
-		}
+		return d.putCache()
 	case codeCacheAt:
 		n, err := d.length()
 		if err != nil {
@@ -331,6 +310,20 @@ func (d *decoder) float(c byte) error {
 	return nil
 }
 
+// putCache appends the next value's text, and puts it into the cache.
+func (d *decoder) putCache() error {
+	i := len(d.cache)
+	d.cache = append(d.cache, nil)
+	from := len(d.out)
+	if err := d.value(); err != nil {
+		return err
+	}
+	if i < len(d.cache) { // else the value has reset the cache
+		d.cache[i] = bytes.Clone(d.out[from:])
+	}
+	return nil
+}
+
 // cached appends the text that the cache has at a place.
 func (d *decoder) cached(i int64) error {
 	if i >= int64(len(d.cache)) || d.cache[i] == nil {
@@ -339,6 +332,29 @@ func (d *decoder) cached(i int64) error {
 	}
 	d.out = append(d.out, d.cache[i]...)
 	return nil
+}
+
+// list appends a list, whose length comes first.
+func (d *decoder) list() error {
+	n, open, err := d.listLength()
+	if err != nil {
+		return err
+	}
+	return d.sequence('[', ']', n, open)
+}
+
+// mapOrSet appends a map or set: the list of its keys and values, or elements.
+func (d *decoder) mapOrSet(set bool) error {
+	n, open, err := d.listLength()
+	switch {
+	case err != nil:
+		return err
+	case set:
+		d.out = append(d.out, '#')
+	case !open && n%2 != 0:
+		return fmt.Errorf("found a map of %d keys and values; expected pairs", n)
+	}
+	return d.sequence('{', '}', n, open)
 }
 
 // listLength reads how a list begins: its length, or that it is open.
