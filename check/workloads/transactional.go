@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,8 +71,8 @@ func longFork(_ context.Context, j *judge) error {
 			late++
 		}
 	}
-	for _, list := range groups {
-		j.forks(list, values)
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		j.forks(groups[g], values)
 	}
 	slices.SortStableFunc(j.a.Findings, func(a, b Finding) int { return slices.Compare(a.Ops, b.Ops) })
 	j.stat("reads-count", len(values))
@@ -122,10 +123,22 @@ func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []
 
 // forks finds the pairs of reads of one group each of which sees a write that the other does not.
 func (j *judge) forks(list []int, values map[int]map[string]string) {
-	for n, a := range list {
-		for _, b := range list[:n] {
+	var firsts []int // the first read that sees the same written, and how many do
+	alike := map[int]int{}
+	for _, a := range list {
+		n := slices.IndexFunc(firsts, func(b int) bool {
+			return firstOf(values[a], values[b]) == "" && firstOf(values[b], values[a]) == ""
+		})
+		if n < 0 {
+			n, firsts = len(firsts), append(firsts, a)
+		}
+		alike[firsts[n]]++
+	}
+	for n, a := range firsts {
+		for _, b := range firsts[:n] {
 			if x, y := firstOf(values[b], values[a]), firstOf(values[a], values[b]); x != "" && y != "" {
 				j.found("long-fork", []int{b, a}, "one read sees %s written and %s not, the other the reverse", x, y)
+				j.a.Counts["long-fork"] += alike[a]*alike[b] - 1
 			}
 		}
 	}
@@ -193,24 +206,31 @@ func causalReverse(_ context.Context, j *judge) error {
 			reads = append(reads, i)
 		}
 	}
+	called := map[string]int{} // by value, the write called last
+	for _, w := range writes {
+		v := operations.Text(j.h.Ops[w].In)
+		if was, is := called[v]; !is || j.h.Ops[w].Call > j.h.Ops[was].Call {
+			called[v] = w
+		}
+	}
+	acked := j.byReturn()
 	for _, r := range reads {
 		items, _ := operations.Items(j.h.Ops[r].Out)
 		has := map[string]bool{}
+		latest, at := -1, int64(0) // of those seen, the write called last
 		for _, v := range items {
-			has[operations.Text(v)] = true
-		}
-		latest := -1 // of those seen, the write called last
-		for _, w := range writes {
-			if op := &j.h.Ops[w]; has[operations.Text(op.In)] && (latest < 0 || op.Call > j.h.Ops[latest].Call) {
-				latest = w
+			text := operations.Text(v)
+			has[text] = true
+			if w, is := called[text]; is && (latest < 0 || j.h.Ops[w].Call > at) {
+				latest, at = w, j.h.Ops[w].Call
 			}
 		}
-		if latest < 0 {
-			continue
-		}
-		for _, w := range writes {
+		for _, w := range acked {
 			op := &j.h.Ops[w]
-			if op.Status == operations.OK && op.Return < j.h.Ops[latest].Call && !has[operations.Text(op.In)] {
+			if latest < 0 || op.Return >= at {
+				break
+			}
+			if op.F == "write" && !has[operations.Text(op.In)] {
 				j.found("missing", []int{w, latest, r},
 					"a read has %s and not %s, which was acknowledged before %s was called",
 					operations.Text(j.h.Ops[latest].In), operations.Text(op.In), operations.Text(j.h.Ops[latest].In))

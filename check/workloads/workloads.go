@@ -67,7 +67,8 @@ func All() []Workload {
 		{"bank", "transfers between accounts: every read has the same total", fs("transfer", "read"),
 			fs("total", "accounts", "negative"), bank},
 		{"set", "elements added, and the last read of all", fs("add", "read"), nil, set},
-		{"set-full", "elements added, and when reads have them", fs("add", "read"), fs("linearizable"), setFull},
+		{"set-full", "elements added, and when reads have them", fs("add", "broadcast", "read"), fs("linearizable"),
+			setFull},
 		{"counter", "additions, and reads between what is done and what is tried", fs("add", "read"), nil, counter},
 		{"total-queue", "all that goes into a queue comes out", fs("enqueue", "dequeue", "drain"), nil, totalQueue},
 		{"unique-ids", "no id is given twice", fs("generate"), nil, uniqueIDs},
@@ -261,6 +262,8 @@ type judge struct {
 	o  Options
 	a  *Answer
 	ok int // operations that took effect
+	// holdsEmpty: "empty" is a value of the queue or stack, not the answer that there is none.
+	holdsEmpty bool
 }
 
 // bad is an error of a history that is not the workload's.

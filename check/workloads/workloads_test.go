@@ -423,3 +423,76 @@ func TestBank(t *testing.T) {
 		}
 	}
 }
+
+// TestEdges are histories of odd values that a rule could take wrongly.
+func TestEdges(t *testing.T) {
+	const huge = "9223372036854775807"
+	call := func(b *edn, f, in, kind, out string) {
+		b.op(0, "invoke", f, in)
+		b.op(0, kind, f, out)
+	}
+	for _, c := range []struct {
+		name, workload, why string
+		steps               [][4]string // f, value, outcome, its value
+		want                evidence.Verdict
+	}{
+		{"accounts appear", "bank", "a transfer opens an account that the first read does not have", [][4]string{
+			{"read", "nil", "ok", "{0 10}"}, {"transfer", "{:from 0, :to 1, :amount 5}", "ok", "nil"},
+			{"read", "nil", "ok", "{0 5, 1 5}"}}, evidence.Holds},
+		{"accounts unexpected", "bank", "no transfer names account 7", [][4]string{
+			{"read", "nil", "ok", "{0 10}"}, {"transfer", "{:from 0, :to 1, :amount 5}", "ok", "nil"},
+			{"read", "nil", "ok", "{0 5, 7 5}"}}, evidence.Violated},
+		{"sums overflow", "counter", "the upper bound is more than 64 bits", [][4]string{{"add", huge, "ok", huge},
+			{"add", huge, "fail", huge}, {"add", "1", "ok", "1"}, {"read", "nil", "ok", "5"}}, evidence.Unknown},
+		{"sums overflow", "linear-counter", "the same", [][4]string{{"add", huge, "ok", huge}, {"add", "1", "ok", "1"},
+			{"read", "nil", "ok", "5"}}, evidence.Unknown},
+		{"failed additions", "counter", "what failed is in no sum", [][4]string{{"add", huge, "ok", huge},
+			{"add", huge, "fail", huge}, {"read", "nil", "ok", huge}}, evidence.Holds},
+		{"a value empty", "queue", "it was enqueued", [][4]string{{"enqueue", `"empty"`, "ok", "nil"},
+			{"dequeue", "nil", "ok", `"empty"`}}, evidence.Holds},
+		{"an answer empty", "stack", "nothing was pushed", [][4]string{{"pop", "nil", "ok", ":empty"}}, evidence.Holds},
+		{"broadcast", "set-full", "Maelstrom's word for an addition", [][4]string{{"broadcast", "1", "ok", "1"},
+			{"read", "nil", "ok", "[1]"}}, evidence.Holds},
+	} {
+		var b edn
+		for _, s := range c.steps {
+			call(&b, s[0], s[1], s[2], s[3])
+		}
+		if a := judged(t, c.workload, b.String()); a.Verdict != c.want {
+			t.Errorf("%s: %s: %v; expected %v: %s\n%s", c.workload, c.name, a.Verdict, c.want, c.why, b.String())
+		}
+	}
+}
+
+// TestSteps bounds the work on histories for which looking at all pairs would take minutes.
+func TestSteps(t *testing.T) {
+	const many = 12_000
+	var forks, bank edn
+	for k := range 2 {
+		forks.op(k, "invoke", "write", fmt.Sprintf("[[:w %d 1]]", k))
+	}
+	for i := range many {
+		seen := "[[:r 0 1] [:r 1 nil]]"
+		if i%2 == 1 {
+			seen = "[[:r 0 nil] [:r 1 1]]"
+		}
+		forks.op(2, "invoke", "read", "[[:r 0 nil] [:r 1 nil]]")
+		forks.op(2, "ok", "read", seen)
+	}
+	if a := judged(t, "long-fork", forks.String()); a.Counts["long-fork"] != many/2*(many/2) || len(a.Findings) != 1 {
+		t.Errorf("%d forks of %d reads, %d shown; expected one for each pair of different reads, and one shown",
+			a.Counts["long-fork"], many, len(a.Findings))
+	}
+	bank.op(0, "invoke", "read", "nil")
+	bank.op(0, "ok", "read", "{0 9000, 1 9000, 2 9000}")
+	for i := range many / 4 {
+		move := fmt.Sprintf("{:from %d, :to %d, :amount 3}", i%3, (i+1+i%2)%3)
+		bank.op(1, "invoke", "transfer", move)
+		bank.op(1, "ok", "transfer", move)
+	}
+	bank.op(0, "invoke", "read", "nil")
+	bank.op(0, "ok", "read", "{0 9004, 1 8999, 2 9000}") // no transfers make this up
+	if a := judged(t, "bank", bank.String()); a.Counts["wrong-total"] != 1 {
+		t.Errorf("counts %v; expected one wrong total", a.Counts)
+	}
+}

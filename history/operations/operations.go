@@ -89,11 +89,22 @@ func Read(data []byte, file string) (*History, error) {
 	return h, h.pair(events)
 }
 
+// beginning is a file from its first operation on: without comments and what opens a collection of all.
+func beginning(data []byte) []byte {
+	for {
+		data = bytes.TrimLeft(data, " \t\r\n[(")
+		if len(data) == 0 || data[0] != ';' {
+			return data
+		}
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+}
+
 // notation tells the notation of a file by its beginning: JSON or not, or lines of text.
 func notation(data []byte) (json, text bool) {
-	head := bytes.TrimLeft(data, " \t\r\n[")
+	head := beginning(data)
 	if len(head) == 0 || head[0] != '{' {
-		return false, len(head) > 0 && head[0] != ';'
+		return false, len(head) > 0 && head[0] != '#'
 	}
 	head = bytes.TrimLeft(head[1:], " \t\r\n")
 	return len(head) > 0 && head[0] == '"', false
@@ -280,9 +291,12 @@ func (h *History) pair(events []event) error {
 				Msg: fmt.Sprintf(format, args...)}
 		}
 		p, client := e.client()
+		_, name := e.process.(string)
 		switch {
 		case e.own:
 			return bad("type", "found none; expected invoke, ok, fail or info")
+		case !client && !name && (e.process != nil || e.kind != "info"):
+			return bad("process", "found %s; expected an integer of 64 bits, or a name", Text(e.process))
 		case !client:
 			continue
 		case e.f == "":

@@ -13,7 +13,7 @@ func Is(head []byte) bool {
 	if text {
 		return false
 	}
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+	line, _, _ := bytes.Cut(beginning(head), []byte("\n"))
 	if json && bytes.HasPrefix(line, []byte("{")) && !bytes.Contains(line, []byte(`"type"`)) &&
 		!bytes.Contains(line, []byte(`"ops"`)) && bytes.Contains(line, []byte(`"f"`)) &&
 		bytes.Contains(line, []byte(`"start"`)) {
