@@ -20,7 +20,7 @@ func TestBeginnings(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Errorf("%v\n%s", err, file)
-		case !Is([]byte(file)) || Tell(h) != "queue" || len(h.Ops) != 1 || h.Ops[0].Status != OK:
+		case !Is([]byte(file)) || Tell(h) != "unordered-queue" || len(h.Ops) != 1 || h.Ops[0].Status != OK:
 			t.Errorf("not told as a queue: %+v\n%s", h.Ops, file)
 		}
 	}

@@ -49,7 +49,8 @@ func Tell(h *History) string {
 		is   bool
 		name string
 	}{
-		{has["transfer"], "bank"}, {has["drain"], "total-queue"}, {has["enqueue"] || has["dequeue"], "queue"},
+		{has["transfer"], "bank"}, {has["drain"], "total-queue"},
+		{has["enqueue"] || has["dequeue"], "unordered-queue"}, // nothing says that its order is first in, first out
 		{has["push"] || has["pop"], "stack"}, {has["generate"], "unique-ids"}, {has["poll"] || has["send"], "kafka"},
 		{has["add"] && !has["txn"] && number && !collection, "counter"},
 		{own && (has["remove"] || has["contains"]), "linear-set"}, {own && has["add"] && collection, "set-full"},

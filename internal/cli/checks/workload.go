@@ -63,6 +63,7 @@ type judged struct {
 	h      *operations.History
 	answer *workloads.Answer
 	ms     float64
+	told   bool // the operations named the workload
 }
 
 // workloadOf judges a file as operations where --workload or the file says so; is: it does.
@@ -108,7 +109,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 			}
 		}
 		a, err := w.Check(ctx, h, workloads.Options{Settings: settings})
-		return judged{h, a, console.Milliseconds(time.Since(began))}, err
+		return judged{h, a, console.Milliseconds(time.Since(began)), !named}, err
 	})
 	var stopped *guard.StoppedError
 	switch {
@@ -210,6 +211,9 @@ func (j *judged) text(w io.Writer, path string) error {
 		fmt.Fprintf(b, "%s: unknown as %s: %s\n", path, a.Workload, escape.Text(a.Reason))
 	default:
 		fmt.Fprintf(b, "%s: VIOLATION of %s\n", path, a.Workload)
+	}
+	if j.told && a.Workload == "unordered-queue" {
+		fmt.Fprintln(b, "  --workload queue asks for first in, first out; total-queue allows duplicates")
 	}
 	const most = 3
 	shown := map[string]int{}
