@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,18 +25,18 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 		time.Duration((r.Stats.CheckMS+r.Stats.CertifyMS)*float64(time.Millisecond)))
 	defer cancel()
 	found, reads := census.Of(ctx, r.H, r.Level, o.ClockSkew)
-	evidence.CompleteAll(found, r.H, r.Level, o.ClockSkew)
-	found = slices.DeleteFunc(found, func(a evidence.Anomaly) bool {
-		return !r.Level.Forbids(a.Kind) || slices.ContainsFunc(r.Anomalies, func(b evidence.Anomaly) bool {
-			return sameAnomaly(&a, &b)
-		})
-	})
-	census.Sorted(found)
-	for i := 0; i < len(found); i++ { // a lost update may be a cycle, too
-		found = append(found[:i+1], slices.DeleteFunc(found[i+1:], func(a evidence.Anomaly) bool {
-			return sameAnomaly(&a, &found[i])
-		})...)
+	evidence.NameAll(found, r.H, r.Level, o.ClockSkew)
+	seen := map[string]bool{} // a lost update may be a cycle, too
+	for i := range r.Anomalies {
+		seen[identity(&r.Anomalies[i])] = true
 	}
+	census.Sorted(found)
+	found = slices.DeleteFunc(found, func(a evidence.Anomaly) bool {
+		id := identity(&a)
+		again := seen[id]
+		seen[id] = true
+		return again || !r.Level.Forbids(a.Kind)
+	})
 	counts := map[level.Anomaly]int{}
 	for i := range r.Anomalies {
 		counts[r.Anomalies[i].Kind]++
@@ -43,6 +44,9 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	var more []evidence.Anomaly
 	for _, a := range found {
 		if counts[a.Kind]++; counts[a.Kind] <= most {
+			if a.Text == "" {
+				a.Text = evidence.Describe(&a, r.H)
+			}
 			more = append(more, a)
 		}
 	}
@@ -65,13 +69,9 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	r.Counts, r.Also = counts, max(total, listed)-len(r.Anomalies)
 }
 
-// sameAnomaly reports whether two anomalies are of one kind, by the same transactions and reads.
-func sameAnomaly(a, b *evidence.Anomaly) bool {
-	if a.Kind != b.Kind || !slices.Equal(a.Ops, b.Ops) {
-		return false
-	}
-	x, y := slices.Sorted(slices.Values(a.Txns)), slices.Sorted(slices.Values(b.Txns))
-	return slices.Equal(x, y)
+// identity is the same for anomalies of one kind, by the same transactions and reads.
+func identity(a *evidence.Anomaly) string {
+	return fmt.Sprint(a.Kind, a.Ops, slices.Sorted(slices.Values(a.Txns)))
 }
 
 // certifiedOf are the anomalies that certify accepts, by the names that it gives them; counts has them then.

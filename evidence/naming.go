@@ -18,6 +18,16 @@ func (a *Anomaly) Complete(h *history.History, l level.Level, skew int64) {
 // CompleteAll is Complete for all anomalies of an answer.
 // Cost: that of the evidence; with lost updates one pass over the history.
 func CompleteAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
+	NameAll(as, h, l, skew)
+	for i := range as {
+		if a := &as[i]; a.Text == "" {
+			a.Text = Describe(a, h)
+		}
+	}
+}
+
+// NameAll is CompleteAll without texts, for anomalies most of which are only counted.
+func NameAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	n := namer{h: h, l: l, skew: skew}
 	for i := range as {
 		if a := &as[i]; a.Kind == "" {
@@ -26,12 +36,8 @@ func CompleteAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	}
 	n.diverge(as)
 	for i := range as {
-		a := &as[i]
-		if a.Txns == nil {
+		if a := &as[i]; a.Txns == nil {
 			a.Txns = a.involved(h, true)
-		}
-		if a.Text == "" {
-			a.Text = Describe(a, h)
 		}
 	}
 }

@@ -117,3 +117,28 @@ func TestCycles(t *testing.T) {
 		t.Errorf("cycles of the classes in so many histories: %v", found)
 	}
 }
+
+// TestManyOverwrite: where many transactions read one version and overwrote it, there are as many edges, not their
+// square.
+func TestManyOverwrite(t *testing.T) {
+	const many = 3000
+	b := history.NewBuilder()
+	x := b.Key(history.IntValue(7))
+	for i := range many {
+		if i > 0 {
+			b.Read(x, history.IntValue(1))
+		}
+		b.Write(x, history.IntValue(int64(i+1)))
+		b.EndTxn(history.TxnHead{ID: int64(i + 1), HasID: true, Session: int64(i), Status: history.Committed,
+			Start: history.NoTime, Commit: history.NoTime, End: history.NoTime, StartTS: history.NoTime,
+			CommitTS: history.NoTime})
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGraph(h, level.Serializable, 0, slices.Repeat([]bool{true}, h.NumTxns()))
+	if n := len(g.edges); n < many || n > (mostReaders+4)*many {
+		t.Errorf("%d edges of %d transactions", n, many)
+	}
+}

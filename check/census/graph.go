@@ -28,8 +28,8 @@ type dependencies struct {
 	reason map[[3]uint32][]evidence.Edge
 }
 
-// mostReaders bounds how many writers of a key come after each reader of its initial version, of which the history says
-// no order.
+// mostReaders bounds how many writers of a key come after each reader of a version, of which the history says no order:
+// where many overwrote one version, edges would be their square.
 const mostReaders = 64
 
 func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
@@ -188,7 +188,8 @@ func (g *dependencies) replaces(t, k, ver, own uint32) {
 func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32][]uint32) {
 	h := g.h
 	for _, r := range readers {
-		for _, t := range g.rmw[r.ver] {
+		next := g.rmw[r.ver]
+		for _, t := range next[:min(len(next), mostReaders)] {
 			g.add(evidence.Edge{From: r.t, To: t, Dep: evidence.RW, Key: h.VerKey[r.ver], Ver: r.ver,
 				Writer: g.w[r.ver]})
 		}

@@ -105,7 +105,7 @@ func accountsOf(text string) (names []string, err error) {
 			}
 			return names, nil
 		}
-		return nil, fmt.Errorf("workload bank: accounts is %q; expected a range as in 0-7, or names as in a|b", text)
+		return nil, fmt.Errorf("accounts is %q; expected a range as in 0-7, or names as in a|b", text)
 	}
 	return strings.Split(text, "|"), nil
 }

@@ -27,9 +27,13 @@ func newSums(steps [][2]int64) *sums {
 	return s
 }
 
-// before is the sum of those before a moment.
+// before is the sum of those before a moment, through that of those up to it.
 func (s *sums) before(at int64) int64 {
 	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] >= at })]
+}
+
+func (s *sums) through(at int64) int64 {
+	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] > at })]
 }
 
 // tooLarge leaves the verdict open where a sum of additions may be no integer of 64 bits.
@@ -107,7 +111,7 @@ func counter(_ context.Context, j *judge) error {
 			}
 			continue
 		}
-		low, high := up.before(op.Call)+least.before(op.Return+1), most.before(op.Return+1)+down.before(op.Call)
+		low, high := up.before(op.Call)+least.through(op.Return), most.through(op.Return)+down.before(op.Call)
 		if n < low || n > high {
 			j.found("out-of-bounds", []int{i}, "a read gives %d; expected %d to %d: all that was added before it was "+
 				"called, and any of what was called before it returned", n, low, high)

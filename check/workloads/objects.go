@@ -24,6 +24,7 @@ var objectFs = map[string][]string{
 // linearizable judges a history as one of an object.
 func linearizable(o linear.Object) func(context.Context, *judge) error {
 	return func(ctx context.Context, j *judge) error {
+		o := o
 		if n, is := j.o.Settings["permits"]; is {
 			permits, _ := strconv.Atoi(n) // it was looked at before
 			o = linear.SemaphoreOf(permits)

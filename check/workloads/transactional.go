@@ -1,10 +1,12 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"isovet/history/operations"
@@ -34,7 +36,7 @@ func transactional() []Workload {
 func longFork(_ context.Context, j *judge) error {
 	size := 2
 	if n, is := j.o.Settings["group"]; is {
-		fmt.Sscan(n, &size)
+		size, _ = strconv.Atoi(n) // it was looked at before
 	}
 	once := writtenOnce{written: map[string]bool{}, value: map[string]string{}}
 	groups := map[string][]int{}
@@ -188,7 +190,7 @@ func (j *judge) byReturn() (list []int) {
 			list = append(list, i)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return int(min(1, max(-1, j.h.Ops[a].Return-j.h.Ops[b].Return))) })
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(j.h.Ops[a].Return, j.h.Ops[b].Return) })
 	return list
 }
 

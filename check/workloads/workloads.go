@@ -116,19 +116,33 @@ func Lookup(name string) (w Workload, settings map[string]string, err error) {
 			}
 			return w, nil, fmt.Errorf("workload %s: setting %q is unknown; expected %s", name, s, takes)
 		}
-		if k == "total" || k == "permits" || k == "group" {
-			if _, err := strconv.ParseInt(v, 10, 64); err != nil {
-				return w, nil, fmt.Errorf("workload %s: %s is %q; expected an integer", name, k, v)
-			}
-		}
-		if k == "accounts" {
-			if _, err := accountsOf(v); err != nil {
-				return w, nil, err
-			}
+		if err := checkSetting(k, v); err != nil {
+			return w, nil, fmt.Errorf("workload %s: %w", name, err)
 		}
 		settings[k] = v
 	}
 	return w, settings, nil
+}
+
+// checkSetting returns an error if a setting has no such value.
+func checkSetting(name, value string) (err error) {
+	switch name {
+	case "accounts":
+		_, err = accountsOf(value)
+	case "total":
+		if _, is := strconv.ParseInt(value, 10, 64); is != nil {
+			err = fmt.Errorf("total is %q; expected an integer", value)
+		}
+	case "permits", "group":
+		if n, is := strconv.Atoi(value); is != nil || n < 1 {
+			err = fmt.Errorf("%s is %q; expected a positive integer", name, value)
+		}
+	default: // negative, linearizable
+		if !slices.Contains([]string{"yes", "true", "1", "no", "false", "0"}, value) {
+			err = fmt.Errorf("%s is %q; expected yes or no", name, value)
+		}
+	}
+	return err
 }
 
 // Check judges a history; one of independent keys ([k v], of Jepsen's independent tests) key by key. Errors are
