@@ -2,14 +2,14 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench size words docs long long-watch mutants \
+.PHONY: all check fmt lint arch deadcode test race invariants fuzz bench size words docs long long-watch mutants \
 	contrib databases proofs clean
 
 all: check
 
-check: fmt vet staticcheck arch deadcode words test
+check: fmt lint arch deadcode words test
 
-fmt vet staticcheck arch deadcode:
+fmt lint arch deadcode:
 	@GO=$(GO) .ci/static $@
 
 test:

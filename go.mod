@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/andybalholm/brotli v1.2.8 // Brotli, within Parquet
+	github.com/anishathalye/porcupine v1.3.1 // another judge of linearizability, in tests
 	github.com/cespare/xxhash/v2 v2.3.0 // checksums of the native format, hashes of interned texts
 	github.com/chromedp/cdproto v0.159.0 // a browser's events and settings, in tests of pages
 	github.com/chromedp/chromedp v0.23.0 // a headless browser, in tests of pages
@@ -33,8 +34,10 @@ require (
 	golang.org/x/sync v0.24.0 // a semaphore with weights: memory for requests
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	golang.org/x/term v0.47.0 // the width of a terminal
+	golang.org/x/tools v0.51.0 // the checks of go vet, and deadcode
 	gonum.org/v1/gonum v0.17.0 // indirect; statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts
+	honnef.co/go/tools v0.8.2 // the checks of staticcheck
 	modernc.org/sqlite v1.60.0 // SQLite, a database inside this program
 )
 
@@ -46,7 +49,6 @@ require (
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/clipperhouse/displaywidth v0.10.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.6.0 // indirect
 	github.com/dgraph-io/ristretto/v2 v2.2.0 // indirect
@@ -78,9 +80,7 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-	honnef.co/go/tools v0.8.2 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,35 +37,65 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script/*.txtar; `go test ./internal/cli -update` rewrites what they expect. Commands beside
 // testscript's own:
 //
-//	status N PROG ARG…            runs PROG and demands exit status N; stdout and stderr can be looked at then
+//	status N PROG ARG…            runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
+//	                              looked at then. It runs in this process: to start one takes most of the time of a
+//	                              small command. One runs at a time, since a process has one working folder.
+//	process N PROG ARG…           the same in a process of its own, and of any program: with standard input, with
+//	                              limits of memory
 //	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
 //	standard
 //	                              input is a pipe that does not end
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+		Dir:           filepath.Join(data, "script"),
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TMPDIR", e.WorkDir)
-			transfers, err := filepath.Abs("testdata/transfers.yaml")
-			e.Setenv("TRANSFERS", transfers)
-			return err
+			e.Setenv("TRANSFERS", filepath.Join(data, "transfers.yaml"))
+			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status":    scriptStatus,
+			"process":   scriptProcess,
 			"interrupt": scriptInterrupt,
 			"norm":      scriptNorm,
 		},
 	})
 }
 
+// programs are what scripts run.
+var programs = map[string]func(args []string, stdin io.Reader, stdout, stderr io.Writer) int{
+	"isovet": Main, "bench": benches.Main,
+}
+
+// inside is held by the command that runs in this process.
+var inside sync.Mutex
+
 func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: status N PROG ARG…")
+	if neg || len(args) < 2 || programs[args[1]] == nil {
+		ts.Fatalf("usage: status N isovet|bench ARG…")
 	}
-	want, err := strconv.Atoi(args[0])
+	inside.Lock()
+	defer inside.Unlock()
+	before, err := os.Getwd()
 	ts.Check(err)
+	defer os.Chdir(before)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer os.Setenv("TMPDIR", os.Getenv("TMPDIR"))
+	ts.Check(os.Setenv("TMPDIR", ts.Getenv("TMPDIR")))
+	got := programs[args[1]](args[2:], strings.NewReader(""), ts.Stdout(), ts.Stderr())
+	demand(ts, args[0], got)
+}
+
+func scriptProcess(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: process N PROG ARG…")
+	}
 	got := 0
 	if err := ts.Exec(args[1], args[2:]...); err != nil {
 		e, ok := errors.AsType[*exec.ExitError](err)
@@ -73,8 +104,12 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		got = e.ExitCode()
 	}
-	if got != want {
-		ts.Fatalf("exit status %d, not %d", got, want)
+	demand(ts, args[0], got)
+}
+
+func demand(ts *testscript.TestScript, want string, got int) {
+	if strconv.Itoa(got) != want {
+		ts.Fatalf("exit status %d, not %s", got, want)
 	}
 }
 

@@ -111,6 +111,7 @@ func TestStatements(t *testing.T) {
 	for all.Next() {
 		must(all.Scan(&id, &v))
 	}
+	must(all.Err())
 	must(all.Close())
 	must(db.QueryRow("UPDATE accounts SET v = v + 1 WHERE id = 2 RETURNING v").Scan(&v))
 	must(db.QueryRow("INSERT INTO accounts (v) VALUES (?) RETURNING id", 30).Scan(&id))
@@ -218,7 +219,7 @@ func TestBefore(t *testing.T) {
 		}
 		for rows.Next() {
 		}
-		if err := rows.Close(); err != nil {
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -196,12 +196,18 @@ func contents(ctx context.Context, c *sql.Conn) (out []string) {
 		}
 		tables = append(tables, q)
 	}
+	if err := rows.Err(); err != nil {
+		return []string{Code(err)}
+	}
 	for _, q := range tables {
 		rows, err := c.QueryContext(ctx, q)
 		for err == nil && rows.Next() {
 			row := ""
 			err = rows.Scan(&row)
 			out = append(out, row)
+		}
+		if err == nil {
+			err = rows.Err()
 		}
 		if err != nil {
 			out = append(out, Code(err))
