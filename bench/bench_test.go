@@ -192,8 +192,8 @@ func TestBadHistory(t *testing.T) {
 func TestContenders(t *testing.T) {
 	for list, want := range map[string]string{
 		"vbox":                       "[vbox:cdcl]",
-		"vbox, cobra":                "[vbox:cdcl cobra:cdcl]",
-		"cobra:gini,vbox":            "[cobra:gini vbox:cdcl]",
+		"vbox, cobra":                "[vbox:cdcl cobra:closure=purdom:cdcl]",
+		"cobra:gini,vbox":            "[cobra:closure=purdom:gini vbox:cdcl]",
 		"vbox,vbox:cdcl":             "[vbox:cdcl]",
 		"leopard":                    "[leopard]",
 		"leopard,vbox:gini,":         "",
@@ -206,14 +206,14 @@ func TestContenders(t *testing.T) {
 		"vbox:cobra:lazy":            "[vbox:encoding=cobra:cdcl-lazy]",
 		"vbox:vbox:negative:gini":    "[vbox:phase=negative:gini]",
 		"vbox:encoding=order:purdom": "[vbox:closure=purdom:encoding=order:cdcl]",
-		"cobra:purdom,cobra":         "[cobra:closure=purdom:cdcl cobra:cdcl]",
+		"cobra:warshall,cobra":       "[cobra:closure=warshall:cdcl cobra:closure=purdom:cdcl]",
 		"vbox:theory=all":            "[vbox:cdcl-closure vbox:cdcl-pk vbox:cdcl-lazy vbox:cdcl-eager]",
 		"vbox:no-restarts":           "[vbox:technique=no-restarts:cdcl]",
 		"leopard:cdcl":               "",
 		"vbox:cdcl-pk:closure":       "", // two theories
 		"vbox:encoding=nope":         "",
 
-		"vbox:encoding=cobra,theory=lazy,cobra": "[vbox:encoding=cobra:cdcl-lazy cobra:cdcl]",
+		"vbox:encoding=cobra,theory=lazy,cobra": "[vbox:encoding=cobra:cdcl-lazy cobra:closure=purdom:cdcl]",
 		"none":                                  "",
 		"":                                      "",
 	} {
@@ -250,7 +250,7 @@ func TestVariations(t *testing.T) {
 			"[vbox:cdcl vbox:encoding=cobra:cdcl replay]"},
 		{"vbox:order:closure", Variation{Theories: []string{"lazy"}}, ""}, // two meanings
 		{"vbox:encoding=cobra", Variation{Encodings: []string{"vbox"}}, "[vbox:encoding=cobra:cdcl]"},
-		{"vbox,cobra", Variation{Solvers: []string{"gini"}}, "[vbox:gini cobra:gini]"},
+		{"vbox,cobra", Variation{Solvers: []string{"gini"}}, "[vbox:gini cobra:closure=purdom:gini]"},
 		{"vbox", Variation{Solvers: []string{"gini", "cdcl"}, Theories: []string{"lazy", "closure"}},
 			"[vbox:gini vbox:cdcl-lazy vbox:cdcl-closure]"},
 		{"cobra,vbox", Variation{Closures: []string{"purdom", "italiano"}},

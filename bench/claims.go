@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,12 +13,16 @@ import (
 // figure's points. Whether it holds follows from both by one rule, claimRule, for all papers.
 
 // claimRule is what every page says of its verdicts.
-const claimRule = "A claim holds if the number measured here reaches the paper's, in the direction that the paper " +
-	"claims. Where the paper says \"about\" or \"almost\", states what it measured (\"29.8 %\"), or gives no number " +
-	"to reach (linear, stable, negligible), a tenth may be missing; nowhere else; super-linear is what is not linear " +
-	"by that. Where a rival ran into the time-out the number is a lower bound. What was not run at the size that the " +
-	"claim names, or not with its rival, is not comparable. Why a claim does not hold is recomputed from these rows, " +
-	"or by the test that is named, unless it is called a conjecture."
+const claimRule = "" +
+	"A claim holds if the number measured here reaches the paper's, in the direction that the paper claims, " +
+	"and is not beyond twice the paper's. What is beyond that, or against a rival that is not the paper's, is " +
+	"not comparable: the algorithm, its settings or the hardware are others. That rule leaves out orders " +
+	"(\"more than 1\"), growth, and bounds of our own time and memory. Where the paper says \"about\" or " +
+	"\"almost\", states what it measured (\"29.8 %\"), or gives no number to reach (linear, stable, " +
+	"negligible), a tenth may be missing; nowhere else; super-linear is what is not linear by that. Where a " +
+	"rival ran into the time-out the number is a lower bound. What was not run at the size that the claim " +
+	"names, or not with its rival, is not comparable. Why a claim does not hold is recomputed from these " +
+	"rows, or by the test that is named, unless it is called a conjecture."
 
 // tenth is the tolerance of claimRule.
 const tenth = 0.1
@@ -45,8 +50,10 @@ type Claim struct {
 	// Says is the claim in words.
 	Says string `json:"claim"`
 	// Sense, Number and Unit are what it demands, Roughly that a tenth may be missing.
+	// Far is the other end of a range ("60 to 100 times"), 0 where there is none.
 	Sense   Sense   `json:"sense"`
 	Number  float64 `json:"number"`
+	Far     float64 `json:"far,omitempty"`
 	Unit    string  `json:"unit,omitempty"`
 	Roughly bool    `json:"roughly,omitempty"`
 	// Measured says that Here is a number, Beyond that it is a lower bound.
@@ -68,8 +75,11 @@ type Saying struct {
 	Says    string
 	Sense   Sense
 	Number  float64
+	Far     float64 // the other end of a range
 	Unit    string
 	Roughly bool
+	// Rival says in what the rival, or what is measured, is not the paper's; "": it is the paper's.
+	Rival string
 	// Find measures the number.
 	Find finder
 	// Why is the reason if the claim does not hold.
@@ -90,7 +100,8 @@ type Found struct {
 
 // judge compares what was found with what the claim demands.
 func (s *Saying) judge(r *Report) Claim {
-	c := Claim{Says: s.Says, Sense: s.Sense, Number: s.Number, Unit: s.Unit, Roughly: s.Roughly, Holds: NotComparable}
+	c := Claim{Says: s.Says, Sense: s.Sense, Number: s.Number, Far: s.Far, Unit: s.Unit, Roughly: s.Roughly,
+		Holds: NotComparable}
 	f := s.Find(r)
 	if f.None != "" {
 		c.At, c.Why = f.At, f.None
@@ -107,6 +118,10 @@ func (s *Saying) judge(r *Report) Claim {
 	}
 	c.Holds = c.verdict()
 	switch {
+	case c.Holds == Holds && s.Rival != "":
+		c.Holds, c.Why = NotComparable, s.Rival
+	case c.Holds == Holds && c.tooFar():
+		c.Holds, c.Why = NotComparable, "beyond twice what the paper says"
 	case c.Holds == NotComparable:
 		c.Why = "the time-out came too early"
 	case c.Holds == Fails:
@@ -145,6 +160,24 @@ func (c *Claim) verdict() string {
 	return Fails
 }
 
+// tooFar reports whether the number is beyond twice the paper's, where the paper has a number for it: a factor against
+// a rival, a range, or what it says roughly.
+func (c *Claim) tooFar() bool {
+	factor := strings.HasPrefix(c.Unit, "times as fast") || strings.HasPrefix(c.Unit, "times less") ||
+		strings.HasPrefix(c.Unit, "times fewer")
+	if c.Number == 1 || c.Far == 0 && !c.Roughly && !factor {
+		return false
+	}
+	far := cmp.Or(c.Far, c.Number)
+	switch c.Sense {
+	case AtLeast, MoreThan:
+		return c.Here > 2*far
+	case AtMost, LessThan:
+		return c.Here < far/2
+	}
+	return false
+}
+
 func sixDigits(v float64) float64 {
 	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {
@@ -175,6 +208,9 @@ func (c *Claim) demanded() string {
 		return c.once()
 	}
 	v := c.amount(c.Number)
+	if c.Far != 0 {
+		return number(min(c.Number, c.Far)) + " to " + c.amount(max(c.Number, c.Far))
+	}
 	if c.Roughly {
 		v = "about " + v
 	}

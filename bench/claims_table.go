@@ -13,8 +13,9 @@ import (
 )
 
 // claims.tsv has the papers' claims, a row each: the figure, the claim in words, its sense, its number (~: roughly) and
-// unit; how the number is measured, as a call of a finder; why the claim does not hold, if it does not; and what is
-// behind that reason: a call that recomputes it from the rows, or a test's name.
+// unit; how the number is measured, as a call of a finder; why the claim does not hold, if it does not; what is behind
+// that reason: a call that recomputes it from the rows, or a test's name; and in what the rival is not the paper's.
+// A number may be a range, 60..100.
 //
 //go:embed claims.tsv
 var claimsTSV string
@@ -53,13 +54,23 @@ type words map[string]any
 // claim reads a row.
 func (w words) claim(line string) (figure string, s Saying, err error) {
 	c := strings.Split(line, "\t")
-	if len(c) != 8 {
-		return "", s, fmt.Errorf("%d columns; expected 8", len(c))
+	if len(c) != 9 {
+		return "", s, fmt.Errorf("%d columns; expected 9", len(c))
 	}
-	s = Saying{Says: c[1], Sense: Sense(c[2]), Unit: c[4], Why: c[6]}
+	s = Saying{Says: c[1], Sense: Sense(c[2]), Unit: c[4], Why: c[6], Rival: c[8]}
 	n, roughly := strings.CutPrefix(c[3], "~")
 	s.Roughly = roughly
-	if err = w.evaluate(n, &s.Number); err == nil {
+	n, far, ranges := strings.Cut(n, "..")
+	if ranges && (s.Sense == AtMost || s.Sense == LessThan) {
+		n, far = far, n
+	}
+	if ranges {
+		err = w.evaluate(far, &s.Far)
+	}
+	if err == nil {
+		err = w.evaluate(n, &s.Number)
+	}
+	if err == nil {
 		err = w.evaluate(c[5], &s.Find)
 	}
 	switch {

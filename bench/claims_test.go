@@ -121,6 +121,34 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestFar: what is beyond twice the paper's number, or against a rival that is not the paper's, is not comparable.
+func TestFar(t *testing.T) {
+	for _, c := range []struct {
+		s    Saying
+		here float64
+		want string
+	}{
+		{Saying{Sense: AtLeast, Number: 60, Far: 100, Unit: "times as fast"}, 200, Holds},
+		{Saying{Sense: AtLeast, Number: 60, Far: 100, Unit: "times as fast"}, 201, NotComparable},
+		{Saying{Sense: AtLeast, Number: 60, Far: 100, Unit: "times as fast"}, 59, Fails},
+		{Saying{Sense: AtLeast, Number: 60, Unit: "times as fast"}, 121, NotComparable},
+		{Saying{Sense: AtLeast, Number: 60, Unit: "times as fast", Rival: "x"}, 61, NotComparable},
+		{Saying{Sense: AtLeast, Number: 60, Unit: "times as fast", Rival: "x"}, 59, Fails},
+		{Saying{Sense: MoreThan, Number: 1, Unit: "times as fast"}, 1000, Holds},
+		{Saying{Sense: AtMost, Number: 700, Far: 400, Unit: "MB"}, 200, Holds},
+		{Saying{Sense: AtMost, Number: 700, Far: 400, Unit: "MB"}, 199, NotComparable},
+		{Saying{Sense: AtMost, Number: 310, Unit: "ms"}, 12, Holds},
+		{Saying{Sense: AtLeast, Number: 1200, Unit: "transactions a second", Roughly: true}, 2401, NotComparable},
+		{Saying{Sense: AtLeast, Number: 1200, Unit: "transactions a second", Roughly: true}, 1081, Holds},
+	} {
+		c.s.Says, c.s.Why = "x", "tested"
+		c.s.Find = func(*Report) Found { return Found{Value: c.here} }
+		if got := c.s.judge(&Report{Scale: DefaultScale.String()}); got.Holds != c.want {
+			t.Errorf("%+v, here %v: %s", c.s, c.here, got.Holds)
+		}
+	}
+}
+
 // TestFinders: factors at the right places, time-outs as lower bounds, and nothing said of what was not run.
 func TestFinders(t *testing.T) {
 	r := Report{Timeout: "20s", timeout: 20 * time.Second, Scale: "default", fig: Figure{Axis: "transactions",
@@ -283,13 +311,14 @@ func TestWords(t *testing.T) {
 func TestClaimRows(t *testing.T) {
 	w := finders()
 	row := func(number, find, behind string) string {
-		return strings.Join([]string{"vbox/fig6", "it is fast", "at least", number, "times", find, "it is not", behind},
-			"\t")
+		return strings.Join([]string{"vbox/fig6", "it is fast", "at least", number, "times", find, "it is not", behind,
+			"another"}, "\t")
 	}
 	figure, s, err := w.claim(row("~3/12", `extreme(list("time"), startsWith("a", "b"), "vbox", "cobra", -1)`,
 		`shown("so", valueOver("time", ofSeries("vbox"), most), AtMost, 1.5, all)`))
 	if err != nil || figure != "vbox/fig6" || s.Says != "it is fast" || s.Sense != AtLeast || s.Number != 0.25 ||
-		!s.Roughly || s.Unit != "times" || s.Why != "it is not" || s.Find == nil || s.shown == nil || s.test != "" {
+		!s.Roughly || s.Unit != "times" || s.Why != "it is not" || s.Find == nil || s.shown == nil || s.test != "" ||
+		s.Far != 0 || s.Rival != "another" {
 		t.Errorf("%s %+v: %v", figure, s, err)
 	}
 	r := &Report{fig: Figure{Metrics: []Metric{{"time", "", "ms"}}}}
@@ -304,8 +333,11 @@ func TestClaimRows(t *testing.T) {
 	if err != nil || s.test != "TestBounds" || s.shown != nil {
 		t.Errorf("%+v: %v", s, err)
 	}
+	if _, s, err = w.claim(row("60..100", "throughput", "")); err != nil || s.Number != 60 || s.Far != 100 {
+		t.Errorf("%+v: %v", s, err)
+	}
 	for _, c := range []struct{ row, why string }{
-		{"vbox/fig6\tit is fast", "2 columns; expected 8"},
+		{"vbox/fig6\tit is fast", "2 columns; expected 9"},
 		{row("three", "throughput", ""), "three is no finder"},
 		{row(`"3"`, "throughput", ""), "string where float64"},
 		{row("1", "timesLeast(", ""), "expected"},

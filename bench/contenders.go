@@ -43,8 +43,9 @@ type Variation struct {
 // solver; "vbox" is one checker, "vbox:gini" with another solver ("vbox:external:minisat" too), "vbox:all" with each of
 // its solvers, "all:all" every checker with each of its solvers; "vbox:order" or "vbox:encoding=order" is one with
 // another encoding, and so are closures, theories and the other settings of isovet checkers;
-// "vbox:encoding=cobra,theory=lazy" has two. Hidden and partial checkers must be named. Those that trust timestamps are
-// not among them: "timestamps" is all of these.
+// "vbox:encoding=cobra,theory=lazy" has two. "cobra" takes Purdom's closure, "cobra:warshall" its paper's, which is for
+// a GPU. Hidden and partial checkers must be named. Those that trust timestamps are not among them: "timestamps" is all
+// of these.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	return ContendersWith(list, l, Variation{})
 }
@@ -64,6 +65,9 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 			in := c.Info()
 			values, err := in.ParseChoices(settings)
 			if err == nil {
+				if in.Name == "cobra" && len(values[check.SettingClosure]) == 0 && len(v.Closures) == 0 {
+					values[check.SettingClosure] = []string{"purdom"} // Warshall's is for the paper's GPU
+				}
 				var more []Contender
 				if more, err = (entry{in, values}).with(v, used).contenders(); err == nil {
 					for _, c := range more {

@@ -103,7 +103,7 @@ Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
   isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
   isovet bench compare --workload rmw --level sser --checkers vbox:all,cobra --timeout 1m
   isovet bench compare --checkers vbox --encoding all --theory closure,order
-  isovet bench compare --checkers vbox,cobra:purdom,cobra:warshall --times none
+  isovet bench compare --checkers vbox,cobra,cobra:warshall --times none
   isovet bench compare --history a.jsonl --history b.jsonl --json`,
 		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
 		RunE: func(c *cobra.Command, args []string) error {
