@@ -112,7 +112,7 @@ func (s *files) resume(after Places) error {
 	if err != nil {
 		return err
 	}
-	return s.begin([]member{{s.o.Path, st, packedName.MatchString(s.o.Path)}}, 0)
+	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}}, 0)
 }
 
 // begin opens a file as one that follows.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+	"isovet/internal/pattern"
 )
 
 // member is one of the files that follow one another.
@@ -31,10 +31,10 @@ type member struct {
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 var (
-	packedName = regexp.MustCompile(`\.(gz|zst|bz2|xz)$`)
+	packedName = pattern.Lazy(`\.(gz|zst|bz2|xz)$`)
 	// what stands behind a file's name, or before its extension, when it has been rotated: a number, or a time
-	rotatedName   = regexp.MustCompile(`^[-.]\d[\dTZ:._+-]*$`)
-	rotatedNumber = regexp.MustCompile(`\.(\d{1,6})$`)
+	rotatedName   = pattern.Lazy(`^[-.]\d[\dTZ:._+-]*$`)
+	rotatedNumber = pattern.Lazy(`\.(\d{1,6})$`)
 )
 
 // members lists the files of a path, the oldest first: those of a pattern; or a file, and what it was renamed to.
@@ -53,10 +53,10 @@ func members(path string) ([]member, error) {
 		base := filepath.Base(path)
 		stem := strings.TrimSuffix(base, filepath.Ext(base))
 		for _, e := range list {
-			plain := packedName.ReplaceAllString(e.Name(), "")
+			plain := packedName().ReplaceAllString(e.Name(), "")
 			behind, is := strings.CutPrefix(plain, base)
 			amid, also := strings.CutPrefix(strings.TrimSuffix(plain, filepath.Ext(base)), stem)
-			if e.Name() == base || is && rotatedName.MatchString(behind) || also && rotatedName.MatchString(amid) {
+			if e.Name() == base || is && rotatedName().MatchString(behind) || also && rotatedName().MatchString(amid) {
 				names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
 			}
 		}
@@ -67,8 +67,8 @@ func members(path string) ([]member, error) {
 		if err != nil || !st.Mode().IsRegular() {
 			continue // renamed meanwhile
 		}
-		packed := packedName.MatchString(name)
-		if packed && name != path && slices.Contains(names, packedName.ReplaceAllString(name, "")) {
+		packed := packedName().MatchString(name)
+		if packed && name != path && slices.Contains(names, packedName().ReplaceAllString(name, "")) {
 			continue // it is being compressed
 		}
 		all = append(all, member{name, st, packed})
@@ -97,7 +97,7 @@ func bit(b bool) int {
 
 // rotations is the number behind the name.
 func (m member) rotations() int {
-	if n := rotatedNumber.FindStringSubmatch(packedName.ReplaceAllString(m.path, "")); n != nil {
+	if n := rotatedNumber().FindStringSubmatch(packedName().ReplaceAllString(m.path, "")); n != nil {
 		if i, err := strconv.Atoi(n[1]); err == nil {
 			return i
 		}
@@ -208,7 +208,7 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 		if line := s.rest(); len(line.Text) > 0 {
 			return line, false, nil
 		}
-		next := member{path: s.next, packed: packedName.MatchString(s.next)}
+		next := member{path: s.next, packed: packedName().MatchString(s.next)}
 		if err := s.begin([]member{next}, 0); err != nil && !os.IsNotExist(err) {
 			return Line{}, false, err
 		} else if err != nil { // renamed meanwhile

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"isovet/internal/pattern"
 	"isovet/internal/safego"
 )
 
@@ -201,7 +201,7 @@ func (s *HTTPServer) ready(w http.ResponseWriter) bool {
 	return s.last != nil
 }
 
-var producerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
+var producerName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 // producer says who sends, "" where there is no name; false: it has answered.
 func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
@@ -209,7 +209,7 @@ func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
 	if name == "" {
 		name = r.URL.Query().Get("producer")
 	}
-	if name != "" && !producerName.MatchString(name) {
+	if name != "" && !producerName().MatchString(name) {
 		http.Error(w, fmt.Sprintf("header %s: %.80q; expected up to 64 letters, digits and . _ : -, a letter or digit "+
 			"first", ProducerHeader, name), http.StatusBadRequest)
 		return "", false

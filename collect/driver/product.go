@@ -1,7 +1,7 @@
 package driver
 
 import (
-	"regexp"
+	"isovet/internal/pattern"
 	"runtime/debug"
 	"strings"
 )
@@ -11,17 +11,17 @@ type Asker func(statement string) string
 
 // own finds the name and version that a fork or a re-implementation puts behind those of the database whose clients it
 // serves: "8.0.30-Vitess", "5.7.25-TiDB-v5.4.0", "PostgreSQL 13.14.0-RisingWave-1.7.0 (…)".
-var own = regexp.MustCompile(`^(?:PostgreSQL )?[0-9][0-9.]*-([A-Za-z]{3,})(?:-?[vV]?([0-9][^ ,]*))?`)
+var own = pattern.Lazy(`^(?:PostgreSQL )?[0-9][0-9.]*-([A-Za-z]{3,})(?:-?[vV]?([0-9][^ ,]*))?`)
 
 // notOwn are the words of that place which name a build and not a product.
-var notOwn = regexp.MustCompile(`(?i)^(?:log|debug|ubuntu|debian|deb|beta|alpha|rc|dmr|server|community|enterprise|` +
+var notOwn = pattern.Lazy(`(?i)^(?:log|debug|ubuntu|debian|deb|beta|alpha|rc|dmr|server|community|enterprise|` +
 	`ndb|cluster|release|dev|devel|standard|google|azure|rds|commercial|snapshot|nightly|p?gdg|el)$`)
 
-var releaseLine = regexp.MustCompile(`(?i)release version:\s*(\S+)`)
+var releaseLine = pattern.Lazy(`(?i)release version:\s*(\S+)`)
 
 // ReleaseOf is the version in an answer that may be a text of several lines, as TiDB's is.
 func ReleaseOf(v string) string {
-	if m := releaseLine.FindStringSubmatch(v); m != nil {
+	if m := releaseLine().FindStringSubmatch(v); m != nil {
 		return strings.TrimPrefix(m[1], "v")
 	}
 	v, _, _ = strings.Cut(strings.TrimSpace(v), "\n")
@@ -30,7 +30,7 @@ func ReleaseOf(v string) string {
 
 // ForkName is that name and version, of what a server says its version is; "": it names no other product.
 func ForkName(version string) string {
-	if m := own.FindStringSubmatch(version); m != nil && !notOwn.MatchString(m[1]) {
+	if m := own().FindStringSubmatch(version); m != nil && !notOwn().MatchString(m[1]) {
 		return strings.TrimSpace(m[1] + " " + m[2])
 	}
 	return ""

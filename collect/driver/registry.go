@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"isovet/internal/pattern"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -194,15 +194,15 @@ func host(db string) string {
 }
 
 var (
-	userinfo = regexp.MustCompile(`://[^/?#]*@`)
+	userinfo = pattern.Lazy(`://[^/?#]*@`)
 	// inText is userinfo within a text, where an @ may stand far behind an address.
-	inText = regexp.MustCompile(`://[^/?#@\s"'` + "`" + `]*@`)
-	secret = regexp.MustCompile(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
+	inText = pattern.Lazy(`://[^/?#@\s"'` + "`" + `]*@`)
+	secret = pattern.Lazy(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
 )
 
 // Redact takes user and password out of a URL.
 func Redact(db string) string {
-	return secret.ReplaceAllString(userinfo.ReplaceAllString(db, "://…@"), "${1}…")
+	return secret().ReplaceAllString(userinfo().ReplaceAllString(db, "://…@"), "${1}…")
 }
 
 // redacted is an error whose text has no password.
@@ -240,24 +240,24 @@ func clean(err error, urls []string) error {
 			passwords = append(passwords, p)
 		}
 		for name, values := range u.Query() {
-			if secretName.MatchString(name) {
+			if secretName().MatchString(name) {
 				passwords = append(passwords, values...)
 			}
 		}
 		for _, p := range passwords {
-			if !plainWord.MatchString(p) {
+			if !plainWord().MatchString(p) {
 				text = strings.ReplaceAll(text, p, "…")
 			}
 		}
 	}
-	if text = secret.ReplaceAllString(inText.ReplaceAllString(text, "://…@"), "${1}…"); text == err.Error() {
+	if text = secret().ReplaceAllString(inText().ReplaceAllString(text, "://…@"), "${1}…"); text == err.Error() {
 		return err
 	}
 	return redacted{err, text}
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)password|passwd|pwd|secret|token`)
+	secretName = pattern.Lazy(`(?i)password|passwd|pwd|secret|token`)
 	// plainWord is what may stand in a text for reasons of its own: a word, a number, a short name.
-	plainWord = regexp.MustCompile(`^(?:[a-z_]*|[A-Z_]*|[A-Z][a-z]*|[0-9]*|.{0,4})$`)
+	plainWord = pattern.Lazy(`^(?:[a-z_]*|[A-Z_]*|[A-Z][a-z]*|[0-9]*|.{0,4})$`)
 )

@@ -3,12 +3,12 @@ package driver
 import (
 	"context"
 	"fmt"
-	"regexp"
+	"isovet/internal/pattern"
 	"strconv"
 	"strings"
 )
 
-var givesRows = regexp.MustCompile(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
+var givesRows = pattern.Lazy(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
 
 // SessionSQL runs the statements that the user wants a new session to begin with.
 func SessionSQL(o *Options, run func(string) error) error {
@@ -32,7 +32,7 @@ func SetupSQL(o *Options, run func(string) error) error {
 
 // SayOn runs a statement on a connection of database/sql.
 func SayOn(c runner, statement string) (Answer, error) {
-	if !givesRows.MatchString(statement) {
+	if !givesRows().MatchString(statement) {
 		r, err := c.ExecContext(context.Background(), statement)
 		if err != nil {
 			return Answer{}, err

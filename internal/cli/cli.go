@@ -38,10 +38,13 @@ func newRoot(e *console.Env) *cobra.Command {
 `, `  isovet probe --db sqlite:                                     what does a database allow?
   isovet bench compare --workload blindw                        which checker is how fast?
 `)
-	root.AddCommand(workloads.NewGen(e), workloads.NewEncode(e), workloads.NewWorkloads(e), newView(e),
-		collects.NewCollect(e), collects.NewHunt(e), collects.NewReplay(e), collects.NewCampaign(e),
-		collects.NewProbe(e), collects.NewProxy(e), collects.NewDatabases(e), watches.NewWatch(e),
-		benches.NewBench(e), benches.NewRun(e))
+	e.Add(console.Commands{
+		"gen": workloads.NewGen, "encode": workloads.NewEncode, "workloads": workloads.NewWorkloads, "view": newView,
+		"collect": collects.NewCollect, "hunt": collects.NewHunt, "replay": collects.NewReplay,
+		"campaign": collects.NewCampaign, "probe": collects.NewProbe, "proxy": collects.NewProxy,
+		"databases": collects.NewDatabases, "watch": watches.NewWatch, "bench": benches.NewBench,
+		"__run": benches.NewRun,
+	})
 	console.SetUp(root, e)
 	return root
 }

@@ -2,24 +2,25 @@ package sqltext
 
 import (
 	"errors"
+	"isovet/internal/pattern"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
 // quoted, comment and parameter are what dialect looks for. A backslash within quotes means what the database says.
-var words = regexp.MustCompile("(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
+var words = pattern.Lazy("(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
 	`--[^\n]*|/\*.*?\*/|\$\w+\$|::|\?\d*|[:@$]\w+|[\w\x80-\xff]+`)
 
 var phrases = [...]struct {
-	from *regexp.Regexp
+	from func() *regexp.Regexp
 	to   string
 }{
-	{regexp.MustCompile(`(?i)^\s*(?:replace|insert\s+or\s+replace)\s+into\b`), "INSERT INTO"},
-	{regexp.MustCompile(`(?i)^\s*begin\s+(?:immediate|exclusive|deferred|concurrent)(?:\s+transaction)?\b`), "BEGIN"},
-	{regexp.MustCompile(`(?i)\bon\s+duplicate\s+key\s+update\b`), "ON CONFLICT (duplicate) DO UPDATE SET"},
-	{regexp.MustCompile(`(?i)\bvalues\s*\(\s*("(?:[^"]|"")*"|\w+)\s*\)(\s*(?:,|;|$))`), "excluded.$1$2"},
-	{regexp.MustCompile(`(?i)\block\s+in\s+share\s+mode\b`), "FOR SHARE"},
+	{pattern.Lazy(`(?i)^\s*(?:replace|insert\s+or\s+replace)\s+into\b`), "INSERT INTO"},
+	{pattern.Lazy(`(?i)^\s*begin\s+(?:immediate|exclusive|deferred|concurrent)(?:\s+transaction)?\b`), "BEGIN"},
+	{pattern.Lazy(`(?i)\bon\s+duplicate\s+key\s+update\b`), "ON CONFLICT (duplicate) DO UPDATE SET"},
+	{pattern.Lazy(`(?i)\bvalues\s*\(\s*("(?:[^"]|"")*"|\w+)\s*\)(\s*(?:,|;|$))`), "excluded.$1$2"},
+	{pattern.Lazy(`(?i)\block\s+in\s+share\s+mode\b`), "FOR SHARE"},
 }
 
 // ParseDialect reads a text of SQLite's, MySQL's or MariaDB's, as far as PostgreSQL's grammar goes once parameters,
@@ -27,7 +28,7 @@ var phrases = [...]struct {
 func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	positions := 0
 	numbers := map[string]int{}
-	text := words.ReplaceAllStringFunc(sql, func(w string) string {
+	text := words().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
 		case c == '\'' && strings.Contains(w, `\`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*+"):
 			err = errors.New("a backslash or a comment that databases read differently")
@@ -65,9 +66,9 @@ func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	}
 	replace := false
 	for i, p := range phrases {
-		if p.from.MatchString(text) && (i != 3 || strings.Contains(text, "(duplicate)")) {
+		if p.from().MatchString(text) && (i != 3 || strings.Contains(text, "(duplicate)")) {
 			replace = replace || i == 0
-			text = p.from.ReplaceAllString(text, p.to)
+			text = p.from().ReplaceAllString(text, p.to)
 		}
 	}
 	all, err = Parse(text)

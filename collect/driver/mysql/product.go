@@ -2,10 +2,10 @@ package mysql
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"isovet/collect/driver"
+	"isovet/internal/pattern"
 )
 
 // product is the name and version of a server that speaks MySQL's protocol. version is what "select version()"
@@ -15,7 +15,7 @@ func product(version string, ask driver.Asker) string {
 	number, rest, _ := strings.Cut(version, "-")
 	says := func(name string) string { return fmt.Sprintf("%s (says MySQL %s)", name, number) }
 	if strings.Contains(rest, "MariaDB") {
-		if m := mariadbOwn.FindStringSubmatch(version); m != nil { // behind "5.5.5-", for the sake of replicas
+		if m := mariadbOwn().FindStringSubmatch(version); m != nil { // behind "5.5.5-", for the sake of replicas
 			number = m[1]
 		}
 		name := "MariaDB " + number
@@ -52,4 +52,4 @@ func product(version string, ask driver.Asker) string {
 	return "MySQL " + number
 }
 
-var mariadbOwn = regexp.MustCompile(`([0-9][0-9.]*)-MariaDB`)
+var mariadbOwn = pattern.Lazy(`([0-9][0-9.]*)-MariaDB`)

@@ -6,30 +6,31 @@ import (
 	"strings"
 
 	"isovet/collect/driver"
+	"isovet/internal/pattern"
 )
 
 // forks tell servers that speak PostgreSQL's protocol by their answer to "select version()".
 var forks = []struct {
 	name string
-	is   *regexp.Regexp
+	is   func() *regexp.Regexp
 }{
-	{"CockroachDB", regexp.MustCompile(`^CockroachDB \S+ (v\S+)`)},
-	{"YugabyteDB", regexp.MustCompile(`-YB-([0-9]\S*)`)},
-	{"H2", regexp.MustCompile(`\bH2 ([0-9]\S*)`)},
-	{"Redshift", regexp.MustCompile(`\bRedshift ([0-9]\S*)`)},
-	{"Greenplum", regexp.MustCompile(`\bGreenplum Database ([0-9]\S*)`)},
-	{"CrateDB", regexp.MustCompile(`\bCrateDB ([0-9][^ ,)]*)`)},
-	{"Materialize", regexp.MustCompile(`\bMaterialize (v?[0-9][^ ,)]*)`)},
-	{"QuestDB", regexp.MustCompile(`\bQuestDB\b,? ?([0-9.]*)`)},
-	{"openGauss", regexp.MustCompile(`\bopenGauss ([0-9]\S*)`)},
-	{"EDB Postgres Advanced Server", regexp.MustCompile(`\bEnterpriseDB Advanced Server ([0-9][^ ,)]*)`)},
+	{"CockroachDB", pattern.Lazy(`^CockroachDB \S+ (v\S+)`)},
+	{"YugabyteDB", pattern.Lazy(`-YB-([0-9]\S*)`)},
+	{"H2", pattern.Lazy(`\bH2 ([0-9]\S*)`)},
+	{"Redshift", pattern.Lazy(`\bRedshift ([0-9]\S*)`)},
+	{"Greenplum", pattern.Lazy(`\bGreenplum Database ([0-9]\S*)`)},
+	{"CrateDB", pattern.Lazy(`\bCrateDB ([0-9][^ ,)]*)`)},
+	{"Materialize", pattern.Lazy(`\bMaterialize (v?[0-9][^ ,)]*)`)},
+	{"QuestDB", pattern.Lazy(`\bQuestDB\b,? ?([0-9.]*)`)},
+	{"openGauss", pattern.Lazy(`\bopenGauss ([0-9]\S*)`)},
+	{"EDB Postgres Advanced Server", pattern.Lazy(`\bEnterpriseDB Advanced Server ([0-9][^ ,)]*)`)},
 }
 
 // product is the name and version of a server that speaks PostgreSQL's protocol; version is what "select
 // version()" answers.
 func product(version string, ask driver.Asker) string {
 	for _, f := range forks {
-		if m := f.is.FindStringSubmatch(version); m != nil {
+		if m := f.is().FindStringSubmatch(version); m != nil {
 			return strings.TrimSpace(f.name + " " + m[1])
 		}
 	}

@@ -54,11 +54,12 @@ certifier checks both before isovet prints them.
 		&cobra.Group{ID: "work", Title: "Histories:"},
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
-	root.AddCommand(
-		checks.NewCheck(e, nil), checks.NewVerify(e), checks.NewShrink(e), checks.NewReport(e),
-		histories.NewStats(e), histories.NewConvert(e), histories.NewLevels(e), histories.NewAnomalies(e),
-		histories.NewCheckers(e), histories.NewFormats(e), histories.NewSolvers(e), checks.NewProfiles(e),
-		console.NewVersion(e),
-	)
+	e.Add(console.Commands{
+		"check":  func(e *console.Env) *cobra.Command { return checks.NewCheck(e, nil) },
+		"verify": checks.NewVerify, "shrink": checks.NewShrink, "report": checks.NewReport,
+		"stats": histories.NewStats, "convert": histories.NewConvert, "levels": histories.NewLevels,
+		"anomalies": histories.NewAnomalies, "checkers": histories.NewCheckers, "formats": histories.NewFormats,
+		"solvers": histories.NewSolvers, "profiles": checks.NewProfiles, "version": console.NewVersion,
+	})
 	return root
 }

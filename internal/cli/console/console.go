@@ -41,6 +41,9 @@ type Env struct {
 	// Stdout and stderr are escaped for terminals. data is standard output as it is, for histories and certificates.
 	Stdout, Stderr, Data io.Writer
 
+	commands []Commands
+	asked    string // the first word of the command line
+
 	mu    sync.Mutex
 	temps map[string]bool // half-written files
 	Kept  *kept           // nil: nobody keeps this process
@@ -52,6 +55,10 @@ type Env struct {
 // NewEnv is the world of a command line, whose words stay in their lines where messages have them.
 func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 	var names []string
+	asked := ""
+	if len(args) > 0 {
+		asked = args[0]
+	}
 	for _, a := range args {
 		flag, value, _ := strings.Cut(a, "=")
 		for _, n := range []string{a, strings.TrimLeft(a, "-"), strings.TrimLeft(flag, "-"), value} {
@@ -62,7 +69,7 @@ func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 	}
 	return &Env{Stdin: stdin, Stdout: escape.NewWriter(Prose(stdout), names),
 		Stderr: escape.NewWriter(Prose(stderr), names),
-		Data:   stdout}
+		Data:   stdout, asked: asked}
 }
 
 // flush writes what is left of characters that did not come to their end.
@@ -153,6 +160,28 @@ const ReportPlease = "This is a bug in isovet, not a fault of the database. Plea
 const ExitHelp = `Exit status: 0 done or valid, 1 violation, 2 unknown, 254 wrong command line or input, 255 a fault of isovet,
 130 interrupted (docs/output.md).`
 
+// Commands make the commands of a tree, by name.
+type Commands map[string]func(*Env) *cobra.Command
+
+// Add gives a tree commands, which SetUp makes.
+func (e *Env) Add(c Commands) { e.commands = append(e.commands, c) }
+
+// made are the commands. Where the command line begins with the name of one, it is the only one: to make all takes a
+// seventh of a process's start.
+func (e *Env) made() (out []*cobra.Command) {
+	for _, c := range e.commands {
+		if asked := c[e.asked]; asked != nil {
+			return []*cobra.Command{asked(e)}
+		}
+	}
+	for _, c := range e.commands {
+		for _, made := range c {
+			out = append(out, made(e))
+		}
+	}
+	return out
+}
+
 // SetUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
 // refuse unknown words, help that a terminal can show. (cobra's own group commands print help and exit 0 there.)
 func SetUp(root *cobra.Command, e *Env) {
@@ -161,6 +190,7 @@ func SetUp(root *cobra.Command, e *Env) {
 		return Usagef("%v%s\nSee %s --help", err, meantFlag(c, err), c.CommandPath())
 	})
 
+	root.AddCommand(e.made()...)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)
