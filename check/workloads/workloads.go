@@ -47,7 +47,7 @@ type Answer struct {
 type Options struct {
 	Examples int // findings of a kind; 0: ten
 	Limits   linear.Options
-	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable.
+	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable, …
 	Settings map[string]string
 }
 
@@ -72,6 +72,9 @@ func All() []Workload {
 		{"counter", "additions, and reads between what is done and what is tried", fs("add", "read"), nil, counter},
 		{"total-queue", "all that goes into a queue comes out", fs("enqueue", "dequeue", "drain"), nil, totalQueue},
 		{"unique-ids", "no id is given twice", fs("generate"), nil, uniqueIDs},
+		{"kafka", "logs: what is sent is polled, in order",
+			fs("send", "poll", "txn", "subscribe", "assign", "crash", "debug-topic-partitions"),
+			fs("sub-via", "ww-deps"), kafka},
 	}
 	all = append(all, transactional()...)
 	for _, o := range linear.Objects() {
@@ -137,7 +140,11 @@ func checkSetting(name, value string) (err error) {
 		if n, is := strconv.Atoi(value); is != nil || n < 1 {
 			err = fmt.Errorf("%s is %q; expected a positive integer", name, value)
 		}
-	default: // negative, linearizable
+	case "sub-via":
+		if value != "assign" && value != "subscribe" {
+			err = fmt.Errorf("sub-via is %q; expected assign or subscribe", value)
+		}
+	default: // negative, linearizable, ww-deps
 		if !slices.Contains([]string{"yes", "true", "1", "no", "false", "0"}, value) {
 			err = fmt.Errorf("%s is %q; expected yes or no", name, value)
 		}

@@ -43,6 +43,7 @@ var kinds = map[string]func() *object{
 	},
 	"stack":      func() *object { return list("push", "pop", func(_ *rand.Rand, n int) int { return n - 1 }) },
 	"unique-ids": ids, "register": register, "cas-register": casRegister, "mutex": mutex,
+	"kafka": kafka,
 }
 
 // Names are the workloads that [Generate] knows.

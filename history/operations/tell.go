@@ -4,7 +4,8 @@ import "bytes"
 
 // marks are what the operations of workloads have that no other history has: those of a file that may be such.
 var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
-	[]byte("pop"), []byte("poll"), []byte("add")}
+	[]byte("pop"), []byte("poll"), []byte("add"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
+	[]byte("assign"), []byte("subscribe")}
 
 // Is reports whether a file may be of operations, by its beginning: of the form of its own, or with a function that
 // only workloads have.
@@ -34,13 +35,25 @@ func Is(head []byte) bool {
 // take: registers, mutexes and sets of Jepsen's.
 func Tell(h *History) string {
 	has := map[string]bool{}
-	number, collection := false, false
+	number, collection, rows := false, false, false
+	pairs := true // all additions and reads are of keys: [k v]
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		has[op.F] = true
+		out := op.Out
+		if op.F == "add" || op.F == "read" {
+			in, is := op.In.([]any)
+			if pairs = pairs && is && len(in) == 2 && (op.F == "add" || in[1] == nil); pairs {
+				if p, is := out.([]any); is && len(p) == 2 {
+					out = p[1]
+				}
+			}
+		}
+		m, _ := out.(Map)
+		rows = rows || op.F == "add" && m.Get("val") != nil && m.Get("sts") != nil
 		if op.F == "read" && op.Status == OK {
-			_, n := op.Out.(int64)
-			_, c := Items(op.Out)
+			_, n := out.(int64)
+			_, c := Items(out)
 			number, collection = number || n, collection || c
 		}
 	}
@@ -51,8 +64,11 @@ func Tell(h *History) string {
 	}{
 		{has["transfer"], "bank"}, {has["drain"], "total-queue"},
 		{has["enqueue"] || has["dequeue"], "unordered-queue"}, // nothing says that its order is first in, first out
-		{has["push"] || has["pop"], "stack"}, {has["generate"], "unique-ids"}, {has["poll"] || has["send"], "kafka"},
-		{has["add"] && !has["txn"] && number && !collection, "counter"},
+		{has["push"] || has["pop"], "stack"}, {has["generate"], "unique-ids"},
+		{has["poll"] || has["send"] || has["subscribe"] || has["assign"], "kafka"},
+		{has["read-init"], "causal"}, {has["strong-read"], "dirty-read"}, {rows, "monotonic"},
+		{len(has) == 1 && has["insert"], "g2"},
+		{has["add"] && !has["txn"] && !has["write"] && number && !collection, "counter"},
 		{own && (has["remove"] || has["contains"]), "linear-set"}, {own && has["add"] && collection, "set-full"},
 		{own && has["acquire"], "mutex"}, {own && (has["get"] || has["put"]), "kv"}, {own && has["append"], "log"},
 		{own && has["cas"], "cas-register"}, {own && has["txn"], "multi-register"}, {own && has["write"], "register"},

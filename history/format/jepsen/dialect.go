@@ -35,8 +35,7 @@ func (r *reader) shaped(s shape, e *event) error {
 	switch {
 	case r.model == sets && !r.used[addFn]:
 		expected = "what is written to be what is read (write k with read [k [subkeys]] is Jepsen's sequential " +
-			"workload, " +
-			"which is no set)"
+			"workload, which is no set: --workload sequential)"
 	case r.model == sets:
 		expected = "add v and read #{v …}, or add [key v] and read [key #{v …}]"
 	case s >= txnShape && r.shape >= txnShape:

@@ -305,7 +305,7 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 		return false, r.s.Errorf(value.Pos, "value", "found %v; expected a sequence of micro-operations", value)
 	}
 	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, "+
-		"delete, acquire, release and add", r.other)
+		"delete, acquire, release and add; --workload NAME judges tests of other objects", r.other)
 }
 
 // number is the integer that a text is taken for.
@@ -353,7 +353,8 @@ func (r *reader) key(t edn.Token) (uint32, error) {
 		}
 		return r.b.Key(r.b.StringValue(t.Text)), nil
 	}
-	return 0, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word", t)
+	return 0, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word (--workload NAME judges tests of other "+
+		"objects, such as causal-reverse)", t)
 }
 
 // emptyAt reports whether an empty sequence, or nil, is at a place.

@@ -76,7 +76,8 @@ var narrow = map[string][]string{
 var importers = map[string][]string{
 	"internal/graph": {"check/prepass", "check/events", "internal/graph/order", "closure", "check/timestamp",
 		"solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
-		"check/lists", "check/minitxn", "check/census", "encode", "check/replay", "check/run"},
+		"check/lists", "check/minitxn", "check/census", "encode", "check/replay", "check/run",
+		"check/workloads"},
 	"internal/graph/order": {"solver/acyclic", "encode", "check/replay", "check/bcgraph"},
 	"closure": {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check/run",
 		"check/papers", "check"},

@@ -1,0 +1,286 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"isovet/history/operations"
+)
+
+// message is a value that an operation sends or polls.
+type message struct {
+	key, value string
+	offset     int64 // negative: unknown
+}
+
+func (m message) id() [2]string { return [2]string{m.key, m.value} }
+
+// traffic is what an operation sends and polls, in order.
+type traffic struct{ sent, polled []message }
+
+// topic is the log of a key as far as the history shows it: values by offset, without holes.
+type topic struct {
+	at    map[int64][]string
+	first map[string]int // a value's first and last places
+	last  map[string]int
+	where map[string][]int64
+	end   int // the highest place that an ok poll reached, -1 if none
+}
+
+// kafkaRun is a history of a log's clients.
+type kafkaRun struct {
+	*judge
+	moved   []traffic
+	topics  map[string]*topic
+	keys    []string
+	writer  map[[2]string]int   // the operation that sends a value
+	readers map[[2]string][]int // the ok operations that poll it
+	allowed map[string]int      // kinds that Jepsen's checker counts and allows
+	sub     bool
+}
+
+// kafka is Jepsen's kafka: values are sent to logs, one a key, and polled in the order of their offsets.
+func kafka(_ context.Context, j *judge) error {
+	k := &kafkaRun{judge: j, moved: make([]traffic, len(j.h.Ops)), topics: map[string]*topic{},
+		writer: map[[2]string]int{}, readers: map[[2]string][]int{}, allowed: map[string]int{},
+		sub: j.o.Settings["sub-via"] == "subscribe"}
+	if err := k.read(); err != nil || j.a.Reason != "" {
+		return err
+	}
+	k.logs()
+	k.messages()
+	k.inside()
+	k.between()
+	k.cycles()
+	sent, polled := 0, 0
+	for i := range j.h.Ops {
+		if j.h.Ops[i].Status == operations.OK {
+			sent, polled = sent+len(k.moved[i].sent), polled+len(k.moved[i].polled)
+		}
+	}
+	j.stat("sent-count", sent)
+	j.stat("polled-count", polled)
+	for _, kind := range slices.Sorted(maps.Keys(k.allowed)) {
+		j.stat("allowed-"+kind, k.allowed[kind])
+	}
+	if sent+polled == 0 && len(j.a.Counts) == 0 {
+		j.unknown("inconclusive: nothing is known to have been sent, and nothing was polled")
+	}
+	return nil
+}
+
+// read reads what each operation sends and polls.
+func (k *kafkaRun) read() error {
+	for i := range k.h.Ops {
+		op := &k.h.Ops[i]
+		switch op.F {
+		case "subscribe":
+			k.sub = k.sub || k.o.Settings["sub-via"] == ""
+			continue
+		case "send", "poll", "txn":
+		default:
+			continue
+		}
+		value := op.Out
+		if value == nil {
+			value = op.In
+		}
+		micros, ok := operations.Items(value)
+		for _, m := range micros {
+			ok = ok && k.moved[i].add(m)
+		}
+		if !ok {
+			return k.bad(op, "value", value, "micro-operations, as in [[:send 1 [0 5]] [:poll {1 [[0 5]]}]]")
+		}
+		for _, m := range k.moved[i].sent {
+			if was, is := k.writer[m.id()]; is && was != i {
+				k.unknown("lines %d and %d both send %s to key %s; expected each value of a key once",
+					k.h.Ops[was].Line, op.Line, m.value, m.key)
+			}
+			k.writer[m.id()] = i
+		}
+		if op.Status == operations.OK {
+			for _, m := range k.moved[i].polled {
+				if r := k.readers[m.id()]; len(r) == 0 || r[len(r)-1] != i {
+					k.readers[m.id()] = append(r, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a micro-operation; ok is false of what is none.
+func (t *traffic) add(v any) (ok bool) {
+	m, _ := operations.Items(v)
+	switch {
+	case len(m) == 3 && word(m[0]) == "send":
+		x := message{keyText(m[1]), operations.Text(m[2]), -1}
+		if p, is := operations.Items(m[2]); is && len(p) == 2 {
+			if x.value = operations.Text(p[1]); p[0] != nil {
+				if x.offset, is = p[0].(int64); !is {
+					return false
+				}
+			}
+		}
+		t.sent = append(t.sent, x)
+		return true
+	case len(m) == 1 && word(m[0]) == "poll":
+		return true
+	case len(m) != 2 || word(m[0]) != "poll":
+		return false
+	}
+	logs, ok := m[1].(operations.Map)
+	for _, l := range logs {
+		list, is := operations.Items(l.Value)
+		for _, v := range list {
+			p, pair := operations.Items(v)
+			if !pair || len(p) != 2 {
+				return false
+			}
+			x := message{keyText(l.Key), operations.Text(p[1]), -1}
+			if p[0] != nil {
+				if x.offset, pair = p[0].(int64); !pair {
+					return false
+				}
+			}
+			t.polled = append(t.polled, x)
+		}
+		ok = ok && (is || l.Value == nil)
+	}
+	return ok || m[1] == nil
+}
+
+// keyText is a key's text: JSON has the keys of objects as texts and others as numbers.
+func keyText(v any) string { return fmt.Sprint(v) }
+
+func word(v any) string {
+	s, _ := v.(string)
+	if len(s) > 1 && s[0] == ':' { // JSON
+		return s[1:]
+	}
+	return s
+}
+
+// committed reports whether an operation's sends took place: it says so, or an ok poll has one of them.
+func (k *kafkaRun) committed(i int) bool {
+	switch k.h.Ops[i].Status {
+	case operations.OK:
+		return true
+	case operations.Failed:
+		return false
+	}
+	return slices.ContainsFunc(k.moved[i].sent, func(m message) bool { return len(k.readers[m.id()]) > 0 })
+}
+
+// logs puts the logs together: from all polls, and from the sends that took place.
+func (k *kafkaRun) logs() {
+	put := func(m message) {
+		if m.offset < 0 {
+			return
+		}
+		t := k.topics[m.key]
+		if t == nil {
+			t = &topic{map[int64][]string{}, map[string]int{}, map[string]int{}, map[string][]int64{}, -1}
+			k.topics[m.key], k.keys = t, append(k.keys, m.key)
+		}
+		if !slices.Contains(t.at[m.offset], m.value) {
+			t.at[m.offset] = append(t.at[m.offset], m.value)
+		}
+	}
+	for i := range k.moved {
+		for _, m := range k.moved[i].polled {
+			put(m)
+		}
+		if len(k.moved[i].sent) > 0 && k.committed(i) {
+			for _, m := range k.moved[i].sent {
+				put(m)
+			}
+		}
+	}
+	slices.Sort(k.keys)
+	for _, key := range k.keys {
+		t := k.topics[key]
+		for place, offset := range slices.Sorted(maps.Keys(t.at)) {
+			for _, v := range t.at[offset] {
+				if _, is := t.first[v]; !is {
+					t.first[v] = place
+				}
+				t.last[v] = place
+				t.where[v] = append(t.where[v], offset)
+				if len(k.readers[[2]string{key, v}]) > 0 {
+					t.end = max(t.end, t.first[v])
+				}
+			}
+		}
+	}
+}
+
+// messages judges each value: those of failed sends, lost ones, those never seen, and offsets that differ.
+func (k *kafkaRun) messages() {
+	for _, key := range k.keys {
+		t := k.topics[key]
+		for _, offset := range slices.Sorted(maps.Keys(t.at)) {
+			if vs := t.at[offset]; len(vs) > 1 {
+				k.found("inconsistent-offsets", k.with(key, vs...), "key %s has at offset %d the values %v", key,
+					offset, vs)
+			}
+		}
+		for _, v := range slices.Sorted(maps.Keys(t.where)) {
+			if len(t.where[v]) > 1 {
+				k.found("duplicate", k.with(key, v), "key %s has %s at the offsets %v", key, v, t.where[v])
+			}
+		}
+	}
+	for i := range k.moved {
+		for _, m := range k.moved[i].sent {
+			readers, op := k.readers[m.id()], &k.h.Ops[i]
+			own := slices.ContainsFunc(k.moved[i].polled, func(p message) bool { return p.id() == m.id() })
+			if own {
+				k.found("precommitted-read", []int{i}, "an operation polls %s of key %s, which it sends itself",
+					m.value, m.key)
+			}
+			switch {
+			case op.Status == operations.Failed && len(readers) > 0:
+				k.found("G1a", []int{i, readers[0]}, "a poll has %s of key %s, whose sending failed", m.value, m.key)
+			case len(readers) > 0:
+			case op.Status == operations.OK:
+				k.found("unseen", []int{i}, "%s was sent to key %s, and no poll has it", m.value, m.key)
+			}
+			if t := k.topics[m.key]; t != nil && len(readers) == 0 && k.committed(i) {
+				if place, is := t.last[m.value]; is && place <= t.end {
+					k.found("lost-write", append([]int{i}, k.beyond(m.key, t)), "no poll has %s of key %s, and one "+
+						"has what stands behind it", m.value, m.key)
+				}
+			}
+		}
+	}
+}
+
+// with are the first operations that send and that poll some values of a key.
+func (k *kafkaRun) with(key string, values ...string) (ops []int) {
+	for _, v := range values {
+		id := [2]string{key, v}
+		if w, is := k.writer[id]; is {
+			ops = append(ops, w)
+		}
+		ops = append(ops, k.readers[id]...)
+	}
+	slices.Sort(ops)
+	ops = slices.Compact(ops)
+	return ops[:min(len(ops), 6)]
+}
+
+// beyond is an ok operation that polls the highest place of those that were polled.
+func (k *kafkaRun) beyond(key string, t *topic) int {
+	for _, vs := range t.at {
+		for _, v := range vs {
+			if r := k.readers[[2]string{key, v}]; len(r) > 0 && t.first[v] == t.end {
+				return r[0]
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,347 @@
+package workloads
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/internal/test/histtest/randtest"
+)
+
+// kafkaOp is an operation as the test draws it: [key, offset, value] of what it sends and polls, offset -1 unknown.
+type kafkaOp struct {
+	process, call, ret int
+	kind               string
+	sent, polled       [][3]int
+	assign             []int // an assignment of keys, where not nil
+}
+
+// text is the operation's value; answered: with offsets.
+func (o *kafkaOp) text(answered bool) string {
+	if o.assign != nil {
+		return fmt.Sprint(o.assign)
+	}
+	var b strings.Builder
+	b.WriteString("[")
+	for _, m := range o.sent {
+		if answered && m[1] >= 0 {
+			fmt.Fprintf(&b, "[:send %d [%d %d]]", m[0], m[1], m[2])
+		} else {
+			fmt.Fprintf(&b, "[:send %d %d]", m[0], m[2])
+		}
+	}
+	for _, m := range o.polled {
+		if answered {
+			fmt.Fprintf(&b, "[:poll {%d [[%d %d]]}]", m[0], m[1], m[2])
+		} else {
+			b.WriteString("[:poll]")
+		}
+	}
+	return b.String() + "]"
+}
+
+// kafkaFile draws operations on two keys, and their history.
+func kafkaFile(r *rand.Rand) (ops []*kafkaOp, file string) {
+	open, value, at := map[int]*kafkaOp{}, 0, []int{0, 0}
+	type sent struct{ key, offset, value int }
+	var log []sent
+	calm := r.IntN(2) == 0
+	var b edn
+	for range 8 + r.IntN(12) {
+		p := r.IntN(3)
+		o := open[p]
+		f := func() string {
+			if o.assign != nil {
+				return "assign"
+			}
+			return "txn"
+		}
+		if o == nil {
+			o = &kafkaOp{process: p, call: b.n, kind: "none"}
+			if r.IntN(8) == 0 {
+				o.assign = [][]int{{0}, {1}, {0, 1}}[r.IntN(3)]
+			}
+			for n := r.IntN(3); o.assign == nil && n > 0; n-- {
+				key := r.IntN(2)
+				o.sent = append(o.sent, [3]int{key, -1, value})
+				value++
+			}
+			for _, m := range o.sent {
+				if early := r.IntN(3) == 0; early { // what is sent is seen before it is answered
+					log = append(log, sent{m[0], at[m[0]], m[2]})
+					at[m[0]]++
+				}
+			}
+			ops, open[p] = append(ops, o), o
+			b.op(p, "invoke", f(), o.text(false))
+			continue
+		}
+		delete(open, p)
+		o.kind = []string{"ok", "ok", "ok", "ok", "info", "fail"}[r.IntN(6)]
+		for i, m := range o.sent {
+			if n := slices.IndexFunc(log, func(s sent) bool { return s.value == m[2] }); n >= 0 &&
+				(calm || r.IntN(8) > 0) {
+				o.sent[i][1] = log[n].offset
+				continue
+			}
+			offset := at[m[0]]
+			if !calm && r.IntN(8) == 0 && offset > 0 {
+				offset = r.IntN(offset)
+			} else {
+				at[m[0]] += 1 + r.IntN(2)
+			}
+			if o.kind != "fail" || !calm && r.IntN(4) == 0 {
+				log = append(log, sent{m[0], offset, m[2]})
+			}
+			if o.kind == "ok" && r.IntN(5) > 0 {
+				o.sent[i][1] = offset
+			}
+		}
+		from := len(log)
+		if from > 0 && o.assign == nil {
+			from = r.IntN(from)
+		}
+		for _, m := range log[from:] {
+			own := slices.ContainsFunc(o.sent, func(s [3]int) bool { return s[2] == m.value })
+			if r.IntN(6) > 0 && (!own || r.IntN(8) == 0) {
+				o.polled = append(o.polled, [3]int{m.key, m.offset, m.value})
+			}
+		}
+		o.ret = b.n
+		b.op(p, o.kind, f(), o.text(true))
+	}
+	return ops, b.String()
+}
+
+// kafkaTwin are the kinds of anomalies of a history, each by its rule, word for word.
+func kafkaTwin(ops []*kafkaOp) map[string]bool {
+	kinds := map[string]bool{}
+	oks := func(key, value int) (list []int) { // the ok operations that poll a value
+		for i, o := range ops {
+			if o.kind == "ok" && slices.ContainsFunc(o.polled, func(m [3]int) bool {
+				return m[0] == key && m[2] == value
+			}) {
+				list = append(list, i)
+			}
+		}
+		return list
+	}
+	took := func(o *kafkaOp) bool {
+		return o.kind == "ok" || o.kind != "fail" && slices.ContainsFunc(o.sent, func(m [3]int) bool {
+			return len(oks(m[0], m[2])) > 0
+		})
+	}
+	places := map[[3]int]bool{} // key, offset, value
+	for _, o := range ops {
+		for _, m := range o.polled {
+			places[m] = true
+		}
+		for _, m := range o.sent {
+			if m[1] >= 0 && took(o) {
+				places[m] = true
+			}
+		}
+	}
+	place := func(key, value int, last bool) int { // how many offsets are smaller than the value's
+		own := -1
+		for m := range places {
+			if m[0] == key && m[2] == value && (own < 0 || last == (m[1] > own)) {
+				own = m[1]
+			}
+		}
+		less := map[int]bool{}
+		for m := range places {
+			if m[0] == key && m[1] < own {
+				less[m[1]] = true
+			}
+		}
+		if own < 0 {
+			return -1
+		}
+		return len(less)
+	}
+	for a := range places {
+		for b := range places {
+			if a[0] == b[0] && a[1] == b[1] && a[2] != b[2] {
+				kinds["inconsistent-offsets"] = true
+			}
+			if a[0] == b[0] && a[1] != b[1] && a[2] == b[2] {
+				kinds["duplicate"] = true
+			}
+		}
+	}
+	step := func(a, b [3]int, skip, back string) {
+		p, q := place(a[0], a[2], false), place(b[0], b[2], false)
+		if p >= 0 && q >= 0 && q > p+1 && skip != "" {
+			kinds[skip] = true
+		}
+		if p >= 0 && q >= 0 && q <= p {
+			kinds[back] = true
+		}
+	}
+	of := func(list [][3]int, key int) (out [][3]int) {
+		for _, m := range list {
+			if m[0] == key {
+				out = append(out, m)
+			}
+		}
+		return out
+	}
+	for key := range 2 {
+		reached := -1
+		for m := range places {
+			if m[0] == key && len(oks(key, m[2])) > 0 {
+				reached = max(reached, place(key, m[2], false))
+			}
+		}
+		for i, o := range ops {
+			polled, sent := of(o.polled, key), of(o.sent, key)
+			for n := 1; n < len(polled); n++ {
+				step(polled[n-1], polled[n], "int-poll-skip", "int-nonmonotonic-poll")
+			}
+			for n := 1; n < len(sent) && o.kind != "fail"; n++ {
+				step(sent[n-1], sent[n], "", "int-nonmonotonic-send")
+			}
+			for _, m := range sent {
+				readers, at := oks(key, m[2]), place(key, m[2], true)
+				kinds["G1a"] = kinds["G1a"] || o.kind == "fail" && len(readers) > 0
+				kinds["unseen"] = kinds["unseen"] || o.kind == "ok" && len(readers) == 0
+				kinds["lost-write"] = kinds["lost-write"] || took(o) && len(readers) == 0 && at >= 0 && at <= reached
+				kinds["precommitted-read"] = kinds["precommitted-read"] ||
+					slices.ContainsFunc(polled, func(p [3]int) bool { return p[2] == m[2] })
+			}
+			if o.kind != "ok" {
+				continue
+			}
+			sending := true
+			for n := i - 1; n >= 0 && (len(polled) > 0 || len(sent) > 0); n-- {
+				was := ops[n]
+				if was.process != o.process || was.kind != "ok" {
+					continue
+				}
+				if before := of(was.sent, key); len(before) > 0 && len(sent) > 0 && sending {
+					step(before[len(before)-1], sent[0], "", "nonmonotonic-send")
+					sending = false
+				}
+				if was.assign != nil && !slices.Contains(was.assign, key) {
+					polled = nil
+				}
+				if before := of(was.polled, key); len(before) > 0 && len(polled) > 0 {
+					step(before[len(before)-1], polled[0], "poll-skip", "nonmonotonic-poll")
+					polled = nil
+				}
+			}
+		}
+	}
+	if k := kafkaCycle(ops, oks, took); k != "" {
+		kinds[k] = true
+	}
+	maps.DeleteFunc(kinds, func(_ string, is bool) bool { return !is })
+	return kinds
+}
+
+// kafkaCycle is the kind of a cycle, by the closure of who polls whose sends, of processes, and of real time.
+func kafkaCycle(ops []*kafkaOp, oks func(key, value int) []int, took func(*kafkaOp) bool) string {
+	for _, kind := range []string{"G1c", "G1c-process", "G1c-realtime"} {
+		to := make([][]bool, len(ops))
+		for i, o := range ops {
+			to[i] = make([]bool, len(ops))
+			for _, m := range o.sent {
+				for _, r := range oks(m[0], m[2]) {
+					to[i][r] = to[i][r] || r != i && took(o)
+				}
+			}
+			for k, x := range ops {
+				before := o.kind == "ok" && o.ret < x.call && (kind == "G1c-process" && o.process == x.process &&
+					x.kind == "ok" || kind == "G1c-realtime" && took(x))
+				to[i][k] = to[i][k] || before
+			}
+		}
+		for m := range ops {
+			for a := range ops {
+				for b := range ops {
+					to[a][b] = to[a][b] || to[a][m] && to[m][b]
+				}
+			}
+		}
+		for i := range ops {
+			if to[i][i] {
+				return kind
+			}
+		}
+	}
+	return ""
+}
+
+// TestKafka compares with the rules in their plainest form, on small logs, right and faulty.
+func TestKafka(t *testing.T) {
+	seen, kinds := verdicts{}, map[string]int{}
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		ops, file := kafkaFile(rand.New(rand.NewPCG(seed, 9)))
+		if file == "" {
+			return
+		}
+		want := kafkaTwin(ops)
+		a := judged(t, "kafka:sub-via=assign", file)
+		got := map[string]bool{}
+		for k := range a.Counts {
+			kinds[k]++
+			got[k] = true
+		}
+		seen[a.Verdict]++
+		if !maps.Equal(got, want) || (a.Verdict == evidence.Violated) != (len(want) > 0) {
+			t.Fatalf("seed %d: %v %v, expected %v\n%s", seed, a.Verdict, got, want, file)
+		}
+	})
+	seen.mixed(t)
+	for _, k := range strings.Fields("inconsistent-offsets duplicate G1a lost-write unseen precommitted-read " +
+		"int-poll-skip int-nonmonotonic-poll int-nonmonotonic-send poll-skip nonmonotonic-poll nonmonotonic-send " +
+		"G1c G1c-process G1c-realtime") {
+		if kinds[k] == 0 {
+			t.Errorf("no history has %s: %v", k, kinds)
+		}
+	}
+}
+
+// TestKafkaFiles has what random logs do not: what is allowed, rebalances, real time, values without an offset.
+func TestKafkaFiles(t *testing.T) {
+	for _, c := range []struct {
+		name, kind string // "": it holds; "?": unknown
+		ops        []string
+	}{
+		{"kafka", "", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "unseen", []string{"send [[:send 1 5]]"}},
+		{"kafka", "", []string{"send [[:send 1 5]] → [[:send 1 [nil 5]]]", "poll [[:poll]] → [[:poll {1 [[3 5]]}]]"}},
+		{"kafka", "?", []string{"assign [1]", "poll [[:poll]] → [[:poll {}]]"}},
+		{"kafka", "?", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "send [[:send 1 5]] → [[:send 1 [1 5]]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "nonmonotonic-poll", []string{"poll [[:poll]] → [[:poll {1 [[0 5]]}]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "", []string{"subscribe [1]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "int-nonmonotonic-poll", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]]"}},
+		{"kafka", "", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]] | :rebalance-log [{:keys [1]}]"}},
+		{"kafka", "G1c-process", []string{"poll [[:poll]] → [[:poll {1 [[0 5]]}]]",
+			"send [[:send 1 5]] → [[:send 1 [0 5]]]"}},
+		{"kafka:ww-deps=yes", "", []string{"txn [[:send 1 5] [:send 2 8]] → [[:send 1 [0 5]] [:send 2 [1 8]]]",
+			"txn [[:send 1 6] [:send 2 7]] → [[:send 1 [1 6]] [:send 2 [0 7]]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5] [1 6]], 2 [[0 7] [1 8]]}]]"}},
+	} {
+		file := done(c.ops...)
+		if c.kind == "" && strings.Contains(c.name, "ww-deps") { // two processes: one sends to each key out of order
+			file = strings.Replace(file, ":process 0", ":process 1", 2)
+		}
+		a := judged(t, c.name, file)
+		expected := want(c.kind != "")
+		if c.kind == "?" {
+			expected = evidence.Unknown
+		}
+		if a.Verdict != expected || expected == evidence.Violated && a.Counts[c.kind] == 0 {
+			t.Errorf("%s of %q: %v %s %v, expected %q", c.name, c.ops, a.Verdict, a.Reason, a.Counts, c.kind)
+		}
+	}
+}
