@@ -279,6 +279,7 @@ func (p *proof) contradictsItself(t uint32) bool {
 
 // inclusion adds, for the transactions of unknown outcome that the proof speaks of, what their readers say of them.
 func (p *proof) inclusion() {
+	last := finals{h: p.h}
 	for len(p.queue) > 0 {
 		u := p.queue[0]
 		p.queue = p.queue[1:]
@@ -290,7 +291,7 @@ func (p *proof) inclusion() {
 		for op := lo; op < hi; op++ {
 			k := p.h.Ops.Kind[op]
 			wrote(p.h, op, func(v uint32) {
-				if k != history.Append && !isFinal(p.h, p.h.VerKey[v], op, hi) {
+				if k != history.Append && !last.is(u, p.h.VerKey[v], op) {
 					return
 				}
 				for _, r := range p.x.readers[v] {

@@ -11,6 +11,7 @@ import (
 // over the operations, so that checking an edge never scans the history.
 type index struct {
 	h      *history.History
+	finals finals
 	wanted []uint64            // bit set of versions
 	writes map[uint32][]writer // version → its writes
 	// readers are the reads of versions that transactions of unknown outcome wrote; nil where the evidence names none.
@@ -38,7 +39,8 @@ type writer struct {
 }
 
 func newIndex(h *history.History) *index {
-	return &index{h: h, wanted: make([]uint64, h.NumVersions()/64+1), writes: make(map[uint32][]writer),
+	return &index{h: h, finals: finals{h: h},
+		wanted: make([]uint64, h.NumVersions()/64+1), writes: make(map[uint32][]writer),
 		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32), keys: make(map[uint32]bool),
 		installed: make(map[uint32][]install)}
 }
@@ -166,9 +168,9 @@ func (x *index) op(t, op, lo, hi uint32) {
 	v := h.Ops.Ver[op]
 	switch h.Ops.Kind[op] {
 	case history.Write:
-		x.write(v, op, t, hi)
+		x.write(v, op, t)
 	case history.PredRead, history.PredWrite:
-		x.rows(op, t, hi)
+		x.rows(op, t)
 	case history.Append:
 		if x.wants(v) {
 			x.writes[v] = append(x.writes[v], writer{op, t, true})

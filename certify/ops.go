@@ -112,6 +112,32 @@ func isFinal(h *history.History, k, op, hi uint32) bool {
 	return true
 }
 
+// smallTxn is up to how many operations a transaction is read again for each write. Tests set it to 0.
+var smallTxn uint32 = 64
+
+// finals tells which writes of a transaction are final. Cost: for a small one its operations, each time; for a large
+// one a table of its keys, which is made when it is first asked.
+type finals struct {
+	h    *history.History
+	txn  uint32
+	last map[uint32]uint32 // key → its last write in txn
+}
+
+// is reports whether t, which wrote k by op, did not write it again.
+func (f *finals) is(t, k, op uint32) bool {
+	lo, hi := f.h.TxnOps(t)
+	if hi-lo <= smallTxn {
+		return isFinal(f.h, k, op, hi)
+	}
+	if f.last == nil || f.txn != t {
+		f.txn, f.last = t, make(map[uint32]uint32)
+		for op := lo; op < hi; op++ {
+			wrote(f.h, op, func(v uint32) { f.last[f.h.VerKey[v]] = op })
+		}
+	}
+	return f.last[k] == op
+}
+
 // An access is what an operation does to one register: the version that it shows to have seen there, and the one that
 // it writes; history.None where it does not.
 type access struct{ op, key, saw, wrote uint32 }

@@ -21,15 +21,15 @@ func (x *index) wantRows(op uint32) {
 	}
 }
 
-// write books a register's write, by an operation of t, whose operations end at hi.
-func (x *index) write(v, op, t, hi uint32) {
+// write books a register's write, by an operation of t.
+func (x *index) write(v, op, t uint32) {
 	h := x.h
 	k := h.VerKey[v]
 	wants, key := x.wants(v), x.allKeys || x.keys[k]
 	if !wants && !key {
 		return
 	}
-	final := isFinal(h, k, op, hi)
+	final := x.finals.is(t, k, op)
 	if wants {
 		x.writes[v] = append(x.writes[v], writer{op, t, final})
 	}
@@ -39,7 +39,7 @@ func (x *index) write(v, op, t, hi uint32) {
 }
 
 // rows books what a predicate operation of t read and wrote.
-func (x *index) rows(op, t, hi uint32) {
+func (x *index) rows(op, t uint32) {
 	h := x.h
 	i := h.Ops.Ver[op]
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
@@ -47,7 +47,7 @@ func (x *index) rows(op, t, hi uint32) {
 			x.readers[v] = append(x.readers[v], t)
 		}
 		if h.Ops.Kind[op] == history.PredWrite {
-			x.write(h.Preds.New[r], op, t, hi)
+			x.write(h.Preds.New[r], op, t)
 		}
 	}
 }

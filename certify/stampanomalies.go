@@ -94,12 +94,13 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 // scan finds the writes of those keys and versions.
 func (s *stamps) scan() error {
 	h := s.h
+	last := finals{h: h}
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]
-				w := stamped{op, t, v, h.Ops.Kind[op] == history.Append || isFinal(h, k, op, hi)}
+				w := stamped{op, t, v, h.Ops.Kind[op] == history.Append || last.is(t, k, op)}
 				if _, ok := s.wanted[v]; ok {
 					s.wanted[v] = append(s.wanted[v], w)
 				}

@@ -146,3 +146,29 @@ func TestCausalTwin(t *testing.T) {
 	}
 	b.enough(t, "causal")
 }
+
+// TestFinals: a write is final by a table of its transaction's keys where it is by the operations behind it.
+func TestFinals(t *testing.T) {
+	defer func(was uint32) { smallTxn = was }(smallTxn)
+	smallTxn = 0
+	seen := map[bool]int{}
+	for seed := range uint64(500) {
+		h := random.Tiny(seed, random.Options{Txns: 4, Keys: 2, Duplicates: true, Predicates: seed%2 == 0})
+		f := finals{h: h}
+		for u := range uint32(h.NumTxns()) {
+			lo, hi := h.TxnOps(u)
+			for op := lo; op < hi; op++ {
+				for v := range writesOf(h, op) {
+					k := h.VerKey[v]
+					is := isFinal(h, k, op, hi)
+					if seen[is]++; f.is(u, k, op) != is {
+						t.Fatalf("seed %d, transaction %d, operation %d, key %d: %v, want %v", seed, u, op, k, !is, is)
+					}
+				}
+			}
+		}
+	}
+	if seen[true] < 100 || seen[false] < 100 {
+		t.Errorf("%v", seen)
+	}
+}

@@ -8,3 +8,10 @@ func RunCounted(h *history.History, o Options) (*View, int) {
 	p.run()
 	return p.v, p.looks
 }
+
+// AllLarge has every transaction's writes looked up in a table, until back is called.
+func AllLarge() (back func()) {
+	was := largeTxn
+	largeTxn = 0
+	return func() { largeTxn = was }
+}

@@ -12,6 +12,11 @@ type pass struct {
 	v *View
 	h *history.History
 
+	later struct { // of a large transaction, see ownLater
+		txn  uint32
+		last map[uint32]uint32 // version → its last write
+	}
+
 	// lost[op]: a later write of its transaction overwrote the write. Bitset, nil while there is none.
 	lost []uint64
 	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that

@@ -2,6 +2,7 @@ package prepass_test
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -189,5 +190,29 @@ func TestCrowdedAgainstFull(t *testing.T) {
 	t.Logf("crowded %d, not %d", crowded, whole)
 	if histtest.Whole() && (crowded < 100 || whole < 100) {
 		t.Errorf("crowded %d, not %d", crowded, whole)
+	}
+}
+
+// TestLargeTransactions: wrong reads are the same whether a reader's later writes are searched for or looked up.
+func TestLargeTransactions(t *testing.T) {
+	wrong := 0
+	for seed := range uint64(2000) {
+		h := random.Tiny(seed, random.Options{Txns: 4, Keys: 2, Unknown: true, Duplicates: true,
+			Predicates: seed%2 == 0})
+		want := prepass.RunWith(h, prepass.Options{}).Anomalies
+		back := prepass.AllLarge()
+		got := prepass.RunWith(h, prepass.Options{}).Anomalies
+		back()
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, want)
+		}
+		for _, a := range want {
+			if a.Kind == level.FutureRead {
+				wrong++
+			}
+		}
+	}
+	if wrong == 0 {
+		t.Error("no read of a transaction's own later write")
 	}
 }

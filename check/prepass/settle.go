@@ -316,13 +316,9 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 		return a
 	}
 	// The reader's own later write, installed or not, is the only writer left.
-	_, hi := h.TxnOps(t)
-	for q := op; q < hi; q++ {
-		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
-			p.rowWrote(q, ver) {
-			a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
-			return a
-		}
+	if q := p.ownLater(t, op, ver); q != none {
+		a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
+		return a
 	}
 	if p.wrote == nil {
 		p.inVain()
@@ -336,6 +332,41 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 		}
 	}
 	return a
+}
+
+// largeTxn is how many operations a transaction has for which a table of its writes is made. Tests set it to 0.
+var largeTxn uint32 = 64
+
+// ownLater is t's first write of a version behind op, none if there is none. Cost: of a read, the operations behind it;
+// of those that one large transaction makes, all its operations, once.
+func (p *pass) ownLater(t, op, ver uint32) uint32 {
+	h := p.h
+	lo, hi := h.TxnOps(t)
+	if hi-lo > largeTxn {
+		if p.later.last == nil || p.later.txn != t {
+			p.later.txn, p.later.last = t, map[uint32]uint32{}
+			for q := lo; q < hi; q++ {
+				switch v := h.Ops.Ver[q]; h.Ops.Kind[q] {
+				case history.Write:
+					p.later.last[v] = q
+				case history.PredWrite:
+					for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+						p.later.last[h.Preds.New[r]] = q
+					}
+				}
+			}
+		}
+		if last, wrote := p.later.last[ver]; !wrote || last < op {
+			return none
+		}
+	}
+	for q := op; q < hi; q++ {
+		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
+			p.rowWrote(q, ver) {
+			return q
+		}
+	}
+	return none
 }
 
 func (p *pass) report(a evidence.Anomaly) {
