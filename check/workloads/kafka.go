@@ -26,7 +26,8 @@ type topic struct {
 	first map[string]int // a value's first and last places
 	last  map[string]int
 	where map[string][]int64
-	end   int // the highest place that an ok poll reached, -1 if none
+	// end is the highest place that an ok poll reached, -1 if none, and reader that poll.
+	end, reader int
 }
 
 // kafkaRun is a history of a log's clients.
@@ -183,7 +184,7 @@ func (k *kafkaRun) logs() {
 		}
 		t := k.topics[m.key]
 		if t == nil {
-			t = &topic{map[int64][]string{}, map[string]int{}, map[string]int{}, map[string][]int64{}, -1}
+			t = &topic{map[int64][]string{}, map[string]int{}, map[string]int{}, map[string][]int64{}, -1, -1}
 			k.topics[m.key], k.keys = t, append(k.keys, m.key)
 		}
 		if !slices.Contains(t.at[m.offset], m.value) {
@@ -210,8 +211,8 @@ func (k *kafkaRun) logs() {
 				}
 				t.last[v] = place
 				t.where[v] = append(t.where[v], offset)
-				if len(k.readers[[2]string{key, v}]) > 0 {
-					t.end = max(t.end, t.first[v])
+				if r := k.readers[[2]string{key, v}]; len(r) > 0 && t.first[v] > t.end {
+					t.end, t.reader = t.first[v], r[0]
 				}
 			}
 		}
@@ -251,7 +252,7 @@ func (k *kafkaRun) messages() {
 			}
 			if t := k.topics[m.key]; t != nil && len(readers) == 0 && k.committed(i) {
 				if place, is := t.last[m.value]; is && place <= t.end {
-					k.found("lost-write", append([]int{i}, k.beyond(m.key, t)), "no poll has %s of key %s, and one "+
+					k.found("lost-write", []int{i, t.reader}, "no poll has %s of key %s, and one "+
 						"has what stands behind it", m.value, m.key)
 				}
 			}
@@ -271,16 +272,4 @@ func (k *kafkaRun) with(key string, values ...string) (ops []int) {
 	slices.Sort(ops)
 	ops = slices.Compact(ops)
 	return ops[:min(len(ops), 6)]
-}
-
-// beyond is an ok operation that polls the highest place of those that were polled.
-func (k *kafkaRun) beyond(key string, t *topic) int {
-	for _, vs := range t.at {
-		for _, v := range vs {
-			if r := k.readers[[2]string{key, v}]; len(r) > 0 && t.first[v] == t.end {
-				return r[0]
-			}
-		}
-	}
-	return 0
 }
