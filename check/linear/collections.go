@@ -57,7 +57,7 @@ func Stack() *Model[[]string] {
 
 // Bag is a queue without order: a dequeue gives any of the values. One of unknown outcome took any of them.
 func Bag() *Model[[]string] {
-	return collection(Model[[]string]{Steps: func(s []string, input, output any) (to [][]string) {
+	m := collection(Model[[]string]{Steps: func(s []string, input, output any) (to [][]string) {
 		a := input.(Action)
 		if a.F == "enqueue" {
 			return [][]string{with(s, a.Value)}
@@ -75,6 +75,26 @@ func Bag() *Model[[]string] {
 		}
 		return to
 	}}, "dequeue")
+	m.Partition = byValue
+	return m
+}
+
+// byValue parts the operations of a bag by their values, which are apart where nobody finds it empty and each dequeue
+// says what it took.
+func byValue(ops []Op) [][]int {
+	named := slices.Clone(ops)
+	for i := range named {
+		a, value := named[i].Input.(Action), named[i].Input.(Action).Value
+		if a.F == "dequeue" {
+			v, known := named[i].output().(string)
+			if !known {
+				return byKey(ops)
+			}
+			value = v
+		}
+		named[i].Input = Action{Key: a.Key + "\x00" + value}
+	}
+	return byKey(named)
 }
 
 // with is a sorted list with one value more.
