@@ -3,6 +3,7 @@ package linear
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"isovet/evidence"
 )
@@ -13,11 +14,31 @@ func impossible(why string, core ...int) (Answer, bool) {
 }
 
 // bounds refutes a counter by a read that is less than all that was surely added before it, or more than all that may
-// have been. Cost: quadratic at worst.
+// have been. Cost: O(n log n).
 func bounds(ops []Op) (Answer, bool) {
+	var added, tried [2]sums
+	for i := range ops {
+		if a := ops[i].Input.(Action); a.F == "add" {
+			kind := 0
+			if a.N < 0 {
+				kind = 1
+			}
+			added[kind] = append(added[kind], [2]int64{ops[i].until(), a.N})
+			tried[kind] = append(tried[kind], [2]int64{ops[i].Call, a.N})
+		}
+	}
+	for kind := range added {
+		added[kind].sort()
+		tried[kind].sort()
+	}
 	for i := range ops {
 		n, known := ops[i].Output.(int64)
 		if ops[i].Maybe || !known || ops[i].Input.(Action).F == "add" {
+			continue
+		}
+		low := added[0].of(ops[i].Call, false) + tried[1].of(ops[i].Return, true)
+		high := tried[0].of(ops[i].Return, true) + added[1].of(ops[i].Call, false)
+		if n >= low && n <= high {
 			continue
 		}
 		// what is sure to be in it, and what may be: of additions, and of what was taken away
@@ -48,6 +69,25 @@ func bounds(ops []Op) (Answer, bool) {
 		}
 	}
 	return Answer{}, false
+}
+
+// sums are times and numbers; sorted, the numbers up to each.
+type sums [][2]int64
+
+func (s sums) sort() {
+	slices.SortFunc(s, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	for i := 1; i < len(s); i++ {
+		s[i][1] += s[i-1][1]
+	}
+}
+
+// of is the sum of the numbers before a time, or up to it.
+func (s sums) of(at int64, upTo bool) int64 {
+	i := sort.Search(len(s), func(i int) bool { return s[i][0] > at || !upTo && s[i][0] == at })
+	if i == 0 {
+		return 0
+	}
+	return s[i-1][1]
 }
 
 // enough are a read and the largest of some additions that go beyond a sum.
