@@ -2,6 +2,7 @@ package linear
 
 // operation is Porcupine's Operation, field by field.
 type operation = struct {
+	//lint:ignore ST1003 the field is named as Porcupine names it
 	ClientId int
 	Input    any
 	Call     int64

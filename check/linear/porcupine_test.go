@@ -12,6 +12,7 @@ import (
 
 // Operation is as Porcupine declares it.
 type Operation struct {
+	//lint:ignore ST1003 the field is named as Porcupine names it
 	ClientId int
 	Input    interface{}
 	Call     int64
