@@ -13,3 +13,10 @@ func SetFewUnseen(n int) (undo func()) {
 	fewUnseen = n
 	return func() { fewUnseen = old }
 }
+
+// WalkPasts has nothing remembered of the pasts of transactions with predicates, and returns what undoes it.
+func WalkPasts() (undo func()) {
+	l, r := mostLone, mostRead
+	mostLone, mostRead = -1, -1
+	return func() { mostLone, mostRead = l, r }
+}

@@ -69,6 +69,7 @@ type sights struct {
 	x     *commitOrder
 	index *predicates.Index
 	c     *clocks // at causal
+	lone  *lone   // at causal; nil: they are too many, and the past is walked
 	// by key: the last write before the transaction at hand, its place in keys plus one; older of the same key; and by
 	// place in keys its transaction's place
 	last, older, writer []uint32
@@ -84,6 +85,12 @@ type sights struct {
 	state    *predicates.State
 	sessions [][]uint32
 	alone    []uint32
+	// At read-atomic, by session and key: the place of the last committed write. By key: the place whose turn it was,
+	// and the last place that the transaction there read from and that wrote the key; known if brief.
+	bySession map[uint32]map[uint32]uint32
+	readAt    []uint32
+	readFrom  []uint32
+	brief     bool
 	// Whether few transactions so far are invisible to the one at hand, and what these wrote.
 	few    bool
 	unseen []uint32
@@ -104,7 +111,10 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 		from: make([]uint32, n), past: make([]uint32, n)}
 	if causal {
 		s.c = x.newClocks()
+		s.lone = s.c.newLone()
 		s.state, s.sessions = index.NewState(), make([][]uint32, s.c.n)
+	} else {
+		s.bySession, s.readAt, s.readFrom = make(map[uint32]map[uint32]uint32), keys(), keys()
 	}
 	for p := uint32(1); int(p) < n; p++ {
 		if o.Stop != nil && o.Stop() {
@@ -112,6 +122,9 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 		}
 		if causal {
 			s.c.enter(p)
+			if s.lone != nil {
+				s.lone.enter(p)
+			}
 		}
 		if err := s.txn(p); err != nil {
 			return err
@@ -127,6 +140,9 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 				s.state.Set(k, v)
 			}
 		}
+		if !causal {
+			s.remember(p)
+		}
 		if causal && x.wOff[p] < x.wOff[p+1] {
 			if c := s.c.session[p]; c != history.None {
 				s.sessions[c] = append(s.sessions[c], p)
@@ -136,6 +152,53 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 		}
 	}
 	return nil
+}
+
+// remember books, at read-atomic, what the transaction at place p wrote for those after it in its session.
+func (s *sights) remember(p uint32) {
+	x, h, t := s.x, s.x.h, s.x.order[p-1]
+	if h.Txns.Status[t] != history.Committed || x.wOff[p] == x.wOff[p+1] {
+		return
+	}
+	last := s.bySession[h.Txns.Sess[t]]
+	if last == nil {
+		last = make(map[uint32]uint32)
+		s.bySession[h.Txns.Sess[t]] = last
+	}
+	for _, k := range x.wrote(p) {
+		last[k] = p
+	}
+}
+
+// mostRead bounds the writes of those that a transaction read from that are looked at for each. Tests set it to -1.
+var mostRead = 1 << 12
+
+// sources books, at read-atomic, what those wrote that the transaction at place p read from, unless they wrote much.
+func (s *sights) sources(p uint32) {
+	left := mostRead
+	s.brief = left >= 0
+	from := func(u uint32) {
+		if u == 0 || u >= p || !s.brief {
+			return
+		}
+		wrote := s.x.wrote(u)
+		if left -= len(wrote); left < 0 {
+			s.brief = false
+			return
+		}
+		for _, k := range wrote {
+			if s.readAt[k] != p {
+				s.readAt[k], s.readFrom[k] = p, 0
+			}
+			s.readFrom[k] = max(s.readFrom[k], u)
+		}
+	}
+	for _, r := range s.x.readsOf(p) {
+		from(r.from)
+	}
+	for _, u := range s.x.seen[p] {
+		from(u)
+	}
 }
 
 // fewUnseen is up to how many transactions are invisible where their writes are looked at one by one.
@@ -200,6 +263,9 @@ func (s *sights) txn(p uint32) error {
 		s.mine = append(s.mine, a.key)
 	}
 	s.hide(p)
+	if s.c == nil {
+		s.sources(p)
+	}
 	for op := lo; op < hi; op++ {
 		if isPredicate(h, op) {
 			if err := s.op(p, t, op); err != nil {
@@ -259,13 +325,28 @@ func (s *sights) found(p, t, k uint32) uint32 {
 	if s.known[k] == p {
 		return s.ver[k]
 	}
+	w := s.lastVisible(p, k)
+	if w == 0 {
+		return x.h.InitVer[k]
+	}
+	_, v := finalWrite(x.h, x.order[w-1], k)
+	return v
+}
+
+// lastVisible is the last place before p that wrote k and is visible to the transaction there, 0 if there is none.
+func (s *sights) lastVisible(p, k uint32) (w uint32) {
+	if s.c == nil && s.brief {
+		if s.readAt[k] == p {
+			w = s.readFrom[k]
+		}
+		return max(w, s.bySession[s.x.h.Txns.Sess[s.x.order[p-1]]][k])
+	}
 	for i := s.last[k]; i > 0; i = s.older[i-1] {
 		if w := s.writer[i-1]; s.visible(p, w) {
-			_, v := finalWrite(x.h, x.order[w-1], k)
-			return v
+			return w
 		}
 	}
-	return x.h.InitVer[k]
+	return 0
 }
 
 // visible reports whether the transaction at place w is visible to that at place p, whose turn it is.
@@ -278,6 +359,9 @@ func (s *sights) visible(p, w uint32) bool {
 	}
 	if s.c.session[w] != history.None {
 		return s.c.sees(w)
+	}
+	if s.lone != nil {
+		return s.lone.sees(p, w)
 	}
 	if s.walked != p { // all of the past, once
 		s.walked = p
