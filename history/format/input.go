@@ -326,7 +326,7 @@ func begin(path string, o *Options) (in *Input, f Format, err error) {
 		return nil, f, err
 	}
 	if in.Dir && f.Name == "" {
-		if in, err = within(in); err != nil {
+		if in, err = Within(in); err != nil {
 			return nil, f, err
 		}
 	}

@@ -163,7 +163,7 @@ func IsParts(dir string) bool {
 	if err != nil {
 		return false
 	}
-	in, err = within(in)
+	in, err = Within(in)
 	if err != nil {
 		return false
 	}

@@ -25,9 +25,9 @@ func parts() []string {
 	return all
 }
 
-// within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's
+// Within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's
 // folders do. The folder is closed then.
-func within(in *Input) (*Input, error) {
+func Within(in *Input) (*Input, error) {
 	for _, f := range All() {
 		if f.Dir && f.Detect(nil, in.Path) > No {
 			return in, nil
@@ -50,7 +50,7 @@ func within(in *Input) (*Input, error) {
 // IsRun reports whether a folder is a Jepsen run's, or a store or a test's folder whose latest run is read for it.
 func IsRun(dir string) bool {
 	in := &Input{Name: dir, Path: dir, Dir: true}
-	run, err := within(in)
+	run, err := Within(in)
 	if err != nil {
 		return false
 	}

@@ -77,9 +77,18 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 	if err != nil {
 		return outcome{path: path, err: err}, named
 	}
-	defer in.Close()
+	defer func() { in.Close() }()
 	if in.Dir {
-		return outcome{path: path, err: console.Usagef("--workload: %s is a folder; expected a file", path)}, named
+		if in, err = format.Within(in); err != nil {
+			return outcome{path: path, err: err}, named
+		}
+	}
+	if in.Dir {
+		if !named {
+			return o, false
+		}
+		err := console.Usagef("--workload: %s is a folder; expected a file, or a run of Jepsen's", path)
+		return outcome{path: path, err: err}, named
 	}
 	if !named {
 		if head, err := in.Head(); err != nil || !operations.Is(head) {
@@ -94,7 +103,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 		if err != nil {
 			return judged{}, err
 		}
-		h, err := operations.Read(bytes.Clone(data), path)
+		h, err := operations.Read(bytes.Clone(data), in.Name)
 		if err != nil {
 			return judged{}, err
 		}
