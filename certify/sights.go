@@ -70,6 +70,7 @@ type sights struct {
 	index *predicates.Index
 	c     *clocks // at causal
 	lone  *lone   // at causal; nil: they are too many, and the past is walked
+	near  *near   // at read-atomic
 	// by key: the last write before the transaction at hand, its place in keys plus one; older of the same key; and by
 	// place in keys its transaction's place
 	last, older, writer []uint32
@@ -85,12 +86,6 @@ type sights struct {
 	state    *predicates.State
 	sessions [][]uint32
 	alone    []uint32
-	// At read-atomic, by session and key: the place of the last committed write. By key: the place whose turn it was,
-	// and the last place that the transaction there read from and that wrote the key; known if brief.
-	bySession map[uint32]map[uint32]uint32
-	readAt    []uint32
-	readFrom  []uint32
-	brief     bool
 	// Whether few transactions so far are invisible to the one at hand, and what these wrote.
 	few    bool
 	unseen []uint32
@@ -114,7 +109,7 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 		s.lone = s.c.newLone()
 		s.state, s.sessions = index.NewState(), make([][]uint32, s.c.n)
 	} else {
-		s.bySession, s.readAt, s.readFrom = make(map[uint32]map[uint32]uint32), keys(), keys()
+		s.near = &near{x: x, bySession: make(map[uint32]map[uint32]uint32), readAt: keys(), readFrom: keys()}
 	}
 	for p := uint32(1); int(p) < n; p++ {
 		if o.Stop != nil && o.Stop() {
@@ -141,7 +136,7 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 			}
 		}
 		if !causal {
-			s.remember(p)
+			s.near.leave(p)
 		}
 		if causal && x.wOff[p] < x.wOff[p+1] {
 			if c := s.c.session[p]; c != history.None {
@@ -152,53 +147,6 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 		}
 	}
 	return nil
-}
-
-// remember books, at read-atomic, what the transaction at place p wrote for those after it in its session.
-func (s *sights) remember(p uint32) {
-	x, h, t := s.x, s.x.h, s.x.order[p-1]
-	if h.Txns.Status[t] != history.Committed || x.wOff[p] == x.wOff[p+1] {
-		return
-	}
-	last := s.bySession[h.Txns.Sess[t]]
-	if last == nil {
-		last = make(map[uint32]uint32)
-		s.bySession[h.Txns.Sess[t]] = last
-	}
-	for _, k := range x.wrote(p) {
-		last[k] = p
-	}
-}
-
-// mostRead bounds the writes of those that a transaction read from that are looked at for each. Tests set it to -1.
-var mostRead = 1 << 12
-
-// sources books, at read-atomic, what those wrote that the transaction at place p read from, unless they wrote much.
-func (s *sights) sources(p uint32) {
-	left := mostRead
-	s.brief = left >= 0
-	from := func(u uint32) {
-		if u == 0 || u >= p || !s.brief {
-			return
-		}
-		wrote := s.x.wrote(u)
-		if left -= len(wrote); left < 0 {
-			s.brief = false
-			return
-		}
-		for _, k := range wrote {
-			if s.readAt[k] != p {
-				s.readAt[k], s.readFrom[k] = p, 0
-			}
-			s.readFrom[k] = max(s.readFrom[k], u)
-		}
-	}
-	for _, r := range s.x.readsOf(p) {
-		from(r.from)
-	}
-	for _, u := range s.x.seen[p] {
-		from(u)
-	}
 }
 
 // fewUnseen is up to how many transactions are invisible where their writes are looked at one by one.
@@ -263,8 +211,8 @@ func (s *sights) txn(p uint32) error {
 		s.mine = append(s.mine, a.key)
 	}
 	s.hide(p)
-	if s.c == nil {
-		s.sources(p)
+	if s.near != nil {
+		s.near.enter(p)
 	}
 	for op := lo; op < hi; op++ {
 		if isPredicate(h, op) {
@@ -335,11 +283,8 @@ func (s *sights) found(p, t, k uint32) uint32 {
 
 // lastVisible is the last place before p that wrote k and is visible to the transaction there, 0 if there is none.
 func (s *sights) lastVisible(p, k uint32) (w uint32) {
-	if s.c == nil && s.brief {
-		if s.readAt[k] == p {
-			w = s.readFrom[k]
-		}
-		return max(w, s.bySession[s.x.h.Txns.Sess[s.x.order[p-1]]][k])
+	if s.near != nil && s.near.brief {
+		return s.near.last(p, k)
 	}
 	for i := s.last[k]; i > 0; i = s.older[i-1] {
 		if w := s.writer[i-1]; s.visible(p, w) {

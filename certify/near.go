@@ -1,0 +1,68 @@
+package certify
+
+import "isovet/history"
+
+// near are the writes that read-atomic makes visible to a transaction with predicates: those of the committed ones
+// before it in its session, and of those that it read from.
+type near struct {
+	x         *commitOrder
+	bySession map[uint32]map[uint32]uint32 // session, key → the place of the last write
+	readAt    []uint32                     // key → the place whose transaction read from a writer of it
+	readFrom  []uint32                     // key → that writer's place, the last of several
+	brief     bool                         // readFrom is known
+}
+
+// leave books what the transaction at place p wrote for those after it in its session.
+func (n *near) leave(p uint32) {
+	x, h, t := n.x, n.x.h, n.x.order[p-1]
+	if h.Txns.Status[t] != history.Committed || x.wOff[p] == x.wOff[p+1] {
+		return
+	}
+	last := n.bySession[h.Txns.Sess[t]]
+	if last == nil {
+		last = make(map[uint32]uint32)
+		n.bySession[h.Txns.Sess[t]] = last
+	}
+	for _, k := range x.wrote(p) {
+		last[k] = p
+	}
+}
+
+// mostRead bounds the writes of those that a transaction read from that are looked at for each. Tests set it to -1.
+var mostRead = 1 << 12
+
+// enter books what those wrote that the transaction at place p read from, unless they wrote much.
+func (n *near) enter(p uint32) {
+	left := mostRead
+	n.brief = left >= 0
+	from := func(u uint32) {
+		if u == 0 || u >= p || !n.brief {
+			return
+		}
+		wrote := n.x.wrote(u)
+		if left -= len(wrote); left < 0 {
+			n.brief = false
+			return
+		}
+		for _, k := range wrote {
+			if n.readAt[k] != p {
+				n.readAt[k], n.readFrom[k] = p, 0
+			}
+			n.readFrom[k] = max(n.readFrom[k], u)
+		}
+	}
+	for _, r := range n.x.readsOf(p) {
+		from(r.from)
+	}
+	for _, u := range n.x.seen[p] {
+		from(u)
+	}
+}
+
+// last is the last place that wrote k for the transaction at place p, 0 if there is none.
+func (n *near) last(p, k uint32) (w uint32) {
+	if n.readAt[k] == p {
+		w = n.readFrom[k]
+	}
+	return max(w, n.bySession[n.x.h.Txns.Sess[n.x.order[p-1]]][k])
+}
