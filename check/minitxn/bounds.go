@@ -6,6 +6,7 @@ import "isovet/internal/bounds"
 func init() {
 	bounds.Register("minitxn.maxWork", &maxWork)
 	bounds.Register("minitxn.fewOps", &fewOps)
+	bounds.Register("minitxn.patience", &patience)
 	bounds.Register("minitxn.maxCoreSteps", &maxCoreSteps)
 	bounds.Register("minitxn.maxConflict", &maxConflict)
 }

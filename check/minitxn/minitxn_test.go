@@ -9,7 +9,9 @@ import (
 
 	"isovet/check/minitxn"
 	"isovet/check/prepass"
+	"isovet/datasets/hard"
 	"isovet/history"
+	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -161,8 +163,8 @@ func ordered(reg *minitxn.Register) bool {
 	return true
 }
 
-// TestSearch: the search finds an order exactly if one of all orders will do; and a register fails from its first
-// failure on, not before.
+// TestSearch: the search finds an order exactly if one of all orders will do, whether it looks ahead or not; and a
+// register fails from its first failure on, not before.
 func TestSearch(t *testing.T) {
 	found, failed := 0, 0
 	randtest.Values(t, 30_000, randomRegister, func(t testing.TB, seed uint64, reg *minitxn.Register) {
@@ -173,6 +175,12 @@ func TestSearch(t *testing.T) {
 		txns, ok, err := minitxn.Search(reg, minitxn.SearchOptions{})
 		if err != nil || ok != want {
 			t.Fatalf("seed %d: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
+		}
+		restore := bounds.Set("minitxn.patience", 1)
+		_, ok, err = minitxn.Search(reg, minitxn.SearchOptions{})
+		restore()
+		if err != nil || ok != want {
+			t.Fatalf("seed %d, looking ahead: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
 		}
 		if ok {
 			found++
@@ -386,5 +394,26 @@ func TestSearchBesideALongWrite(t *testing.T) {
 	}
 	if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 2000 {
 		t.Errorf("%d bytes an operation", got)
+	}
+}
+
+// TestSearchGrows: the states that a search remembers grow with the register, also where 80 clients meet at it.
+func TestSearchGrows(t *testing.T) {
+	in, err := hard.Lookup("busy-register")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{400, 2000, 10_000} {
+		randtest.Seeds(t, 8, func(t testing.TB, seed uint64) {
+			h, err := in.Build(t.Context(), n, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
+			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 10 * n})
+			if !ok || err != nil || len(order) != n {
+				t.Errorf("%d operations, seed %d: %t, %v", n, seed, ok, err)
+			}
+		})
 	}
 }

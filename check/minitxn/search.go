@@ -123,6 +123,8 @@ type search struct {
 	wanted         []int32 // those under way that read
 	frames         []frame
 	steps          int
+	deadEnds       int
+	demands        map[uint32]*demand // by version, once the search looks ahead
 }
 
 func newSearch(reg *Register, o SearchOptions) *search {
@@ -252,6 +254,12 @@ func (s *search) run() (bool, error) {
 			if len(s.frames) == 0 {
 				return false, nil
 			}
+			if s.deadEnds++; s.deadEnds == patience && !s.preds {
+				s.back(&s.frames[0])
+				s.frames, s.seen, s.states = nil, map[string][][]int32{}, 0
+				s.lookAhead()
+				break
+			}
 			f := &s.frames[len(s.frames)-1]
 			s.back(f)
 			if len(f.cand) == 0 {
@@ -288,12 +296,14 @@ again:
 			s.take(i)
 			goto again
 		}
-		if !s.strands(op) {
+		if !s.strands(int32(i), limit) {
 			cand = append(cand, int32(i))
 		}
 	}
 	due := s.due(low, limit)
-	before := func(a, b int32) int { return cmp.Compare(due(a), due(b)) }
+	before := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(s.ops[a].Until, s.ops[b].Until))
+	}
 	sorts.Stable(cand, before)
 	musts := len(cand)
 	for _, class := range s.maybe {
@@ -302,7 +312,7 @@ again:
 				continue
 			}
 			op := &s.ops[i]
-			if op.From <= limit && op.Sets != s.cur && s.useful(op) && s.opt.fits(op, s.cur) && !s.strands(op) {
+			if op.From <= limit && op.Sets != s.cur && s.useful(op) && s.opt.fits(op, s.cur) && !s.strands(i, limit) {
 				cand = append(cand, i)
 			}
 			break
@@ -318,6 +328,9 @@ again:
 // due tells when an operation is wanted: when it must have ended, or when the first of those under way must that reads
 // what it installs.
 func (s *search) due(low int, limit int64) func(i int32) int64 {
+	if s.demands != nil {
+		return func(i int32) int64 { return s.served(i, limit) }
+	}
 	s.wanted = s.wanted[:0]
 	for i := low; i < len(s.ops) && s.ops[i].From <= limit; i = int(s.next[i]) {
 		if op := &s.ops[i]; op.Need != none {
@@ -340,8 +353,11 @@ func (s *search) due(low int, limit int64) func(i int32) int64 {
 }
 
 // strands reports whether an operation would overwrite a version for good that another must read yet.
-func (s *search) strands(op *Op) bool {
-	n := s.needed[s.cur]
+func (s *search) strands(i int32, limit int64) bool {
+	if s.demands != nil {
+		return s.starves(i, limit)
+	}
+	n, op := s.needed[s.cur], &s.ops[i]
 	if !op.Maybe && op.Need == s.cur {
 		n--
 	}

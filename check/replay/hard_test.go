@@ -124,11 +124,15 @@ func TestHardFamily(t *testing.T) {
 	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "order": 3, "duplicates": 30,
 		"mini-3sat": 9, "mini-3sat-satisfiable": 12, "mini-pigeonhole": 2,
 		"thousand-operations": 30, "million-keys": 2000}
-	c, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, in := range hard.Instances() {
+		name := "replay"
+		if in.Level == level.Linearizable {
+			name = "lwt"
+		}
+		c, err := check.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		size := sizes[in.Name]
 		if size == 0 {
 			size = int(histtest.Long[uint64](165, 3000))

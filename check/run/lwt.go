@@ -82,7 +82,7 @@ func (x *Run) registers() error {
 			}
 		}
 		few := opts
-		few.MaxStates = fewStates
+		few.MaxStates = fewStates + 2*len(regs[i].Ops) // without dead ends, there is a state for each choice
 		txns, ok, err := minitxn.Search(&regs[i], few)
 		open := errors.Is(err, minitxn.ErrBudget)
 		done := false

@@ -27,6 +27,7 @@ type Instance struct {
 	sizes           func(n float64) (vars, literals float64)
 	size            int
 	mini            bool // as mini-transactions
+	build           func(size int, seed uint64) (*history.History, error)
 }
 
 // Instances returns the family, each with the size that makes it worth its name.
@@ -81,6 +82,8 @@ func Instances() []Instance {
 			size: 20000,
 			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Keys: 1, Ops: 1, Times: datasets.NoTimes,
 				NoAborted: true}},
+		{Name: "busy-register", About: "80 clients at one register of five values; a fifth compares and sets",
+			Level: level.Linearizable, Valid: true, size: 1000, build: busyRegister},
 		{Name: "million-keys", About: "a million keys, hardly one touched twice", Valid: true, size: 200000,
 			spec: datasets.Spec{Keys: 1000000}},
 		{Name: "thousand-operations", About: "transactions of a thousand operations", Valid: true, size: 1000,
@@ -122,6 +125,8 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 		size = in.size
 	}
 	switch {
+	case in.build != nil:
+		return in.build(size, seed)
 	case in.mini:
 		return MiniFormula(in.formula(size, seed), seed)
 	case in.formula != nil:

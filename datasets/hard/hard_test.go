@@ -182,12 +182,14 @@ func TestInstances(t *testing.T) {
 			t.Errorf("%s: %d transactions", in.Name, n)
 		}
 		if in.Valid {
-			// The same run with database timestamps: its commit order is a serial order.
-			spec := in.spec
-			spec.Txns, spec.Seed, spec.DBTimes = size, 1, true
-			h, err := datasets.Generate(context.Background(), spec)
-			if err != nil {
-				t.Fatalf("%s: %v", in.Name, err)
+			// The same run with database timestamps: its commit order is a serial order. Without a run, the order of
+			// the transactions is.
+			if in.build == nil {
+				spec := in.spec
+				spec.Txns, spec.Seed, spec.DBTimes = size, 1, true
+				if h, err = datasets.Generate(context.Background(), spec); err != nil {
+					t.Fatalf("%s: %v", in.Name, err)
+				}
 			}
 			r := &evidence.Result{Verdict: evidence.Holds, Level: in.Level, H: h, Order: committed(h)}
 			if err := certify.Check(r, certify.Options{}); err != nil {
@@ -205,7 +207,7 @@ func committed(h *history.History) []uint32 {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b uint32) int { return cmp.Compare(h.CommitTS(a), h.CommitTS(b)) })
+	slices.SortStableFunc(out, func(a, b uint32) int { return cmp.Compare(h.CommitTS(a), h.CommitTS(b)) })
 	return out
 }
 
