@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,6 +70,25 @@ type spot struct {
 	file string
 	line int
 	what string
+}
+
+// inRepository names a file as it is named in its repository, with slashes; a file outside keeps its name. The
+// repository is GITHUB_WORKSPACE, else the nearest folder that has .git, from the working folder upwards.
+func inRepository(file string) string {
+	root := os.Getenv("GITHUB_WORKSPACE")
+	if dir, err := os.Getwd(); root == "" && err == nil {
+		for ; root == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+				root = dir
+			}
+		}
+	}
+	if at, err := filepath.Abs(file); root != "" && file != "-" && err == nil {
+		if rel, err := filepath.Rel(root, at); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return file
 }
 
 // finding is something wrong with a history at a level.
@@ -256,7 +277,7 @@ var github = Stream{
 func annotation(command string, at spot, title, text string) string {
 	where := ""
 	if at.file != "-" {
-		where = "file=" + property(at.file) + ","
+		where = "file=" + property(inRepository(at.file)) + ","
 		if at.line > 0 {
 			where += fmt.Sprintf("line=%d,", at.line)
 		}

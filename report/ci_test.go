@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -326,6 +328,37 @@ func TestGitHub(t *testing.T) {
 	}
 	if n != want {
 		t.Errorf("%d lines for %d findings", n, want)
+	}
+}
+
+// TestInRepository: annotations and SARIF name a history from the repository's root, wherever the program runs and
+// however it was named; one outside keeps its name.
+func TestInRepository(t *testing.T) {
+	root, outside := filepath.Join(t.TempDir(), "repo"), filepath.Join(t.TempDir(), "h.jsonl")
+	sub := filepath.Join(root, "a", "b")
+	if err := errors.Join(os.MkdirAll(sub, 0o755), os.Mkdir(filepath.Join(root, ".git"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(sub)
+	for _, workspace := range []string{"", root, filepath.Dir(root)} {
+		t.Setenv("GITHUB_WORKSPACE", workspace)
+		in := "a/"
+		if workspace == filepath.Dir(root) {
+			in = filepath.Base(root) + "/a/"
+		}
+		for file, want := range map[string]string{"h.jsonl": in + "b/h.jsonl", filepath.Join(sub, "h.jsonl"): in +
+			"b/h.jsonl", "../h.jsonl": in + "h.jsonl", outside: outside} {
+			its := []*report.Item{{Path: file, Err: errors.New("no history")}}
+			if got := document(t, "github", 1, its); !strings.Contains(got, " file="+want+",") {
+				t.Errorf("%s with GITHUB_WORKSPACE=%s: %s", file, workspace, got)
+			}
+			if filepath.IsAbs(want) {
+				want = "file://" + want
+			}
+			if got := document(t, "sarif", 1, its); !strings.Contains(got, `{"uri":"`+want+`"}`) {
+				t.Errorf("%s with GITHUB_WORKSPACE=%s: %s", file, workspace, got)
+			}
+		}
 	}
 }
 

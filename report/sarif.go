@@ -165,11 +165,12 @@ func base(kind string) string {
 }
 
 func (p spot) sarif() sarifLocation {
-	u := url.URL{Path: filepath.ToSlash(p.file)}
+	file := inRepository(p.file)
+	u := url.URL{Path: filepath.ToSlash(file)}
 	switch {
-	case p.file == "-":
+	case file == "-":
 		u.Path = "stdin"
-	case filepath.IsAbs(p.file):
+	case filepath.IsAbs(file):
 		u.Scheme = "file"
 		if !strings.HasPrefix(u.Path, "/") {
 			u.Path = "/" + u.Path
