@@ -7,11 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"isovet/evidence"
@@ -41,9 +40,6 @@ func failed(ctx context.Context, t testing.TB, r *evidence.Result, o Options) {
 		small.H.NumTxns(), why, text.Bytes(), where, seed(o))
 }
 
-// failures counts the folders of one test's failures.
-var failures sync.Map
-
 // folder is where artifacts go, and stay.
 func folder(t testing.TB) (string, error) {
 	name := strings.Map(func(c rune) rune {
@@ -53,12 +49,15 @@ func folder(t testing.TB) (string, error) {
 		return c
 	}, t.Name())
 	if dir := os.Getenv("ISOVET_ARTIFACTS"); dir != "" {
-		dir = filepath.Join(dir, name)
-		n, _ := failures.LoadOrStore(dir, new(atomic.Int64))
-		if n := n.(*atomic.Int64).Add(1); n > 1 { // go test -count
-			dir += fmt.Sprint("-", n)
+		err := os.MkdirAll(dir, 0o755)
+		at := filepath.Join(dir, name)
+		for n := 2; err == nil; n++ { // go test -count, or another run
+			if err = os.Mkdir(at, 0o755); !errors.Is(err, fs.ErrExist) {
+				return at, err
+			}
+			at, err = fmt.Sprint(filepath.Join(dir, name), "-", n), nil
 		}
-		return dir, os.MkdirAll(dir, 0o755)
+		return at, err
 	}
 	// Without -artifacts, ArtifactDir is a folder that is removed with the test.
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {

@@ -1,13 +1,29 @@
 package isovettest
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
-// TestCount: the artifacts of a test that fails again, by go test -count, do not take the place of the first.
-func TestCount(t *testing.T) {
-	t.Setenv("ISOVET_ARTIFACTS", t.TempDir())
-	first, err := folder(t)
-	second, err2 := folder(t)
-	if err != nil || err2 != nil || first == second {
-		t.Errorf("%s, %s: %v, %v; expected two folders", first, second, err, err2)
+// TestFolder: the artifacts of a test that fails again, by go test -count or in another run, do not take the place of
+// the first.
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	t.Setenv("ISOVET_ARTIFACTS", dir)
+	if err := os.MkdirAll(filepath.Join(dir, "TestFolder-2"), 0o755); err != nil { // of another run
+		t.Fatal(err)
+	}
+	for _, want := range []string{"TestFolder", "TestFolder-3", "TestFolder-4"} {
+		if got, err := folder(t); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%s: %v; expected %s", got, err, want)
+		}
+	}
+	t.Setenv("ISOVET_ARTIFACTS", filepath.Join(dir, "file"))
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := folder(t); err == nil {
+		t.Errorf("a folder %s below a file", got)
 	}
 }
