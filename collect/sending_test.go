@@ -138,7 +138,7 @@ func TestLockingReads(t *testing.T) {
 		t.Errorf("the text does not name the locking reads:\n%s", s)
 	}
 	r.H = h
-	small, err := shrink.History(t.Context(), h, level.Serializable, shrink.Options{First: r, KeepNames: true})
+	small, err := shrink.History(t.Context(), h, level.Serializable, shrink.Options{First: r})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,15 +2,14 @@ package shrink
 
 import (
 	"slices"
-	"strings"
 
 	"isovet/history"
 	"isovet/internal/plural"
 )
 
-// rename gives what is left short names, as far as it stays what is looked for: keys a, b, c in the order in which they
-// occur, but for the rows of tables (accounts/2), the values of each key 1, 2, 3, and times their ranks. Where
-// predicates are left, which speak of keys and values, only the times change.
+// rename gives what is left other names, as far as it stays what is looked for: the values of each key 1, 2, 3, times
+// their ranks, and if Names is Short keys a, b, c in the order in which they occur. Where predicates are left, which
+// speak of keys and values, only the times change.
 func (s *search) rename() {
 	s.tell("names")
 	times := s.ranks()
@@ -31,7 +30,7 @@ func (s *search) rename() {
 	}
 }
 
-// short names keys and values.
+// short names values, and keys if Names is Short.
 func (s *search) short() naming {
 	h := s.w.h
 	keys := map[uint32]string{}
@@ -40,25 +39,17 @@ func (s *search) short() naming {
 			return n
 		}
 		n := ""
-		if v := h.Keys[k]; v.Kind == history.String { // of a recorder's: a table and a row's key
-			if text := string(h.Texts.Text(uint32(v.N))); strings.Contains(text, "/") {
-				n = text
-			}
-		}
-		if n == "" {
-			for i := len(keys); ; i = i/26 - 1 {
-				n = string(rune('a'+i%26)) + n
-				if i < 26 {
-					break
-				}
+		for i := len(keys); ; i = i/26 - 1 {
+			n = string(rune('a'+i%26)) + n
+			if i < 26 {
+				break
 			}
 		}
 		keys[k] = n
 		return n
 	}
 	values, next := map[uint32]int64{}, map[uint32]int64{}
-	return naming{
-		key: func(b *history.Builder, k uint32) history.Value { return b.StringValue([]byte(name(k))) },
+	n := naming{
 		ver: func(b *history.Builder, v uint32) history.Value {
 			old, k := h.VerValue(v), h.VerKey[v]
 			if old.Kind == history.Null {
@@ -81,6 +72,10 @@ func (s *search) short() naming {
 			return history.IntValue(n)
 		},
 	}
+	if s.o.Names == Short {
+		n.key = func(b *history.Builder, k uint32) history.Value { return b.StringValue([]byte(name(k))) }
+	}
+	return n
 }
 
 // ranks names times by their ranks, the clients' and the database's apart, from 1 on. Where clocks may be off,

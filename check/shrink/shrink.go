@@ -21,8 +21,8 @@ type Options struct {
 	// Check are the checker's further options; Level and Solver are set here, and Progress is called for the whole
 	// history only.
 	Check check.Options
-	// KeepNames keeps keys, values and times as they are.
-	KeepNames bool
+	// Names is what keys, values and times are called.
+	Names Names
 	// Kinds, if set, are the anomalies of which one must stay: a violation of the level that shows none of them
 	// will not do. First, or else the answer for the whole, shows one.
 	Kinds []level.Anomaly
@@ -34,6 +34,15 @@ type Options struct {
 	// Smaller, if set, is handed the whole once it is judged, and then each result that is smaller than those before.
 	Smaller func(*Result)
 }
+
+// Names say what things are called in the smallest history.
+type Names uint8
+
+const (
+	Original Names = iota // as in the whole
+	Numbered              // keys as in the whole, the values of each key 1, 2, 3, times their ranks
+	Short                 // so, and keys a, b, c
+)
 
 // Result is the smallest history found.
 type Result struct {
@@ -111,7 +120,7 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 	if s.fault != nil {
 		return nil, s.fault
 	}
-	if !o.KeepNames {
+	if o.Names != Original {
 		s.patience *= 10 // there are few of these
 		s.rename()
 	}

@@ -129,20 +129,20 @@ func TestShrinkRandom(t *testing.T) {
 		}
 		return some(seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		l := levels[seed/uint64(len(kinds))%uint64(len(levels))]
+		l, o := levels[seed/uint64(len(kinds))%uint64(len(levels))], Options{Names: Names(seed / 5 % 3)}
 		if judge(t, h, l).Verdict != evidence.Violated {
 			if _, err := History(t.Context(), h, l, Options{}); !isNone(err) {
 				t.Fatalf("%v: no violation, but %v", l, err)
 			}
 			return
 		}
-		r, err := History(t.Context(), h, l, Options{})
+		r, err := History(t.Context(), h, l, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		shrunk[l]++
 		small := text(t, r.H)
-		again, err := History(t.Context(), h, l, Options{})
+		again, err := History(t.Context(), h, l, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -187,9 +187,9 @@ func TestHostile(t *testing.T) {
 		}
 		add("check", "--level", "all", file)
 		add("shrink", file, "-o", to("shrunk.jsonl"))
-		add("shrink", "--keep-names", file, "-o", "-")
+		add("shrink", "--rename", file, "-o", "-")
 		add("report", file, "-o", to("report.md"))
-		add("report", "--keep-names", file)
+		add("report", "--rename", file)
 		add("convert", "--to", "jepsen-edn", file, "-o", to("x.edn"))
 		add("convert", file, to("y.jsonl"))
 		add("encode", "--to", "dimacs", file, "-o", to("x.cnf"))

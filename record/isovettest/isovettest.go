@@ -56,7 +56,7 @@ type Options struct {
 	// Initial gives the history's keys what they held before the recording; nil: what was recorded.
 	// format.InitialValue("stock=7").Apply does what check's --initial does.
 	Initial func(*history.History) error
-	// Names keeps keys, values and times in the smallest history as they are; rows keep their names without it.
+	// Names keeps values and times in the smallest history as they are, not only keys.
 	Names bool
 	// Seed is what the run's random choices came from, for the message; 0: the recorder's.
 	Seed uint64
@@ -223,8 +223,12 @@ func smallest(ctx context.Context, r *evidence.Result, o Options) (*evidence.Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Shrink)
 	defer cancel()
+	names := shrink.Numbered
+	if o.Names {
+		names = shrink.Original
+	}
 	s, err := shrink.History(ctx, r.H, o.Level, shrink.Options{Checker: o.Checker, Solver: o.Solver, Check: o.Further,
-		First: r, KeepNames: o.Names})
+		First: r, Names: names})
 	switch {
 	case err != nil:
 		return r, fmt.Sprintf(" (it could not be made smaller: %v)", err)

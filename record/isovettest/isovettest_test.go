@@ -113,7 +113,8 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestOptions: what keys held before the recording can be said afterwards, and the smallest history keeps names.
+// TestOptions: what keys held before the recording can be said afterwards, and the smallest history keeps
+// values where Names says so.
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ISOVET_ARTIFACTS", dir)
@@ -134,7 +135,7 @@ func TestOptions(t *testing.T) {
 	if err != nil || len(small) == 0 {
 		t.Fatal(small, err)
 	}
-	if text, err := os.ReadFile(small[0]); err != nil || !strings.Contains(string(text), `"stock"`) {
+	if text, err := os.ReadFile(small[0]); err != nil || !strings.Contains(string(text), `"stock",7`) {
 		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -73,7 +73,7 @@ Exit status: 0 written, 2 nothing to report: the history satisfies the level, or
 	f.check.loading.Flags(c, "format", "HISTORY")
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", f.out, "a folder, FILE.md or FILE.html; - is standard output")
-	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
+	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; report the smallest history by then")
 	fl.Var(console.Size(&f.check.limits.Memory), "memory",
 		"memory bound; report the smallest history by then")

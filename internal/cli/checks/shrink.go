@@ -24,11 +24,11 @@ import (
 )
 
 type shrinkFlags struct {
-	check CheckFlags // how it is judged
-	out   string
-	to    string
-	keep  bool // names
-	json  bool
+	check  CheckFlags // how it is judged
+	out    string
+	to     string
+	rename bool
+	json   bool
 }
 
 func NewShrink(e *console.Env) *cobra.Command {
@@ -39,9 +39,9 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Short:   "Find the smallest history that still violates the level",
 		Long: `shrink finds the smallest history that still violates the level.
 
-It leaves out transactions, keys, operations, list elements and rows as long as the rest violates the level. At the
-end keys become a, b, c, but for those of rows (accounts/2), values 1, 2, 3, and times their ranks (--keep-names keeps
-all). The ending of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
+It leaves out transactions, keys, operations, list elements and rows as long as the rest violates the level. What is
+left keeps its names: with --rename keys become a, b, c, values 1, 2, 3, and times their ranks. The ending
+of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
 
 Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
@@ -69,7 +69,7 @@ Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or th
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "", "file for the smallest history; - is standard output")
 	console.EnumFlag(c, &f.to, "to", "format", "format of the smallest history (isovet formats)", console.FormatNames())
-	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
+	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; keep the smallest history by then")
 	fl.Var(console.Size(&f.check.limits.Memory), "memory",
 		"memory bound; keep the smallest history by then")
@@ -137,8 +137,11 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string,
 		}
 		e.SayNotes(path, h)
 		f.check.sayNamed(e, path, &h.Meta)
-		o := shrink.Options{Checker: f.check.judge.name, Solver: f.check.solver, KeepNames: f.keep,
+		o := shrink.Options{Checker: f.check.judge.name, Solver: f.check.solver,
 			Smaller: func(r *shrink.Result) { best.Store(r) }}
+		if f.rename {
+			o.Names = shrink.Short
+		}
 		at, profile := f.check.profiled(h)
 		o.Check = f.check.Options(at, profile)
 		o.Check.Progress = p.Step

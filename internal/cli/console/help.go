@@ -74,7 +74,7 @@ var flagGroups = []struct{ title, names string }{
 		"suspects"},
 	{"Report", "metrics metrics-token-file webhook webhook-file webhook-secret-file log-format config"},
 	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth tidy " +
-		"anomalies kernel-file keep-names list all quick full page resume no-servers addr open unknown-exit quiet " +
+		"anomalies kernel-file rename list all quick full page resume no-servers addr open unknown-exit quiet " +
 		"version help"},
 }
 

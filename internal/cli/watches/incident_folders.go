@@ -123,7 +123,7 @@ func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir stri
 	}
 	limited, cancel := context.WithTimeout(ctx, folderShrinks)
 	defer cancel()
-	o := shrink.Options{Checker: c.Checker, KeepNames: true, Check: f.check.Options(c.Level, nil)}
+	o := shrink.Options{Checker: c.Checker, Check: f.check.Options(c.Level, nil)}
 	for i := range c.Anomalies {
 		if kind := c.Anomalies[i].Kind; string(kind) == x.Class || string(kind) == x.Kind {
 			o.Kinds = []level.Anomaly{kind} // what the incident is of stays
