@@ -13,13 +13,12 @@ import (
 	"isovet/check"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 )
 
 func TestCells(t *testing.T) {
 	all, err := Grid{}.Cells()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	seen := map[Cell]bool{}
 	for _, c := range all {
 		if seen[c] {
@@ -35,9 +34,7 @@ func TestCells(t *testing.T) {
 		}
 	}
 	few, err := Grid{OneAtATime: true}.Cells()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	techniques := map[string]bool{}
 	for _, c := range few {
 		technique := c.Technique
@@ -75,9 +72,7 @@ func TestAblate(t *testing.T) {
 				Backends: []string{"cdcl"}}
 		}
 		cells, err := grid.Cells()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		calls := 0
 		rows, err := Ablate(t.Context(), []Source{good, bad}, AblateOptions{Grid: grid, Self: self,
 			Timeout: time.Minute, Progress: func(string, int, int) { calls++ }})
@@ -100,17 +95,13 @@ func TestAblate(t *testing.T) {
 			t.Error(d)
 		}
 		var js, list, text bytes.Buffer
-		if err := WriteAblationJSON(&js, rows); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, WriteAblationJSON(&js, rows))
 		var back []AblateRow
 		if err := json.Unmarshal(js.Bytes(), &back); err != nil || len(back) != len(rows) ||
 			back[3].Cell != rows[3].Cell || back[3].CheckMS != rows[3].CheckMS {
 			t.Errorf("%v\n%s", err, js.Bytes()[:400])
 		}
-		if err := WriteAblationCSV(&list, rows); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, WriteAblationCSV(&list, rows))
 		if lines, err := csv.NewReader(&list).ReadAll(); err != nil || len(lines) != len(rows)+1 {
 			t.Errorf("%d lines, %v", len(lines), err)
 		}
@@ -119,9 +110,7 @@ func TestAblate(t *testing.T) {
 			t.Errorf("%v\n%s", err, text.String())
 		}
 		path, err := WriteAblationResults(t.TempDir(), "test", 7, true, rows[:len(cells)])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b, _ := os.ReadFile(path)
 		var raw struct {
 			Results

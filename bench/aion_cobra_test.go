@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -105,9 +106,7 @@ func TestRoundsOfRun(t *testing.T) {
 	spec := datasets.Spec{Workload: "blindw", Variant: "RW", Txns: 500, Sessions: 4, Keys: 100, FenceEvery: 5, Seed: 1,
 		Isolation: "serializable"}
 	h, err := datasets.Generate(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	n := 0
 	for i := range uint32(h.NumTxns()) {
 		if i != h.Init && h.Txns.Status[i] == history.Committed {
@@ -115,9 +114,7 @@ func TestRoundsOfRun(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	run := Run{Checker: "cobra-rounds", Level: level.SessionSerializable, History: path, Round: 200}
 	m, _ := measure(t.Context(), run, nil)
 	if m.Verdict != evidence.Holds || len(m.Rounds) != m.Stats.Rounds-1 || len(m.Rounds) < 1 ||

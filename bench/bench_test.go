@@ -23,6 +23,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/internal/room"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -54,18 +55,14 @@ func TestMain(m *testing.M) {
 func self(t testing.TB) []string {
 	t.Helper()
 	s, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return []string{s}
 }
 
 func generate(t *testing.T, spec datasets.Spec) Source {
 	t.Helper()
 	s, err := Generate(context.Background(), spec, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -73,16 +70,12 @@ func TestCompare(t *testing.T) {
 	good := generate(t, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 200, Seed: 1})
 	bad := generate(t, datasets.Spec{Workload: "rmw", Txns: 100, Seed: 2, Fault: "lost-update"})
 	contenders, err := Contenders("all,vbox:gini", level.Serializable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var calls, last int
 	rows, err := Compare(context.Background(), []Source{good, bad}, Options{Contenders: contenders, Repeat: 2,
 		Timeout: time.Minute, Self: self(t),
 		Progress: func(_ string, done, total int) { calls++; last = done; _ = total }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(rows) != 2*len(contenders) || last != 4*len(contenders) || calls != last+1 {
 		t.Fatalf("%d rows, %d runs, %d calls for %d contenders", len(rows), last, calls, len(contenders))
 	}
@@ -115,9 +108,7 @@ func TestPeakIsTheChilds(t *testing.T) {
 	}
 	src := generate(t, datasets.Spec{Txns: 50})
 	m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if m.Verdict != evidence.Holds || m.Stats.PeakMB <= 0 || m.Stats.PeakMB > 150 {
 		t.Errorf("%+v", m)
 	}
@@ -179,9 +170,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestBadHistory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
-	if err := os.WriteFile(path, []byte("{\"ops\":7}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("{\"ops\":7}\n"), 0o644))
 	_, err := Compare(context.Background(), []Source{{File: path, Path: path}},
 		Options{Contenders: []Contender{{Checker: "vbox", Solver: "cdcl"}}, Self: self(t)})
 	if _, ok := errors.AsType[*BadHistory](err); !ok || !strings.Contains(err.Error(), "x.jsonl:1") {
@@ -284,14 +273,10 @@ func TestRowsNameWhatWasUsed(t *testing.T) {
 	src := generate(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 1200, Keys: 300, Seed: 1,
 		Times: datasets.NoTimes})
 	contenders, err := Contenders("cobra:purdom,cobra:purdom:closure", level.Serializable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rows, err := Compare(context.Background(), []Source{src}, Options{Contenders: contenders, Timeout: time.Minute,
 		Self: self(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, theory := range []string{"order", "closure"} {
 		if r := rows[i]; r.UsedTheory != theory || r.UsedClosure != "purdom" || r.UsedEncoding != "cobra" ||
 			r.Verdict != evidence.Holds {
@@ -347,9 +332,7 @@ func TestTables(t *testing.T) {
 			Reason: "a | b", Cost: Cost{LoadMS: 1, CheckMS: 2, CheckMin: 2, CheckMax: 2}, Repeat: 3},
 	}
 	var b bytes.Buffer
-	if err := WriteTable(&b, rows, false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteTable(&b, rows, false))
 	want := `+---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
 | checker | solver | verdict         | load ms | check ms |   min-max | peak MB | constraints | left | variables | clauses | conflicts |
 +---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
@@ -361,16 +344,12 @@ func TestTables(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := WriteTable(&b, rows, true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteTable(&b, rows, true))
 	if !strings.Contains(b.String(), `unknown (a \| b)`) || !strings.Contains(b.String(), "---:|") {
 		t.Errorf("Markdown:\n%s", b.String())
 	}
 	b.Reset()
-	if err := WriteJSON(&b, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteJSON(&b, rows))
 	var back []Row
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(back, rows) {
 		t.Errorf("JSON gives %+v, %v", back, err)
@@ -380,9 +359,7 @@ func TestTables(t *testing.T) {
 		t.Errorf("no rows as JSON: %q", b.String())
 	}
 	b.Reset()
-	if err := WriteCSV(&b, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteCSV(&b, rows))
 	lines, err := csv.NewReader(&b).ReadAll() // which demands equally many fields a line
 	if err != nil || len(lines) != 3 || lines[2][11] != "a | b" {
 		t.Errorf("CSV: %v, %v", lines, err)
@@ -398,9 +375,7 @@ func TestResults(t *testing.T) {
 		t.Fatal(path, err)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var r Results
 	if err := json.Unmarshal(b, &r); err != nil || r.Seed != 7 || r.Machine.Cores < 1 || r.Go == "" ||
 		len(r.Parts) != 1 || len(r.Parts[0].Runs) != 2 || !r.Complete {
@@ -424,12 +399,8 @@ func TestTidy(t *testing.T) {
 		t.Fatalf("%+v", runs)
 	}
 	var text, binary bytes.Buffer
-	if err := WriteTidy(&text, "x.csv", runs); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteTidy(&binary, "x.parquet", runs); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteTidy(&text, "x.csv", runs))
+	must.OK(t, WriteTidy(&binary, "x.parquet", runs))
 	lines, err := csv.NewReader(&text).ReadAll()
 	if err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"isovet/evidence"
+	"isovet/internal/test/must"
 )
 
 // TestClaims: what each page claims follows from the rows of its raw results, as the figure declares its claims now;
@@ -23,9 +24,7 @@ func TestClaims(t *testing.T) {
 	}
 	for _, file := range files {
 		r, err := LoadReport(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		was := r.Claims
 		r.judgeAll()
 		if len(r.Claims) == 0 {
@@ -36,9 +35,7 @@ func TestClaims(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(file, append(b, '\n'), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		} else if !slices.Equal(was, r.Claims) {
 			t.Errorf("%s: its claims are not those of its rows: go test ./bench -run 'TestClaims|TestPages' "+
 				"-update\n%+v\n%+v",
@@ -199,9 +196,7 @@ func TestFinders(t *testing.T) {
 func TestCheckerPages(t *testing.T) {
 	load := func(name string) *Report {
 		r, err := LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return r
 	}
 	value := func(r *Report, metric, group, series string) float64 {
@@ -268,9 +263,7 @@ func TestCheckerPages(t *testing.T) {
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},
 	} {
 		text, err := os.ReadFile("../docs/checkers/" + page + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		flat := strings.Join(strings.Fields(string(text)), " ")
 		for _, s := range says {
 			if !strings.Contains(flat, s) {

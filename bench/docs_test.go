@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"isovet/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "write the pages of bench/results anew from their JSON")
@@ -35,9 +37,7 @@ func TestPages(t *testing.T) {
 	drawn := map[string]bool{}
 	for _, file := range files {
 		r, err := LoadReport(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for word := range strings.FieldsSeq(r.Command) {
 			if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "=/") {
 				t.Errorf("%s: the command names a path of a machine, %s", file, word)
@@ -49,9 +49,7 @@ func TestPages(t *testing.T) {
 		}
 		page := strings.TrimSuffix(file, ".json") + ".md"
 		if *update {
-			if err := os.WriteFile(page, want.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(page, want.Bytes(), 0o644))
 		}
 		got, err := os.ReadFile(page)
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
@@ -67,13 +65,9 @@ func TestPages(t *testing.T) {
 				continue
 			}
 			svg, err := r.chart(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if *update {
-				if err := os.WriteFile(path, svg, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(path, svg, 0o644))
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, svg) {
 				t.Errorf("%s is not what is drawn from %s (%v): go test ./bench -run TestPages -update", path, file,
@@ -87,9 +81,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	charts, err := globs("svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range charts {
 		if !drawn[c] && *update {
 			if err := os.Remove(c); err != nil {
@@ -104,13 +96,9 @@ func TestPages(t *testing.T) {
 // TestAddingAnEncoding: what the page shows is the example that is compiled and run, and short.
 func TestAddingAnEncoding(t *testing.T) {
 	page, err := os.ReadFile("../docs/adding-an-encoding.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, ok := strings.Cut(string(page), "```go\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed || block != string(code) {

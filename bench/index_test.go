@@ -10,26 +10,21 @@ import (
 	"testing"
 
 	"isovet/internal/test/browser"
+	"isovet/internal/test/must"
 )
 
 // TestIndex: the page over all results has every figure that has some, each claim, and charts that are there; a folder
 // without results is an error.
 func TestIndex(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteIndex(&b, "results"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteIndex(&b, "results"))
 	page := b.String()
 	files, err := resultFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	claims := 0
 	for _, file := range files {
 		r, err := LoadReport(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		claims += len(r.Claims)
 		if !strings.Contains(page, `id="`+path.Join(r.folder(), r.Figure)+`"`) {
 			t.Errorf("%s is not on the page", r.Figure)
@@ -52,12 +47,8 @@ func TestIndex(t *testing.T) {
 func TestIndexInABrowser(t *testing.T) {
 	c := browser.Open(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("results")); err != nil {
-		t.Fatal(err)
-	}
-	if err := SaveIndex(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(dir, os.DirFS("results")))
+	must.OK(t, SaveIndex(dir))
 	p := c.Page(t)
 	p.Goto("file://" + filepath.Join(dir, IndexName))
 	p.Wait(`Array.from(document.images).every(i => i.complete)`)

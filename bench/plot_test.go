@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/test/must"
 )
 
 // TestHollowMarks: runs without an answer are drawn hollow, in lines and in bars, each metric's legend says what that
@@ -41,14 +42,10 @@ func TestHollowMarks(t *testing.T) {
 			r.Add(decided("time", "1", "fast", 2))
 			r.Add(decided("time", "2", "fast", 30))
 			filled, err := r.chart(Metric{"time", "check time", "ms"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r.Points = append(r.Points, c.points...)
 			svg, err := r.chart(Metric{"time", "check time", "ms"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, s := range []string{"hollow: stopped at the time-out", "hollow at the edge: no answer",
 				"hollow at the edge: no memory"} {
 				want := 0

@@ -13,21 +13,18 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 // TestReasons: what is claimed to be behind a reason is there: the reason itself, and the test that is named.
 func TestReasons(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var tests strings.Builder
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		tests.Write(b)
 	}
 	for figure, says := range claimsTable() {
@@ -70,22 +67,16 @@ func TestReasonRefuted(t *testing.T) {
 func checked1(t *testing.T, name string, h *history.History) *evidence.Result {
 	t.Helper()
 	c, err := check.ByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.SessionSerializable, IgnorePredicates: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
 func made(t *testing.T, spec datasets.Spec) *history.History {
 	t.Helper()
 	h, err := datasets.Generate(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -182,9 +173,7 @@ func TestReadShares(t *testing.T) {
 // where a batch arrives at once.
 func TestTwoAtATime(t *testing.T) {
 	r, err := LoadReport("results/aion/online-rectified.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if p := r.Find("rectified", "0.01", "a batch at once"); p == nil || p.Value < 95 {
 		t.Errorf("%+v", p)
 	}
@@ -198,9 +187,7 @@ func TestWritersBatches(t *testing.T) {
 	h := made(t, spec)
 	l := Lab{Seed: 1, tell: func(string) {}}
 	s, err := l.arrive(t.Context(), spec, paperRate, 0, 0) // in the order of their commits
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const batch = 50
 	in := map[uint32]int{}
 	for i, txn := range s.order {
@@ -277,9 +264,7 @@ func warshall(t testing.TB, n int) ([]byte, closure.Input) {
 func byWords(t testing.TB, in closure.Input) *closure.Matrix {
 	t.Helper()
 	m, _, err := closure.Warshall(in, closure.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m
 }
 

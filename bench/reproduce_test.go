@@ -19,15 +19,14 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestReproduceVbox runs the whole evaluation at the quick scale and reads back every file that it writes.
 func TestReproduceVbox(t *testing.T) {
 	histtest.OnlyLong(t)
 	figures, err := LookupFigures([]string{"vbox/table2", "vbox"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(figures) != 10 || figures[0].ID != "vbox/table2" {
 		t.Fatalf("%d figures, first %s", len(figures), figures[0].ID)
 	}
@@ -62,9 +61,7 @@ func TestReproduceVbox(t *testing.T) {
 			t.Errorf("%s.json: %v, %+v", r.Figure, err, back)
 		}
 		f, err := os.Open(path + ".csv")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lines, err := csv.NewReader(f).ReadAll()
 		f.Close()
 		if err != nil || len(lines) != len(r.Points)+1 {
@@ -83,9 +80,7 @@ func TestReproduceVbox(t *testing.T) {
 				t.Errorf("%s.md does not show %s", r.Figure, name)
 			}
 			svg, err := os.Open(filepath.Join(filepath.Dir(path), name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			elements := 0
 			for d := xml.NewDecoder(svg); ; elements++ {
 				if _, err = d.Token(); err != nil {
@@ -144,9 +139,7 @@ func TestTable1Profiles(t *testing.T) {
 func TestReproduceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	figures, err := LookupFigures([]string{"vbox/table2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out := t.TempDir()
 	runs := 0
 	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: out, Self: self(t),
@@ -337,21 +330,15 @@ func TestFollower(t *testing.T) {
 	} {
 		p, err := mechanism.LookupProfile(map[string]string{"sqlite:": "sqlite:immediate",
 			"badger:": "badger:serializable-snapshot"}[x.db])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f := newFollower(p)
 		name, variant, _ := strings.Cut(x.workload, "/")
 		r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation,
 			Workload: name, Variant: variant, Keys: 50, Txns: 600, Sessions: 6, Seed: 3, Live: f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		online := f.online.Close()
 		offline, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, Duplicates: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if online.Traces != offline.Traces || online.Txns != offline.Txns || online.Verified != offline.Verified ||
 			online.Total() != offline.Total() {
 			t.Errorf("%s %s: online %s, offline %s", x.db, x.workload, online, offline)
@@ -366,9 +353,7 @@ func TestFollower(t *testing.T) {
 func askedFor(t *testing.T, id string) (txns, histories int) {
 	t.Helper()
 	figures, err := LookupFigures([]string{id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := &Lab{Scale: FullScale, Seed: 1, Timeout: timeouts[FullScale], dir: t.TempDir(), noServers: true,
 		sources: map[datasets.Spec]Source{}, tell: func(string) {}}
 	l.asked = func(s *datasets.Spec) {

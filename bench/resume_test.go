@@ -13,6 +13,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 )
 
 // TestResume: a figure that was stopped is taken up where it was, and is then what it is in one go; a torn line is
@@ -64,9 +65,7 @@ func TestResume(t *testing.T) {
 	if err != nil || strings.Count(string(b), "\n") != 4 { // the head, and three runs
 		t.Fatalf("%v:\n%s", err, b)
 	}
-	if err := os.WriteFile(left, b[:len(b)-3], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(left, b[:len(b)-3], 0o644))
 	again, runs := measure(1, true, 0)
 	if runs != all-2 || again.Seconds <= 0 || !again.Complete {
 		t.Errorf("%d runs after three of %d, one of which was torn", runs, all)
@@ -109,19 +108,13 @@ func TestKeptUntilWritten(t *testing.T) {
 		return err
 	}
 	page, left := filepath.Join(out, "vbox", "table2.md"), filepath.Join(out, "vbox", "table2.kept")
-	if err := os.MkdirAll(filepath.Join(page, "in the way"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(page, "in the way"), 0o755))
 	err := measure()
 	if b, e := os.ReadFile(left); err == nil || e != nil || strings.Count(string(b), "\n") != 2 {
 		t.Fatalf("%v; kept: %q, %v", err, b, e)
 	}
-	if err := os.RemoveAll(page); err != nil {
-		t.Fatal(err)
-	}
-	if err := measure(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(page))
+	must.OK(t, measure())
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("parts of a complete figure are kept: %v", err)
 	}
@@ -134,9 +127,7 @@ func TestSteps(t *testing.T) {
 	steps := func(resume bool, until int) *Report {
 		r := &Report{Figure: "vbox/fig6", Scale: "full"}
 		k, err := newKeeper(dir, r, resume)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		l := &Lab{keep: k}
 		for i := range until {
 			err := l.step(r, "same", func() error {
@@ -146,17 +137,11 @@ func TestSteps(t *testing.T) {
 				l.made.addNamed("h", evidence.Sizes{Txns: i})
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
-		if err := k.file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, k.file.Close())
 		if until == 3 {
-			if err := l.forget(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, l.forget())
 		}
 		r.Workloads = l.made.lines()
 		return r
@@ -176,12 +161,8 @@ func TestSteps(t *testing.T) {
 func TestKeptByOne(t *testing.T) {
 	dir, r := t.TempDir(), &Report{Figure: "vbox/fig6", Scale: "full"}
 	k, err := newKeeper(dir, r, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.write(keptLine{Key: "a part #1", Value: []byte("1")}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, k.write(keptLine{Key: "a part #1", Value: []byte("1")}))
 	for _, resume := range []bool{true, false} {
 		if _, err := newKeeper(dir, r, resume); err == nil || !strings.Contains(err.Error(),
 			"another process measures "+
@@ -189,15 +170,11 @@ func TestKeptByOne(t *testing.T) {
 			t.Errorf("a second one: %v", err)
 		}
 	}
-	if err := k.file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, k.file.Close())
 	if k, err = newKeeper(dir, r, true); err != nil || len(k.have) != 1 {
 		t.Fatalf("%v; %d parts are left", err, len(k.have))
 	}
-	if err := k.file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, k.file.Close())
 }
 
 // TestMemoryBound: a run that takes more than it may ends without a verdict, and says so.

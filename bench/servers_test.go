@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are
@@ -20,13 +21,9 @@ func needServers(t *testing.T) string {
 	}
 	// t.TempDir is closed to others, and a server runs as a user of its own where this is root.
 	dir, err := os.MkdirTemp("", "servers-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(dir, 0o755))
 	t.Setenv("TMPDIR", dir)
 	return dir
 }
@@ -47,9 +44,7 @@ var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14",
 func TestReproduceOnServers(t *testing.T) {
 	dir := needServers(t)
 	figures, err := LookupFigures(serverFigures)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
 		Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
@@ -80,9 +75,7 @@ func TestReproduceOnServers(t *testing.T) {
 func TestReproduceServerInterrupted(t *testing.T) {
 	dir := needServers(t)
 	figures, err := LookupFigures([]string{"mtc/fig11"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	started := false

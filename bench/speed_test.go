@@ -11,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -64,17 +65,13 @@ func (c *speedCase) speed(all *testing.B) {
 // write writes the case's history where runs find it.
 func (c *speedCase) write(b *testing.B) string {
 	h, err := datasets.Generate(b.Context(), c.spec)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	name := "h.ivh"
 	if c.text {
 		name = "h.jsonl"
 	}
 	path := filepath.Join(b.TempDir(), name)
-	if err := format.Write(path, h, "", false); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, format.Write(path, h, "", false))
 	return path
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"isovet/collect"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -28,9 +29,7 @@ func claims(t *testing.T, c collect.Config, rounds int, count func() int64) (all
 	for seed := range uint64(rounds) {
 		c.Seed = seed
 		r, err := d.Collect(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		n := count()
 		want := evidence.Holds
 		if n > 0 {
@@ -49,9 +48,7 @@ func claims(t *testing.T, c collect.Config, rounds int, count func() int64) (all
 func TestClaims(t *testing.T) {
 	file := t.TempDir() + "/db"
 	db, err := sql.Open("sqlite", "file:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	n := claims(t, collect.Config{DB: []string{"sqlite:" + file}, Txns: 300, Sessions: 8}, 1, counted(t, db))
 	if n != 0 {
@@ -61,9 +58,7 @@ func TestClaims(t *testing.T) {
 
 func counted(t *testing.T, db *sql.DB) func() int64 {
 	return func() (n int64) {
-		if err := db.QueryRowContext(t.Context(), twice).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRowContext(t.Context(), twice).Scan(&n))
 		return n
 	}
 }
@@ -73,27 +68,19 @@ func TestClaimsOnServers(t *testing.T) {
 	needServers(t)
 	pg, my := started(t, "postgres:start"), started(t, "mariadb:start")
 	conn, err := pgconn.Connect(t.Context(), pg[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close(context.Background())
 	ofPG := func() int64 {
 		r, err := conn.Exec(t.Context(), twice).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		n, err := strconv.ParseInt(string(r[0].Rows[0][0]), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, my[0])
 	db, err := sql.Open("mysql", cfg.FormatDSN())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	ofMy := counted(t, db)
 	// PostgreSQL 15.18 misses conflicts in an index that has never had an entry (docs/collect.md).

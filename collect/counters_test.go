@@ -12,6 +12,7 @@ import (
 	"isovet/collect"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -52,13 +53,9 @@ func lostCounts(t *testing.T, h *history.History) (lost, counted int64) {
 func agree(t *testing.T, d *collect.Target, c collect.Config, db *sql.DB) (lost int64) {
 	t.Helper()
 	r, err := d.Collect(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var sum int64
-	if err := db.QueryRowContext(t.Context(), "select sum(p) from isovet_kv where k >= 0").Scan(&sum); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRowContext(t.Context(), "select sum(p) from isovet_kv where k >= 0").Scan(&sum))
 	lost, counted := lostCounts(t, r.History)
 	if short := counted - sum; short < lost || (short > 0) != (lost > 0) {
 		t.Errorf("%d times counted, the sum falls short by %d; the history has %d lost", counted, short, lost)
@@ -77,9 +74,7 @@ func TestCounters(t *testing.T) {
 	c := collect.Config{DB: []string{"sqlite:" + file}, Workload: "counters", Variant: "pairs", Txns: 1500, Sessions: 8}
 	d := open(t, c)
 	db, err := sql.Open("sqlite", "file:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	if lost := agree(t, d, c, db); lost != 0 {
 		t.Errorf("%d lost, expected none", lost)
@@ -98,9 +93,7 @@ func TestCounters(t *testing.T) {
 func urlParts(t *testing.T, s string) (user, network, address, name string) {
 	t.Helper()
 	u, err := url.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return u.User.Username(), "tcp", u.Host, strings.Trim(u.Path, "/")
 }
 
@@ -118,9 +111,7 @@ func TestCountersOnServers(t *testing.T) {
 		cfg := mysql.NewConfig()
 		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, urls[0])
 		db, err := sql.Open("mysql", cfg.FormatDSN())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lost := agree(t, d, c, db)
 		if err := db.Close(); err != nil {
 			t.Error(err)

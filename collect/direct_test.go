@@ -15,6 +15,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -40,9 +41,7 @@ func twins() (d driver.Data) {
 func database(t *testing.T, url string) driver.DB {
 	t.Helper()
 	db, err := driver.Open(t.Context(), []string{url}, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -56,20 +55,14 @@ func database(t *testing.T, url string) driver.DB {
 func direct(t *testing.T, url string, n int) {
 	t.Helper()
 	db := database(t, url)
-	if err := db.Load(t.Context(), twins()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Load(t.Context(), twins()))
 	s, err := db.Connect(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	c := s.(driver.Columnar)
 	rng := rand.New(rand.NewPCG(3, 4))
 	fail := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for i := range n {
 		where := []workload.Range{{Column: 0, Min: rng.Int64N(7), Max: 2 + rng.Int64N(7)}}
@@ -129,9 +122,7 @@ func (l load) hunts(t *testing.T) {
 	if l.finds {
 		c := collect.Config{DB: l.db, Isolation: l.isolation, Workload: l.workload, Variant: l.variant}
 		h, err := hunt.Run(context.Background(), hunt.Config{Level: l.level, For: time.Minute, Config: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !h.Violated {
 			t.Errorf("%+v: nothing found in %d transactions", l, h.Committed)
 		}

@@ -15,15 +15,14 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 func run(t *testing.T, c collect.Config) *collect.Result {
 	t.Helper()
 	r, err := collect.Run(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -55,9 +54,7 @@ func TestLeftBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.db")
 	run(t, collect.Config{DB: []string{"sqlite:" + file}, Workload: "rmw", Txns: 50, Sessions: 2})
 	db, err := driver.Open(context.Background(), []string{"sqlite:" + file}, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	if _, err := db.Connect(context.Background(), 0); err == nil {
 		t.Error("the tables are still there")
@@ -261,9 +258,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 	r, err := collect.Run(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !r.Interrupted || r.Summary.Committed == 0 {
 		t.Errorf("interrupted: %v, %d committed", r.Interrupted, r.Summary.Committed)
 	}
@@ -295,9 +290,7 @@ func TestHuntEmbedded(t *testing.T) {
 		Sessions: 8, Txns: 300}}
 	c.For = 20 * time.Second
 	h, err := hunt.Run(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !h.Violated || h.Last == nil || len(h.Last.Anomalies) == 0 {
 		t.Errorf("no violation in %d rounds", len(h.Rounds))
 	}

@@ -16,6 +16,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/server"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -56,16 +57,12 @@ func TestFaultScript(t *testing.T) {
 	program, said := filepath.Join(dir, "fault.sh"), filepath.Join(dir, "said")
 	text := "#!/bin/sh\necho \"$@\" >> " + said + "\ntest ! -e " + filepath.Join(dir, "fail") +
 		" || { echo burnt; exit 3; }\n"
-	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program, []byte(text), 0o755))
 	c := collect.Config{DB: []string{"sqlite:"}, Workload: "rmw", Duration: time.Second, Sessions: 2,
 		Fault: collect.Fault{Kind: collect.Scripted, Every: time.Millisecond, Program: program}}
 	run(t, c)
 	b, err := os.ReadFile(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	for i, l := range lines {
 		if want := []string{"break 1 sqlite:", "heal 1 sqlite:"}[i%2]; l != want {
@@ -75,9 +72,7 @@ func TestFaultScript(t *testing.T) {
 	if len(lines)%2 != 0 {
 		t.Error("what was broken last was not mended")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "fail"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "fail"), nil, 0o644))
 	c.Duration = time.Minute
 	r, err := collect.Run(t.Context(), c)
 	if err == nil || !strings.Contains(err.Error(), "break 1 sqlite:: exit status 3: burnt") || r == nil {
@@ -103,9 +98,7 @@ func notHere(t *testing.T, err error) {
 	if errors.Is(err, server.ErrNotHere) || errors.Is(err, server.ErrMissing) {
 		t.Skipf("NOT RUN: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // TestSplit: a cluster whose nodes are cut off from each other goes on afterwards, keeps what it promises, and leaves
@@ -157,9 +150,7 @@ func TestSkew(t *testing.T) {
 			notHere(t, err)
 			defer c.Close()
 			for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
-				if err := c.Skew(0, off); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Skew(0, off))
 				q := strings.ReplaceAll(ask, "%d", strconv.FormatInt(time.Now().Unix(), 10))
 				got := askNumber(t, c.URLs[0], q)
 				if d := time.Duration(got)*time.Second - off; d < -5*time.Second || d > 5*time.Minute {
@@ -183,18 +174,12 @@ func TestSkew(t *testing.T) {
 func askNumber(t *testing.T, url, query string) int64 {
 	t.Helper()
 	db, err := driver.Open(context.Background(), []string{url}, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Cut()
 	none := driver.Data{Rows: func(func(int64, driver.Row) bool) {}}
-	if err := db.Load(t.Context(), none); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Load(t.Context(), none))
 	s, err := db.Connect(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	got, err := s.(driver.Speaker).Say(query)
 	if err != nil || len(got.Rows) != 1 {

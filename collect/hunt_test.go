@@ -12,6 +12,7 @@ import (
 	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -21,9 +22,7 @@ func TestHuntByItself(t *testing.T) {
 	c := hunt.Config{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Sessions: 8,
 		Txns: 100}, Level: level.SnapshotIsolation, For: 20 * time.Second}
 	h, err := hunt.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n := len(h.Rounds); !h.Violated || h.Rounds[n-1].Workload == "" {
 		t.Errorf("violated %v in %d rounds, last %+v; expected a violation, and its workload", h.Violated, n,
 			h.Rounds[n-1])
@@ -84,9 +83,7 @@ func TestHuntsByItself(t *testing.T) {
 				c.For *= 3
 				h, err = hunt.Run(context.Background(), c)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if h.Violated != e.finds {
 				t.Errorf("violated: %v in %d rounds, %d committed; expected %v", h.Violated, len(h.Rounds), h.Committed,
 					e.finds)
@@ -110,9 +107,7 @@ func TestUniqueInserts(t *testing.T) {
 		sound(t, r)
 		c, _ := check.Auto(r.History, level.ReadCommitted)
 		res, err := check.Run(t.Context(), c, r.History, check.Options{Level: level.ReadCommitted})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if named(res, []string{"thin-air-read", "aborted-read"}) {
 			t.Errorf("seed %d: %s", seed, res.Anomalies[0].Kind)
 		}
@@ -129,9 +124,7 @@ func started(t *testing.T, db string) []string {
 	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skipf("NOT RUN, a server is missing: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

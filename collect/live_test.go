@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -74,9 +75,7 @@ func TestLiveIsTheHistory(t *testing.T) {
 		k := &kept{t: t}
 		c.Live = k
 		r, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h := r.History
 		var want []string
 		for x := range uint32(h.NumTxns()) {
@@ -117,15 +116,11 @@ func TestPast(t *testing.T) {
 		c.Txns, c.Sessions = 200, 12
 		c = c.WithDefaults()
 		target, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer target.Close()
 		r := &run{cfg: c, target: target, info: target.DB.Info()}
 		r.cfg.Ahead.Until = time.Now().Add(time.Hour)
-		if err := errors.Join(r.prepare(), target.DB.Load(t.Context(), r.data()), r.connect(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(r.prepare(), target.DB.Load(t.Context(), r.data()), r.connect(t.Context())))
 		var g safego.Group
 		done := make(chan struct{})
 		g.Go(func() {
@@ -134,16 +129,12 @@ func TestPast(t *testing.T) {
 		})
 		past := func() *evidence.Result {
 			h, err := r.past()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if h == nil {
 				return nil
 			}
 			x, err := Examine(t.Context(), h, level.Serializable, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return x
 		}
 		moments := 0
@@ -163,9 +154,7 @@ func TestPast(t *testing.T) {
 		}
 		g.Wait()
 		whole, err := r.build(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		last := past()
 		if last.H.NumTxns() != whole.NumTxns() || last.H.NumOps() != whole.NumOps() {
 			t.Errorf("%s: %d transactions at the end, %d in the history", c.Workload, last.H.NumTxns(),

@@ -11,6 +11,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/server"
+	"isovet/internal/test/must"
 )
 
 // cpu is the processor time that this program has used.
@@ -30,9 +31,7 @@ func BenchmarkRecording(b *testing.B) {
 	if errors.Is(err, server.ErrMissing) {
 		b.Skipf("NOT RUN, a server is missing: %v", err)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer d.Close()
 	var txns int
 	var took, used [2]time.Duration
@@ -41,9 +40,7 @@ func BenchmarkRecording(b *testing.B) {
 			c.NoRecord, c.Seed = k == 0, uint64(i)
 			from := cpu()
 			r, err := d.Collect(context.Background(), c)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			took[k] += r.Summary.Elapsed
 			used[k] += cpu() - from
 		}

@@ -16,15 +16,14 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 func transfers(t *testing.T) *sqlwork.Workload {
 	t.Helper()
 	w, err := sqlwork.Read("../internal/cli/testdata/transfers.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }
 
@@ -33,9 +32,7 @@ func TestOwnWorkload(t *testing.T) {
 	for _, partial := range []string{"", filepath.Join(t.TempDir(), "h.partial")} {
 		r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: transfers(t), Txns: 400,
 			Sessions: 8, Seed: 3, Partial: partial})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s := r.Summary
 		if s.Committed != 400 || len(s.Templates) != 3 || s.Templates[2].Name != "transfer" ||
 			s.Templates[2].Committed < 100 {
@@ -76,9 +73,7 @@ transactions:
   - {name: update, steps: ["update a set x = x + 1, v = :u where id = :k", "select v from a where id = :k"]}
   - {name: delete, steps: [delete from a where id = :k]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: own, Txns: 200, Sessions: 4})
 	if err != nil || r.Summary.Committed != 200 || r.Summary.Aborted == 0 {
 		t.Fatalf("%+v, %v; expected 200 commits, and some refusals", r, err)
@@ -124,17 +119,11 @@ func TestScheduleOfEnds(t *testing.T) {
 {"id":2,"session":2,"start":4,"end":6,"ops":[["r","x",null,5,5]]}`: "b1 w1(x) b2 r2(x) c2 c1",
 	} {
 		path := filepath.Join(t.TempDir(), "h.jsonl")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		h, err := format.Read(t.Context(), path, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, err := collect.ScheduleOf(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []string
 		for _, st := range s.Steps {
 			got = append(got, st.Text)
@@ -149,24 +138,14 @@ func TestScheduleOfEnds(t *testing.T) {
 func TestReplay(t *testing.T) {
 	anomaly := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts"}
 	s, err := collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) c1 w2(x) c2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d, err := collect.Open(t.Context(), anomaly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := d.Play(t.Context(), anomaly, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, d.Close())
 	again, err := collect.ScheduleOf(p.History)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const runs = 5
 	for isolation, want := range map[string]int{"no-conflicts": runs, "serializable": 0} {
 		r, err := collect.Replay(context.Background(), collect.Config{DB: []string{"badger:"}, Isolation: isolation,
@@ -192,9 +171,7 @@ func TestOwnWorkloadOnServers(t *testing.T) {
 			for seed := range uint64(4) {
 				c.Seed = seed
 				r, err := d.Collect(t.Context(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				a, _ := check.Auto(r.History, level.Serializable)
 				res, err := check.Run(t.Context(), a, r.History, check.Options{Level: level.Serializable})
 				if err != nil || res.Verdict == evidence.Unknown {

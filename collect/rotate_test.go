@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
+	"isovet/internal/test/must"
 )
 
 // TestRotate: the parts together are what Live gets of the run, with the same ids; and the summary counts them.
@@ -25,13 +26,9 @@ func TestRotate(t *testing.T) {
 		c.Txns, c.Sessions, c.Seed, c.Live = 600, 6, 3, k
 		c.Rotate = &Rotate{Dir: filepath.Join(t.TempDir(), "h"), Ending: split.Endings()[i%5], Txns: 120}
 		r, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h, err := split.Read(t.Context(), []string{c.Rotate.Dir}, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []string
 		count := [3]int{}
 		for x := range uint32(h.NumTxns()) {

@@ -9,6 +9,7 @@ import (
 	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -79,21 +80,15 @@ func TestSavepointSteps(t *testing.T) {
  "steps":[{"session":1,"do":"begin"},{"session":1,"do":"savepoint"},{"session":1,"do":"write","key":1,"row":[5]},
   {"session":1,"do":"rollback-to"},{"session":1,"do":"read","key":1},{"session":1,"do":"commit"}]}`
 	s, x, err := collect.ReadScript(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var b strings.Builder
-	if err := collect.ScriptOf(x, "", s.Level).Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, collect.ScriptOf(x, "", s.Level).Write(&b))
 	if !strings.Contains(b.String(), `"do":"savepoint"`) || !strings.Contains(b.String(), `"do":"rollback-to"`) {
 		t.Errorf("written again: %s", b.String())
 	}
 	c := collect.Config{DB: []string{"sqlite:"}}
 	p, err := open(t, c).Play(t.Context(), c, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n := p.History.NumOps(); n != 2 { // the load and the read
 		t.Errorf("%d operations; expected 2", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // TestParseSchedule: what is refused.
@@ -38,18 +39,12 @@ func TestParseSchedule(t *testing.T) {
 func TestPlay(t *testing.T) {
 	c := Config{DB: []string{"badger:"}, Timeout: 5 * time.Second}
 	d, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	s, err := ParseSchedule("b1 b2 r1(x) r2(x) w1(x) w2(x) c1 c2 b3 w3(y) a3 b1 r1(x) r1(y) c1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := d.Play(t.Context(), c, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if p.Refused[0] != "" || p.Refused[1] == "" || p.Refused[2] != "" || len(p.Waited) > 0 {
 		t.Errorf("refused %q, waited %q; expected the second to be refused", p.Refused, p.Waited)
 	}

@@ -12,6 +12,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -137,14 +138,10 @@ func refers(t *testing.T, url string) {
 	d := twins()
 	d.Tables[1].Foreign = []workload.ForeignKey{{Column: 1, Table: 0}}
 	for range 2 { // tables that refer to each other can be dropped
-		if err := db.Load(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.Load(t.Context(), d))
 	}
 	s, err := db.Connect(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	c := s.(driver.Columnar)
 	for what, f := range map[string]func() error{
@@ -158,15 +155,11 @@ func refers(t *testing.T, url string) {
 			return c.DeleteRow(0, 3)
 		},
 	} {
-		if err := s.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Begin())
 		if err := f(); (err != nil) != (what != "") || err != nil && !driver.Broken(err) {
 			t.Errorf("%s: %s: error %v", url, what, err)
 		}
-		if err := s.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Rollback())
 	}
 }
 
@@ -185,21 +178,15 @@ func TestForeignKeySteps(t *testing.T) {
   {"name":"c","columns":[{"name":"of","index":true}],"foreign_keys":[[0,0]],"rows":[[1,1]]}],
  "steps":[{"session":1,"do":"begin"},{"session":1,"do":"delete","key":1},{"session":1,"do":"commit"}]}`
 	s, x, err := collect.ReadScript(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var b strings.Builder
-	if err := collect.ScriptOf(x, "", s.Level).Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, collect.ScriptOf(x, "", s.Level).Write(&b))
 	if !strings.Contains(b.String(), `"foreign_keys":[[0,0]]`) {
 		t.Errorf("written again: %s", b.String())
 	}
 	c := collect.Config{DB: []string{"sqlite:"}}
 	p, err := open(t, c).Play(t.Context(), c, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.Contains(p.Refused[0], "FOREIGN KEY") {
 		t.Errorf("refused: %q; expected it, for the foreign key", p.Refused[0])
 	}

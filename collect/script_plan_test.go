@@ -9,6 +9,7 @@ import (
 
 	"isovet/collect"
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // TestScriptPlans: what a script says of plans, unique indexes and locking selects is kept when it is read and written,
@@ -27,14 +28,10 @@ func TestScriptPlans(t *testing.T) {
  ]
 }`
 	s, x, err := collect.ReadScript(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	again := collect.ScriptOf(x, "", s.Level)
 	var b bytes.Buffer
-	if err := again.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, again.Write(&b))
 	for _, want := range []string{`"unique":true`, `"plan":"index-only"`, `"do":"select-for-update"`,
 		`"do":"select-for-share"`, `"do":"insert"`, `"direct":true`} {
 		if !strings.Contains(b.String(), want) {
@@ -50,9 +47,7 @@ func TestScriptPlans(t *testing.T) {
 	}
 	d := open(t, collect.Config{DB: []string{"sqlite:"}})
 	p, err := d.Play(t.Context(), collect.Config{DB: []string{"sqlite:"}}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if i := slices.IndexFunc(p.Events(), func(e collect.Event) bool {
 		return strings.HasPrefix(e.Got, "not inserted")
 	}); i < 0 {
@@ -71,14 +66,10 @@ func TestDeleteOfNothing(t *testing.T) {
  "tables":[{"name":"t","columns":[{"name":"a","index":true}],"rows":[[1,2]]}],
  "steps":[{"session":1,"do":"begin"},{"session":1,"do":"delete","key":7},{"session":1,"do":"delete","key":1},
   {"session":1,"do":"delete","key":1},{"session":1,"do":"commit"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := collect.Config{DB: []string{"sqlite:"}, Timeout: 5 * time.Second, KeepCalls: true}
 	p, err := open(t, c).Play(t.Context(), c, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h := p.History
 	lo, hi := h.TxnOps(h.Init + 1)
 	if h.Init == history.None {

@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -33,9 +34,7 @@ func TestStatementsSent(t *testing.T) {
 			}
 			for _, mode := range modes {
 				s, err := server.Start(context.Background(), db+mode)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for i, w := range [][2]string{{"rmw", ""}, {"rows", "locking"}, {"rows", "direct"}, {"claim", "insert"},
 					{"rows", "savepoints"}, {"references", ""}, {"list-append", ""}, {"rubis", ""},
 					{"booking", ""}} {
@@ -61,18 +60,12 @@ func TestStatementsSent(t *testing.T) {
 // prepared asks a server what a session has had it prepare.
 func prepared(t *testing.T, urls []string, mode string) {
 	d, err := driver.Open(t.Context(), urls, driver.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
-	if err := d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {}, Tables: []driver.Table{
-		{Columns: []workload.Column{{Name: "a"}}, Rows: func(func(int64, []int64) bool) {}}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {}, Tables: []driver.Table{
+		{Columns: []workload.Column{{Name: "a"}}, Rows: func(func(int64, []int64) bool) {}}}}))
 	s, err := d.Connect(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	q, want := "select count(*) from pg_prepared_statements where statement like '%isovet_t0%'", int64(0)
 	switch mode {
@@ -84,9 +77,7 @@ func prepared(t *testing.T, urls []string, mode string) {
 	}
 	count := func() int64 {
 		a, err := s.(driver.Speaker).Say(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return a.Rows[0][0].(int64)
 	}
 	before := count()
@@ -108,9 +99,7 @@ func TestLockingReads(t *testing.T) {
 {"id":3,"session":1,"ops":[["r","x",1],["r","y",2]]}
 `
 	h, err := jsonl.Read([]byte(text), "h.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	locking := func(h *history.History) (s string) {
 		for op := range uint32(h.NumOps()) {
 			s += map[bool]string{true: "l", false: "."}[h.Locking(op)]
@@ -121,9 +110,7 @@ func TestLockingReads(t *testing.T) {
 		t.Errorf("locking reads %q, expected %q", got, ".l.ll...")
 	}
 	var b strings.Builder
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	again, err := jsonl.Read([]byte(b.String()), "h.jsonl")
 	if err != nil || locking(again) != locking(h) {
 		t.Errorf("written and read again: %v, %q:\n%s", err, locking(again), b.String())
@@ -139,13 +126,9 @@ func TestLockingReads(t *testing.T) {
 	}
 	r.H = h
 	small, err := shrink.History(t.Context(), h, level.Serializable, shrink.Options{First: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.Reset()
-	if err := jsonl.Write(&b, small.H); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, small.H))
 	if !strings.Contains(b.String(), `"locking":"0"`) {
 		t.Errorf("cut down, the locking reads are gone:\n%s", b.String())
 	}
@@ -155,9 +138,7 @@ func TestLockingReads(t *testing.T) {
 func TestLockingCollected(t *testing.T) {
 	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Workload: "rmw", Variant: "locking",
 		Txns: 20, Sessions: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.History.Txns.Locking != nil {
 		t.Error("SQLite has no locking reads, and the history has some")
 	}

@@ -17,6 +17,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/report"
 )
@@ -36,9 +37,7 @@ func open(t *testing.T, c collect.Config) *collect.Target {
 	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skipf("NOT RUN, a server is missing: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -161,9 +160,7 @@ func TestGroundTruth(t *testing.T) {
 				if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 					t.Skipf("NOT RUN, a server is missing: %v", err)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				defer func() {
 					if err := c.Close(); err != nil {
 						t.Error(err)
@@ -221,9 +218,7 @@ func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want e
 	t.Helper()
 	c, _ := check.Auto(r.History, l)
 	res, err := check.Run(context.Background(), c, r.History, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if res.Verdict == evidence.Unknown || want == holds && res.Verdict != holds {
 		var why strings.Builder
 		if err := report.Text(&why, "why", res, report.TextOptions{}); err != nil {
@@ -241,9 +236,7 @@ func TestBlindWPredRate(t *testing.T) {
 		t.Run(db, func(t *testing.T) {
 			c := collect.Config{DB: []string{db}, Isolation: "serializable", Workload: "blindw-pred", Txns: 3000}
 			r, err := open(t, c).Collect(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s := r.Summary
 			t.Logf("%s: %d committed, %d aborted in %v", s.Workload, s.Committed, s.Aborted, s.Elapsed)
 			if share := float64(s.Aborted) / float64(s.Committed+s.Aborted); s.Committed < 3000 || share > 0.3 {
@@ -270,9 +263,7 @@ func TestServerTimestamps(t *testing.T) {
 				for _, w := range []string{"rmw", "mix", "smallbank"} {
 					c.Workload, c.Keys = w, 50
 					r, err := d.Collect(context.Background(), c)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					sound(t, r)
 					// At etcd the reads are compared, not the writes: two blind writers of a key may overlap.
 					snapshotReads(t, r.History, db == "etcd:start" && iso == "serializable")
@@ -305,9 +296,7 @@ func TestKilled(t *testing.T) {
 			for seed := range uint64(rounds) {
 				c.Seed = seed
 				r, err := d.Collect(context.Background(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				sound(t, r)
 				verdict(t, r.History, level.Serializable, holds)
 				verdict(t, r.History, level.SnapshotIsolation, holds)
@@ -340,9 +329,7 @@ func TestPaused(t *testing.T) {
 			for _, k := range []collect.FaultKind{collect.Pause, collect.Partition} {
 				c.Fault = collect.Fault{Kind: k, Every: 400 * time.Millisecond}
 				r, err := d.Collect(context.Background(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				sound(t, r)
 				verdict(t, r.History, level.Serializable, holds)
 				t.Logf("%v: %d committed, %d aborted, %d of unknown outcome", c.Fault, r.Summary.Committed,
@@ -384,9 +371,7 @@ func TestHunts(t *testing.T) {
 			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 				t.Skipf("NOT RUN, a server is missing: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Logf("%d rounds, %d committed, %d undecided, %.1f s", len(h.Rounds), h.Committed, h.Undecided,
 				h.Elapsed.Seconds())
 			if h.Violated != (len(x.kinds) > 0) || h.Undecided > 0 {

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -19,9 +20,7 @@ func ones(t *testing.T, c collect.Config, setting string) (r *collect.Result) {
 	t.Helper()
 	c.KeepCalls, c.Isolation = true, "serializable"
 	r, err := open(t, c).Collect(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sound(t, r)
 	verdict(t, r.History, level.Serializable, evidence.Holds)
 	names := map[int64]string{}
@@ -61,9 +60,7 @@ func TestAlone(t *testing.T) {
 			Sessions: 8, Partial: file}, "")
 		verdict(t, r.History, level.StrictSerializable, evidence.Holds)
 		h, err := format.Read(t.Context(), file, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, want := map[history.Status]int{}, map[history.Status]int{}
 		for i, s := range h.Txns.Status {
 			if uint32(i) != h.Init {
@@ -108,9 +105,7 @@ func TestAloneKilled(t *testing.T) {
 		for seed := uint64(0); seed < 3 || unknown == 0 && seed < 20; seed++ {
 			c.Seed = seed
 			r, err := d.Collect(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			sound(t, r)
 			verdict(t, r.History, level.Serializable, evidence.Holds)
 			for _, x := range r.Summary.Templates {

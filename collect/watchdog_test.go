@@ -12,6 +12,7 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // stuck is a store with one lock, one of whose calls comes back when it is told to: the one of a kind that it is made
@@ -79,9 +80,7 @@ func TestStuck(t *testing.T) {
 			s.after = 40 // behind those of the load
 		}
 		target, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := target.Collect(t.Context(), c)
 		if err != nil {
 			t.Fatalf("%s: %v", call, err)
@@ -145,9 +144,7 @@ func TestStuckWhole(t *testing.T) {
 	c.Timeout = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	target, err := Open(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	time.AfterFunc(100*time.Millisecond, cancel)
 	r, err = target.Collect(ctx, c)
 	if err != nil || !r.Interrupted || r.Summary.Aborted != 1 || r.Summary.Refused() != 0 {

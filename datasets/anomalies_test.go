@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -59,9 +60,7 @@ func TestFaultsAreReal(t *testing.T) {
 				spec.FaultAt = 1
 			}
 			clean, err := Generate(ctx, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			top := map[string]level.Level{"serializable": level.StrictSerializable,
 				"snapshot-isolation":    level.StrictSnapshotIsolation,
 				"serializable-snapshot": level.Serializable}[spec.Isolation]
@@ -70,9 +69,7 @@ func TestFaultsAreReal(t *testing.T) {
 			}
 			spec.Fault = f.Name
 			r, err := Run(ctx, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 {
 				t.Fatalf("%+v: %d transactions planted", spec, n)
 			}

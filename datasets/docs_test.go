@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/datasets/workload"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -70,9 +71,7 @@ func TestDocs(t *testing.T) {
 	}
 	const file = "../docs/workloads.md"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := string(text)
 	for _, part := range []struct{ begin, text string }{
 		{"<!-- generated -->\n", w.String()}, {"<!-- generated faults -->\n", f.String()},
@@ -90,9 +89,7 @@ func TestDocs(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s is out of step with the code: go test ./datasets -run TestDocs -update", file)
 	}
-	if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

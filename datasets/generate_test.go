@@ -12,6 +12,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestForSQL: what the store in memory has not, it refuses.
@@ -79,9 +80,7 @@ func generate(t *testing.T, s Spec) *history.History {
 func TestDeterminism(t *testing.T) {
 	dump := func(s Spec) []byte {
 		var b bytes.Buffer
-		if err := jsonl.Write(&b, generate(t, s)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, jsonl.Write(&b, generate(t, s)))
 		return b.Bytes()
 	}
 	for i, s := range specs() {
@@ -189,9 +188,7 @@ func TestFences(t *testing.T) {
 	const every = 7
 	h, err := Generate(context.Background(), Spec{Workload: "smallbank", Txns: 1000, Sessions: 5, FenceEvery: every,
 		Isolation: "serializable-snapshot"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	key := uint32(slices.IndexFunc(h.Keys, func(k history.Value) bool {
 		return k.Kind == history.String && string(h.Texts.Text(uint32(k.N))) == "epoch/0"
 	}))

@@ -15,6 +15,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 var seqField = regexp.MustCompile(`,"seq":\d+`)
@@ -23,9 +24,7 @@ var seqField = regexp.MustCompile(`,"seq":\d+`)
 func lines(t *testing.T, h *history.History) []string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	all := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]
 	for i := range all {
 		all[i] = seqField.ReplaceAllString(all[i], "")
@@ -115,9 +114,7 @@ func TestStream(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	spec := Spec{Workload: "blindw", Txns: 20000, Seed: 4, Fault: "write-skew, lost-update", Faults: 40}
 	r, err := Run(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	name := map[int64]string{}
 	for i, id := range r.History.Txns.ID {
 		if n := r.History.Txns.Name[i]; n != history.None {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -38,9 +39,7 @@ func TestLists(t *testing.T) {
 	}
 	for file, list := range map[string]string{"anomalies.md": anomalies.String(), "levels.md": levels.String()} {
 		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		before, rest, ok := strings.Cut(string(page), "<!-- generated -->\n")
 		_, after, ok2 := strings.Cut(rest, "<!-- end -->\n")
 		want := before + "<!-- generated -->\n" + list + "<!-- end -->\n" + after
@@ -51,9 +50,7 @@ func TestLists(t *testing.T) {
 		case !*update:
 			t.Errorf("%s is not what the data say: make docs", file)
 		default:
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(want), 0o644))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -22,9 +23,7 @@ import (
 func check(t *testing.T, text string, l level.Level) *evidence.Result {
 	t.Helper()
 	r, err := oracle.Check(oracletest.Parse(text), oracle.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -166,9 +165,7 @@ func TestClassify(t *testing.T) {
 			if name != w {
 				fmt.Sscan(w[len(name):], &e.Key)
 			}
-			if err := e.Dep.UnmarshalText([]byte(name)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, e.Dep.UnmarshalText([]byte(name)))
 			c = append(c, e)
 		}
 		for i := range c {
@@ -218,9 +215,7 @@ func TestJSON(t *testing.T) {
 	// A result reads back: names of levels, verdicts and dependencies are text.
 	r := check(t, "T1: r(x,0) w(y,1)\nT2: r(y,0) w(x,1)", level.Serializable)
 	b, err := evidence.JSON(r, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var back evidence.Report
 	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(&back, evidence.NewReport(r, "a")) {
 		t.Errorf("%v: %+v", err, back)
@@ -240,13 +235,9 @@ func TestCertificateRoundTrip(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := six[seed%6]
 		r, err := oracle.Check(h, oracle.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var b bytes.Buffer
-		if err := evidence.WriteCertificate(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, evidence.WriteCertificate(&b, r))
 		back, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h)
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, b.Bytes())
@@ -324,9 +315,7 @@ func reversed(h *history.History) *history.History {
 func TestCertificateText(t *testing.T) {
 	r := check(t, "T1: w(x,1)\nT2: r(x,1) w(y,2)\nT3: r(y,0)", level.Serializable)
 	var b bytes.Buffer
-	if err := evidence.WriteCertificate(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, evidence.WriteCertificate(&b, r))
 	hash := evidence.ContentHash(r.H)
 	want := `{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"oracle","history":{"txns":3,"ops":4,"sha256":"` +
 		hash + `"},"order":3}` + "\n[1,3,2]\n"
@@ -341,9 +330,7 @@ func TestCertificateErrors(t *testing.T) {
 	other := oracletest.Parse("T1: w(x,1)\nT2: r(x,2)")
 	text := func(r *evidence.Result) string {
 		var b bytes.Buffer
-		if err := evidence.WriteCertificate(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, evidence.WriteCertificate(&b, r))
 		return b.String()
 	}
 	a, b := text(valid), text(violation)
@@ -416,9 +403,7 @@ func FuzzReadCertificate(f *testing.F) {
 	for _, l := range six[:4] {
 		if r, err := oracle.Check(h, oracle.Options{Level: l}); err == nil {
 			var b bytes.Buffer
-			if err := evidence.WriteCertificate(&b, r); err != nil {
-				f.Fatal(err)
-			}
+			must.OK(f, evidence.WriteCertificate(&b, r))
 			f.Add(b.Bytes())
 		}
 	}
@@ -446,9 +431,7 @@ func BenchmarkCertificate(b *testing.B) {
 		build.EndTxn(head)
 	}
 	h, err := build.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	r := &evidence.Result{Verdict: evidence.Holds, H: h}
 	for _, t := range rng.Perm(n) {
 		r.Order = append(r.Order, uint32(t))
@@ -462,9 +445,7 @@ func BenchmarkCertificate(b *testing.B) {
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
 			buf.Reset()
-			if err := evidence.WriteCertificate(&buf, r); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, evidence.WriteCertificate(&buf, r))
 		}
 	})
 	b.Run("read", func(b *testing.B) {

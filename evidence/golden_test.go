@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -26,13 +27,9 @@ func asked(t *testing.T, text []byte) (l level.Level, checker string) {
 	t.Helper()
 	var head struct{ Level, Checker string }
 	line, _, _ := bytes.Cut(text, []byte("\n"))
-	if err := json.Unmarshal(line, &head); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(line, &head))
 	l, err := level.Parse(head.Level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return l, head.Checker
 }
 
@@ -41,9 +38,7 @@ func told(t *testing.T, text []byte) *evidence.Result {
 	t.Helper()
 	l, name := asked(t, text)
 	h, err := histtest.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, ok := checkers.Auto(h, l)
 	if name != "auto" {
 		c, err = checkers.ByName(name)
@@ -53,9 +48,7 @@ func told(t *testing.T, text []byte) *evidence.Result {
 		t.Fatalf("nothing decides %s: %v", l, err)
 	}
 	r, err := checkers.Run(context.Background(), c, h, checkers.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.Checker = name
 	r.Stats = evidence.Stats{}
 	return r
@@ -65,14 +58,10 @@ func told(t *testing.T, text []byte) *evidence.Result {
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got != string(want) {
 		t.Errorf("%s differs; got\n%s\nexpected\n%s", file, got, want)
 	}
@@ -89,9 +78,7 @@ func TestTexts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r := told(t, text)
 			var out bytes.Buffer
 			out.WriteString(r.Label() + ": " + r.Verdict.String() + "\n")
@@ -112,13 +99,9 @@ func TestTexts(t *testing.T) {
 				r.Anomalies[i].Text = "…" // once is enough
 			}
 			report, err := evidence.JSON(r, filepath.Base(file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			out.WriteString("\nreport\n" + string(report) + "\n\ncertificate\n")
-			if err := evidence.WriteCertificate(&out, r); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, evidence.WriteCertificate(&out, r))
 			golden(t, strings.TrimSuffix(file, "jsonl")+"golden", out.String())
 		})
 	}
@@ -165,9 +148,7 @@ func TestBecause(t *testing.T) {
 func readText(t *testing.T, text string) *history.History {
 	t.Helper()
 	h, err := histtest.Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -176,14 +157,10 @@ func TestBrokenCertificates(t *testing.T) {
 	broken := func(name, old, new, want string) {
 		t.Helper()
 		text, err := os.ReadFile("testdata/texts/" + name + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := told(t, text)
 		var b bytes.Buffer
-		if err := evidence.WriteCertificate(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, evidence.WriteCertificate(&b, r))
 		cert := strings.Replace(b.String(), old, new, 1)
 		if cert == b.String() {
 			t.Fatalf("%s: no %s in\n%s", name, old, cert)
@@ -251,9 +228,7 @@ func TestCertificateOfOthers(t *testing.T) {
 	var first *evidence.Result
 	for _, key := range []string{same, key} {
 		r, err := evidence.ReadCertificate(strings.NewReader(cert(key, "99999999999999999")), h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if first == nil {
 			first = r
 		}

@@ -8,6 +8,7 @@ import (
 	judge "isovet/check"
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -24,18 +25,12 @@ func TestHints(t *testing.T) {
 		"value-of-no-key": `key "1" may have held 4 before the run`,
 	} {
 		text, err := os.ReadFile("testdata/hints/" + name + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h, err := jsonl.ReadPiece(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c, _ := judge.Auto(h, level.Serializable)
 		r, err := judge.Run(t.Context(), c, h, judge.Options{Level: level.Serializable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := evidence.Hints(r); len(got) != 1 || !strings.HasPrefix(got[0], want) ||
 			strings.Contains(got[0], "--text-numbers") != (name == "text-read-as-number") {
 			t.Errorf("%s: %q; want %s", name, got, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // naiveHistory is the plain twin of Builder: what each operation names, as text, looked up in maps.
@@ -308,9 +309,7 @@ func TestSmallHistoriesNumberVersionsInOrder(t *testing.T) {
 	}
 	b.EndTxn(NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for op, v := range h.Ops.Ver {
 		if int(v) != op/2 {
 			t.Fatalf("operation %d names version %d", op, v)
@@ -332,9 +331,7 @@ func TestRowsNumberVersionsInOrder(t *testing.T) {
 		b.Read(b.Key(IntValue(0)), IntValue(1))
 		b.EndTxn(NewTxnHead())
 		h, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if v := h.Ops.Ver[len(h.Ops.Ver)-1]; v != 12*joinSmall || h.NumVersions() != 12*joinSmall+1 {
 			t.Fatalf("workers %d: the read is of version %d of %d", workers, v, h.NumVersions())
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // naiveSessions orders sessions by definition: by seq where given, else by the order in the file.
@@ -92,9 +93,7 @@ func TestInitHasNoSession(t *testing.T) {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.Init != 0 || h.NumSessions() != 2 || h.SessName[0] != NoTime || fmt.Sprint(h.SessTxn) != "[0 1 2]" {
 		t.Errorf("init %d, sessions %v, transactions %v", h.Init, h.SessName, h.SessTxn)
 	}
@@ -211,9 +210,7 @@ func TestTxnOf(t *testing.T) {
 		b.EndTxn(NewTxnHead())
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for op, x := range want {
 		if got := h.TxnOf(uint32(op)); got != x {
 			t.Errorf("operation %d is of transaction %d; want %d", op, got, x)
@@ -236,9 +233,7 @@ func TestNotes(t *testing.T) {
 	b.Note(NoteInvented, 4, "writers")
 	a.Merge(b, 0)
 	h, err := a.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h.AddNote(NoteInvented, 5, "other writers")
 	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5,
 		"other writers"}}

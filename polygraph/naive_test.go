@@ -12,6 +12,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/polygraph"
 )
@@ -114,9 +115,7 @@ func TestPruneKeepsCompletions(t *testing.T) {
 		want := count(p)
 		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
 		reach, cycle, err := closure.New(closure.KindPurdomPlus, in, closure.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if cycle != nil {
 			if want != 0 {
 				t.Fatalf("seed %d, %s: a cycle in the known graph, %d completions", seed, l, want)
@@ -124,9 +123,7 @@ func TestPruneKeepsCompletions(t *testing.T) {
 			return
 		}
 		st, conflict, err := p.Prune(context.Background(), reach)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		settled += st.Settled
 		if conflict != nil {
 			conflicts++
@@ -145,9 +142,7 @@ func TestPruneKeepsCompletions(t *testing.T) {
 		for {
 			m, cycle, err := closure.Purdom(closure.Input{N: q.N, Start: q.Start, End: q.End, Known: q.Graph(false)},
 				closure.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if cycle != nil {
 				t.Fatalf("seed %d, %s: rounds find a cycle where single edges find none", seed, l)
 			}

@@ -12,6 +12,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver/acyclic"
 )
@@ -28,9 +29,7 @@ func narrowed(t testing.TB, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 		}
 		reach := acyclic.NewReach(g, order, 1<<20, nil)
 		edges, left, conflict, err := p.Narrow(context.Background(), reach, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if conflict != nil {
 			if len(p.ConflictCycles(conflict)) != 2 {
 				t.Fatal("a conflict without two cycles")
@@ -89,9 +88,7 @@ func TestNarrowIsPruning(t *testing.T) {
 			for !refuted {
 				reach, cycle, err := closure.New(closure.KindWarshall, closure.Input{N: p.N, Start: p.Start, End: p.End,
 					Known: p.Graph(false)}, closure.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if refuted = cycle != nil; refuted {
 					break
 				}

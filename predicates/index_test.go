@@ -11,6 +11,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // number is mostly one of few, at times one far off.
@@ -209,9 +210,7 @@ func TestIndex(t *testing.T) {
 			}
 			for i, text := range h.Preds.Pred {
 				p, err := Parse(h.Texts.Text(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				fail := func(what string, got, want any) {
 					t.Helper()
 					t.Fatalf("seed %d, step %d: %s of %s: %v; expected %v", seed, step, what, h.Texts.Text(text), got,
@@ -271,9 +270,7 @@ func TestIndexErrors(t *testing.T) {
 	head.ID, head.HasID, head.Line = 7, true, 3
 	b.EndTxn(head)
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = NewIndex(h)
 	var input *history.InputError
 	if !errors.As(err, &input) || !strings.HasPrefix(err.Error(),
@@ -290,13 +287,9 @@ func TestEmptyIndex(t *testing.T) {
 	b.Predicate(history.PredRead, []byte(`{}`), nil)
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x, err := NewIndex(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := x.NewState()
 	s.Set(k, 0)
 	if s.Count(0) != 0 || x.Truth(0, k, 0) != False || len(x.root) != 1 {
@@ -346,9 +339,7 @@ func compoundForm(col, lo, hi, most int) string {
 func TestNoAllocation(t *testing.T) {
 	h := blind(100, 10, 20, compoundForm)
 	x, err := NewIndex(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := x.NewState()
 	n := 0
 	if a := testing.AllocsPerRun(10, func() {
@@ -380,9 +371,7 @@ func BenchmarkIndex(b *testing.B) {
 			}
 		})
 		x, err := NewIndex(h)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Run("each/preds=5k/versions=100k/form="+c.name, func(b *testing.B) {
 			for b.Loop() {
 				n := 0

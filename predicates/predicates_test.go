@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 func build(t *testing.T, key, value history.Value, text string) *history.History {
@@ -25,9 +26,7 @@ func build(t *testing.T, key, value history.Value, text string) *history.History
 	b.Write(b.Key(key), value)
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -126,9 +125,7 @@ func TestLaws(t *testing.T) {
 		}
 		eval := func(text string) Truth {
 			p, err := Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return p.Eval(row)
 		}
 		x, y := eval(a), eval(b)

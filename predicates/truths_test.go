@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestTruths: what is read once and kept says what evaluation by definition says.
@@ -16,14 +17,10 @@ func TestTruths(t *testing.T) {
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		h := randomIndexed(seed)
 		x, err := NewTruths(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for q, text := range h.Preds.Pred {
 			p, err := parseAny(h.Texts.Text(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			check := func(k, v uint32) {
 				want := by(p, h, k, v)
 				if got := x.Of(uint32(q), k, v); got != want {
@@ -141,13 +138,9 @@ func TestQuickRow(t *testing.T) {
 	}
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x, err := NewTruths(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	row, quick := make([]Scalar, len(x.columns)), 0
 	for v, k := range h.VerKey {
 		want, _ := RowOfValue(h, k, h.VerValue(uint32(v)))

@@ -12,19 +12,16 @@ import (
 	"isovet/collect"
 	"isovet/collect/hunt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 func planned(t *testing.T, text string) *Plan {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	p, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -59,9 +56,7 @@ func TestCampaign(t *testing.T) {
 	seeds := map[string]bool{}
 	for again := range 2 {
 		p, err := Start(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		rows := p.Rows()
 		if len(rows) != 3 { // the documentation promises serializable and snapshot isolation
 			t.Fatalf("%d cells, expected 3: %+v", len(rows), rows)
@@ -84,12 +79,8 @@ func TestCampaign(t *testing.T) {
 			t.Errorf("%d hunts, expected the %d that were there before too", len(p.Runs), len(seeds))
 		}
 		var md, html strings.Builder
-		if err := p.Markdown(&md); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.HTML(&html); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Markdown(&md))
+		must.OK(t, p.HTML(&html))
 		if !strings.Contains(md.String(), "| snapshot-isolation | rmw | none |") || !strings.Contains(html.String(),
 			`<a href="found/x.html">`) {
 			t.Errorf("%s\n%s", md.String(), html.String())
@@ -97,21 +88,15 @@ func TestCampaign(t *testing.T) {
 		// Killed in the middle of a line: the line is not there.
 		file := filepath.Join(dir, runsFile)
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(b, `{"db":"bad`...), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(file, append(b, `{"db":"bad`...), 0o644))
 	}
 	if kept == 0 {
 		t.Error("nothing was kept")
 	}
 	used := map[uint64]bool{}
 	runs, err := readRuns(filepath.Join(dir, runsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, r := range runs {
 		if used[r.Seed] {
 			t.Errorf("seed %d twice", r.Seed)
@@ -259,9 +244,7 @@ func TestPlansMistakes(t *testing.T) {
 		"databases: [{db: 'badger:', faults: [x]}]":    "faults: unknown fault",
 	} {
 		file := filepath.Join(t.TempDir(), "p.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 		if _, err := Read(file); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(),
 			file) {
 			t.Errorf("%q: %v; expected %q", text, err, want)

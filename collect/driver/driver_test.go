@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"isovet/datasets/workload"
+	"isovet/internal/test/must"
 )
 
 func TestRedact(t *testing.T) {
@@ -137,23 +138,15 @@ func TestTimeoutOfAdapters(t *testing.T) {
 	RegisterSQL(SQL{Scheme: "slow", Isolations: []string{"serializable"}, Embedded: true,
 		Open: func(string) (*sql.DB, error) { return sql.Open("sqlite", "file:"+file) }})
 	db, err := Open(t.Context(), []string{"slow:"}, Options{Timeout: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	rows := func(yield func(int64, Row) bool) { yield(7, Row{Version: 1, Payload: 2}) }
-	if err := db.Load(t.Context(), Data{Rows: rows, Mark: 5}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Load(t.Context(), Data{Rows: rows, Mark: 5}))
 	try := func(statement string) error {
 		s, err := db.Connect(context.Background(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer s.Close()
-		if err := s.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Begin())
 		if r, found, err := s.Get(7, false); err != nil || !found || r.Payload != 2 {
 			t.Fatalf("%+v, %v, %v", r, found, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"isovet/collect/driver"
 	_ "isovet/collect/driver/all"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "write docs/own-workload.md anew from the files that it shows")
@@ -20,16 +21,12 @@ var update = flag.Bool("update", false, "write docs/own-workload.md anew from th
 func TestOwnWorkloadPage(t *testing.T) {
 	const page = "../../docs/own-workload.md"
 	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := string(was)
 	for file, lang := range map[string]string{"collect/driver/testdata/mystore/main.go": "go",
 		"internal/cli/testdata/transfers.yaml": "yaml"} {
 		code, err := os.ReadFile(filepath.Join("../..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		begin := "<!-- begin: " + file + " -->\n"
 		head, rest, ok := strings.Cut(text, begin)
 		_, tail, ended := strings.Cut(rest, "<!-- end -->")

@@ -12,6 +12,7 @@ import (
 	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -102,9 +103,7 @@ func TestInconclusive(t *testing.T) {
 		c.For *= 4
 		h, err = Run(t.Context(), c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := "0 transactions were committed, fewer than 100; the most frequent reason, "
 	if got := h.Inconclusive(); h.Violated || h.Refused == 0 || !strings.HasPrefix(got, want) ||
 		!strings.HasSuffix(got, " times: aborted: the store refused the transaction") {
@@ -236,9 +235,7 @@ func TestTurns(t *testing.T) {
 		ways, schemas int
 	}{{collect.Config{}, 4, 1}, {collect.Config{Send: "x"}, 1, 1}, {collect.Config{Fault: broken}, 4, 0}} {
 		all, err := turns(&e.c, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		vary(all, &e.c, waysDB{ways: []string{"a", "b", "c"}})
 		met, schemas := map[string]map[string]bool{}, 0
 		for n := range len(all) * 16 {

@@ -11,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // versionOrders decides serializability of a history in which every key has at most two writers and no initial version
@@ -122,9 +123,7 @@ func TestFromFormula(t *testing.T) {
 			f.Clauses = append(f.Clauses, c)
 		}
 		h, err := FromFormula(f, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := satisfiable(f)
 		if got := versionOrders(h); got != want {
 			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)
@@ -219,9 +218,7 @@ func TestTxns(t *testing.T) {
 		}
 		for _, size := range []int{0, 3, 5, 8} {
 			h, err := in.Build(t.Context(), size, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if n, unit := in.Txns(size); n != float64(h.NumTxns()) || unit == "" {
 				t.Errorf("%s of size %d: %.0f transactions of %q; it has %d", in.Name, size, n, unit, h.NumTxns())
 			}

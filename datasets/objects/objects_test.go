@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/operations"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestGenerate judges each workload's histories: those without a fault are valid, and those with one are not.
@@ -25,17 +26,11 @@ func TestGenerate(t *testing.T) {
 				}
 				text, broke := objects.Generate(s)
 				h, err := operations.Read([]byte(text), "h.edn")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				w, _, err := workloads.Lookup(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				a, err := w.Check(context.Background(), h, workloads.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				expected := evidence.Holds
 				if s.Faulty {
 					expected = evidence.Violated

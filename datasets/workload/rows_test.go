@@ -3,15 +3,15 @@ package workload
 import (
 	"fmt"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestRows: every kind of statement comes, tables stay filled, no two rows have one unique value at a time, values are
 // taken again, and keys never.
 func TestRows(t *testing.T) {
 	in, err := Lookup("rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, v := range in.Variants {
 		w := build(t, "rows", v.Name, 40, 0)
 		kinds := map[OpKind]int{}
@@ -99,9 +99,7 @@ func TestColumnsOfTables(t *testing.T) {
 			}
 			seen := map[string]bool{}
 			w, _, err := in.New(Params{Variant: v.Name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, table := range w.Tables() {
 				for _, c := range table.Columns {
 					if seen[c.Name] {

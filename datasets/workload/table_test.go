@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // table is the state of a database without concurrency.
@@ -157,12 +159,8 @@ func drive(t *testing.T, w Workload, n int, check func(*Txn)) *table {
 func build(t *testing.T, name, variant string, keys, ops int) Workload {
 	t.Helper()
 	in, err := Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w, _, err := in.New(Params{Variant: variant, Keys: keys, Ops: ops})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }

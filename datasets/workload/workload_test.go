@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 func TestRegistry(t *testing.T) {
@@ -252,9 +254,7 @@ func TestBlindWPred(t *testing.T) {
 // explicit variant is taken as it is, and without a database the draw is the paper's.
 func TestBlindWPredOnDatabases(t *testing.T) {
 	in, err := Lookup("blindw-pred")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w, p, err := in.New(Params{Database: true})
 	if err != nil || p.Variant != "sparse" || p.Keys != 50000 || p.Ops != 3 {
 		t.Fatalf("parameters %+v, error %v; expected sparse", p, err)
@@ -268,9 +268,7 @@ func TestBlindWPredOnDatabases(t *testing.T) {
 		}
 	}
 	w, _, err = in.New(Params{Variant: "sparse", Keys: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found, n := 0, 0
 	drive(t, w, 2000, func(x *Txn) {
 		last := int64(-1)
@@ -418,9 +416,7 @@ func TestZipf(t *testing.T) {
 	hottest := func(theta float64) float64 {
 		in, _ := Lookup("gt")
 		w, _, err := in.New(Params{Zipf: theta})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		n, all := 0.0, 0.0
 		drive(t, w, 500, func(x *Txn) {
 			for _, op := range x.Ops {

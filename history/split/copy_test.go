@@ -15,6 +15,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // TestReadMapped: of any format, plain, compressed or in parts, a copy is read as the file is, and nothing is left of
@@ -25,9 +26,7 @@ func TestReadMapped(t *testing.T) {
 	made := func(workload string) *history.History {
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20, Seed: 3,
 			Times: datasets.TxnTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}
 	var files [][]string
@@ -37,9 +36,7 @@ func TestReadMapped(t *testing.T) {
 		h := made(workload)
 		for _, name := range names {
 			path := filepath.Join(in, workload+"-"+name)
-			if err := format.Write(path, h, "", true); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, format.Write(path, h, "", true))
 			files = append(files, []string{path})
 		}
 	}
@@ -48,9 +45,7 @@ func TestReadMapped(t *testing.T) {
 	text := `{"id":7,"session":1,"seq":1,"ops":[["r","x",1]]}
 {"id":8,"session":1,"seq":0,"ops":[["w","x",1]]}
 `
-	if err := os.WriteFile(odd, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(odd, []byte(text), 0o600))
 	files = append(files, []string{odd}, []string{filepath.Join(in, "rmw-h.jsonl"), odd})
 	for _, paths := range files {
 		for _, real := range []format.RealTime{"", format.Untimed} {
@@ -90,9 +85,7 @@ func TestReadMappedFails(t *testing.T) {
 		"none.txt": "nothing\n",
 	} {
 		path := filepath.Join(in, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, want := Read(context.Background(), []string{path}, format.Options{})
 		_, err := ReadMapped(context.Background(), []string{path}, format.Options{}, dir)
 		if fmt.Sprint(err) != fmt.Sprint(want) {
@@ -101,9 +94,7 @@ func TestReadMappedFails(t *testing.T) {
 		empty(t, dir)
 	}
 	path := filepath.Join(in, "good.jsonl")
-	if err := os.WriteFile(path, []byte(`{"id":1,"ops":[["w",1,1]]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(`{"id":1,"ops":[["w",1,1]]}`), 0o600))
 	if _, err := ReadMapped(context.Background(), []string{path}, format.Options{}, filepath.Join(dir,
 		"gone")); err == nil {
 		t.Error("copied into a folder that is not there")
@@ -125,9 +116,7 @@ func TestCopyHasNoName(t *testing.T) {
 	dir := t.TempDir()
 	c := copying{ctx: t.Context(), dir: dir}
 	defer c.close()
-	if err := c.create(func(w *bufio.Writer) error { empty(t, dir); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.create(func(w *bufio.Writer) error { empty(t, dir); return nil }))
 }
 
 func empty(t *testing.T, dir string) {

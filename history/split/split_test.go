@@ -21,6 +21,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // txns writes each transaction of a history as one line of text, all of it.
@@ -70,18 +71,12 @@ func txns(h *history.History) []string {
 func read(t *testing.T, paths []string, o Options, first *history.History) (out []string, s *Set) {
 	t.Helper()
 	s, err := Plan(context.Background(), paths, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// The pieces as another process would have them.
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s = &Set{}
-	if err := json.Unmarshal(text, s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, s))
 	err = s.Each(context.Background(), func(b *Batch) error {
 		if b.First != int64(len(out)) {
 			t.Errorf("a batch begins at %d; expected %d", b.First, len(out))
@@ -122,13 +117,9 @@ func source(t testing.TB, seed uint64) (*history.History, []byte) {
 		h = random.Tiny(seed, random.Options{})
 	}
 	var text bytes.Buffer
-	if err := jsonl.Write(&text, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&text, h))
 	h, err := jsonl.Read(text.Bytes(), "h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h, text.Bytes()
 }
 
@@ -156,17 +147,13 @@ func TestPieces(t *testing.T) {
 		h, text := source(t, seed)
 		want := txns(h)
 		plain := filepath.Join(dir, "h.jsonl")
-		if err := os.WriteFile(plain, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(plain, text, 0o600))
 		o := Options{PieceBytes: 1 + rnd.Int64N(2000), Workers: 1}
 		got, _ := read(t, []string{plain}, o, h)
 		same(t, "JSON lines", got, want)
 		for _, name := range []string{"h.ivh", "h.jsonl.zst", "h.ivh.gz", "h.parquet"} {
 			path := filepath.Join(dir, name)
-			if err := format.Write(path, h, "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, format.Write(path, h, "", false))
 			got, s := read(t, []string{path}, o, h)
 			if name == "h.parquet" { // its lines are rows
 				same(t, name, unlined(got), unlined(want))
@@ -180,15 +167,11 @@ func TestPieces(t *testing.T) {
 		// The lines in several files, of which only the first has the header.
 		lines := slices.Collect(bytes.Lines(text))
 		parts := filepath.Join(dir, fmt.Sprint("parts", seed))
-		if err := os.Mkdir(parts, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(parts, 0o700))
 		for n := 0; len(lines) > 0; n++ {
 			k := 1 + rnd.IntN(len(lines))
-			if err := os.WriteFile(filepath.Join(parts, fmt.Sprintf("h%d.jsonl", n)), bytes.Join(lines[:k], nil),
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(parts, fmt.Sprintf("h%d.jsonl", n)), bytes.Join(lines[:k], nil),
+				0o600))
 			lines = lines[k:]
 		}
 		got, _ = read(t, []string{parts}, o, h)
@@ -231,39 +214,25 @@ func TestParts(t *testing.T) {
 		h, text := source(t, seed)
 		dir := t.TempDir()
 		out, err := Create(filepath.Join(dir, "out"), Endings()[seed%5], h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lines := slices.Collect(bytes.Lines(text))
 		again := filepath.Join(dir, "again")
-		if err := os.Mkdir(again, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(again, 0o700))
 		for i, n := 1, 0; i < len(lines); n++ {
 			k := min(len(lines), i+1+rnd.IntN(len(lines)))
 			piece, seqs, err := jsonl.ReadLines(t.Context(), bytes.Join(lines[i:k], nil), jsonl.Lines{Meta: h.Meta,
 				Initial: h.Initial, InitialText: initialText(h)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if seqs == nil && piece.Init == history.None && piece.SessName[0] != history.NoTime {
 				t.Error("no places")
 			}
-			if err := errorsOf(out.Add(piece), out.Cut()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errorsOf(out.Add(piece), out.Cut()))
 			var b bytes.Buffer
-			if err := jsonl.Write(&b, piece); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(again, fmt.Sprintf("%d.jsonl", n)), b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, jsonl.Write(&b, piece))
+			must.OK(t, os.WriteFile(filepath.Join(again, fmt.Sprintf("%d.jsonl", n)), b.Bytes(), 0o600))
 			i = k
 		}
-		if err := out.Finish(map[string]any{"seed": seed}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, out.Finish(map[string]any{"seed": seed}))
 		whole(t, "written in parts", filepath.Join(dir, "out"), h)
 		got, _ := read(t, []string{filepath.Join(dir, "out")}, Options{PieceBytes: 500}, h)
 		same(t, "written in parts", unlined(got), unlined(txns(h)))
@@ -271,9 +240,7 @@ func TestParts(t *testing.T) {
 
 		// Lines in no order, in two files, of which the second counts on or begins again.
 		shuffled := filepath.Join(dir, "shuffled")
-		if err := os.Mkdir(shuffled, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(shuffled, 0o700))
 		cut := 1 + len(lines[1:])/2
 		rnd.Shuffle(cut-1, func(a, b int) { lines[1+a], lines[1+b] = lines[1+b], lines[1+a] })
 		rest := lines[cut:]
@@ -282,15 +249,11 @@ func TestParts(t *testing.T) {
 			if len(part) == 0 {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil),
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil),
+				0o600))
 		}
 		mixed, err := jsonl.Read(bytes.Join(lines, nil), "mixed")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		whole(t, "in no order", shuffled, mixed)
 		if t.Failed() {
 			t.Fatal("seed ", seed)
@@ -347,9 +310,7 @@ func TestBadParts(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for i := 0; i < len(c.files); i += 2 {
-			if err := os.WriteFile(filepath.Join(dir, c.files[i]), []byte(c.files[i+1]), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, c.files[i]), []byte(c.files[i+1]), 0o600))
 		}
 		s, err := Plan(t.Context(), []string{dir}, Options{Workers: 1})
 		if err == nil {

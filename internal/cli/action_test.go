@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestAction runs the last step of action.yml on histories, as GitHub's runner does, with this test program as isovet.
@@ -16,9 +18,7 @@ func TestAction(t *testing.T) {
 		t.Skip("SKIPPED, NOTHING TESTED: no bash")
 	}
 	text, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, step, ok := strings.Cut(string(text), "      run: |\n")
 	if !ok {
 		t.Fatal("action.yml has no step of several lines")
@@ -34,14 +34,10 @@ func TestAction(t *testing.T) {
 		"ok.jsonl":  `{"id":1,"ops":[["w","x",1]]}`,
 		"bad.jsonl": `{"id":1,"ops":[["w","x",1]]}` + "\n" + `{"id":2,"ops":[["r","x",2]]}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(lines+"\n"), 0o644))
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := os.Symlink(self, filepath.Join(dir, "isovet")); err != nil { // testscript runs the command of that name
 		t.Fatal(err)
 	}
@@ -54,9 +50,7 @@ func TestAction(t *testing.T) {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return string(out), exit.ExitCode()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(out), 0
 	}
 	if out, status := run("ok.jsonl"); status != 0 || out != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // TestCommandsPage: docs/cli.md is what cobra's generator of Markdown makes of the commands. `make docs` writes it.
@@ -45,9 +46,7 @@ func TestCommandsPage(t *testing.T) {
 	}
 	for _, name := range []string{"check", "gen", "collect"} {
 		c, _, err := root.Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		flags(c)
 	}
 	var write func(c *cobra.Command)
@@ -59,9 +58,7 @@ func TestCommandsPage(t *testing.T) {
 			c.Short, c.Long = long, ""
 		}
 		var b bytes.Buffer
-		if err := doc.GenMarkdownCustom(c, &b, func(s string) string { return s }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, doc.GenMarkdownCustom(c, &b, func(s string) string { return s }))
 		text, _, _ := strings.Cut(b.String(), "### SEE ALSO") // the page has them all
 		text = strings.NewReplacer("### Examples\n\n", "", "### Options\n\n", "").Replace(text)
 		if len(others[c]) > 0 {
@@ -76,9 +73,7 @@ func TestCommandsPage(t *testing.T) {
 	}
 	write(root)
 	if *update {
-		if err := os.WriteFile(file, page, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, page, 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, page) {
 		t.Errorf("docs/cli.md is not what the commands say (%v): make docs", err)
@@ -133,9 +128,7 @@ func TestPagesCommands(t *testing.T) {
 	seen := 0
 	for _, page := range slices.Concat(pages, more, []string{"../../README.md", "../../CONTRIBUTING.md"}) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
 			for _, line := range regexp.MustCompile(`&&|;| \| |#|  +`).Split(strings.ReplaceAll(m[1]+m[2], "\\\n", " "), -1) {
 				args := strings.Fields(strings.TrimSpace(line))
@@ -214,9 +207,7 @@ func like(shown, printed string) bool {
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
 	tour, err2 := os.ReadFile("../../docs/tour.md")
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2))
 	dir := t.TempDir()
 	compared := 0
 	for _, c := range append(shownCommands(string(page)), shownCommands(string(tour))...) {
@@ -251,9 +242,7 @@ func TestReadme(t *testing.T) {
 // TestReadmeTable runs the tour's comparison, and compares what does not depend on the machine.
 func TestReadmeTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/tour.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	commands := shownCommands(string(page))
 	i := slices.IndexFunc(commands, func(c shown) bool { return c.args[0] == "bench" })
 	if i < 0 {

@@ -13,6 +13,7 @@ import (
 
 	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // evil is in every name, key, value and field of the header here, and in the names of files: what acts on a terminal,
@@ -25,9 +26,7 @@ const evil = "e\x1b]0;P\a\x1b[31m\u202e\u009b1m\r\n::error::EVIL\n# EVIL\n| EVIL
 func hostile(t *testing.T) (dir string) {
 	name := strings.ReplaceAll(evil, "/", "-")
 	dir = filepath.Join(t.TempDir(), name[:60])
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o755))
 	q := func(s string) string {
 		b := fmt.Sprintf("%q", s)
 		return regexp.MustCompile(`\\x([0-9a-f]{2})|\\a`).ReplaceAllStringFunc(b, func(x string) string {
@@ -62,9 +61,7 @@ func hostile(t *testing.T) (dir string) {
 		"bad.cert":    evil,
 		"kernel.k":    evil,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name+file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name+file), []byte(text), 0o644))
 	}
 	return dir
 }
@@ -162,9 +159,7 @@ func TestHostile(t *testing.T) {
 		return filepath.Join(dir, strings.ReplaceAll(evil, "/", "-")+file)
 	}
 	out := filepath.Join(dir, "out"+evil[:20])
-	if err := os.Mkdir(out, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(out, 0o755))
 	to := func(file string) string { return filepath.Join(out, file) }
 	lost, valid, thin := in("lost.jsonl"), in("valid.jsonl"), in("thin.jsonl")
 	var runs [][]string
@@ -274,9 +269,7 @@ func TestHostile(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if written < 10 {
 		t.Errorf("%d files were written", written)
 	}

@@ -9,14 +9,13 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format/edn"
+	"isovet/internal/test/must"
 )
 
 // TestJepsenPage: the page's checker is short, reads as EDN, and asks for flags and fields that there are.
 func TestJepsenPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/jepsen.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, _ := strings.Cut(string(page), "```clojure\n")
 	code, _, ok := strings.Cut(rest, "```\n")
 	if !ok {
@@ -29,9 +28,7 @@ func TestJepsenPage(t *testing.T) {
 	forms := 0
 	for ; ; forms++ {
 		form, err := s.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if form.Kind == edn.EOF {
 			break
 		}
@@ -43,9 +40,7 @@ func TestJepsenPage(t *testing.T) {
 		t.Errorf("%d forms; expected the namespace and the checker", forms)
 	}
 	check, _, err := Root().Find([]string{"check"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	flags := regexp.MustCompile(`"--([a-z-]+)"`).FindAllStringSubmatch(code, -1)
 	for _, f := range flags {
 		if check.Flags().Lookup(f[1]) == nil {

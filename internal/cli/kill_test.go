@@ -17,19 +17,16 @@ import (
 	"isovet/internal/cli/collects"
 	"isovet/internal/cli/console"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // isovetProgram is a link to this test's own program, which is isovet under that name.
 func isovetProgram(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	isovet := filepath.Join(t.TempDir(), "isovet")
-	if err := os.Symlink(self, isovet); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(self, isovet))
 	return isovet
 }
 
@@ -61,9 +58,7 @@ func TestKilled(t *testing.T) {
 			run.Args[1] = "hunt"
 			run.Args = append(run.Args, "--level", "snapshot-isolation", "--txns", "100000")
 		}
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Start())
 		for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // servers may be slow to begin
 			if st, err := os.Stat(out + collects.PartialEnding); err == nil && st.Size() > 2000 ||
 				time.Now().After(until) {
@@ -71,9 +66,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond)
-		if err := run.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Process.Kill())
 		run.Wait()
 		if !strings.Contains(said.String(), out+collects.PartialEnding) {
 			t.Errorf("%v: %s", run.Args[1:], said.String())
@@ -112,18 +105,14 @@ func TestSignalTwice(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "h.jsonl")
 	run := exec.Command(isovet, "collect", "--db", "sqlite:", "--workload", "smallbank", "--txns", "100000000", "-o",
 		out)
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Start())
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if st, err := os.Stat(out + collects.PartialEnding); err == nil && st.Size() > 2000 {
 			break
 		}
 	}
 	for range 2 {
-		if err := run.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Process.Signal(syscall.SIGTERM))
 		time.Sleep(2 * time.Millisecond)
 	}
 	run.Wait()
@@ -155,18 +144,14 @@ func TestNothingLeft(t *testing.T) {
 			command := [][]string{{"collect"}, {"hunt", "--level", "read-committed"}}[i%2]
 			temp, out := t.TempDir(), filepath.Join(t.TempDir(), "h.jsonl")
 			for _, dir := range []string{temp, filepath.Dir(temp)} { // servers have users of their own
-				if err := os.Chmod(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Chmod(dir, 0o755))
 			}
 			run := exec.Command(isovet, append(command, "--db", db, "--workload", "smallbank", "--for", "1m", "-o",
 				out)...)
 			run.Env = append(os.Environ(), "TMPDIR="+temp)
 			var said bytes.Buffer
 			run.Stderr = &said
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, run.Start())
 			for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 				if st, err := os.Stat(out + collects.PartialEnding); err == nil &&
 					(st.Size() > 2000 || db != "sqlite:") {
@@ -176,9 +161,7 @@ func TestNothingLeft(t *testing.T) {
 			if found, err := os.ReadDir(temp); err != nil || len(found) == 0 {
 				t.Errorf("%s: no temporary folder while it runs: %v\n%s", db, err, said.String())
 			}
-			if err := run.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, run.Process.Signal(sig))
 			run.Wait()
 			if s := run.ProcessState.ExitCode(); s != console.StatusInterrupted {
 				t.Errorf("%s, %v: status %d; expected %d\n%s", db, sig, s, console.StatusInterrupted, said.String())

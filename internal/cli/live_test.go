@@ -9,6 +9,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/collect"
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -16,9 +17,7 @@ import (
 // is told soon.
 func TestLiveIsVerify(t *testing.T) {
 	p, err := mechanism.LookupProfile("badger:serializable-snapshot")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var got []string
 	var first time.Duration
 	begin := time.Now()
@@ -35,17 +34,11 @@ func TestLiveIsVerify(t *testing.T) {
 	})
 	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts",
 		Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	took := time.Since(begin)
-	if err := live.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, live.Close())
 	rep, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, MaxViolations: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var want []string
 	for _, v := range rep.Violations {
 		var txns []int64

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestMemoryATransaction measures how many bytes a checker takes for a transaction in memory, beside the mapped file
@@ -81,9 +82,7 @@ func TestMemoryATransaction(t *testing.T) {
 		{stamped, "chronos", "snapshot-isolation", 110},
 	} {
 		st, err := os.Stat(x.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		each := math.Inf(1)
 		// When the collector runs is not the checker's doing: on a loaded machine a run may hold a fifth more.
 		for range 3 {
@@ -134,9 +133,7 @@ func TestMillion(t *testing.T) {
 	run(0, "gen", "-q", "--workload", "blindw", "--times", "txns", "--txns", "1000000", "--shards", "4", "--fault",
 		"write-skew,lost-update,stale-read", "--faults", "99", "--truth", "truth", "-o", "parts")
 	b, err := os.ReadFile(filepath.Join(dir, "truth"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 99 {
 		t.Fatalf("%d faults planted, expected 99", len(lines))
@@ -166,9 +163,7 @@ func TestMillion(t *testing.T) {
 				Transactions []int64
 				Violates     []string
 			}
-			if err := json.Unmarshal([]byte(line), &f); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(line), &f))
 			if !slices.Contains(f.Violates, level) {
 				continue
 			}

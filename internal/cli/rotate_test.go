@@ -14,6 +14,7 @@ import (
 
 	"isovet/internal/cli/collects"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestKilledParts: the folder of a run that writes parts is a history while the run lasts, and when it was killed.
@@ -32,9 +33,7 @@ func TestKilledParts(t *testing.T) {
 		run := exec.Command(isovet, "collect", "-q", "--db", db, "--workload", workload, "--sessions", "8", "--for",
 			"1m", "--rotate", []string{"100txns", "64KiB,20ms", "5ms"}[i%3], "-o", out)
 		run.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Start())
 		for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(out, "part-00003.ivh")); err == nil {
 				break
@@ -60,9 +59,7 @@ func TestKilledParts(t *testing.T) {
 			return v.Stats.Txns
 		}
 		some := check("while it runs")
-		if err := run.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Process.Kill())
 		run.Wait()
 		if all := check("killed"); all < some || some < 5 {
 			t.Errorf("%d transactions while it ran, %d when it was killed", some, all)
@@ -72,9 +69,7 @@ func TestKilledParts(t *testing.T) {
 
 func TestRotateFlag(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o600))
 	for _, c := range []struct {
 		args string
 		want string

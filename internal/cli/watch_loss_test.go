@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // watchOnce watches a file to its end, and returns the exit status and what is reported.
@@ -25,9 +26,7 @@ func watchOnce(state, source string, flags ...string) (int, string) {
 
 func violationsOf(t *testing.T, state string) string {
 	b, err := os.ReadFile(filepath.Join(state, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -65,9 +64,7 @@ func TestWatchLoss(t *testing.T) {
 		} else if err == nil {
 			err = os.Remove(segment)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint)
 		if got != console.StatusBadInput || !strings.Contains(said, "segment-00000001.log") ||
 			!strings.Contains(said, x.says) || !strings.Contains(said, "--accept-loss") {
@@ -104,17 +101,13 @@ func TestWatchOldLog(t *testing.T) {
 	want := violationsOf(t, state)
 	segment := filepath.Join(state, "segment-00000001.log")
 	log, err := os.ReadFile(segment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	old := regexp.MustCompile(`(?m)^(\d+)~[0-9a-f]{8}`).ReplaceAll(log, []byte("$1"))
 	if len(old) == len(log) {
 		t.Fatal("the log has no checksums")
 	}
 	old = old[:len(old)/2] // a torn end
-	if err := os.WriteFile(segment, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(segment, old, 0o600))
 	for range 2 {
 		if got, said := watchOnce(state, stream, "--checkpoint", "0"); got != console.StatusViolation ||
 			violationsOf(t, state) != want {

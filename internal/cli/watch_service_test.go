@@ -20,6 +20,7 @@ import (
 
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -42,9 +43,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "w")
 		want := os.FileMode(0o700)
 		if was != 0 {
-			if err := os.Mkdir(dir, was); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(dir, was))
 		}
 		if was == 0o750 {
 			want = was
@@ -82,9 +81,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 			kinds[strings.TrimRight(strings.Split(e.Name(), ".")[0], "-0123456789")]++
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, kind := range []string{"segment", "checkpoint", "violations", "incidents", "options", "lock", "evidence",
 			"README", "manifest"} {
 			if kinds[kind] == 0 && was == 0 {
@@ -109,9 +106,7 @@ func TestWatchSecret(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	secret := hook.URL + "/services/T0/Abcdefghij0123456789xyz?key=1"
@@ -162,15 +157,11 @@ func TestWatchSecret(t *testing.T) {
 // TestNotify: a watch tells its supervisor that it is ready, that the judge gets on, and that it ends.
 func TestNotify(t *testing.T) {
 	short, err := os.MkdirTemp("", "n") // the name of a socket has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer os.RemoveAll(short)
 	name := filepath.Join(short, "s")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", name)
 	t.Setenv("WATCHDOG_USEC", "1000000")
@@ -185,9 +176,7 @@ func TestNotify(t *testing.T) {
 	buf := make([]byte, 1<<12)
 	for len(told) < 100 {
 		n, err := l.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		told = append(told, strings.Split(string(buf[:n]), "\n")...)
 		if slices.Contains(told, "WATCHDOG=1") && slices.Contains(told, "READY=1") {
 			end.Close()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"isovet/internal/test/must"
 )
 
 // nasty are the texts that every way out is tried with first.
@@ -64,9 +66,7 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("%q: clean is %v", s, clean(s, false))
 		}
 		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var was, is string
 		if json.Unmarshal(b, &was) != nil || json.Unmarshal([]byte(Text(string(b))), &is) != nil || was != is {
 			t.Fatalf("%s is another string than %s", Text(string(b)), b)
@@ -89,9 +89,7 @@ func FuzzWriter(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Close())
 		if b.String() != Text(s) {
 			t.Fatalf("%q written by %d: %q, expected %q", s, 1+int(cut)%5, b.String(), Text(s))
 		}
@@ -169,9 +167,7 @@ func FuzzXML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		seen(t, XML(s), "\n\t\r")
 		var text strings.Builder
-		if err := xml.EscapeText(&text, []byte(XML(s))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, xml.EscapeText(&text, []byte(XML(s))))
 		var got string
 		if err := xml.Unmarshal([]byte("<a>"+text.String()+"</a>"), &got); err != nil {
 			t.Fatalf("%q: %v", s, err)

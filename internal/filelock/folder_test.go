@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 // TestFolders: a folder that nobody holds is removed by the next one of its name, and no other is.
@@ -16,17 +18,13 @@ func TestFolders(t *testing.T) {
 	make := func(name string) *Folder {
 		t.Helper()
 		f, err := TempFolder(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return f
 	}
 	old := func(f *Folder) {
 		t.Helper()
 		then := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(filepath.Join(f.Path, folderFile), then, then); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(filepath.Join(f.Path, folderFile), then, then))
 	}
 	killed := func(name string) *Folder {
 		f := make(name)
@@ -38,9 +36,7 @@ func TestFolders(t *testing.T) {
 	old(left)
 	old(other)
 	strange := filepath.Join(temp, "isovet-a-mine") // not made here
-	if err := os.Mkdir(strange, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(strange, 0o700))
 	last := make("a")
 	for _, c := range []struct {
 		path  string

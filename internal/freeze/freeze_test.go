@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 type inner struct {
@@ -88,13 +90,9 @@ func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(50) {
 		o, more := random(rand.New(rand.NewPCG(seed, 1))), []int64{1, 2}
 		path := filepath.Join(dir, fmt.Sprint(seed))
-		if err := Save(path, o, &more); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Save(path, o, &more))
 		got, gotMore := &outer{left: func() int { return 3 }}, []int64(nil)
-		if err := Load(path, got, &gotMore); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Load(path, got, &gotMore))
 		if got.left == nil || got.left() != 3 || got.ring.next != got.same || got.same.next != got.ring {
 			t.Fatal("not as it was")
 		}
@@ -115,13 +113,9 @@ func TestDamaged(t *testing.T) {
 	o := random(rng)
 	o.plain = nil
 	path := filepath.Join(dir, "x")
-	if err := Save(path, o); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Save(path, o))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range 300 {
 		bad := append([]byte(nil), text...)
 		if i%2 == 0 {
@@ -129,9 +123,7 @@ func TestDamaged(t *testing.T) {
 		} else {
 			bad[rng.IntN(len(bad))] ^= byte(1 << rng.IntN(8))
 		}
-		if err := os.WriteFile(path, bad, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, bad, 0o644))
 		var got outer
 		if err := Load(path, &got); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("%d: %v", i, err)
@@ -168,13 +160,9 @@ func TestChanged(t *testing.T) {
 	l := &link{n: 1}
 	was := &v1{[]oldKey{{"a", 4e9, map[string][]*link{"x": {l, l, {l, 2}}}}, {"b", 2, nil}}, -7,
 		[2]struct{ a, b uint8 }{{1, 2}, {3, 4}}}
-	if err := Save(path, was); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Save(path, was))
 	got := v2{more: "kept"}
-	if err := Load(path, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Load(path, &got))
 	if want := (v2{-7, "kept", []newKey{{0, 4e9, "a"}, {0, 2, "b"}}}); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v", got)
 	}
@@ -207,19 +195,13 @@ func TestFlat(t *testing.T) {
 	}
 	dir := t.TempDir()
 	was, want := plain{-1, []int32{2, 3}, 4, "five"}, grouped{-1, group{b: []int32{2, 3}, c: 4, d: nil}, "five"}
-	if err := Save(filepath.Join(dir, "plain"), &was); err != nil {
-		t.Fatal(err)
-	}
-	if err := Save(filepath.Join(dir, "grouped"), &want); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Save(filepath.Join(dir, "plain"), &was))
+	must.OK(t, Save(filepath.Join(dir, "grouped"), &want))
 	for _, name := range []string{"plain", "grouped"} {
 		var one plain
 		var other grouped
 		path := filepath.Join(dir, name)
-		if err := errors.Join(Load(path, &one), Load(path, &other)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(Load(path, &one), Load(path, &other)))
 		if !reflect.DeepEqual(one, was) || !reflect.DeepEqual(other, want) {
 			t.Errorf("%s: %+v, %+v", name, one, other)
 		}
@@ -261,16 +243,10 @@ func BenchmarkSave(b *testing.B) {
 	}
 	for i := range b.N {
 		path := filepath.Join(b.TempDir(), fmt.Sprint(i))
-		if err := Save(path, &v); err != nil {
-			b.Fatal(err)
-		}
-		if err := Load(path, &v); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, Save(path, &v))
+		must.OK(b, Load(path, &v))
 		st, err := os.Stat(path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.SetBytes(st.Size())
 	}
 }

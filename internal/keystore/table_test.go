@@ -9,6 +9,7 @@ import (
 
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // owner is who has a table: a count for each text, and which numbers are in use.
@@ -70,9 +71,7 @@ func TestTable(t *testing.T) {
 				}
 				batch, ns = append(batch, s), append(ns, n)
 			}
-			if err := o.t.Fetch(o.load); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, o.t.Fetch(o.load))
 			for i, s := range batch {
 				if m, there := o.t.Find([]byte(s)); !there || m != ns[i] || o.t.Name(m) != s {
 					t.Fatalf("%s: %d, %t; expected %d", s, m, there, ns[i])
@@ -99,17 +98,11 @@ func TestTable(t *testing.T) {
 			}
 			if rng.IntN(100) == 0 && !store.Empty() {
 				dir := filepath.Join(t.TempDir(), "checkpoint")
-				if err := store.Checkpoint(dir); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, store.Checkpoint(dir))
 				for range rng.IntN(3000) {
-					if err := store.Put(o.t.key(nil, text()), []byte("what comes behind it")); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, store.Put(o.t.key(nil, text()), []byte("what comes behind it")))
 				}
-				if err := store.Restore(dir); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, store.Restore(dir))
 				o.t.index = nil
 				o.t.Thawed()
 			}
@@ -134,9 +127,7 @@ func TestTable(t *testing.T) {
 		if known := o.t.Known(); known < int64(all) {
 			t.Errorf("%d texts known; expected %d at least", known, all)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, store.Close())
 	}
 	if moved < 100 {
 		t.Errorf("%d texts have another number", moved)

@@ -7,24 +7,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // What has been given back reads as before, and what has been taken out of the list may be unmapped.
 func TestRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	want := bytes.Repeat([]byte("isovet"), 100_000)
-	if err := os.WriteFile(path, want, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, want, 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	data, unmap, err := File(f, int64(len(want)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(data, want) {
 		t.Fatal("the mapping is not the file")
 	}
@@ -32,9 +28,7 @@ func TestRelease(t *testing.T) {
 	if !bytes.Equal(data, want) {
 		t.Error("what was given back reads differently")
 	}
-	if err := unmap(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unmap())
 	if len(parts) != 0 {
 		t.Errorf("%d mappings are left in the list", len(parts))
 	}

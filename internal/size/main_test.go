@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestCount: each thing is counted where it stands, and what is over a bound is named.
@@ -13,12 +15,8 @@ func TestCount(t *testing.T) {
 	top := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(top, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	fields := "type big struct {\n\ta0, b0 int\n"
 	for i := range maxFields - 1 {
@@ -36,17 +34,13 @@ func TestCount(t *testing.T) {
 	write(".ci/x.go", "package x\n")
 	write("docs/page.md", "# Page\n")
 	c, err := count(top)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := 2 + 2 + maxFields - 1 + 2 + maxFuncLines + 1 + maxFiles
 	if c.lines != lines || c.tests != maxFileLines+2 || c.contrib != 1 {
 		t.Errorf("%d lines, %d of tests, %d of contrib; expected %d", c.lines, c.tests, c.contrib, lines)
 	}
 	var out strings.Builder
-	if err := c.write(&out, true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.write(&out, true))
 	for _, want := range []string{"folders at the top                                      4  of", "26 a\n",
 		"26 a/a.go: big\n", "71 a/a.go: long\n", "501 a/a_test.go\n"} {
 		if !strings.Contains(out.String(), want) {

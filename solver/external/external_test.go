@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/fake"
 	"isovet/solver"
 	"isovet/solver/external"
@@ -26,13 +27,9 @@ func program(t *testing.T, prefix, mode, args string) *external.Program {
 	t.Helper()
 	t.Setenv(fake.Variable, mode)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := external.Parse(prefix + self + args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -86,9 +83,7 @@ func TestGNF(t *testing.T) {
 		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Pos(0)},
 			{From: 2, To: 1, Lit: solver.Neg(1)}}}
 	var b strings.Builder
-	if err := external.WriteGNF(&b, g); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, external.WriteGNF(&b, g))
 	want := `p cnf 7 6
 1 2 0
 -1 3 0
@@ -129,9 +124,7 @@ func TestSMT(t *testing.T) {
 		Known: [][2]int32{{0, 1}},
 		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Neg(1)}}}
 	var b strings.Builder
-	if err := external.WriteSMT(&b, g); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, external.WriteSMT(&b, g))
 	want := `(set-logic QF_IDL)
 (set-option :produce-models true)
 (declare-fun v1 () Bool)
@@ -237,9 +230,7 @@ func TestParse(t *testing.T) {
 		"cvc5 --stats":          {external.SMT, "--stats {in}"},
 	} {
 		name, _, _ := strings.Cut(command, " ")
-		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"), 0o700))
 		p, err := external.Parse("external:" + command)
 		if err != nil || p.Format != want.format || strings.Join(p.Args, " ") != want.args {
 			t.Errorf("%s: %+v, %v; want %+v", command, p, err, want)

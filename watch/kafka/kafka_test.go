@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -25,9 +26,7 @@ const topic = "txns"
 func brokers(t *testing.T, o ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -36,9 +35,7 @@ func client(t *testing.T, c *kfake.Cluster, o ...kgo.Opt) *kgo.Client {
 	k, err := kgo.NewClient(append(o, kgo.SeedBrokers(c.ListenAddrs()...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.DefaultProduceTopic(topic))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(k.Close)
 	return k
 }
@@ -52,9 +49,7 @@ func produce(t *testing.T, k *kgo.Client, all ...*kgo.Record) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	if err := k.ProduceSync(ctx, all...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, k.ProduceSync(ctx, all...).FirstErr())
 }
 
 // said is a log that can be read while it is written.
@@ -92,9 +87,7 @@ func take(t *testing.T, src watch.Source, after watch.Places, n int) (texts []st
 			after[l.Of] = l.Place
 			texts = append(texts, string(l.Text))
 		}
-		if err := src.Done(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, src.Done())
 	}
 	return texts
 }
@@ -104,9 +97,7 @@ func open(t *testing.T, c *kfake.Cluster, after watch.Places, o Options) (watch.
 	s := &said{}
 	o.Brokers, o.Topic, o.Log = c.ListenAddrs(), topic, slog.New(slog.NewTextHandler(s, nil))
 	src, err := Open(t.Context(), o, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return src, s
 }
 
@@ -127,9 +118,7 @@ func TestMerge(t *testing.T) {
 	for len(got) < n {
 		src, log := open(t, c, after, Options{Group: "isovet", Idle: time.Minute})
 		got = append(got, take(t, src, after, min(250, n-len(got)))...)
-		if err := src.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, src.Close())
 		if log.String() != "" {
 			t.Errorf("it is said: %s", log)
 		}
@@ -189,13 +178,9 @@ func TestBrokerAway(t *testing.T) {
 	dir := t.TempDir()
 	c := brokers(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
 	_, port, err := net.SplitHostPort(c.ListenAddrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	k := client(t, c)
 	produce(t, k, message(0, 1, "a"), message(1, 2, "b"))
 	src, log := open(t, c, nil, Options{Idle: 100 * time.Millisecond})

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -26,9 +27,7 @@ func TestDocs(t *testing.T) {
 		known[Prefix+m.name] = true
 	}
 	var m watch.Metrics
-	if err := run(t, t.TempDir(), &m, strings.NewReader(wrong), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(t, t.TempDir(), &m, strings.NewReader(wrong), nil))
 	s := m.Get()
 	for _, x := range s.More {
 		known[Prefix+x.Name] = true
@@ -36,9 +35,7 @@ func TestDocs(t *testing.T) {
 	name := regexp.MustCompile(Prefix + `[a-z_]+`)
 	read := func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", "watch", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		found := name.FindAllString(string(text), -1)
 		if len(found) < 8 {
 			t.Errorf("%s names %d metrics", file, len(found))
@@ -95,9 +92,7 @@ func TestSentences(t *testing.T) {
 	var b strings.Builder
 	say := func(in string) {
 		var l line
-		if err := json.Unmarshal([]byte(in), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(in), &l))
 		fmt.Fprintf(&b, "%s\n  %s\n", in, l.sentence())
 	}
 	for _, why := range slices.Sorted(maps.Keys(ext)) {
@@ -125,9 +120,7 @@ func TestSentences(t *testing.T) {
 	}
 	const file = "testdata/sentences.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || b.String() != string(want) {

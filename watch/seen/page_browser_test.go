@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"isovet/internal/test/browser"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/watch"
 )
@@ -40,9 +41,7 @@ func begin(t *testing.T, dir, addr string) *beside {
 	j, err := watch.NewReplay(watch.ReplayOptions{Level: level.StrictSerializable, Attach: watch.AttachAuto,
 		Lateness: time.Millisecond.Nanoseconds(), Horizon: 1000,
 		Gate: watch.GateOptions{Once: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if addr == "" {
 		addr = ":0"
 	}
@@ -50,9 +49,7 @@ func begin(t *testing.T, dir, addr string) *beside {
 		Every: 300 * time.Millisecond, Title: "isovet watch: orders", Build: Build{Version: "v1.2.3"},
 		About: [][2]string{{"checker", "replay"},
 			{"level", "strict-serializable"}, {"source", "<b>orders</b>"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.addr = b.server.Addr().String()
 	r, w := io.Pipe()
 	b.in = w
@@ -96,9 +93,7 @@ func (b *beside) send(ts ...txn) {
 	var text []byte
 	for _, x := range ts {
 		line, err := json.Marshal(x)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must.OK(b.t, err)
 		text = append(append(text, line...), '\n')
 	}
 	if _, err := b.in.Write(text); err != nil {
@@ -291,17 +286,13 @@ func keep(t *testing.T, p *browser.Page, name string, whole bool) {
 	if *picture == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(*picture, name+".png"), p.Screenshot(whole), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(*picture, name+".png"), p.Screenshot(whole), 0o644))
 }
 
 // TestServeAddress: without a host it is this machine alone that can ask.
 func TestServeAddress(t *testing.T) {
 	s, err := Serve(":0", Options{Metrics: &watch.Metrics{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	if a := s.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
 		t.Errorf("it listens on %v", a)

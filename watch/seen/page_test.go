@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -42,9 +43,7 @@ func ask(t *testing.T, h http.Handler, method, path string, change func(*http.Re
 func body(t *testing.T, r *http.Response) string {
 	t.Helper()
 	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -94,9 +93,7 @@ func TestPage(t *testing.T) {
 // TestEvidence: files that incidents name can be had, and no others, by whatever way to them.
 func TestEvidence(t *testing.T) {
 	h, dir := watched(t, nil)
-	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600))
 	name := "/evidence/evidence/000001.jsonl"
 	r := ask(t, h, http.MethodGet, name, nil)
 	if text := body(t, r); r.StatusCode != 200 || !strings.Contains(text, `"a&<b>"`) {
@@ -116,12 +113,8 @@ func TestEvidence(t *testing.T) {
 	// a link that leads out of the folder
 	file := filepath.Join(dir, "evidence", "000001.jsonl")
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(outside, []byte("outside"), 0o600))
+	must.OK(t, os.Remove(file))
 	if got := ask(t, h, http.MethodGet, name, nil).StatusCode; got != 404 {
 		t.Errorf("a file that is gone: %d", got)
 	}
@@ -212,16 +205,10 @@ func TestStampedIncident(t *testing.T) {
 	var m watch.Metrics
 	var incidents watch.Incidents
 	err := run(t, dir, &m, strings.NewReader(wrong), func(c *watch.Config) { c.Incidents, c.Evidence = &incidents, 10 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const page = "<h1>of isovet report</h1>"
-	if err := os.MkdirAll(filepath.Join(dir, FolderOf(1)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, FolderOf(1), reportFile), []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(dir, FolderOf(1)), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, FolderOf(1), reportFile), []byte(page), 0o600))
 	h := Handler(Options{Metrics: &m, Incidents: &incidents, Dir: dir, Local: true})
 	if got := body(t, ask(t, h, http.MethodGet, "/incidents/1/evidence.html", nil)); got != page {
 		t.Errorf("the page of its folder is %q", got)

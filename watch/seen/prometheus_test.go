@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"isovet/check/timestamp"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/watch"
 )
@@ -27,9 +28,7 @@ func run(t *testing.T, dir string, m *watch.Metrics, in io.Reader, change func(*
 	t.Helper()
 	j, err := watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: level.SessionSnapshotIsolation},
 		Lateness: 100, Attach: watch.AttachAuto, Gate: watch.GateOptions{Once: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := watch.Config{Dir: dir, Judge: j, Metrics: m, Checkpoint: time.Hour,
 		Open: func(_ context.Context, after watch.Places) (watch.Source, error) { return watch.Pipe(in, -1), nil }}
 	if change != nil {
@@ -50,9 +49,7 @@ func TestMetrics(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 2 {
 		var m watch.Metrics
-		if err := run(t, dir, &m, strings.NewReader(wrong), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(t, dir, &m, strings.NewReader(wrong), nil))
 		code, text := get(t, Handler(Options{Metrics: &m, Build: Build{Version: "v1.2.3", Go: "go1.26"}}), "/metrics")
 		for _, want := range []string{"isovet_watch_lines_total 4\n", "isovet_watch_transactions_total 4\n",
 			"isovet_watch_judged_total 4\n", "isovet_watch_bad_lines_total 0\n", "isovet_watch_late_total 0\n",
@@ -93,9 +90,7 @@ func TestReady(t *testing.T) {
 			t.Fatal("never ready")
 		}
 	}
-	if err := errors.Join(out.Close(), <-done); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(out.Close(), <-done))
 	if code, _ := get(t, h, "/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz after the end: %d", code)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -43,9 +44,7 @@ func TestWebhook(t *testing.T) {
 	var log bytes.Buffer
 	w, err := NewWebhook(hook.URL+"/services/secret?token=secret", WebhookOptions{State: "w", First: 2,
 		Retry: 5 * time.Millisecond, Every: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const n = 1000
 	for i := range n {
 		w.Add(fmt.Appendf(nil, `{"n":%d}`, i+1))
@@ -76,9 +75,7 @@ func TestWebhookGone(t *testing.T) {
 	var log bytes.Buffer
 	w, err := NewWebhook(hook.URL+"/secret", WebhookOptions{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Retry: time.Millisecond, Last: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.Add([]byte(`{"n":1}`))
 	w.Close()
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "count=1") {
@@ -108,9 +105,7 @@ func TestWebhookIncidents(t *testing.T) {
 		Lines: []json.RawMessage{json.RawMessage("{}")}}}
 	w, err := NewWebhook(hook.URL, WebhookOptions{Log: slog.New(slog.DiscardHandler), Every: time.Millisecond,
 		Incidents: func() []watch.Incident { mu.Lock(); defer mu.Unlock(); return slices.Clone(now) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.Add([]byte(`{"n":71,"axiom":"INT"}`))
 	n := <-notices
 	if n.Count != 1 || len(n.First) != 1 || len(n.Incidents) != 1 ||

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"isovet/collect/driver"
+	"isovet/internal/test/must"
 )
 
 // fakePostgres speaks PostgreSQL's protocol: it refuses what a pattern matches, answers some queries with one value,
@@ -35,9 +36,7 @@ var setsMark = regexp.MustCompile(`\(-1,\s*(\d+)`)
 // listen returns the URL of the server.
 func (f *fakePostgres) listen(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var wait sync.WaitGroup
 	t.Cleanup(func() {
 		l.Close()
@@ -150,17 +149,11 @@ func TestWays(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			rows := func(yield func(int64, driver.Row) bool) { yield(0, driver.Row{Version: 1, Payload: 5}) }
-			if err := db.Load(context.Background(), driver.Data{Rows: rows, Lists: true, Mark: 77}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, db.Load(context.Background(), driver.Data{Rows: rows, Lists: true, Mark: 77}))
 			s, err := db.Connect(context.Background(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s.Close()
 			w := db.(*server).ways
 			if w.begin != x.begin || strings.Join(w.session, ";") != x.session || w.upsert != x.upsert ||

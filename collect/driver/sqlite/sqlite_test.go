@@ -5,29 +5,24 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
+	"isovet/internal/test/must"
 )
 
 // TestSQLiteTablesMadeAnew: a session on a connection that has seen the tables of another load begins with those of its
 // own, even with an insert, and without the transaction that a session before it has left.
 func TestSQLiteTablesMadeAnew(t *testing.T) {
 	d, err := driver.Open(t.Context(), []string{"sqlite:"}, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	for n := 1; n < 4; n++ {
 		table := driver.Table{Columns: []workload.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}[:n],
 			Rows: func(func(int64, []int64) bool) {}}
-		if err := d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {},
-			Tables: []driver.Table{table}}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {},
+			Tables: []driver.Table{table}}))
 		var all []driver.Session
 		for range 3 {
 			s, err := d.Connect(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all = append(all, s)
 		}
 		for i, s := range all {
@@ -38,9 +33,7 @@ func TestSQLiteTablesMadeAnew(t *testing.T) {
 				t.Fatalf("%d columns: %v", n, err)
 			}
 			if i == 0 {
-				if err := s.Commit(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, s.Commit())
 				continue
 			}
 			s.Close() // in the middle of its transaction

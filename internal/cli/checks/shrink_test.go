@@ -14,6 +14,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -23,12 +24,8 @@ func TestShrinkInterrupted(t *testing.T) {
 	in, out := filepath.Join(dir, "h.jsonl"), filepath.Join(dir, "small.jsonl")
 	whole, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 300, Seed: 1,
 		Fault: "write-skew"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Write(in, whole, console.Auto, false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, format.Write(in, whole, console.Auto, false))
 	var stdout, stderr bytes.Buffer
 	e := &console.Env{Stdout: &stdout, Stderr: &stderr}
 	f := shrinkFlags{check: CheckFlags{judge: checkerFlag{name: console.Auto}, level: level.Serializable}, out: out,
@@ -51,9 +48,7 @@ func TestShrinkInterrupted(t *testing.T) {
 		t.Errorf("said %q", stderr.String())
 	}
 	h, err := format.Read(t.Context(), out, format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, _ := check.Choose(console.Auto, "", h, level.Serializable)
 	a, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
 	if err != nil || len(a.Anomalies) == 0 {

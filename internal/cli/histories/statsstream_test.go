@@ -15,6 +15,7 @@ import (
 	"isovet/internal/bounds"
 	"isovet/internal/cli/console"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // What is counted batch by batch is what is counted in memory.
@@ -28,21 +29,13 @@ func TestStreamedStats(t *testing.T) {
 		for _, ext := range []string{".jsonl", ".ivh"} {
 			n++
 			path := filepath.Join(dir, fmt.Sprint(n, ext))
-			if err := format.Write(path, h, "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, format.Write(path, h, "", false))
 			h, err := format.Read(t.Context(), path, format.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want, err := json.Marshal(newHistoryStats(path, h))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s, err := streamStats(t.Context(), path, []string{path}, console.Loading{}, 0, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if h.HasLists() && ext == ".ivh" {
 				// The null that was read of a list names no version, but the file has one for it.
 				if s.Versions > h.NumVersions() || s.Versions < s.Appends {
@@ -62,9 +55,7 @@ func TestStreamedStats(t *testing.T) {
 	for i, w := range []string{"blindw", "booking", "list-append", "tpcc", "smallbank", "mix"} {
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: 400, Seed: uint64(i), AbortRate: 0.1,
 			DBTimes: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		check(w, h)
 	}
 }
@@ -105,13 +96,9 @@ func TestCompareAndSetsCountOnce(t *testing.T) {
 			text += event(form, "invoke", op[0], op[1]) + event(form, "ok", op[0], op[1])
 		}
 		path := filepath.Join(t.TempDir(), "cas"+ext)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		h, err := format.Read(t.Context(), path, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, sizes := newHistoryStats(path, h), evidence.SizesOf(h)
 		if sizes.Ops != 4 || s.Ops != 4 || s.Both != 2 || s.Reads != 3 || s.Writes != 3 || s.MaxOps != 1 {
 			t.Errorf("%s: check counts %+v, stats %+v", ext, sizes, s.opCounts)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -29,13 +30,9 @@ func TestWatchConfig(t *testing.T) {
 		{"- state\n", "line 1: expected names of flags"},
 		{"state: [\n", "yaml: line"},
 	} {
-		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(c.text), 0o644))
 		cmd := NewWatch(&console.Env{})
-		if err := cmd.ParseFlags([]string{"--state", "mine"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.ParseFlags([]string{"--state", "mine"}))
 		err := configure(cmd, path)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%q: %v; expected %q", c.text, err, c.wrong)
@@ -62,9 +59,7 @@ func TestWatchConfig(t *testing.T) {
 func TestWatchLeftRunning(t *testing.T) {
 	read := func(file string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "watch", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(text)
 	}
 	parse := func(file string, words []string) {
@@ -83,9 +78,7 @@ func TestWatchLeftRunning(t *testing.T) {
 		for _, what := range []string{"ENTRYPOINT ", "CMD "} {
 			var more []string
 			if rest, is := strings.CutPrefix(line, what); is {
-				if err := json.Unmarshal([]byte(rest), &more); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal([]byte(rest), &more))
 				words = append(words, more...)
 			}
 		}
@@ -111,9 +104,7 @@ func (f onWrite) Write(b []byte) (int, error) {
 // signal ends that.
 func TestMetricsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer taken.Close()
 	f := &watchFlags{metric: taken.Addr().String(), standby: true, state: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // module is the path in go.mod, which .ci/setpath changes.
@@ -32,9 +34,7 @@ type pkg struct {
 
 func root(t *testing.T) string {
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -99,9 +99,7 @@ func packages(t *testing.T) map[string]*pkg {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -253,18 +251,14 @@ func TestGoroutines(t *testing.T) {
 	seen := map[string]bool{}
 	for dir := range packages(t) {
 		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, path := range files {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
 			}
 			set := token.NewFileSet()
 			f, err := parser.ParseFile(set, path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			name := dir + "/" + filepath.Base(path)
 			safe := slices.ContainsFunc(f.Imports,
 				func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
@@ -303,9 +297,7 @@ func TestGoroutines(t *testing.T) {
 func TestThinMains(t *testing.T) {
 	for _, dir := range []string{"cmd/isovet", "cmd/bench"} {
 		p, err := build.ImportDir(filepath.Join(root(t), dir), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(p.GoFiles) != 1 {
 			t.Errorf("%s has %d files; what commands do belongs into internal/cli", dir, len(p.GoFiles))
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // modules are those that packages are made of, this one among them.
@@ -64,9 +65,7 @@ func TestCheckOnly(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Logf("%d bytes", info.Size())
 	if info.Size() > maxCheckOnly {
 		t.Errorf("%d bytes, more than %d", info.Size(), maxCheckOnly)
@@ -74,9 +73,7 @@ func TestCheckOnly(t *testing.T) {
 	h := filepath.Join(dir, "h.jsonl")
 	text := `{"ops":[["r","x",0],["w","x",1]]}` + "\n" + `{"ops":[["r","x",0],["w","x",2]]}` + "\n" +
 		`{"init":true,"ops":[["w","x",0]]}` + "\n"
-	if err := os.WriteFile(h, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(h, []byte(text), 0o644))
 	for _, c := range []struct {
 		args   []string
 		status int

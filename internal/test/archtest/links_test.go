@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // link is a link of Markdown: [text](target), with or without a place behind a #.
@@ -45,9 +47,7 @@ func TestLinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if links < 50 {
 		t.Errorf("%d links; expected those of the README and the pages of docs", links)
 	}
@@ -62,15 +62,11 @@ var place = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#\\s]+\\.go)#L(\\d+)\\)")
 // numbers anew.
 func TestPlaces(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root(t), "docs", "checkers", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	places := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		now := place.ReplaceAllFunc(text, func(link []byte) []byte {
 			places++
 			m := place.FindSubmatch(link)
@@ -84,9 +80,7 @@ func TestPlaces(t *testing.T) {
 		switch {
 		case bytes.Equal(now, text):
 		case *update:
-			if err := os.WriteFile(page, now, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(page, now, 0o644))
 		default:
 			t.Errorf("%s links to lines that have moved; run go test ./internal/test/archtest -update", filepath.Base(page))
 		}
@@ -121,17 +115,13 @@ func lineOf(file string, text []byte) (int, error) {
 // TestNotices: the third-party notices name the version of each module that go.mod asks for.
 func TestNotices(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	versions := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(mod), -1) {
 		versions[m[1]] = m[2]
 	}
 	notices, err := os.ReadFile(filepath.Join(root(t), "THIRD_PARTY_NOTICES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rows := regexp.MustCompile(`(?m)^\| (\S+) \| (v\d\S*) \| (.+) \|$`).FindAllStringSubmatch(string(notices), -1)
 	if len(rows) < 20 {
 		t.Fatalf("%d rows of modules", len(rows))

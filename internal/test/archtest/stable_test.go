@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // stable are the packages whose API others may rely on.
@@ -23,15 +25,11 @@ func TestStability(t *testing.T) {
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		doc, example := "", false
 		for _, path := range files {
 			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if strings.HasSuffix(path, "_test.go") {
 				for _, d := range f.Decls {
 					x, ok := d.(*ast.FuncDecl)

@@ -12,6 +12,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // Long is [randtest.Long].
@@ -51,14 +52,10 @@ func Each(t *testing.T, n uint64, make func(seed uint64) *history.History,
 		},
 	}
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := s.Judge(text); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

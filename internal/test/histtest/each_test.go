@@ -9,6 +9,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // TestReport: the history of a judge that fails at writes by seed 7 is cut down to one write, written with the seed in
@@ -29,18 +30,14 @@ func TestReport(t *testing.T) {
 		return try(t, turn(text), h, judge)
 	}}
 	text, err := written(random.Medium(7, random.Options{Txns: 20}), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	message := s.report(7, text, s.Judge(text))
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.jsonl"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v: %v", files, err)
 	}
 	small, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	key := regexp.MustCompile(`"k\d\d"`)
 	small = key.ReplaceAll(small, []byte(`"k"`))
 	message = key.ReplaceAllString(message, `"k"`)

@@ -11,6 +11,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/record"
 )
 
@@ -19,27 +20,19 @@ import (
 func TestManySessions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	file, err := record.Create(path, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, rec := range []*record.Recorder{record.New(record.Options{}), file} {
 		readModifyWrite(t, rec)
 		var h *history.History
 		if rec == file {
-			if err := rec.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rec.Close())
 			b, err2 := os.ReadFile(path)
-			if err2 != nil {
-				t.Fatal(err2)
-			}
+			must.OK(t, err2)
 			h, err = jsonl.ReadPartial(t.Context(), b, path, 2)
 		} else {
 			h, err = rec.History()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		chained(t, h)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -37,9 +38,7 @@ func TestTinyMix(t *testing.T) {
 			valid := 0
 			for seed := range uint64(n) {
 				r, err := oracle.Check(Tiny(seed, c.o), oracle.Options{Level: l, VerdictOnly: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				switch r.Verdict.String() {
 				case "valid":
 					valid++
@@ -88,9 +87,7 @@ func TestTinyTies(t *testing.T) {
 func TestRandomDeterminism(t *testing.T) {
 	dump := func(h *history.History) string {
 		var b bytes.Buffer
-		if err := jsonl.Write(&b, h); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, jsonl.Write(&b, h))
 		return b.String()
 	}
 	seen := map[string]bool{}
