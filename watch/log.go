@@ -28,7 +28,6 @@ type Log struct {
 	at     Position // where the next line begins
 	places Places
 	disk   disk
-	direct direct
 	finder finder
 	judged Position // behind the lines that are being judged; the judging goroutine's
 }
@@ -117,7 +116,6 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 		return errors.Join(err, file.Close())
 	}
 	l.f = file
-	l.direct.open(file)
 	return syncDir(l.dir)
 }
 
@@ -264,13 +262,9 @@ func (l *Log) own(text string) []byte {
 }
 
 func (l *Log) write(text []byte) error {
-	blocks, err := l.direct.write(l.f, l.at.Offset, text)
-	n := 0
-	if err = ofBound(l.f, err); err == nil {
-		n, err = l.disk.write(l.f, text[blocks:])
-	}
-	l.at.Offset += int64(blocks + n)
-	l.at.Bytes += int64(blocks + n)
+	n, err := l.disk.write(l.f, text)
+	l.at.Offset += int64(n)
+	l.at.Bytes += int64(n)
 	return err
 }
 
@@ -316,7 +310,6 @@ func (l *Log) next() error {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	err = l.f.Close()
-	l.direct.open(f)
 	l.f, l.at.Segment, l.at.Offset = f, l.at.Segment+1, int64(len(text))
 	l.at.Bytes += int64(len(text))
 	l.finder.begin(l.at)
@@ -329,10 +322,7 @@ func (l *Log) next() error {
 func (l *Log) Line(n int64) ([]byte, error) { return l.finder.line(l.dir, n) }
 
 // Close closes the file.
-func (l *Log) Close() error {
-	l.direct.close()
-	return l.f.Close()
-}
+func (l *Log) Close() error { return l.f.Close() }
 
 // syncDir makes a new file's name safe, where the system can.
 func syncDir(dir string) error {
