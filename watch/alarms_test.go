@@ -17,6 +17,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -245,15 +246,9 @@ func TestAlarms(t *testing.T) {
 			return r.Verdict == evidence.Holds
 		}
 		attach := AttachAuto
-		p, err := mechanism.LookupProfile(s.profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leopard, err := NewLeopard(LeopardOptions{Profile: p, Level: &at, Lateness: s.lateness, Attach: attach,
+		p := profileOf(t, s.profile)
+		leopard := leopardOf(t, LeopardOptions{Profile: p, Level: &at, Lateness: s.lateness, Attach: attach,
 			Gate: gate})
-		if err != nil {
-			t.Fatal(err)
-		}
 		isValid := valid("", at)
 		try := func(name string, j Judge, right bool) {
 			for _, x := range alarmsOf(t, j, s.lines, 1+rng.IntN(30), name == "aion") {
@@ -278,18 +273,12 @@ func TestAlarms(t *testing.T) {
 		}
 		try("leopard", leopard, isValid)
 		if slices.Contains(ReplayLevels(), at) {
-			j, err := NewReplay(ReplayOptions{Level: at, Lateness: s.lateness, Attach: attach, Gate: gate})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := replayOf(t, ReplayOptions{Level: at, Lateness: s.lateness, Attach: attach, Gate: gate})
 			try("replay", j, isValid)
 		}
 		if slices.Contains(timestamp.Levels(), at) {
-			j, err := NewAion(AionOptions{Options: timestamp.Options{Level: at}, Lateness: s.lateness / 500,
+			j := aionWith(t, AionOptions{Options: timestamp.Options{Level: at}, Lateness: s.lateness / 500,
 				Attach: attach, Gate: gate})
-			if err != nil {
-				t.Fatal(err)
-			}
 			try("aion", j, valid("chronos", at))
 		}
 	})
@@ -337,9 +326,7 @@ func TestAlarmsAgain(t *testing.T) {
 			`1000,1001:["w","y",2]`}},
 	} {
 		j, err := c.judge()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var lines [][]byte
 		for i, l := range c.lines {
 			at, ops, is := strings.Cut(l, ":[")
@@ -433,9 +420,7 @@ func alarmsOf(t testing.TB, j Judge, lines [][]byte, most int, all bool) (out []
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	now := int64(1_750_000_000) * second
 	for at := range lines {
@@ -443,9 +428,7 @@ func alarmsOf(t testing.TB, j Judge, lines [][]byte, most int, all bool) (out []
 			j.Clock(now)
 			now += second / 4
 		}
-		if err := j.Take(NewBatch(int64(at), lines[at:at+1]), func(int64, error) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Take(NewBatch(int64(at), lines[at:at+1]), func(int64, error) {}))
 		came = at + 1
 		take()
 	}

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/internal/test/histtest"
 	"isovet/level"
 )
@@ -74,10 +72,7 @@ func TestNewKeys(t *testing.T) {
 	if txns >= 1_000_000 {
 		bounds.Memory = 256 << 20
 	}
-	p, err := mechanism.LookupProfile("postgresql:repeatable-read")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, gate := profileOf(t, "postgresql:repeatable-read"), GateOptions{Once: true}
 	for _, name := range []string{"aion", "leopard", "replay"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -85,17 +80,13 @@ func TestNewKeys(t *testing.T) {
 			var judge Judge
 			switch name {
 			case "aion":
-				judge, err = NewAion(AionOptions{Options: si, Lateness: 1000, Gate: GateOptions{Once: true},
-					Bounds: bounds})
+				judge = aionWith(t, AionOptions{Options: si, Lateness: 1000, Gate: gate, Bounds: bounds})
 			case "replay":
-				judge, err = NewReplay(ReplayOptions{Level: level.StrictSerializable, Lateness: int64(time.Millisecond),
-					Gate: GateOptions{Once: true}, Bounds: bounds})
+				judge = replayOf(t, ReplayOptions{Level: level.StrictSerializable, Lateness: int64(time.Millisecond),
+					Gate: gate, Bounds: bounds})
 			default:
-				judge, err = NewLeopard(LeopardOptions{Profile: p, Lateness: int64(time.Millisecond),
-					Gate: GateOptions{Once: true}, Bounds: bounds})
-			}
-			if err != nil {
-				t.Fatal(err)
+				judge = leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: gate,
+					Bounds: bounds})
 			}
 			pauses := &paused{Judge: judge}
 			judge = pauses
@@ -116,9 +107,9 @@ func TestNewKeys(t *testing.T) {
 			}
 			r, w := io.Pipe()
 			go func() { w.CloseWithError(newKeys(w, txns, tell)) }()
-			err = Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m, Checkpoint: 20 * time.Second,
+			err := Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m, Checkpoint: 20 * time.Second,
 				Keep: Keep{Bytes: 1 << 30},
-				Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
+				Open: pipeOf(r)})
 			s := m.Get()
 			if err != nil || s.Txns != txns || len(s.Violations) > 0 || s.Bad > 0 || s.Late > 0 {
 				t.Fatalf("%v, %+v", err, s)
@@ -202,10 +193,7 @@ func manyKeys(w io.Writer, txns, keys int64) error {
 func TestManyKeys(t *testing.T) {
 	txns := int64(histtest.Long(5_000, 500_000))
 	keys := int64(histtest.Long(20_000, 100_000))
-	p, err := mechanism.LookupProfile("postgresql:repeatable-read")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := profileOf(t, "postgresql:repeatable-read")
 	for _, name := range []string{"aion", "leopard"} {
 		t.Run(name, func(t *testing.T) {
 			alone := 0.0
@@ -215,13 +203,10 @@ func TestManyKeys(t *testing.T) {
 				g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
 				var judge Judge
 				if name == "aion" {
-					judge, err = NewAion(AionOptions{Options: si, Lateness: 10_000, Gate: g, Bounds: bounds})
+					judge = aionWith(t, AionOptions{Options: si, Lateness: 10_000, Gate: g, Bounds: bounds})
 				} else {
-					judge, err = NewLeopard(LeopardOptions{Profile: p, Lateness: int64(20 * time.Millisecond), Gate: g,
+					judge = leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(20 * time.Millisecond), Gate: g,
 						Bounds: bounds})
-				}
-				if err != nil {
-					t.Fatal(err)
 				}
 				r, w := io.Pipe()
 				made := 0.0
@@ -235,8 +220,8 @@ func TestManyKeys(t *testing.T) {
 				}()
 				var m Metrics
 				begun := processSeconds()
-				err = Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m,
-					Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
+				err := Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m,
+					Open: pipeOf(r)})
 				s := m.Get()
 				if err != nil || s.Txns != txns || len(s.Violations) > 0 || s.Bad > 0 || s.Late > 0 {
 					t.Fatalf("%v, %+v", err, s)

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
+	"isovet/internal/keystore"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // drawnStream is a random stream of registers and lists by timestamps and client times, wrong in places, and in any
@@ -127,9 +128,7 @@ func toldFrom(t *testing.T, j Judge, lines [][]byte, from int64, most int, rng *
 			out = append(out, string(b))
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	now := int64(1_750_000_000_000_000_000)
 	for at := 0; at < len(lines); {
@@ -138,11 +137,9 @@ func toldFrom(t *testing.T, j Judge, lines [][]byte, from int64, most int, rng *
 		if from > 0 && at == 0 && jsonl.IsHeader(lines[0]) {
 			first, k = 0, 1
 		}
-		if err := j.Take(NewBatch(first, lines[at:at+k]), func(place int64, err error) {
+		must.OK(t, j.Take(NewBatch(first, lines[at:at+k]), func(place int64, err error) {
 			out = append(out, fmt.Sprint(place-first+int64(at), err))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for l := at; l < at+k; l++ {
 			if l%7 == 0 {
 				now += int64(3 * time.Second)
@@ -161,65 +158,116 @@ func toldFrom(t *testing.T, j Judge, lines [][]byte, from int64, most int, rng *
 	return out
 }
 
-// TestEvictionSays: whatever lies on disk, an aion that lets everything go after every few transactions finds what
-// one finds that keeps all, line by line.
+// spillAll has a judge let everything go to the disk that may, after every few transactions.
+func spillAll(j Judge) {
+	switch j := j.(type) {
+	case *aion:
+		j.room = shares{0, 1 << 62}
+	case *leopard:
+		j.everything = true
+	case *replayJudge:
+		j.mem.room = shares{0, 1 << 62}
+	}
+}
+
+// closeStore closes what a judge has on disk, and returns how many keys and sessions that were.
+func closeStore(t *testing.T, j Judge) (stored int64) {
+	t.Helper()
+	var store *keystore.Store
+	switch j := j.(type) {
+	case *aion:
+		store = j.store
+		stored = j.p.keys.Stored() + j.p.sessions.Stored()
+	case *leopard:
+		store = j.store
+		stored = j.keys.Stored()
+	case *replayJudge:
+		store = j.mem.store
+		stored = j.keys.Stored() + j.sess.Stored()
+	}
+	if store != nil {
+		must.OK(t, store.Close())
+	}
+	return stored
+}
+
+// TestEvictionSays: whatever lies on disk, and however often it begins again at a checkpoint, a judge that lets
+// everything go after every few transactions finds what one finds that keeps all, line by line.
 func TestEvictionSays(t *testing.T) {
-	found, spilled := 0, int64(0)
-	levels := timestamp.Levels()
-	dir := t.TempDir()
 	defer bounds.Set("keystore.fewNumbers", 1)()
 	defer bounds.Set("keystore.takenOf", 1)()
-	for seed := range uint64(histtest.Long(20, 5000)) {
-		rng := rand.New(rand.NewPCG(seed, 19))
-		lines := drawnStream(rng, 40+rng.IntN(200))
-		o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]}, Lateness: rng.Int64N(300),
-			Attach: Attach(rng.IntN(3)), Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
-		judge := func() *aion {
-			j, err := NewAion(o)
-			if err != nil {
-				t.Fatal(err)
+	levels := timestamp.Levels()
+	names := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable",
+		"postgresql:read-committed"}
+	gate := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
+	// stream draws one, and who judges it.
+	for name, stream := range map[string]func(seed uint64, rng *rand.Rand) ([][]byte, func(b Bounds) Judge){
+		"aion": func(seed uint64, rng *rand.Rand) ([][]byte, func(b Bounds) Judge) {
+			lines := drawnStream(rng, 40+rng.IntN(200))
+			o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]},
+				Lateness: rng.Int64N(300), Attach: Attach(rng.IntN(3)), Gate: gate}
+			return lines, func(b Bounds) Judge { o.Bounds = b; return aionWith(t, o) }
+		},
+		"leopard": func(seed uint64, rng *rand.Rand) ([][]byte, func(b Bounds) Judge) {
+			lines := drawnStream(rng, 40+rng.IntN(600))
+			o := LeopardOptions{Profile: profileOf(t, names[rng.IntN(len(names))]), Lateness: rng.Int64N(300),
+				Attach: Attach(rng.IntN(3)), Gate: gate}
+			return lines, func(b Bounds) Judge { o.Bounds = b; return leopardOf(t, o) }
+		},
+		"replay": func(seed uint64, rng *rand.Rand) (lines [][]byte, judge func(b Bounds) Judge) {
+			var lateness int64
+			if seed%3 == 0 {
+				lines, lateness = drawnStream(rng, 40+rng.IntN(200)), rng.Int64N(300)
+			} else {
+				lines, lateness = arriving(t, random.Medium(seed, random.Options{Keys: 1 + rng.IntN(60),
+					Aborted: seed&1 != 0, Unknown: seed&2 != 0, Duplicates: seed%5 == 0}), rng)
 			}
-			return j.(*aion)
-		}
-		most := 1 + rng.IntN(8)
-		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
-		o.Bounds = Bounds{Memory: 1 << 20, Dir: filepath.Join(dir, fmt.Sprint(seed))}
-		var j *aion
-		bounded := func() Judge {
-			j = judge()
-			j.room = shares{0, 1 << 62}
-			return j
-		}
-		at := 0
-		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
-			if at++; seed%8 != 0 || at != 9 {
-				return was
+			o := ReplayOptions{Level: ReplayLevels()[rng.IntN(len(ReplayLevels()))], Lateness: lateness,
+				Attach: Attach(rng.IntN(3)), Horizon: 1 + rng.IntN(50),
+				Gate: GateOptions{Once: true, Patience: time.Minute}}
+			return lines, func(b Bounds) Judge { o.Bounds = b; return replayOf(t, o) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, spilled, restarts := 0, int64(0), 0
+			seeds, often := histtest.Long(20, 5000), 20
+			if name == "replay" {
+				seeds, often = histtest.Long(8, 5000), 8
 			}
-			cp := t.TempDir()
-			if err := was.Checkpoint(cp); err != nil {
-				t.Fatal(err)
+			for seed := range uint64(seeds) {
+				rng := rand.New(rand.NewPCG(seed, 19))
+				nearby := bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])
+				lines, judge := stream(seed, rng)
+				most := 1 + rng.IntN(8)
+				want := told(t, judge(Bounds{}), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
+				at := Bounds{Memory: 1 << 26, Dir: filepath.Join(t.TempDir(), "keys")}
+				j := judge(at)
+				spillAll(j)
+				got := told(t, j, lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
+					if seed%4 != 1 || rng.IntN(often) > 0 {
+						return was
+					}
+					restarts++
+					cp := t.TempDir()
+					must.OK(t, was.Checkpoint(cp))
+					closeStore(t, was)
+					j = judge(at)
+					spillAll(j)
+					j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+					must.OK(t, j.Restore(cp))
+					return j
+				})
+				sameFindings(t, seed, got, want)
+				found += len(want)
+				spilled += closeStore(t, j)
+				nearby()
 			}
-			if err := was.(*aion).store.Close(); err != nil {
-				t.Fatal(err)
+			if found < 200 || spilled < 20 || restarts < 5 {
+				t.Error("too few")
 			}
-			is := bounded()
-			is.Begin(nil)
-			if err := is.Restore(cp); err != nil {
-				t.Fatal(err)
-			}
-			return is
+			t.Logf("%d findings, %d keys and sessions on disk, %d times from a checkpoint", found, spilled, restarts)
 		})
-		sameFindings(t, seed, got, want)
-		found += len(want)
-		spilled += j.p.keys.Stored() + j.p.sessions.Stored()
-		if err := j.store.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
-	if found < 200 || spilled < 200 {
-		t.Errorf("%d findings, %d keys and sessions on disk", found, spilled)
-	}
-	t.Logf("%d findings, %d keys and sessions on disk", found, spilled)
 }
 
 // TestInitialInPieces: an initial transaction that is taken in pieces, between which everything goes to the disk, holds
@@ -253,18 +301,11 @@ func TestInitialInPieces(t *testing.T) {
 		lines = slices.Insert(lines, at, init)
 		o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]}, Lateness: rng.Int64N(300),
 			Attach: Attach(rng.IntN(3)), Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
-		judge := func() *aion {
-			j, err := NewAion(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j.(*aion)
-		}
 		most := 2 + rng.IntN(30)
-		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
+		want := told(t, aionWith(t, o), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
 		o.Bounds = Bounds{Memory: 1 << 20, Dir: filepath.Join(t.TempDir(), "keys")}
 		least := bounds.Set("watch.pieceKeys", 1+rng.IntN(5))
-		j := judge()
+		j := aionWith(t, o)
 		j.room = shares{[]int64{0, rng.Int64N(4000)}[seed%2], 1 << 62}
 		sameFindings(t, seed, told(t, j, lines, most, rand.New(rand.NewPCG(seed, 1)), nil), want)
 		least()
@@ -272,78 +313,11 @@ func TestInitialInPieces(t *testing.T) {
 		if n > 5 {
 			pieces++
 		}
-		if err := j.store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeStore(t, j)
 	}
 	if found < 100 || pieces < 8 {
 		t.Errorf("%d findings, %d streams with pieces", found, pieces)
 	}
-}
-
-// TestEvictionSaysLeopard is TestEvictionSays for leopard.
-func TestEvictionSaysLeopard(t *testing.T) {
-	found, spilled := 0, int64(0)
-	dir := t.TempDir()
-	names := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable",
-		"postgresql:read-committed"}
-	defer bounds.Set("keystore.fewNumbers", 1)()
-	defer bounds.Set("keystore.takenOf", 1)()
-	for seed := range uint64(histtest.Long(20, 5000)) {
-		rng := rand.New(rand.NewPCG(seed, 20))
-		lines := drawnStream(rng, 40+rng.IntN(600))
-		profile, err := mechanism.LookupProfile(names[rng.IntN(len(names))])
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := LeopardOptions{Profile: profile, Lateness: rng.Int64N(300), Attach: Attach(rng.IntN(3)),
-			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
-		judge := func() *leopard {
-			j, err := NewLeopard(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j.(*leopard)
-		}
-		most := 1 + rng.IntN(8)
-		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
-		o.Bounds = Bounds{Memory: 1 << 26, Dir: filepath.Join(dir, fmt.Sprint(seed))}
-		var j *leopard
-		bounded := func() Judge {
-			j = judge()
-			j.everything = true
-			return j
-		}
-		at := 0
-		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
-			if at++; seed%8 != 0 || at != 9 {
-				return was
-			}
-			cp := t.TempDir()
-			if err := was.Checkpoint(cp); err != nil {
-				t.Fatal(err)
-			}
-			if err := was.(*leopard).store.Close(); err != nil {
-				t.Fatal(err)
-			}
-			is := bounded()
-			is.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
-			if err := is.Restore(cp); err != nil {
-				t.Fatal(err)
-			}
-			return is
-		})
-		sameFindings(t, seed, got, want)
-		found += len(want)
-		spilled += j.keys.Stored()
-		if err := j.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found < 200 || spilled < 200 {
-		t.Errorf("%d findings, %d keys on disk", found, spilled)
-	}
-	t.Logf("%d findings, %d keys on disk", found, spilled)
 }
 
 func sameFindings(t *testing.T, seed uint64, got, want []string) {
@@ -355,74 +329,4 @@ func sameFindings(t *testing.T, seed uint64, got, want []string) {
 				strings.Join(want[min(i, len(want)):min(i+3, len(want))], "\n"))
 		}
 	}
-}
-
-// TestEvictionSaysReplay: whatever lies on disk, and however often it begins again at a checkpoint, a judge of the
-// order that lets everything go after every few transactions finds what one finds that keeps all, line by line.
-func TestEvictionSaysReplay(t *testing.T) {
-	found, spilled, again := 0, int64(0), 0
-	dir := t.TempDir()
-	defer bounds.Set("keystore.fewNumbers", 1)()
-	defer bounds.Set("keystore.takenOf", 1)()
-	for seed := range uint64(histtest.Long(8, 5000)) {
-		rng := rand.New(rand.NewPCG(seed, 21))
-		nearby := bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])
-		var lines [][]byte
-		var lateness int64
-		if seed%3 == 0 {
-			lines, lateness = drawnStream(rng, 40+rng.IntN(200)), rng.Int64N(300)
-		} else {
-			lines, lateness = arriving(t, random.Medium(seed, random.Options{Keys: 1 + rng.IntN(60),
-				Aborted: seed&1 != 0, Unknown: seed&2 != 0, Duplicates: seed%5 == 0}), rng)
-		}
-		o := ReplayOptions{Level: ReplayLevels()[rng.IntN(len(ReplayLevels()))], Lateness: lateness,
-			Attach: Attach(rng.IntN(3)), Horizon: 1 + rng.IntN(50),
-			Gate: GateOptions{Once: true, Patience: time.Minute}}
-		judge := func() *replayJudge {
-			j, err := NewReplay(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j.(*replayJudge)
-		}
-		most := 1 + rng.IntN(8)
-		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
-		o.Bounds = Bounds{Memory: 1 << 24, Dir: filepath.Join(dir, fmt.Sprint(seed))}
-		var j *replayJudge
-		bounded := func() Judge {
-			j = judge()
-			j.mem.room = shares{0, 1 << 62}
-			return j
-		}
-		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
-			if seed%4 != 1 || rng.IntN(8) > 0 {
-				return was
-			}
-			again++
-			cp := t.TempDir()
-			if err := was.Checkpoint(cp); err != nil {
-				t.Fatal(err)
-			}
-			if err := was.(*replayJudge).mem.store.Close(); err != nil {
-				t.Fatal(err)
-			}
-			is := bounded()
-			is.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
-			if err := is.Restore(cp); err != nil {
-				t.Fatal(err)
-			}
-			return is
-		})
-		sameFindings(t, seed, got, want)
-		found += len(want)
-		spilled += j.keys.Stored() + j.sess.Stored()
-		if err := j.mem.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		nearby()
-	}
-	if found < 100 || spilled < 10 || again < 5 {
-		t.Errorf("%d findings, %d keys and sessions on disk, %d times from a checkpoint", found, spilled, again)
-	}
-	t.Logf("%d findings, %d keys and sessions on disk, %d times from a checkpoint", found, spilled, again)
 }

@@ -16,6 +16,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -27,9 +28,7 @@ func pieces(t *testing.T, rng *rand.Rand, j Judge, lines [][]byte, turn func(Jud
 	j.Begin(recall)
 	whole := func(do func() error) {
 		for {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, do())
 			if x, is := j.(Interruptible); !is || !x.Cut() {
 				return
 			}
@@ -85,17 +84,11 @@ func TestCheckpoint(t *testing.T) {
 			}
 			dir := filepath.Join(dirs, fmt.Sprint(turns))
 			turns++
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := j.Checkpoint(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(dir, 0o755))
+			must.OK(t, j.Checkpoint(dir))
 			next := hasty()
 			next.Begin(func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil })
-			if err := next.Restore(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, next.Restore(dir))
 			var a, b Snapshot
 			j.Stats(&a)
 			next.Stats(&b)
@@ -130,10 +123,7 @@ func TestCheckpoint(t *testing.T) {
 			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
 			Gate: gates[seed%2]}
 		check(seed, lines, func() Judge {
-			j, err := NewAion(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := aionWith(t, o)
 			return j
 		})
 	}
@@ -145,9 +135,7 @@ func TestCheckpoint(t *testing.T) {
 		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
 			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
 		h, err := datasets.Generate(t.Context(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lines, lateness := arriving(t, h, rand.New(rand.NewPCG(seed, 3)))
 		if seed%3 == 0 {
 			lines = lines[200:] // from the midst
@@ -155,10 +143,7 @@ func TestCheckpoint(t *testing.T) {
 		o := ReplayOptions{Level: ReplayLevels()[seed%6], Lateness: lateness / 2, Attach: AttachAuto,
 			Gate: gates[seed%2], Horizon: []int{100, 0}[seed/2%2]}
 		check(seed, lines, func() Judge {
-			j, err := NewReplay(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := replayOf(t, o)
 			return j
 		})
 	}
@@ -188,9 +173,7 @@ func TestResume(t *testing.T) {
 	segmentBytes = 20_000
 	_, lines := arrivals(t, 5, 2500)
 	in := filepath.Join(t.TempDir(), "in.jsonl")
-	if err := os.WriteFile(in, join(lines), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(in, join(lines), 0o666))
 	rng := rand.New(rand.NewPCG(1, 2))
 	run := func(dir string, dead *atomic.Bool, wrap func(Source) Source) (Snapshot, error) {
 		var m Metrics
@@ -204,9 +187,7 @@ func TestResume(t *testing.T) {
 	once, again := t.TempDir(), t.TempDir()
 	var never atomic.Bool
 	all, err := run(once, &never, func(s Source) Source { return s })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := os.ReadFile(filepath.Join(once, "violations.jsonl"))
 	if err != nil || bytes.Count(want, []byte("\n")) < 100 {
 		t.Fatalf("%d bytes of violations; %v", len(want), err)
@@ -229,15 +210,10 @@ func TestResume(t *testing.T) {
 			whole, _, _ := checkpoints(again)
 			path := filepath.Join(again, fmt.Sprintf(checkpointName, whole[0]), []string{stateFile,
 				manifestFile}[stops%2])
-			if err := os.Truncate(path, 10); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Truncate(path, 10))
 		}
 	}
-	got, err := os.ReadFile(filepath.Join(again, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := violationsOf(t, again)
 	if !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes of violations, %d in one run", len(got), len(want))
 	}
@@ -294,14 +270,12 @@ func (j *impatient) Until(stop func() bool) {
 func TestLeave(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.jsonl")
 	lines := bytes.Join(staleStream(150, rand.New(rand.NewPCG(1, 0x0a18))), []byte("\n"))
-	if err := os.WriteFile(in, append(lines, '\n'), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(in, append(lines, '\n'), 0o666))
 	run := func(dir string, often int) (runs int, violations []byte) {
 		for err := context.Canceled; errors.Is(err, context.Canceled); runs++ {
-			j, _ := NewReplay(ReplayOptions{Level: level.Serializable, Lateness: 1 << 40})
+			j := replayOf(t, ReplayOptions{Level: level.Serializable, Lateness: 1 << 40})
 			ctx, cancel := context.WithCancel(t.Context())
-			err = Run(ctx, Config{Dir: dir, Judge: &impatient{j.(*replayJudge), often, cancel}, Checkpoint: time.Hour,
+			err = Run(ctx, Config{Dir: dir, Judge: &impatient{j, often, cancel}, Checkpoint: time.Hour,
 				Open: func(_ context.Context, after Places) (Source, error) {
 					return Files(FileOptions{Path: in, Once: true}, after)
 				}})
@@ -309,11 +283,7 @@ func TestLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		violations, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return runs, violations
+		return runs, violationsOf(t, dir)
 	}
 	_, want := run(t.TempDir(), 1<<40)
 	runs, got := run(t.TempDir(), 25)

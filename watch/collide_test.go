@@ -9,34 +9,25 @@ import (
 	"testing"
 
 	"isovet/check"
-	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
 	"isovet/internal/keyed"
 	"isovet/internal/test/histtest/collide"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 // collisionJudges are the three judges, of a stream that begins with nothing.
 func collisionJudges(t *testing.T, lists bool) map[string]Judge {
 	t.Helper()
-	p, err := mechanism.LookupProfile("postgresql:serializable")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gate := GateOptions{Once: true}
-	made := map[string]Judge{}
-	made["aion"], err = NewAion(AionOptions{Options: timestamp.Options{Level: level.SnapshotIsolation},
-		Lateness: AllLate, Gate: gate})
-	if err == nil {
-		made["leopard"], err = NewLeopard(LeopardOptions{Profile: p, Lateness: AllLate, Gate: gate})
-	}
-	if err == nil && !lists {
-		made["replay"], err = NewReplay(ReplayOptions{Level: level.Serializable, Lateness: AllLate, Gate: gate})
-	}
-	if err != nil {
-		t.Fatal(err)
+	p, gate := profileOf(t, "postgresql:serializable"), GateOptions{Once: true}
+	made := map[string]Judge{
+		"aion": aionWith(t, AionOptions{Options: timestamp.Options{Level: level.SnapshotIsolation}, Lateness: AllLate,
+			Gate: gate}),
+		"leopard": leopardOf(t, LeopardOptions{Profile: p, Lateness: AllLate, Gate: gate})}
+	if !lists {
+		made["replay"] = replayOf(t, ReplayOptions{Level: level.Serializable, Lateness: AllLate, Gate: gate})
 	}
 	return made
 }
@@ -74,9 +65,7 @@ func TestCollisions(t *testing.T) {
 				t.Fatalf("%s: %d bad lines, %v\n%s", name, bad, err, text)
 			}
 			j.End()
-			if err := j.Findings(func(f *Finding) error { n++; return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Findings(func(f *Finding) error { n++; return nil }))
 			if (n > 0) != wrong {
 				t.Errorf("%s finds %d violations; check says %s of\n%s", name, n, r.Verdict, text)
 			}
@@ -122,9 +111,7 @@ func TestHashKey(t *testing.T) {
 	path := filepath.Join(dir, hashKeyFile)
 	first, second, other := &keyed.Key{}, &keyed.Key{}, &keyed.Key{}
 	for _, k := range []*keyed.Key{first, second, nil} {
-		if err := keepKey(dir, k); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, keepKey(dir, k))
 	}
 	if err := keepKey(t.TempDir(), other); err != nil || *first != *second || *first == *other {
 		t.Errorf("%v, %v, of another folder %v, %v", first, second, other, err)
@@ -132,9 +119,7 @@ func TestHashKey(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
-	if err := os.WriteFile(path, []byte("00ff\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("00ff\n"), 0o600))
 	if err := keepKey(dir, first); err == nil || !strings.Contains(err.Error(), "hexadecimal") {
 		t.Error(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -56,24 +57,17 @@ func play(t testing.TB, j Judge, lines []string, most int) (dir string, s Snapsh
 	err := Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Now: p.clock,
 		Bad:  func(place int64, err error) { t.Errorf("line %d: %v", place, err) },
 		Open: func(context.Context, Places) (Source, error) { return p, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return dir, m.Get()
 }
 
 // classes takes the findings of a folder apart: those of the classes that are named, and the others.
 func classes(t testing.TB, dir string, named ...string) (these, others []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := violationsOf(t, dir)
 	for line := range bytes.Lines(b) {
 		var v Violation
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &v))
 		if slices.Contains(named, v.Axiom) {
 			these = append(these, keyOf(v))
 		} else {
@@ -122,9 +116,7 @@ func shuffled(rng *rand.Rand, lines []string, head, by int, twice float64) (out 
 func stamps(t testing.TB, lines [][]byte, scale, from int64) (out []string) {
 	for _, l := range lines {
 		var m map[string]json.RawMessage
-		if err := json.Unmarshal(l, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(l, &m))
 		for _, f := range []string{"start_ts", "commit_ts"} {
 			var n int64
 			if json.Unmarshal(m[f], &n) == nil {
@@ -132,9 +124,7 @@ func stamps(t testing.TB, lines [][]byte, scale, from int64) (out []string) {
 			}
 		}
 		b, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		out = append(out, string(b))
 	}
 	return out
@@ -162,11 +152,8 @@ func TestDelivery(t *testing.T) {
 			at := from + int64(jumps)*1_000_000_000_000_000
 			lines = slices.Insert(lines, i, fmt.Sprintf(mad, jumps, rng.IntN(8), at, at+1, rng.IntN(40)))
 		}
-		j, err := NewAion(AionOptions{Options: si, Wait: 2 * time.Second, Attach: AttachAuto,
+		j := aionWith(t, AionOptions{Options: si, Wait: 2 * time.Second, Attach: AttachAuto,
 			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: 3 * time.Second}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir, s := play(tb, j, lines, 1+rng.IntN(100))
 		ahead, got := classes(tb, dir, jumped)
 		if !slices.Equal(got, want) || len(ahead) != jumps || s.Late > 0 {
@@ -203,11 +190,8 @@ func TestJump(t *testing.T) {
 			`["w",1,%d]]}`, i, i%5, at, at+1, i, i+1))
 		at += 2
 	}
-	j, err := NewAion(AionOptions{Options: si, Lateness: 100, Attach: AttachAlways, Gate: GateOptions{Once: true,
+	j := aionWith(t, AionOptions{Options: si, Lateness: 100, Attach: AttachAlways, Gate: GateOptions{Once: true,
 		MaxJump: time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, s := play(t, j, lines, 7)
 	ahead, others := classes(t, dir, jumped)
 	if len(ahead) == 0 || len(ahead) > 20 || len(others) > 0 || s.Txns != 400 || count(s, "quarantine") != 0 {
@@ -235,24 +219,18 @@ func TestClock(t *testing.T) {
 		}
 		lines = slices.Insert(lines, lateAt,
 			`{"id":9000,"start_ts":5005,"commit_ts":5006,"ops":[["w","y",7]]}`)
-		j, err := NewAion(AionOptions{Options: si, Wait: time.Second, Unit: UnitNone, Gate: GateOptions{Once: true,
+		j := aionWith(t, AionOptions{Options: si, Wait: time.Second, Unit: UnitNone, Gate: GateOptions{Once: true,
 			Patience: 2 * time.Second}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		p := &player{now: time.Unix(1_800_000_000, 0), every: time.Millisecond, most: 10, lines: lines}
-		err = Run(t.Context(), Config{Dir: t.TempDir(), Judge: j, Now: p.clock, Violation: func(line []byte) {
+		must.OK(t, Run(t.Context(), Config{Dir: t.TempDir(), Judge: j, Now: p.clock, Violation: func(line []byte) {
 			var v Violation
 			if err := json.Unmarshal(line, &v); err != nil {
 				t.Error(err)
 			}
 			// by the clock that is judged by: the source is further
-			passed := j.(*aion).g.pace.clock - time.Unix(1_800_000_000, 0).UnixNano()
+			passed := j.g.pace.clock - time.Unix(1_800_000_000, 0).UnixNano()
 			classes = append(classes, fmt.Sprintf("%s after %.0f", keyOf(v), time.Duration(passed).Seconds()))
-		}, Open: func(context.Context, Places) (Source, error) { return p, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, Open: func(context.Context, Places) (Source, error) { return p, nil }}))
 		return classes
 	}
 	// In time; late, when the read waits; later than that.
@@ -288,11 +266,8 @@ func TestAttach(t *testing.T) {
 			Sessions: 8, Keys: 40, Ops: 5, Isolation: iso, DBTimes: true, Times: datasets.NoTimes, Seed: seed},
 			float64(rng.IntN(40)), true)
 		lines := cutStream(rng, stamps(tb, raw[2:], 1, 0))
-		j, err := NewAion(AionOptions{Options: si, Wait: 2 * time.Second, Attach: AttachAuto,
+		j := aionWith(t, AionOptions{Options: si, Wait: 2 * time.Second, Attach: AttachAuto,
 			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Second}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir, s := play(tb, j, lines, 50)
 		gaps, got := classes(tb, dir, gap)
 		in := map[string]bool{}
@@ -314,9 +289,7 @@ func TestAttach(t *testing.T) {
 		ids := map[string]bool{}
 		for _, l := range lines[len(lines)/5:] {
 			var x struct{ ID json.RawMessage }
-			if err := json.Unmarshal([]byte(l), &x); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(l), &x))
 			ids[string(x.ID)] = true
 		}
 		for _, v := range want {
@@ -362,11 +335,8 @@ func TestAttachLeopard(t *testing.T) {
 			late = m.apart / 4
 		}
 		lines = shuffled(rng, lines, 0, 1, .1)
-		j, err := NewLeopard(LeopardOptions{Skew: m.skew, Lateness: late, Attach: AttachAlways,
+		j := leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: late, Attach: AttachAlways,
 			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir, s := play(tb, j, append([]string{head}, lines...), 50)
 		if vs, _, _ := foundBy(t, dir); len(vs) > 0 {
 			t.Fatalf("%s: %q", m.name, vs)
@@ -396,11 +366,8 @@ func TestLateIsRight(t *testing.T) {
 			l := lines[i]
 			lines = slices.Insert(slices.Delete(lines, i, i+1), min(i+500, len(lines)-1), l)
 		}
-		j, err := NewAion(AionOptions{Options: si, Wait: 100 * time.Millisecond, Gate: GateOptions{Once: true,
+		j := aionWith(t, AionOptions{Options: si, Wait: 100 * time.Millisecond, Gate: GateOptions{Once: true,
 			Patience: 10 * time.Second}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir, s := play(tb, j, lines, 10)
 		if _, got := classes(tb, dir, late, gap); len(got) > 0 {
 			t.Fatalf("seed %d: %q", seed, got)

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 // TestDiskFull: where writes fail for want of room, a part of them done, nothing is lost and nothing comes twice: the
@@ -36,9 +38,7 @@ func TestDiskFull(t *testing.T) {
 				s := Pipe(bytes.NewReader(join(lines)), after.Last())
 				return endless{s, false, ""}, nil
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	once, again := t.TempDir(), t.TempDir()
 	run(once, nil, io.Discard)
@@ -93,26 +93,17 @@ func TestHTTPFull(t *testing.T) {
 			}})
 	}()
 	url := "http://" + <-addr
-	post := func(n int) (int, string) {
+	send := func(n int) (int, string) {
 		body := fmt.Sprintf(`{"id":%d,"session":1,"start_ts":%d,"commit_ts":%d,"ops":[["w","x",%d]]}`, n, 10*n, 10*n+1, n)
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set(FromHeader, fmt.Sprint(n))
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.StatusCode, resp.Header.Get("Retry-After")
+		code, _, after := post(t, http.DefaultClient, url, []byte(body), FromHeader, fmt.Sprint(n))
+		return code, after
 	}
-	if code, _ := post(0); code != http.StatusOK {
+	if code, _ := send(0); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	full.Store(true)
 	for range 3 {
-		if code, after := post(1); code != http.StatusServiceUnavailable || after == "" {
+		if code, after := send(1); code != http.StatusServiceUnavailable || after == "" {
 			t.Fatalf("status %d, Retry-After %q", code, after)
 		}
 	}
@@ -121,7 +112,7 @@ func TestHTTPFull(t *testing.T) {
 	}
 	full.Store(false)
 	for n := 1; n < 4; {
-		code, _ := post(n)
+		code, _ := send(n)
 		if code == http.StatusOK {
 			n++
 		} else if code != http.StatusServiceUnavailable {
@@ -159,9 +150,7 @@ func TestTmpfs(t *testing.T) {
 		t.Fatal("too few")
 	}
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 1_990_000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(ballast, make([]byte, 1_990_000), 0o644))
 	var m Metrics
 	freed := make(chan struct{})
 	go func() {
@@ -177,12 +166,8 @@ func TestTmpfs(t *testing.T) {
 	state, roomy := filepath.Join(dir, "w"), t.TempDir()
 	for _, dir := range []string{state, roomy} {
 		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 400), Metrics: &m,
-			Open: func(_ context.Context, after Places) (Source, error) {
-				return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			Open: pipeOf(bytes.NewReader(join(lines)))})
+		must.OK(t, err)
 	}
 	<-freed
 	if got, want := content(t, state), content(t, roomy); got != want {
@@ -200,19 +185,14 @@ func content(t *testing.T, dir string) string {
 	var all, out []byte
 	for _, x := range list {
 		in, err := openSegment(dir, x.n, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, err := io.ReadAll(in)
 		if err = errors.Join(err, in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, text...)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := violationsOf(t, dir)
 	for line := range bytes.Lines(append(all, b...)) {
 		if !bytes.Contains(line, []byte("\t!from ")) {
 			out = append(out, line...)

@@ -23,6 +23,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -43,9 +44,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			path := filepath.Join(dir, has.History)
 			listed[path] = true
 			h, err := format.Read(t.Context(), path, format.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if n := h.NumTxns(); n > 40 && checker == "chronos" || n > 100 {
 				t.Errorf("%s has %d transactions", path, h.NumTxns())
 			}
@@ -57,9 +56,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 					t.Errorf("%s: no certificate: %q", path, has.Why)
 				}
 				c, err := check.ByName("leopard")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				r, err := check.Run(t.Context(), c, h, o)
 				if err != nil || r.Verdict == evidence.Holds {
 					t.Errorf("%s: leopard says %v, %v", path, r.Verdict, err)
@@ -69,9 +66,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			listed[filepath.Join(dir, has.Certificate)] = true
 			certified++
 			text, err := os.ReadFile(filepath.Join(dir, has.Certificate))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r, err := certify.Verify(bytes.NewReader(text), h, certify.Options{}); err != nil ||
 				r.Verdict != evidence.Violated {
 				t.Errorf("%s: %v", has.Certificate, err)
@@ -91,9 +86,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 				continue
 			}
 			c, err := check.ByName(checker)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r, err := check.Run(t.Context(), c, h, o); err != nil || r.Verdict != evidence.Violated {
 				t.Errorf("%s: %s says %v, %v", path, checker, r.Verdict, err)
 			} else if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
@@ -106,9 +99,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, evidenceFolder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range files {
 		if !listed[name] {
 			t.Errorf("%s belongs to no incident", name)
@@ -140,10 +131,7 @@ func TestEvidence(t *testing.T) {
 func TestEvidenceOfMechanisms(t *testing.T) {
 	n, certified := 0, 0
 	for _, name := range []string{"postgresql:serializable", "postgresql:repeatable-read", "store:serializable"} {
-		p, err := mechanism.LookupProfile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := profileOf(t, name)
 		dir := t.TempDir()
 		m := brokenRun(t, "blindw", "snapshot", "version", 0, 400)
 		_, all, _ := grouped(t, dir, leopardOf(t, LeopardOptions{Lateness: AllLate, Profile: p}), m.lines,
@@ -164,17 +152,12 @@ func TestEvidenceOfReplay(t *testing.T) {
 			dir := t.TempDir()
 			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 90, Sessions: 12, Keys: 10,
 				Isolation: "read-committed", Times: datasets.TxnTimes, Seed: 5})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			lines := streamOf(t, h, rand.New(rand.NewPCG(5, 5)))
 			for i := range lines {
 				lines[i] = append(lines[i], '\n')
 			}
-			j, err := NewReplay(ReplayOptions{Level: l, Lateness: AllLate})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := replayOf(t, ReplayOptions{Level: l, Lateness: AllLate})
 			_, all, s := grouped(t, dir, j, lines, func(c *Config) { c.Evidence = most })
 			n, certified := proofsOf(t, dir, all, "auto", check.Options{Level: l})
 			if s.Violations[violated] < 20 || n > most || n < min(most, 5) || certified < n {
@@ -239,13 +222,9 @@ func TestCheckTakesProofs(t *testing.T) {
 	take := func(name string, alarms []alarm) {
 		for _, x := range alarms {
 			var file bytes.Buffer
-			if err := jsonl.Write(&file, x.h); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, jsonl.Write(&file, x.h))
 			h, err := jsonl.ReadPiece(file.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			at, why := mechanism.LevelOf(h.Meta.DB, h.Meta.Isolation)
 			var said struct{ Level level.Level }
 			if err := json.Unmarshal([]byte(x.line), &said); err != nil || why == "" || said.Level != at {
@@ -269,10 +248,7 @@ func TestCheckTakesProofs(t *testing.T) {
 			if strings.HasPrefix(m.name, "list-append") {
 				continue // replay reads no lists
 			}
-			j, err := NewReplay(ReplayOptions{Level: l, Skew: m.skew, Lateness: m.apart})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := replayOf(t, ReplayOptions{Level: l, Skew: m.skew, Lateness: m.apart})
 			take("replay "+m.name, alarmsOf(t, j, m.lines, 64, false))
 		}
 	})

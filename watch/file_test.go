@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // reading is a source of files that is closed and opened again now and then, as by restarts.
@@ -76,7 +79,7 @@ func (r *reading) restart() {
 // reads; every line comes once, in its order.
 func TestRotation(t *testing.T) {
 	var said bytes.Buffer
-	for seed := range uint64(long(6, 300)) {
+	for seed := range uint64(histtest.Long(6, 300)) {
 
 		rng := rand.New(rand.NewPCG(seed, 7))
 		dir := t.TempDir()
@@ -88,9 +91,7 @@ func TestRotation(t *testing.T) {
 		}
 		must := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		old := time.Now().Add(-24 * time.Hour)
 		f, err := os.Create(path)
@@ -188,23 +189,17 @@ func TestRotation(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	var said bytes.Buffer
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
 	r := readFiles(t, FileOptions{Path: path, Grace: time.Millisecond, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	r.until(2)
-	if err := os.WriteFile(path, []byte("three and\nmore than there was\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("three and\nmore than there was\n"), 0o600))
 	r.until(4)
 	if !strings.Contains(said.String(), "truncated") {
 		t.Errorf("nothing was said of it: %s", said.String())
 	}
 	r.restart()
 	said.Reset()
-	if err := os.WriteFile(path, []byte("another\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("another\n"), 0o600))
 	r.until(5)
 	if !strings.Contains(said.String(), "gone") {
 		t.Errorf("nothing was said of it: %s", said.String())
@@ -218,9 +213,7 @@ func TestCutOff(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	for range maxLine>>20 + 5 {
 		if _, err := f.Write(piece); err != nil {
@@ -231,9 +224,7 @@ func TestLongLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Files(FileOptions{Path: path, Once: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	var got []Line
 	for {
@@ -241,23 +232,13 @@ func TestLongLine(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got = append(got, lines...)
 	}
 	if len(got) != 2 || len(got[0].Text) != leftOfLong || string(got[1].Text) != "next" ||
 		got[1].Place != got[0].Place+5 || got[0].Place != (maxLine>>20+5)<<20+1 {
 		t.Errorf("%d lines; the first at %d, the last at %d", len(got), got[0].Place, got[len(got)-1].Place)
 	}
-}
-
-// long is a number of tries, a larger one with ISOVET_LONG.
-func long(short, long int) int {
-	if os.Getenv("ISOVET_LONG") != "" {
-		return long
-	}
-	return short
 }
 
 // TestFileBound: where a file may not grow (ulimit -f), the error names the file and says what to do.
@@ -272,9 +253,7 @@ func TestFileBound(t *testing.T) {
 			}
 			return nil
 		},
-		Open: func(_ context.Context, after Places) (Source, error) {
-			return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
-		}})
+		Open: pipeOf(bytes.NewReader(join(lines)))})
 	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), dir) ||
 		!strings.Contains(err.Error(), "ulimit -f") {
 		t.Errorf("%v; expected the file and what to do", err)

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // badLines are those of a stream in which almost every transaction is wrong.
@@ -26,17 +26,11 @@ func badLines(t *testing.T, isolation string, txns int) [][]byte {
 	t.Helper()
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 40, Ops: 4,
 		Isolation: isolation, DBTimes: true, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return slices.Collect(bytes.Lines(b))
 }
 
@@ -54,9 +48,7 @@ func grouped(t *testing.T, dir string, j Judge, lines [][]byte, change func(*Con
 	if change != nil {
 		change(&cfg)
 	}
-	if err := Run(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Run(t.Context(), cfg))
 	return said, all, m.Get()
 }
 
@@ -77,30 +69,20 @@ func TestGroupedBound(t *testing.T) {
 // TestGrouped: transactions that are wrong are few lines, and all are counted; those of the first of each incident are
 // those that stand in a file of all of them. (ISOVET_LONG: 20,000 transactions, by leopard too.)
 func TestGrouped(t *testing.T) {
-	txns := 400
-	if os.Getenv("ISOVET_LONG") != "" {
-		txns = 20_000
-	}
+	txns := histtest.Long(400, 20_000)
 	lines := badLines(t, "read-uncommitted", txns)
 	for name, judge := range map[string]func() Judge{"aion": func() Judge { return aionOf(si, 400) },
 		"leopard": func() Judge {
-			p, err := mechanism.LookupProfile("postgresql:serializable")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := profileOf(t, "postgresql:serializable")
 			return leopardOf(t, LeopardOptions{Lateness: int64(time.Second), Profile: p})
 		}} {
 		whole, dir := t.TempDir(), t.TempDir()
 		every, _, want := grouped(t, whole, judge(), lines, func(c *Config) { c.Grouped = false })
 		said, all, got := grouped(t, dir, judge(), lines, nil)
 		text, err := os.ReadFile(filepath.Join(dir, violationsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		snapshot, err := os.ReadFile(filepath.Join(dir, incidentsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !bytes.Equal(text, append(bytes.Join(said, []byte("\n")), '\n')) {
 			t.Errorf("%s: what is said is not what is written", name)
 		}
@@ -117,9 +99,7 @@ func TestGrouped(t *testing.T) {
 		full, total, doubled := 0, int64(0), 0
 		for _, line := range said {
 			var x struct{ N, Incident, Count int64 }
-			if err := json.Unmarshal(line, &x); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal(line, &x))
 			if x.Incident > 0 {
 				doubled++
 				if x.Count&(x.Count-1) != 0 {
@@ -161,15 +141,11 @@ func TestRotated(t *testing.T) {
 			})
 			said = append(said, more...)
 			old, err := oldFiles(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if len(old) > 0 && end < len(lines) { // as if killed while it was compressed
 				text := []byte(fmt.Sprintf(`{"n":%d,"axiom":"half of it`, old[0].last))
 				name := filepath.Join(dir, strings.TrimSuffix(old[0].name, compressed))
-				if err := os.WriteFile(name, text, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(name, text, 0o644))
 			}
 		}
 		// What ends at the end of a source and what does not differ, as both are judged at a pause.
@@ -179,28 +155,22 @@ func TestRotated(t *testing.T) {
 			}
 		}
 		old, err := oldFiles(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		total, kept := int64(0), 0
 		for _, x := range old {
 			total += x.size
 			if !x.packed {
 				t.Errorf("%s is not compressed", x.name)
 			}
-			if err := x.read(dir, func(n int64, line []byte) {
+			must.OK(t, x.read(dir, func(n int64, line []byte) {
 				kept++
 				if !bytes.Equal(line, said[n-1]) {
 					t.Errorf("%s; expected %s", line, said[n-1])
 				}
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		last, err := os.ReadFile(filepath.Join(dir, violationsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if total += int64(len(last)); total > max || len(old) == 0 || len(said) < len(every)/2 {
 			t.Errorf("%d bytes in %d files; expected %d at most; %d lines", total, len(old)+1, max, len(said))
 		}
@@ -241,9 +211,7 @@ func TestKilledGrouped(t *testing.T) {
 		lines    [][]byte
 	}{"aion": {400, lines}, "leopard": {m.apart / 3, m.lines}} {
 		dir, source := t.TempDir(), filepath.Join(t.TempDir(), "in.jsonl")
-		if err := os.WriteFile(source, join(s.lines), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(source, join(s.lines), 0o644))
 		ends := map[int64]bool{}
 		rng := rand.New(rand.NewPCG(3, 9))
 		for range kills {
@@ -257,25 +225,19 @@ func TestKilledGrouped(t *testing.T) {
 		}
 		watch := func(dir string) {
 			t.Helper()
-			if err := Run(t.Context(), Config{Dir: dir, Judge: groupedJudge(judge, s.lateness), Grouped: true,
-				ViolationsMax: groupedMax, Open: open, Checkpoint: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, Run(t.Context(), Config{Dir: dir, Judge: groupedJudge(judge, s.lateness), Grouped: true,
+				ViolationsMax: groupedMax, Open: open, Checkpoint: time.Hour}))
 		}
 		watch(dir)
 		again := t.TempDir()
 		logs, err := filepath.Glob(filepath.Join(dir, "segment-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, name := range logs {
 			text, err := os.ReadFile(name)
 			if err == nil {
 				err = os.WriteFile(filepath.Join(again, filepath.Base(name)), text, 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		watch(again)
 		// How much of the oldest files is deleted depends on when they were rotated.
@@ -289,13 +251,9 @@ func TestKilledGrouped(t *testing.T) {
 			t.Errorf("%s: the last line has number %d; expected %d", judge, a, b)
 		}
 		a, err := os.ReadFile(filepath.Join(dir, incidentsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b, err := os.ReadFile(filepath.Join(again, incidentsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !bytes.Equal(a, b) || len(a) < 1000 {
 			t.Errorf("%s: incidents\n%s\nexpected\n%s", judge, a, b)
 		}
@@ -322,13 +280,9 @@ func linesByNumber(t *testing.T, dir string) map[int64]string {
 		out[n] = string(line)
 	}
 	old, err := oldFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, x := range old {
-		if err := x.read(dir, note); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.read(dir, note))
 	}
 	text, err := os.ReadFile(filepath.Join(dir, violationsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // killed before there was one

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,9 +42,7 @@ func TestHeaderAgain(t *testing.T) {
 				}
 				var m Metrics
 				err = Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Checkpoint: time.Hour,
-					Open: func(_ context.Context, after Places) (Source, error) {
-						return Pipe(strings.NewReader(text), after.Last()), nil
-					}})
+					Open: pipeOf(strings.NewReader(text))})
 				s := m.Get()
 				if bad = s.Bad; err != nil || len(s.Violations) > 0 {
 					t.Fatalf("%s: %v, %+v", name, err, s)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // life is what a child does: it watches until its source ends, or until it kills itself.
@@ -38,14 +39,10 @@ type life struct {
 func (l life) start(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	text, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd, said := exec.Command(os.Args[0]), &bytes.Buffer{}
 	cmd.Env, cmd.Stderr = append(os.Environ(), "ISOVET_WATCH_CHILD="+string(text)), said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	return cmd, said
 }
 
@@ -166,10 +163,7 @@ var numbered = regexp.MustCompile(`"n":\d+,`)
 // unnumbered are a folder's violations in any order, without their numbers, which must be one after the other.
 func unnumbered(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := violationsOf(t, dir)
 	for line := range bytes.Lines(b) {
 		if n := fmt.Sprintf(`"n":%d,`, len(out)+1); !bytes.Contains(line, []byte(n)) {
 			t.Fatalf("%s without %s", line, n)
@@ -202,12 +196,8 @@ func TestKilled(t *testing.T) {
 		if s.judge == "leopard" {
 			j = leopardOf(t, LeopardOptions{Lateness: s.lateness})
 		}
-		err := Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after Places) (Source, error) {
-			return Pipe(bytes.NewReader(join(s.lines)), after.Last()), nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		err := Run(t.Context(), Config{Dir: dir, Judge: j, Open: pipeOf(bytes.NewReader(join(s.lines)))})
+		must.OK(t, err)
 		if s.want = unnumbered(t, dir); len(s.want) < 20 {
 			t.Fatalf("%s: %d violations are too few", s.judge, len(s.want))
 		}
@@ -221,9 +211,7 @@ func TestKilled(t *testing.T) {
 					source = send(t, s.lines, most)
 				default:
 					source = filepath.Join(t.TempDir(), "in.jsonl")
-					if err := os.WriteFile(source, join(s.lines), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.WriteFile(source, join(s.lines), 0o644))
 				}
 				l := life{Dir: t.TempDir(), Judge: s.judge, Lateness: s.lateness, Most: most, Kind: kind, At: source,
 					Total: len(s.lines)}
@@ -252,9 +240,7 @@ func (l life) killed(t *testing.T, kills int) {
 // send posts lines to an address, which it returns, again and again until they are taken.
 func send(t *testing.T, lines [][]byte, most int) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	addr := ln.Addr().String()
 	ln.Close()
 	done := make(chan struct{})

@@ -11,6 +11,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // suspectsOf is what a leopard tells of suspects and finds, in pieces; turn may replace it.
@@ -32,9 +33,7 @@ func suspectsOf(t *testing.T, j *leopard, lines [][]byte, rng *rand.Rand,
 	j.Begin(func(n int64) ([]byte, error) { return bytes.TrimSpace(lines[n]), nil })
 	for at := 0; at < len(lines); {
 		to := min(at+1+rng.IntN(40), len(lines))
-		if err := j.Take(NewBatch(int64(at), lines[at:to]), func(_ int64, err error) { t.Fatal(err) }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Take(NewBatch(int64(at), lines[at:to]), func(_ int64, err error) { t.Fatal(err) }))
 		j.Clock(int64(to) * 1e6)
 		take()
 		at = to
@@ -47,7 +46,7 @@ func suspectsOf(t *testing.T, j *leopard, lines [][]byte, rng *rand.Rand,
 	if left := j.Suspects(10); len(left) > 0 {
 		t.Errorf("suspects at the end: %+v", left)
 	}
-	closeLeopard(t, j)
+	closeStore(t, j)
 	return told, found
 }
 
@@ -55,32 +54,25 @@ func suspectsOf(t *testing.T, j *leopard, lines [][]byte, rng *rand.Rand,
 // when it is confirmed, with a violation, or withdrawn, with a LATE line; of a database that is right all are withdrawn
 // or were never told. Several goroutines tell the same, and so does one that begins again at a checkpoint.
 func TestSuspectsLeopard(t *testing.T) {
-	profile, err := mechanism.LookupProfile("postgresql:serializable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	profile := profileOf(t, "postgresql:serializable")
 	suspects, cleared, convicted := 0, 0, 0
 	for seed := range randtest.Long[uint64](3, 400) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		lines := serial(rng, 400, seed%3 == 2)
 		o := LeopardOptions{Profile: profile, Lateness: 300}
 		o.Gate.Patience = 200 * time.Millisecond
-		told, found := suspectsOf(t, leopardOf(t, o).(*leopard), lines, rand.New(rand.NewPCG(seed, 1)), nil)
-		again := leopardOf(t, o).(*leopard)
+		told, found := suspectsOf(t, leopardOf(t, o), lines, rand.New(rand.NewPCG(seed, 1)), nil)
+		again := leopardOf(t, o)
 		same, _ := suspectsOf(t, again, lines, rand.New(rand.NewPCG(seed, 1)), func(was *leopard) *leopard {
 			if rng.IntN(4) > 0 {
 				return was
 			}
 			cp := t.TempDir()
-			if err := was.Checkpoint(cp); err != nil {
-				t.Fatal(err)
-			}
-			closeLeopard(t, was)
-			is := leopardOf(t, o).(*leopard)
+			must.OK(t, was.Checkpoint(cp))
+			closeStore(t, was)
+			is := leopardOf(t, o)
 			is.Begin(was.line)
-			if err := is.Restore(cp); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, is.Restore(cp))
 			return is
 		})
 		if a, b := text(t, told), text(t, same); a != b {
@@ -95,9 +87,7 @@ func TestSuspectsLeopard(t *testing.T) {
 				Key                    json.RawMessage
 				Op                     *int
 			}
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(line), &v))
 			switch {
 			case v.Axiom == late && v.Op != nil:
 				said[fmt.Sprint(v.Txn, " ", string(v.Key))] = withdrawn
@@ -138,9 +128,7 @@ func TestSuspectsLeopard(t *testing.T) {
 func text(t *testing.T, all []Suspect) string {
 	t.Helper()
 	b, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -175,13 +163,4 @@ func serial(rng *rand.Rand, txns int, wrong bool) [][]byte {
 		lines = append(lines, s.line)
 	}
 	return lines
-}
-
-func closeLeopard(t *testing.T, j *leopard) {
-	t.Helper()
-	if j.store != nil {
-		if err := j.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

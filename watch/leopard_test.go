@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +21,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // mechanisms is a run of the store with a part broken, as lines in an order of arrival, and what Verify finds in it.
@@ -39,28 +38,18 @@ func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) 
 	m := &mechanisms{name: fmt.Sprintf("%s, %s, %s, seed %d", workload, iso, part, seed), skew: int64(seed%2) * 10_000}
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part, Seed: seed,
 		Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := mechanism.Verify(t.Context(), h, mechanism.Options{Profile: *p, Skew: m.skew})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range r.Violations {
 		v := &r.Violations[i]
 		line := MechanismViolation{}
@@ -112,22 +101,10 @@ func mechanismKey(v *MechanismViolation) string {
 	return fmt.Sprint(v.Mechanism, " ", v.Kind, " ", txns, " ", string(v.Key))
 }
 
-func leopardOf(t testing.TB, o LeopardOptions) Judge {
-	t.Helper()
-	j, err := NewLeopard(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
-
 // foundBy reads a folder's violations.
 func foundBy(t *testing.T, dir string) (vs []string, late, proved int) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := violationsOf(t, dir)
 	n := int64(0)
 	for line := range bytes.Lines(b) {
 		n++
@@ -179,12 +156,8 @@ func TestLeopardIsVerify(t *testing.T) {
 		var metrics Metrics
 		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: m.apart}),
 			Metrics: &metrics,
-			Open: func(_ context.Context, after Places) (Source, error) {
-				return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			Open:    pipeOf(bytes.NewReader(join(lines)))})
+		must.OK(t, err)
 		vs, late, p := foundBy(t, dir)
 		if s := metrics.Get(); late > 0 || s.Bad != 2 || s.Proved != int64(p) {
 			t.Fatalf("%s: %d late, %d bad, %d and %d proved", m.name, late, s.Bad, s.Proved, p)
@@ -235,9 +208,7 @@ func TestLeopardRestarts(t *testing.T) {
 	eachBroken(t, histtest.Long[uint64](1, 30), func(m *mechanisms) {
 		rng := rand.New(rand.NewPCG(uint64(m.apart), 1))
 		in := filepath.Join(t.TempDir(), "in.jsonl")
-		if err := os.WriteFile(in, join(m.lines), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(in, join(m.lines), 0o666))
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / int64(1+2*rng.IntN(3))}
 		once, again := t.TempDir(), t.TempDir()
 		run := func(dir string, wrap func(Source) Source) error {
@@ -247,9 +218,7 @@ func TestLeopardRestarts(t *testing.T) {
 				return wrap(s), err
 			}})
 		}
-		if err := run(once, func(s Source) Source { return s }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(once, func(s Source) Source { return s }))
 		for err := errKilled; err != nil; {
 			left := 1 + rng.IntN(len(m.lines)/2)
 			err = run(again, func(s Source) Source {
@@ -262,19 +231,11 @@ func TestLeopardRestarts(t *testing.T) {
 			// A crash may also lose the end of the file of violations.
 			path := filepath.Join(again, "violations.jsonl")
 			if b, e := os.ReadFile(path); err != nil && e == nil && len(b) > 0 && rng.IntN(2) == 0 {
-				if e := os.Truncate(path, int64(rng.IntN(len(b)))); e != nil {
-					t.Fatal(e)
-				}
+				must.OK(t, os.Truncate(path, int64(rng.IntN(len(b)))))
 			}
 		}
-		a, err := os.ReadFile(filepath.Join(once, "violations.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(filepath.Join(again, "violations.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := violationsOf(t, once)
+		b := violationsOf(t, again)
 		if !bytes.Equal(a, b) {
 			t.Fatalf("%s:\nonce:\n%s\nrestarted:\n%s", m.name, a, b)
 		}
@@ -293,14 +254,9 @@ func TestLeopardLines(t *testing.T) {
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15.20","isolation":"repeatable read"}` + "\n"
 	run := func(o LeopardOptions, text string) (string, error) {
 		dir := t.TempDir()
-		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context,
-			after Places) (Source, error) {
-			return Pipe(strings.NewReader(text), after.Last()), nil
-		}})
+		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: pipeOf(strings.NewReader(text))})
 		b, e := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-		if e != nil {
-			t.Fatal(e)
-		}
+		must.OK(t, e)
 		return string(b), err
 	}
 	lost := `{"session":1,"start":1,"commit":20,"end":21,"ops":[["r","x",0,2,3],["w","x",1,4,5]]}
@@ -340,64 +296,6 @@ func TestLeopardLines(t *testing.T) {
 	if err != nil || strings.Count(got, `"kind":"not-visible"`) != 2 {
 		t.Errorf("%s, %v", got, err)
 	}
-}
-
-// TestLeopardMemory watches many transactions; ISOVET_LONG=1: two million. What is needed is bounded by what overlaps.
-func TestLeopardMemory(t *testing.T) {
-	txns := histtest.Long(25_000, 2_000_000)
-	r, w := io.Pipe()
-	go func() {
-		var b []byte
-		rng := rand.New(rand.NewPCG(1, 1))
-		vals := make([]int64, 10_000)
-		b = append(b, `{"format":"isovet-history","version":1,"initial":0,"db":"in-memory store","isolation":"serializable"}`+"\n"...)
-		for i := range int64(txns) {
-			at := i * 1000
-			b = fmt.Appendf(b, `{"id":%d,"session":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, i, i%24, at, at+90,
-				at+100+rng.Int64N(20_000))
-			for k := range int64(8) {
-				key := rng.IntN(len(vals))
-				kind := "r"
-				if k%2 == 1 {
-					kind = "w"
-					vals[key] = i*8 + k + 1
-				}
-				if k > 0 {
-					b = append(b, ',')
-				}
-				b = append(b, '[', '"')
-				b = append(append(b, kind...), '"', ',')
-				b = append(strconv.AppendInt(b, int64(key), 10), ',')
-				b = append(strconv.AppendInt(b, vals[key], 10), ',')
-				b = append(strconv.AppendInt(b, at+10*k, 10), ',')
-				b = append(strconv.AppendInt(b, at+10*k+5, 10), ']')
-			}
-			b = append(b, "]}\n"...)
-			if len(b) > 1<<16 || i == int64(txns)-1 {
-				if _, err := w.Write(b); err != nil {
-					return
-				}
-				b = b[:0]
-			}
-		}
-		w.Close()
-	}()
-	var m Metrics
-	begin, before := processSeconds(), memory() // which other tests have taken
-	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: leopardOf(t, LeopardOptions{Lateness: 5_000_000}),
-		Metrics: &m, Open: func(_ context.Context, after Places) (Source, error) {
-			return Pipe(r, after.Last()), nil
-		}})
-	s := m.Get()
-	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
-		t.Fatalf("%v, %+v", err, s)
-	}
-	sys := memory() - before
-	if sys > 300<<20 {
-		t.Errorf("%d MB for %d transactions", sys>>20, txns)
-	}
-	t.Logf("%d transactions: %d MB, %.1f µs of processor a transaction, making them included", txns, sys>>20,
-		(processSeconds()-begin)*1e6/float64(txns))
 }
 
 func memory() uint64 {

@@ -11,6 +11,7 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -96,11 +97,8 @@ func TestListsLate(t *testing.T) {
 		if !wrong && rng.IntN(2) == 0 {
 			attach = AttachAlways
 		}
-		j, err := NewAion(AionOptions{Options: o, Lateness: rng.Int64N(600), Attach: attach,
+		j := aionWith(t, AionOptions{Options: o, Lateness: rng.Int64N(600), Attach: attach,
 			Gate: GateOptions{Once: true, Patience: time.Hour}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		j.Clock(1_750_000_000_000_000_000) // as the log has it before the first line
 		var got []string
 		late, lists := map[string]bool{}, map[string]bool{}
@@ -127,13 +125,9 @@ func TestListsLate(t *testing.T) {
 			continue
 		}
 		h, err := histtest.Read(slices.Concat(lines...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := timestamp.Chronos(t.Context(), h, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		apart := func(line string) bool { // EXT transaction other key place
 			f := strings.Fields(line)
 			return f[0] == "EXT" && (late[f[1]] || lists[f[3]])

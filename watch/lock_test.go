@@ -7,19 +7,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 // TestLock: a folder is one process's; who waits for it gets it when that ends.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	f, err := lock(t.Context(), dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: func(_ context.Context,
-		after Places) (Source, error) {
-		return Pipe(strings.NewReader(""), after.Last()), nil
-	}})
+	must.OK(t, err)
+	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: pipeOf(strings.NewReader(""))})
 	var e *LockedError
 	if !errors.As(err, &e) || e.PID != os.Getpid() || !strings.Contains(err.Error(), "--standby") {
 		t.Errorf("error %v; expected that the folder is this process's", err)
@@ -36,9 +33,7 @@ func TestLock(t *testing.T) {
 		}
 	}()
 	g, err := lock(t.Context(), dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}

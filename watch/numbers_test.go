@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/internal/test/histtest"
 )
@@ -24,30 +23,19 @@ func TestNumbers(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 64))
 		lines := drawnStream(rng, 40+rng.IntN(300))
 		most, lateness := 1+rng.IntN(8), rng.Int64N(300)
-		profile, err := mechanism.LookupProfile(profiles[rng.IntN(len(profiles))])
-		if err != nil {
-			t.Fatal(err)
-		}
+		profile := profileOf(t, profiles[rng.IntN(len(profiles))])
 		lvl := levels[rng.IntN(len(levels))]
 		g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
 		for _, name := range []string{"leopard", "aion"} {
 			judge := func(b Bounds) (j Judge) {
 				if name == "leopard" {
-					j, err = NewLeopard(LeopardOptions{Profile: profile, Lateness: lateness, Gate: g, Bounds: b})
+					j = leopardOf(t, LeopardOptions{Profile: profile, Lateness: lateness, Gate: g, Bounds: b})
 				} else {
-					j, err = NewAion(AionOptions{Options: timestamp.Options{Level: lvl}, Lateness: lateness, Gate: g,
+					j = aionWith(t, AionOptions{Options: timestamp.Options{Level: lvl}, Lateness: lateness, Gate: g,
 						Bounds: b})
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch j := j.(type) { // everything goes to the disk that may
-				case *leopard:
-					j.everything = b.Memory > 0
-				case *aion:
-					if b.Memory > 0 {
-						j.room = shares{0, 1 << 62}
-					}
+				if b.Memory > 0 {
+					spillAll(j)
 				}
 				return j
 			}
@@ -57,14 +45,7 @@ func TestNumbers(t *testing.T) {
 				j := judge(b)
 				got := toldFrom(t, j, lines, from, most, rand.New(rand.NewPCG(seed, 1)), nil)
 				sameFindings(t, seed, got, want)
-				if l, ok := j.(*leopard); ok && l.store != nil {
-					err = l.store.Close()
-				} else if a, ok := j.(*aion); ok && a.store != nil {
-					err = a.store.Close()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				closeStore(t, j)
 			}
 			found[name] += len(want)
 		}

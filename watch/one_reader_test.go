@@ -16,6 +16,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // alter changes a line as a faulty producer, or another one, might.
@@ -63,22 +64,15 @@ var wholeOnly = regexp.MustCompile(`occurs twice|is used as a list|seq|initial t
 // by client times; and what check refuses, watch does not understand.
 func TestOneReader(t *testing.T) {
 	counts := map[string]int{}
-	p, err := mechanism.LookupProfile("store:serializable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := profileOf(t, "store:serializable")
 	randtest.Seeds(t, randtest.Long[uint64](120, 4000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0e))
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: []string{"gt", "list-append", "rmw"}[seed%3],
 			Txns: 8 + rng.IntN(20), Sessions: 3, Keys: 5, Isolation: []string{"snapshot-isolation", "read-committed",
 				"serializable"}[rng.IntN(3)], DBTimes: true, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var text bytes.Buffer
-		if err := jsonl.Write(&text, h); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, jsonl.Write(&text, h))
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		for range rng.IntN(4) {
 			i := rng.IntN(len(lines))
@@ -129,9 +123,7 @@ func TestOneReader(t *testing.T) {
 			counts["aion"]++
 			for i, line := range got {
 				var v Violation
-				if err := json.Unmarshal([]byte(line), &v); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal([]byte(line), &v))
 				got[i] = keyOf(v)
 			}
 			slices.Sort(got)
@@ -143,10 +135,7 @@ func TestOneReader(t *testing.T) {
 		} else if err == nil {
 			t.Fatalf("seed %d: check takes the file, and watch leaves out %d lines\n%s", seed, bad, text.Bytes())
 		}
-		j, err := NewLeopard(LeopardOptions{Lateness: AllLate, Profile: p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := leopardOf(t, LeopardOptions{Lateness: AllLate, Profile: p})
 		got = run(j)
 		r, err := mechanism.Verify(t.Context(), file, mechanism.Options{Profile: *p})
 		if err != nil {

@@ -1,20 +1,17 @@
 package watch
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -74,17 +71,11 @@ func serialStream(w io.Writer, txns int, client, times bool) error {
 func BenchmarkRate(t *testing.B) {
 	g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
 	t.Run("aion", func(t *testing.B) {
-		j, err := NewAion(AionOptions{Options: si, Lateness: 10_000, Gate: g})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := aionWith(t, AionOptions{Options: si, Lateness: 10_000, Gate: g})
 		rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, false, false) })
 	})
 	for _, profile := range []string{"postgresql:repeatable-read", "postgresql:serializable"} {
-		p, err := mechanism.LookupProfile(profile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := profileOf(t, profile)
 		for _, times := range []bool{false, true} {
 			t.Run(fmt.Sprintf("leopard/%s/%v", profile, times), func(t *testing.B) {
 				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g})
@@ -97,9 +88,7 @@ func BenchmarkRate(t *testing.B) {
 func rate(t testing.TB, judge Judge, stream func(w io.Writer, txns int) error) {
 	txns := histtest.Long(20_000, 1_000_000)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	made := 0.0
 	go func() {
@@ -116,7 +105,7 @@ func rate(t testing.TB, judge Judge, stream func(w io.Writer, txns int) error) {
 	var m Metrics
 	begin, clock := processSeconds(), time.Now()
 	err = Run(t.Context(), Config{Dir: t.TempDir(), Judge: judge, Metrics: &m,
-		Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
+		Open: pipeOf(r)})
 	s := m.Get()
 	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
 		t.Fatalf("%v, %+v", err, s)
@@ -183,86 +172,18 @@ func BenchmarkReplayRate(t *testing.B) {
 			w.CloseWithError(clientStream(w, txns, slow))
 		}()
 		var m Metrics
-		judge, err := NewReplay(ReplayOptions{Level: level.StrictSerializable, Lateness: 50_000_000,
+		judge := replayOf(t, ReplayOptions{Level: level.StrictSerializable, Lateness: 50_000_000,
 			Attach: AttachAuto})
-		if err != nil {
-			t.Fatal(err)
-		}
 		begin := processSeconds()
-		most := uint64(0)
-		err = Run(t.Context(), Config{Dir: t.TempDir(), Judge: judge, Metrics: &m, Keep: Keep{Bytes: 1 << 20},
-			Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
+		err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: judge, Metrics: &m, Keep: Keep{Bytes: 1 << 20},
+			Open: pipeOf(r)})
 		s := m.Get()
 		if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
 			t.Fatalf("%v, %+v", err, s)
 		}
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
-		most = max(most, mem.Sys)
 		t.Logf("%d transactions, told of up to %d ns later: %.2f µs of processor each, %d MB, %+v", txns, slow,
-			(processSeconds()-begin-2*made)*1e6/float64(txns), most>>20, s.More[:3])
-	}
-}
-
-// BenchmarkPause says how long a checkpoint stops the judge, ISOVET_LONG=1 with a million keys in memory, and that what
-// it wrote is read back.
-func BenchmarkPause(t *testing.B) {
-	keys := int64(histtest.Long(20_000, 1_000_000))
-	p, err := mechanism.LookupProfile("postgresql:repeatable-read")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"aion", "leopard"} {
-		t.Run(name, func(t *testing.B) {
-			begin := func() (j Judge) {
-				if name == "aion" {
-					j, err = NewAion(AionOptions{Options: si, Lateness: 1000, Gate: GateOptions{Once: true}})
-				} else {
-					j, err = NewLeopard(LeopardOptions{Profile: p, Lateness: int64(time.Millisecond),
-						Gate: GateOptions{Once: true}})
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				j.Begin(nil)
-				return j
-			}
-			judge := begin()
-			r, w := io.Pipe()
-			go func() { w.CloseWithError(newKeys(w, keys, func(int64) {})) }()
-			src := Pipe(r, -1)
-			for n := int64(0); ; {
-				lines, err := src.Next(t.Context(), batchLines)
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				var texts [][]byte
-				for _, l := range lines {
-					texts = append(texts, l.Text)
-				}
-				if err := judge.Take(NewBatch(n, texts), func(_ int64, err error) { t.Error(err) }); err != nil {
-					t.Fatal(err)
-				}
-				n += int64(len(lines))
-			}
-			dir := filepath.Join(t.TempDir())
-			begun, cpu := time.Now(), processSeconds()
-			err := judge.Checkpoint(dir)
-			took, busy := time.Since(begun), processSeconds()-cpu
-			var s, back Snapshot
-			judge.Stats(&s)
-			again := begin()
-			if err == nil {
-				err = again.Restore(dir)
-			}
-			again.Stats(&back)
-			if err != nil || s.Keys < int(keys) || back.Keys != s.Keys {
-				t.Fatalf("%v: %d keys, %d of them read back; expected %d", err, s.Keys, back.Keys, keys)
-			}
-			t.Logf("%d keys: %v, %.0f ms of processor, %d MB", s.Keys, took, busy*1e3, onDisk(dir)>>20)
-		})
+			(processSeconds()-begin-2*made)*1e6/float64(txns), mem.Sys>>20, s.More[:3])
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/record"
 	"isovet/watch"
 )
@@ -36,9 +37,7 @@ func (g *gap) RoundTrip(q *http.Request) (*http.Response, error) {
 // TestSend records to a real source of isovet watch, over a connection that breaks: each line arrives once, in order.
 func TestSend(t *testing.T) {
 	server, err := watch.ListenHTTP(watch.HTTPOptions{Addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	src := server.Source(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var places []int64
@@ -67,26 +66,18 @@ func TestSend(t *testing.T) {
 	o := record.Options{Meta: history.Meta{Name: "sent"},
 		Client: &http.Client{Transport: &gap{rt: http.DefaultTransport}}}
 	rec, err := record.Send(url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := rec.Session()
 	const n = 20000
 	for i := range n {
 		x := s.Begin("w")
-		if err := errors.Join(x.Write(i%7, i), x.Commit(func() error { return nil })); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(x.Write(i%7, i), x.Commit(func() error { return nil })))
 	}
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rec.Close())
 	cancel()
 	<-done
 	h, err := jsonl.Read(got.Bytes(), "got")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumTxns() != n || h.Meta.Name != "sent" || len(places) != n+1 || places[n] != n {
 		t.Errorf("%d transactions of %q, %d lines", h.NumTxns(), h.Meta.Name, len(places))
 	}

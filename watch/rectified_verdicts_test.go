@@ -3,6 +3,8 @@ package watch
 import (
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 // TestRectified: for how long a read was wrong whose writer came later is measured, also behind a restart; a read that
@@ -17,11 +19,9 @@ func TestRectified(t *testing.T) {
 	at := int64(0)
 	play := func(j *aion, line string, later time.Duration) {
 		now = now.Add(later)
-		if err := j.Take(NewBatch(at, [][]byte{[]byte(line + "\n")}), func(_ int64, err error) {
+		must.OK(t, j.Take(NewBatch(at, [][]byte{[]byte(line + "\n")}), func(_ int64, err error) {
 			t.Error(err)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		at++
 	}
 	j := clocked(aionWith(t, o))
@@ -37,14 +37,10 @@ func TestRectified(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	cp := t.TempDir()
-	if err := j.Checkpoint(cp); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Checkpoint(cp))
 	j = aionWith(t, o)
 	j.Begin(nil)
-	if err := j.Restore(cp); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Restore(cp))
 	clocked(j)
 	play(j, `{"id":5,"session":4,"start_ts":40,"commit_ts":40,"ops":[["r","x",3]]}`, time.Second)
 	play(j, `{"id":6,"session":5,"start_ts":34,"commit_ts":35,"ops":[["w","x",3]]}`, 40*time.Second)

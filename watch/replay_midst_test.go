@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"testing"
 
-	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -62,9 +62,7 @@ func withUnseen(t testing.TB, lines [][]byte) *history.History {
 		all[i] = seqField.ReplaceAll(all[i], nil)
 	}
 	h, err := jsonl.Read(bytes.Join(all, []byte("\n")), "midst")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wrote := map[string]bool{}
 	for op, v := range h.Ops.Ver {
 		if h.Ops.Kind[op] == history.Write && h.VerValue(v).Kind != history.Null { // which is written more than once
@@ -91,10 +89,6 @@ var seqField = regexp.MustCompile(`"seq":([0-9]+),`)
 // what those of unknown outcome read is no constraint where the stream begins.
 func TestReplayMidst(t *testing.T) {
 	said := map[string]int{}
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	randtest.Seeds(t, randtest.Long[uint64](10, 4000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a17))
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed%5 == 0}
@@ -106,14 +100,7 @@ func TestReplayMidst(t *testing.T) {
 		lines = lines[1+rng.IntN(len(lines)*3/4):]
 		h := withUnseen(t, lines)
 		for _, l := range ReplayLevels() {
-			verdict := func(h *history.History) evidence.Verdict {
-				r, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return r.Verdict
-			}
-			all, rest := verdict(whole), verdict(h)
+			all, rest := replayed(t, whole, l).Verdict, replayed(t, h, l).Verdict
 			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness, Attach: AttachAlways,
 				Gate: GateOptions{Patience: 1 << 60}}, lines, 1+rng.IntN(99))
 			open := !l.RealTime() || o.Deletes // what was deleted before may be seen at any time

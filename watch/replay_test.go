@@ -19,6 +19,7 @@ import (
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/watch/online"
 )
@@ -26,9 +27,7 @@ import (
 // streamOf are the lines of a history, the header and the initial transaction first, the others in a random order.
 func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
 	var b bytes.Buffer
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	var first, lines [][]byte
 	for line := range bytes.Lines(b.Bytes()) {
 		line = bytes.TrimSpace(line)
@@ -42,14 +41,20 @@ func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
 	return append(first, lines...)
 }
 
+// replayed is what check says of a history.
+func replayed(t testing.TB, h *history.History, l level.Level) *evidence.Result {
+	t.Helper()
+	c, err := check.ByName("replay")
+	must.OK(t, err)
+	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
+	must.OK(t, err)
+	return r
+}
+
 // judgeReplay feeds a judge lines, cut into batches, and returns what it found, each class by its number.
 func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classes map[string]int,
 	found []ReplayViolation, j *replayJudge) {
-	made, err := NewReplay(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j = made.(*replayJudge)
+	j = replayOf(t, o)
 	j.Clock(1)
 	j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
 	for at := 0; at < len(lines); at += per {
@@ -68,7 +73,7 @@ func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classe
 		t.Fatalf("at the end: %v\n%s", err, bytes.Join(lines, []byte("\n")))
 	}
 	classes = map[string]int{}
-	err = j.Findings(func(f *Finding) error {
+	must.OK(t, j.Findings(func(f *Finding) error {
 		classes[f.Class]++
 		text, err := f.Line(int64(len(found) + 1))
 		if err != nil {
@@ -80,10 +85,7 @@ func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classe
 		}
 		found = append(found, v)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return classes, found, j
 }
 
@@ -91,10 +93,6 @@ func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classe
 // violation.
 func TestReplayTiny(t *testing.T) {
 	verdicts := map[string]int{}
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	randtest.Seeds(t, randtest.Long[uint64](40, 20_000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a11))
@@ -102,10 +100,7 @@ func TestReplayTiny(t *testing.T) {
 			Duplicates: seed%7 == 0, Deletes: seed%11 == 0})
 		lines := streamOf(t, h, rng)
 		for _, l := range ReplayLevels() {
-			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := replayed(t, h, l)
 			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: AllLate}, lines, 1+rng.IntN(9))
 			same(t, fmt.Sprint("seed ", seed), l, want, classes, found, lines)
 			verdicts[fmt.Sprint(l.Serial(), " ", want.Verdict)]++
@@ -137,9 +132,7 @@ func arriving(t testing.TB, h *history.History, rng *rand.Rand) (lines [][]byte,
 			Init       bool
 			Start, End *int64
 		}
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &x))
 		at := x.End
 		if at == nil {
 			at = x.Start
@@ -161,10 +154,6 @@ func arriving(t testing.TB, h *history.History, rng *rand.Rand) (lines [][]byte,
 // they come.
 func TestReplayMedium(t *testing.T) {
 	verdicts := map[string]int{}
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a12))
@@ -175,10 +164,7 @@ func TestReplayMedium(t *testing.T) {
 		h := random.Medium(seed, o)
 		lines, lateness := arriving(t, h, rng)
 		for _, l := range ReplayLevels() {
-			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := replayed(t, h, l)
 			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness,
 				Gate: GateOptions{Patience: 1 << 60}}, lines, 1+rng.IntN(99))
 			same(t, fmt.Sprint("seed ", seed), l, want, classes, found, lines)
@@ -192,9 +178,7 @@ func TestReplayMedium(t *testing.T) {
 // contradicts its session; where the one waits, the other is decided.
 func TestReplayDoubtful(t *testing.T) {
 	text, err := os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation, level.Serializable} {
 		classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: 2818,
@@ -225,10 +209,6 @@ func same(t testing.TB, name string, l level.Level, want *evidence.Result, class
 // undecided, and something of what is wrong; from the midst of a stream, nothing of what is right.
 func TestReplayForgets(t *testing.T) {
 	said := map[string]int{}
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a13))
@@ -239,10 +219,7 @@ func TestReplayForgets(t *testing.T) {
 		h := random.Medium(seed, o)
 		lines, lateness := arriving(t, h, rng)
 		for _, l := range ReplayLevels() {
-			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := replayed(t, h, l)
 			given := ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}}
 			given.Horizon = 1 + rng.IntN(40)
 			classes, found, _ := judgeReplay(t, given, lines, 1+rng.IntN(99))
@@ -269,10 +246,6 @@ func TestReplayForgets(t *testing.T) {
 // right at the levels with real time; but where a search may take few steps, that it was given up.
 func TestReplayCredit(t *testing.T) {
 	said := map[string]int{}
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	randtest.Seeds(t, randtest.Long[uint64](8, 4000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a14))
 		defer bounds.Set("online.nearby", rng.IntN(9))()
@@ -284,10 +257,7 @@ func TestReplayCredit(t *testing.T) {
 		h := random.Medium(seed, random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0})
 		lines, lateness := arriving(t, h, rng)
 		for _, l := range ReplayLevels() {
-			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := replayed(t, h, l)
 			classes, found, j := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness,
 				Gate: GateOptions{Patience: 1 << 60}}, lines, 1+rng.IntN(99))
 			right := want.Verdict == evidence.Holds
@@ -319,16 +289,10 @@ func TestReplayForeign(t *testing.T) {
 {"id":6,"session":6,"start":11,"end":12,"ops":[["r","x",1],["r","x",2]]}
 {"id":7,"session":7,"start":13,"end":14,"ops":[["r","x",2],["r","y",null]]}`), []byte("\n"))
 	for _, l := range ReplayLevels() {
-		made, err := NewReplay(ReplayOptions{Level: l, Lateness: AllLate})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := made.(*replayJudge)
+		j := replayOf(t, ReplayOptions{Level: l, Lateness: AllLate})
 		j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
 		bad, found := 0, 0
-		if err := j.Take(NewBatch(0, lines), func(int64, error) { bad++ }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Take(NewBatch(0, lines), func(int64, error) { bad++ }))
 		j.End()
 		if err := j.Findings(func(f *Finding) error {
 			if f.Class == violated {

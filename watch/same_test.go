@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -27,18 +27,14 @@ func TestSame(t *testing.T) {
 		lists := rng.IntN(3) == 0
 		text := lines(rng, lists)
 		path := filepath.Join(t.TempDir(), "h.jsonl")
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, text, 0o644))
 		h, err := format.Read(t.Context(), path, format.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.Serializable} {
 			aion, err := check.ByName("aion")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r, err := check.Run(t.Context(), aion, h, check.Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%s", seed, err, text)
@@ -54,9 +50,7 @@ func TestSame(t *testing.T) {
 				t.Fatalf("seed %d: %v, %d bad lines\n%s", seed, err, bad, text)
 			}
 			j.End()
-			if err := j.Findings(func(*Finding) error { n++; return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Findings(func(*Finding) error { n++; return nil }))
 			verdicts[fmt.Sprint(r.Verdict, " ", n > 0)]++
 			if (n > 0) != (r.Verdict == evidence.Violated) && r.Verdict != evidence.Unknown {
 				t.Fatalf("seed %d, %v: check says %v, watch found %d violations\n%s\n%s", seed, l, r.Verdict, n, text,
@@ -176,9 +170,7 @@ func TestBadWriter(t *testing.T) {
 			err error) {
 			bad = append(bad, err.Error())
 		},
-			Open: func(_ context.Context, after Places) (Source, error) {
-				return Pipe(strings.NewReader(text), after.Last()), nil
-			}})
+			Open: pipeOf(strings.NewReader(text))})
 		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], c.said) {
 			t.Errorf("%s: %v, %q; want %s", c.bad, err, bad, c.said)
 		}

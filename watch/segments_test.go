@@ -17,6 +17,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 )
 
 // TestPacked: a compressed segment is read from any byte as the plain one was, zstd reads it, and one that is damaged
@@ -28,18 +29,12 @@ func TestPacked(t *testing.T) {
 	for i := 0; len(text) < 5*frameBytes/2; i++ {
 		text = fmt.Appendf(text, "%d\tline %d %d\n", i, i, rng.Uint64())
 	}
-	if err := os.WriteFile(segmentName(dir, 3), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := pack(dir, 3, func() bool { return true }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(segmentName(dir, 3), text, 0o644))
+	must.OK(t, pack(dir, 3, func() bool { return true }))
 	if list, err := segments(dir); err != nil || len(list) != 1 || list[0].packed {
 		t.Fatal(list, err) // broken off
 	}
-	if err := pack(dir, 3, func() bool { return false }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pack(dir, 3, func() bool { return false }))
 	list, err := segments(dir)
 	if err != nil || len(list) != 1 || !list[0].packed || list[0].n != 3 || list[0].size > int64(len(text))*3/4 {
 		t.Fatal(list, err)
@@ -47,9 +42,7 @@ func TestPacked(t *testing.T) {
 	for range 20 {
 		at := rng.IntN(len(text))
 		in, err := openSegment(dir, 3, int64(at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := io.ReadAll(in)
 		if err = errors.Join(err, in.Close()); err != nil || !bytes.Equal(got, text[at:]) {
 			t.Fatalf("from byte %d: %d bytes, expected %d; %v", at, len(got), len(text)-at, err)
@@ -57,9 +50,7 @@ func TestPacked(t *testing.T) {
 	}
 	path := list[0].path(dir)
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range 100 {
 		bad := bytes.Clone(whole)
 		if i%2 == 0 {
@@ -67,9 +58,7 @@ func TestPacked(t *testing.T) {
 		} else {
 			bad[rng.IntN(len(bad))] ^= 1 << rng.IntN(8)
 		}
-		if err := os.WriteFile(path, bad, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, bad, 0o644))
 		in, err := openSegment(dir, 3, 0)
 		if err != nil {
 			continue
@@ -117,10 +106,7 @@ func TestKeep(t *testing.T) {
 			return dir
 		}
 		read := func(dir string) string {
-			b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := violationsOf(t, dir)
 			return string(b)
 		}
 		want := read(run(Keep{}, 0))
@@ -129,9 +115,7 @@ func TestKeep(t *testing.T) {
 			t.Fatalf("%s: with compressed segments\n%s\nwithout\n%s", m.name, got, want)
 		}
 		list, err := segments(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(list) > 1 && list[0].packed {
 			packedReads++
 		}
@@ -144,9 +128,7 @@ func TestKeep(t *testing.T) {
 				t.Error(err)
 			}
 			h, err := format.Read(t.Context(), few, format.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			noted = noted || len(h.Notes) > 0 && strings.Contains(h.Notes[0].Text, "deleted")
 		}
 		got := read(few)
@@ -174,9 +156,7 @@ func TestGone(t *testing.T) {
 			}
 			return bytes.TrimSuffix(m.lines[n], []byte("\n")), nil
 		})
-		if err := j.Take(NewBatch(0, m.lines), func(int64, error) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Take(NewBatch(0, m.lines), func(int64, error) {}))
 		j.End()
 		err := j.Findings(func(f *Finding) error {
 			b, err := f.Line(1)
@@ -194,9 +174,7 @@ func TestGone(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	})
 	if gone < 20 || whole < 20 {
 		t.Errorf("%d with transactions that are gone, %d without: too few", gone, whole)
@@ -226,13 +204,9 @@ func TestCut(t *testing.T) {
 			}
 		}
 		h, err := format.Read(t.Context(), dir, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := timestamp.Chronos(t.Context(), h, si)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		wrong := isolation == "read-committed"
 		if h.NumTxns() >= len(lines)-2 || len(h.Notes) == 0 || (len(r.Violations) > 0) != wrong {
 			t.Errorf("%s: %d of %d transactions, %d violations, notes %v", isolation, h.NumTxns(), len(lines),

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,22 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/mechanism"
 	"isovet/check/timestamp"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 // TestSettings: a folder is judged with the options that it was begun with, or not at all; what is there stays as it
 // is.
 func TestSettings(t *testing.T) {
-	profile := func(name string) *mechanism.Profile {
-		p, err := mechanism.LookupProfile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	own := *profile("postgresql:repeatable-read")
+	own := *profileOf(t, "postgresql:repeatable-read")
 	own.WriteLocks = false
 	serial := level.Serializable
 	judges := []Judge{
@@ -38,23 +30,18 @@ func TestSettings(t *testing.T) {
 	}
 	for _, o := range []LeopardOptions{{Lateness: 10}, {Lateness: 11}, {Lateness: 10, Skew: 1}, {Lateness: 10,
 		Level: &serial},
-		{Lateness: 10, Profile: profile("postgresql:repeatable-read")}, {Lateness: 10,
-			Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
+		{Lateness: 10, Profile: profileOf(t, "postgresql:repeatable-read")}, {Lateness: 10,
+			Profile: profileOf(t, "postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
 		judges = append(judges, leopardOf(t, o))
 	}
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
 	run := func(dir, text string, j Judge) error {
-		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after Places) (Source,
-			error) {
-			return Pipe(strings.NewReader(text), after.Last()), nil
-		}})
+		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: pipeOf(strings.NewReader(text))})
 	}
 	text := header + `{"id":1,"session":1,"start":1,"commit":20,"end":21,"start_ts":1,"commit_ts":2,"ops":[["w","x",1,2,3]]}` + "\n"
 	for i, begun := range judges {
 		dir := t.TempDir()
-		if err := run(dir, text, renewed(t, begun)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(dir, text, renewed(t, begun)))
 		before := contents(t, dir)
 		for k, given := range judges {
 			err := run(dir, text[:0], renewed(t, given))
@@ -77,22 +64,11 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	path := filepath.Join(dir, settingsFile)
-	if err := os.WriteFile(path, []byte(`{"checker":`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(`{"checker":`), 0o644))
 	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(),
 		path) {
 		t.Errorf("error %v; expected the name of the file", err)
 	}
-}
-
-func aionWith(t *testing.T, o AionOptions) *aion {
-	t.Helper()
-	j, err := NewAion(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j.(*aion)
 }
 
 // TestSettingsBefore: a folder that was begun with options that there are no more is refused if they were others than
@@ -103,17 +79,11 @@ func TestSettingsBefore(t *testing.T) {
 		`"shards":"3"`:  "--shards was 3, which isovet watch no longer has",
 		`"shard":"2/4"`: "--shard was 2/4, which isovet watch no longer has"} {
 		dir := t.TempDir()
-		if err := keepSettings(dir, j.Settings()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, keepSettings(dir, j.Settings()))
 		path := filepath.Join(dir, settingsFile)
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, bytes.Replace(text, []byte("{"), []byte("{"+name+","), 1), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(path, bytes.Replace(text, []byte("{"), []byte("{"+name+","), 1), 0o600))
 		_, err = sameSettings(dir, j.Settings())
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: %v; expected %q", name, err, want)
@@ -136,16 +106,12 @@ func renewed(t *testing.T, j Judge) Judge {
 // contents are the names and texts of a folder's files.
 func contents(t *testing.T, dir string) []byte {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	slices.Sort(paths)
 	var all []byte
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all = append(append(all, p...), b...)
 	}
 	return all

@@ -8,109 +8,32 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"isovet/history/format/logline"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
-
-// TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
-func TestHTTP(t *testing.T) {
-	dir := t.TempDir()
-	h, lines := arrivals(t, 3, 500)
-	want := chronos(t, h, si)
-	opened := make(chan string, 1)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 400),
-			Open: func(_ context.Context, after Places) (Source, error) {
-				s, err := ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0"})
-				if err != nil {
-					return nil, err
-				}
-				opened <- s.Addr()
-				return &whole{s.Source(after), -1, int64(len(lines)) - 1}, nil
-			}})
-	}()
-	base := "http://" + <-opened
-	post := func(from string, body []byte) (int, string) {
-		r, err := http.NewRequest("POST", base+"/", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if from != "" {
-			r.Header.Set(FromHeader, from)
-		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, strings.TrimSpace(string(b))
-	}
-	all := len(lines) - 1
-	for i := 0; i < all; i += 100 {
-		part := join(lines[i:min(i+100, all)])
-		for range 2 {
-			if code, body := post(strconv.Itoa(i), part); code != 200 || body != strconv.Itoa(min(i+100, all)) {
-				t.Fatalf("%d %s", code, body)
-			}
-		}
-	}
-	if code, _ := post(strconv.Itoa(all+5), lines[1]); code != http.StatusConflict {
-		t.Errorf("behind a gap: status %d", code)
-	}
-	if code, _ := post("x", lines[1]); code != http.StatusBadRequest {
-		t.Errorf("a header that is no number: status %d", code)
-	}
-	if code, body := post(strconv.Itoa(all), lines[all]); code != 200 {
-		t.Errorf("the last line: %d %s", code, body)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if got := found(t, dir); !slices.Equal(got, want) {
-		t.Errorf("%d violations; expected %d", len(got), len(want))
-	}
-}
 
 // TestLog: a torn end is dropped; places that are there are not taken again; segments follow one another.
 func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	none := func(int64, []byte) error { return errors.New("a line in an empty log") }
 	l, err := openLog(dir, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range int64(5) {
-		if err := put(l, logged(10*i, fmt.Sprint("line ", i))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, put(l, logged(10*i, fmt.Sprint("line ", i))))
 	}
-	if err := l.next(); err != nil {
-		t.Fatal(err)
-	}
-	if err := put(l, logged(50, "line 5")); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.next())
+	must.OK(t, put(l, logged(50, "line 5")))
+	must.OK(t, l.Close())
 	f, err := os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := f.WriteString("60\tto"); err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +52,7 @@ func TestLog(t *testing.T) {
 	if err := put(l, logged(60, "whole")); err != nil {
 		t.Error(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Close())
 	b, err := os.ReadFile(segmentName(dir, 2))
 	record := func(place int64, text string) string { return string(logline.Append(nil, place, "", text)) }
 	if err != nil || string(b) != record(40, "!from 5")+record(50, "line 5")+record(60, "whole") {
@@ -147,9 +68,7 @@ func TestLog(t *testing.T) {
 		{"\x00\x00\x00\n" + record(70, "line 7"), "segment-00000002.log: byte ", 7},
 		{record(70, "line 7"), "", 8},
 	} {
-		if err := os.WriteFile(segmentName(dir, 2), []byte(string(b)+x.behind), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(segmentName(dir, 2), []byte(string(b)+x.behind), 0o600))
 		lines := 0
 		l, err := openLog(dir, func(int64, []byte) error { lines++; return nil })
 		if err == nil {
@@ -164,9 +83,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("%q: %d lines, %v; expected %d, %q", x.behind, lines, err, x.lines, x.want)
 		}
 	}
-	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644))
 	if _, err := openLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(),
 		"damaged") {
 		t.Errorf("error %v; expected one of the damage", err)
@@ -177,21 +94,15 @@ func TestLog(t *testing.T) {
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	s, err := Files(FileOptions{Path: path}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	write := func(text string) {
 		w := bufio.NewWriter(f)
 		w.WriteString(text)
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Flush())
 	}
 	write("one\ntw")
 	got, err := s.Next(t.Context(), 10)
@@ -209,9 +120,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	again, err := Files(FileOptions{Path: path, Once: true}, Places{"": 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer again.Close()
 	if got, err = again.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" {
 		t.Error(got, err)
@@ -302,9 +211,7 @@ func TestPipeLines(t *testing.T) {
 			want = append(want, "the end")
 		}
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size := []int{7, 4096, 1 << 16, 3 << 20}[seed%4]
 		if most > 10 {
 			size = max(size, 4096)
@@ -324,9 +231,7 @@ func TestPipeLines(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if rng.IntN(20) == 0 {
 				time.Sleep(time.Millisecond) // the pipe fills
 			}
@@ -341,8 +246,6 @@ func TestPipeLines(t *testing.T) {
 		if got != len(want) {
 			t.Fatalf("seed %d: %d lines of %d", seed, got, len(want))
 		}
-		if err := errors.Join(p.Close(), r.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(p.Close(), r.Close()))
 	}
 }

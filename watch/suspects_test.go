@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"isovet/check"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // permuted are the lines of a history in an order of arrival in which each is within the lateness of 400, but for a
@@ -46,28 +45,19 @@ func permuted(t *testing.T, seed uint64, isolation string, late float64) [][]byt
 // withdrawn, or confirmed with a violation. In time nothing is even late. A GAP line tells of what has not come yet.
 func TestSuspects(t *testing.T) {
 	suspects, cleared, convicted := 0, 0, 0
-	seeds := uint64(36)
-	if os.Getenv("ISOVET_LONG") != "" {
-		seeds = 400
-	}
-	for seed := range seeds {
+	for seed := range randtest.Long[uint64](36, 400) {
 		isolation, delay := "snapshot-isolation", []float64{0, .05, .2}[seed%3]
 		if seed%4 == 3 {
 			isolation = "read-uncommitted"
 		}
 		lines := permuted(t, seed, isolation, delay)
-		judge, err := NewAion(AionOptions{Options: si, Lateness: 400, Gate: GateOptions{Once: true,
+		judge := aionWith(t, AionOptions{Options: si, Lateness: 400, Gate: GateOptions{Once: true,
 			Patience: time.Hour}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		judge.Clock(1e18) // as the log has it before the first line
 		open, settled := map[string]bool{}, map[string]string{}
 		take := func() {
-			told, err := judge.(suspecting).SuspectsTold(true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			told, err := judge.SuspectsTold(true)
+			must.OK(t, err)
 			for _, s := range told {
 				name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
 				switch {
@@ -94,15 +84,13 @@ func TestSuspects(t *testing.T) {
 			return j
 		})
 		take()
-		if left := judge.(suspecting).Suspects(10); len(left) > 0 {
+		if left := judge.Suspects(10); len(left) > 0 {
 			t.Errorf("seed %d: suspects at the end: %+v", seed, left)
 		}
 		said := map[string]string{}
 		for _, line := range out {
 			var v Violation
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(line), &v))
 			if v.Op != nil && (v.Axiom == late || v.Axiom == "EXT" &&
 				slices.Contains([]string{"", "own", "after"}, v.Why)) {
 				said[fmt.Sprint(v.Txn, " ", string(v.Key), " ", *v.Op)] = v.Axiom
@@ -131,10 +119,6 @@ func TestSuspects(t *testing.T) {
 // TestSuspectsReplay is the same of replay, at all its levels: each read that was told to wait for a writer that comes
 // late is confirmed, with a violation, or withdrawn; withdrawn are all of a history that is right.
 func TestSuspectsReplay(t *testing.T) {
-	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
 	suspects, cleared, convicted := 0, 0, 0
 	randtest.Seeds(t, randtest.Long[uint64](5, 2000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x0a15))
@@ -149,24 +133,15 @@ func TestSuspectsReplay(t *testing.T) {
 		}
 		lateness /= 4
 		for _, l := range ReplayLevels() {
-			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
-			made, err := NewReplay(ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			j := made.(*replayJudge)
+			want := replayed(t, h, l)
+			j := replayOf(t, ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}})
 			j.Clock(1)
 			j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
 			wrong, open := map[string]bool{}, map[string]bool{}
 			var settled []string
 			take := func() {
 				told, err := j.SuspectsTold(true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for _, s := range told {
 					name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
 					switch {
@@ -184,7 +159,7 @@ func TestSuspectsReplay(t *testing.T) {
 					}
 					delete(open, name)
 				}
-				if err := j.Findings(func(f *Finding) error {
+				must.OK(t, j.Findings(func(f *Finding) error {
 					text, err := f.Line(1)
 					if err != nil {
 						return err
@@ -197,9 +172,7 @@ func TestSuspectsReplay(t *testing.T) {
 						wrong[fmt.Sprint(v.Txn, " ", string(v.Key), " ", *v.Op)] = true
 					}
 					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))
 				if listed := j.Suspects(1 << 20); len(listed) < len(open) {
 					t.Fatalf("seed %d, %s: %d wait, and %d are listed", seed, l, len(open), len(listed))
 				}
@@ -208,9 +181,7 @@ func TestSuspectsReplay(t *testing.T) {
 				err := j.Take(NewBatch(int64(at), lines[at:min(at+7, len(lines))]), func(_ int64, err error) {
 					t.Fatal(err)
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				take()
 			}
 			j.End()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,10 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -49,6 +52,47 @@ func aionOf(o timestamp.Options, lateness int64) Judge {
 	return j
 }
 
+func aionWith(t testing.TB, o AionOptions) *aion {
+	t.Helper()
+	j, err := NewAion(o)
+	must.OK(t, err)
+	return j.(*aion)
+}
+
+func leopardOf(t testing.TB, o LeopardOptions) *leopard {
+	t.Helper()
+	j, err := NewLeopard(o)
+	must.OK(t, err)
+	return j.(*leopard)
+}
+
+func replayOf(t testing.TB, o ReplayOptions) *replayJudge {
+	t.Helper()
+	j, err := NewReplay(o)
+	must.OK(t, err)
+	return j.(*replayJudge)
+}
+
+func profileOf(t testing.TB, name string) *mechanism.Profile {
+	t.Helper()
+	p, err := mechanism.LookupProfile(name)
+	must.OK(t, err)
+	return p
+}
+
+// pipeOf opens a pipe from a reader.
+func pipeOf(r io.Reader) func(context.Context, Places) (Source, error) {
+	return func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }
+}
+
+// violationsOf is a folder's file of violations.
+func violationsOf(t testing.TB, dir string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, violationsFile))
+	must.OK(t, err)
+	return b
+}
+
 // arrivals makes the JSON lines of a history with violations, in an order of arrival.
 func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines [][]byte) {
 	t.Helper()
@@ -61,20 +105,14 @@ func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines []
 func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h *history.History, lines [][]byte) {
 	t.Helper()
 	h, err := datasets.Generate(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	type at struct {
 		line []byte
 		pos  float64
@@ -86,9 +124,7 @@ func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h 
 			StartTS  *int64 `json:"start_ts"`
 			CommitTS *int64 `json:"commit_ts"`
 		}
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &x))
 		pos := -1e9 - 1/float64(len(by)+1) // the header and the initial transaction first
 		if x.StartTS != nil {
 			pos = float64(*x.StartTS) + sigma*rng.NormFloat64()
@@ -131,35 +167,13 @@ func keyOf(v Violation) string {
 func chronos(t *testing.T, h *history.History, o timestamp.Options) []string {
 	t.Helper()
 	r, err := timestamp.Chronos(t.Context(), h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for i := range r.Violations {
-		x := &r.Violations[i]
-		v := Violation{Axiom: x.Axiom.String(), Txn: h.Txns.ID[x.Txn]}
-		if x.Other != history.None {
-			v.Other = &h.Txns.ID[x.Other]
-		}
-		if x.Key != history.None {
-			v.Key = json.RawMessage(h.KeyString(x.Key))
-		}
-		if x.Op != history.None {
-			op := x.Op - h.Txns.OpOff[x.Txn]
-			v.Op = &op
-		}
-		out = append(out, keyOf(v))
-	}
-	slices.Sort(out)
-	return out
+	must.OK(t, err)
+	return ofReport(h, r)
 }
 
 func found(t *testing.T, dir string) []string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := violationsOf(t, dir)
 	var out []string
 	n := int64(0)
 	for line := range bytes.Lines(b) {
@@ -188,12 +202,8 @@ func TestPipe(t *testing.T) {
 		calls := 0
 		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(o, 400), Metrics: &m,
 			Violation: func([]byte) { calls++ },
-			Open: func(_ context.Context, after Places) (Source, error) {
-				return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			Open:      pipeOf(bytes.NewReader(join(lines)))})
+		must.OK(t, err)
 		want := chronos(t, h, o)
 		if got := found(t, dir); !slices.Equal(got, want) || len(want) < 50 || calls != len(want) {
 			t.Fatalf("%v: %d violations, Chronos has %d; %d calls", o, len(got), len(want), calls)
@@ -222,15 +232,11 @@ func TestBad(t *testing.T) {
 			err error) {
 			bad = append(bad, fmt.Sprint(place, ": ", err))
 		},
-			Open: func(_ context.Context, after Places) (Source, error) {
-				return Pipe(strings.NewReader(text), after.Last()), nil
-			}})
+			Open: pipeOf(strings.NewReader(text))})
 		return bad, err
 	}
 	bad, err := run(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both",
 		"4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
