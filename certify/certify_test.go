@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -36,9 +37,7 @@ func TestOrders(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		for _, l := range six {
 			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			order := r.Order
 			if r.Verdict != evidence.Holds {
 				r.Verdict = evidence.Holds
@@ -111,9 +110,7 @@ func TestSingleReads(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		r, err := oracle.Check(h, oracle.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) == 0 {
 			return
 		}
@@ -201,9 +198,7 @@ func TestRefuses(t *testing.T) {
 	preds.Predicate(history.PredRead, []byte(`{"v":{"=":1}}`), nil)
 	preds.EndTxn(history.NewTxnHead())
 	ph, err := preds.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var u *certify.Unsupported
 	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph,
 		Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {

@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -167,9 +168,7 @@ func TestCycles(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		l := six[rng.IntN(len(six))]
 		r, err := oracle.Check(h, oracle.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 {
 			return
 		}
@@ -289,9 +288,7 @@ func TestNoProofAgainstValid(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		l := six[rng.IntN(len(six))]
 		r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != evidence.Holds {
 			return
 		}
@@ -415,9 +412,7 @@ T11: r(y,2) r(p3,1)
 T12: r(y,2) r(p7,1)`)
 	for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 		r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != evidence.Violated {
 			t.Fatalf("%s: %s", l, r.Verdict)
 		}

@@ -21,6 +21,7 @@ import (
 	"isovet/certify"
 	"isovet/history/format"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestMutants tries to have false certificates accepted: certificates of every kind are taken from the checkers on
@@ -86,13 +87,9 @@ func TestForged(t *testing.T) {
 	}
 	for _, cert := range certs {
 		h, err := format.Read(context.Background(), strings.TrimSuffix(cert, ".cert")+".jsonl", format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f, err := os.Open(cert)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := certify.Verify(f, h, certify.Options{})
 		f.Close()
 		var cannot *certify.Unsupported

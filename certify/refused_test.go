@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -64,9 +65,7 @@ func (c claim) result(h *history.History) (*evidence.Result, certify.Options) {
 // the claim in JSON.
 func refusals(t *testing.T) (out []refusal) {
 	data, err := os.ReadFile("testdata/refused.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
 		lines := strings.Split(block, "\n")
 		r := refusal{want: lines[0], text: strings.Join(lines[1:len(lines)-1], "\n")}
@@ -81,9 +80,7 @@ func refusals(t *testing.T) (out []refusal) {
 // messages are the formats of all errors that the package makes, by where they stand.
 func messages(t *testing.T) map[string]*regexp.Regexp {
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out := map[string]*regexp.Regexp{}
 	verb := regexp.MustCompile(`%[a-z]`)
 	fset := token.NewFileSet()
@@ -96,9 +93,7 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 			return
 		}
 		s, err := strconv.Unquote(lit.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		re := verb.ReplaceAllString(regexp.QuoteMeta(s), ".+")
 		out[fset.Position(e.Pos()).String()+": "+s] = regexp.MustCompile(`(^|: |cannot certify )` + re + `$`)
 	}
@@ -107,9 +102,7 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 			continue
 		}
 		file, err := parser.ParseFile(fset, f, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:

@@ -9,6 +9,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/predicates"
 )
 
@@ -119,9 +120,7 @@ func read(s string) predicates.Row {
 // open.
 func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
 	s, err := newTables(h, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.kept = events
 	for i, e := range order {
 		switch {
@@ -146,9 +145,7 @@ func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) er
 // plainRefusedAt is refusedAt by definition: every row is looked at for every predicate.
 func plainRefusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
 	truths, err := predicates.NewTruths(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	state := slices.Clone(h.InitVer)
 	for i, e := range order {
 		u, cur := e, state
@@ -220,9 +217,7 @@ func TestReplayStops(t *testing.T) {
 		order[i] = uint32(i)
 	}
 	s, err := newTables(h, Options{Stop: func() bool { return true }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.work = 1 << 12
 	if err := s.run(0); err != ErrStopped {
 		t.Errorf("%v; want %v", err, ErrStopped)

@@ -24,6 +24,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -72,9 +73,7 @@ func judge(t *testing.T, r *evidence.Result, n *tally) {
 		return
 	}
 	var file bytes.Buffer
-	if err := p.Write(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Write(&file))
 	again(t, file.Bytes())
 	if extracted == "" {
 		return
@@ -105,9 +104,7 @@ func again(t *testing.T, file []byte) {
 		err = kernel.WriteStamped(&other, f.Level, kernel.All(f.History),
 			func(t uint32) (uint64, uint64, bool) { return f.Stamps[t][0], f.Stamps[t][1], true }, f.Order, f.Wrong)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(file, other.Bytes()) {
 		t.Fatalf("%.20000s\nread and written again:\n%.20000s", file, other.Bytes())
 	}
@@ -169,9 +166,7 @@ func answered(t *testing.T, h *history.History, l level.Level, n *tally) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // an answer without a verdict is not judged
 	defer cancel()
 	r, err := check.Run(ctx, c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Verdict == evidence.Unknown {
 		n.open++
 		return
@@ -263,9 +258,7 @@ func TestManyCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := elaborate.Prove(r, elaborate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	hints := 0
 	for i := range p.Steps {
 		hints += len(p.Steps[i].Hints)
@@ -275,9 +268,7 @@ func TestManyCases(t *testing.T) {
 	}
 	if extracted != "" {
 		var file bytes.Buffer
-		if err := p.Write(&file); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Write(&file))
 		if out := ask(file.Bytes()); out != "VERIFIED violation serializable\n" {
 			t.Error(out)
 		}
@@ -312,18 +303,12 @@ func ends(t *testing.T, name string) *tally {
 	t.Helper()
 	n := &tally{why: map[string]int{}}
 	h, err := format.Read(t.Context(), "testdata/"+name+".jsonl", format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range six {
 		c, err := check.ByName("replay")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		judge(t, r, n)
 	}
 	return n
@@ -369,9 +354,7 @@ func TestRowsAtReadCommitted(t *testing.T) {
 			}
 			accepted++
 			is, err := oracle.Check(&g, oracle.Options{Level: level.ReadCommitted, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if is.Verdict == evidence.Violated {
 				t.Fatalf("seed %d: an order is accepted, brute force says it is a violation", seed)
 			}

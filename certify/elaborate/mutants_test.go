@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -33,9 +34,7 @@ func TestMutants(t *testing.T) {
 		results := map[level.Level]*evidence.Result{}
 		for _, l := range six {
 			r, err := oracle.Check(h, oracle.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			truth[l], results[l] = r.Verdict, r
 		}
 		for _, l := range six {
@@ -186,9 +185,7 @@ func agrees(t *testing.T, rng *rand.Rand, at level.Level, h *kernel.History, ste
 		return
 	}
 	var file bytes.Buffer
-	if err := kernel.WriteFile(&file, at.String(), kernel.All(h), nil, nil, steps); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, kernel.WriteFile(&file, at.String(), kernel.All(h), nil, nil, steps))
 	out := ask(file.Bytes())
 	if strings.HasSuffix(out, "expected a number from 1 on\n") { // a file has no 0 there
 		return
@@ -210,9 +207,7 @@ func TestChangedHistories(t *testing.T) {
 		}
 		for _, l := range six {
 			r, err := oracle.Check(h, oracle.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r.Verdict != evidence.Holds {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -37,9 +38,7 @@ func maybeFound(t *testing.T, circular bool) *history.History {
 	b.Predicate(history.PredRead, []byte(pred), nil)
 	end(3)
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -66,25 +65,17 @@ func TestUnknownTruth(t *testing.T) {
 	for _, circular := range []bool{false, true} {
 		h := maybeFound(t, circular)
 		c, err := check.ByName("replay")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if violated := r.Verdict == evidence.Violated; violated != circular {
 			t.Fatalf("circular %t: %s", circular, r.Verdict)
 		}
 		judge(t, r, &tally{why: map[string]int{}})
 		p, err := elaborate.Prove(r, elaborate.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var file bytes.Buffer
-		if err := p.Write(&file); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Write(&file))
 		if circular {
 			continue
 		}

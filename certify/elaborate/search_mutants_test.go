@@ -13,6 +13,7 @@ import (
 	"isovet/certify/kernel"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -45,9 +46,7 @@ func TestPredicateMutants(t *testing.T) {
 					continue
 				}
 				k, err := elaborate.Level(at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				mutants++
 				g := changed(rng, p.History)
 				ok := false
@@ -65,9 +64,7 @@ func TestPredicateMutants(t *testing.T) {
 					open++
 				} else if holds != (r.Verdict == evidence.Holds) {
 					var file bytes.Buffer
-					if err := kernel.WriteFile(&file, at.String(), kernel.All(g), nil, nil, nil); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, kernel.WriteFile(&file, at.String(), kernel.All(g), nil, nil, nil))
 					t.Fatalf("seed %d: a proof of %s at %s is accepted, brute force says otherwise\n%s", seed,
 						r.Verdict, at, file.Bytes())
 				}

@@ -14,6 +14,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -34,13 +35,9 @@ var stampedKinds = []random.StampedOptions{
 func stampedAnswer(t *testing.T, h *history.History, o check.Options) *evidence.Result {
 	t.Helper()
 	c, err := check.ByName("chronos")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(t.Context(), c, h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -120,9 +117,7 @@ func TestStampMutants(t *testing.T) {
 				continue
 			}
 			var file bytes.Buffer
-			if err := p.Write(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.Write(&file))
 			if !errors.As(err, new(*elaborate.Refused)) && err != nil && !wrongLine.Match(file.Bytes()) {
 				continue
 			}

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -63,9 +64,7 @@ func answer(t *testing.T, h *history.History, l level.Level) *evidence.Result {
 		t.Fatal(why)
 	}
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -117,9 +116,7 @@ func TestWeakMutants(t *testing.T) {
 				p, err := elaborate.Prove(&x, elaborate.Options{})
 				if extracted != "" && p != nil && len(p.Order) > 0 {
 					var file bytes.Buffer
-					if err := p.Write(&file); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, p.Write(&file))
 					if out := ask(file.Bytes()); strings.HasPrefix(out, "VERIFIED") != (err == nil) {
 						t.Fatalf("seed %d: the port says %v, the kernel %s%s", seed, err, out, file.Bytes())
 					}
@@ -129,14 +126,10 @@ func TestWeakMutants(t *testing.T) {
 				}
 				accepted++
 				is, err := oracle.Check(x.H, oracle.Options{Level: x.Level, VerdictOnly: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if is.Verdict == evidence.Violated {
 					var file bytes.Buffer
-					if err := p.Write(&file); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, p.Write(&file))
 					t.Fatalf("seed %d: an order is accepted at %s, brute force says it is a violation:\n%s", seed,
 						x.Level, file.Bytes())
 				}
@@ -174,9 +167,7 @@ func BenchmarkCausal(b *testing.B) {
 		h.EndTxn(head)
 	}
 	x, err := h.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	r := &evidence.Result{Verdict: evidence.Holds, Level: level.Causal, H: x}
 	for t := range uint32(x.NumTxns()) {
 		r.Order = append(r.Order, t)
@@ -190,9 +181,7 @@ func BenchmarkCausal(b *testing.B) {
 	})
 	b.Run("certify", func(b *testing.B) {
 		for b.Loop() {
-			if err := certify.Check(r, certify.Options{}); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, certify.Check(r, certify.Options{}))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"isovet/certify/kernel"
+	"isovet/internal/test/must"
 )
 
 // answer is what isovet-kernel prints of a file, by the port; "" where it is not read, or too much.
@@ -39,9 +40,7 @@ func examples(t *testing.T) (files [][]byte) {
 	}
 	for _, name := range names {
 		file, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		files = append(files, file)
 	}
 	return files
@@ -124,9 +123,7 @@ func TestChangedFiles(t *testing.T) {
 // same test, in certify/proofs.
 func TestHostile(t *testing.T) {
 	table, err := os.ReadFile("../proofs/testdata/hostile.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files := 0
 	for row := range strings.Lines(string(table)) {
 		if strings.HasPrefix(row, "#") {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // Nothing may be left unproven or be assumed: what would say so is looked for in the text, comments left out. The
@@ -28,9 +30,7 @@ func TestNothingIsAssumed(t *testing.T) {
 	local := regexp.MustCompile(`(?m)^(Variable|Variables|Hypothesis|Hypotheses|Context)\b`)
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text = comment.ReplaceAll(text, nil)
 		for l := range bytes.Lines(text) {
 			if len(bytes.TrimSpace(l)) > 0 {
@@ -58,9 +58,7 @@ func kernel(t *testing.T) string {
 		t.Skip("the proofs are checked with ISOVET_PROOFS=1 (and by make proofs)")
 	}
 	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return filepath.Join(dir, "isovet-kernel")
 }
 
@@ -112,9 +110,7 @@ func TestKernel(t *testing.T) {
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		first, _, _ := bytes.Cut(text, []byte("\n"))
 		want := strings.TrimPrefix(string(first), "# ")
 		status := 0
@@ -133,9 +129,7 @@ func TestKernel(t *testing.T) {
 func TestHostile(t *testing.T) {
 	program := kernel(t)
 	table, err := os.ReadFile("testdata/hostile.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f := filepath.Join(t.TempDir(), "hostile.txt")
 	files := 0
 	for row := range strings.Lines(string(table)) {
@@ -155,9 +149,7 @@ func TestHostile(t *testing.T) {
 		case strings.HasPrefix(want, "NOT "):
 			status = 1
 		}
-		if err := os.WriteFile(f, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(f, []byte(text), 0o644))
 		if got, code := run(t, program, f); got != want || code != status {
 			t.Errorf("%s: %q, status %d; expected %q, %d", x[2], got, code, want, status)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -26,15 +27,11 @@ func TestWeakLevels(t *testing.T) {
 		h := oracletest.Parse(text)
 		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal} {
 			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			accepted := false
 			for _, order := range permutations(n) {
 				in := fmt.Sprintf("isovet-kernel 1\nlevel %s\n%sorder %s\n%s", l, kernelText, order, saw)
-				if err := os.WriteFile(file, []byte(in), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(file, []byte(in), 0o644))
 				out, code := run(t, program, file)
 				if code == 254 {
 					t.Fatalf("%s\n%s", out, in)
