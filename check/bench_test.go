@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -18,9 +19,7 @@ func blindw(b *testing.B, spec datasets.Spec) *history.History {
 	b.Helper()
 	spec.Workload, spec.Variant, spec.Seed = "blindw", "wr", 1
 	h, err := datasets.Generate(context.Background(), spec)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }
 
@@ -79,9 +78,7 @@ func generated(b *testing.B, spec datasets.Spec) *history.History {
 	b.Helper()
 	spec.Seed = 1
 	h, err := datasets.Generate(context.Background(), spec)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }
 
@@ -152,8 +149,6 @@ func lightweightHistory(b *testing.B, ops int) *history.History {
 		hb.EndTxn(head)
 	}
 	h, err := hb.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -46,55 +47,22 @@ func mustBe(t *testing.T, h *history.History, o Options, want evidence.Verdict) 
 	})
 }
 
-// TestCatalogue: the anomalies of errata §5.1 and the others of the catalogue, every way, at the three levels. The
-// evidence is of the anomaly that the history is named after.
-func TestCatalogue(t *testing.T) {
-	for _, a := range datasets.Anomalies() {
-		h := a.History()
-		for _, l := range run.SerialLevels {
-			want := evidence.Holds
-			if slices.Contains(a.Violates, l) {
-				want = evidence.Violated
-			}
-			mustBe(t, h, Options{Level: l}, want)
-		}
-		if !slices.Contains(a.Violates, level.Serializable) || a.Name == "dirty-write" { // which is a lost update too
-			continue
-		}
-		r, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.Anomalies[0].Kind; got != a.Kind {
-			t.Errorf("%s is said to be a %s; want %s", a.Name, got, a.Kind)
-		}
-	}
-}
-
 // TestNoUnitReasoning: the twelve transactions of which no single order is impossible are refuted by exactly four
 // cycles, one for each combination of two orders.
 func TestNoUnitReasoning(t *testing.T) {
-	for _, a := range datasets.Anomalies() {
-		if a.Name != "no-unit-reasoning" {
-			continue
-		}
-		h := a.History()
-		everyWay(level.Serializable, func(name string, c Checker, s string) {
-			r, err := Run(context.Background(), c, h, Options{Solver: s})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+	h := mustAnomaly(t, "no-unit-reasoning")
+	for _, l := range []level.Level{level.Serializable, level.SessionSerializable} {
+		everyWay(l, func(name string, c Checker, s string) {
+			r, err := Run(t.Context(), c, h, Options{Level: l, Solver: s})
+			if err != nil || r.Verdict != evidence.Violated || len(r.Anomalies) != 1 {
+				t.Fatalf("%s, %s: %v, %v; want one anomaly", name, l, r, err)
 			}
-			if r.Verdict != evidence.Violated || len(r.Anomalies) != 1 || len(r.Anomalies[0].Cycle) != 0 ||
-				len(r.Anomalies[0].Cycles) != 4 {
-				t.Errorf("%s: %s, %+v; want four cases", name, r.Verdict, r.Anomalies)
-			}
-			if n := len(r.Anomalies[0].Txns); n != 12 {
-				t.Errorf("%s: the proof has %d transactions; want all 12", name, n)
+			a := r.Anomalies[0]
+			if len(a.Cycle) != 0 || len(a.Cycles) != 4 || len(a.Txns) != 12 || a.Kind != level.NoOrder {
+				t.Errorf("%s, %s: %+v; want four cases of all 12 transactions, and %s", name, l, a, level.NoOrder)
 			}
 		})
-		return
 	}
-	t.Fatal("the catalogue lacks it")
 }
 
 // TestUnknown: what a checker of registers cannot decide it does not guess.
@@ -145,23 +113,35 @@ func TestUnknown(t *testing.T) {
 
 // TestStopped: a check that is stopped has no verdict and says why.
 func TestStopped(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 2000, Times: datasets.NoTimes, Keys: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	late, cancel := context.WithTimeout(context.Background(), 0)
+	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	for _, c := range []Checker{run.Vbox{}, called("cobra")} {
-		for _, s := range c.Info().Solvers {
-			if r, err := Run(ctx, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown ||
-				r.Reason != "interrupted" {
-				t.Errorf("%s:%s: %v, %v; want unknown: interrupted", c.Info().Name, s, r, err)
-			}
-			if r, err := Run(late, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown ||
-				r.Reason != "timeout" {
-				t.Errorf("%s:%s: %v, %v; want unknown: timeout", c.Info().Name, s, r, err)
+	plain := datasets.Spec{Txns: 2000, Times: datasets.NoTimes, Keys: 100}
+	contended := datasets.Spec{Workload: "contended", Txns: 2000, Sessions: 50, Keys: 50, Times: datasets.NoTimes}
+	for _, x := range []struct {
+		spec     datasets.Spec
+		checkers []Checker
+		levels   []level.Level
+	}{
+		{plain, []Checker{run.Vbox{}, called("cobra")}, []level.Level{level.Serializable}},
+		{contended, []Checker{run.Replay{}}, []level.Level{level.Serializable, level.SessionSerializable,
+			level.SnapshotIsolation, level.SessionSnapshotIsolation}},
+		{datasets.Spec{Workload: "lwt", Txns: 2000, Keys: 2}, []Checker{called("porcupine")},
+			[]level.Level{level.Linearizable}},
+	} {
+		h, err := datasets.Generate(t.Context(), x.spec)
+		must.OK(t, err)
+		for _, c := range x.checkers {
+			for _, l := range x.levels {
+				for _, s := range append(c.Info().Solvers, "")[:max(len(c.Info().Solvers), 1)] {
+					for why, ctx := range map[string]context.Context{"interrupted": ctx, "timeout": late} {
+						r, err := Run(ctx, c, h, Options{Level: l, Solver: s})
+						if err != nil || r.Verdict != evidence.Unknown || r.Reason != why {
+							t.Errorf("%s:%s, %s: %v, %v; want unknown: %s", c.Info().Name, s, l, r, err, why)
+						}
+					}
+				}
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 )
 
 // TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against
@@ -93,14 +94,10 @@ func TestBookingCertificates(t *testing.T) {
 	for _, isolation := range []string{"serializable", "snapshot-isolation", "repeatable-read"} {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3,
 			Isolation: isolation})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
 			r, err := Run(context.Background(), c, h, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := evidence.Violated
 			if isolation == "serializable" {
 				want = evidence.Holds
@@ -110,9 +107,7 @@ func TestBookingCertificates(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := evidence.WriteCertificate(&b, r); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, evidence.WriteCertificate(&b, r))
 			again, err := evidence.ReadCertificate(&b, h)
 			if err == nil {
 				err = certify.Check(again, certify.Options{})

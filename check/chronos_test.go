@@ -16,6 +16,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -59,9 +60,7 @@ func TestStampedCertified(t *testing.T) {
 							continue
 						}
 						b, err := Run(t.Context(), bruteForce{}, h, Options{Level: l})
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.OK(t, err)
 						black[fmt.Sprint(r.Verdict, " by timestamps, ", b.Verdict)]++
 						if r.Verdict == evidence.Holds && b.Verdict == evidence.Violated {
 							t.Fatalf("options %d, seed %d: %s holds by timestamps and not without", i, seed, l)
@@ -87,9 +86,7 @@ func TestStampedClaims(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 			r, err := Run(t.Context(), chronos{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			try := func(what string, change func(r *evidence.Result)) {
 				x := *r
 				x.Order = slices.Clone(r.Order)
@@ -165,9 +162,7 @@ func TestChronosFigure11(t *testing.T) {
 	txn(2, 3, 4, func() { b.Write(x, two) })
 	txn(3, 5, 6, func() { b.Read(x, one) })
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 		r, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Holds {
@@ -273,9 +268,7 @@ func TestChronosTimeKiller(t *testing.T) {
 		t.Skipf("SKIPPED, NOTHING TESTED: no examples of TimeKiller at %s (set ISOVET_CORPUS)", dir)
 	}
 	h, err := format.Read(t.Context(), filepath.Join(dir, "format-kv.json"), format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []Checker{chronos{}, aion{}, called("emme-si")} {
 		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil ||
 			r.Verdict != evidence.Holds {

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -96,9 +97,7 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 			continue
 		}
 		l, err := level.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, m := range run.OrderLevels {
 			if verdict == "valid" && l.Implies(m) {
 				want[m] = evidence.Holds
@@ -266,9 +265,7 @@ func TestForeignCorpus(t *testing.T) {
 				continue
 			}
 			l, err := level.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var c Checker = run.Replay{}
 			if l == level.Linearizable {
 				var ok bool

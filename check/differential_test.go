@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 )
 
@@ -114,13 +115,9 @@ func TestIgnorePredicates(t *testing.T) {
 				break
 			}
 			whole, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			items, err := oracle.Check(history.Items(h), oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
 				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict,
 					notation.Format(h))

@@ -14,6 +14,7 @@ import (
 	"isovet/docs"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -56,9 +57,7 @@ var traits = []struct{ name, about, text string }{
 // What they decide is right: all these histories satisfy every level.
 func TestTakesPage(t *testing.T) {
 	profile, err := mechanism.LookupProfile("postgresql:serializable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var page bytes.Buffer
 	page.WriteString(takesHead)
 	var reasons []string // of all traits, by number
@@ -143,9 +142,7 @@ func TestTakesPage(t *testing.T) {
 	}
 	want := []byte(folded(page.String()))
 	if *updateTakes {
-		if err := os.WriteFile(takesPage, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(takesPage, want, 0o644))
 	}
 	got, err := os.ReadFile(takesPage)
 	if err != nil || !bytes.Equal(got, want) {

@@ -12,6 +12,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/fake"
 	"isovet/level"
 )
@@ -40,18 +41,14 @@ func TestMain(m *testing.M) {
 // our own solver. Programs that lie are found out: their answers are unknown, and no fault of ours.
 func TestExternalSolvers(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	gnf, dimacs, smt := "external:"+self, "external-dimacs:"+self, "external-smt2:"+self
 	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
 	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
 		own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if own.Stats.Left == 0 || asked >= 25 && own.Verdict == evidence.Holds {
 			continue // nothing for a solver to do
 		}
@@ -110,9 +107,7 @@ func TestInstalledSolvers(t *testing.T) {
 			for seed := uint64(0); seed < 1000 && few(); seed++ {
 				h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
 				own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if own.Stats.Left == 0 || verdicts[own.Verdict] == 2 {
 					continue // nothing for a solver to do, or enough of it
 				}

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/dimacs"
@@ -152,9 +153,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 func TestFormulaRefuses(t *testing.T) {
 	read := func(text string) *history.History {
 		h, err := histtest.Read([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}
 	for text, want := range map[string]string{
@@ -184,9 +183,7 @@ func TestFormulaAnswers(t *testing.T) {
 			lines += `{"session":1,"ops":[["w","x",2]]}` + "\n"
 		}
 		h, err := histtest.Read([]byte(lines))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		o := FormulaOptions{Options: Options{Level: level.Serializable}}
 		q, why, err := NewFormula(t.Context(), h, o)
 		if err != nil || why != "" {

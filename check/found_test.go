@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestFound: histories on which some checker once failed; the note in each says at what. Every checker agrees with
@@ -28,17 +29,13 @@ func withTurn(t *testing.T, text []byte, turn int) []byte {
 	t.Helper()
 	head, rest, _ := strings.Cut(string(text), "\n")
 	m := map[string]json.RawMessage{}
-	if err := json.Unmarshal([]byte(head), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(head), &m))
 	if _, ok := m["format"]; !ok {
 		m, rest = map[string]json.RawMessage{"format": json.RawMessage(`"isovet-history"`),
 			"version": json.RawMessage("1")}, string(text)
 	}
 	m["turn"] = json.RawMessage(fmt.Sprint(turn))
 	line, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return append(append(line, '\n'), rest...)
 }

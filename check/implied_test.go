@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -92,13 +93,9 @@ func TestDecide(t *testing.T) {
 				continue
 			}
 			want, err := Run(t.Context(), c, h, Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, err := Decide(context.Background(), c, h, Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if want.Verdict != evidence.Unknown && got.Verdict != want.Verdict || got.Level != l {
 				t.Errorf("seed %d, %s: %s by others' help, %s alone", seed, l, got.Verdict, want.Verdict)
 			}
@@ -134,9 +131,7 @@ func strictLock(t *testing.T, n int64) *history.History {
 			StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -144,18 +139,14 @@ func strictLock(t *testing.T, n int64) *history.History {
 // says why.
 func TestManyWriters(t *testing.T) {
 	in, err := family.Lookup("duplicates")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sizes := map[level.Level]int{level.SessionSnapshotIsolation: 3000, level.ReadCommitted: histtest.Long(1000, 250)}
 	if histtest.Long(0, 1) == 1 {
 		sizes[level.Causal] = 250
 	}
 	for l, txns := range sizes {
 		h, err := in.Build(t.Context(), txns, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c, _ := Auto(h, l)
 		r, err := Decide(t.Context(), c, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
@@ -169,17 +160,13 @@ func TestManyWriters(t *testing.T) {
 func TestSessionsCut(t *testing.T) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 3000, Seed: 1,
 		Fault: "session-guarantee", Times: datasets.NoTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for l, want := range map[level.Level]evidence.Verdict{
 		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
 		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,
 	} {
 		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != want || r.DecidedBy != "" || r.Stats.Conflicts > 10000 {
 			t.Errorf("%s: %s (%s) by %q after %d conflicts; want %s by replay", l, r.Verdict, r.Reason, r.DecidedBy,
 				r.Stats.Conflicts, want)

@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -55,9 +56,7 @@ func TestLattice(t *testing.T) {
 		}
 	}
 	l, err := RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing,
 		[]level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
 		t.Errorf("long fork: %v hold, %v fail", l.Holding, l.Failing)
@@ -94,17 +93,13 @@ func TestLatticeShares(t *testing.T) {
 		b.EndTxn(head)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	at := map[level.Level]*evidence.Result{}
 	for limit := time.Second; limit < 5*time.Minute; limit *= 4 { // a busy machine has little time in a second
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		l, err := RunLattice(ctx, h, Options{}, nil)
 		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, r := range l.Results {
 			if r.Level != level.All()[i] {
 				t.Errorf("result %d is that of %s", i, r.Level)

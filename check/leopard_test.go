@@ -18,24 +18,21 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 func profileOf(t *testing.T, name string) *mechanism.Profile {
 	t.Helper()
 	p, err := mechanism.LookupProfile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
 func leopardOn(t *testing.T, h *history.History, o Options) *evidence.Result {
 	t.Helper()
 	r, err := Run(context.Background(), leopard{}, h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -50,15 +47,11 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			}
 			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Txns: 300, Isolation: iso,
 				Seed: uint64(i), Fault: fault})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, l := range []level.Level{level.Serializable, level.StrictSerializable,
 				level.StrictSnapshotIsolation} {
 				want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				got := leopardOn(t, h, Options{Level: l})
 				if got.Mechanisms == nil {
 					t.Fatalf("%s %s at %s: no section on the mechanisms", iso, fault, l)
@@ -118,9 +111,7 @@ func TestLeopardThreeClasses(t *testing.T) {
 			"store:snapshot", true, evidence.Unknown, "", "", false},
 	} {
 		h, err := notation.Parse(c.history)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := leopardOn(t, h, Options{Level: level.SessionSerializable, Profile: profileOf(t, c.profile),
 			MechanismsOnly: c.only})
 		if r.Verdict != c.want {
@@ -154,18 +145,14 @@ func TestLeopardThreeClasses(t *testing.T) {
 func TestLeopardOnLists(t *testing.T) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 200,
 		Isolation: "snapshot-isolation"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 		c, ok := Auto(h, l)
 		if !ok {
 			t.Fatalf("nobody decides lists at %s", l)
 		}
 		want, err := Run(context.Background(), c, h, Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := leopardOn(t, h, Options{Level: l})
 		if got.Verdict != want.Verdict || got.Mechanisms == nil || got.Mechanisms.Total() != 0 {
 			t.Errorf("%s: leopard %s (%s), %s %s", l, got.Verdict, got.Reason, c.Info().Name, want.Verdict)
@@ -176,9 +163,7 @@ func TestLeopardOnLists(t *testing.T) {
 // TestLeopardRefuses: without a profile, without times, at a level that it does not know.
 func TestLeopardRefuses(t *testing.T) {
 	h, err := notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for want, o := range map[string]Options{
 		"needs a profile":    {},
 		"needs client times": {Profile: profileOf(t, "store:snapshot")},
@@ -209,14 +194,10 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 	var table strings.Builder
 	for _, iso := range datasets.Isolations() {
 		level, err := store.ParseIsolation(iso)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, part := range datasets.Breaks() {
 			b, err := store.ParseBreak(part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !level.Has(b) {
 				continue
 			}
@@ -224,22 +205,16 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 			randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 				planted, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
 					Isolation: iso, Seed: seed, Break: part})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if len(planted.Planted) == 0 {
 					return // it never came to that
 				}
 				n.planted++
 				h := planted.History
 				p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				rep, err := mechanism.Verify(context.Background(), h, mechanism.Options{Profile: *p})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if rep.Total() > 0 {
 					n.leopard++
 				}
@@ -253,9 +228,7 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 					n.named++
 				}
 				r, err := Run(context.Background(), run.Replay{}, h, Options{Level: p.Level})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if r.Verdict == evidence.Violated {
 					n.replay++
 				}
@@ -334,13 +307,9 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000,
 			Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
 		h, err := datasets.Generate(context.Background(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		worse, more := mistold(h, seed)
 		for i, g := range []*history.History{h, worse} {
 			skew := spec.Skew + int64(i)*more

@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"isovet/check/run"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
-	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
 	"isovet/level"
 )
@@ -49,49 +47,6 @@ func asLists(text string) (string, bool) {
 		return fmt.Sprintf("r(%s,[%s])", m[2], l)
 	})
 	return strings.NewReplacer("aborted", "ABORTED", "unknown", "UNKNOWN").Replace(out), ok
-}
-
-// TestAnomaliesAsLists: errata §5.1 with lists: every cell at the six levels, and the names.
-func TestAnomaliesAsLists(t *testing.T) {
-	told := 0
-	for _, a := range datasets.Anomalies() {
-		text, ok := asLists(a.Text)
-		if !ok {
-			continue
-		}
-		told++
-		h := oracletest.Parse(text)
-		if !h.HasLists() {
-			t.Fatalf("%s: %s", a.Name, text)
-		}
-		for _, l := range run.OrderLevels {
-			want := evidence.Holds
-			if slices.Contains(a.Violates, l) {
-				want = evidence.Violated
-			}
-			for _, c := range []Checker{elle{}, run.Replay{}, run.Vbox{}} {
-				if !slices.Contains(c.Info().Levels, l) {
-					continue
-				}
-				r, err := Run(t.Context(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("%s, %s, %s: %v\n%s", a.Name, l, c.Info().Name, err, text)
-				}
-				if r.Verdict != want {
-					t.Errorf("%s, %s: %s says %s (%s); want %s\n%s", a.Name, l, c.Info().Name, r.Verdict, r.Reason,
-						want, text)
-					continue
-				}
-				if want == evidence.Violated && c.Info().Name == "elle" && r.Anomalies[0].Kind != a.Kind {
-					t.Errorf("%s, %s: %s names it %s; want %s\n%s", a.Name, l, c.Info().Name, r.Anomalies[0].Kind,
-						a.Kind, text)
-				}
-			}
-		}
-	}
-	if told < 18 {
-		t.Errorf("only %d anomalies could be told with lists", told)
-	}
 }
 
 // TestListNames: what is found in lists, by name.

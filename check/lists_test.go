@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -40,9 +41,7 @@ func TestListsAgainstBruteForce(t *testing.T) {
 		h *history.History) {
 		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, c := range All() {
 				in := c.Info()
 				if in.Hidden || in.Timestamps || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() {
@@ -220,9 +219,7 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 		}
 		for _, l := range run.OrderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, c := range []Checker{elle{}, run.Replay{}, run.Vbox{}} {
 				name := c.Info().Name
 				if name == "vbox" && !slices.Contains(c.Info().Levels, l) {

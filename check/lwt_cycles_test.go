@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -18,13 +19,9 @@ import (
 func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 	t.Helper()
 	c, err := check.ByName("lwt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(context.Background(), c, h, check.Options{Level: level.Linearizable})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Verdict == evidence.Violated && len(r.Anomalies[0].Cycle)+len(r.Anomalies[0].Cycles) == 0 &&
 		len(r.Anomalies[0].Txns) > few {
 		t.Errorf("no cycle, but %+v", r.Anomalies[0])
@@ -37,9 +34,7 @@ func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 func TestLinearizableCyclesOfSessions(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "linearizable"), func(t *testing.T, text []byte) {
 		h, err := histtest.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if v := cyclesOf(t, h, 6); v != evidence.Violated {
 			t.Errorf("%v", v)
 		}

@@ -15,6 +15,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -56,9 +57,7 @@ func moved(t testing.TB, h *history.History, early uint32) *history.History {
 		b.EndTxn(head)
 	}
 	out, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return out
 }
 
@@ -136,9 +135,7 @@ func TestLWTAgainstOracle(t *testing.T) {
 				seed uint64, h *history.History) {
 				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable,
 					VerdictOnly: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
@@ -232,9 +229,7 @@ func TestLWT(t *testing.T) {
 func TestLWTLarge(t *testing.T) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20,
 		Sessions: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, ok := minitxn.Chains(h, 0); !ok {
 		t.Error("chains do not decide the workload")
 	}
@@ -249,9 +244,7 @@ func TestLWTLarge(t *testing.T) {
 	for x := uint32(15_000); x < 15_010; x++ {
 		g := moved(t, h, x)
 		r, err := Run(context.Background(), c, g, Options{Level: level.Linearizable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Cycle) == 0 || len(r.Anomalies[0].Cycle) > 3 {
 			t.Errorf("transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
 		}
@@ -287,9 +280,7 @@ func TestLWTFewValues(t *testing.T) {
 			b.EndTxn(head)
 		}
 		h, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
@@ -300,19 +291,5 @@ func TestLWTFewValues(t *testing.T) {
 		if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 20_000 {
 			t.Errorf("%s: %d bytes for a write and its read", want, got)
 		}
-	}
-}
-
-// TestPorcupineStopped: Porcupine's search ends with the context.
-func TestPorcupineStopped(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 2000, Keys: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	r, err := Run(ctx, called("porcupine"), h, Options{Level: level.Linearizable})
-	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
-		t.Errorf("%v, %v", r, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -67,9 +68,7 @@ func TestPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8,
 			Seed: uint64(i), Fault: f.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range run.SerialLevels {
 			want := evidence.Holds
 			for _, v := range f.Violates {
@@ -97,18 +96,14 @@ func TestClockSkew(t *testing.T) {
 		const skew = 2_000_000
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
 			Skew: skew})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 			r, err := Run(context.Background(), c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
 			if err != nil || r.Verdict != evidence.Holds {
 				t.Errorf("seed %d: %s says %v, %v", seed, c.Info().Name, r, err)
 			}
 			r, err = Run(context.Background(), c, h, Options{Level: level.StrictSerializable})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r.Verdict == evidence.Violated {
 				bad++
 			}

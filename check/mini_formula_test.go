@@ -7,6 +7,7 @@ import (
 	"isovet/check"
 	"isovet/datasets/hard"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -35,9 +36,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 	levels := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 	replay, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answers := map[bool]int{}
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -50,9 +49,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 			f.Clauses = append(f.Clauses, c)
 		}
 		h, err := hard.MiniFormula(f, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		sat := bruteForce(f)
 		want := evidence.Violated
 		if sat {
@@ -78,9 +75,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {1}}}, evidence.Holds},
 	} {
 		h, err := hard.MiniFormula(c.f, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range levels {
 			r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 32})
 			if err != nil || r.Verdict != c.want {

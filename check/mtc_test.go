@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/minitxn"
-	"isovet/check/prepass"
 	"isovet/check/run"
 	"isovet/datasets"
 	"isovet/evidence"
@@ -15,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -28,9 +27,7 @@ func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls [
 			t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 		}
 		want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Verdict != want.Verdict {
 			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict,
 				notation.Format(h))
@@ -96,52 +93,12 @@ func TestMTCOutside(t *testing.T) {
 	}
 }
 
-// TestMTCCatalogue: every cell of errata §5.1's table at the serializable and snapshot levels, and each anomaly by its
-// name, decided without falling back.
-func TestMTCCatalogue(t *testing.T) {
-	cells := 0
-	for i, a := range datasets.Anomalies() {
-		h := a.History()
-		if v := prepass.Run(h); len(v.Anomalies) == 0 && minitxn.Outside(v) != "" {
-			if i < 20 {
-				t.Errorf("%s is no history of mini-transactions", a.Name)
-			}
-			continue
-		}
-		for _, l := range run.OrderLevels {
-			r, err := Run(context.Background(), miniTxns{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("%s, %s: %v", a.Name, l, err)
-			}
-			want := evidence.Holds
-			if slices.Contains(a.Violates, l) {
-				want = evidence.Violated
-			}
-			if r.Verdict != want || strings.Contains(r.Note, "replay") {
-				t.Errorf("%s, %s: %s (%s); want %s", a.Name, l, r.Verdict, r.Note, want)
-			}
-			if want == evidence.Violated {
-				if got := r.Anomalies[0].Kind; got != a.Kind && a.Name != "dirty-write" { // which is a lost update too
-					t.Errorf("%s at %s is said to be a %s; want %s", a.Name, l, got, a.Kind)
-				}
-			}
-			cells++
-		}
-	}
-	t.Log(cells)
-	if cells < 20*len(run.OrderLevels) {
-		t.Errorf("only %d cells", cells)
-	}
-}
-
 // TestMTCPlanted: faults in a run of mini-transactions, large enough for long chains.
 func TestMTCPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30,
 			Sessions: 6, Seed: uint64(i), Fault: f.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(f.Violates, l) {

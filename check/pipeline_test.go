@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -30,9 +31,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 		}
 		h, err := histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 5,
 			Kinds: []histtest.Kind{histtest.Predicates}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	},
 		func(t testing.TB, seed uint64, h *history.History) {
@@ -109,9 +108,7 @@ func TestEncodingWithoutPredicates(t *testing.T) {
 	for seed := range uint64(60) {
 		h, err := histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 6,
 			Kinds: []histtest.Kind{histtest.Predicates}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable,
 			Pipeline: Pipeline{Encoding: "bare", Pruning: "none", Extra: []encode.Encoding{bare}}})
 		if err != nil {
@@ -149,9 +146,7 @@ func TestPipelineNames(t *testing.T) {
 func TestTheoryIsNamed(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Txns: 100, Seed: 1,
 		Times: datasets.NoTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		o    Options
 		want string

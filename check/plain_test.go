@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -18,18 +19,12 @@ func TestPlain(t *testing.T) {
 {"id":7,"ops":[["a",250,10],["r",253,[1,3,4]],["r",255,[2,3,4,5]],["a",256,3]]}
 {"id":9,"ops":[["a",253,3],["a",253,4]]}
 `), "elle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"elle", "replay"} {
 		c, err := ByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := Run(context.Background(), c, h, Options{Level: level.Serializable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(r.Anomalies) == 0 {
 			t.Fatalf("%s: %s, %s", name, r.Verdict, r.Reason)
 		}

@@ -211,29 +211,3 @@ func TestReplayCertificates(t *testing.T) {
 		}
 	}
 }
-
-// TestReplayStopped: a check that is stopped has no verdict and says why.
-func TestReplayStopped(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 2000, Sessions: 50,
-		Keys: 50, Times: datasets.NoTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	late, cancel := context.WithTimeout(context.Background(), 0)
-	defer cancel()
-	for _, l := range run.OrderLevels {
-		if l.RealTime() {
-			continue
-		}
-		if r, err := Run(ctx, run.Replay{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
-			r.Reason != "interrupted" {
-			t.Errorf("%s: %v, %v; want unknown: interrupted", l, r, err)
-		}
-		if r, err := Run(late, run.Replay{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
-			r.Reason != "timeout" {
-			t.Errorf("%s: %v, %v; want unknown: timeout", l, r, err)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -51,9 +52,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 			}
 			for _, name := range takesAll {
 				c, err := ByName(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if name == "bc" && seed%3 == 0 {
 					c = shared
 				}
@@ -139,9 +138,7 @@ func TestCasesWithoutProof(t *testing.T) {
 {"ops":[["r","x",1],["r","y",1]]}
 {"ops":[["r","x",1],["r","y",2]]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []Checker{called("polysi"), called("polysi-sessions")} {
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 			r, err := Run(t.Context(), c, h, Options{Level: l})

@@ -11,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -40,9 +41,7 @@ func TestWeakPredicates(t *testing.T) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic,
 			level.ReadCommitted} {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if stronger == evidence.Holds && want.Verdict != evidence.Holds {
 				t.Fatalf("seed %d: %s is %s by brute force, and a stronger level holds\n%s", seed, l, want.Verdict,
 					notation.Format(h))
@@ -105,14 +104,10 @@ func TestWeakWithout(t *testing.T) {
 		for seed := range histtest.Long[uint64](1, 60) {
 			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 100, Keys: 130,
 				Sessions: 8, Fault: fault, Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
 				want, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				usual := low("check.fewVersions")
 				got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 				usual()
@@ -157,9 +152,7 @@ func TestWeakWithoutDuplicates(t *testing.T) {
 			`pw{"and":[{"":{">=":6}},{"":{"<=":10}}]}[]`,
 	} {
 		h, err := notation.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
 			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 			if err != nil || got.Verdict != evidence.Holds {

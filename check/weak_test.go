@@ -11,7 +11,6 @@ import (
 	"isovet/certify"
 	"isovet/check/run"
 	"isovet/check/weak"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
@@ -19,6 +18,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -88,9 +88,7 @@ func TestWeakAmbiguous(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
@@ -125,13 +123,9 @@ func TestWeakAmbiguous(t *testing.T) {
 func chosen(t testing.TB, r *evidence.Result) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := evidence.WriteCertificate(&file, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, evidence.WriteCertificate(&file, r))
 	back, err := evidence.ReadCertificate(&file, r.H)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := certify.Check(back, certify.Options{}); err != nil || !slices.Equal(back.Sources, r.Sources) {
 		t.Fatalf("writers %v come back as %v: %v", r.Sources, back.Sources, err)
 	}
@@ -153,9 +147,7 @@ func TestWeakImplied(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		strong, err := Run(ctx, run.Replay{}, h, Options{Level: level.SessionSnapshotIsolation})
 		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if strong.Verdict != evidence.Holds {
 			continue
 		}
@@ -198,14 +190,10 @@ func TestWeakLists(t *testing.T) {
 			seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if strong.Verdict == evidence.Holds && want.Verdict != evidence.Holds {
 				t.Fatalf("seed %d: %s by brute force, %s at session snapshot isolation\n%s", seed, want.Verdict,
 					strong.Verdict, notation.Format(h))
@@ -230,21 +218,6 @@ func TestWeakLists(t *testing.T) {
 		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
 		if histtest.Whole() && verdicts[string(k)] < 10 {
 			t.Errorf("the mix is lopsided: %d times %s", verdicts[string(k)], k)
-		}
-	}
-}
-
-// TestWeakCatalogue: every cell of errata §5.1 at the weak levels, and of the other anomalies of the catalogue.
-func TestWeakCatalogue(t *testing.T) {
-	for _, a := range datasets.Anomalies() {
-		for _, l := range weak.Levels() {
-			want := evidence.Holds
-			for _, v := range a.Violates {
-				if v == l {
-					want = evidence.Violated
-				}
-			}
-			mustBe(t, a.History(), Options{Level: l}, want)
 		}
 	}
 }

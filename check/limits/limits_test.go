@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -23,13 +24,9 @@ import (
 func file(t *testing.T, isolation string, fault string) string {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Txns: 2000, Seed: 7,
 		Times: datasets.TxnTimes, Isolation: isolation, Fault: fault})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	return path
 }
 

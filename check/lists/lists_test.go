@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -45,13 +46,9 @@ func TestRegisters(t *testing.T) {
 		}
 		for _, l := range six {
 			a, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			b, err := oracle.Check(g.H, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if a.Verdict != b.Verdict {
 				t.Fatalf("seed %d, %s: %s, and told with registers %s\n%s\n%s", seed, l, a.Verdict, b.Verdict,
 					notation.Format(h), notation.Format(g.H))
@@ -241,9 +238,7 @@ func ExampleRead() {
 // BenchmarkElle reads a list-append history of 100,000 transactions and decides it: to be 0.3 s at most.
 func BenchmarkElle(b *testing.B) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 100_000})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SessionSnapshotIsolation,
 		level.StrictSnapshotIsolation} {
 		b.Run("level="+l.String(), func(b *testing.B) {

@@ -19,6 +19,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -31,17 +32,11 @@ func TestNoFalseAlarm(t *testing.T) {
 				skew := int64(seed%2) * 50_000
 				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 250, Isolation: iso,
 					Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1, UnknownRate: .03, Skew: skew})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				p, err := ProfileOf(h.Meta.DB, h.Meta.Isolation)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				r, err := Verify(context.Background(), h, Options{Profile: *p, Skew: skew})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if r.Total() > 0 {
 					t.Errorf("%s, %s, seed %d: false alarm: %s", iso, w, seed, Describe(h, r, skew)[0])
 				}
@@ -75,17 +70,13 @@ func corpusProfile(file, db, isolation string) (*Profile, error) {
 func TestNoFalseAlarmOnDatabases(t *testing.T) {
 	histtest.OnlyLong(t)
 	files, err := filepath.Glob("../../../shared/corpus/databases/*.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(files) == 0 {
 		t.Skip("the corpus of real histories is not beside the repository")
 	}
 	for _, f := range files {
 		h, err := format.Read(context.Background(), f, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := corpusProfile(f, h.Meta.DB, h.Meta.Isolation)
 		if err != nil {
 			t.Error(err)
@@ -180,9 +171,7 @@ func TestProfiles(t *testing.T) {
 
 func TestMissingTimes(t *testing.T) {
 	h, err := notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var missing *MissingTimes
 	if _, err := Verify(context.Background(), h, Options{}); !errors.As(err, &missing) {
 		t.Errorf("error %v, expected that times are missing", err)
@@ -329,9 +318,7 @@ func TestOnlineMemoryIsBounded(t *testing.T) {
 	prof := Profile{Database: "test", Isolation: "serial", Reads: StatementReads, WriteLocks: true,
 		Certifier: CycleCheck}
 	v := NewVerifier(clients, Options{Profile: prof})
-	if err := p.Run(context.Background(), v.Dispatch); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Run(context.Background(), v.Dispatch))
 	<-feed
 	r := v.Close()
 	var m runtime.MemStats
@@ -350,9 +337,7 @@ func TestOnlineMemoryIsBounded(t *testing.T) {
 // benchHistory is BlindW-RW by two-phase locking, 8 operations a transaction.
 func benchHistory(b *testing.B, txns int) *history.History {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Variant: "RW", Txns: txns})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }
 
@@ -373,9 +358,7 @@ func BenchmarkVerify(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("txns=%d", n), func(b *testing.B) {
 			p, err := LookupProfile("store:serializable")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			h := benchHistory(b, n)
 			least := math.Inf(1) // a busy machine makes the others slower
 			for b.Loop() {

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/keyed"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // streamed is a history as it would arrive: a run of the store, and an order of arrival near that of the ends.
@@ -32,13 +33,9 @@ func stream(t testing.TB, iso, workload, broken string, seed uint64, txns int) *
 	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1,
 		UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
 	h, err := datasets.Generate(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := ProfileOf(h.Meta.DB, h.Meta.Isolation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p,
 		skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
 	rng := rand.New(rand.NewPCG(seed, 0xa))
@@ -121,13 +118,9 @@ func (s *streamed) keysOf(vs []Violation, global bool) []string {
 func has(t testing.TB, iso, part string) bool {
 	t.Helper()
 	i, err := store.ParseIsolation(iso)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := store.ParseBreak(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return i.Has(b)
 }
 
@@ -152,9 +145,7 @@ func TestOnlineIsOffline(t *testing.T) {
 	found := [4]int{}
 	eachStream(t, max(5, seeds()/500), func(t testing.TB, s *streamed) {
 		want, err := Verify(context.Background(), s.h, Options{Profile: *s.p, Skew: s.skew, every: s.every})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, unjudged, st := s.run(t, s.apart, Options{every: s.every})
 		if st.Late > 0 || len(unjudged) > 0 {
 			t.Fatalf("%s: %d late, %d reads not judged", s.name, st.Late, len(unjudged))

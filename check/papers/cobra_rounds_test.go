@@ -15,6 +15,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -77,9 +78,7 @@ func TestCobraRoundsFences(t *testing.T) {
 			spec.Fault, spec.FaultAt = faults[int(seed)%len(faults)], int(seed)%spec.Txns+1
 		}
 		h, err := datasets.Generate(context.Background(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
@@ -132,9 +131,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 			t.Fatalf("seed %d: stale in the first round", seed)
 		}
 		reach, ok, err := cobraPrune(x, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !ok {
 			return
 		}
@@ -240,9 +237,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 func TestCobraRoundsEpochs(t *testing.T) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 1200, Sessions: 6,
 		FenceEvery: 5, Isolation: "serializable-snapshot", Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x, _, _ := run.Begin(context.Background(), cobraRounds{}.Info(), h, run.Options{Level: level.SessionSerializable})
 	s := newRounds(x, run.Attempt{Level: level.SessionSerializable, Own: true})
 	for range len(s.arrival) / 2 {
@@ -305,9 +300,7 @@ func TestCobraRoundsWindow(t *testing.T) {
 	window := func(txns, fence int) int {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: txns, Sessions: 8,
 			Keys: 300, FenceEvery: fence, Isolation: "serializable-snapshot", Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := check.Run(context.Background(), cobraRounds{batch: 64}, h,
 			run.Options{Level: level.SessionSerializable})
 		if err != nil || r.Verdict != evidence.Holds {
@@ -322,9 +315,7 @@ func TestCobraRoundsWindow(t *testing.T) {
 	}
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
 		Isolation: "serializable-snapshot", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(context.Background(), cobraRounds{batch: 16}, h, run.Options{Level: level.SessionSerializable})
 	if err != nil || r.Verdict != evidence.Holds || r.Stats.Window < 350 {
 		t.Errorf("%+v, %v", r, err)

@@ -16,6 +16,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -141,9 +142,7 @@ func TestTooManyStarts(t *testing.T) {
 		b.EndTxn(head)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		checker run.Checker
 		most    int
@@ -201,14 +200,10 @@ func TestSnapshotMedium(t *testing.T) {
 	} {
 		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = 200, 6, 30, uint64(i)
 		h, err := datasets.Generate(context.Background(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 			want, err := check.Run(context.Background(), run.Replay{}, h, run.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, c := range snapshotCheckers[:6] {
 				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
 				got, err := check.Run(ctx, c, h, run.Options{Level: l})

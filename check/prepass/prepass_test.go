@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -89,9 +90,7 @@ func TestMaxAnomalies(t *testing.T) {
 		b.EndTxn(history.NewTxnHead())
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := prepass.Run(h)
 	if len(v.Anomalies) != prepass.MaxAnomalies || v.Also != 7 {
 		t.Errorf("%d listed, %d more; want %d and 7", len(v.Anomalies), v.Also, prepass.MaxAnomalies)
@@ -124,9 +123,7 @@ func sequential(t testing.TB, n int, open func(i int) bool) *history.History {
 		b.EndTxn(head)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 

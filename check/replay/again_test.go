@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -121,9 +122,7 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 			run := func(moved, rounds int) Answer {
 				fewMoved, laterRounds = moved, rounds
 				a, err := Run(context.Background(), v, Options{Level: l, NoSerial: true, NoSaturation: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				return a
 			}
 			want, got := run(16, 1<<30), run(1, 1)
@@ -186,9 +185,7 @@ func TestHintOfUnknownOutcomes(t *testing.T) {
 			for _, stamped := range []bool{false, true} {
 				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Txns: 3000,
 					UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				v := prepass.Run(h)
 				a, err := Run(context.Background(), v, Options{Level: l})
 				if err != nil || a.Status != solver.Sat {

@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
@@ -24,9 +25,7 @@ func generated(t *testing.T, o datasets.Spec) *history.History {
 	t.Helper()
 	o.Times = datasets.NoTimes
 	h, err := datasets.Generate(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -51,13 +50,9 @@ func TestFirstOrderByDepth(t *testing.T) {
 				}
 			}
 			was, err := replay.Run(context.Background(), v, replay.Options{Level: l, Hint: place})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			is, err := replay.Run(context.Background(), v, replay.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Log(c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
 			if float64(is.Stats.Failed) > c.share*float64(was.Stats.Failed) {
 				t.Errorf("%s, %s: %d reads fail, %d by places", c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)

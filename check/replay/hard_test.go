@@ -15,6 +15,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -54,9 +55,7 @@ func refuted(t testing.TB, h *history.History) {
 	a := explain.Anomaly(explain.Core(context.Background(), proof, v, level.Serializable, 0))
 	a.Complete(h, level.Serializable, 0)
 	r := &evidence.Result{Checker: "replay", H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}
-	if err := certify.Check(r, certify.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, certify.Check(r, certify.Options{}))
 }
 
 // TestFormulas: histories made of random 3-SAT formulas at the hard ratio hold exactly if the formula is satisfiable.
@@ -66,9 +65,7 @@ func TestFormulas(t *testing.T) {
 		want := satisfiable(t, f)
 		answers[want]++
 		h, err := hard.FromFormula(f, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{})
 		if err != nil || (a.Status == solver.Sat) != want || a.Status == solver.Unknown {
 			t.Fatalf("seed %d, %d variables: %v, %v; want satisfiable: %v", seed, f.Vars, a.Status, err, want)
@@ -130,18 +127,14 @@ func TestHardFamily(t *testing.T) {
 			name = "lwt"
 		}
 		c, err := check.ByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size := sizes[in.Name]
 		if size == 0 {
 			size = int(histtest.Long[uint64](165, 3000))
 		}
 		randtest.Seeds(t, 2, func(t testing.TB, seed uint64) {
 			h, err := in.Build(context.Background(), size, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			r, err := check.Run(ctx, c, h, check.Options{Level: in.Level})
 			cancel()
@@ -162,13 +155,9 @@ func TestHardFamily(t *testing.T) {
 // TestStopped: a run that is stopped says that it does not know, before it has begun to solve or in the middle of it.
 func TestStopped(t *testing.T) {
 	in, err := hard.Lookup("contended")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h, err := in.Build(context.Background(), 3000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, l := range levels {
@@ -181,9 +170,7 @@ func TestStopped(t *testing.T) {
 		}
 	}
 	hole, err := hard.Lookup("pigeonhole")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h, err = hole.Build(context.Background(), 11, 1); err != nil {
 		t.Fatal(err)
 	}

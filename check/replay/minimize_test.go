@@ -10,6 +10,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -31,13 +32,9 @@ func TestMinimize(t *testing.T) {
 		}
 		for _, l := range levels {
 			proof, err := replay.Refute(context.Background(), v, l, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			keep, err := replay.Minimize(context.Background(), v, l, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if len(keep) == 0 && len(proof) > 0 && contrary(h, l) {
 				continue // session order and real time have a cycle
 			}
@@ -77,9 +74,7 @@ func TestMinimize(t *testing.T) {
 						!gone[h.Ops.Ver[op]]
 				})
 				proof, err := replay.Refute(context.Background(), prepass.Run(part.H), l, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				return len(proof) > 0
 			}
 			if !violates(-1) {

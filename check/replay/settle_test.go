@@ -18,6 +18,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
@@ -45,9 +46,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 				continue
 			}
 			want, err := oracle.Check(h, oracle.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if want.Verdict == evidence.Unknown {
 				continue // with a reason: certain unknown outcomes
 			}
@@ -92,9 +91,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 				continue
 			}
 			want, err := replay.Run(context.Background(), v, replay.Options{Level: l, NoSettling: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, err := replay.Run(context.Background(), v, replay.Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
@@ -137,9 +134,7 @@ func TestSettlingLater(t *testing.T) {
 			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates",
 				Values: 7 + int(seed%3)*7, Txns: 1200, Keys: 600,
 				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 				want := evidence.Holds
 				if isolation != "serializable" && l == level.SessionSerializable {
@@ -213,9 +208,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed),
 			Sessions: 12, Keys: 20,
 			Isolation: isolation, Seed: seed, Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		compare(t, fmt.Sprint("contended, seed ", seed), h)
@@ -259,9 +252,7 @@ func TestCutSessions(t *testing.T) {
 		}
 		for plain, sessions := range asked {
 			want, err := oracle.Check(h, oracle.Options{Level: plain})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, every := range []int{1, 2, 3} {
 				cut := make(map[uint32]bool)
 				for i := 0; i < h.NumTxns(); i += every {

@@ -15,6 +15,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -34,9 +35,7 @@ func judge(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 		return &evidence.Result{Reason: why}
 	}
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -52,9 +51,7 @@ func TestCutsKeepValid(t *testing.T) {
 		}
 		valid++
 		w, err := newWhole(h, l, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		rng := rand.New(rand.NewPCG(seed, 7))
 		for range 4 {
 			s := w.all()
@@ -66,9 +63,7 @@ func TestCutsKeepValid(t *testing.T) {
 				continue
 			}
 			p, err := w.build(s, naming{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			parts++
 			if r := judge(t, p.h, l); r.Verdict == evidence.Violated {
 				t.Fatalf("%v: valid, but of its part it says\n%s\n%s", l, r.Anomalies[0].Text, text(t, p.h))
@@ -109,9 +104,7 @@ func cutSome(w *whole, s *state, rng *rand.Rand) {
 
 func text(t testing.TB, h *history.History) string {
 	var b bytes.Buffer
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	return b.String()
 }
 
@@ -137,15 +130,11 @@ func TestShrinkRandom(t *testing.T) {
 			return
 		}
 		r, err := History(t.Context(), h, l, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		shrunk[l]++
 		small := text(t, r.H)
 		again, err := History(t.Context(), h, l, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if s := text(t, again.H); s != small {
 			t.Fatalf("two runs, two histories:\n%s\n%s", small, s)
 		}
@@ -174,9 +163,7 @@ func isNone(err error) bool {
 func minimal(t testing.TB, h *history.History, l level.Level) {
 	t.Helper()
 	w, err := newWhole(h, l, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for x := range uint32(h.NumTxns()) {
 		s := w.all()
 		lo, hi := h.TxnOps(x)
@@ -185,9 +172,7 @@ func minimal(t testing.TB, h *history.History, l level.Level) {
 		}
 		w.settle(s)
 		p, err := w.build(s, naming{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if judge(t, p.h, l).Verdict == evidence.Violated {
 			t.Fatalf("%v: T%d can go of\n%s", l, h.Txns.ID[x], text(t, h))
 		}
@@ -207,9 +192,7 @@ func TestStamped(t *testing.T) {
 		}
 		o := check.Options{Level: level.SnapshotIsolation}
 		whole, err := check.Run(t.Context(), c, h, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := History(t.Context(), h, level.SnapshotIsolation, Options{Checker: "chronos"})
 		if whole.Verdict != evidence.Violated {
 			if !isNone(err) {
@@ -217,9 +200,7 @@ func TestStamped(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		found++
 		if again, err := check.Run(t.Context(), c, r.H, o); err != nil || again.Verdict != evidence.Violated {
 			t.Fatalf("%v, %v", again, err)
@@ -255,9 +236,7 @@ func TestEnds(t *testing.T) {
 			cancel()
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Ended == nil || seen != 2 || r.To.Txns >= r.From.Txns {
 		t.Errorf("ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
 	}
@@ -283,14 +262,10 @@ func TestKinds(t *testing.T) {
 			t.Fatalf("a kind that is not there: %v", err)
 		}
 		other, err := History(t.Context(), h, level.Serializable, Options{First: first})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, a := range first.Anomalies {
 			r, err := History(t.Context(), h, level.Serializable, Options{First: first, Kinds: []level.Anomaly{a.Kind}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !shows(r.Answer, a.Kind) || !shows(judge(t, r.H, level.Serializable), a.Kind) {
 				t.Fatalf("%s went:\n%s", a.Kind, text(t, r.H))
 			}
@@ -310,13 +285,9 @@ func TestKinds(t *testing.T) {
 func TestPredicateWriters(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Isolation: "read-uncommitted",
 		Txns: 100, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := History(t.Context(), h, level.SnapshotIsolation, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.To.Txns > 4 || r.Tried > 150 {
 		t.Errorf("%v after %d histories:\n%s", r.To, r.Tried, text(t, r.H))
 	}

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -102,9 +103,7 @@ func TestWindowsOfBursts(t *testing.T) {
 	for seed := range histtest.Long[uint64](1, 8) {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,
 			Isolation: "snapshot-isolation", Times: datasets.TxnTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		last := int64(0)
 		for u := range h.NumTxns() {
 			last = max(last, h.End(uint32(u)))
@@ -114,9 +113,7 @@ func TestWindowsOfBursts(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			a, err := Check(context.Background(), cut(h, r), Options{
 				Dir: filepath.Join(t.TempDir(), "spill"), Level: l, MaxWindow: most})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Logf("seed %d, %s: %s, %d open, %+v", seed, l, a.Verdict, len(a.Open), a.Stats)
 			if a.Stats.Largest > most+most/4 || a.Stats.Largest == 0 {
 				t.Errorf("seed %d, %s: a window of %d transactions, %d may be", seed, l, a.Stats.Largest, most)

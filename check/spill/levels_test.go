@@ -17,21 +17,18 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // compareBy checks a history by a checker out of core, in pieces, and in memory: never another verdict, and one where
 // the history is no larger than a window.
 func compareBy(t testing.TB, seed uint64, h *history.History, checker string, window int, counts map[string]int) {
 	c, err := check.ByName(checker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := rand.New(rand.NewPCG(seed, 11))
 	for _, l := range LevelsOf(checker) {
 		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := Check(context.Background(), cut(h, r), Options{Level: l, Parts: 1 + r.IntN(7), Checker: checker,
 			Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill"), MaxWindow: window})
 		if err != nil {
@@ -155,9 +152,7 @@ func forge(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ran
 	lie := *a
 	lie.Verdict = evidence.Holds
 	var cert bytes.Buffer
-	if err := lie.WriteCertificate(&cert, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lie.WriteCertificate(&cert, "test"))
 	got, err := verifyWith(t, cert.String(), h, r)
 	if err != nil || got.Refuted == nil {
 		t.Fatalf("seed %d, %s: a history that violates it passes for a valid one: %v, %v", seed, a.Level, got, err)

@@ -17,6 +17,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -25,9 +26,7 @@ func resumable(t *testing.T, seed uint64) (*history.History, Options) {
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 1000, Keys: 100, Seed: seed,
 		Fault: "write-skew,lost-update", Faults: int(seed % 3), Isolation: "snapshot-isolation",
 		Times: datasets.TxnTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := []level.Level{level.SnapshotIsolation, level.Serializable, level.StrictSerializable}[seed%3]
 	return h, Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l, Parts: 3, Workers: 1}
 }
@@ -57,9 +56,7 @@ func TestResume(t *testing.T) {
 	for seed := range histtest.Long[uint64](2, 200) {
 		h, o := resumable(t, seed)
 		a, err := Check(context.Background(), keyed(h), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := told(t, a)
 		r := rand.New(rand.NewPCG(seed, 1))
 		recalled := 0
@@ -105,9 +102,7 @@ func damage(t *testing.T, dir string, r *rand.Rand) {
 	}
 	path := filepath.Join(dir, files[r.IntN(len(files))].Name())
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	switch n := r.IntN(3); {
 	case n == 0 || len(b) == 0:
 		err = os.Remove(path)
@@ -117,9 +112,7 @@ func damage(t *testing.T, dir string, r *rand.Rand) {
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		err = os.WriteFile(path, b, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // The files of one level, history or bound is not used for another.
@@ -134,9 +127,7 @@ func TestResumeOfAnother(t *testing.T) {
 	for _, l := range Levels()[:histtest.Long(2, 6)] {
 		o.Level = l
 		a, err := Check(context.Background(), in("test"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		fresh[l] = told(t, a)
 	}
 	stopped := 0
@@ -153,9 +144,7 @@ func TestResumeOfAnother(t *testing.T) {
 		}
 		o.Level, o.full = l, nil
 		a, err := Check(context.Background(), in("test"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := told(t, a); !reflect.DeepEqual(got, fresh[l]) {
 			t.Errorf("%s: %s\nexpected\n%s", l, got, fresh[l])
 		}

@@ -22,6 +22,7 @@ import (
 	"isovet/internal/test/histtest"
 	forging "isovet/internal/test/histtest/forge"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -116,9 +117,7 @@ func compare(t testing.TB, seed uint64, h *history.History, window int, counts m
 	r := rand.New(rand.NewPCG(seed, 11))
 	for _, l := range Levels() {
 		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill")
 		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7),
 			MaxWindow: window})
@@ -168,9 +167,7 @@ func verify(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ra
 	for _, l := range Levels() { // what it proves at other levels
 		other := strings.Replace(text, `"`+a.Level.String()+`"`, `"`+l.String()+`"`, 1)
 		got, err := verifyWith(t, other, h, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got.Refuted != nil {
 			counts["refuted at another level"]++
 			continue
@@ -355,9 +352,7 @@ func TestOneCheckAFolder(t *testing.T) {
 		t.Error("the folder is left")
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("mine"), 0o644))
 	if _, err := Check(context.Background(), cut(h, rand.New(rand.NewPCG(1, 1))), Options{Dir: file}); err == nil {
 		t.Error("a file in place of a folder: no error")
 	}
@@ -384,9 +379,7 @@ func inPlaces(t *testing.T, order []int) *history.History {
 		b.EndTxn(head)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -407,14 +400,10 @@ func TestTooFewPartitions(t *testing.T) {
 		in := cut(h, r)
 		in.Bytes = int64(h.NumOps()) * 18
 		most, err := Check(context.Background(), in, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		in.Keys = int64(h.NumKeys())
 		a, err := Check(context.Background(), in, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if few := a.Stats.Parts < most.Stats.Parts; few != ordered || a.Verdict != evidence.Holds ||
 			most.Verdict != evidence.Holds {
 			t.Errorf("in order: %t: %d partitions of %d, %s (%s) and %s (%s); expected fewer only in order, and valid",

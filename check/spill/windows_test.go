@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -58,9 +59,7 @@ func TestLateAnswers(t *testing.T) {
 		for _, l := range levels {
 			a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l,
 				MaxWindow: 3000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Logf("seed %d, %s: %s %s, %+v", seed, l, a.Verdict, a.Reason, a.Stats)
 			if a.Verdict != evidence.Holds || a.Stats.Misfits < 150 {
 				t.Errorf("seed %d, %s: %s: %s", seed, l, a.Verdict, a.Reason)
@@ -76,9 +75,7 @@ func TestSmallSlices(t *testing.T) {
 	for _, window := range histtest.Long([]int{7}, []int{1, 7, 60}) {
 		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 			Level: Levels()[2], MaxWindow: window})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if a.Verdict == evidence.Violated {
 			t.Errorf("windows of %d: a violation of a history that has none: %s", window, a.Reason)
 		}
@@ -90,9 +87,7 @@ func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 	t.Helper()
 	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 5_000, Keys: 2000, Seed: seed,
 		Times: datasets.TxnTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last := int64(0)
 	for u := range uint32(h.NumTxns()) {
 		if h.End(u) != history.NoTime {
@@ -116,15 +111,11 @@ func TestRefutedStretchesStay(t *testing.T) {
 		const faults = 12
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 12_000, Keys: 1200, Seed: seed,
 			Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := rand.New(rand.NewPCG(seed, 3))
 		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 			Level: level.Serializable, MaxWindow: 400})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if a.Verdict != evidence.Violated || len(a.Found) != faults || len(a.Open) > 0 || a.Stats.Rounds > 4 {
 			t.Errorf("seed %d: %s, %d found, %d stretches left open, %d rounds; expected violation, %d found, none "+
 				"left open, few rounds", seed, a.Verdict, len(a.Found), len(a.Open), a.Stats.Rounds, faults)

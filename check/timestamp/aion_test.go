@@ -9,6 +9,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -27,18 +28,14 @@ func TestAionIsChronos(t *testing.T) {
 					rng := rand.New(rand.NewPCG(seed, 0xa10))
 					for _, o := range allOptions() {
 						want, err := Chronos(t.Context(), h, o)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.OK(t, err)
 						order := make([]uint32, h.NumTxns())
 						for i, p := range rng.Perm(len(order)) {
 							order[i] = uint32(p)
 						}
 						often := rng.IntN(3)
 						got, err := aionOver(t.Context(), h, o, order, func(int) bool { return rng.IntN(3) <= often })
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.OK(t, err)
 						if !slices.Equal(got.Violations, want.Violations) {
 							t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order,
 								describe(h, got.Violations), describe(h, want.Violations))
@@ -66,19 +63,13 @@ func TestAionLong(t *testing.T) {
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20, Keys: 30,
 			Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true, Times: datasets.NoTimes,
 			NoAborted: true, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, o := range allOptions() {
 			want, err := Chronos(t.Context(), h, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			rng := rand.New(rand.NewPCG(seed, 1))
 			got, err := aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool { return true })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !slices.Equal(got.Violations, want.Violations) {
 				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations),
 					len(want.Violations))
@@ -120,9 +111,7 @@ func displaced(h *history.History, sigma float64, rng *rand.Rand) []uint32 {
 // TestAionLate: a transaction below the watermark is claimed to be late, is installed, and is not judged.
 func TestAionLate(t *testing.T) {
 	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	add := func(id, start, commit int64, ops ...ArrivalOp) {
 		a.Add(&Arrival{ID: id, Session: NoSession, Start: start, Commit: commit, Ops: ops})
 	}
@@ -162,9 +151,7 @@ func TestAionErrata(t *testing.T) {
 		{"C17", []txn{{1, 1, 2, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{1, 0, r}}}}, 3, nil},
 	} {
 		a, err := NewAion(Options{Level: level.SnapshotIsolation})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, x := range c.txns {
 			a.Add(&Arrival{ID: x.id, Session: NoSession, Start: x.start, Commit: x.commit, Ops: x.ops})
 			if i == 0 && c.gc > 0 {
@@ -186,18 +173,12 @@ func benchAion(b *testing.B, keys int, sigma float64) {
 	n := 100_000
 	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "mix", Txns: n, Sessions: 24, Keys: keys, Ops: 8,
 		Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	order := displaced(h, sigma, rand.New(rand.NewPCG(1, 2)))
 	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	f, err := NewFeed(h, a)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	arrivals := make([]Arrival, 0, len(order))
 	least := make([]int64, len(order)+1)
 	least[len(order)] = 1 << 62

@@ -12,6 +12,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -104,16 +105,12 @@ func TestChronosAfter(t *testing.T) {
 		h := random.Stamped(seed, random.StampedOptions{Ties: true})
 		for _, o := range allOptions() {
 			plain, err := Chronos(t.Context(), h, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for every := 1; every <= h.NumTxns()+1; every++ {
 				called := 0
 				o.Every, o.After = every, func() { called++ }
 				r, err := Chronos(t.Context(), h, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				moments := len(r.Order)
 				if !o.Level.Serial() {
 					moments /= 2
@@ -137,9 +134,7 @@ func TestChronosBackwards(t *testing.T) {
 	})
 	h.Txns.StartTS[0], h.Txns.CommitTS[0] = 5, 3
 	r, err := Chronos(t.Context(), h, Options{Level: level.SessionSnapshotIsolation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(r.Violations) != 1 || r.Violations[0].Axiom != TIMESTAMPS || r.Violations[0].Txn != 0 {
 		t.Errorf("violations:\n%s", describe(h, r.Violations))
 	}
@@ -157,9 +152,7 @@ func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i 
 		b.EndTxn(head)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -208,13 +201,9 @@ func TestEmmeAgrees(t *testing.T) {
 			func(t testing.TB, seed uint64, h *history.History) {
 				for _, o := range allOptions() {
 					want, err := Chronos(t.Context(), h, o)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					got, err := Emme(t.Context(), h, o)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					decided++
 					if len(want.Violations) == 0 {
 						valid++
@@ -268,9 +257,7 @@ func benchHistory(b *testing.B, txns int) *history.History {
 		h, err = datasets.Generate(b.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 1000,
 			Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }
 
@@ -281,9 +268,7 @@ func BenchmarkChronos(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				r, err := Chronos(b.Context(), h, Options{Level: l})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				if l.Snapshot() && len(r.Violations) > 0 {
 					b.Fatal("a snapshot-isolated store violates snapshot isolation")
 				}

@@ -11,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -170,9 +171,7 @@ func TestLargeWriters(t *testing.T) {
 	b.Read(key(1), history.Value{})
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range Levels() {
 		a := Check(context.Background(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
 			Options{})
@@ -203,9 +202,7 @@ func TestLateReader(t *testing.T) {
 	}
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range Levels() {
 		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
 			Options{}); a.Status != Holds {
@@ -232,9 +229,7 @@ func TestManySessions(t *testing.T) {
 		}
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := prepass.Run(h)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

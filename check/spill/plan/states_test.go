@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // chunksOf writes transactions, each one write of a key, to chunks of some of them, which may overlap.
@@ -72,9 +73,7 @@ func TestFewChunks(t *testing.T) {
 		}
 		nobody := Value{Kind: history.Int, N: -1}
 		got, err := States(context.Background(), chunks, Filter{}, nobody, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for j, a := range asked {
 			want := nobody
 			for _, i := range order {
@@ -87,13 +86,9 @@ func TestFewChunks(t *testing.T) {
 			}
 		}
 		by, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		alone, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, w := range wants {
 			var all []Writer
 			for o, i := range order {
