@@ -22,6 +22,7 @@ type Client struct {
 	level  string
 	title  []string
 	read   map[string]uint32 // the versions that the transaction has read
+	own    map[uint32]bool   // the ids by which it has written
 
 	facts *facts
 	view  *view // they are of
@@ -101,7 +102,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read = map[string]uint32{}
+		c.read, c.own = map[string]uint32{}, map[uint32]bool{}
 	}
 	for _, t := range p.written() {
 		r.fly = append(r.fly, t)
@@ -111,7 +112,8 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 }
 
 func (c *Client) begin(level string) {
-	c.t, c.failed, c.marks, c.title, c.read = c.s.Begin(level), false, nil, nil, map[string]uint32{}
+	c.t, c.failed, c.marks, c.title = c.s.Begin(level), false, nil, nil
+	c.read, c.own = map[string]uint32{}, map[uint32]bool{}
 	c.level, c.began = level, c.l.changed.Load()
 	if level != "" {
 		c.title = []string{level + ":"}

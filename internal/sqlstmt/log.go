@@ -129,6 +129,15 @@ func (l *Log) parse(sql string, dialect bool) *parsed {
 	return p
 }
 
+// Several reports whether a text has several statements, or may have.
+func (l *Log) Several(sql string) bool {
+	if !strings.Contains(strings.TrimRight(sql, "; \t\n"), ";") {
+		return false
+	}
+	p := l.parse(sql, false)
+	return p.err != nil || len(p.stmts) > 1
+}
+
 // Stats counts so far.
 func (l *Log) Stats() Stats {
 	l.mu.Lock()

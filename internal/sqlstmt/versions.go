@@ -33,7 +33,7 @@ const (
 	begun   = 1 << iota // the recorder has its initial version
 	lost                // the recorder did not take it
 	written             // a recorded transaction wrote it
-	initial = 1 << 31
+	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
 // goneBits is how many bits remember what is forgotten.
@@ -96,15 +96,23 @@ func (v *versions) wrote(key string, id any, value valueOf) any {
 	defer v.mu.Unlock()
 	h := v.hash(key, id)
 	n, ok := v.get(h)
-	if n == initial {
-		n = 0
-	}
+	n &^= initial
 	if !ok && v.forgot(h) {
 		v.again++
 		n = 1<<30 + v.again&(1<<29-1) // no number that it may have had
 	}
 	v.put(h, n+1)
 	return value(int64(n))
+}
+
+// end notes that a version's writer has deleted it: where it is read again, something that is not recorded wrote it.
+func (v *versions) end(key string, id any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := v.hash(key, id)
+	if n, ok := v.get(h); ok {
+		v.put(h, n|initial)
+	}
 }
 
 // hold notes a version that is not to be read yet.
@@ -149,8 +157,8 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 		told, same, ok2 = rec.Before(key, value(0)) // by the program
 	}
 	switch {
-	case v.held[h]:
-		return nil, unrecorded // as yet
+	case v.held[h], n > initial:
+		return nil, unrecorded // as yet, or once more
 	case ok && n != initial:
 		return value(int64(n - 1)), recorded
 	case ok && ok2:

@@ -97,18 +97,16 @@ func (l *Log) versioned(r *Run, res *Result) (why string) {
 	seen := map[string]bool{}
 	for _, row := range res.Rows {
 		for i := range r.p.sources {
-			if why = l.row(r, s, &r.p.sources[i], row, seen); why != "" {
-				return why
-			}
+			why = cmp.Or(why, l.row(r, s, &r.p.sources[i], row, seen))
 		}
 	}
 	if s.Writes && !res.All {
 		return unseen
 	}
-	if len(r.p.sources) == 1 && res.All && s.Kind != sqltext.Insert {
+	if why == "" && len(r.p.sources) == 1 && res.All && s.Kind != sqltext.Insert {
 		l.absent(r, s, r.p.sources[0].r, seen)
 	}
-	return ""
+	return why
 }
 
 // row records one row of one table.
@@ -143,13 +141,13 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	switch s.Kind {
 	case sqltext.Delete:
 		why = l.readVersion(r, from.r, key, uint32(xid))
-		_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
+		r.deleted(key, uint32(xid))
 		return why
 	case sqltext.Update, sqltext.Insert:
 		if s.Kind == sqltext.Update || s.Upsert {
 			why = l.replaced(r, s, from, key, row)
 		}
-		r.c.read[key] = uint32(xid)
+		r.c.read[key], r.c.own[uint32(xid)] = uint32(xid), true
 		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}
 	return why
@@ -178,9 +176,17 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 		l.Miss(r.p.shown(), "it changes the key", true, from.r.title())
 	}
 	if was != key {
-		_ = r.t.Write(was, nil) // the recorder keeps what goes wrong
+		r.deleted(was, uint32(o))
 	}
 	return why
+}
+
+// deleted records that a row is there no more.
+func (r *Run) deleted(key string, xid uint32) {
+	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
+	if r.c.own[xid] {
+		r.c.l.versions.end(key, xid)
+	}
 }
 
 // rekeyed reports whether what an UPDATE assigns may change the key.

@@ -137,6 +137,11 @@ var hostile = []Scenario{
 		s("SELECT * FROM u WHERE id = 1"), s("UPDATE u SET id = id + 10"), s("UPDATE u SET id = 23 - id"),
 		s("SELECT * FROM u WHERE id = 1"), s("SELECT * FROM u WHERE id = 11"), s("SELECT * FROM u WHERE id = 12"),
 		s("DELETE FROM u WHERE id = 12"), s("INSERT INTO u VALUES (12, 5)"), s("SELECT * FROM u")}, 8},
+	{"a row that comes again unseen", append(Accounts[:2:2], "CREATE FUNCTION put(i int) RETURNS int LANGUAGE sql AS "+
+		"'INSERT INTO accounts (id) VALUES (i) RETURNING 1'"), []Step{s("BEGIN"),
+		s("UPDATE accounts SET v = 1 WHERE id = 1"), s("DELETE FROM accounts WHERE id = 1"), s("SELECT put(1)"),
+		s("SELECT v FROM accounts WHERE id = 1"), s("UPDATE accounts SET v = 2 WHERE id = 1"),
+		s("SELECT v FROM accounts WHERE id = 1"), s("COMMIT"), s("SELECT v FROM accounts WHERE id = 1")}, 5},
 	{"included columns", []string{"CREATE TABLE t (id int, n int, PRIMARY KEY (id) INCLUDE (n))"}, []Step{
 		s("INSERT INTO t VALUES (1, NULL)"), s("UPDATE t SET n = 2 WHERE id = 1"), s("SELECT * FROM t WHERE id = 1"),
 		s("SELECT * FROM t WHERE id = 2")}, 0},
