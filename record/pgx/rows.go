@@ -32,13 +32,17 @@ func (s *seen) RewriteQuery(ctx context.Context, c *pgx.Conn, sql string, args [
 			return sql, args, err
 		}
 	}
-	if text := s.t.named(c, sql); text != sql {
-		s.plan = s.t.of(c).AsItIs(text)
-		s.run = s.t.begin(ctx, c, s.plan, args)
+	text := s.t.named(c, sql)
+	s.plan = s.t.of(c).Plan(text)
+	if text != sql && s.plan.Rewritten() { // one that was prepared by name: so is what is sent instead
+		if _, err := c.Prepare(ctx, s.plan.Text, s.plan.Text); err != nil {
+			return sql, args, err
+		}
+	}
+	s.run = s.t.begin(ctx, c, s.plan, args)
+	if text != sql && !s.plan.Rewritten() {
 		return sql, args, nil
 	}
-	s.plan = s.t.of(c).Plan(sql)
-	s.run = s.t.begin(ctx, c, s.plan, args)
 	return s.plan.Text, args, nil
 }
 
@@ -80,8 +84,13 @@ func (t *Tracer) QueryRow(ctx context.Context, q Querier, sql string, args ...an
 	return &row{r, err}
 }
 
-// Exec runs a statement on q of which the program wants no rows, and records it.
+// Exec runs a statement on q of which the program wants no rows, and records it. Several in one text are counted.
 func (t *Tracer) Exec(ctx context.Context, q Querier, sql string, args ...any) (pgconn.CommandTag, error) {
+	if x, ok := q.(interface {
+		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	}); ok && len(args) == 0 && t.log.Several(sql) {
+		return x.Exec(ctx, sql)
+	}
 	r, err := t.Query(ctx, q, sql, args...)
 	if err != nil {
 		return pgconn.CommandTag{}, err
