@@ -96,7 +96,7 @@ func accountsOf(text string) (names []string, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	if lo, hi, is := strings.Cut(text, "-"); is {
+	if lo, hi, is := strings.Cut(text, "-"); is && !strings.Contains(text, "|") {
 		a, err1 := strconv.Atoi(lo)
 		b, err2 := strconv.Atoi(hi)
 		if err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {

@@ -8,6 +8,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,8 @@ type Answer struct {
 type Options struct {
 	Examples int // findings of a kind; 0: ten
 	Limits   linear.Options
-	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable, …
+	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable, … Those that are not
+	// there are the test map's.
 	Settings map[string]string
 }
 
@@ -164,6 +166,11 @@ func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) 
 			return nil, j.bad(op, "f", op.F, "one of "+strings.Join(w.Operations, ", "))
 		}
 	}
+	settings, err := w.settings(h, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings = settings
 	parts := independent(h)
 	if parts == nil {
 		return w.part(ctx, h, o)
@@ -176,6 +183,41 @@ func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) 
 			return nil, err
 		}
 		all.add(a, p, o.Examples)
+	}
+	return all, nil
+}
+
+// inTest are the settings by their names in a test's map.
+var inTest = map[string]string{"accounts": "accounts", "total-amount": "total", "negative-balances?": "negative",
+	"sub-via": "sub-via", "ww-deps": "ww-deps"}
+
+// settings are those that are given, and those of the test's map.
+func (w *Workload) settings(h *operations.History, given map[string]string) (map[string]string, error) {
+	all := maps.Clone(given)
+	for _, p := range h.Test {
+		key, _ := p.Key.(string)
+		name := inTest[key]
+		if _, is := given[name]; is || p.Value == nil || !slices.Contains(w.Settings, name) {
+			continue
+		}
+		text := operations.Text(p.Value)
+		if items, is := operations.Items(p.Value); is {
+			names := make([]string, len(items))
+			for i, v := range items {
+				names[i] = account(v)
+			}
+			text = strings.Join(names, "|")
+			if name == "sub-via" && slices.Contains(names, "subscribe") {
+				text = "subscribe" // one of its ways
+			}
+		}
+		if err := checkSetting(name, text); err != nil {
+			return nil, &history.InputError{File: h.File, Off: -1, Field: key, Msg: "in the test's map, " + err.Error()}
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = text
 	}
 	return all, nil
 }

@@ -1,6 +1,6 @@
 // Package operations holds what clients did to an object that is no database of keys and transactions: a queue, a set,
-// a counter, the accounts of a bank. It reads the histories of Jepsen's tests of such, in EDN, JSON and the lines of
-// history.txt, and a form of its own, a JSON object a line for each operation:
+// a counter, the accounts of a bank. It reads the histories of Jepsen's tests of such, in EDN, JSON, test.jepsen and
+// the lines of history.txt and jepsen.log, and a form of its own, a JSON object a line for each operation:
 //
 //	{:type :invoke, :process 3, :f :enqueue, :value 5, :time 57677097, :index 0}
 //	{:type :ok, :process 3, :f :enqueue, :value 5, :time 67936298, :index 1}
@@ -20,11 +20,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/history/format/fressian"
 )
 
 // Status is the outcome of an operation.
@@ -59,6 +59,8 @@ type History struct {
 	Ops  []Op
 	// Times: Call and Return are times, not positions.
 	Times bool
+	// Test are the settings of the test's map that workloads take, where the file has it.
+	Test Map
 }
 
 // event is an operation of a Jepsen file.
@@ -78,11 +80,22 @@ type event struct {
 
 // Read reads a file. Errors are *history.InputError with the line.
 func Read(data []byte, file string) (*History, error) {
-	events, err := scan(data, file)
+	h := &History{File: file}
+	var events []event
+	var err error
+	switch json, text := notation(data); {
+	case stored(data):
+		if data, err = fressian.EDN(data, file); err == nil {
+			events, err = h.scan(data, false)
+		}
+	case text:
+		events, err = h.lines(data)
+	default:
+		events, err = h.scan(data, json)
+	}
 	if err != nil {
 		return nil, err
 	}
-	h := &History{File: file}
 	if len(events) > 0 && events[0].own {
 		return h, h.ownEvents(events)
 	}
@@ -110,12 +123,9 @@ func notation(data []byte) (json, text bool) {
 	return len(head) > 0 && head[0] == '"', false
 }
 
-func scan(data []byte, file string) (events []event, err error) {
-	json, text := notation(data)
-	if text {
-		return lines(data, file)
-	}
-	s := edn.Scanner{Data: data, File: file, JSON: json}
+// scan reads operations in EDN or JSON, alone, in a vector, or in one that is a test's :history.
+func (h *History) scan(data []byte, json bool) (events []event, err error) {
+	s := edn.Scanner{Data: data, File: h.File, JSON: json}
 	depth := 0
 	for {
 		t, err := s.Next()
@@ -128,13 +138,18 @@ func scan(data []byte, file string) (events []event, err error) {
 			depth++
 		case t.Kind == edn.Close && depth > 0:
 			depth--
-		case t.OpensMap():
-			line := s.Line(t.Pos)
-			v, err := rest(&s, t)
-			if err != nil {
+		case t.OpensMap() && depth == 0 && bytes.HasPrefix(data[t.Pos:], testBegins):
+			if err := h.settings(&s, t, func(ops edn.Token) error {
+				return s.Elements(ops, "history", func(op edn.Token) error {
+					e, err := operation(&s, op)
+					events = append(events, e)
+					return err
+				})
+			}); err != nil {
 				return nil, err
 			}
-			e, err := eventOf(v.(Map), &history.InputError{File: file, Line: line, Off: -1})
+		case t.OpensMap():
+			e, err := operation(&s, t)
 			if err != nil {
 				return nil, err
 			}
@@ -145,36 +160,20 @@ func scan(data []byte, file string) (events []event, err error) {
 	}
 }
 
-// lines reads the lines of a history.txt.
-func lines(data []byte, file string) (events []event, err error) {
-	n := 0
-	for text := range bytes.Lines(data) {
-		n++
-		words := bytes.Fields(text)
-		if len(words) == 0 {
-			continue
-		}
-		bad := &history.InputError{File: file, Line: n, Off: -1}
-		if len(words) < 3 || words[1][0] != ':' {
-			bad.Msg = fmt.Sprintf("found %.60q; expected process, type, f and value, as in 0 :invoke :read nil", text)
-			return nil, bad
-		}
-		e := event{kind: strings.TrimPrefix(string(words[1]), ":"), f: strings.TrimPrefix(string(words[2]), ":"),
-			time: NoTime, index: NoTime, line: n, process: string(words[0])}
-		if p, err := strconv.ParseInt(string(words[0]), 10, 64); err == nil {
-			e.process = p
-		}
-		at := bytes.Index(text, words[2]) + len(words[2])
-		s := edn.Scanner{Data: text[at:], File: file}
-		if t, err := s.Next(); err == nil && t.Kind != edn.EOF {
-			if e.value, err = rest(&s, t); err != nil {
-				bad.Field, bad.Msg = "value", fmt.Sprintf("found %.60q; expected a value in EDN", text[at:])
-				return nil, bad
-			}
-		}
-		events = append(events, e)
+// operation reads an operation, whose bracket is t.
+func operation(s *edn.Scanner, t edn.Token) (e event, err error) {
+	line := s.Line(t.Pos)
+	v, err := rest(s, t)
+	if err != nil {
+		return e, err
 	}
-	return events, nil
+	bad := &history.InputError{File: s.File, Line: line, Off: -1}
+	m, is := v.(Map)
+	if !is {
+		bad.Msg = fmt.Sprintf("found %s; expected an operation, {:type …}", Text(v))
+		return e, bad
+	}
+	return eventOf(m, bad)
 }
 
 // eventOf reads a map as an operation.

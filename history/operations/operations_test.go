@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,39 @@ func TestProcesses(t *testing.T) {
 	}
 	if _, err := Read([]byte("{:type :info, :f :start, :value nil}"), "h.edn"); err != nil {
 		t.Errorf("what nobody invoked: %v", err)
+	}
+}
+
+// TestStores reads the files of a run's folder: the same operations, and the settings of the test's map.
+func TestStores(t *testing.T) {
+	file, err := os.ReadFile("testdata/bank.jepsen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const log = "2026-01-01 10:00:00,100{GMT}\tINFO\t[main] jepsen.core: Running test:\n{:name \"bank\"\n " +
+		":os #object[jepsen.os 0x1 \"x\"]\n :accounts [0 1],\n :total-amount 20}\n" +
+		"2026-01-01 10:00:01,100{GMT}\tINFO\t[jepsen worker nemesis] jepsen.util: :nemesis\t:info\t:start\tnil\n" +
+		"2026-01-01 10:00:01,200{GMT}\tINFO\t[jepsen worker 0] jepsen.util: 0\t:invoke\t:read\tnil\n" +
+		"2026-01-01 10:00:01,200{GMT}\tWARN\t[jepsen worker 0] jepsen.util: odd\n" +
+		"2026-01-01 10:00:01,300{GMT}\tINFO\t[jepsen worker 0] jepsen.util: 0\t:ok\t:read\t{0 10, 1 5}\n"
+	for name, data := range map[string][]byte{"test.jepsen": file, "jepsen.log": []byte(log)} {
+		h, err := Read(data, name)
+		if err != nil || len(h.Ops) != 1 || h.Ops[0].Status != OK || Text(h.Ops[0].Out) != "{0 10, 1 5}" {
+			t.Errorf("%s: %+v, %v", name, h, err)
+		} else if h.Test.Get("total-amount") != int64(20) || Text(h.Test.Get("accounts")) != "[0 1]" {
+			t.Errorf("%s: the test's map is %v", name, h.Test)
+		}
+	}
+	if m, err := TestOf(file, "test.jepsen"); err != nil || m.Get("total-amount") != int64(20) {
+		t.Errorf("the test's map is %v, %v", m, err)
+	}
+	// What is no operation is an error in history.txt, and a log has one.
+	for _, text := range []string{"0\t:invoke\t:read\tnil\nodd jepsen.util: 0 :ok :read 1\n", "x jepsen.util: odd\n"} {
+		if h, err := Read([]byte(text), "f"); err == nil {
+			t.Errorf("%q is read: %+v", text, h.Ops)
+		}
+	}
+	if h, err := Read([]byte("0\t:invoke\t:o\t5\n0\t:ok\t:o\t5\n"), "f"); err != nil || h.Ops[0].Out != int64(5) {
+		t.Errorf("a function whose name begins the type's: %+v, %v", h, err)
 	}
 }

@@ -1,6 +1,9 @@
 package operations
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // marks are what the operations of workloads have that no other history has: those of a file that may be such.
 var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
@@ -10,6 +13,9 @@ var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), [
 // Is reports whether a file may be of operations, by its beginning: of the form of its own, or with a function that
 // only workloads have.
 func Is(head []byte) bool {
+	if stored(head) {
+		return marked(head)
+	}
 	json, text := notation(head)
 	if text {
 		return false
@@ -23,12 +29,11 @@ func Is(head []byte) bool {
 	if !bytes.Contains(line, []byte("type")) {
 		return false
 	}
-	for _, m := range marks {
-		if bytes.Contains(head, m) {
-			return true
-		}
-	}
-	return false
+	return marked(head)
+}
+
+func marked(head []byte) bool {
+	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(head, m) })
 }
 
 // Tell is the workload that a history's functions name; "" where they do not, or where it is one that other readers

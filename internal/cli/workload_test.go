@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +42,36 @@ func TestWorkloadNames(t *testing.T) {
 		got := Main(append([]string{"hunt", "--db", "sqlite:"}, strings.Fields(args)...), nil, &out, &out)
 		if got != console.StatusBadInput || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: exit status %d, %q, expected %q", args, got, out.String(), want)
+		}
+	}
+}
+
+// TestRunFolder: the settings of a bank are those of the test.jepsen beside the history, and a damaged one is reported.
+func TestRunFolder(t *testing.T) {
+	file, err := os.ReadFile("../../history/operations/testdata/bank.jepsen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const edn = "{:type :invoke, :process 0, :f :read}\n{:type :ok, :process 0, :f :read, :value {0 10, 1 5}}\n"
+	for name, c := range map[string]struct {
+		files  map[string][]byte
+		status int
+		want   string
+	}{
+		"both":    {map[string][]byte{"history.edn": []byte(edn), "test.jepsen": file}, 1, "of 15; expected 20"},
+		"alone":   {map[string][]byte{"test.jepsen": file}, 1, "of 15; expected 20"},
+		"damaged": {map[string][]byte{"history.edn": []byte(edn), "test.jepsen": file[:50]}, 0, "were not read: "},
+	} {
+		dir := t.TempDir()
+		for file, data := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		got := Main([]string{"check", "--workload", "bank", dir}, nil, &out, &out)
+		if got != c.status || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: exit status %d, %q; expected %q", name, got, out.String(), c.want)
 		}
 	}
 }

@@ -46,34 +46,7 @@ func IsValue(head []byte) bool {
 // first of them, has an operation a line. Errors are *history.InputError with the byte. Cost: linear in the file and
 // in the text.
 func EDN(data []byte, file string) ([]byte, error) {
-	f := &blocks{data: data, file: file, used: map[int32]bool{}, most: 64*len(data) + 1<<20}
-	if !Is(data) {
-		root, err := f.one(data, 0)
-		if err != nil {
-			return nil, err
-		}
-		history, rest, err := f.parts(root)
-		if err != nil {
-			return nil, err
-		}
-		return f.whole(history, rest), nil
-	}
-	if len(data) < fileHeader {
-		return nil, f.wrong(int64(len(data)), "found the end of the file; expected its version and the place of its "+
-			"index")
-	}
-	if v := binary.BigEndian.Uint32(data[6:]); v > 1 {
-		return nil, f.wrong(6, "found version %d of the format; expected 0 or 1", v)
-	}
-	id, err := f.readIndex()
-	if err != nil {
-		return nil, err
-	}
-	root, err := f.text(id, 0)
-	if err != nil {
-		return nil, err
-	}
-	history, rest, err := f.parts(root)
+	f, history, rest, err := open(data, file)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +56,39 @@ func EDN(data []byte, file string) ([]byte, error) {
 		}
 	}
 	return f.whole(history, rest), nil
+}
+
+// Test is EDN without the operations: :history is empty.
+func Test(data []byte, file string) ([]byte, error) {
+	f, _, rest, err := open(data, file)
+	if err != nil {
+		return nil, err
+	}
+	return f.whole([]byte("[]"), rest), nil
+}
+
+// open reads the map of a test: its history, or where that is, and the rest.
+func open(data []byte, file string) (f *blocks, history, rest []byte, err error) {
+	f = &blocks{data: data, file: file, used: map[int32]bool{}, most: 64*len(data) + 1<<20}
+	var root []byte
+	switch {
+	case !Is(data):
+		root, err = f.one(data, 0)
+	case len(data) < fileHeader:
+		err = f.wrong(int64(len(data)), "found the end of the file; expected its version and the place of its index")
+	case binary.BigEndian.Uint32(data[6:]) > 1:
+		err = f.wrong(6, "found version %d of the format; expected 0 or 1", binary.BigEndian.Uint32(data[6:]))
+	default:
+		var id int32
+		if id, err = f.readIndex(); err == nil {
+			root, err = f.text(id, 0)
+		}
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	history, rest, err = f.parts(root)
+	return f, history, rest, err
 }
 
 // blocks is a file that is read.

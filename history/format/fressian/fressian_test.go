@@ -154,8 +154,21 @@ func vectorOf(n int64, parts ...int64) bin { // first index, number, …
 }
 
 func op(index, process int64, typ string, value, rest bin) bin {
+	return opOf("txn", index, process, typ, value, rest)
+}
+
+func opOf(f string, index, process int64, typ string, value, rest bin) bin {
 	return tagged("jepsen.history.Op", number(index), number(index*1000), cached(keyword(typ)), number(process),
-		cached(keyword("txn")), value, rest)
+		cached(keyword(f)), value, rest)
+}
+
+// bank is a test of a bank whose one read lacks 5 of the 20 that the test's map says.
+func bank() bin {
+	root := mapOf(keyword("history"), tagged("block-ref", number(2)), keyword("total-amount"), number(20),
+		keyword("accounts"), list(number(0), number(1)))
+	ops := join(opOf("read", 0, 0, "invoke", bin{0xf7}, bin{0xf7}),
+		opOf("read", 1, 0, "ok", mapOf(number(0), number(10), number(1), number(5)), bin{0xf7}))
+	return testFile(block(valueBlock, root), block(vectorBlock, vectorOf(2, 0, 3)), block(streamBlock, ops))
 }
 
 func micro(f string, k, v bin) bin { return list(keyword(f), k, v) }
@@ -192,6 +205,13 @@ func TestBlocks(t *testing.T) {
 	}
 	if !bytes.Contains(edn, []byte(":accounts [0\n1\n]")) || !bytes.Contains(edn, []byte(`:node "n1"`)) {
 		t.Errorf("the test's map is lost in\n%s", edn)
+	}
+	if file, err := os.ReadFile("../../operations/testdata/bank.jepsen"); err != nil || !bytes.Equal(file, bank()) {
+		t.Errorf("bank.jepsen is not the bank: %v", err)
+	}
+	if rest, err := Test(bank(), "f"); err != nil || bytes.Contains(rest, []byte(":invoke")) ||
+		!bytes.Contains(rest, []byte(":total-amount 20")) {
+		t.Errorf("the map without its history is %q, %v", rest, err)
 	}
 	// The older form: a vector of maps without index in one block; and test.fressian, with the history in its map.
 	maps := list(mapOf(keyword("type"), keyword("ok"), keyword("process"), number(3), keyword("f"), keyword("txn"),

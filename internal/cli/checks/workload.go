@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +66,8 @@ type judged struct {
 	h      *operations.History
 	answer *workloads.Answer
 	ms     float64
-	told   bool // the operations named the workload
+	told   bool   // the operations named the workload
+	note   string // about what was not read
 }
 
 // workloadOf judges a file as operations where --workload or the file says so; is: it does.
@@ -78,6 +82,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 		return outcome{path: path, err: err}, named
 	}
 	defer func() { in.Close() }()
+	run := in.Dir
 	if in.Dir {
 		if in, err = format.Within(in); err != nil {
 			return outcome{path: path, err: err}, named
@@ -99,11 +104,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 	w, settings := f.workload.workload, f.workload.settings
 	told := true
 	j, err := guard.Run(ctx, f.limits, func() string { return "checking" }, func(ctx context.Context) (judged, error) {
-		data, err := in.Bytes()
-		if err != nil {
-			return judged{}, err
-		}
-		h, err := operations.Read(bytes.Clone(data), in.Name)
+		h, note, err := operationsOf(in, run)
 		if err != nil {
 			return judged{}, err
 		}
@@ -118,7 +119,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 			}
 		}
 		a, err := w.Check(ctx, h, workloads.Options{Settings: settings})
-		return judged{h, a, console.Milliseconds(time.Since(began)), !named}, err
+		return judged{h, a, console.Milliseconds(time.Since(began)), !named, note}, err
 	})
 	var stopped *guard.StoppedError
 	switch {
@@ -137,6 +138,34 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 		j.answer.Verdict, j.answer.Reason = evidence.Holds, ""
 	}
 	return outcome{path: path, err: err, began: began, work: &j}, true
+}
+
+// operationsOf reads a file's operations, and of a Jepsen run's also the settings of the test beside it; note says why
+// they were not read.
+func operationsOf(in *format.Input, run bool) (h *operations.History, note string, err error) {
+	data, err := in.Bytes()
+	if err != nil {
+		return nil, "", err
+	}
+	h, err = operations.Read(bytes.Clone(data), in.Name)
+	if err != nil || !run || h.Test != nil {
+		return h, "", err
+	}
+	for _, name := range []string{"test.jepsen", "test.fressian"} {
+		path := filepath.Join(filepath.Dir(in.Name), name)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || path == in.Name {
+			continue
+		}
+		if err == nil {
+			h.Test, err = operations.TestOf(data, path)
+		}
+		if err != nil {
+			note = "the test's settings were not read: " + err.Error()
+		}
+		break
+	}
+	return h, note, nil
 }
 
 // total is the answer as one that totals count.
@@ -200,12 +229,13 @@ func (j *judged) json(w io.Writer, path string) error {
 		Checker   string         `json:"checker"`
 		Verdict   string         `json:"verdict"`
 		Reason    string         `json:"reason,omitempty"`
+		Note      string         `json:"note,omitempty"`
 		Anomalies []anomaly      `json:"anomalies"`
 		Counts    map[string]int `json:"counts"`
 		Order     []int          `json:"order,omitempty"`
 		Stats     map[string]any `json:"stats"`
-	}{path, j.answer.Workload, "workload", j.answer.Verdict.String(), j.answer.Reason, anomalies, j.answer.Counts,
-		order, stats})
+	}{path, j.answer.Workload, "workload", j.answer.Verdict.String(), j.answer.Reason, j.note, anomalies,
+		j.answer.Counts, order, stats})
 }
 
 // text writes the answer for people.
@@ -223,6 +253,9 @@ func (j *judged) text(w io.Writer, path string) error {
 	}
 	if j.told && a.Workload == "unordered-queue" {
 		fmt.Fprintln(b, "  --workload queue asks for first in, first out; total-queue allows duplicates")
+	}
+	if j.note != "" {
+		fmt.Fprintf(b, "  %s\n", escape.Line(j.note))
 	}
 	const most = 3
 	shown := map[string]int{}
