@@ -18,10 +18,12 @@ import (
 	"isovet/level"
 )
 
-// Item is what became of a history, for programs that collect such: one answer, or one a level, or none and why.
+// Item is what became of a history, for programs that collect such: one answer, or one a level, or none and why. Work
+// is the answer about operations.
 type Item struct {
 	Path    string
 	Answers []*evidence.Result
+	Work    *Work
 	Err     error
 	Seconds float64
 }
@@ -53,8 +55,8 @@ func NewStream(name, version string) (Stream, bool) {
 
 // Findings is how many things an item has to say that are wrong: violations, open questions, mistakes.
 func (it *Item) Findings() (n int) {
-	for _, r := range it.Answers {
-		n += len(findings(it.Path, r))
+	for _, fs := range it.all() {
+		n += len(fs)
 	}
 	if it.unanswered() {
 		n++
@@ -62,8 +64,19 @@ func (it *Item) Findings() (n int) {
 	return n
 }
 
+// all are the findings of each answer.
+func (it *Item) all() (out [][]finding) {
+	for _, r := range it.Answers {
+		out = append(out, findings(it.Path, r))
+	}
+	if it.Work != nil {
+		out = append(out, it.Work.findings(it.Path))
+	}
+	return out
+}
+
 // unanswered reports whether the item is a mistake alone.
-func (it *Item) unanswered() bool { return len(it.Answers) == 0 }
+func (it *Item) unanswered() bool { return len(it.Answers) == 0 && it.Work == nil }
 
 // spot is a line of a file; 0: unknown.
 type spot struct {
@@ -98,7 +111,9 @@ type finding struct {
 	at                spot   // the first transaction of the cycle
 	with              []spot // the others
 	txns              []int64
-	level             string
+	level, checker    string
+	workload          string // in a level's place
+	of                int    // how many of the kind there are; 0: nobody counted
 }
 
 // findings are those of an answer; none where it is valid or where no checker decides the level.
@@ -111,12 +126,12 @@ func findings(path string, r *evidence.Result) (out []finding) {
 			return nil
 		}
 		return []finding{{kind: "unknown", title: "unknown at " + r.Label(), text: r.Reason, unknown: true,
-			at: spot{file: path}, level: r.Label()}}
+			at: spot{file: path}, level: r.Label(), checker: r.Checker}}
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
 		f := finding{kind: string(a.Kind), title: a.Title(r.H) + " violates " + r.Label(), text: textOf(a, r),
-			level: r.Label(), at: spot{file: path}}
+			level: r.Label(), checker: r.Checker, at: spot{file: path}}
 		var all []spot
 		for _, t := range a.Txns {
 			f.txns = append(f.txns, r.H.Txns.ID[t])
@@ -177,12 +192,15 @@ func (t *Totals) Add(it *Item) {
 	for _, r := range it.Answers {
 		if r.Verdict == evidence.Violated && !violated {
 			violated = true
-			if t.Kinds == nil {
-				t.Kinds = map[string]int{}
-			}
-			t.Kinds[string(r.Anomalies[0].Kind)]++
+			t.kind(string(r.Anomalies[0].Kind))
 		}
 		open = open || r.Verdict == evidence.Unknown && !skipped(r)
+	}
+	if w := it.Work; w != nil {
+		if violated = w.Answer.Verdict == evidence.Violated; violated && len(w.Answer.Findings) > 0 {
+			t.kind(w.Answer.Findings[0].Kind)
+		}
+		open = w.Answer.Verdict == evidence.Unknown
 	}
 	switch {
 	case it.unanswered():
@@ -194,6 +212,14 @@ func (t *Totals) Add(it *Item) {
 	default:
 		t.Valid++
 	}
+}
+
+// kind counts a violated history's first anomaly.
+func (t *Totals) kind(name string) {
+	if t.Kinds == nil {
+		t.Kinds = map[string]int{}
+	}
+	t.Kinds[name]++
 }
 
 // String is a line.
@@ -253,8 +279,8 @@ var github = Stream{
 	Begin: func(io.Writer, int, int) error { return nil },
 	Item: func(w io.Writer, _, _, _ int, it *Item) error {
 		var b strings.Builder
-		for _, r := range it.Answers {
-			for i, f := range findings(it.Path, r) {
+		for _, fs := range it.all() {
+			for i, f := range fs {
 				if i == maxAnnotations {
 					break
 				}
@@ -305,6 +331,9 @@ var junit = Stream{
 		s := junitSuite{Name: escape.XML(it.Path), Time: seconds(it.Seconds)}
 		for _, r := range it.Answers {
 			s.Cases = append(s.Cases, junitCaseOf(it, r))
+		}
+		if it.Work != nil {
+			s.Cases = append(s.Cases, it.Work.junitCase(it))
 		}
 		if it.unanswered() {
 			c := junitCase{Name: "check", Class: s.Name, Time: s.Time,
@@ -359,11 +388,21 @@ type junitWhy struct {
 }
 
 func junitCaseOf(it *Item, r *evidence.Result) junitCase {
-	c := junitCase{Name: r.Label(), Class: escape.XML(it.Path), Time: seconds((r.Stats.LoadMS + r.Stats.CheckMS) / 1e3)}
-	switch r.Verdict {
-	case evidence.Violated:
+	c := junitCaseWith(it, r.Label(), r.Stats.LoadMS+r.Stats.CheckMS, findings(it.Path, r), Summary(r), nil)
+	if skipped(r) {
+		c.Skipped = &junitWhy{"", escape.XML(r.Reason), ""}
+	}
+	return c
+}
+
+// junitCaseWith is a case of findings; counts are those of all kinds, where the findings are not all.
+func junitCaseWith(it *Item, name string, ms float64, fs []finding, out string, counts map[string]int) junitCase {
+	c := junitCase{Name: name, Class: escape.XML(it.Path), Time: seconds(ms / 1e3), Out: escape.XML(out)}
+	switch {
+	case len(fs) > 0 && fs[0].unknown:
+		c.Error = &junitWhy{"unknown", escape.XML(fs[0].text), ""}
+	case len(fs) > 0:
 		var b strings.Builder
-		fs := findings(it.Path, r)
 		for _, f := range fs {
 			fmt.Fprintf(&b, "%s\n%s", f.title, f.text)
 			if f.at.line > 0 {
@@ -371,17 +410,11 @@ func junitCaseOf(it *Item, r *evidence.Result) junitCase {
 			}
 			b.WriteString("\n")
 		}
-		c.Failure = &junitWhy{fs[0].kind, escape.XML(fs[0].title), escape.XML(b.String())}
-	case evidence.Unknown:
-		why := &junitWhy{"unknown", escape.XML(r.Reason), ""}
-		if skipped(r) {
-			why.Type = ""
-			c.Skipped = why
-		} else {
-			c.Error = why
+		if counts != nil {
+			b.WriteString("in all: " + kindCounts(counts) + "\n")
 		}
+		c.Failure = &junitWhy{fs[0].kind, escape.XML(fs[0].title), escape.XML(b.String())}
 	}
-	c.Out = escape.XML(Summary(r))
 	return c
 }
 

@@ -77,6 +77,9 @@ type pageAnomaly struct {
 	Many     string // about the cases, where there are several
 	More     int
 	Text     string
+	// of operations that a workload's rule judges
+	About      string
+	Operations []Operation
 }
 
 // pageCase is one cycle: a figure and its sentences.

@@ -161,8 +161,12 @@ func (p *pageWriter) levels(d *pageData) {
 
 // anomaly writes the section of an anomaly.
 func (p *pageWriter) anomaly(a *pageAnomaly) {
-	p.f("<section class=\"anomaly\" id=\"%s\">\n<h2>%s</h2>\n<dl class=\"short\">\n", a.ID, a.Title)
-	p.f("<div><dt>Which transactions</dt><dd>%s</dd></div>\n", a.Short.Who)
+	p.f("<section class=\"anomaly\" id=\"%s\">\n<h2>%s</h2>\n", a.ID, a.Title)
+	if a.Short.Who == "" {
+		p.operations(a)
+		return
+	}
+	p.f("<dl class=\"short\">\n<div><dt>Which transactions</dt><dd>%s</dd></div>\n", a.Short.Who)
 	if a.Short.Rows != "" {
 		p.f("<div><dt>Which rows</dt><dd>%s</dd></div>\n", a.Short.Rows)
 	}
@@ -199,6 +203,24 @@ func (p *pageWriter) anomaly(a *pageAnomaly) {
 		p.f("</table></details>\n")
 	}
 	p.f("</section>\n")
+}
+
+// operations writes the rest of a section that is about operations.
+func (p *pageWriter) operations(a *pageAnomaly) {
+	if a.About != "" {
+		p.f("<p class=\"soft\">%s</p>\n", a.About)
+	}
+	p.f("<pre tabindex=\"0\">%s</pre>\n", a.Text)
+	if a.Timeline != "" {
+		p.f("<div class=\"figure scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The operations by process\">%s"+
+			"</div>\n", a.Timeline)
+	}
+	p.heads("line", "process", "operation", "result", "outcome")
+	for _, o := range a.Operations {
+		p.f("<tr><td>%d</td><td>%s</td><td class=\"mono\">%s</td><td class=\"mono\">%s</td><td>%s</td></tr>\n", o.Line,
+			fmt.Sprint(o.Process), clip(o.F+" "+o.Value, 1000), clip(o.Result, 1000), o.Status)
+	}
+	p.f("</table>\n</section>\n")
 }
 
 // lists writes what each transaction saw of lists.

@@ -8,9 +8,10 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"isovet/evidence"
+	"isovet/check/workloads"
 )
 
 // sarif writes SARIF 2.1.0: one run, a result a finding, at the line of its first transaction; what is unknown is a
@@ -24,6 +25,13 @@ func sarif(version string) Stream {
 			for _, k := range rules() {
 				driver.Rules = append(driver.Rules, sarifRule{ID: string(k), Name: ruleName(string(k)),
 					Short: sarifText{string(k) + ": " + k.Name()}})
+			}
+			for _, k := range workloads.Kinds() {
+				if slices.ContainsFunc(driver.Rules, func(r sarifRule) bool { return r.ID == k.Name }) {
+					continue
+				}
+				driver.Rules = append(driver.Rules, sarifRule{ID: k.Name, Name: ruleName(k.Name),
+					Short: sarifText{k.Name + ": " + k.About}})
 			}
 			for _, r := range [][2]string{{"unknown", "the checker did not decide"},
 				{"bad-input", "the file is no history"}} {
@@ -40,8 +48,8 @@ func sarif(version string) Stream {
 		},
 		Item: func(w io.Writer, _, _, said int, it *Item) error {
 			var all []sarifResult
-			for _, r := range it.Answers {
-				all = append(all, sarifResults(it.Path, r)...)
+			for _, fs := range it.all() {
+				all = append(all, sarifResults(it.Path, fs)...)
 			}
 			if it.unanswered() {
 				all = append(all, sarifResult{Rule: "bad-input", Level: "error", Message: sarifText{it.errText()},
@@ -101,10 +109,12 @@ type sarifResult struct {
 }
 
 type sarifProperties struct {
-	Kind    string  `json:"kind"`
-	Level   string  `json:"isolationLevel"`
-	Txns    []int64 `json:"transactions,omitempty"`
-	Checker string  `json:"checker,omitempty"`
+	Kind     string  `json:"kind"`
+	Level    string  `json:"isolationLevel,omitempty"`
+	Workload string  `json:"workload,omitempty"`
+	Of       int     `json:"count,omitempty"` // of its kind
+	Txns     []int64 `json:"transactions,omitempty"`
+	Checker  string  `json:"checker,omitempty"`
 }
 
 type sarifLocation struct {
@@ -132,11 +142,11 @@ type sarifInvocation struct {
 	Description string `json:"exitCodeDescription,omitempty"`
 }
 
-func sarifResults(path string, r *evidence.Result) (out []sarifResult) {
-	for _, f := range findings(path, r) {
+func sarifResults(path string, fs []finding) (out []sarifResult) {
+	for _, f := range fs {
 		s := sarifResult{Rule: f.kind, Level: "error", Message: sarifText{f.title + "\n" + f.text},
 			Locations:  []sarifLocation{f.at.sarif()},
-			Properties: &sarifProperties{f.kind, f.level, f.txns, r.Checker}}
+			Properties: &sarifProperties{f.kind, f.level, f.workload, f.of, f.txns, f.checker}}
 		if f.unknown {
 			s.Level = "warning"
 		} else {
@@ -156,7 +166,7 @@ func sarifResults(path string, r *evidence.Result) (out []sarifResult) {
 
 // base is a kind without the ending that says which orders it needs: the rule's id.
 func base(kind string) string {
-	for _, end := range []string{"-session", "-realtime"} {
+	for _, end := range []string{"-session", "-process", "-realtime"} {
 		if b, ok := strings.CutSuffix(kind, end); ok {
 			return b
 		}

@@ -224,6 +224,11 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 				o.err = errors.Join(o.err, err)
 			}
 		}
+		if o.work != nil && f.html != "" {
+			o.err = errors.Join(o.err, e.WriteFile(console.Numbered(f.html, i, len(args)), func(w io.Writer) error {
+				return o.work.HTML(w, path)
+			}))
+		}
 		e.Kept.Answers()
 		p.Hide()
 		o.addTo(&t)
@@ -425,7 +430,7 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 		it.Answers = []*evidence.Result{o.result}
 	}
 	if o.work != nil {
-		it.Answers = []*evidence.Result{o.work.total()}
+		it.Work = &o.work.Work
 	}
 	t.Totals.Add(it)
 	if s, ok := report.NewStream(f.output, console.BuildVersion().Version); ok {
@@ -476,7 +481,7 @@ func (o *outcome) addTo(t *console.Tally) {
 // verdict is that of the answer that there is.
 func (o *outcome) verdict() evidence.Verdict {
 	if o.work != nil {
-		return o.work.answer.Verdict
+		return o.work.Answer.Verdict
 	}
 	return o.result.Verdict
 }

@@ -25,7 +25,7 @@ var Crossings = console.Crossings{
 			Say: "--dot, --certificate, --proof and --shrink need one level; leave them out with --level all"},
 		{Flag: "json", With: "output!=text output!=json",
 			Say: "--json and --output {output} are two outputs; leave one out"},
-		{Flag: "solver spill certificate proof dot report shrink together", With: "workload",
+		{Flag: "solver spill certificate proof dot shrink together", With: "workload",
 			Say: "--workload says how the history is judged; leave --{} out"},
 		leopards,
 	},

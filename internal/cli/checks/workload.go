@@ -24,8 +24,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
-	"isovet/internal/plural"
-	"isovet/level"
+	"isovet/report"
 )
 
 // workloadFlag is the flag --workload of check: how the operations of a test with a workload of its own are judged.
@@ -55,25 +54,19 @@ func (f *workloadFlag) validate(in *CheckFlags) (err error) {
 	if in.levelSet || in.all || in.judge.name != console.Auto {
 		return console.Usagef("--workload says how the history is judged; leave --level and --checker out")
 	}
-	if in.output != "text" && in.output != "json" {
-		return console.Usagef("--workload and --output %s: expected text or json", in.output)
-	}
 	return nil
 }
 
 // judged is what became of a history of operations.
 type judged struct {
-	h      *operations.History
-	answer *workloads.Answer
-	ms     float64
-	told   bool   // the operations named the workload
-	note   string // about what was not read
+	report.Work
+	told bool // the operations named the workload
 }
 
 // workloadOf judges a file as operations where --workload or the file says so; is: it does.
 func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is bool) {
 	named := f.workload.name != ""
-	if !named && (path == "-" || f.output != "text" && f.output != "json" || f.spill.dir != "" || f.levelSet ||
+	if !named && (path == "-" || f.spill.dir != "" || f.levelSet || f.shrunk+f.dot+f.certificate+f.proof != "" ||
 		f.judge.name != console.Auto || f.loading.Format != console.Auto || len(f.loading.Paths(path)) != 1) {
 		return o, false
 	}
@@ -119,23 +112,24 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 			}
 		}
 		a, err := w.Check(ctx, h, workloads.Options{Settings: settings})
-		return judged{h, a, console.Milliseconds(time.Since(began)), !named, note}, err
+		ms := console.Milliseconds(time.Since(began))
+		return judged{report.Work{H: h, Answer: a, MS: ms, Note: note}, !named}, err
 	})
 	var stopped *guard.StoppedError
 	switch {
 	case !named && !told && err == nil:
 		return o, false
 	case errors.As(err, &stopped):
-		j.answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, nil
+		j.Answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, nil
 		if errors.Is(stopped, guard.ErrInterrupted) {
 			err = &console.ExitError{Status: console.StatusInterrupted}
 		}
 	}
-	if j.answer == nil {
+	if j.Answer == nil {
 		return outcome{path: path, err: err, began: began}, true
 	}
-	if f.emptyOK && j.answer.Verdict == evidence.Unknown && strings.HasPrefix(j.answer.Reason, "inconclusive") {
-		j.answer.Verdict, j.answer.Reason = evidence.Holds, ""
+	if f.emptyOK && j.Answer.Verdict == evidence.Unknown && strings.HasPrefix(j.Answer.Reason, "inconclusive") {
+		j.Answer.Verdict, j.Answer.Reason = evidence.Holds, ""
 	}
 	return outcome{path: path, err: err, began: began, work: &j}, true
 }
@@ -168,60 +162,31 @@ func operationsOf(in *format.Input, run bool) (h *operations.History, note strin
 	return h, note, nil
 }
 
-// total is the answer as one that totals count.
-func (j *judged) total() *evidence.Result {
-	r := &evidence.Result{Verdict: j.answer.Verdict, Checker: "workload"}
-	if len(j.answer.Findings) > 0 {
-		r.Anomalies = []evidence.Anomaly{{Kind: level.Anomaly(j.answer.Findings[0].Kind)}}
-	}
-	return r
-}
-
-// operationJSON is an operation of an anomaly.
-type operationJSON struct {
-	Line    int    `json:"line"`
-	Process int64  `json:"process"`
-	F       string `json:"f"`
-	Value   string `json:"value"`
-	Result  string `json:"result,omitempty"`
-	Status  string `json:"status"`
-}
-
-func (j *judged) operation(i int) operationJSON {
-	op := &j.h.Ops[i]
-	o := operationJSON{Line: op.Line, Process: op.Process, F: op.F, Value: operations.Text(op.In),
-		Status: [...]string{"unknown", "ok", "fail"}[op.Status]}
-	if op.Out != nil {
-		o.Result = operations.Text(op.Out)
-	}
-	return o
-}
-
 // json writes the answer as an object of the same names as those of levels.
 func (j *judged) json(w io.Writer, path string) error {
 	type anomaly struct {
-		Kind       string          `json:"kind"`
-		Text       string          `json:"text"`
-		Operations []operationJSON `json:"operations"`
+		Kind       string             `json:"kind"`
+		Text       string             `json:"text"`
+		Operations []report.Operation `json:"operations"`
 	}
 	anomalies := []anomaly{}
-	for _, f := range j.answer.Findings {
-		a := anomaly{f.Kind, f.Text, []operationJSON{}}
+	for _, f := range j.Answer.Findings {
+		a := anomaly{f.Kind, f.Text, []report.Operation{}}
 		for _, i := range f.Ops {
-			a.Operations = append(a.Operations, j.operation(i))
+			a.Operations = append(a.Operations, j.Operation(i))
 		}
 		anomalies = append(anomalies, a)
 	}
-	stats := map[string]any{"check_ms": j.ms}
-	if j.h != nil {
-		stats["ops"] = len(j.h.Ops)
+	stats := map[string]any{"check_ms": j.MS}
+	if j.H != nil {
+		stats["ops"] = len(j.H.Ops)
 	}
-	for _, s := range j.answer.Stats {
+	for _, s := range j.Answer.Stats {
 		stats[s.Name] = s.Value
 	}
 	var order []int
-	for _, i := range j.answer.Order {
-		order = append(order, j.h.Ops[i].Line)
+	for _, i := range j.Answer.Order {
+		order = append(order, j.H.Ops[i].Line)
 	}
 	return console.JSONLine(w, struct {
 		History   string         `json:"history"`
@@ -234,14 +199,14 @@ func (j *judged) json(w io.Writer, path string) error {
 		Counts    map[string]int `json:"counts"`
 		Order     []int          `json:"order,omitempty"`
 		Stats     map[string]any `json:"stats"`
-	}{path, j.answer.Workload, "workload", j.answer.Verdict.String(), j.answer.Reason, j.note, anomalies,
-		j.answer.Counts, order, stats})
+	}{path, j.Answer.Workload, "workload", j.Answer.Verdict.String(), j.Answer.Reason, j.Note, anomalies,
+		j.Answer.Counts, order, stats})
 }
 
 // text writes the answer for people.
 func (j *judged) text(w io.Writer, path string) error {
 	b := bufio.NewWriter(w)
-	a := j.answer
+	a := j.Answer
 	path = escape.Line(path)
 	switch a.Verdict {
 	case evidence.Holds:
@@ -254,8 +219,8 @@ func (j *judged) text(w io.Writer, path string) error {
 	if j.told && a.Workload == "unordered-queue" {
 		fmt.Fprintln(b, "  --workload queue asks for first in, first out; total-queue allows duplicates")
 	}
-	if j.note != "" {
-		fmt.Fprintf(b, "  %s\n", escape.Line(j.note))
+	if j.Note != "" {
+		fmt.Fprintf(b, "  %s\n", escape.Line(j.Note))
 	}
 	const most = 3
 	shown := map[string]int{}
@@ -263,39 +228,15 @@ func (j *judged) text(w io.Writer, path string) error {
 		if shown[f.Kind]++; shown[f.Kind] > most {
 			continue
 		}
-		fmt.Fprintf(b, "  %s: %s\n", f.Kind, strings.ReplaceAll(escape.Text(f.Text), "\n", "\n  "))
-		if !strings.Contains(f.Text, "\n") {
-			for _, i := range f.Ops {
-				o := j.operation(i)
-				result := ""
-				if o.Result != "" {
-					result = " → " + o.Result
-				}
-				fmt.Fprintf(b, "    line %d: process %d: %s %s%s (%s)\n", o.Line, o.Process, escape.Line(o.F),
-					short(o.Value), short(result), o.Status)
-			}
-		}
+		fmt.Fprintf(b, "  %s: %s\n", f.Kind, strings.ReplaceAll(escape.Text(j.Text(&f)), "\n", "\n  "))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(a.Counts)) {
 		if n := a.Counts[kind] - most; n > 0 {
 			fmt.Fprintf(b, "  and %d further of kind %s\n", n, kind)
 		}
 	}
-	if j.h != nil {
-		words := []string{plural.Of(len(j.h.Ops), "operation")}
-		for _, s := range a.Stats {
-			words = append(words, fmt.Sprintf("%s %v", s.Name, s.Value))
-		}
-		fmt.Fprintf(b, "  %s\n", escape.Line(strings.Join(words, ", ")))
+	if j.H != nil {
+		fmt.Fprintf(b, "  %s\n", escape.Line(j.Summary()))
 	}
 	return b.Flush()
-}
-
-// short is a value on a line.
-func short(s string) string {
-	const most = 200
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return escape.Line(s)
 }

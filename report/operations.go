@@ -1,0 +1,151 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"isovet/check/workloads"
+	"isovet/evidence"
+	"isovet/history/operations"
+	"isovet/internal/plural"
+	"isovet/internal/sorts"
+)
+
+// Work is the answer about operations that a workload's rule judged.
+type Work struct {
+	H      *operations.History // nil: it was not read
+	Answer *workloads.Answer
+	MS     float64
+	Note   string // about what was not read
+}
+
+// Operation is an operation of an anomaly.
+type Operation struct {
+	Line    int    `json:"line"`
+	Process int64  `json:"process"`
+	F       string `json:"f"`
+	Value   string `json:"value"`
+	Result  string `json:"result,omitempty"`
+	Status  string `json:"status"`
+}
+
+// Operation is one of the history by its place.
+func (w *Work) Operation(i int) Operation {
+	op := &w.H.Ops[i]
+	o := Operation{Line: op.Line, Process: op.Process, F: op.F, Value: operations.Text(op.In),
+		Status: [...]string{"unknown", "ok", "fail"}[op.Status]}
+	if op.Out != nil {
+		o.Result = operations.Text(op.Out)
+	}
+	return o
+}
+
+// String is a line.
+func (o *Operation) String() string {
+	const most = 200
+	result := ""
+	if o.Result != "" {
+		result = " → " + clip(o.Result, most)
+	}
+	return fmt.Sprintf("line %d: process %d: %s %s%s (%s)", o.Line, o.Process, o.F, clip(o.Value, most), result,
+		o.Status)
+}
+
+// Text is a finding in words, with its operations a line each where the words do not have them.
+func (w *Work) Text(f *workloads.Finding) string {
+	var b strings.Builder
+	b.WriteString(f.Text)
+	if !strings.Contains(f.Text, "\n") {
+		for _, i := range f.Ops {
+			op := w.Operation(i)
+			b.WriteString("\n  " + op.String())
+		}
+	}
+	return b.String()
+}
+
+// Summary is a line on what was judged.
+func (w *Work) Summary() string {
+	if w.H == nil {
+		return ""
+	}
+	words := []string{plural.Of(len(w.H.Ops), "operation")}
+	for _, s := range w.Answer.Stats {
+		words = append(words, fmt.Sprintf("%s %v", s.Name, s.Value))
+	}
+	return strings.Join(words, ", ")
+}
+
+// findings are those of the answer.
+func (w *Work) findings(path string) (out []finding) {
+	a := w.Answer
+	if a.Verdict == evidence.Unknown {
+		return []finding{{kind: "unknown", title: "unknown as " + a.Workload, text: a.Reason, unknown: true,
+			at: spot{file: path}, workload: a.Workload}}
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		x := finding{kind: f.Kind, title: f.Kind + " violates " + a.Workload, text: w.Text(f), at: spot{file: path},
+			workload: a.Workload, of: a.Counts[f.Kind]}
+		var all []spot
+		for _, i := range f.Ops {
+			op := w.Operation(i)
+			all = append(all, spot{path, op.Line, op.String()})
+		}
+		if len(all) > 0 {
+			x.at, x.with = all[0], all[1:]
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// about is the workload's rule in words.
+func (w *Work) about() string {
+	all := workloads.All()
+	if i := slices.IndexFunc(all, func(x workloads.Workload) bool { return x.Name == w.Answer.Workload }); i >= 0 {
+		return all[i].About
+	}
+	return ""
+}
+
+// junitCase is the answer as a case.
+func (w *Work) junitCase(it *Item) junitCase {
+	return junitCaseWith(it, w.Answer.Workload, w.MS, w.findings(it.Path), w.about()+"; "+w.Summary(), w.Answer.Counts)
+}
+
+// HTML writes a page as [HTML] does: the rule, each kind with its count, and of each finding the operations.
+func (w *Work) HTML(to io.Writer, name string) error {
+	a := w.Answer
+	d := pageData{Name: name, Level: a.Workload, About: w.about(), Verdict: a.Verdict.String(), Reason: a.Reason,
+		Summary: w.Summary()}
+	if w.Note != "" {
+		d.Meta = []pair{{"note", w.Note}}
+	}
+	for _, kind := range sortedKeys(a.Counts) {
+		d.Kinds = append(d.Kinds, pair{kind, fmt.Sprint(a.Counts[kind])})
+		d.More += a.Counts[kind]
+	}
+	sorts.Stable(d.Kinds, func(x, y pair) int { return a.Counts[y.Name] - a.Counts[x.Name] })
+	about := map[string]string{}
+	for _, k := range workloads.Kinds() {
+		about[k.Name] = k.About
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		p := pageAnomaly{ID: fmt.Sprintf("a%d", i+1), Title: f.Kind, Text: firstLines(f.Text, maxText),
+			About: about[f.Kind]}
+		for _, i := range f.Ops {
+			p.Operations = append(p.Operations, w.Operation(i))
+		}
+		p.Timeline = markup(operationsTimeline(w, f.Ops))
+		d.Anomalies = append(d.Anomalies, p)
+	}
+	d.More -= len(a.Findings)
+	for _, s := range a.Stats {
+		d.Stats = append(d.Stats, pair{s.Name, fmt.Sprint(s.Value)})
+	}
+	return d.write(to)
+}
