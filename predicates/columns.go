@@ -15,7 +15,7 @@ import (
 // a range of ranks is a range of order.
 type column struct {
 	name  string
-	rank  []uint32 // item → rank, None: there is no row; nil: see rankOf
+	rank  []uint32 // item → rank; None: there is no row
 	order []uint32 // items with a row, by rank
 	pos   []uint32 // item → place in order; None: there is no row
 	start []uint32 // rank → its first place in order, and at last the length of order
@@ -24,9 +24,6 @@ type column struct {
 	nums  []int64
 	strs  []string // of rank kinds[String] and above
 	kinds [history.Row + 1]uint32
-	// Integers n with (n - the least) >> shift = m are those from mark[m] up to mark[m+1]; nil where they are few.
-	mark  []uint32
-	shift uint
 }
 
 // places are the places of the items that have a rank from lo up to hi.
@@ -277,9 +274,21 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	}
 	c.kinds[history.Row] = uint32(len(c.start)) // of which there is none
 	c.start = append(c.start, uint32(len(c.order)))
-	c.keepRanks()
-	c.landmarks()
+	c.rankAll()
 	return c
+}
+
+// rankAll makes rank of start and order.
+func (c *column) rankAll() {
+	c.rank = make([]uint32, len(c.pos))
+	for i := range c.rank {
+		c.rank[i] = history.None
+	}
+	for r := range c.ranks() {
+		for _, item := range c.order[c.start[r]:c.start[r+1]] {
+			c.rank[item] = r
+		}
+	}
 }
 
 // sortedStrings are the strings in their order, and the place of each there; none where they are not wanted.
@@ -339,9 +348,6 @@ func sortCells(cells []cell) []cell {
 		}
 		return cells
 	}
-	if uint64(high)-uint64(low) < 1<<32 {
-		return sortNarrow(cells, low, uint64(high)-uint64(low))
-	}
 	const bits = 11
 	from, to := cells, make([]cell, len(cells))
 	for shift := 0; shift < 64 && (uint64(high)-uint64(low))>>shift > 0; shift += bits {
@@ -362,53 +368,6 @@ func sortCells(cells []cell) []cell {
 	return from
 }
 
-// marksBits: a column's integers are looked up by 2^marksBits landmarks or more, one for 8 of them, evenly spaced from
-// the least to the greatest, and from there by binary search.
-const marksBits = 14
-
-// landmarks makes mark and shift, if the integers are many.
-func (c *column) landmarks() {
-	nums := c.ints()
-	if len(nums) < 1<<marksBits {
-		return
-	}
-	low, marks := nums[0], uint64(max(1<<marksBits, len(nums)/8))
-	for span := uint64(nums[len(nums)-1]) - uint64(low); span>>c.shift >= marks; {
-		c.shift++
-	}
-	c.mark = make([]uint32, marks+1)
-	m := 0
-	for i, n := range nums {
-		for at := int((uint64(n) - uint64(low)) >> c.shift); m <= at; m++ {
-			c.mark[m] = uint32(i)
-		}
-	}
-	for ; m < len(c.mark); m++ {
-		c.mark[m] = uint32(len(nums))
-	}
-}
-
-// ints are the different integers.
-func (c *column) ints() []int64 {
-	if c.kinds[history.Int] == 0 {
-		return nil
-	}
-	return c.nums[c.kinds[history.Int]-1 : c.kinds[history.String]-1]
-}
-
-// place returns where an integer stands, or would stand, among the different ones.
-// Cost: a binary search; constant if the integers are many and evenly spread.
-func (c *column) place(n int64) (at int, found bool) {
-	nums := c.ints()
-	if c.mark == nil || n < nums[0] || n > nums[len(nums)-1] {
-		return slices.BinarySearch(nums, n)
-	}
-	m := (uint64(n) - uint64(nums[0])) >> c.shift
-	from := c.mark[m]
-	at, found = slices.BinarySearch(nums[from:c.mark[m+1]], n)
-	return int(from) + at, found
-}
-
 // find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.
 // Cost: a binary search.
 func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
@@ -420,8 +379,6 @@ func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
 	switch s.Kind {
 	case history.String:
 		at, found = slices.BinarySearch(c.strs, s.S)
-	case history.Int:
-		at, found = c.place(s.N)
 	default:
 		at, found = slices.BinarySearch(c.nums[kindLo-1:kindHi-1], s.N)
 	}

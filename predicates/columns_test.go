@@ -12,7 +12,7 @@ import (
 	"isovet/internal/test/histtest/randtest"
 )
 
-// TestSortCells: both radix sorts against a plain one, with values of few and of many bits, negative and extreme ones.
+// TestSortCells: the radix sort against a plain one, with values of few and of many bits, negative and extreme ones.
 func TestSortCells(t *testing.T) {
 	randtest.Seeds(t, 200, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -27,37 +27,6 @@ func TestSortCells(t *testing.T) {
 		want := slices.SortedStableFunc(slices.Values(cells), func(a, b cell) int { return cmp.Compare(a.n, b.n) })
 		if got := sortCells(cells); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %d cells of %d bits are not sorted", seed, len(cells), bits)
-		}
-	})
-}
-
-// TestPlace: looking a number up by landmarks is what a binary search over all finds.
-func TestPlace(t *testing.T) {
-	randtest.Seeds(t, 30, func(t testing.TB, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		bits := 15 + r.IntN(50)
-		var nums []int64
-		for range 1<<marksBits + r.IntN(5000) {
-			nums = append(nums, int64(r.Uint64()>>(64-bits)<<uint(r.IntN(2)))-int64(r.IntN(2)))
-		}
-		slices.Sort(nums)
-		c := column{nums: slices.Compact(nums)}
-		c.kinds[history.Bool], c.kinds[history.Int], c.kinds[history.String] = 1, 1, uint32(len(c.nums))+1
-		c.landmarks()
-		for i := range 20000 {
-			n := int64(r.Uint64())
-			switch i % 4 {
-			case 0:
-				n = c.nums[r.IntN(len(c.nums))]
-			case 1:
-				n = c.nums[r.IntN(len(c.nums))] + 1
-			case 2:
-				n = c.nums[0] - 1 + int64(r.IntN(3))
-			}
-			at, found := c.place(n)
-			if want, is := slices.BinarySearch(c.nums, n); at != want || found != is {
-				t.Fatalf("seed %d: %d is at %d, %v; want %d, %v", seed, n, at, found, want, is)
-			}
 		}
 	})
 }
@@ -148,40 +117,4 @@ func TestNarrow(t *testing.T) {
 			t.Fatalf("%+v\n%+v", got, want)
 		}
 	})
-}
-
-// TestDerivedRanks: ranks that are not kept are those that would be.
-func TestDerivedRanks(t *testing.T) {
-	defer func(old int) { minDerived = old }(minDerived)
-	derived := 0
-	randtest.Seeds(t, 1000, func(t testing.TB, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		n := r.IntN(600)
-		spread := []int64{1000, 30_000, 1 << 40}[r.IntN(3)]
-		from := cells{name: "a"}
-		there, rows := make([]bool, n), 0
-		for i := range n {
-			if there[i] = r.IntN(9) > 0; there[i] {
-				rows++
-				from.kind, from.n = append(from.kind, history.Int), append(from.n, uint64(r.Int64N(spread)))
-			}
-		}
-		var d decoder
-		again := cells{from.name, slices.Clone(from.kind), slices.Clone(from.n)}
-		minDerived = n + 1
-		want := d.rank(&from, there, rows)
-		minDerived = 0
-		got := d.rank(&again, there, rows)
-		if got.rank == nil {
-			derived++
-		}
-		for item := range uint32(n) {
-			if got.rankOf(item) != want.rank[item] {
-				t.Fatalf("item %d: rank %d; want %d", item, got.rankOf(item), want.rank[item])
-			}
-		}
-	})
-	if randtest.Whole() && derived < 300 {
-		t.Errorf("only %d columns had their ranks derived", derived)
-	}
 }

@@ -241,7 +241,7 @@ func (x *Index) Places(p uint32) (places []uint32, lo, width uint32, ok bool) {
 // eval is a part's truth of an item.
 func (x *Index) eval(i, item uint32) Truth {
 	p := &x.parts[i]
-	r := x.cols[p.col].rankOf(item)
+	r := x.cols[p.col].rank[item]
 	if r == history.None {
 		return False
 	}
@@ -321,14 +321,14 @@ func (x *Index) counts(f form, d, i, item uint32) bool {
 	case others:
 		for q := x.root[d] + 1; q < x.parts[x.root[d]].end; q++ {
 			p := &x.parts[q]
-			if q != x.scan[i] && !spans(x.ranges(p)).has(x.cols[p.col].rankOf(item)) {
+			if q != x.scan[i] && !spans(x.ranges(p)).has(x.cols[p.col].rank[item]) {
 				return false
 			}
 		}
 		return true
 	}
 	for _, before := range x.scan[x.scanOff[d]:i] {
-		if p := &x.parts[before]; spans(x.ranges(p)).has(x.cols[p.col].rankOf(item)) {
+		if p := &x.parts[before]; spans(x.ranges(p)).has(x.cols[p.col].rank[item]) {
 			return false
 		}
 	}

@@ -172,11 +172,8 @@ func order(a, b at) int {
 func TestIndex(t *testing.T) {
 	seen := map[Truth]int{}
 	simple := 0
-	defer func(old int) { minDerived = old }(minDerived)
-	kept := minDerived
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		h := randomIndexed(seed)
-		minDerived = int(seed%2) * kept
 		x, err := NewIndex(h)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

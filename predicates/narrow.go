@@ -38,20 +38,7 @@ func (c *column) narrow(words []uint64, low int64) {
 		c.pos[uint32(x)] = uint32(i)
 	}
 	c.start = append(c.start, uint32(len(c.order)))
-	c.keepRanks()
-	c.landmarks()
-}
-
-// sortNarrow is sortCells where the values are low plus less than 2^32: a cell fits a word.
-func sortNarrow(cells []cell, low int64, span uint64) []cell {
-	words := make([]uint64, len(cells))
-	for i, x := range cells {
-		words[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
-	}
-	for i, x := range sortWords(words, span) {
-		cells[i] = cell{low + int64(x>>32), uint32(x)}
-	}
-	return cells
+	c.rankAll()
 }
 
 // sortWords sorts words by their upper halves, which are at most span; those of equal ones stay in order. The words it
