@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -51,26 +52,8 @@ type StampViolation struct {
 
 // Compare orders violations by transaction.
 func (v *StampViolation) Compare(w *StampViolation) int {
-	switch {
-	case v.Txn != w.Txn:
-		return less(v.Txn < w.Txn)
-	case v.Key != w.Key:
-		return v.Key.compare(w.Key)
-	case v.Axiom != w.Axiom:
-		return int(v.Axiom) - int(w.Axiom)
-	case v.Op != w.Op:
-		return v.Op - w.Op
-	case v.Other != w.Other:
-		return less(v.Other < w.Other)
-	}
-	return 0
-}
-
-func less(is bool) int {
-	if is {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(v.Txn, w.Txn), v.Key.compare(w.Key), cmp.Compare(v.Axiom, w.Axiom),
+		cmp.Compare(v.Op, w.Op), cmp.Compare(v.Other, w.Other))
 }
 
 // StampSaid is what single transactions say.

@@ -205,7 +205,7 @@ func (s *sources) txn(c *cursor) {
 			v := c.value()
 			for _, i := range s.keys[k].asked {
 				if a := &s.asked[i]; a.Value == v {
-					x, o := Source{how(c, a), c.place}, &s.out[i]
+					x, o := Source{staleness(c, a), c.place}, &s.out[i]
 					if x.Kind > o.Kind || x.Kind == o.Kind && x.By < o.By {
 						*o = x
 					}
@@ -221,8 +221,8 @@ func (s *sources) txn(c *cursor) {
 	}
 }
 
-// how is how wrong it is to read what the write wrote at which a cursor stands.
-func how(c *cursor, a *Asked) timestamp.Kind {
+// staleness says how a read of the version at the cursor violates the level: not at all, stale, or from the future.
+func staleness(c *cursor, a *Asked) timestamp.Kind {
 	switch {
 	case c.place == a.Reader:
 		return timestamp.Own

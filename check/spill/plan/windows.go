@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"isovet/history"
@@ -90,12 +91,7 @@ func CauseOf(m *Misfit, w []Writer) Cause {
 
 // Join merges spans that touch, and returns them in order.
 func Join(spans []Span) (out []Span) {
-	slices.SortFunc(spans, func(a, b Span) int {
-		if c := a.From.Compare(b.From); c != 0 {
-			return c
-		}
-		return a.To.Compare(b.To)
-	})
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
 	for _, s := range spans {
 		if n := len(out); n > 0 && !out[n-1].To.Less(s.From) {
 			if out[n-1].To.Less(s.To) {
@@ -110,10 +106,7 @@ func Join(spans []Span) (out []Span) {
 
 // Sessions checks that the order keeps sessions. The zero value is ready; transactions come in the order of their
 // places.
-type Sessions struct {
-	last  map[int64]*told
-	small []*told
-}
+type Sessions struct{ last map[int64]*told }
 
 type told struct {
 	at    Pos
@@ -126,25 +119,13 @@ func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (be
 	if session == history.NoTime {
 		return 0, Pos{}, false
 	}
-	var t *told
-	if uint64(session) < 1<<16 {
-		if int(session) >= len(s.small) {
-			s.small = append(s.small, make([]*told, int(session)+1-len(s.small))...)
-		}
-		t = s.small[session]
-	} else {
-		t = s.last[session]
-	}
+	t := s.last[session]
 	if t == nil {
-		t = &told{at: First, place: NoPlace}
-		if uint64(session) < 1<<16 {
-			s.small[session] = t
-		} else {
-			if s.last == nil {
-				s.last = make(map[int64]*told)
-			}
-			s.last[session] = t
+		if s.last == nil {
+			s.last = make(map[int64]*told)
 		}
+		t = &told{at: First, place: NoPlace}
+		s.last[session] = t
 	}
 	if t.place != NoPlace && !t.at.Less(at.Begin) {
 		before, commit, wrong = t.place, t.at, true

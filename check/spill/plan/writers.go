@@ -30,7 +30,7 @@ const MaxWriters = 32
 func Writers(ctx context.Context, chunks []Chunk, f Filter, initial Value, wants []Want, alone bool) (
 	by map[Want][]Writer, err error) {
 	defer recoverDamaged(&err)
-	s := &search{alone: alone}
+	s := &search{alone: alone, byVersion: make(map[version]int32, len(wants))}
 	seen := make(map[Want]bool, len(wants))
 	for _, w := range wants {
 		if !seen[w] {
@@ -54,13 +54,21 @@ func Writers(ctx context.Context, chunks []Chunk, f Filter, initial Value, wants
 
 // search is the visitor of Writers.
 type search struct {
-	t       table
-	wants   []wanted
-	slot    []uint32  // number and one of a wanted version, by its hash; 0: free
-	of      [][]int32 // key → the versions of it that are wanted
-	pending [][]next  // by key: whose next version is not known yet
-	waiting int       // numbers in pending
-	alone   bool
+	t         table
+	wants     []wanted
+	byVersion map[version]int32
+	of        [][]int32 // key → the versions of it that are wanted
+	pending   [][]next  // by key: whose next version is not known yet
+	waiting   int       // numbers in pending
+	alone     bool
+}
+
+// version is a version by the number of its key.
+type version struct {
+	key  uint32
+	kind history.ValueKind
+	n    int64
+	text string
 }
 
 // wanted is a version that is wanted, by the number of its key, and who wrote it.
@@ -84,49 +92,10 @@ func (s *search) want(w Want, initial Value) {
 	i := int32(len(s.wants))
 	s.of[k] = append(s.of[k], i)
 	s.wants = append(s.wants, wanted{Want: w, key: k})
-	if 2*len(s.wants) > len(s.slot) {
-		s.slot = make([]uint32, max(64, 4*len(s.wants)))
-		for j := range s.wants {
-			s.enter(j)
-		}
-	} else {
-		s.enter(int(i))
-	}
+	s.byVersion[version{k, w.Value.Kind, w.Value.N, w.Value.Text}] = i
 	if w.Value == initial {
 		s.add(i, Writer{Kind: Install, Place: NoPlace, Pos: First})
 	}
-}
-
-// first is where a version is looked for first.
-func (s *search) first(key uint32, kind history.ValueKind, n int64, text []byte) int {
-	return PartOf(HashKey(history.Int, int64(HashKey(kind, n, text)+uint64(key)), nil), len(s.slot))
-}
-
-func (s *search) enter(i int) {
-	w := &s.wants[i]
-	at := s.first(w.key, w.Value.Kind, w.Value.N, []byte(w.Value.Text))
-	for s.slot[at] != 0 {
-		if at++; at == len(s.slot) {
-			at = 0
-		}
-	}
-	s.slot[at] = uint32(i) + 1
-}
-
-// find is the number of the wanted version that a cursor has read; -1: it is none of them.
-func (s *search) find(c *cursor) int32 {
-	at := s.first(c.key, c.vkind, c.n, c.text)
-	for s.slot[at] != 0 {
-		i := s.slot[at] - 1
-		if w := &s.wants[i]; w.key == c.key && w.Value.Kind == c.vkind && w.Value.N == c.n &&
-			w.Value.Text == string(c.text) {
-			return int32(i)
-		}
-		if at++; at == len(s.slot) {
-			at = 0
-		}
-	}
-	return -1
 }
 
 func (s *search) add(i int32, x Writer) {
@@ -175,7 +144,7 @@ func (s *search) txn(c *cursor) {
 					s.pending[k] = p[:0]
 				}
 			}
-			if i := s.find(c); i >= 0 {
+			if i, is := s.byVersion[version{k, c.vkind, c.n, string(c.text)}]; is {
 				s.add(i, Writer{Kind: c.kind, Place: c.place, Pos: c.pos})
 			}
 		}
