@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -413,45 +412,6 @@ func FuzzReadCertificate(f *testing.F) {
 			if err := certify.Check(r, certify.Options{}); err == nil && r.Verdict == evidence.Holds &&
 				r.Level != level.ReadCommitted {
 				t.Fatalf("%s is proved to hold", r.Level)
-			}
-		}
-	})
-}
-
-func BenchmarkCertificate(b *testing.B) {
-	const n = 100_000
-	build := history.NewBuilder()
-	rng := rand.New(rand.NewPCG(1, 1))
-	for t := range n {
-		for range 8 {
-			build.Write(build.Key(history.IntValue(rng.Int64N(1000))), history.IntValue(rng.Int64()))
-		}
-		head := history.NewTxnHead()
-		head.ID, head.HasID = int64(t+1), true
-		build.EndTxn(head)
-	}
-	h, err := build.Build()
-	must.OK(b, err)
-	r := &evidence.Result{Verdict: evidence.Holds, H: h}
-	for _, t := range rng.Perm(n) {
-		r.Order = append(r.Order, uint32(t))
-	}
-	var buf bytes.Buffer
-	b.Run("hash", func(b *testing.B) {
-		for b.Loop() {
-			evidence.ContentHash(h)
-		}
-	})
-	b.Run("write", func(b *testing.B) {
-		for b.Loop() {
-			buf.Reset()
-			must.OK(b, evidence.WriteCertificate(&buf, r))
-		}
-	})
-	b.Run("read", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := evidence.ReadCertificate(bytes.NewReader(buf.Bytes()), h); err != nil {
-				b.Fatal(err)
 			}
 		}
 	})

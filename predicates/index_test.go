@@ -324,10 +324,6 @@ func blind(rows, versions, preds int, form func(col, lo, hi, max int) string) *h
 	return h
 }
 
-func rangeForm(col, lo, hi, _ int) string {
-	return fmt.Sprintf(`{"v%d":{">=":%d,"<":%d}}`, col, lo, hi)
-}
-
 func compoundForm(col, lo, hi, most int) string {
 	return fmt.Sprintf(`{"v%d":{">=":%d,"<":%d},"not":{"or":[{"v1":{">":%d}},{"v2":{"=":3}}]}}`, col, lo, hi, most)
 }
@@ -351,46 +347,5 @@ func TestNoAllocation(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("nothing matches")
-	}
-}
-
-func BenchmarkIndex(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		form func(col, lo, hi, most int) string
-	}{{"range", rangeForm}, {"compound", compoundForm}} {
-		h := blind(10000, 10, 5000, c.form)
-		b.Run("build/preds=5k/versions=100k/form="+c.name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := NewIndex(h); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		x, err := NewIndex(h)
-		must.OK(b, err)
-		b.Run("each/preds=5k/versions=100k/form="+c.name, func(b *testing.B) {
-			for b.Loop() {
-				n := 0
-				for p := range uint32(5000) {
-					x.Each(p, func(uint32, uint32) { n++ })
-				}
-				b.ReportMetric(float64(n), "matches")
-			}
-		})
-		s := x.NewState()
-		b.Run("replay/preds=5k/sets=100k/form="+c.name, func(b *testing.B) {
-			for b.Loop() {
-				s.Reset()
-				n := 0
-				for v, k := range h.VerKey {
-					s.Set(k, uint32(v))
-					if v%20 == 0 {
-						n += s.Count(uint32(v / 20))
-					}
-				}
-				b.ReportMetric(float64(n), "matches")
-			}
-		})
 	}
 }

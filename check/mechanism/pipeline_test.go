@@ -154,33 +154,3 @@ func TestStalledClient(t *testing.T) {
 		t.Errorf("%v; %d dispatched, up to %d waited", err, dispatched.Load(), p.Peak())
 	}
 }
-
-func BenchmarkPipeline(b *testing.B) {
-	const clients, each = 24, 50_000
-	traces := make([][]Trace, clients)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range traces {
-		at := int64(0)
-		for range each {
-			at += rng.Int64N(1000)
-			traces[i] = append(traces[i], Trace{Bef: at})
-		}
-	}
-	for b.Loop() {
-		p := NewPipeline(clients, PipelineOptions{})
-		for i := range traces {
-			go func() {
-				c := p.Client(i)
-				for j := range traces[i] {
-					c.Push(traces[i][j])
-				}
-				c.Close()
-			}()
-		}
-		n := 0
-		if err := p.Run(context.Background(), func(_ int, t []Trace) { n += len(t) }); err != nil || n != clients*each {
-			b.Fatal(n, err)
-		}
-	}
-	b.ReportMetric(float64(b.N)*clients*each/b.Elapsed().Seconds()/1e6, "Mtraces/s")
-}

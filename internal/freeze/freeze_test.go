@@ -228,25 +228,3 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkSave(b *testing.B) {
-	type key struct {
-		vers []struct{ a, b, c uint64 }
-	}
-	var v struct {
-		keys []key
-		nums []uint64
-	}
-	v.nums = make([]uint64, 1<<22)
-	for range 1 << 18 {
-		v.keys = append(v.keys, key{vers: make([]struct{ a, b, c uint64 }, 3)})
-	}
-	for i := range b.N {
-		path := filepath.Join(b.TempDir(), fmt.Sprint(i))
-		must.OK(b, Save(path, &v))
-		must.OK(b, Load(path, &v))
-		st, err := os.Stat(path)
-		must.OK(b, err)
-		b.SetBytes(st.Size())
-	}
-}

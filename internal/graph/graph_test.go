@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -408,55 +407,6 @@ func TestTimeChainEqualsExplicitRealTime(t *testing.T) {
 				if want := dl[u] < rel[v]; want != (d[n+aux+u][v] > 0) {
 					t.Errorf("chain of %v, %v: %d before %d is not %v", rel, dl, u, v, want)
 				}
-			}
-		}
-	})
-}
-
-func BenchmarkTopological(b *testing.B) {
-	for _, n := range []int{10_000, 100_000} {
-		g := benchmarkGraph(n)
-		b.Run(fmt.Sprintf("txns=%dk/edges=%dk", n/1000, g.M()/1000), func(b *testing.B) {
-			for b.Loop() {
-				if _, ok := Topological(g); !ok {
-					b.Fatal("cycle")
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkComponents(b *testing.B) {
-	g := benchmarkGraph(100_000)
-	for b.Loop() {
-		if _, count := Components(g); count != g.N() {
-			b.Fatal("cycle")
-		}
-	}
-}
-
-func BenchmarkWindows(b *testing.B) {
-	g := benchmarkGraph(100_000)
-	topo, _ := Topological(g)
-	rel, dl := make([]int64, g.N()), make([]int64, g.N())
-	for v := range rel {
-		rel[v], dl[v] = int64(v), int64(v)+50
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		if _, ok := Windows(g, topo, rel, dl); !ok {
-			b.Fatal("cycle")
-		}
-	}
-}
-
-// benchmarkGraph has five edges a node, each to one of the next two hundred.
-func benchmarkGraph(n int) *CSR {
-	return BuildFunc(n, func(emit func(u, v int32)) {
-		r := rand.New(rand.NewPCG(1, 1))
-		for u := range n - 1 {
-			for range 5 {
-				emit(int32(u), int32(min(n-1, u+1+r.IntN(200))))
 			}
 		}
 	})

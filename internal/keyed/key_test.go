@@ -115,25 +115,3 @@ func TestKeys(t *testing.T) {
 		t.Error("null")
 	}
 }
-
-var sink uint64
-
-func BenchmarkValue(b *testing.B) {
-	k, texts := keyed.Draw(), &history.Texts{}
-	s := collide.Text("a value of some 24 bytes").In(texts)
-	b.Run("integer", func(b *testing.B) {
-		for n := range b.N {
-			sink ^= texts.Keyed(k, history.IntValue(int64(n)))
-		}
-	})
-	b.Run("text", func(b *testing.B) {
-		for range b.N {
-			sink ^= texts.Keyed(k, s)
-		}
-	})
-	b.Run("fold", func(b *testing.B) {
-		for n := range b.N {
-			sink = k.Fold(sink, uint64(n))
-		}
-	})
-}
