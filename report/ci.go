@@ -85,9 +85,8 @@ type spot struct {
 	what string
 }
 
-// inRepository names a file as it is named in its repository, with slashes; a file outside keeps its name. The
-// repository is GITHUB_WORKSPACE, else the nearest folder that has .git, from the working folder upwards.
-func inRepository(file string) string {
+// repository is GITHUB_WORKSPACE, else the nearest folder that has .git, from the working folder upwards; "": none.
+func repository() string {
 	root := os.Getenv("GITHUB_WORKSPACE")
 	if dir, err := os.Getwd(); root == "" && err == nil {
 		for ; root == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -96,6 +95,12 @@ func inRepository(file string) string {
 			}
 		}
 	}
+	return root
+}
+
+// inRepository names a file as it is named in its repository, with slashes; a file outside keeps its name.
+func inRepository(file string) string {
+	root := repository()
 	if at, err := filepath.Abs(file); root != "" && file != "-" && err == nil {
 		if rel, err := filepath.Rel(root, at); err == nil && filepath.IsLocal(rel) {
 			return filepath.ToSlash(rel)
@@ -108,7 +113,7 @@ func inRepository(file string) string {
 type finding struct {
 	kind, title, text string
 	unknown           bool
-	at                spot   // the first transaction of the cycle
+	at                spot   // the program's line of a transaction of the cycle, else the history's of the first
 	with              []spot // the others
 	txns              []int64
 	level, checker    string
@@ -141,6 +146,12 @@ func findings(path string, r *evidence.Result) (out []finding) {
 		}
 		if len(all) > 0 {
 			f.at, f.with = all[0], all[1:]
+		}
+		for _, t := range a.Txns {
+			if at, ok := inSource(r.H, t); ok { // what the reader can change
+				f.at, f.with = at, all
+				break
+			}
 		}
 		out = append(out, f)
 	}

@@ -136,12 +136,16 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 	}
 }
 
-// textOf is an anomaly's text, made where the checker left it out.
+// textOf is an anomaly's text, made where the checker left it out, and the statements of its transactions.
 func textOf(a *evidence.Anomaly, r *evidence.Result) string {
-	if a.Text != "" {
-		return a.Text
+	text := a.Text
+	if text == "" {
+		text = evidence.Describe(a, r.H)
 	}
-	return evidence.Describe(a, r.H)
+	if sql := inSQL(a, r.H); sql != "" {
+		text = strings.TrimRight(text, "\n") + "\n" + sql
+	}
+	return text
 }
 
 // Summary says in a line what was checked, by whom, and how long it took.

@@ -75,6 +75,7 @@ type Run struct {
 	t     *record.Txn
 	alone bool // the statement is a transaction by itself
 	note  func(*record.Txn) error
+	from  string   // where in the program, as a comment
 	fly   []string // tables whose writes are under way
 	held  []uint64 // versions that nobody is to read before the transaction's line is there
 }
@@ -85,6 +86,11 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		args = p.literals
 	}
 	r := &Run{c: c, p: p, args: args, t: c.t, note: note}
+	if c.l.Callers && p.Concerns() {
+		if at := caller(); at != "" {
+			r.from = " /* " + at + " */"
+		}
+	}
 	switch p.kind() {
 	case sqltext.Begin:
 		if c.t == nil && !c.blind {
@@ -98,7 +104,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	case sqltext.Rollback:
 	default:
 		if c.t == nil && !c.blind && (p.Concerns() || note != nil) {
-			r.t, r.alone = c.s.Begin(abridged(p.SQL)), true
+			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
 		}
 	}
 	if r.alone {
@@ -121,14 +127,14 @@ func (c *Client) begin(level string) {
 }
 
 // name is a transaction's, for reports: its level, and its statements.
-func (c *Client) name() string { return abridged(strings.Join(c.title, " ")) }
+func (c *Client) name() string { return abridged(strings.Join(c.title, " "), maxName) }
 
 const maxName = 400
 
-func abridged(s string) string {
+func abridged(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > maxName {
-		s = strings.ToValidUTF8(s[:maxName], "") + "…"
+	if len(s) > max(most, 0) {
+		s = strings.ToValidUTF8(s[:max(most, 0)], "") + "…"
 	}
 	return s
 }
@@ -227,7 +233,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		c.l.done(r, res)
 	}
 	if err == nil && !r.alone && p.Concerns() && len(c.title) < 20 {
-		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+";")
+		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+r.from+";")
 	}
 	if err != nil && p.Rewritten() && outdated(err) {
 		c.l.changed.Add(1)

@@ -78,6 +78,9 @@ type Log struct {
 	// ByColumn has declared tables of PostgreSQL's recorded by their columns as well, since some statements are sent as
 	// they are.
 	ByColumn bool
+	// Callers has the place in the program noted behind each statement in the names of transactions. The recorder runs
+	// in the program.
+	Callers bool
 
 	versions versions
 	changed  atomic.Int64 // how often the schema has

@@ -46,7 +46,7 @@ var (
 
 // New returns a tracer that records on rec what happens to the rows of tables.
 func New(rec *record.Recorder, tables ...Table) *Tracer {
-	return &Tracer{log: sqlstmt.Log{Rec: rec, Tables: tables, ByColumn: true}}
+	return &Tracer{log: sqlstmt.Log{Rec: rec, Tables: tables, ByColumn: true, Callers: true}}
 }
 
 // Stats counts the statements on declared tables so far, and says why some were not understood.

@@ -54,7 +54,7 @@ type Log struct{ log sqlstmt.Log }
 
 // New returns a Log that records on rec what happens to the rows of tables.
 func New(rec *record.Recorder, tables ...Table) *Log {
-	return &Log{log: sqlstmt.Log{Rec: rec, Tables: tables}}
+	return &Log{log: sqlstmt.Log{Rec: rec, Tables: tables, Callers: true}}
 }
 
 // Stats counts the statements on declared tables so far, and says why some were not understood.

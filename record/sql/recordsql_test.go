@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -298,5 +300,45 @@ func TestSQLite(t *testing.T) {
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
 	if err != nil || r.Verdict != evidence.Holds {
 		t.Errorf("%v: %v %s", err, r.Verdict, r.Reason)
+	}
+}
+
+// TestCallers: a transaction's name has the statements, each with the line of the program that it comes from, also
+// where the text is cut.
+func TestCallers(t *testing.T) {
+	rec := record.New(record.Options{})
+	db, _ := open(t, rec, accounts)
+	_, _, line, _ := runtime.Caller(0)
+	_, err := db.Exec("INSERT INTO accounts (id, v) VALUES (1, 10)")
+	tx, err2 := db.Begin()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	err = tx.QueryRow("SELECT v FROM accounts WHERE id = ?", 1).Scan(&v)
+	st, err2 := tx.Prepare("UPDATE accounts SET v = ? WHERE id = 1")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	_, err = st.Exec(11)
+	if err := errors.Join(err, st.Close(), tx.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	err = db.QueryRow("SELECT v FROM accounts WHERE id = 1 -- " + strings.Repeat("long ", 100)).Scan(&v)
+	h, err2 := rec.History()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range h.Txns.Name {
+		got = append(got, string(h.Texts.Text(n)))
+	}
+	at := func(n int) string { return fmt.Sprintf(`/\* (isovet/)?record/sql/recordsql_test.go:%d \*/`, line+n) }
+	for i, want := range []string{`^INSERT INTO accounts \(id, v\) VALUES \(1, 10\) ` + at(1) + `$`,
+		`^SELECT v FROM accounts WHERE id = \? ` + at(7) + `; UPDATE accounts SET v = \? WHERE id = 1 ` + at(12) + `;$`,
+		`^SELECT v .* l?o?n?g? ?… ` + at(16) + `$`} {
+		if i >= len(got) || !regexp.MustCompile(want).MatchString(got[i]) {
+			t.Errorf("%q; expected %s", got, want)
+		}
 	}
 }
