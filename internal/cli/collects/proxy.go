@@ -44,7 +44,7 @@ func NewProxy(e *console.Env) *cobra.Command {
 
 Nothing else changes for them: they log in as themselves, in any language, and see the same answers. No table is
 declared. The version of a row is PostgreSQL's own (xmin), which the proxy asks for beside what the program asked for.
-Ctrl-C ends the recording. isovet check DIR judges it, isovet watch DIR judges it as it grows.
+Ctrl-C ends the recording. isovet check DIR judges it, also while it grows.
 
 What is recorded is true. Statements that are not understood are left out; the end says which, why, and how often.
 --doctor says before which tables can be recorded.
