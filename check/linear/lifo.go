@@ -4,21 +4,20 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"isovet/evidence"
+	"isovet/internal/ddmin"
 )
 
-// maxPeel bounds the work of peeling a stack, rounds times values, and maxBuilt the values of one that is put together.
-const (
-	maxPeel  = 50_000_000
-	maxBuilt = 10_000
-)
+// maxStackTries is how often values that are stuck are made fewer.
+const maxStackTries = 500
 
 // lifo decides stacks of distinct values, but beside pops of unknown outcome.
 //
 // Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks:
-// values that can lie at the bottom are taken away, again and again. Differs: all of a round go at once, and an order
-// is put together from the last. Cost: O(n log n) a round, O(n²) for the order.
+// values that can lie at the bottom are taken away, again and again. Differs: an order is put together, in the order in
+// which they went. Cost: O(n log n), but for moving the operations of the order.
 func lifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
 	if !ok || len(d.unknown) > 0 && d.bad == nil {
@@ -28,162 +27,109 @@ func lifo(ops []Op) (Answer, bool) {
 		return *d.bad, true
 	}
 	free := d.covered()
-	var gone []bottom
-	if d.bad == nil {
-		gone, ok = d.peel()
-	}
 	if d.bad != nil {
 		return *d.bad, true
 	}
-	if !ok || len(gone) > maxBuilt {
-		return Answer{}, false
+	var deep, flat []span // values that are surely in at some time, and those that need not lie under any
+	for _, s := range d.spans {
+		switch {
+		case s.take < 0 && s.putRet == never:
+		case s.putRet < s.takeCall:
+			deep = append(deep, s)
+		default:
+			flat = append(flat, s)
+		}
 	}
-	return Answer{Verdict: evidence.Holds, Order: d.built(gone, free)}, true
+	gone, left := peel(deep)
+	if len(left) > 0 {
+		d.violated("order", d.core(left)...)
+		return *d.bad, true
+	}
+	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
+}
+
+// core are the operations of few values that are stuck, of those that are.
+func (d *distinct) core(left []span) (core []int) {
+	gone := make([]bool, len(left))
+	rest := func() (list []span) {
+		for i, s := range left {
+			if !gone[i] {
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+	tries := 0
+	ddmin.Sweep(len(left), func(i int) bool { return !gone[i] }, func(run []int) bool {
+		tries++
+		mark(gone, run, true)
+		if _, still := peel(rest()); len(still) > 0 {
+			return true
+		}
+		mark(gone, run, false)
+		return false
+	}, func() bool { return tries > maxStackTries })
+	for _, s := range rest() {
+		core = append(core, s.put, s.take)
+	}
+	return core
 }
 
 // bottom is a value that can lie at the bottom, and the instants of its push and pop.
 type bottom struct {
 	span
-	push, pop int64
+	at [2]int64
 }
 
 // peel takes away the values whose push and pop have an instant each at which no other value is surely in: they can lie
-// at the bottom. Values that are left can not, whatever others do. ok is false where it takes too long.
-func (d *distinct) peel() (gone []bottom, ok bool) {
-	left := slices.DeleteFunc(slices.Clone(d.spans), func(s span) bool { return s.take < 0 && s.putRet == never })
-	for work := 0; len(left) > 0; {
-		if work += len(left); work > maxPeel {
-			return nil, false
-		}
-		rest, more := stuck(left)
-		if len(more) == 0 {
-			break
-		}
-		left, gone = rest, append(gone, more...)
+// at the bottom of those that are left. Values that are left in the end cannot, whatever others do.
+func peel(values []span) (gone []bottom, left []span) {
+	p := newPeeling(values)
+	for p.free(1); len(p.ready) > 0; p.free(1) {
+		v := p.ready[0]
+		p.ready = p.ready[1:]
+		gone = append(gone, p.values[v])
+		p.add(1, p.within[v], -1)
+		p.out[v] = true
 	}
-	if len(left) == 0 {
-		return gone, true
-	}
-	// few of them that are stuck: each is left out in turn
-	for i := 0; i < len(left) && len(left) <= 1000; {
-		if rest := slices.Delete(slices.Clone(left), i, i+1); allStuck(rest) {
-			left = rest
-		} else {
-			i++
+	for v := range values {
+		if !p.out[v] {
+			left = append(left, values[v])
 		}
 	}
-	var core []int
-	for _, s := range left {
-		core = append(core, s.put, s.take)
-	}
-	d.violated("order", core...)
-	return nil, false
+	return gone, left
 }
 
-// event is an operation of an order that is put together.
-type event struct {
-	at   int64
-	op   int
-	put  bool
-	span span
+// peeling counts the values that are surely in, in each stretch of time between two instants at which one comes or
+// goes. Both are trees over the stretches, whose node i has the children 2i and 2i+1.
+type peeling struct {
+	values []bottom
+	bounds []int64  // of the stretches
+	within [][2]int // the stretches of each value, the first and the one behind the last
+	size   int      // leaves
+	// Of a node: what all its stretches have in common, and the least of them with it.
+	common, least []int
+	// waiting are the pushes and pops that a stretch of a node is an instant for, as twice the value, and 1 for a pop.
+	waiting [][]int
+	needs   []int // of a value, how many instants it has not
+	ready   []int
+	out     []bool
 }
 
-// built puts an order together: the value that went last first, each below those that are there. At an instant that a
-// value needs at the bottom, the others that are in are popped before or pushed after: none of them is surely in.
-func (d *distinct) built(gone []bottom, free []int64) (order []int) {
-	var list []event
-	at := func(when int64, e event) {
-		n, _ := slices.BinarySearchFunc(list, when, func(e event, at int64) int { // behind all of the instant
-			if e.at <= at {
-				return -1
-			}
-			return 1
-		})
-		var in []event
-		for _, x := range list[:n] {
-			if x.put {
-				in = append(in, x)
-			} else if x.span.take >= 0 { // what found nothing takes nothing
-				in = in[:len(in)-1]
-			}
-		}
-		var before, after []event
-		moved := map[int]bool{}
-		for _, x := range in {
-			switch {
-			case x.op == e.span.put: // it is its own pop that comes
-			case x.span.takeCall <= when:
-				before = append(before, event{when, x.span.take, false, x.span})
-				moved[x.span.take] = true
-			default:
-				after = append(after, event{when, x.op, true, x.span})
-				moved[x.op] = true
-			}
-		}
-		slices.Reverse(before)
-		keep := func(part []event) []event {
-			return slices.DeleteFunc(slices.Clone(part), func(x event) bool { return moved[x.op] })
-		}
-		list = slices.Concat(keep(list[:n]), before, []event{e}, after, keep(list[n:]))
-	}
-	for _, b := range slices.Backward(gone) {
-		at(b.push, event{b.push, b.put, true, b.span})
-		if b.take >= 0 {
-			at(b.pop, event{b.pop, b.take, false, b.span})
-		}
-	}
-	for i, e := range d.empty {
-		at(free[i], event{free[i], e, false, span{put: -1, take: -1}})
-	}
-	for _, e := range list {
-		order = append(order, e.op)
-	}
-	return order
-}
+// taken is more than any count: the stretch is known to be free.
+const taken = math.MaxInt / 2
 
-// allStuck reports whether some values are left of these in the end.
-func allStuck(left []span) bool {
-	for len(left) > 0 {
-		rest, _ := stuck(left)
-		if len(rest) == len(left) {
-			return true
-		}
-		left = rest
+func newPeeling(values []span) *peeling {
+	type bound struct {
+		at   int64
+		ends bool
+		v    int
 	}
-	return false
-}
-
-// stuck are the values that cannot lie at the bottom beside the others, and those that can.
-func stuck(left []span) (rest []span, gone []bottom) {
-	free := stretches(left)
-	for v, s := range left {
-		push, ok := fits(free, v, s.putCall, s.putRet)
-		pop := int64(never)
-		if ok && s.take >= 0 {
-			pop, ok = fits(free, v, max(s.takeCall, push), s.takeRt)
-		}
-		if ok {
-			gone = append(gone, bottom{s, push, pop})
-		} else {
-			rest = append(rest, s)
-		}
-	}
-	return rest, gone
-}
-
-// bound is an instant from which, or up to which, a value is surely in.
-type bound struct {
-	at   int64
-	ends bool
-	span int
-}
-
-// surelyIn are the bounds of all values, in their order.
-func surelyIn(left []span) (list []bound) {
-	for i, s := range left {
-		if s.putRet < s.takeCall {
-			list = append(list, bound{s.putRet, false, i}, bound{s.takeCall, true, i})
-		}
+	n := len(values)
+	p := &peeling{values: make([]bottom, n), within: make([][2]int, n), needs: make([]int, n), out: make([]bool, n)}
+	var list []bound
+	for v, s := range values {
+		list = append(list, bound{s.putRet, false, v}, bound{s.takeCall, true, v})
 	}
 	slices.SortFunc(list, func(a, b bound) int { // at an instant one may go before the next comes
 		if c := cmp.Compare(a.at, b.at); c != 0 || a.ends == b.ends {
@@ -194,51 +140,148 @@ func surelyIn(left []span) (list []bound) {
 		}
 		return 1
 	})
-	return list
-}
-
-// stretch is a closed stretch of time in which no value is surely in, or one alone: only free for that one.
-type stretch struct {
-	from, to int64
-	but      int // -1: none is in
-}
-
-// stretches are those beside the values that are left, in their order.
-func stretches(left []span) (free []stretch) {
-	in, sum, from := 0, 0, int64(math.MinInt64) // sum is of the places of those that are in: of one, its own
-	for _, b := range surelyIn(left) {
-		if in <= 1 {
-			but := -1
-			if in == 1 {
-				but = sum
-			}
-			free = append(free, stretch{from, b.at, but})
-		}
-		if from = b.at; b.ends {
-			in, sum = in-1, sum-b.span
+	for i, b := range list {
+		p.bounds = append(p.bounds, b.at)
+		if b.ends {
+			p.within[b.v][1] = i + 1
 		} else {
-			in, sum = in+1, sum+b.span
+			p.within[b.v][0] = i + 1
 		}
 	}
-	free = append(free, stretch{from, never, -1})
-	if in == 1 {
-		free[len(free)-1].but = sum
+	for p.size = 1; p.size < len(list)+1; p.size *= 2 {
 	}
-	return free
+	p.common, p.least = make([]int, 2*p.size), make([]int, 2*p.size)
+	p.waiting = make([][]int, 2*p.size)
+	for v, s := range values {
+		p.values[v] = bottom{s, [2]int64{never, never}}
+		p.add(1, p.within[v], 1)
+		p.waits(2*v, s.putCall, s.putRet)
+		if s.take >= 0 {
+			p.waits(2*v+1, s.takeCall, s.takeRt)
+		}
+	}
+	if end := len(list) + 1; end < p.size {
+		p.add(1, [2]int{end, p.size}, taken)
+	}
+	return p
 }
 
-// fits finds the first instant between a call and its return that is free for a value.
-func fits(free []stretch, v int, call, ret int64) (at int64, ok bool) {
-	n, _ := slices.BinarySearchFunc(free, call, func(s stretch, at int64) int {
-		if s.to < at {
-			return -1
+// waits has a push or pop wait for an instant between its call and its return.
+func (p *peeling) waits(which int, call, ret int64) {
+	p.needs[which/2]++
+	from := sort.Search(len(p.bounds), func(i int) bool { return p.bounds[i] >= call })
+	to := sort.Search(len(p.bounds), func(i int) bool { return p.bounds[i] > ret })
+	for l, r := from+p.size, to+1+p.size; l < r; l, r = l/2, r/2 {
+		if l%2 == 1 {
+			p.waiting[l] = append(p.waiting[l], which)
+			l++
 		}
-		return 1
-	})
-	for ; n < len(free) && free[n].from <= ret; n++ {
-		if free[n].but < 0 || free[n].but == v {
-			return max(call, free[n].from), true
+		if r%2 == 1 {
+			r--
+			p.waiting[r] = append(p.waiting[r], which)
 		}
 	}
-	return 0, false
 }
+
+// add adds to the counts of some stretches, those below a node.
+func (p *peeling) add(node int, to [2]int, n int) {
+	first, width := node, 1
+	for first < p.size {
+		first, width = 2*first, 2*width
+	}
+	first -= p.size
+	switch {
+	case to[1] <= first || first+width <= to[0]:
+		return
+	case to[0] <= first && first+width <= to[1]:
+		p.common[node] += n
+		p.least[node] += n
+		return
+	}
+	p.add(2*node, to, n)
+	p.add(2*node+1, to, n)
+	p.least[node] = p.common[node] + min(p.least[2*node], p.least[2*node+1])
+}
+
+// free gives the stretches below a node in which no value is surely in to those that wait for one.
+func (p *peeling) free(node int) { p.freeBelow(node, 0) }
+
+func (p *peeling) freeBelow(node, above int) {
+	if above+p.least[node] > 0 {
+		return
+	}
+	if node < p.size {
+		above += p.common[node]
+		p.freeBelow(2*node, above)
+		p.freeBelow(2*node+1, above)
+		p.least[node] = p.common[node] + min(p.least[2*node], p.least[2*node+1])
+		return
+	}
+	p.common[node] += taken
+	p.least[node] += taken
+	from := int64(math.MinInt64)
+	if stretch := node - p.size; stretch > 0 {
+		from = p.bounds[stretch-1]
+	}
+	for n := node; n > 0; n /= 2 {
+		for _, which := range p.waiting[n] {
+			b := &p.values[which/2]
+			if b.at[which%2] != never {
+				continue // it has one
+			}
+			b.at[which%2] = max(from, b.putCall)
+			if which%2 == 1 {
+				b.at[1] = max(from, b.takeCall)
+			}
+			if p.needs[which/2]--; p.needs[which/2] == 0 {
+				p.ready = append(p.ready, which/2)
+			}
+		}
+		p.waiting[n] = nil
+	}
+}
+
+// event is an operation of an order that is put together.
+type event struct {
+	at int64
+	op int // -1: none, a value stays
+}
+
+// built puts an order together: each value between those of the operations there that its time surely in is between,
+// none of which is in it; and in the end the values that can be popped as soon as they are pushed.
+func (d *distinct) built(gone []bottom, flat []span, free []int64) (order []int) {
+	var list []event
+	for i, e := range d.empty {
+		list = append(list, event{free[i], e})
+	}
+	slices.SortStableFunc(list, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	behind := func(at int64) int { return sort.Search(len(list), func(i int) bool { return list[i].at > at }) }
+	for _, b := range gone {
+		n := behind(b.putRet)
+		push, pop := b.at[0], b.at[1]
+		if n > 0 {
+			push = max(push, list[n-1].at)
+		}
+		if n < len(list) {
+			pop = min(pop, list[n].at)
+		}
+		list = slices.Insert(list, n, event{push, b.put}, event{pop, b.take})
+	}
+	slices.SortFunc(flat, func(a, b span) int { return cmp.Compare(a.flatAt(), b.flatAt()) })
+	for _, e := range list {
+		for len(flat) > 0 && flat[0].flatAt() < e.at {
+			order = append(order, flat[0].put, flat[0].take)
+			flat = flat[1:]
+		}
+		if e.op >= 0 {
+			order = append(order, e.op)
+		}
+	}
+	for _, s := range flat {
+		order = append(order, s.put, s.take)
+	}
+	return order
+}
+
+// flatAt is an instant at which a value can be both pushed and popped.
+func (s *span) flatAt() int64 { return max(s.putCall, s.takeCall) }

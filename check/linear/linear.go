@@ -14,6 +14,7 @@
 //   - core.go: the smallest set of operations without an order
 //   - models.go, collections.go: the models of registers, counters, locks, queues, stacks, sets and logs
 //   - simple.go: counters and sets that one read refutes
+//   - growing.go: sets of distinct values from which nothing is removed, in polynomial time
 //   - porcupine.go: models and operations of Porcupine's
 //   - fifo.go, lifo.go: queues and stacks of distinct values, in polynomial time
 //

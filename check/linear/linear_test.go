@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,5 +244,83 @@ func TestCollections(t *testing.T) {
 				return Action{F: k.put, Value: fmt.Sprint("v", v)}, []any{nil}
 			})
 		}
+	}
+}
+
+// TestGrowing has sets of distinct values that are only added to and read as a whole.
+func TestGrowing(t *testing.T) {
+	twin(t, "growing", Set(), growing, func(r *rand.Rand, n int) (Action, []any) {
+		if r.IntN(2) == 0 {
+			return Action{F: "add", Value: fmt.Sprint("v", n)}, []any{nil, true}
+		}
+		var outs []any
+		for range 4 {
+			list := List{}
+			for v := range n {
+				if r.IntN(3) > 0 {
+					list = append(list, fmt.Sprint("v", v))
+				}
+			}
+			outs = append(outs, list)
+		}
+		for _, n := range []int{n, n / 2, 0} { // those that may be in
+			list := List{}
+			for v := range n {
+				list = append(list, fmt.Sprint("v", v))
+			}
+			outs = append(outs, list)
+		}
+		return Action{F: "read"}, outs
+	})
+}
+
+// TestPeel: what is stuck of a stack's values is what is left where each that can lie at the bottom is taken away in
+// turn, by all instants.
+func TestPeel(t *testing.T) {
+	stuck, free := 0, 0
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		var values []span
+		for i := range 2 + r.IntN(12) {
+			s := span{put: 2 * i, take: 2*i + 1, putCall: r.Int64N(30)}
+			s.putRet = s.putCall + r.Int64N(6)
+			s.takeCall = s.putRet + 1 + r.Int64N(12)
+			if s.takeRt = s.takeCall + r.Int64N(6); r.IntN(5) == 0 {
+				s.take, s.takeCall, s.takeRt = -1, never, never
+			}
+			values = append(values, s)
+		}
+		left := slices.Clone(values)
+		bottom := func(v span) bool {
+			has := func(from, to int64) bool {
+				for at := from; at <= to; at++ {
+					if !slices.ContainsFunc(left, func(o span) bool {
+						return o.put != v.put && o.putRet < at && at < o.takeCall
+					}) {
+						return true
+					}
+				}
+				return false
+			}
+			return has(v.putCall, v.putRet) && (v.take < 0 || has(v.takeCall, v.takeRt))
+		}
+		for n := -1; n != len(left); {
+			n = len(left)
+			if i := slices.IndexFunc(left, bottom); i >= 0 {
+				left = slices.Delete(left, i, i+1)
+			}
+		}
+		_, got := peel(values)
+		if !slices.Equal(got, left) {
+			t.Fatalf("stuck are %v; expected %v of %v", got, left, values)
+		}
+		if len(left) > 0 {
+			stuck++
+		} else {
+			free++
+		}
+	})
+	if stuck == 0 || free == 0 {
+		t.Fatalf("%d stuck, %d not: the values say nothing", stuck, free)
 	}
 }

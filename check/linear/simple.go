@@ -104,8 +104,12 @@ func enough(ops []Op, read int, of []int, sum int64, up bool) []int {
 	return core
 }
 
-// members refutes a set by a read that lacks what was added before it and never removed, or has what nobody added.
+// members decides a set that only grows, and refutes others by a read that lacks what was added before it and never
+// removed, or has what nobody added.
 func members(ops []Op) (Answer, bool) {
+	if a, known := growing(ops); known {
+		return a, true
+	}
 	added, removed := map[string]int{}, map[string]bool{}
 	for i := range ops {
 		switch a := ops[i].Input.(Action); {

@@ -1,0 +1,117 @@
+package linear
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/evidence"
+)
+
+// growing decides a set whose values are added once each and never removed, and that is only read as a whole: what
+// reads have grows, so they and the additions stand in layers, one after the other. Cost: linear in what the reads
+// have, but for sorting.
+func growing(ops []Op) (Answer, bool) {
+	added := make(map[string]int, len(ops))
+	var reads []int
+	for i := range ops {
+		a := ops[i].Input.(Action)
+		_, again := added[a.Value]
+		list, known := ops[i].Output.(List)
+		switch {
+		case a.F == "add" && !again && (ops[i].Maybe || ops[i].Output == nil || ops[i].Output == true):
+			added[a.Value] = i
+		case a.F == "read" && known && !ops[i].Maybe && slices.IsSorted(list):
+			reads = append(reads, i)
+		default:
+			return Answer{}, false
+		}
+	}
+	has := func(i int) List { return ops[i].Output.(List) }
+	slices.SortStableFunc(reads, func(a, b int) int { return cmp.Compare(len(has(a)), len(has(b))) })
+	g := layers{ops: ops, added: added, latest: -1, seen: -1}
+	var have List
+	for len(reads) > 0 {
+		r, n := reads[0], 1
+		for n < len(reads) && slices.Equal(has(r), has(reads[n])) {
+			n++
+		}
+		more, ok := beyond(have, has(r))
+		if !ok {
+			return impossible("order", g.seen, r)
+		}
+		for _, v := range more {
+			if _, is := added[v]; !is {
+				return impossible("members", r)
+			}
+		}
+		if !g.add(more) || !g.put(reads[:n]) {
+			return impossible("order", g.core...)
+		}
+		have, g.seen, reads = has(r), r, reads[n:]
+	}
+	var rest []int // that no read has
+	for v, i := range added {
+		if _, in := slices.BinarySearch(have, v); !in && !ops[i].Maybe {
+			rest = append(rest, i)
+		}
+	}
+	if !g.put(rest) {
+		return impossible("order", g.core...)
+	}
+	return Answer{Verdict: evidence.Holds, Order: g.order}, true
+}
+
+// beyond is what a list has more than one that it must have all of; both are sorted.
+func beyond(have, list List) (more []string, ok bool) {
+	for _, v := range list {
+		if len(have) > 0 && have[0] == v {
+			have = have[1:]
+			continue
+		}
+		more = append(more, v)
+	}
+	return more, len(have) == 0
+}
+
+// layers is an order that is put together.
+type layers struct {
+	ops    []Op
+	added  map[string]int
+	order  []int
+	latest int // of those before, the one called last; -1: none
+	seen   int // the last read; -1: none
+	core   []int
+}
+
+// add puts the additions of some values behind all before.
+func (g *layers) add(values []string) bool {
+	var list []int
+	for _, v := range values {
+		list = append(list, g.added[v])
+	}
+	return g.put(list)
+}
+
+// put puts operations behind all before; false: one had returned before one of those was called.
+func (g *layers) put(list []int) bool {
+	slices.SortFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.ops[a].Call, g.ops[b].Call), cmp.Compare(a, b))
+	})
+	for _, i := range list {
+		if g.latest >= 0 && g.ops[i].until() < g.ops[g.latest].Call {
+			g.core = []int{i, g.latest}
+			if g.ops[i].Input.(Action).F == "add" && g.ops[g.latest].Input.(Action).F == "add" {
+				// a read between tells them apart
+				g.core = append(g.core, g.seen)
+			}
+			return false
+		}
+	}
+	for _, i := range list {
+		if g.latest < 0 || g.ops[i].Call > g.ops[g.latest].Call {
+			g.latest = i
+		}
+	}
+	g.order = append(g.order, list...)
+	return true
+}
