@@ -6,34 +6,35 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/history"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
 
-// TestAnomaliesByBruteForce recomputes every verdict of the catalogue from the definitions.
+// TestAnomaliesByBruteForce recomputes every verdict of the catalogues from the definitions. Who violates a level
+// violates all that imply it.
 func TestAnomaliesByBruteForce(t *testing.T) {
 	seen := map[string]bool{}
-	for _, a := range Anomalies() {
+	for i, a := range slices.Concat(Anomalies(), PredicateAnomalies()) {
 		if seen[a.Name] {
-			t.Errorf("%s stands in the catalogue twice", a.Name)
+			t.Errorf("%s stands in the catalogues twice", a.Name)
 		}
 		seen[a.Name] = true
 		h := a.History()
-		for _, l := range Judged() {
+		levels := Judged()
+		if i >= len(Anomalies()) {
+			levels = sixLevels
+			if !h.HasPredicates() {
+				t.Errorf("%s has no predicates", a.Name)
+			}
+		}
+		for _, l := range levels {
 			if got, want := satisfies(t, h, l), !slices.Contains(a.Violates, l); got != want {
 				t.Errorf("%s at %s: satisfied %v, catalogue says %v\n%s", a.Name, l, got, want, a.Text)
 			}
-		}
-	}
-}
-
-// TestViolatesIsClosed: who violates a level violates all that imply it.
-func TestViolatesIsClosed(t *testing.T) {
-	for _, a := range Anomalies() {
-		for _, l := range a.Violates {
-			for _, m := range Judged() {
-				if m.Implies(l) && !slices.Contains(a.Violates, m) {
+			for _, m := range levels {
+				if m.Implies(l) && slices.Contains(a.Violates, l) && !slices.Contains(a.Violates, m) {
 					t.Errorf("%s violates %s, hence %s", a.Name, l, m)
 				}
 			}
@@ -41,52 +42,61 @@ func TestViolatesIsClosed(t *testing.T) {
 	}
 }
 
-// TestFaultsAreReal plants every fault in small runs of every kind of store that keeps its own promise, and recomputes
-// the verdicts of the whole history: it violates what the fault declares; at two-phase locking it satisfies all the
-// rest; and the same run without the fault is valid.
+// promised has the strongest level that each isolation of the store keeps.
+var promised = map[string]level.Level{"serializable": level.StrictSerializable,
+	"snapshot-isolation": level.StrictSnapshotIsolation, "serializable-snapshot": level.Serializable}
+
+// isReal recomputes the verdicts of a history with a fault: it violates what the fault declares, and satisfies the rest
+// of what the store promises.
+func isReal(t *testing.T, spec Spec, f Anomaly, h *history.History, levels []level.Level) {
+	t.Helper()
+	for _, l := range levels {
+		got := satisfies(t, h, l)
+		if bad := slices.Contains(f.Violates, l); bad && got {
+			t.Errorf("%+v: planted %s satisfies %s", spec, f.Name, l)
+		} else if !bad && !got && promised[spec.Isolation].Implies(l) {
+			t.Errorf("%+v: planted %s violates %s too", spec, f.Name, l)
+		}
+	}
+}
+
+// TestFaultsAreReal plants every fault in small runs of every kind of store that keeps its own promise, workloads with
+// predicates of their own among them, and recomputes the verdicts of the whole history; the same run without the fault
+// is valid.
 func TestFaultsAreReal(t *testing.T) {
-	ctx := context.Background()
-	for _, f := range Faults() {
+	for i, f := range slices.Concat(Faults(), PredicateFaults()) {
+		predicates := i >= len(Faults())
 		for seed := range uint64(12) {
-			spec := Spec{
-				Workload: []string{"mix", "rmw", "mini", "blindw"}[seed%4], Txns: 7, Sessions: 4, Keys: 4, Ops: 3,
-				Seed:      seed,
-				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3],
+			spec := Spec{Workload: []string{"mix", "rmw", "mini", "blindw"}[seed%4], Txns: 7, Sessions: 4, Keys: 4,
+				Ops: 3, Seed: seed,
+				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3]}
+			levels := Judged()
+			if predicates {
+				spec.Workload = []string{"mix", "rmw", "blindw-pred", "smallbank"}[seed%4]
+				spec.Txns, spec.Keys, spec.Ops, levels = 6, 10, 2, sixLevels
 			}
-			if spec.Workload == "mini" {
+			switch spec.Workload {
+			case "mini":
 				spec.Ops = 0
+			case "smallbank":
+				spec.Ops, spec.Keys = 0, 3
 			}
 			if seed%2 == 1 {
 				spec.FaultAt = 1
 			}
-			clean, err := Generate(ctx, spec)
-			must.OK(t, err)
-			top := map[string]level.Level{"serializable": level.StrictSerializable,
-				"snapshot-isolation":    level.StrictSnapshotIsolation,
-				"serializable-snapshot": level.Serializable}[spec.Isolation]
-			if !satisfies(t, clean, top) {
+			if top := promised[spec.Isolation]; !satisfies(t, generate(t, spec), top) {
 				t.Fatalf("%+v without fault violates %s", spec, top)
 			}
 			spec.Fault = f.Name
-			r, err := Run(ctx, spec)
+			r, err := Run(t.Context(), spec)
 			must.OK(t, err)
-			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 {
-				t.Fatalf("%+v: %d transactions planted", spec, n)
+			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 || r.Stats.Committed != spec.Txns {
+				t.Fatalf("%+v: %d transactions planted, %d committed", spec, n, r.Stats.Committed)
 			}
-			if !strings.Contains(r.History.Meta.Note, "planted "+f.Name+": transactions ") {
+			if !predicates && !strings.Contains(r.History.Meta.Note, "planted "+f.Name+": transactions ") {
 				t.Fatalf("the note does not name the fault: %s", r.History.Meta.Note)
 			}
-			if r.Stats.Committed != spec.Txns {
-				t.Fatalf("%+v: %d committed", spec, r.Stats.Committed)
-			}
-			for _, l := range Judged() {
-				got := satisfies(t, r.History, l)
-				if bad := slices.Contains(f.Violates, l); bad && got {
-					t.Errorf("seed %d: planted %s satisfies %s", seed, f.Name, l)
-				} else if !bad && !got && top.Implies(l) {
-					t.Errorf("seed %d: planted %s violates %s too", seed, f.Name, l)
-				}
-			}
+			isReal(t, spec, f, r.History, levels)
 		}
 	}
 }
