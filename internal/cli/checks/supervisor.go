@@ -14,11 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"isovet/check/workloads"
 	"isovet/evidence"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/level"
+	"isovet/report"
 )
 
 // A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that
@@ -331,10 +333,14 @@ func (k *keeper) outcome(cause error) outcome {
 			k.crash)}
 	case errors.Is(cause, errKilled):
 		r.Reason = "the process was killed while " + k.stage + ", " + wantOfMemory
-		return outcome{path: path, result: r, began: k.began}
+	default:
+		r.Reason = k.f.limits.Reason(cause, k.stage)
 	}
-	r.Reason = k.f.limits.Reason(cause, k.stage)
 	o := outcome{path: path, result: r, began: k.began}
+	if w := &k.f.workload; w.name != "" {
+		a := &workloads.Answer{Workload: w.workload.Name, Reason: r.Reason}
+		o.result, o.work = nil, &judged{Work: report.Work{Answer: a}}
+	}
 	if errors.Is(cause, guard.ErrInterrupted) {
 		o.err = &console.ExitError{Status: console.StatusInterrupted}
 	}
