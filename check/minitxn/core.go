@@ -10,6 +10,9 @@ import (
 	"isovet/internal/sorts"
 )
 
+// other stands for all versions but one.
+const other = none - 1
+
 // maxCoreSteps bounds the tries of operations in a search for a core.
 var maxCoreSteps = 20_000_000
 
@@ -39,7 +42,7 @@ func Core(reg *Register, last *Op, o SearchOptions) []Op {
 		s.ops, s.twin[i] = append(s.ops, op), -1
 		if !op.Maybe && op.Until <= until {
 			s.ends = append(s.ends, int32(i))
-		} else if op.From <= until && op.Sets != none {
+		} else if op.From <= until && op.Sets != none && op.Sets != other {
 			open = append(open, int32(i))
 			if len(op.Preds) > 0 {
 				continue

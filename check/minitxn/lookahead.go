@@ -2,7 +2,9 @@ package minitxn
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 
 	"isovet/internal/sorts"
@@ -11,74 +13,158 @@ import (
 // patience is how many dead ends a search meets before it looks ahead: easy registers are decided sooner without.
 var patience = 500
 
-// demand lists the operations that must come and need a version, by the time when they must have ended.
-type demand struct {
-	ops []int32
-	// swaps[i] counts the compare-and-sets in ops[:i], supply[i] the operations that install the version and begin
-	// before ops[i] must have ended.
-	swaps, supply []int32
-	// spare[i] is the least of supply less compare-and-sets from ops[i] on.
-	spare    []int32
-	installs int32 // operations that install the version
+// fewChoices is how many choices are given up at first where a search makes no way.
+var fewChoices = 16
+
+// foresight is up to how many later appearances of a version a search looks ahead.
+var foresight = 16
+
+// outlook is what a version's future asks for: the operations that must come and need it, by the time when they must
+// have ended, and those that install it, by their starts.
+type outlook struct {
+	needs, installs []int32
+	// Of needs[i]: since is the last start of an operation that must end before it begins, and apart the first end of
+	// one that begins after it must have ended, both of operations beside which the register holds another version.
+	// What installs the version for needs[i] does not end before since, and what begins after apart needs it again.
+	since, apart []int64
+	// swaps[i] counts the compare-and-sets in needs[:i], supply[i] the operations that install the version and begin
+	// before needs[i] must have ended. spare[i] is the least of supply less compare-and-sets from needs[i] on.
+	swaps, supply, spare []int32
+	first                int // installs[:first] are done
 }
 
-// lookAhead prepares starves. Predicate operations need more than versions: with them there is no looking ahead.
+// lookAhead prepares starves and served.
 func (s *search) lookAhead() {
-	s.demands = map[uint32]*demand{}
-	froms := map[uint32][]int64{} // by the version that is installed
+	s.outlooks, s.place = map[uint32]*outlook{}, make([]int32, len(s.ops))
+	of := func(ver uint32) *outlook {
+		d := s.outlooks[ver]
+		if d == nil {
+			d = &outlook{}
+			s.outlooks[ver] = d
+		}
+		return d
+	}
 	for i := range s.ops {
 		op := &s.ops[i]
 		if op.Sets != none {
-			froms[op.Sets] = append(froms[op.Sets], op.From)
+			d := of(op.Sets)
+			s.place[i] = int32(len(d.installs))
+			d.installs = append(d.installs, int32(i))
 		}
-		if op.Maybe || op.Need == none {
-			continue
+		if !op.Maybe && op.Need != none {
+			d := of(op.Need)
+			d.needs = append(d.needs, int32(i))
 		}
-		d := s.demands[op.Need]
-		if d == nil {
-			d = &demand{}
-			s.demands[op.Need] = d
-		}
-		d.ops = append(d.ops, int32(i))
 	}
-	for ver, d := range s.demands {
-		sorts.Stable(d.ops, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
-		n, from := len(d.ops), froms[ver]
+	for ver, d := range s.outlooks {
+		n := len(d.needs)
+		sorts.Stable(d.needs, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
+		s.separate(ver, d)
 		d.swaps, d.supply, d.spare = make([]int32, n+1), make([]int32, n), make([]int32, n+1)
-		for i, at := range d.ops {
+		for i, at := range d.needs {
 			op := &s.ops[at]
 			d.swaps[i+1] = d.swaps[i]
 			if op.Sets != none {
 				d.swaps[i+1]++
 			}
-			d.supply[i] = int32(sort.Search(len(from), func(j int) bool { return from[j] > op.Until }))
+			d.supply[i] = int32(sort.Search(len(d.installs), func(j int) bool {
+				return s.ops[d.installs[j]].From > op.Until
+			}))
 		}
 		d.spare[n] = math.MaxInt32
 		for i := n - 1; i >= 0; i-- {
 			d.spare[i] = min(d.spare[i+1], d.supply[i]-d.swaps[i+1])
 		}
-		d.installs = int32(len(from))
 	}
 }
 
-// starves reports whether the register's version is missing later if an operation comes next. Each compare-and-set ends
-// one appearance of the version that it needs, and each appearance but this one has its own operation that installs
-// the version: until any time, as many must have begun as compare-and-sets must have ended. A read needs one
-// appearance. Cost: linear in the operations under way that need the version.
+// displaces reports whether the register holds another version just before an operation, or just after it.
+func (op *Op) displaces(ver uint32) bool {
+	return !op.Maybe && (op.Need != none && op.Need != ver || op.Sets != none && op.Sets != ver)
+}
+
+// separate fills since and apart.
+func (s *search) separate(ver uint32, d *outlook) {
+	var others []int32 // by their starts
+	for i := range s.ops {
+		if s.ops[i].displaces(ver) {
+			others = append(others, int32(i))
+		}
+	}
+	n := len(others)
+	firstEnd := make([]int64, n+1) // of others[i:]
+	firstEnd[n] = math.MaxInt64
+	for i, o := range slices.Backward(others) {
+		firstEnd[i] = min(firstEnd[i+1], s.ops[o].Until)
+	}
+	d.apart = make([]int64, len(d.needs))
+	for i, at := range d.needs {
+		d.apart[i] = firstEnd[sort.Search(n, func(j int) bool { return s.ops[others[j]].From > s.ops[at].Until })]
+	}
+	sorts.Stable(others, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
+	lastStart := make([]int64, n+1) // of others[:i]
+	lastStart[0] = math.MinInt64
+	for i, o := range others {
+		lastStart[i+1] = max(lastStart[i], s.ops[o].From)
+	}
+	d.since = make([]int64, len(d.needs))
+	for i, at := range d.needs {
+		d.since[i] = lastStart[sort.Search(n, func(j int) bool { return s.ops[others[j]].Until >= s.ops[at].From })]
+	}
+}
+
+// starves reports whether reads or compare-and-sets that must come miss their version if an operation comes next: that
+// of the version which it overwrites, or of the one that it installs, if that cannot last until the first needs it.
 func (s *search) starves(next int32, limit int64) bool {
-	d := s.demands[s.cur]
-	if d == nil {
+	op := &s.ops[next]
+	if op.Sets == s.cur {
+		return s.short(s.cur, next, limit, 1)
+	}
+	return s.short(s.cur, next, limit, 0) || s.short(op.Sets, next, limit, 0) && s.early(next)
+}
+
+// early reports whether what an operation installs cannot last until the first needs it: another that the register's
+// version keeps waiting must have ended before. Cost: linear in the operations under way.
+func (s *search) early(next int32) bool {
+	ver, until := s.ops[next].Sets, int64(math.MaxInt64)
+	for i := int32(s.low()); int(i) < len(s.ops); i = s.next[i] {
+		op := &s.ops[i]
+		switch {
+		case op.From > until:
+			return true
+		case i == next:
+		case op.Need == ver:
+			return false
+		case op.Need != none || op.Sets != ver:
+			until = min(until, op.Until)
+		}
+	}
+	return false
+}
+
+// short reports whether a version is missing later if an operation comes next, besides so many appearances that it has
+// then. Until any time, as many operations that install the version must have begun as compare-and-sets that need it
+// must have ended, since each of these ends one appearance of the version. And each two reads that another version
+// separates need two appearances, by operations that had not ended too long before. Cost: linear in the operations
+// under way that need the version, and in the next foresight appearances.
+func (s *search) short(ver uint32, next int32, limit int64, held int) bool {
+	d := s.outlooks[ver]
+	if d == nil || len(d.needs) == 0 { // the initial version may be nobody's
 		return false
 	}
-	installed := d.installs - int32(s.supply[s.cur])
-	taken := len(d.ops) - s.needed[s.cur]
-	if op := &s.ops[next]; !op.Maybe && op.Need == s.cur {
+	op := &s.ops[next]
+	installed := int32(len(d.installs) - s.supply[ver] - held)
+	if op.Sets == ver {
+		installed++
+	}
+	taken := len(d.needs) - s.needed[ver]
+	if !op.Maybe && op.Need == ver {
 		taken++
 	}
-	at := sort.Search(len(d.ops), func(i int) bool { return s.ops[d.ops[i]].Until >= limit })
-	swaps, passed := int32(0), at
-	for ; at < len(d.ops) && passed < taken; at++ {
-		i := d.ops[at]
+	from := sort.Search(len(d.needs), func(i int) bool { return s.ops[d.needs[i]].Until >= limit })
+	at, swaps, passed := from, int32(0), from
+	for ; at < len(d.needs) && passed < taken; at++ {
+		i := d.needs[at]
 		if i == next || s.done[i] {
 			passed++
 			continue
@@ -90,10 +176,53 @@ func (s *search) starves(next int32, limit int64) bool {
 			return true
 		}
 	}
-	if at < len(d.ops) && d.supply[at]-installed < 1 {
-		return true
+	return d.spare[at] < installed-(d.swaps[at]-swaps) || s.lacks(d, next, from, held, foresight) >= 0
+}
+
+// lacks returns which of needs[from:] has no operation that installs it, if each of the next appearances takes the one
+// that must end first, or -1. Some appearances are there already.
+func (s *search) lacks(d *outlook, next int32, from, held, most int) int {
+	for d.first < len(d.installs) && s.done[d.installs[d.first]] {
+		d.first++
 	}
-	return d.spare[at] < installed-(d.swaps[at]-swaps)
+	at, apart := d.first, int64(math.MinInt64)
+	ready, open := s.ready[:0], held // those that have begun: until when, and how many that need not end
+	defer func() { s.ready = ready }()
+	for n := 0; from < len(d.needs) && n < most; from++ {
+		i := d.needs[from]
+		op := &s.ops[i]
+		if i == next || s.done[i] || op.From <= apart {
+			continue
+		}
+		for ; at < len(d.installs) && s.ops[d.installs[at]].From <= op.Until; at++ {
+			switch w := d.installs[at]; {
+			case w == next || s.done[w]:
+			case s.ops[w].Maybe:
+				open++
+			default:
+				ready = append(ready, s.ops[w].Until)
+			}
+		}
+		best := -1
+		for j, until := range ready {
+			if until >= d.since[from] && (best < 0 || until < ready[best]) {
+				best = j
+			}
+		}
+		switch {
+		case best >= 0:
+			ready[best] = ready[len(ready)-1]
+			ready = ready[:len(ready)-1]
+		case open > 0:
+			open--
+		default:
+			return from
+		}
+		if n, apart = n+1, d.apart[from]; apart == math.MaxInt64 {
+			break
+		}
+	}
+	return -1
 }
 
 // served is when an operation is wanted: when it must have ended, or when the first must that needs what it installs.
@@ -103,15 +232,73 @@ func (s *search) served(i int32, limit int64) int64 {
 	if op.Maybe {
 		at = math.MaxInt64
 	}
-	d := s.demands[op.Sets]
-	if d == nil {
-		return at
-	}
-	first := sort.Search(len(d.ops), func(j int) bool { return s.ops[d.ops[j]].Until >= limit })
-	for ; first < len(d.ops); first++ {
-		if j := d.ops[first]; j != i && !s.done[j] {
+	d := s.outlooks[op.Sets]
+	first := sort.Search(len(d.needs), func(j int) bool { return s.ops[d.needs[j]].Until >= limit })
+	for ; first < len(d.needs); first++ {
+		if j := d.needs[first]; j != i && !s.done[j] {
 			return min(at, s.ops[j].Until)
 		}
 	}
 	return at
+}
+
+// Scarce returns a few operations of a register that show that it has no order: some need a version more often than
+// others can install it. It returns nil where it finds none; then there may be an order or not. Cost: O(n log n) for
+// each version that is needed.
+func Scarce(reg *Register, o SearchOptions) []Op {
+	s := newSearch(reg, o)
+	if s.preds {
+		return nil
+	}
+	s.lookAhead()
+	for _, ver := range slices.Sorted(maps.Keys(s.outlooks)) {
+		held := 0
+		if ver == s.cur {
+			held = 1
+		}
+		d := s.outlooks[ver]
+		if at := s.lacks(d, -1, 0, held, len(d.needs)); at >= 0 {
+			return s.scarce(ver, d, at, reg)
+		}
+	}
+	return nil
+}
+
+// scarce are the operations because of which needs[last] has none that installs it.
+func (s *search) scarce(ver uint32, d *outlook, last int, reg *Register) (core []Op) {
+	until := s.ops[d.needs[last]].Until
+	picked := make([]bool, len(s.ops))
+	for _, w := range d.installs {
+		picked[w] = s.ops[w].From <= until
+	}
+	for at, i := range d.needs[:last+1] {
+		picked[i] = true
+		for j := range s.ops {
+			if o := &s.ops[j]; o.displaces(ver) && (o.From > s.ops[i].Until && o.Until == d.apart[at] ||
+				o.Until < s.ops[i].From && o.From == d.since[at]) {
+				picked[j] = true
+			}
+		}
+	}
+	// To who looks for one version, all others are alike, and one may be there whenever another operation likes.
+	seen := func(v uint32) uint32 {
+		if v == ver || v == none {
+			return v
+		}
+		return other
+	}
+	few := &Register{Key: reg.Key, Initial: seen(reg.Initial),
+		Ops: []Op{{Txn: none, From: math.MinInt64, Until: math.MaxInt64, Need: none, Sets: other, Maybe: true}}}
+	byTxn := map[uint32]Op{}
+	for i, op := range s.ops {
+		if picked[i] {
+			byTxn[op.Txn] = op
+			op.Need, op.Sets = seen(op.Need), seen(op.Sets)
+			few.Ops = append(few.Ops, op)
+		}
+	}
+	for _, op := range Core(few, nil, s.opt) {
+		core = append(core, byTxn[op.Txn])
+	}
+	return core
 }

@@ -164,9 +164,9 @@ func ordered(reg *minitxn.Register) bool {
 }
 
 // TestSearch: the search finds an order exactly if one of all orders will do, whether it looks ahead or not; and a
-// register fails from its first failure on, not before.
+// register fails from its first failure on, not before. Where a version is scarce, there is no order.
 func TestSearch(t *testing.T) {
-	found, failed := 0, 0
+	found, failed, scarce := 0, 0, 0
 	randtest.Values(t, 30_000, randomRegister, func(t testing.TB, seed uint64, reg *minitxn.Register) {
 		if !ordered(reg) {
 			return
@@ -182,6 +182,11 @@ func TestSearch(t *testing.T) {
 		if err != nil || ok != want {
 			t.Fatalf("seed %d, looking ahead: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
 		}
+		if core := minitxn.Scarce(reg, minitxn.SearchOptions{}); len(core) > 0 {
+			if scarce++; want {
+				t.Fatalf("seed %d: %v are no reason\n%+v", seed, core, reg.Ops)
+			}
+		}
 		if ok {
 			found++
 			if len(txns) > len(reg.Ops) {
@@ -195,8 +200,8 @@ func TestSearch(t *testing.T) {
 			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
 		}
 	})
-	if histtest.Whole() && (found < 5000 || failed < 5000) {
-		t.Errorf("%d have an order, %d have none", found, failed)
+	if histtest.Whole() && (found < 5000 || failed < 5000 || scarce < 2000) {
+		t.Errorf("%d have an order, %d have none, of %d a version is scarce", found, failed, scarce)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sort"
 
@@ -124,7 +125,13 @@ type search struct {
 	frames         []frame
 	steps          int
 	deadEnds       int
-	demands        map[uint32]*demand // by version, once the search looks ahead
+	// Once the search looks ahead: by version, and where each operation stands in outlook.installs.
+	outlooks map[uint32]*outlook
+	place    []int32
+	ready    []int64
+	// After so many dead ends choices are given up, with a pause until the next time; deepest is how many have come.
+	until, pause, giveUp, deepest int
+	rng                           *rand.Rand
 }
 
 func newSearch(reg *Register, o SearchOptions) *search {
@@ -132,7 +139,8 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		o.MaxStates = 10_000_000
 	}
 	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
-		seen: map[string][][]int32{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops))}
+		seen: map[string][][]int32{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops)),
+		until: patience, pause: 2 * patience, giveUp: fewChoices}
 	type class struct{ need, sets uint32 }
 	classes := map[class]int{}
 	for _, op := range reg.Ops {
@@ -219,6 +227,10 @@ func (s *search) back(f *frame) {
 		s.done[i] = false
 		if op.Sets != none {
 			s.supply[op.Sets]++
+			if s.outlooks != nil {
+				d := s.outlooks[op.Sets]
+				d.first = min(d.first, int(s.place[i]))
+			}
 		}
 		if !op.Maybe {
 			if op.Need != none {
@@ -248,16 +260,20 @@ func (s *search) run() (bool, error) {
 			if s.states > s.opt.MaxStates {
 				return false, ErrBudget
 			}
+			if s.rng != nil && s.rng.IntN(8) == 0 {
+				cand[0], cand[1] = cand[1], cand[0]
+			}
 			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
 		}
 		for { // the next that has not been tried
 			if len(s.frames) == 0 {
 				return false, nil
 			}
-			if s.deadEnds++; s.deadEnds == patience && !s.preds {
-				s.back(&s.frames[0])
-				s.frames, s.seen, s.states = nil, map[string][][]int32{}, 0
-				s.lookAhead()
+			if s.outlooks != nil && len(s.trail) > s.deepest {
+				s.deepest, s.giveUp, s.until = len(s.trail), fewChoices, s.deadEnds+s.pause
+			}
+			if s.deadEnds++; s.deadEnds >= s.until && !s.preds {
+				s.again()
 				break
 			}
 			f := &s.frames[len(s.frames)-1]
@@ -272,6 +288,28 @@ func (s *search) run() (bool, error) {
 			break
 		}
 	}
+}
+
+// again gives up choices and makes them anew, in another order here and there: so a search comes back from a wrong
+// choice that many dead ends hide. The first time it looks ahead from then on. It gives up all choices where these are
+// few, else the latest, twice as many each time until more operations than ever have come.
+func (s *search) again() {
+	keep := 0
+	if s.outlooks == nil {
+		s.lookAhead()
+	} else {
+		if s.rng == nil {
+			s.rng = rand.New(rand.NewPCG(1, 2))
+		}
+		if len(s.frames) > s.pause {
+			keep = max(0, len(s.frames)-s.giveUp)
+			s.giveUp = min(2*s.giveUp, len(s.ops))
+		}
+	}
+	s.pause += s.pause/16 + 1 // where there is no order, one search must come to its end
+	s.until = s.deadEnds + s.pause
+	s.back(&s.frames[keep])
+	s.frames, s.seen = s.frames[:keep], map[string][][]int32{}
 }
 
 // candidates takes the reads that it can, and returns what may come next otherwise, the one that must end first at
@@ -328,7 +366,7 @@ again:
 // due tells when an operation is wanted: when it must have ended, or when the first of those under way must that reads
 // what it installs.
 func (s *search) due(low int, limit int64) func(i int32) int64 {
-	if s.demands != nil {
+	if s.outlooks != nil {
 		return func(i int32) int64 { return s.served(i, limit) }
 	}
 	s.wanted = s.wanted[:0]
@@ -354,7 +392,7 @@ func (s *search) due(low int, limit int64) func(i int32) int64 {
 
 // strands reports whether an operation would overwrite a version for good that another must read yet.
 func (s *search) strands(i int32, limit int64) bool {
-	if s.demands != nil {
+	if s.outlooks != nil {
 		return s.starves(i, limit)
 	}
 	n, op := s.needed[s.cur], &s.ops[i]

@@ -85,15 +85,23 @@ func (x *Run) registers() error {
 		few.MaxStates = fewStates + 2*len(regs[i].Ops) // without dead ends, there is a state for each choice
 		txns, ok, err := minitxn.Search(&regs[i], few)
 		open := errors.Is(err, minitxn.ErrBudget)
+		var core []minitxn.Op
+		if open || err == nil && !ok {
+			if core = minitxn.Scarce(&regs[i], opts); open && len(core) == 0 {
+				few.MaxStates *= manyStates
+				txns, ok, err = minitxn.Search(&regs[i], few)
+				open = errors.Is(err, minitxn.ErrBudget)
+			}
+		}
 		done := false
 		if open || err == nil && !ok {
-			if done, err = x.refuted(&regs[i], open, opts); done {
+			if done, err = x.refuted(&regs[i], core, open, opts); done {
 				return nil
 			}
 		}
 		if open && err == nil {
 			if txns, ok, err = minitxn.Search(&regs[i], opts); err == nil && !ok {
-				if done, err = x.refuted(&regs[i], false, opts); done {
+				if done, err = x.refuted(&regs[i], nil, false, opts); done {
 					return nil
 				}
 			}
@@ -124,8 +132,14 @@ func (x *Run) registers() error {
 
 // refuted answers for a register that has no order, or, while that is open, may have one; done: it did, as one that has
 // none, or strict serializability answered for all keys together.
-func (x *Run) refuted(reg *minitxn.Register, open bool, opts minitxn.SearchOptions) (done bool, err error) {
-	core := minitxn.Core(reg, nil, opts)
+// core are operations that are known to have no order, if any are.
+func (x *Run) refuted(reg *minitxn.Register, core []minitxn.Op, open bool, opts minitxn.SearchOptions) (done bool,
+	err error) {
+	if len(core) == 0 || len(core) > maxCore && !open {
+		if c := minitxn.Core(reg, nil, opts); len(core) == 0 || len(c) > 0 && len(c) < len(core) {
+			core = c
+		}
+	}
 	if (len(core) == 0 || len(core) > maxCore || !x.View.Ambiguous()) && (open || len(x.View.Cand) <= fewCandidates) {
 		if done, err = x.strictly(); done || err != nil {
 			return done, err
@@ -152,8 +166,9 @@ func (x *Run) refuted(reg *minitxn.Register, open bool, opts minitxn.SearchOptio
 // maxCore is up to how many operations without an order cycles are not preferred to.
 var maxCore = 6
 
-// fewStates is how many states of a register are searched before strict serializability is asked.
-var fewStates = 10_000
+// fewStates is how many states of a register are searched before a version is looked for that is too scarce, and
+// manyStates how many times as many before strict serializability is asked.
+var fewStates, manyStates = 2_000, 50
 
 // fewCandidates is up to how many possible writers of reads cycles are looked for where a search has refuted a
 // register.
