@@ -24,6 +24,10 @@ import (
 // what violates a level violates all that imply it. A stronger question is often the easier one, since what it adds
 // settles most choices.
 
+// smallHistory is up to how many operations other levels are tried soon, where values repeat: real time and sessions
+// then settle what the asked level leaves open.
+const smallHistory = 20_000
+
 // attemptTimes are how long each other level is tried, turn by turn.
 var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Second}
 
@@ -53,7 +57,11 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 
 // tryOthers tries the levels that could decide the one asked for until one does or ctx ends.
 func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Result {
-	wait := time.NewTimer(run.Patience(h))
+	patience := run.Patience(h)
+	if h.NumOps() <= smallHistory && mayHaveWritten(h) > int64(h.NumOps()) {
+		patience /= 10
+	}
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
