@@ -415,7 +415,7 @@ func TestSearchGrows(t *testing.T) {
 				t.Fatal(err)
 			}
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
-			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 10 * n})
+			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 20_000 + 10*n})
 			if !ok || err != nil || len(order) != n {
 				t.Errorf("%d operations, seed %d: %t, %v", n, seed, ok, err)
 			}
