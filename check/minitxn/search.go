@@ -125,13 +125,18 @@ type search struct {
 	frames         []frame
 	steps          int
 	deadEnds       int
-	// Once the search looks ahead: by version, and where each operation stands in outlook.installs.
-	outlooks map[uint32]*outlook
-	place    []int32
+	foresighted
+}
+
+// foresighted is what a search has once it looks ahead.
+type foresighted struct {
+	outlooks map[uint32]*outlook // by version
+	place    []int32             // where each operation stands in outlook.installs
 	ready    []int64
 	// After so many dead ends choices are given up, with a pause until the next time; deepest is how many have come.
 	until, pause, giveUp, deepest int
 	rng                           *rand.Rand
+	odds                          int // one choice in so many is made otherwise
 }
 
 func newSearch(reg *Register, o SearchOptions) *search {
@@ -140,7 +145,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 	}
 	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
 		seen: map[string][][]int32{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops)),
-		until: patience, pause: 2 * patience, giveUp: fewChoices}
+		foresighted: foresighted{until: patience, pause: 2 * patience, giveUp: fewChoices}}
 	type class struct{ need, sets uint32 }
 	classes := map[class]int{}
 	for _, op := range reg.Ops {
@@ -260,8 +265,9 @@ func (s *search) run() (bool, error) {
 			if s.states > s.opt.MaxStates {
 				return false, ErrBudget
 			}
-			if s.rng != nil && s.rng.IntN(8) == 0 {
-				cand[0], cand[1] = cand[1], cand[0]
+			if s.rng != nil && s.rng.IntN(s.odds) == 0 {
+				j := 1 + s.rng.IntN(len(cand)-1)
+				cand[0], cand[j] = cand[j], cand[0]
 			}
 			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
 		}
@@ -301,6 +307,7 @@ func (s *search) again() {
 		if s.rng == nil {
 			s.rng = rand.New(rand.NewPCG(1, 2))
 		}
+		s.odds = 3 + s.rng.IntN(6)
 		if len(s.frames) > s.pause {
 			keep = max(0, len(s.frames)-s.giveUp)
 			s.giveUp = min(2*s.giveUp, len(s.ops))
