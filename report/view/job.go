@@ -177,6 +177,7 @@ func orCause(ctx context.Context, err error) error {
 func (b *book) shrink(a *answer, o check.Options, opened func(name string, h *history.History) int) error {
 	return b.begin("shrink", a.Level, func(ctx context.Context, j *job) (int, error) {
 		r, err := shrink.History(ctx, b.axis.h, a.r.Level, shrink.Options{Checker: a.r.Checker, Check: o, First: a.r,
+			Names: shrink.Numbered, // by their ranks, times that lie far apart are drawn side by side
 			Progress: func(stage string, txns, ops int) {
 				if txns > 0 {
 					stage += ": " + plural.Of(txns, "transaction") + ", " + plural.Of(ops, "operation") + " left"
