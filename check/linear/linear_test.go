@@ -324,24 +324,3 @@ func TestPeel(t *testing.T) {
 		t.Fatalf("%d stuck, %d not: the values say nothing", stuck, free)
 	}
 }
-
-// TestGhosts: what took effect by the end of its window, or never, may have been there for who comes later.
-func TestGhosts(t *testing.T) {
-	ghosts := func(reads ...any) error {
-		ops := []Op{ghost(Op{Client: 1, Input: Action{F: "add", Value: "v"}, Output: Unknown, Call: 0, Return: 1})}
-		for i, r := range reads {
-			ops = append(ops, Op{Client: 2, Input: Action{F: "read"}, Output: r, Call: int64(2 + 2*i),
-				Return: int64(3 + 2*i)})
-		}
-		return Set().refutes(t.Context(), ops, 1000)
-	}
-	if err := ghosts(List{"v"}); err != errHolds {
-		t.Errorf("a read of what it added: %v", err)
-	}
-	if err := ghosts(List{}); err != errHolds {
-		t.Errorf("a read without what it added: %v", err)
-	}
-	if err := ghosts(List{}, List{"v"}); err != nil {
-		t.Errorf("a read of what it added after one without: %v", err)
-	}
-}

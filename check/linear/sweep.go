@@ -43,8 +43,12 @@ func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 		return -1
 	})
 	for _, e := range events {
-		if !e.end {
+		switch {
+		case !e.end:
 			w.open = append(w.open, e.op)
+			continue
+		case ops[e.op].ghost:
+			w.expires(e.op)
 			continue
 		}
 		if err := w.returns(ctx, e.op); err != nil {
@@ -91,14 +95,24 @@ type sweep[S any] struct {
 	most int
 }
 
-// returns keeps the moments in which an operation took effect, and forgets it. A ghost took effect by now, or never.
+// expires forgets an operation that took effect by now, or never.
+func (w *sweep[S]) expires(end int) {
+	var kept moments[S]
+	for _, x := range w.now.list {
+		if i, is := slices.BinarySearch(x.done, end); is {
+			x.done = slices.Delete(slices.Clone(x.done), i, i+1)
+		}
+		kept.add(w.m, x)
+	}
+	w.now = kept
+	w.open = slices.DeleteFunc(w.open, func(op int) bool { return op == end })
+}
+
+// returns keeps the moments in which an operation took effect, and forgets it.
 func (w *sweep[S]) returns(ctx context.Context, end int) error {
 	var reached, kept moments[S]
 	for _, x := range w.now.list {
 		reached.add(w.m, x)
-		if _, is := slices.BinarySearch(x.done, end); !is && w.ops[end].ghost {
-			kept.add(w.m, x)
-		}
 	}
 	for n := 0; n < len(reached.list); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
