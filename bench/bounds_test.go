@@ -11,6 +11,7 @@ import (
 	"isovet/check"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -210,9 +211,7 @@ func TestStageMemory(t *testing.T) {
 	const txns = 3000
 	src, err := Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: txns, Seed: 1},
 		t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	run := func(r Run) Measured {
 		r.History, r.Level = src.Path, level.SessionSerializable
 		m, err := runChild(t.Context(), self(t), r)

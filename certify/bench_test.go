@@ -7,6 +7,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -99,9 +100,7 @@ func BenchmarkOrder(b *testing.B) {
 						r.Order = events
 					}
 					for b.Loop() {
-						if err := certify.Check(r, certify.Options{}); err != nil {
-							b.Fatal(err)
-						}
+						must.OK(b, certify.Check(r, certify.Options{}))
 					}
 					b.ReportMetric(float64(h.NumOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
 				})

@@ -9,6 +9,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -36,9 +37,7 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	b.Read(x, history.IntValue(n))
 	end(n+2, 7)
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h, order
 }
 

@@ -13,6 +13,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -30,9 +31,7 @@ func TestKeyValueLogs(t *testing.T) {
 	randtest.Values(t, seeds, kvLog, func(t testing.TB, seed uint64, ops kvEvents) {
 		ops, text := ops.written()
 		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		h, err := format.Read(t.Context(), path, format.Options{})
 		if err != nil {
 			if !strings.Contains(err.Error(), "either could be what gets saw") {

@@ -8,6 +8,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -125,9 +126,7 @@ func TestReplaySnapshotPredicates(t *testing.T) {
 // TestReplayBadPredicate: a predicate that does not parse is bad input, and no verdict.
 func TestReplayBadPredicate(t *testing.T) {
 	h, err := notation.Parse(`s1: pr{"a":{"~":1}}[]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := Run(context.Background(), run.Replay{}, h, Options{})
 	if err == nil {
 		t.Errorf("%s %s; want an error", r.Verdict, r.Reason)

@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -170,9 +171,7 @@ func TestReplayPlanted(t *testing.T) {
 					Sessions: 8, Ops: 6,
 					Seed: uint64(i), Fault: f.Name, Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&
 						times == datasets.AllTimes})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for _, l := range run.OrderLevels {
 					if l.RealTime() && times == datasets.NoTimes || l.Serial() && isolation == "snapshot-isolation" {
 						continue // unknown for want of times; the run around the fault may have write skew of its own

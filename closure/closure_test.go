@@ -11,6 +11,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // naive is the twin of all closures: every edge written down, the relation closed afresh by
@@ -369,9 +370,7 @@ func TestCompactRowsLieWithinOverlap(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		m := &naive{in: randomInput(r, 30)}
 		c, _, err := PurdomPlus(m.in, Options{Stragglers: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if c == nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // The paper is Vbox (arXiv:2503.05163) §4.4; Vnn are the rows of the errata about it.
@@ -192,9 +193,7 @@ func TestV21Algorithm1(t *testing.T) {
 			}
 		}
 		c, _, err := PurdomPlus(p.in, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if pair, bad := wrongPair(p, func(i, j int) bool { return c.Reaches(int32(i), int32(j)) }); bad {
 			t.Fatalf("seed %d, %s: PurdomPlus: %s", seed, p, pair)
 		}

@@ -7,6 +7,7 @@ import (
 	"isovet/closure"
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // reached is the naive twin: a search.
@@ -47,9 +48,7 @@ func TestSessionsEqualsSearch(t *testing.T) {
 		}
 		all := append(edges, known...)
 		s, ok, err := closure.NewSessions(graph.Build(n, known), chains)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, acyclic := graph.Topological(graph.Build(n, all)); acyclic != ok {
 			t.Fatalf("seed %d: acyclic %v, built %v", seed, acyclic, ok)
 		}

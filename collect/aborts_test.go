@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/collect/driver"
+	"isovet/internal/test/must"
 )
 
 // moody is a store whose every third commit is refused and whose every tenth fails.
@@ -39,9 +40,7 @@ func TestAborts(t *testing.T) {
 	driver.RegisterStore(driver.Store{Scheme: "moody", Isolations: []string{"none"},
 		Open: func(string, string) (driver.KV, error) { return m, nil }})
 	r, err := Run(t.Context(), Config{DB: []string{"moody:"}, Workload: "rmw", Txns: 300, Sessions: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &r.Summary
 	total := 0
 	seen := map[string]int{}

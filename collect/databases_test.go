@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/collect/server"
+	"isovet/internal/test/must"
 )
 
 // built is the ground truth of servers that are built for it, which takes minutes (.ci/databases).
@@ -30,9 +31,7 @@ func TestBuiltDatabases(t *testing.T) {
 	for _, db := range []string{"dolt:start", "tidb:start"} {
 		t.Run(db, func(t *testing.T) {
 			c, err := server.Start(context.Background(), db+"?bin="+dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer func() {
 				if err := c.Close(); err != nil {
 					t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"isovet/collect"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -32,9 +33,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 		t.Fatalf("no checker for %v", l)
 	}
 	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Verdict != want {
 		t.Errorf("%s %s: %v at %v, expected %v: %s", h.Meta.DB, h.Meta.Isolation, r.Verdict, l, want, r.Reason)
 	}

@@ -14,6 +14,7 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // probeTruth is what probes of databases that are known must find: what is seen, and what must not be.
@@ -75,9 +76,7 @@ func TestProbe(t *testing.T) {
 			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 				t.Skipf("NOT RUN, a server is missing: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			was := func(name string) *probe.Cell {
 				c := p.Cell(name, e.isolation)
 				if c == nil {

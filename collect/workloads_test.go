@@ -10,6 +10,7 @@ import (
 	"isovet/collect"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // alone runs a workload's first client by itself on a map and returns what it does: a line an attempt at a transaction.
@@ -122,9 +123,7 @@ func workloadsAlone(t *testing.T, dbs []string) {
 					keys = 30
 				}
 				w, _, err := in.New(workload.Params{Variant: v.Name, Keys: keys, Sessions: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if slices.ContainsFunc(w.Tables(), func(t workload.Table) bool { return t.Columns != nil || t.List }) {
 					continue // the tests of predicates and lists are others
 				}

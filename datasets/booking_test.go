@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // doubleBookings replays the committed transactions of a booking run in the order of their commits, and counts those
@@ -23,9 +24,7 @@ func doubleBookings(t *testing.T, h *history.History) int {
 				return
 			}
 			var b booking
-			if err := json.Unmarshal([]byte(h.ValueString(v)), &b); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(h.ValueString(v)), &b))
 			if b.Room == nil {
 				return // an invoice
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -16,9 +17,7 @@ func satisfies(t *testing.T, h *history.History, l level.Level) bool {
 		return weak(h, l)
 	}
 	r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, MaxTxns: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	switch r.Verdict.String() {
 	case "valid":
 		return true

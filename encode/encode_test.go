@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -254,9 +255,7 @@ func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.
 func TestObeyedIsNotDecided(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Keys: 200, Txns: 500,
 		Times: datasets.NoTimes, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
 	p.AllPairs()
 	for _, enc := range []func(*polygraph.Polygraph) *encode.Problem{encode.Vbox, encode.Cobra} {

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
@@ -213,9 +214,7 @@ func TestOutsideEncoding(t *testing.T) {
 {"ops":[["r","x",2],["w","y",2]]}
 `
 	h, err := histtest.Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
 	p.AllPairs()
 	q := &encode.Problem{P: p}

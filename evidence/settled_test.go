@@ -7,6 +7,7 @@ import (
 	checkers "isovet/check"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -28,9 +29,7 @@ func TestNamesSayWhatIsShown(t *testing.T) {
 				continue
 			}
 			r, err := checkers.Run(t.Context(), c, h, checkers.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for i := range r.Anomalies {
 				a := &r.Anomalies[i]
 				text := evidence.Describe(a, h)

@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/polygraph"
 )
@@ -88,9 +89,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 			}
 			n++
 			_, refuted, err := g.Prune(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if refuted {
 				if refutations++; want != 0 {
 					t.Fatalf("seed %d, %s: refuted, and there are %d completions", seed, name, want)

@@ -11,6 +11,7 @@ import (
 	"isovet/closure"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/polygraph"
 )
@@ -160,9 +161,7 @@ func TestPruning(t *testing.T) {
 			t.Fatal(cycle, err)
 		}
 		_, conflict, err := p.Prune(context.Background(), reach)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return p, conflict
 	}
 	// 1 before 2 by y, so its x comes first too, and 3, which read it, precedes 2.

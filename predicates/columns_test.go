@@ -10,6 +10,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestSortCells: the radix sort against a plain one, with values of few and of many bits, negative and extreme ones.
@@ -57,9 +58,7 @@ func TestLike(t *testing.T) {
 		}
 		b.EndTxn(history.NewTxnHead())
 		h, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		n := h.NumVersions()
 		blank := func() *decoder {
 			cols := []cells{{name: "a"}, {name: "b"}}

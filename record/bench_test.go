@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/record"
 )
 
@@ -18,9 +19,7 @@ func BenchmarkRecord(b *testing.B) {
 		"writer": func(_ *testing.B, o record.Options) *record.Recorder { return record.To(io.Discard, o) },
 		"file": func(b *testing.B, o record.Options) *record.Recorder {
 			r, err := record.Create(filepath.Join(b.TempDir(), "h"), o)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			return r
 		},
 	} {
@@ -52,9 +51,7 @@ func BenchmarkRecord(b *testing.B) {
 					}
 				})
 				b.StopTimer()
-				if err := rec.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, rec.Close())
 				if got := rec.Stats(); got.Ops != int64(b.N) {
 					b.Fatalf("%d operations recorded of %d", got.Ops, b.N)
 				}

@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -22,9 +23,7 @@ func TestLanguages(t *testing.T) {
 		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for Python, Node.js and Java too")
 	}
 	page, err := os.ReadFile(filepath.Join("..", "docs", "recording.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, l := range []struct {
 		name, file string
 		needs      []string
@@ -46,9 +45,7 @@ func TestLanguages(t *testing.T) {
 				text = recorder(t, page, l.name)
 			}
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, l.file), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, l.file), text, 0o644))
 			for _, args := range l.run {
 				c := exec.Command(args[0], args[1:]...)
 				c.Dir = dir
@@ -57,9 +54,7 @@ func TestLanguages(t *testing.T) {
 				}
 			}
 			h, err := format.Read(t.Context(), filepath.Join(dir, "h.jsonl"), format.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if h.NumTxns() != 4 || len(h.Notes) > 0 || h.Txns.Status[2] != history.Aborted ||
 				!strings.Contains(lines(t, h), `["w","x","4.5"]`) {
 				t.Errorf("%v\n%s", h.Notes, lines(t, h))

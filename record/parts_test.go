@@ -17,6 +17,7 @@ import (
 	"isovet/history/partlist"
 	"isovet/history/split"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 )
@@ -24,9 +25,7 @@ import (
 // inOrder reads a history and writes it as lines by the order of ids.
 func inOrder(t *testing.T, h *history.History, err error) *history.History {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ids := map[int64]uint32{}
 	most := int64(0)
 	for x, id := range h.Txns.ID {
@@ -45,21 +44,15 @@ func inOrder(t *testing.T, h *history.History, err error) *history.History {
 	for id := int64(0); id <= most; id++ {
 		if x, ok := ids[id]; ok {
 			one, err := split.Sub(h, x, x+1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var line strings.Builder
-			if err := jsonl.Write(&line, one); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, jsonl.Write(&line, one))
 			_, rest, _ := strings.Cut(line.String(), "\n")
 			b.WriteString(strings.Replace(rest, `"seq":0,`, "", 1))
 		}
 	}
 	sorted, err := jsonl.Read([]byte(b.String()), "sorted")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return sorted
 }
 
@@ -73,24 +66,18 @@ func TestParts(t *testing.T) {
 		o := record.Options{Meta: history.Meta{Name: "n", Note: "x"}, OpTimes: seed%3 == 0,
 			Clock: func() int64 { clock++; return clock / 2 }}
 		one, err := record.Create(filepath.Join(dir, "one.jsonl"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		folder := filepath.Join(dir, "parts")
 		many, err := record.CreateParts(folder, o, []record.Rotation{{Txns: 1 + int64(rng.IntN(20))},
 			{Bytes: 300}, {Every: time.Microsecond}}[seed%3])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		recs := []*record.Recorder{one, many}
 		both := func(f func(i int) error) {
 			t.Helper()
 			at := clock
 			for i := range recs {
 				clock = at // the same times in both
-				if err := f(i); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, f(i))
 			}
 		}
 		if seed%4 != 1 {
@@ -177,24 +164,16 @@ func TestParts(t *testing.T) {
 func TestFoundLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "parts")
 	rec, err := record.CreateParts(dir, record.Options{}, record.Rotation{Txns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reader, writer := rec.Session(), rec.Session()
 	r := reader.Begin("")
 	for n := range 5 {
 		w := writer.Begin("")
-		if err := errors.Join(w.Write("x", n), w.Commit(nil)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(w.Write("x", n), w.Commit(nil)))
 	}
-	if err := errors.Join(rec.Initial("x", "before"), r.Read("x", "before"), r.Commit(nil), rec.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(rec.Initial("x", "before"), r.Read("x", "before"), r.Commit(nil), rec.Close()))
 	h, err := split.Read(t.Context(), []string{dir}, format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumTxns() != 7 {
 		t.Errorf("%d transactions; expected 7", h.NumTxns())
 	}
@@ -209,9 +188,7 @@ func TestPartsFail(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "folder")
 		rec, err := record.CreateParts(dir, record.Options{}, record.Rotation{Txns: 5,
 			Finish: func(*record.Whole) (partlist.Part, error) { return how() }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s := rec.Session()
 		n := 0
 		for end := time.Now().Add(20 * time.Second); rec.Err() == nil && time.Now().Before(end); n++ {

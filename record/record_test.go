@@ -22,6 +22,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 )
@@ -48,9 +49,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 		t.Fatalf("no checker for %v", l)
 	}
 	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Verdict != want {
 		t.Errorf("%v at %v, expected %v: %s", r.Verdict, l, want, r.Reason)
 	}
@@ -61,9 +60,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 func lines(t *testing.T, h *history.History) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	return b.String()
 }
 
@@ -82,9 +79,7 @@ func TestStatuses(t *testing.T) {
 		func(t *record.Txn) error { return t.Unknown() },
 	} {
 		x := s.Begin("w")
-		if err := x.Write("k", i+1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.Write("k", i+1))
 		if err := end(x); (err != nil) != (i == 1 || i == 2) {
 			t.Errorf("end %d: %v", i, err)
 		}
@@ -103,14 +98,10 @@ func TestStatuses(t *testing.T) {
 	rec = record.New(record.Options{})
 	s = rec.Session()
 	for range 2 { // the first is not ended
-		if err := s.Begin("").Write("k", 1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Begin("").Write("k", 1))
 	}
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumTxns() != 2 || h.Txns.Status[0] != history.Unknown || h.Txns.Status[1] != history.Unknown {
 		t.Errorf("transactions that were not ended: %s", lines(t, h))
 	}
@@ -173,13 +164,9 @@ func TestValues(t *testing.T) {
 			t.Errorf("%d: %T: %v", i, c.v, err)
 			continue
 		}
-		if err := x.Commit(nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.Commit(nil))
 		h, err := rec.History()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := string(h.Texts.AppendValue(nil, h.VerValue(h.Ops.Ver[0])))
 		if c.v == long {
 			if len(got) > 100 || !strings.HasPrefix(got, `"sha256:`) || !strings.HasSuffix(got, ` (2000 bytes)"`) {
@@ -263,13 +250,9 @@ func TestSame(t *testing.T) {
 			OpTimes: true}
 	}
 	mem := record.New(o())
-	if err := script(mem); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, script(mem))
 	want, err := mem.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want.Meta.Isolation != "snapshot-isolation" || want.Meta.Note != "seed 7" {
 		t.Errorf("%+v", want.Meta)
 	}
@@ -318,9 +301,7 @@ func sorted(t *testing.T, h *history.History) *history.History {
 	out := make([]string, 1000)
 	for _, l := range all {
 		var x struct{ Start int }
-		if err := json.Unmarshal([]byte(l), &x); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(l), &x))
 		_, l, _ = strings.Cut(l, ",") // the id
 		out[x.Start] += "{" + l + "\n"
 	}

@@ -21,6 +21,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 )
@@ -66,12 +67,8 @@ func TestKilled(t *testing.T) {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), "ISOVET_TEST_RECORD="+path)
 		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, c.Start())
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
@@ -80,14 +77,10 @@ func TestKilled(t *testing.T) {
 				break
 			}
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Process.Kill())
 		_ = c.Wait() // killed
 		h, err := format.Read(t.Context(), path, format.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(h.Notes) == 0 {
 			t.Error("a recording that was cut off says nothing of it")
 		}
@@ -103,18 +96,12 @@ func TestKilled(t *testing.T) {
 func TestStreamsAreFlushed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h")
 	rec, err := record.Create(path, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x := rec.Session().Begin("")
-	if err := errors.Join(x.Write(1, 1), x.Committing()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(x.Write(1, 1), x.Committing()))
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if bytes.Contains(b, []byte("intent")) {
 			h, err := jsonl.ReadPartial(t.Context(), b, path, 1)
 			if err != nil || h.Txns.Status[0] != history.Unknown {
@@ -188,9 +175,7 @@ func TestSendRefused(t *testing.T) {
 	}))
 	defer breaks.Close()
 	rec, err := record.Send(breaks.URL, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "409") || calls.Load() != 2 {
 		t.Errorf("%v, %d calls", err, calls.Load())
 	}
@@ -219,19 +204,13 @@ func TestSendWaits(t *testing.T) {
 	}))
 	defer server.Close()
 	rec, err := record.Send(server.URL, record.Options{Token: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := rec.Session()
 	for i := range 500 {
 		x := s.Begin("w")
-		if err := errors.Join(x.Write(i%7, i), x.Commit(ok)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(x.Write(i%7, i), x.Commit(ok)))
 	}
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rec.Close())
 	if h, err := jsonl.Read(got.Bytes(), "got"); err != nil || h.NumTxns() != 500 || refused.Load() == 0 {
 		t.Errorf("%v, refused %d times", err, refused.Load())
 	}
@@ -240,13 +219,9 @@ func TestSendWaits(t *testing.T) {
 	}
 	// A line that is too long by itself is an error, not a loop.
 	rec, err = record.Send(server.URL, record.Options{Token: "secret", MaxValue: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x := rec.Session().Begin("w")
-	if err := errors.Join(x.Write("k", strings.Repeat("v", 5000)), x.Commit(ok)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(x.Write("k", strings.Repeat("v", 5000)), x.Commit(ok)))
 	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "413") {
 		t.Errorf("a line that is too long: %v", err)
 	}

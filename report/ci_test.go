@@ -20,6 +20,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/report"
 )
@@ -65,9 +66,7 @@ func items(t *testing.T, all bool) (out []*report.Item) {
 				continue
 			}
 			r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			it.Answers = append(it.Answers, r)
 		}
 		out = append(out, it)
@@ -179,9 +178,7 @@ func TestSARIF(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		its := items(t, all)
 		var log map[string]any
-		if err := json.Unmarshal([]byte(document(t, "sarif", 1, its)), &log); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(document(t, "sarif", 1, its)), &log))
 		if wrong := sarifWrong(log, "sarifLog", "log"); len(wrong) > 0 {
 			t.Errorf("%d mistakes: %v", len(wrong), wrong[:min(len(wrong), 5)])
 		}
@@ -268,9 +265,7 @@ func TestJUnit(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if e, ok := tok.(xml.StartElement); ok {
 				allowed, ok := known[e.Name.Local]
 				if !ok {
@@ -284,9 +279,7 @@ func TestJUnit(t *testing.T) {
 			}
 		}
 		var d doc
-		if err := xml.Unmarshal([]byte(text), &d); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, xml.Unmarshal([]byte(text), &d))
 		if len(d.Suites) != len(its) {
 			t.Fatalf("%d suites of %d histories", len(d.Suites), len(its))
 		}
@@ -336,9 +329,7 @@ func TestGitHub(t *testing.T) {
 func TestInRepository(t *testing.T) {
 	root, outside := filepath.Join(t.TempDir(), "repo"), filepath.Join(t.TempDir(), "h.jsonl")
 	sub := filepath.Join(root, "a", "b")
-	if err := errors.Join(os.MkdirAll(sub, 0o755), os.Mkdir(filepath.Join(root, ".git"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.MkdirAll(sub, 0o755), os.Mkdir(filepath.Join(root, ".git"), 0o755)))
 	t.Chdir(sub)
 	for _, workspace := range []string{"", root, filepath.Dir(root)} {
 		t.Setenv("GITHUB_WORKSPACE", workspace)

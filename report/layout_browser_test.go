@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/browser"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -47,9 +48,7 @@ func layoutPage(t *testing.T, seed uint64) []byte {
 		if err == nil {
 			err = LatticeHTML(&b, "h.jsonl", l.Results, l.Holding, l.Failing)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return b.Bytes()
 	}
 	all := level.All()
@@ -69,9 +68,7 @@ func layoutPage(t *testing.T, seed uint64) []byte {
 	if err != nil || r.Verdict == evidence.Unknown && seed%10 != 0 {
 		return nil
 	}
-	if err := HTML(&b, fmt.Sprintf("h%d.jsonl", seed), r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&b, fmt.Sprintf("h%d.jsonl", seed), r))
 	return b.Bytes()
 }
 
@@ -93,9 +90,7 @@ func TestLayout(t *testing.T) {
 			continue
 		}
 		pages++
-		if err := os.WriteFile(path, text, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, text, 0o666))
 		p.Size([]int64{1180, 420}[pages%2], 800)
 		p.Goto("file://" + path)
 		told := func(view string) {
@@ -162,9 +157,7 @@ func TestSaved(t *testing.T) {
 		t.Errorf("the PNG has %d colours", colours)
 	}
 	path := filepath.Join(t.TempDir(), "timeline.svg")
-	if err := os.WriteFile(path, []byte(browser.Eval[string](p, `saved[0].blob.text()`)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(browser.Eval[string](p, `saved[0].blob.text()`)), 0o666))
 	p.Goto("file://" + path)
 	if p.Count("svg .bar") != bars || p.Count(".edge .line") != edges {
 		t.Errorf("the SVG has %d bars and %d edges of %d and %d", p.Count("svg .bar"), p.Count(".edge .line"), bars,

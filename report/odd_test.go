@@ -14,6 +14,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -31,9 +32,7 @@ func lostUpdate(t *testing.T, key string, start int64) *evidence.Result {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := oracle.Check(h, oracle.Options{Level: level.SnapshotIsolation})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatal(r, err)
@@ -44,9 +43,7 @@ func lostUpdate(t *testing.T, key string, start int64) *evidence.Result {
 // TestLongKeys: a key of 10 kB stands whole only where the argument is written out.
 func TestLongKeys(t *testing.T) {
 	var b bytes.Buffer
-	if err := HTML(&b, "h.jsonl", lostUpdate(t, strings.Repeat("k", 10_000), 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&b, "h.jsonl", lostUpdate(t, strings.Repeat("k", 10_000), 0)))
 	wellFormed(t, "long keys", b.Bytes())
 	if b.Len() > 250_000 {
 		t.Errorf("a page of %d bytes", b.Len())
@@ -60,9 +57,7 @@ func TestLabelsFit(t *testing.T) {
 	figure := timeline(r, s, nil, MaxNodes)
 	var width, height float64
 	_, err := fmt.Sscanf(figure[strings.Index(figure, "viewBox"):], `viewBox="0 0 %f %f"`, &width, &height)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	labels := regexp.MustCompile(`class="label [^>]* x="([0-9.]+)" y="[0-9.]+">([^<]*)<`).
 		FindAllStringSubmatch(figure, -1)
 	if len(labels) == 0 {
@@ -80,9 +75,7 @@ func TestLabelsFit(t *testing.T) {
 // TestDirections: no key turns the direction of the page's own words.
 func TestDirections(t *testing.T) {
 	var b bytes.Buffer
-	if err := HTML(&b, "h.jsonl", lostUpdate(t, "a\u202eb\u2066c\u200fd", 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&b, "h.jsonl", lostUpdate(t, "a\u202eb\u2066c\u200fd", 0)))
 	wellFormed(t, "directions", b.Bytes())
 	if strings.ContainsAny(b.String(), "\u202e\u2066\u200f") ||
 		!strings.Contains(b.String(), "a\ufffdb\ufffdc\ufffdd") {
@@ -94,9 +87,7 @@ func TestDirections(t *testing.T) {
 func TestExactTimes(t *testing.T) {
 	for _, start := range []int64{0, 1_700_000_000_000_000_001, math.MinInt64 + 5, math.MaxInt64 - 9} {
 		var b bytes.Buffer
-		if err := HTML(&b, "h.jsonl", lostUpdate(t, "x", start)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, HTML(&b, "h.jsonl", lostUpdate(t, "x", start)))
 		if !strings.Contains(b.String(), "<td>+1 ns to +7 ns</td>") {
 			t.Errorf("from %d: not +1 ns to +7 ns", start)
 		}
@@ -138,9 +129,7 @@ func register(t *testing.T, n, unknown int) *evidence.Result {
 	b.Read(k, history.IntValue(99))
 	head(history.Committed, 100+10*int64(n), 105+10*int64(n))
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last, _ := h.TxnOps(uint32(h.NumTxns() - 1))
 	return &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last},
@@ -174,9 +163,7 @@ func TestConditionalRegister(t *testing.T) {
 {"id":3,"session":1,"start":5,"end":6,"ops":[["w","x",3]]}
 {"id":4,"session":2,"start":7,"end":8,"ops":[["pr",{"":{"=":3}},[]]]}
 `), "register")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last, _ := h.TxnOps(3)
 	r := &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{3}}}}
@@ -195,9 +182,7 @@ func TestInitialRegister(t *testing.T) {
 {"id":3,"session":1,"start":5,"end":6,"ops":[["r","x",""]]}
 {"id":4,"session":1,"start":7,"end":8,"ops":[["r","y",""]]}
 `), "register")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last, _ := h.TxnOps(2)
 	r := &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last}, Txns: []uint32{2}}}}

@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/browser"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -26,12 +27,8 @@ func write(t *testing.T, name string, r *evidence.Result) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".html")
 	var b bytes.Buffer
-	if err := HTML(&b, name+".jsonl", r); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&b, name+".jsonl", r))
+	must.OK(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return "file://" + path
 }
 
@@ -81,9 +78,7 @@ func manyCases(t *testing.T, n int) *evidence.Result {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ver := func(i int) uint32 { lo, _ := h.TxnOps(uint32(i)); return h.Ops.Ver[lo+1] }
 	a := evidence.Anomaly{Kind: level.NoOrder}
 	for i := range n {
@@ -260,9 +255,7 @@ func TestPageSize(t *testing.T) {
 		t.Log("the long order alone is not made")
 	} else {
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 3000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c, _ := check.Auto(h, level.SnapshotIsolation)
 		o := check.Options{Level: level.SnapshotIsolation}
 		if pages["long order"], err = check.Run(t.Context(), c, h, o); err != nil {
@@ -272,9 +265,7 @@ func TestPageSize(t *testing.T) {
 	listed := regexp.MustCompile(`(?s)(<pre class="rows"[^>]*>)(.*?)</pre>`)
 	for name, r := range pages {
 		var b bytes.Buffer
-		if err := HTML(&b, name, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, HTML(&b, name, r))
 		wellFormed(t, name, b.Bytes())
 		history := 0
 		for _, m := range listed.FindAllSubmatch(b.Bytes(), -1) {
@@ -326,9 +317,7 @@ func pictured(t *testing.T, i int) []byte {
 	t.Helper()
 	s := shown[i]
 	h, err := datasets.Generate(t.Context(), s.spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h.File = s.name + ".jsonl"
 	var b bytes.Buffer
 	if s.all {
@@ -336,28 +325,20 @@ func pictured(t *testing.T, i int) []byte {
 		if err == nil {
 			err = LatticeHTML(&b, h.File, l.Results, l.Holding, l.Failing)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return b.Bytes()
 	}
 	c, _ := check.Auto(h, s.level)
 	if s.checker != "" {
 		c, err = check.ByName(s.checker)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: s.level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if (r.Verdict == evidence.Holds) != (s.name == "order") {
 		t.Fatalf("%s: %s, %s", s.name, r.Verdict, r.Reason)
 	}
-	if err := HTML(&b, h.File, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&b, h.File, r))
 	return b.Bytes()
 }
 
@@ -378,15 +359,11 @@ func TestPictures(t *testing.T) {
 		path := filepath.Join(folder, s.name+".png")
 		if b != nil {
 			file := filepath.Join(t.TempDir(), s.name+".html")
-			if err := os.WriteFile(file, page, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, page, 0o666))
 			p := b.Page(t)
 			p.Size(1180, s.height)
 			p.Goto("file://" + file)
-			if err := os.WriteFile(path, p.Screenshot(false), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, p.Screenshot(false), 0o666))
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {

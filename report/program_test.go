@@ -11,6 +11,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/report"
 )
@@ -23,9 +24,7 @@ func TestStatements(t *testing.T) {
 {"id":2,"name":"UPDATE a /* ../outside.go:7 */ /* pay:1 */","ops":[["r","x",0],["w","x",2]]}
 {"id":3,"name":"Transfer select","ops":[["r","x",2]]}
 `), "h.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, why := check.Choose(check.AutoName, "", h, level.Serializable)
 	if c == nil {
 		t.Fatal(why)
@@ -43,9 +42,7 @@ func TestStatements(t *testing.T) {
 	t.Setenv("GITHUB_WORKSPACE", "")
 	var text, page bytes.Buffer
 	err = report.Text(&text, "h.jsonl", r, report.TextOptions{})
-	if err := errors.Join(err, report.HTML(&page, "h", r)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, report.HTML(&page, "h", r)))
 	want := "T1 is read-committed: SELECT a /* example.org/bank/pay/pay.go:12 */; UPDATE a /* pay/pay.go:13 */;\n"
 	for _, s := range []string{text.String(), page.String()} {
 		if !strings.Contains(s, want) || !strings.Contains(s, "T2 is UPDATE a") || strings.Contains(s, "T3 is") {
@@ -56,9 +53,7 @@ func TestStatements(t *testing.T) {
 	if got := document(t, "github", 1, its); !strings.HasPrefix(got, "::error file=pay/h.jsonl,line=2,") {
 		t.Errorf("without the source: %s", got)
 	}
-	if err := os.WriteFile("pay.go", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile("pay.go", nil, 0o644))
 	if got := document(t, "github", 1, its); !strings.HasPrefix(got, "::error file=pay/pay.go,line=12,") {
 		t.Errorf("with the source: %s", got)
 	}

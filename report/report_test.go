@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -61,9 +62,7 @@ func TestPagesStandAlone(t *testing.T) {
 	for _, r := range verdicts(t) {
 		name := fmt.Sprintf("%s at %s", r.H.Meta.Name, r.Level)
 		var b bytes.Buffer
-		if err := HTML(&b, name, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, HTML(&b, name, r))
 		n := wellFormed(t, name, b.Bytes())
 		if n["script"] != 1 || n["style"] != 1 || n["link"] > 0 || n["img"] > 0 || n["iframe"] > 0 {
 			t.Errorf("%s: has %v", name, n)
@@ -111,9 +110,7 @@ var (
 func TestDOT(t *testing.T) {
 	for _, r := range verdicts(t) {
 		var b bytes.Buffer
-		if err := DOT(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, DOT(&b, r))
 		ports := map[string]bool{}
 		for _, m := range dotNode.FindAllStringSubmatch(b.String(), -1) {
 			for _, p := range regexp.MustCompile(`<(\w+)>`).FindAllStringSubmatch(m[2], -1) {
@@ -157,9 +154,7 @@ func nasty(t *testing.T) *evidence.Result {
 	}
 	b.Meta.Note, b.Meta.DB = bad, bad
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := oracle.Check(h, oracle.Options{})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatal(r, err)
@@ -170,22 +165,16 @@ func nasty(t *testing.T) *evidence.Result {
 func TestNamesCannotBreakOut(t *testing.T) {
 	r := nasty(t)
 	var page, dot bytes.Buffer
-	if err := HTML(&page, `a"b<c>&d`, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&page, `a"b<c>&d`, r))
 	if n := wellFormed(t, "nasty", page.Bytes()); n["script"] != 1 {
 		t.Error("a key became a script")
 	}
 	page.Reset()
-	if err := HTMLWith(&page, "x", r, HTMLOptions{Small: `javascript:alert("1")`}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTMLWith(&page, "x", r, HTMLOptions{Small: `javascript:alert("1")`}))
 	if strings.Contains(page.String(), `href="javascript`) {
 		t.Error("a link became a script")
 	}
-	if err := DOT(&dot, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, DOT(&dot, r))
 	if n, e := len(dotNode.FindAllString(dot.String(), -1)), len(dotEdge.FindAllString(dot.String(), -1)); n != 2 ||
 		e != 2 {
 		t.Errorf("%d nodes, %d edges in\n%s", n, e, dot.String())
@@ -207,9 +196,7 @@ func long(t *testing.T, n int) *evidence.Result {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := evidence.Anomaly{}
 	for i := range n { // i wrote key i+1, whose initial version i+1 read
 		from := uint32((n - i) % n)
@@ -229,9 +216,7 @@ func long(t *testing.T, n int) *evidence.Result {
 func TestFiguresAreBounded(t *testing.T) {
 	r := long(t, 3000)
 	var page, dot bytes.Buffer
-	if err := HTML(&page, "long", r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, HTML(&page, "long", r))
 	wellFormed(t, "long", page.Bytes())
 	if page.Len() > 1<<20 {
 		t.Errorf("the page has %d bytes", page.Len())
@@ -239,9 +224,7 @@ func TestFiguresAreBounded(t *testing.T) {
 	if !strings.Contains(page.String(), fmt.Sprintf("%d more", 3000-MaxNodes)) {
 		t.Error("the page does not say what is left out")
 	}
-	if err := DOT(&dot, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, DOT(&dot, r))
 	if n := len(dotNode.FindAllString(dot.String(), -1)); n != MaxNodes {
 		t.Errorf("%d nodes in the graph, not %d", n, MaxNodes)
 	}
@@ -254,9 +237,7 @@ func TestText(t *testing.T) {
 	r := long(t, 60)
 	r.Also = 4
 	var b bytes.Buffer
-	if err := Text(&b, "h.jsonl", r, TextOptions{MaxLines: 5}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Text(&b, "h.jsonl", r, TextOptions{MaxLines: 5}))
 	if n := strings.Count(b.String(), "\n"); n > 12 {
 		t.Errorf("%d lines:\n%s", n, b.String())
 	}
@@ -266,9 +247,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := Text(&b, "h.jsonl", &evidence.Result{Level: level.Causal, Reason: "timeout"}, TextOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Text(&b, "h.jsonl", &evidence.Result{Level: level.Causal, Reason: "timeout"}, TextOptions{}))
 	if !strings.HasPrefix(b.String(), "h.jsonl: unknown at causal: timeout\n") {
 		t.Error(b.String())
 	}
@@ -295,18 +274,14 @@ func TestOrderByKey(t *testing.T) {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		level         level.Level
 		lines, groups int
 	}{{level.Linearizable, 2, 2}, {level.StrictSerializable, 1, 1}} {
 		var page bytes.Buffer
 		r := &evidence.Result{Verdict: evidence.Holds, Level: c.level, H: h, Order: order}
-		if err := HTML(&page, "h.jsonl", r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, HTML(&page, "h.jsonl", r))
 		wellFormed(t, c.level.String(), page.Bytes())
 		path := regexp.MustCompile(`class="order" d="([^"]*)"`).FindSubmatch(page.Bytes())
 		if path == nil || strings.Count(string(path[1]), "M") != c.lines {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"isovet/history/format"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -37,9 +38,7 @@ func TestHeaderAgain(t *testing.T) {
 			for _, text := range []string{header + "\n" + line(0) + "\n" + header + "\n" + line(1) + "\n",
 				last + " \n" + line(2) + "\n"} {
 				j, err := judge()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				var m Metrics
 				err = Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Checkpoint: time.Hour,
 					Open: pipeOf(strings.NewReader(text))})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"isovet/internal/test/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -22,9 +23,7 @@ func TestIncidents(t *testing.T) {
 				Checkpoint: 1 << 60, Open: func(_ context.Context, after Places) (Source, error) {
 					return Pipe(bytes.NewReader(join(lines[after.Last()+1:end])), after.Last()), nil
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			count, found := map[string]int64{}, int64(0)
 			for _, x := range all.List() {
 				count[x.Class] += x.Count

@@ -9,6 +9,7 @@ import (
 	"isovet/certify/kernel"
 	"isovet/evidence"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -49,9 +50,7 @@ func TestWeakRefutationMutants(t *testing.T) {
 				accepted++
 				if truth[at] == evidence.Unknown {
 					is, err := oracle.Check(h, oracle.Options{Level: at, VerdictOnly: true})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					truth[at] = is.Verdict
 				}
 				if truth[at] == evidence.Holds {

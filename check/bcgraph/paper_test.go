@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -90,9 +91,7 @@ func TestReduction(t *testing.T) {
 			b.EndTxn(h)
 		}
 		h, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		in := input(t, h, level.StrictSnapshotIsolation)

@@ -8,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -134,9 +135,7 @@ func TestManyOverwrite(t *testing.T) {
 			CommitTS: history.NoTime})
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g := newGraph(h, level.Serializable, 0, slices.Repeat([]bool{true}, h.NumTxns()))
 	if n := len(g.edges); n < many || n > (mostReaders+4)*many {
 		t.Errorf("%d edges of %d transactions", n, many)

@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -75,9 +76,7 @@ func TestFewFrontiers(t *testing.T) {
 // TestBounds: the context and the memory bound end a search.
 func TestBounds(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := prepass.Run(h)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

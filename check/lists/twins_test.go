@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
@@ -334,9 +335,7 @@ func TestShows(t *testing.T) {
 {"id":3,"ops":[["r","x",[1,2]],["r","y",1]]}
 {"id":4,"ops":[["a","x",3]]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := lists.Read(h)
 	x, y := h.OpKey(0), h.OpKey(2)
 	edge := func(from uint32, dep evidence.Dep, to, key uint32) evidence.Edge {

@@ -16,6 +16,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -348,9 +349,7 @@ func TestLargeTransactions(t *testing.T) {
 	b.Write(key(n-1), history.IntValue(4))
 	end(3)
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := prepass.Run(h)
 	if why := minitxn.Outside(v); why != "" || !minitxn.Suits(h) {
 		t.Fatalf("suits %t, outside: %s", minitxn.Suits(h), why)
@@ -405,15 +404,11 @@ func TestSearchBesideALongWrite(t *testing.T) {
 // TestSearchGrows: the states that a search remembers grow with the register, also where 80 clients meet at it.
 func TestSearchGrows(t *testing.T) {
 	in, err := hard.Lookup("busy-register")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, n := range []int{400, 2000, 10_000} {
 		randtest.Seeds(t, 8, func(t testing.TB, seed uint64) {
 			h, err := in.Build(t.Context(), n, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
 			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 20_000 + 10*n})
 			if !ok || err != nil || len(order) != n {

@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -59,9 +60,7 @@ func TestBERefuses(t *testing.T) {
 		}
 	}
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r, err := check.Run(ctx, biswasEnea{}, h, run.Options{Level: level.SessionSerializable})

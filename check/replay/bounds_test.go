@@ -17,6 +17,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/solver"
@@ -134,9 +135,7 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy",
 			Zipf: 1.2, Txns: 60 + 20*int(seed%8),
 			Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed, Times: datasets.NoTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)

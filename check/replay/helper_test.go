@@ -15,6 +15,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -73,9 +74,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 func checked(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	t.Helper()
 	c, err := check.ByName("replay")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", l, err, notation.Format(h))

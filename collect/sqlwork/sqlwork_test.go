@@ -1,6 +1,7 @@
 package sqlwork
 
 import (
+	"isovet/internal/test/must"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -122,9 +123,7 @@ func TestDraw(t *testing.T) {
 		"  other: {int: [1, 3], differs: k}\n  z: {int: [10, 99], zipf: 1.3}\n  c: {choice: [x, 7]}\n  u: unique\n" +
 		"transactions:\n  - {name: many, weight: 9, steps: [select v from a where id = :k]}\n" +
 		"  - {name: few, steps: [select v from a where id = :other]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	names := map[string]int{}
 	low := 0
 	a, b := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))

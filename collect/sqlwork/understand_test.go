@@ -1,6 +1,7 @@
 package sqlwork
 
 import (
+	"isovet/internal/test/must"
 	"reflect"
 	"strings"
 	"testing"
@@ -102,9 +103,7 @@ func TestQuotedNames(t *testing.T) {
 		"  'my.`größe`': {key: id, version: '`order`'}\nparameters:\n  k: {int: [1, 3]}\n  u: unique\n" +
 		"transactions:\n  - steps:\n    - select \"Ver\" from \"Account\" where \"Id\" = :k\n" +
 		"    - update my.`größe` set `order` = :u where id = :k\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	values := map[string]any{"k": int64(2), "u": int64(9)}
 	for i, want := range []Effect{{Key: "Account/2"}, {Write: true, Key: "my.größe/2", Value: int64(9)}} {
 		s := w.Transactions[0].Steps[i]

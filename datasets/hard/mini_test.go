@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // movesOf is what a transaction of MiniFormula reads and writes.
@@ -97,9 +98,7 @@ func TestMiniFormula(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		f := smallFormula(rng, 2, 3)
 		h, err := MiniFormula(f, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := satisfiable(f)
 		if got := serialOrder(movesOf(t, h), h.NumKeys()); got != want {
 			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)

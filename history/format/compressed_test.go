@@ -19,6 +19,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/bounds"
+	"isovet/internal/test/must"
 )
 
 // Made by Python's bz2 and lzma: two transactions; the same with a dictionary of 1 GiB asked for; and 300 MiB of ends
@@ -47,9 +48,7 @@ const twoTxns = `{"id":1,"ops":[["w","x",1]]}
 func unbase64(t *testing.T, text string) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return data
 }
 
@@ -58,17 +57,13 @@ func squeezed(t *testing.T, open func(w io.Writer) (io.WriteCloser, error), part
 	t.Helper()
 	var buf bytes.Buffer
 	z, err := open(&buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range parts {
 		if _, err := z.Write(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -82,13 +77,9 @@ func zipped(t *testing.T, files ...string) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, files[i+1])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -100,9 +91,7 @@ func toXZ(w io.Writer) (io.WriteCloser, error)   { return xz.NewWriter(w) }
 func readBytes(t *testing.T, data []byte) (*history.History, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "h")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	return format.Read(context.Background(), path, format.Options{})
 }
 
@@ -170,16 +159,10 @@ func TestZipStream(t *testing.T) {
 	defer func() { os.Stdin = old }()
 	read := func(size int64, data []byte) error {
 		path := filepath.Join(t.TempDir(), "h")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, max(size, int64(len(data)))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, data, 0o600))
+		must.OK(t, os.Truncate(path, max(size, int64(len(data)))))
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		os.Stdin = f
 		_, err = format.Read(context.Background(), "-", format.Options{})
@@ -198,13 +181,9 @@ func TestZipStream(t *testing.T) {
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "test", "20260101")
-	if err := os.MkdirAll(run, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(run, 0o700))
 	text := []byte("{:type :ok, :f :write, :value 1}\n{:type :ok, :f :read, :value 1}\n")
-	if err := os.WriteFile(filepath.Join(run, "history.edn.xz"), squeezed(t, toXZ, text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(run, "history.edn.xz"), squeezed(t, toXZ, text), 0o600))
 	if err := os.Symlink(filepath.Join("test", "20260101"), filepath.Join(dir, "latest")); err != nil {
 		t.Skip("no symbolic links here")
 	}
@@ -220,18 +199,14 @@ func gzipped(t *testing.T, name string, parts ...[]byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	z := gzip.NewWriter(f)
 	for _, p := range parts {
 		if _, err := z.Write(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(z.Close(), f.Close()))
 	return path
 }
 
@@ -265,9 +240,7 @@ func TestBlankLinesBefore(t *testing.T) {
 		plain := filepath.Join(t.TempDir(), "h")
 		for _, path := range []string{plain, gzipped(t, "h.gz", good)} {
 			if path == plain {
-				if err := os.WriteFile(path, good, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(path, good, 0o600))
 			}
 			if h, err := format.Read(context.Background(), path, format.Options{}); err != nil || h.NumTxns() != 1 {
 				t.Errorf("%d blank bytes, %s: %v", len(blank), filepath.Base(path), err)

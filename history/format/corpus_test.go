@@ -12,6 +12,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // corpus returns the folder of real histories: ISOVET_CORPUS, or ../shared/corpus beside the module.
@@ -32,17 +33,13 @@ func TestCorpus(t *testing.T) {
 	histtest.OnlyLong(t)
 	dir := corpus(t)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comma, r.LazyQuotes = '\t', true
 	r.FieldsPerRecord = -1
 	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read := 0
 	for _, row := range rows[1:] {
 		if row[1] != "isovet-history" {
@@ -68,13 +65,9 @@ func TestCorpus(t *testing.T) {
 				continue
 			}
 			var buf bytes.Buffer
-			if err := f.Write(&buf, h, false); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.Write(&buf, h, false))
 			out := filepath.Join(t.TempDir(), "out")
-			if err := os.WriteFile(out, buf.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(out, buf.Bytes(), 0o644))
 			g, err := Read(t.Context(), out, Options{})
 			if err != nil {
 				t.Errorf("%s: %s, written and read: %v", row[0], f.Name, err)
@@ -84,9 +77,7 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "databases", "*.jsonl.zst"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if read < len(files) || read == 0 {
 		t.Errorf("read %d histories; there are %d files", read, len(files))
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/binary"
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,9 +70,7 @@ func bincodeOf(info string, sessions ...[][]event) []byte {
 func readSamples(t testing.TB, file string) (all []sample) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for part := range strings.SplitSeq("\n"+string(text), "\n== ") {
 		format, files, ok := strings.Cut(part, "\n-- ")
 		if !ok {
@@ -169,9 +168,7 @@ func put(t *testing.T, files map[string]string) string {
 			name = "sample"
 			defer func() { dir = filepath.Join(dir, "sample") }()
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if _, file := files[""]; file {
 		return filepath.Join(dir, "sample")

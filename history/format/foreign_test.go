@@ -11,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // Each sample is found by its content, by its own format alone, and is the history that it should be.
@@ -18,13 +19,9 @@ func TestForeign(t *testing.T) {
 	for i, s := range samples(t) {
 		path := put(t, s.files)
 		in, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		head, err := in.Head()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, f := range All() {
 			if c := f.Detect(head, in.Path); (c >= Likely) != (f.Name == s.format) {
 				t.Errorf("sample %d of %s: %s says %d", i, s.format, f.Name, c)
@@ -134,9 +131,7 @@ func TestForeignRoundTrip(t *testing.T) {
 	} {
 		for _, doc := range c.docs {
 			h, err := Read(t.Context(), write(t, "in", []byte(doc)), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			path := filepath.Join(t.TempDir(), "out")
 			if err := Write(path, h, c.format, false); err != nil {
 				t.Errorf("%s: %v", c.format, err)
@@ -180,17 +175,11 @@ func TestForeignRoundTrip(t *testing.T) {
 func TestJepsenSessionOrder(t *testing.T) {
 	h, err := Read(t.Context(), write(t, "in", []byte(`{"session":3,"seq":1,"ops":[["r","x",1]]}
 		{"session":3,"seq":0,"ops":[["w","x",1]]}`)), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "out")
-	if err := Write(path, h, "jepsen-edn", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(path, h, "jepsen-edn", false))
 	g, err := Read(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if first := g.SessTxn[g.SessOff[g.Txns.Sess[0]]]; g.Ops.Kind[g.Txns.OpOff[first]] != history.Write {
 		t.Error("the read comes first")
 	}
@@ -232,9 +221,7 @@ func TestLossy(t *testing.T) {
 			"format awdit is only read, not written"},
 	} {
 		h, err := Read(t.Context(), write(t, "in", []byte(c.doc)), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := t.TempDir()
 		if err := Write(filepath.Join(dir, "a"), h, c.format, false); err == nil || !strings.Contains(err.Error(),
 			c.want) {
@@ -299,17 +286,13 @@ func FuzzFolder(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte, isCobra bool) {
 		dir, err := os.MkdirTemp(dir, "*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer os.RemoveAll(dir)
 		x, name := viperJSON, "J1.log"
 		if isCobra {
 			x, name = cobraLog, "T1.log"
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 		if _, err := x.Read(t.Context(), &Input{Name: dir, Path: dir, Dir: true}, Options{}); err != nil {
 			if _, ok := errors.AsType[*history.InputError](err); !ok {
 				t.Errorf("%s: %v is not an input error", x.Name, err)
@@ -326,9 +309,7 @@ func TestPositions(t *testing.T) {
 `))
 	for real, want := range map[RealTime]bool{ByFile: true, Untimed: false} {
 		h, err := Read(t.Context(), path, Options{RealTime: real})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if h.Positions != want || (h.Txns.Start != nil) != want {
 			t.Errorf("%v: positions %v, times %v", real, h.Positions, h.Txns.Start)
 		}

@@ -15,6 +15,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/logline"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 const sampleDoc = `{"format":"isovet-history","version":1,"name":"sample"}
@@ -24,9 +25,7 @@ const sampleDoc = `{"format":"isovet-history","version":1,"name":"sample"}
 
 func write(t *testing.T, name string, data []byte) string {
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -34,17 +33,13 @@ func gz(t *testing.T, data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	w.Write(data)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return b.Bytes()
 }
 
 func zst(t *testing.T, data []byte) []byte {
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w.EncodeAll(data, nil)
 }
 
@@ -89,9 +84,7 @@ func TestStandardInput(t *testing.T) {
 	for name, data := range map[string][]byte{"plain": []byte(sampleDoc), "gzip": gz(t, []byte(sampleDoc)),
 		"zstd": zst(t, []byte(sampleDoc))} {
 		f, err := os.Open(write(t, "in", data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		old := os.Stdin
 		os.Stdin = f
 		h, err := Read(t.Context(), "-", Options{})
@@ -167,17 +160,13 @@ func TestReadErrors(t *testing.T) {
 // What is written under any ending is read again, and nothing else is left in the folder.
 func TestWrite(t *testing.T) {
 	h, err := Read(t.Context(), write(t, "in", []byte(sampleDoc)), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
 	for name, magic := range map[string]string{"a.jsonl": "{\"format", "a": "{\"format", "a.jsonl.gz": "\x1f\x8b",
 		"a.jsonl.zst": "\x28\xb5\x2f\xfd"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second time over the first
-			if err := Write(path, h, "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, Write(path, h, "", false))
 		}
 		data, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(data, []byte(magic)) {
@@ -223,24 +212,18 @@ func TestAll(t *testing.T) {
 // some transactions again; it once was bad input. One whose transaction has another's id is bad input.
 func TestWatchedStream(t *testing.T) {
 	text, err := os.ReadFile("testdata/stream-from-the-midst-with-lines-twice.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	folder := func(more ...string) string {
 		dir := t.TempDir()
 		var log []byte
 		for i, line := range append(strings.Split(strings.TrimSpace(string(text)), "\n"), more...) {
 			log = logline.Append(log, int64(i)+1, "", line)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "segment-00000001.log"), log, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, "segment-00000001.log"), log, 0o600))
 		return dir
 	}
 	h, err := Read(t.Context(), folder(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []int64
 	for _, x := range h.SessTxn {
 		ids = append(ids, h.Txns.ID[x])

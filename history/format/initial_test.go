@@ -10,6 +10,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // firstReads is FirstReads by its definition: for each key the committed read, not behind an own write, that ended
@@ -78,9 +79,7 @@ func TestFirstRead(t *testing.T) {
 		}
 		path := filepath.Join(dir, fmt.Sprint(i, ".jsonl"))
 		put := func(text string) {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		read := func(o Options) *history.History {
 			h, err := Read(t.Context(), path, o)

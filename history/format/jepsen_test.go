@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // sample is a history in a format, and the same in the project's own.
@@ -22,9 +23,7 @@ type sample struct {
 // TestJepsenTest: the reader knows a store's binary file by its content, and counts its operations as lines.
 func TestJepsenTest(t *testing.T) {
 	h, err := Read(t.Context(), "fressian/testdata/test.jepsen", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumTxns() != 2 || h.Meta.Asks != "strict-serializable" || h.Txns.Line[1] != 5 {
 		t.Errorf("%d transactions, asks for %q, lines %v", h.NumTxns(), h.Meta.Asks, h.Txns.Line)
 	}
@@ -142,14 +141,10 @@ func TestJepsenErrors(t *testing.T) {
 func TestJepsenFolder(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	binary, err := os.ReadFile("fressian/testdata/test.jepsen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	put("results.edn", "{:valid? true}")
 	for i, f := range []struct{ name, text string }{
 		{"jepsen.log", "1 :ok :write 1\n"},
@@ -170,12 +165,8 @@ func TestJepsenStore(t *testing.T) {
 	store := t.TempDir()
 	for _, run := range []string{"bank/1", "bank/2", "lin-kv/3"} {
 		dir := filepath.Join(store, filepath.FromSlash(run))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "history.edn"), []byte("[1 :ok :write 1]"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "history.edn"), []byte("[1 :ok :write 1]"), 0o600))
 	}
 	for dir, want := range map[string]string{
 		store:                        "a folder of 3 runs of Jepsen's (bank/1, bank/2, lin-kv/3); expected one of them",

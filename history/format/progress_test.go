@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"isovet/internal/test/must"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,9 +25,7 @@ func TestProgress(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"h.jsonl": text.Bytes(), "h.jsonl.gz": packed.Bytes()} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, data, 0o644))
 		for _, workers := range []int{1, 4} {
 			last, calls := int64(0), 0
 			_, err := Read(t.Context(), path, Options{Workers: workers, Progress: func(done, total int64) {
@@ -36,9 +35,7 @@ func TestProgress(t *testing.T) {
 				last = done
 				calls++
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if last < int64(len(data))/2 || calls < 3 {
 				t.Errorf("%s, %d workers: %d calls, the last with %d of %d", name, workers, calls, last, len(data))
 			}

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"isovet/internal/room"
+	"isovet/internal/test/must"
 )
 
 // open writes a file and opens it.
 func open(tb testing.TB, f *shapeFile) (in *Input, size int64) {
 	tb.Helper()
 	path, size, err := f.write(tb.TempDir())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	if in, err = Open(path); err != nil {
 		tb.Fatal(err)
 	}
@@ -41,9 +40,7 @@ func BenchmarkRead(b *testing.B) {
 			for b.Loop() {
 				cpu := room.CPU()
 				h, err := f.Read(b.Context(), in, Options{Workers: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				ops = h.NumOps()
 				best = max(best, float64(size)/1e6/(room.CPU()-cpu).Seconds())
 			}

@@ -13,6 +13,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // randomHistory has what a format can hold: integers, 0 at first, each value written once; sometimes an initial
@@ -85,9 +86,7 @@ func randomHistory(t testing.TB, rnd *rand.Rand, holds Feature) *history.History
 		end(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -171,9 +170,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 	randtest.Seeds(t, randtest.Long[uint64](300, 600), func(t testing.TB, seed uint64) {
 		text := histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Lists}})
 		h, err := jsonl.Read(text, "h")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := t.TempDir()
 		first, second := filepath.Join(dir, "1.edn"), filepath.Join(dir, "2.edn")
 		if err := Write(first, h, jepsenEDN.Name, true); err != nil || committedLines(t, first) == "" {
@@ -203,9 +200,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 // and no transactions without operations.
 func committedLines(t testing.TB, path string) string {
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []string
 	for line := range strings.Lines(string(data)) {
 		_, value, _ := strings.Cut(line, ":value [")

@@ -4,6 +4,7 @@ package format
 
 import (
 	"io"
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,13 +19,9 @@ func TestSpecialFiles(t *testing.T) {
 		t.Skipf("SKIPPED, NOTHING TESTED: no pipes with names: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "h.jsonl")
-	if err := os.WriteFile(path, []byte(`{"id":1,"session":1,"ops":[["w","x",1]]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(`{"id":1,"session":1,"ops":[["w","x",1]]}`), 0o600))
 	h, err := Read(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read := make(chan string, 1)
 	go func() {
 		f, err := os.Open(pipe)
@@ -36,9 +33,7 @@ func TestSpecialFiles(t *testing.T) {
 		text, _ := io.ReadAll(f)
 		read <- string(text)
 	}()
-	if err := Write(pipe, h, "isovet-history", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(pipe, h, "isovet-history", false))
 	if text := <-read; !strings.Contains(text, `["w","x",1]`) {
 		t.Errorf("the pipe gave %q", text)
 	}

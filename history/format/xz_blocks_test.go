@@ -11,6 +11,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // xzFile makes streams of small blocks, with every kind of checksum, and zeros between the streams.
@@ -20,9 +21,7 @@ func xzFile(t *testing.T, rnd *rand.Rand, streams int) (data, content []byte) {
 		var buf bytes.Buffer
 		w, err := xz.WriterConfig{DictCap: 4096, BlockSize: 1 + rnd.Int64N(3000), CheckSum: []byte{xz.CRC32, xz.CRC64,
 			xz.SHA256}[rnd.IntN(3)], NoCheckSum: rnd.IntN(4) == 0}.NewWriter(&buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		part := make([]byte, rnd.IntN(9000))
 		for i := range part {
 			part[i] = byte(rnd.IntN(1 + rnd.IntN(256)))
@@ -31,9 +30,7 @@ func xzFile(t *testing.T, rnd *rand.Rand, streams int) (data, content []byte) {
 		if _, err = w.Write(part); err == nil {
 			err = w.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		data = append(append(data, buf.Bytes()...), make([]byte, 4*rnd.IntN(3))...)
 	}
 	return data, content

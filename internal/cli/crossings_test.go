@@ -15,6 +15,7 @@ import (
 	"isovet/internal/cli/histories"
 	"isovet/internal/cli/watches"
 	"isovet/internal/cli/workloads"
+	"isovet/internal/test/must"
 )
 
 // find is the command of a name, with flags that nobody has set yet.
@@ -51,9 +52,7 @@ func meet(t *testing.T, fl *pflag.FlagSet, with string) {
 		}
 	case not: // as it is
 	case is:
-		if err := fl.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fl.Set(name, value))
 	default:
 		give(t, fl, with)
 	}

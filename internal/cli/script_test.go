@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"isovet/internal/cli/benches"
+	"isovet/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
@@ -48,9 +49,7 @@ func TestMain(m *testing.M) {
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join(data, "script"),
 		UpdateScripts: *update,

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // TestTableFits: a table is folded to the width it is given, loses no word, and is as wide as it gets without one.
@@ -20,9 +21,7 @@ func TestTableFits(t *testing.T) {
 	}
 	for _, most := range []int{0, 200, 80, 60, 40} {
 		var b bytes.Buffer
-		if err := console.TableWithin(&b, most, header, rows); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, console.TableWithin(&b, most, header, rows))
 		text := b.String()
 		if most == 0 && strings.Count(text, "\n") != 4 {
 			t.Errorf("folded without a terminal:\n%s", text)

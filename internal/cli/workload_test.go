@@ -10,15 +10,14 @@ import (
 	"isovet/collect/hunt"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/workloads"
+	"isovet/internal/test/must"
 )
 
 // TestWorkloadNames: each workload that hunt takes turns between stands in docs/collect.md, is one that its flag takes,
 // and is the one that is run.
 func TestWorkloadNames(t *testing.T) {
 	page, err := os.ReadFile("../../docs/collect.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range append(hunt.Loads(), "rows/insert", "rmw/locking") {
 		if !bytes.Contains(page, []byte("`"+name+"`")) && name != "rows/insert" && name != "rmw/locking" {
 			t.Errorf("docs/collect.md does not name %s", name)
@@ -49,9 +48,7 @@ func TestWorkloadNames(t *testing.T) {
 // TestRunFolder: the settings of a bank are those of the test.jepsen beside the history, and a damaged one is reported.
 func TestRunFolder(t *testing.T) {
 	file, err := os.ReadFile("../../history/operations/testdata/bank.jepsen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const edn = "{:type :invoke, :process 0, :f :read}\n{:type :ok, :process 0, :f :read, :value {0 10, 1 5}}\n"
 	for name, c := range map[string]struct {
 		files  map[string][]byte
@@ -64,9 +61,7 @@ func TestRunFolder(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for file, data := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		var out bytes.Buffer
 		got := Main([]string{"check", "--workload", "bank", dir}, nil, &out, &out)

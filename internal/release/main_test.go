@@ -1,6 +1,7 @@
 package main
 
 import (
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +12,7 @@ import (
 // module.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
-	if err := write(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write(dir))
 	for path, want := range map[string]string{
 		"man/isovet.1":                                "isovet-check",
 		"man/isovet-check.1":                          "--level",

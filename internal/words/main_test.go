@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,9 +36,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, page := range all {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, f := range read(string(text)) {
 			t.Errorf("%s:%d: %s", page, f.line, f.text)
 		}

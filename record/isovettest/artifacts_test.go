@@ -1,6 +1,7 @@
 package isovettest
 
 import (
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,9 +21,7 @@ func TestFolder(t *testing.T) {
 		}
 	}
 	t.Setenv("ISOVET_ARTIFACTS", filepath.Join(dir, "file"))
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 	if got, err := folder(t); err == nil {
 		t.Errorf("a folder %s below a file", got)
 	}

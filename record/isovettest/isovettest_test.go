@@ -18,6 +18,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -67,9 +68,7 @@ func TestCheckFails(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := skewed(rec, 300); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, skewed(rec, 300))
 		x := &told{TB: t}
 		isovettest.Check(x, rec, level.Serializable)
 		if len(x.errors) != 1 {
@@ -82,17 +81,11 @@ func TestCheckFails(t *testing.T) {
 			}
 		}
 		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "small.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h, err := jsonl.Read(b, "small.jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cert, err := os.Open(filepath.Join(dir, t.Name(), "small.cert"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r, err := evidence.ReadCertificate(cert, h)
 		cert.Close()
 		if err != nil || r.Verdict != evidence.Violated || r.Level != level.Serializable {
@@ -122,9 +115,7 @@ func TestOptions(t *testing.T) {
 		"7": "", "stock=8": "thin-air", "stock=7,stock=8": "each key once"} {
 		rec := record.New(record.Options{})
 		a := rec.Session().Begin("look")
-		if err := errors.Join(a.Read("stock", 7), a.Write("stock", 6), a.Commit(ok)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(a.Read("stock", 7), a.Write("stock", 6), a.Commit(ok)))
 		x := &told{TB: t}
 		isovettest.CheckWith(x, rec, isovettest.Options{Initial: initial.Apply, Names: true})
 		if said := strings.Join(x.errors, "\n"); (said == "") != (wants == "") || !strings.Contains(said, wants) {
@@ -148,9 +139,7 @@ func TestCheckShowsNothing(t *testing.T) {
 		t.Errorf("%q", x.errors)
 	}
 	h, err := jsonl.Read([]byte(`{"ops":[["w","x",1]]}`+"\n"), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, allowed := range []bool{false, true} {
 		x = &told{TB: t}
 		isovettest.CheckHistory(x, h, isovettest.Options{Level: level.StrictSerializable, AllowUnknown: allowed})
@@ -174,21 +163,15 @@ func TestCheckShowsNothing(t *testing.T) {
 // TestRunLevel: the level is said once; others in the options do not count.
 func TestRunLevel(t *testing.T) {
 	rec := record.New(record.Options{})
-	if err := skewed(rec, 10); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, skewed(rec, 10))
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for l, want := range map[level.Level]evidence.Verdict{level.Serializable: evidence.Violated,
 		level.SnapshotIsolation: evidence.Holds, level.StrictSnapshotIsolation: evidence.Holds} {
 		for _, name := range []string{"", "auto", "vbox", "replay"} {
 			r, err := isovettest.Run(context.Background(), h, isovettest.Options{Level: l, Checker: name,
 				Further: check.Options{Level: level.Linearizable}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r.Level != l || r.Verdict != want && r.Verdict != evidence.Unknown || name == "" && r.Verdict != want {
 				t.Errorf("%v by %q: %v at %v: %s", l, name, r.Verdict, r.Level, r.Reason)
 			}
@@ -215,9 +198,7 @@ func TestFailing(t *testing.T) {
 		t.Skip("fails, for TestArtifacts to look at")
 	}
 	rec := isovettest.Recorder(t, record.Options{Seed: 7, Meta: history.Meta{DB: "none"}})
-	if err := skewed(rec, 5); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, skewed(rec, 5))
 	isovettest.Check(t, rec, level.Serializable)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestReadme follows docs/recording.md's section on go test to the letter, in an empty folder: a failing test with a
@@ -16,15 +17,11 @@ import (
 func TestReadme(t *testing.T) {
 	histtest.OnlyLong(t) // it builds a program
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recording.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, section, _ := strings.Cut(string(page), "\n## In go test\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	top, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, rest, _ := strings.Cut(section, "\n```go\n")
 	code, after, ok := strings.Cut(rest, "\n```\n")
 	file := regexp.MustCompile("Let `(\\w+\\.go)` be").FindStringSubmatch(before)
@@ -51,9 +48,7 @@ func TestReadme(t *testing.T) {
 	if out, err := run(before); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, file[1]), []byte(code+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, file[1]), []byte(code+"\n"), 0o644))
 	out, err := run(after)
 	if err == nil {
 		t.Fatalf("the test does not fail:\n%s", out)

@@ -20,6 +20,7 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -36,9 +37,7 @@ func start(t *testing.T) string {
 		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for PostgreSQL")
 	}
 	c, err := server.Start(t.Context(), "postgres:start")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -51,9 +50,7 @@ func start(t *testing.T) string {
 func load(t *testing.T, url string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close(context.Background())
 	for _, q := range []string{"DROP TABLE IF EXISTS accounts", "CREATE TABLE accounts (id int PRIMARY KEY, v bigint)",
 		"INSERT INTO accounts SELECT i, i FROM generate_series(1, 5) i"} {
@@ -68,9 +65,7 @@ func initial(t *testing.T, rec *record.Recorder) {
 	t.Helper()
 	for i := 1; i <= 5; i++ {
 		row := map[string]any{"table": "accounts", "id": i, "v": i}
-		if err := rec.Initial(fmt.Sprint("accounts/", i), row); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rec.Initial(fmt.Sprint("accounts/", i), row))
 	}
 }
 
@@ -108,14 +103,10 @@ func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 	gone := deleted(l == pgx.Serializable)
 	trace := recordpgx.New(rec, accounts)
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config.ConnConfig.Tracer = trace
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer pool.Close()
 	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
 		a, b := 1+random.IntN(7), 1+random.IntN(7)
@@ -156,9 +147,7 @@ func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel
 	gone := deleted(l == sql.LevelSerializable)
 	log := recordsql.New(rec, accounts)
 	db, err := log.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
 		a, b := 1+random.IntN(7), 1+random.IntN(7)
@@ -244,38 +233,28 @@ func TestReadCommitted(t *testing.T) {
 	initial(t, rec)
 	trace := recordpgx.New(rec, accounts)
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config.Tracer = trace
 	var txs [2]pgx.Tx
 	for i := range txs {
 		c, err := pgx.ConnectConfig(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer c.Close(context.Background())
 		if txs[i], err = c.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var v int64
-		if err := trace.QueryRow(t.Context(), txs[i], "SELECT v FROM accounts WHERE id = 1").Scan(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, trace.QueryRow(t.Context(), txs[i], "SELECT v FROM accounts WHERE id = 1").Scan(&v))
 	}
 	for i, tx := range txs {
 		if _, err := tx.Exec(t.Context(), "UPDATE accounts SET v = $1 WHERE id = 1", 100+i); err != nil {
 			t.Fatal(err)
 		}
-		if err := tx.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tx.Commit(t.Context()))
 	}
 	// A SELECT of which the tracer sees no rows, and a write in a batch.
 	c, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close(context.Background())
 	if _, err := c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"); err != nil {
 		t.Fatal(err)
@@ -286,16 +265,12 @@ func TestReadCommitted(t *testing.T) {
 	}
 	b := &pgx.Batch{}
 	b.Queue("UPDATE accounts SET v = 7 WHERE id = 2")
-	if err := c.SendBatch(t.Context(), b).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.SendBatch(t.Context(), b).Close())
 	if s := trace.Stats(); len(s.Missed) != 2 || !s.Missed[1].Write || !strings.Contains(s.Missed[1].Why, "batch") {
 		t.Errorf("a write in a batch: %v", s)
 	}
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{})
 	if err != nil || r.Verdict != evidence.Violated || r.Anomalies[0].Kind != "lost-update" {
 		t.Errorf("%v: %+v", err, r)
@@ -311,20 +286,14 @@ func TestVersions(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{})
 	trace := recordpgx.New(rec)
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config.Tracer = trace
 	c, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close(context.Background())
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	tag, err := trace.Exec(ctx, c, "UPDATE accounts SET v = v + @n WHERE id = @id", pgx.NamedArgs{"n": 5, "id": 1})
 	if must(err); tag.String() != "UPDATE 1" {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/record"
 	"isovet/record/pgx"
@@ -139,9 +140,7 @@ func (r rows) Next(dest []driver.Value) error {
 func TestOneClient(t *testing.T) {
 	url := sqltest.Postgres(t)
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for by, name := range map[int]string{1: "all", 2: "every other"} {
 		t.Run(name, func(t *testing.T) {
 			n := 0

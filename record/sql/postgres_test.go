@@ -16,6 +16,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
@@ -32,9 +33,7 @@ func TestOneClient(t *testing.T) {
 		log := recordsql.New(rec)
 		plain, err := sql.Open("pgx", url)
 		db, err2 := log.Open("pgx", url)
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, err2))
 		return sqltest.Client{Plain: plain, Recorded: db, Stats: log.Stats}
 	})
 	t.Logf("%d of %d statements are understood", yes, all)
@@ -47,9 +46,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := recordsql.New(rec)
 	db, err := log.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	sqltest.Fresh(t, db, nil)
 	var all sync.WaitGroup
@@ -74,14 +71,10 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 	all.Wait()
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for l, kind := range want {
 		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if kind == "" {
 			if r.Verdict != evidence.Holds {
 				t.Errorf("%v: %v %s %+v", l, r.Verdict, r.Reason, r.Anomalies)
@@ -225,9 +218,7 @@ func TestMixed(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 			log := recordsql.New(rec)
 			db, err := log.Open("pgx", url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer db.Close()
 			sqltest.Fresh(t, db, nil)
 			var all sync.WaitGroup
@@ -248,21 +239,15 @@ func TestPreparedBefore(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := recordsql.New(rec)
 	db, err := log.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	sqltest.Fresh(t, db, append(sqltest.Accounts[:2:2], "CREATE SCHEMA other",
 		"CREATE TABLE other.accounts (id int PRIMARY KEY, balance int)"))
 	c, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	read, err := c.PrepareContext(t.Context(), "SELECT balance FROM accounts WHERE id = $1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer read.Close()
 	n, found := 0, []bool{}
 	for _, path := range []string{"public", "other", "public"} {

@@ -20,6 +20,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -34,9 +35,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 	log := recordsql.New(rec, tables...)
 	db, err := log.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+
 		"?_pragma=busy_timeout(5000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -52,13 +51,9 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 func ops(t *testing.T, rec *record.Recorder) string {
 	t.Helper()
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var b strings.Builder
-	if err := jsonl.Write(&b, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(&b, h))
 	var out []string
 	for line := range strings.Lines(b.String()) {
 		if _, ops, ok := strings.Cut(line, `"ops":`); ok {
@@ -81,9 +76,7 @@ func TestStatements(t *testing.T) {
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	exec := func(on interface {
 		ExecContext(context.Context, string, ...any) (sql.Result, error)
@@ -199,15 +192,11 @@ func TestBefore(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{})
 	path := filepath.Join(t.TempDir(), "db")
 	other, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	log := recordsql.New(rec, accounts)
 	db, err := log.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	for i, query := range []string{"CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER)",
 		"INSERT INTO accounts VALUES (1, 10), (2, 20)", "SELECT", "UPDATE accounts SET v = 99 WHERE id = 1", "SELECT"} {
@@ -221,9 +210,7 @@ func TestBefore(t *testing.T) {
 		}
 		for rows.Next() {
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(rows.Err(), rows.Close()))
 	}
 	want := `committed [["w","accounts/1",10],["w","accounts/2",20]]
 committed [["r","accounts/1",10],["r","accounts/2",20],["r","accounts/3",null]]
@@ -294,9 +281,7 @@ func TestSQLite(t *testing.T) {
 		t.Error(s)
 	}
 	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
 	if err != nil || r.Verdict != evidence.Holds {
 		t.Errorf("%v: %v %s", err, r.Verdict, r.Reason)
@@ -311,24 +296,16 @@ func TestCallers(t *testing.T) {
 	_, _, line, _ := runtime.Caller(0)
 	_, err := db.Exec("INSERT INTO accounts (id, v) VALUES (1, 10)")
 	tx, err2 := db.Begin()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2))
 	var v any
 	err = tx.QueryRow("SELECT v FROM accounts WHERE id = ?", 1).Scan(&v)
 	st, err2 := tx.Prepare("UPDATE accounts SET v = ? WHERE id = 1")
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2))
 	_, err = st.Exec(11)
-	if err := errors.Join(err, st.Close(), tx.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, st.Close(), tx.Commit()))
 	err = db.QueryRow("SELECT v FROM accounts WHERE id = 1 -- " + strings.Repeat("long ", 100)).Scan(&v)
 	h, err2 := rec.History()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2))
 	var got []string
 	for _, n := range h.Txns.Name {
 		got = append(got, string(h.Texts.Text(n)))

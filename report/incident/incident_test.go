@@ -18,6 +18,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/test/browser"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/report/incident"
 )
@@ -35,9 +36,7 @@ func found(t *testing.T, c collect.Config, l level.Level) (dir string, x *incide
 			}
 			return x.Write(dir)
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !h.Violated || x == nil {
 		t.Fatalf("%d rounds and no violation of %s", len(h.Rounds), l)
 	}
@@ -48,23 +47,15 @@ func found(t *testing.T, c collect.Config, l level.Level) (dir string, x *incide
 func replays(t *testing.T, dir string, c collect.Config, runs int) collect.Replayed {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, incident.ScheduleFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	script, s, err := collect.ReadScript(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l, err := level.Parse(script.Level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.Isolation, c.SetupSQL, c.SessionSQL = script.Isolation, script.SetupSQL, script.SessionSQL
 	r, err := collect.Replay(t.Context(), c, s, l, runs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -76,26 +67,18 @@ func violated(t *testing.T, dir, history, certificate string) {
 	if err == nil {
 		err = json.Unmarshal(b, &x)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l, err := level.Parse(x.Level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h, err := format.Read(t.Context(), filepath.Join(dir, history), format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, _ := check.Auto(h, l)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatalf("%s: %v, %v; expected a violation of %s", history, r, err, l)
 	}
 	f, err := os.Open(filepath.Join(dir, certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	cert, err := certify.Verify(f, h, certify.Options{})
 	if err != nil {
@@ -120,9 +103,7 @@ func TestLostUpdate(t *testing.T) {
 	violated(t, dir, "history.jsonl", "history.cert")
 	violated(t, dir, "replayed.jsonl", "replayed.cert")
 	b, err := os.ReadFile(filepath.Join(dir, incident.ReadmeFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, want := range []string{"Badger", "snapshot-isolation", "3 of 3 runs", "session 2", "write ",
 		"isovet hunt …"} {
 		if !strings.Contains(string(b), want) {
@@ -167,19 +148,13 @@ func looked(t *testing.T, dir string) {
 // TestSQL: where the database speaks SQL, there is a script for each session, and the password is nowhere.
 func TestSQL(t *testing.T) {
 	s, err := collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) q2(v=10) c1 w2(y) c2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := collect.Config{DB: []string{"sqlite:"}, Timeout: 5 * time.Second}
 	d, err := collect.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	p, err := d.Play(t.Context(), c, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []string
 	for _, e := range p.Events() {
 		all = append(all, e.Statements...)

@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -120,9 +121,7 @@ func TestCertificate(t *testing.T) {
 		t.Errorf("%+v", st.Answers)
 	}
 	other, err := New(t.Context(), Options{Name: "o", Paths: []string{skewed(t, 100)}, Certificate: cert})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := other.Serve(); err == nil || !strings.Contains(err.Error(), "another history") {
 		t.Error(err)
 	}

@@ -18,28 +18,23 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/test/must"
 )
 
 // asked is what a server answers to a request; change may alter it before it is sent.
 func asked(t *testing.T, method, url string, change func(r *http.Request)) (status int, body string, h http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if change != nil {
 		change(r)
 	}
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	a, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer a.Body.Close()
 	b, err := io.ReadAll(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return a.StatusCode, string(b), a.Header
 }
 
@@ -151,9 +146,7 @@ func TestNothingToRead(t *testing.T) {
 		return err
 	})
 	s, err := New(t.Context(), Options{Name: bad, Paths: []string{bad}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := s.Serve(); err == nil || !strings.Contains(err.Error(), "bad.jsonl:1") {
 		t.Errorf("%v", err)
 	}
@@ -168,9 +161,7 @@ func TestNothingToRead(t *testing.T) {
 func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := New(ctx, Options{Name: "x", Paths: []string{skewed(t, 500)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ready(t, s)
 	if err := s.book(1).begin("check", "a long one", func(ctx context.Context, j *job) (int, error) {
 		<-ctx.Done()
@@ -192,9 +183,7 @@ func TestEnds(t *testing.T) {
 func TestFault(t *testing.T) {
 	s := served(t, Options{Paths: []string{skewed(t, 50)}})
 	b := ready(t, s)
-	if err := b.begin("check", "x", func(context.Context, *job) (int, error) { panic("of a test") }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.begin("check", "x", func(context.Context, *job) (int, error) { panic("of a test") }))
 	b.group.Wait()
 	if j := b.job.state(); !j.Over || !strings.Contains(j.Error, "bug in isovet") {
 		t.Errorf("%+v", j)
@@ -210,9 +199,7 @@ func built(t *testing.T, f func(b *history.Builder)) *history.History {
 	b := history.NewBuilder()
 	f(b)
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -228,12 +215,8 @@ func held(t *testing.T, h *history.History) *book {
 func write(t *testing.T, path string, a *answer) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(evidence.WriteCertificate(f, a.r), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, errors.Join(evidence.WriteCertificate(f, a.r), f.Close()))
 }
 
 // TestSearch: transactions, sessions, keys and values are found; odd questions find nothing, and harm nothing.
@@ -283,9 +266,7 @@ func TestOddParameters(t *testing.T) {
 // TestRestsIsAList: an edge that rests on no single operation, such as one between predicate writes, has a list.
 func TestRestsIsAList(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "booking", Txns: 50, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, dep := range []evidence.Dep{evidence.SO, evidence.RT, evidence.WR} {
 		for to := range uint32(50) {
 			e := evidence.Edge{From: to + 1, To: to, Writer: history.None, Dep: dep}
@@ -320,9 +301,7 @@ func TestMissedRows(t *testing.T) {
 		{"a row of another condition", txn(1, 0, missed) + txn(2, 5, `["w","x",{"a":2,"u":1}]`), nil},
 	} {
 		h, err := jsonl.Read([]byte(head+c.text), "h")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b := held(t, h)
 		var got []string
 		for u := range uint32(h.NumTxns()) {

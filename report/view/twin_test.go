@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -122,9 +123,7 @@ func TestKeyTable(t *testing.T) {
 		h := some(t, seed)
 		x := newAxis(h)
 		k, err := newKeys(t.Context(), x, func(int) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for key := range uint32(h.NumKeys()) {
 			var touched []uint32
 			var reads, writers uint32
@@ -176,9 +175,7 @@ func TestEdgesHold(t *testing.T) {
 		workload := []string{"mix", "rmw", "list-append", "booking"}[seed%4]
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 60, Sessions: 5, Keys: 12,
 			Seed: seed, AbortRate: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b := held(t, h)
 		for _, at := range []level.Level{level.StrictSerializable, level.Serializable} {
 			c, reason := check.Choose(check.AutoName, "", h, at)

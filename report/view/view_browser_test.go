@@ -22,6 +22,7 @@ import (
 	"isovet/internal/safego"
 	"isovet/internal/test/browser"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -54,9 +55,7 @@ func skewed(t *testing.T, txns int) string {
 	t.Helper()
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: txns, Seed: 3,
 		Fault: "write-skew"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return written(t, "skewed.jsonl", func(f *os.File) error { return jsonl.Write(f, h) })
 }
 
@@ -65,15 +64,9 @@ func written(t *testing.T, name string, write func(f *os.File) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := write(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, write(f))
+	must.OK(t, f.Close())
 	return path
 }
 
@@ -258,9 +251,7 @@ func TestPicture(t *testing.T) {
 		b := browser.Open(t)
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 300, Fault: "write-skew",
 			Sessions: 12, AbortRate: 0.05, Zipf: 0})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		file := written(t, "bank.jsonl", func(f *os.File) error { return jsonl.Write(f, h) })
 		p := b.Page(t)
 		p.Size(1180, 1120)
@@ -274,14 +265,10 @@ func TestPicture(t *testing.T) {
 		p.Click("#panel-graph .node.named")
 		p.Wait(`document.querySelectorAll("#panel-graph .node").length > 2`)
 		p.Wait(`(document.activeElement.blur(), window.scrollTo(0, 0), true)`)
-		if err := os.WriteFile(path, p.Screenshot(false), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, p.Screenshot(false), 0o666))
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width < 800 || len(data) > 200_000 {
 		t.Errorf("%d bytes, %d pixels wide, %v", len(data), c.Width, err)
 	}
@@ -291,9 +278,7 @@ func TestPicture(t *testing.T) {
 // history stood in the page, by the browser's own clock. ISOVET_LONG looks at a million transactions.
 func TestFirstPaint(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: histtest.Long(2000, 1_000_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file := written(t, "h.ivh", func(f *os.File) error { return native.Write(f, h) })
 	s := served(t, Options{Paths: []string{file}})
 	p := browser.Open(t).Page(t)
@@ -314,22 +299,14 @@ func TestFirstPaint(t *testing.T) {
 func watched(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "evidence"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "evidence"), 0o777))
 	data, err := os.ReadFile(skewed(t, 100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h, err := jsonl.Read(data, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, _ := check.Auto(h, level.Serializable)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	put := func(name string, write func(w io.Writer) error) {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err == nil {
@@ -338,9 +315,7 @@ func watched(t *testing.T) string {
 		if err == nil {
 			err = f.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	put("evidence/000017.jsonl", func(w io.Writer) error { _, err := w.Write(data); return err })
 	put("evidence/000017.cert.json", func(w io.Writer) error { return evidence.WriteCertificate(w, r) })

@@ -8,6 +8,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -275,9 +276,7 @@ func TestDontCares(t *testing.T) {
 	if got := s.Solve(context.Background()); got != solver.Sat {
 		t.Fatal(got)
 	}
-	if err := in.holds(s.Value); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, in.holds(s.Value))
 	open := 0
 	for v := range in.vars {
 		if s.DontCare(solver.Var(v)) {

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/solver"
 	"isovet/solver/dimacs"
 )
@@ -125,9 +126,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := dimacs.Write(&b, got); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, dimacs.Write(&b, got))
 		again, err := dimacs.Read(&b)
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%+v became %+v, %v", got, again, err)

@@ -10,15 +10,14 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
+	"isovet/internal/test/must"
 )
 
 // TestPlans: SQLite takes the plan that a table asks for, and its own where none is asked for or the condition is on a
 // column without an index.
 func TestPlans(t *testing.T) {
 	db, err := sql.Open("sqlite", "file:"+t.TempDir()+"/db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	for i, c := range []struct {
 		plan   workload.Plan

@@ -11,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // tokens reads all of a text, a word a token: kind and content.
@@ -92,9 +93,7 @@ func TestSkipSeekLine(t *testing.T) {
 	}
 	at := s.Pos()
 	for range 4 {
-		if err := s.Skip(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Skip())
 	}
 	if err := s.Skip(); err == nil || !strings.Contains(err.Error(), "found ]; expected a value") {
 		t.Errorf("the end of a vector left out: %v", err)

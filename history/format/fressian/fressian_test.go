@@ -13,6 +13,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jepsen"
+	"isovet/internal/test/must"
 )
 
 // Small writers of Fressian: each returns the bytes of a value.
@@ -189,9 +190,7 @@ func sample() bin {
 
 func TestBlocks(t *testing.T) {
 	edn, err := EDN(sample(), "test.jepsen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h, err := jepsen.Read(edn, "test.jepsen", jepsen.Options{})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, edn)
@@ -224,9 +223,7 @@ func TestBlocks(t *testing.T) {
 	for name, file := range map[string]bin{"test.jepsen": testFile(block(valueBlock, root), block(valueBlock, maps)),
 		"test.fressian": value} {
 		edn, err := EDN(file, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if h, err := jepsen.Read(edn, name, jepsen.Options{}); err != nil || h.NumTxns() != 1 {
 			t.Errorf("%v: %v in\n%s", name, err, edn)
 		}

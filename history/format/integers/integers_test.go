@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 type op struct {
@@ -40,9 +41,7 @@ func build(t testing.TB, initial history.Value, txns ...txn) *history.History {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -59,9 +58,7 @@ func TestAsItIs(t *testing.T) {
 		txn{session: 5, status: history.Aborted, ops: []op{w(9, 9)}},
 		txn{session: 7, init: true, ops: []op{w(2, 4)}})
 	n, err := Of(h, false, AnyKeys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := []uint32{3, 0, 2, 1}; !slices.Equal(n.Order, want) {
 		t.Errorf("order %v; want %v", n.Order, want)
 	}
@@ -104,9 +101,7 @@ func TestRenumber(t *testing.T) {
 			t.Errorf("%v: %v; want %s", c.txns, err, c.want)
 		}
 		n, err := Of(h, true, c.init)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seen := map[[2]int64]bool{}
 		for op, v := range h.Ops.Ver {
 			k := h.VerKey[v]

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 var seeds = []string{
@@ -54,9 +55,7 @@ func check(t *testing.T, h *history.History, err error) {
 		return
 	}
 	var buf bytes.Buffer
-	if err := Write(&buf, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(&buf, h))
 	if h.NumTxns() == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/room"
+	"isovet/internal/test/must"
 )
 
 // blindW writes a document like BlindW-WR: 24 sessions, 10,000 keys, transactions of eight operations that read or
@@ -123,9 +124,7 @@ func BenchmarkRead(b *testing.B) {
 				cpu := room.CPU()
 				for b.Loop() {
 					h, err := read()
-					if err != nil {
-						b.Fatal(err)
-					}
+					must.OK(b, err)
 					ops = h.NumOps()
 				}
 				cpu = room.CPU() - cpu
@@ -148,14 +147,10 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkWrite(b *testing.B) {
 	data := blindW(250_000, false)
 	h, err := Read(data, "bench")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if err := Write(io.Discard, h); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, Write(io.Discard, h))
 	}
 }
 
@@ -207,9 +202,7 @@ func TestMemory(t *testing.T) {
 		var h *history.History
 		var err error
 		got := peak(func() { h, err = ReadParallel(t.Context(), data, "t", c.workers) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		per := float64(got) / float64(h.NumOps())
 		t.Logf("%s: %.1f bytes an operation, %d MB of file", c.name, per, len(data)>>20)
 		if per > c.bound {

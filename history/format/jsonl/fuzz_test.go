@@ -10,6 +10,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too;
@@ -53,9 +54,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("with blanks behind: %s", d)
 		}
 		var buf bytes.Buffer
-		if err := Write(&buf, h); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Write(&buf, h))
 		g, err = Read(buf.Bytes(), "t")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, buf.Bytes())
@@ -110,23 +109,17 @@ func TestStreamBlocks(t *testing.T) {
 	}
 	out = append(out, "]}\n"...)
 	h, err := Read(out, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, size := range []int{1 << 10, 1 << 16, 1 << 22} {
 		g, err := ReadFrom(t.Context(), &pieces{out, size}, "t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if d := diff.Histories(h, g); d != "" {
 			t.Error(d)
 		}
 	}
 	for _, workers := range []int{2, 3, 16} {
 		g, err := ReadParallel(t.Context(), out, "t", workers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if d := diff.Histories(h, g); d != "" {
 			t.Errorf("%d workers: %s", workers, d)
 		}

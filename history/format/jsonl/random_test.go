@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // readTolerant reads every line with the tolerant reader.
@@ -106,9 +107,7 @@ func TestRandomDocuments(t *testing.T) {
 		g, err = ReadFrom(t.Context(), iotest.OneByteReader(bytes.NewReader(data)), "t")
 		check("stream", g, err, true)
 		var buf bytes.Buffer
-		if err := Write(&buf, h); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Write(&buf, h))
 		g, err = Read(buf.Bytes(), "t")
 		check("written", g, err, false)
 	})

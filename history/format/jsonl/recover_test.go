@@ -7,6 +7,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 const recording = `{"format":"isovet-history","version":1,"partial":true,"name":"x"}
@@ -37,13 +38,9 @@ func notes(h *history.History) string {
 
 func TestReadPartial(t *testing.T) {
 	got, err := ReadPartial(t.Context(), []byte(recording), "f", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := Read([]byte(recovered), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := diff.Histories(got, want); d != "" {
 		t.Error(d)
 	}
@@ -112,9 +109,7 @@ func FuzzReadPartial(f *testing.F) {
 		}
 		if h, err := ReadPartial(t.Context(), data, "f", 1); err == nil {
 			var b bytes.Buffer
-			if err := Write(&b, h); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, Write(&b, h))
 			if _, err := Read(b.Bytes(), "f"); err != nil {
 				t.Fatalf("%v\n%s", err, b.Bytes())
 			}

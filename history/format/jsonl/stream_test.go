@@ -12,6 +12,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestStream: lines of random documents, read into one draft that is emptied now and then, are what each is by itself,
@@ -141,9 +142,7 @@ func TestPiece(t *testing.T) {
 		t.Error("a session without its beginning is read as whole")
 	}
 	h, err := ReadPiece([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumTxns() != 2 || h.NumSessions() != 2 || h.SessName[0] != history.NoTime || h.Txns.ID[1] != 8 ||
 		h.Txns.Line[1] != 3 {
 		t.Errorf("%d transactions, %d sessions, line %d", h.NumTxns(), h.NumSessions(), h.Txns.Line)

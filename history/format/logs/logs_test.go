@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,17 +13,11 @@ func TestList(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"T10.log": "ab", "T2.log": "", "T02.log": "", "T3.log.gz": "x",
 		"T.log": "x", "T-1.log": "x", "J1.log": "x", "Tx.log": "x"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "T5.log"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "T5.log"), 0o700))
 	all, err := List(dir, "T")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for _, l := range all {
 		names = append(names, filepath.Base(l.Path))

@@ -11,14 +11,13 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/room"
+	"isovet/internal/test/must"
 )
 
 func generated(b *testing.B, txns int, times datasets.Times) *history.History {
 	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: txns, Ops: 8,
 		Times: times})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return h
 }
 
@@ -38,13 +37,9 @@ func BenchmarkRead(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "h.ivh")
 			var buf bytes.Buffer
 			h := generated(b, c.txns, c.times)
-			if err := Write(&buf, h); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, Write(&buf, h))
 			want, size := h.NumOps(), int64(buf.Len())
-			if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.WriteFile(path, buf.Bytes(), 0o600))
 			h, buf = nil, bytes.Buffer{}
 			for _, workers := range []int{1, 2} {
 				b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
@@ -53,9 +48,7 @@ func BenchmarkRead(b *testing.B) {
 					cpu := room.CPU()
 					for b.Loop() {
 						h, err := ReadFile(context.Background(), path, workers)
-						if err != nil {
-							b.Fatal(err)
-						}
+						must.OK(b, err)
 						if h.NumOps() != want {
 							b.Fatal(h.NumOps())
 						}
@@ -73,9 +66,7 @@ func BenchmarkWrite(b *testing.B) {
 	var n counter
 	for b.Loop() {
 		n = 0
-		if err := Write(&n, h); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, Write(&n, h))
 	}
 	b.SetBytes(int64(n))
 }

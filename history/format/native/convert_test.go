@@ -11,6 +11,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 // Files of every name that package format gives this format to, and back to JSON lines.
@@ -18,17 +19,11 @@ func TestConvert(t *testing.T) {
 	dir := t.TempDir()
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 2000, AbortRate: 0.1,
 		UnknownRate: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	first := filepath.Join(dir, "first.jsonl")
-	if err := format.Write(first, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(first, h, "", false))
 	want, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last := first
 	for _, name := range []string{"a.ivh", "b.ivh.zst", "c.ivh.gz", "d.jsonl", "e.ivh", "f.jsonl"} {
 		g, err := format.Read(t.Context(), last, format.Options{})
@@ -44,9 +39,7 @@ func TestConvert(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("JSON lines after all conversions are not those before")
 	}
@@ -56,16 +49,10 @@ func TestConvert(t *testing.T) {
 func TestOutlivesInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
 	h := random.Medium(1, random.Options{})
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	g, err := format.Read(t.Context(), path, format.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Write(path, random.Medium(2, random.Options{}), "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, format.Write(path, random.Medium(2, random.Options{}), "", false))
 	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
 	}
@@ -75,18 +62,12 @@ func TestOutlivesInput(t *testing.T) {
 func TestCorruptCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh.zst")
 	h := random.Medium(1, random.Options{})
-	if err := format.Write(path, h, "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, format.Write(path, h, "", false))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := 0; i < len(data); i += 5 {
 		for _, b := range [][]byte{data[:i], append(append(bytes.Clone(data[:i]), data[i]^0x10), data[i+1:]...)} {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, b, 0o600))
 			g, err := format.Read(t.Context(), path, format.Options{})
 			if err != nil {
 				if !strings.Contains(err.Error(), "h.ivh.zst") {

@@ -16,6 +16,7 @@ import (
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // unverified decodes a file's columns and checks nothing that is not needed for that; false: it cannot be decoded.
@@ -327,9 +328,7 @@ func use(t testing.TB, h *history.History) {
 	if d := diff.Histories(h, h); d != "" {
 		t.Fatalf("a history differs from itself: %s", d)
 	}
-	if err := jsonl.Write(io.Discard, h); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, jsonl.Write(io.Discard, h))
 	prepass.Run(h)
 }
 

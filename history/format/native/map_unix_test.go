@@ -12,6 +12,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // meddler is a context that does something when it is first asked.
@@ -32,12 +33,8 @@ func (m *meddler) Err() error {
 func TestFileCutWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Txns: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, written(t, "generated", h), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(path, written(t, "generated", h), 0o600))
 	ctx := &meddler{t.Context(), func() {
 		if err := os.Truncate(path, 0); err != nil {
 			t.Error(err)

@@ -24,6 +24,7 @@ import (
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // misaligned returns a copy of data at an odd address.
@@ -63,9 +64,7 @@ func TestRoundTrip(t *testing.T) {
 		check("stream", g, err)
 		if n++; n%20 == 0 {
 			path := filepath.Join(dir, "h.ivh")
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, data, 0o600))
 			g, err = ReadFile(t.Context(), path, 2)
 			check("file", g, err)
 			if g.File != path {
@@ -80,26 +79,20 @@ func TestRoundTrip(t *testing.T) {
 func TestRoundTripLarge(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 40_000,
 		DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if h.NumOps() < 3*blockRows || h.NumTxns() < blockRows {
 		t.Fatalf("%d operations of %d transactions; expected several blocks", h.NumOps(), h.NumTxns())
 	}
 	data := written(t, "large", h)
 	for _, view := range []bool{true, false} {
 		g, err := read(t.Context(), data, "f", 4, view)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if d := differs(h, g); d != "" {
 			t.Fatal(d)
 		}
 	}
 	g, err := ReadFrom(t.Context(), bytes.NewReader(data), "f", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := differs(h, g); d != "" {
 		t.Fatal(d)
 	}
@@ -124,12 +117,8 @@ func TestLoadedHistoryWorks(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var x, y bytes.Buffer
-		if err := jsonl.Write(&x, h); err != nil {
-			t.Fatal(err)
-		}
-		if err := jsonl.Write(&y, g); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, jsonl.Write(&x, h))
+		must.OK(t, jsonl.Write(&y, g))
 		if !bytes.Equal(x.Bytes(), y.Bytes()) {
 			t.Fatalf("%s: as JSON lines:\n%s\nand\n%s", name, x.Bytes(), y.Bytes())
 		}
@@ -294,9 +283,7 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "empty")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := ReadFile(t.Context(), path, 1); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("empty file: error %v", err)
 	}
@@ -340,9 +327,7 @@ func (w *limited) Write(b []byte) (int, error) {
 // TestRowTwice: a file whose predicate operation names a version of a row twice is refused, one in two versions is not.
 func TestRowTwice(t *testing.T) {
 	h, err := jsonl.Read([]byte(`{"ops":[["pr",{"":{">":4}},[["x",5],["y",5],["x",6]]]]}`), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read := func() error {
 		var b bytes.Buffer
 		if err := Write(&b, h); err != nil {

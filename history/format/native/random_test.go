@@ -15,6 +15,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // histories calls f with random histories of every kind.
@@ -30,9 +31,7 @@ func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *hist
 	})
 	for _, s := range []string{"s1: w(x,1) | s2: r(x,1) w(y,2)", "s1: r(x,null)", "s1: w(x,1) w(x,null) r(x,null)"} {
 		h, err := notation.Parse(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f(t, s, h)
 	}
 	for _, a := range datasets.Anomalies() {

@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // A file that is sliced, and written again slice by slice, is the same history; so is what a file of one slice says.
@@ -18,9 +19,7 @@ func TestSlicesAndWriter(t *testing.T) {
 	path := filepath.Join(dir, "h.ivh")
 	several := 0
 	histories(t, randtest.Long[uint64](60, 300), func(t testing.TB, name string, h *history.History) {
-		if err := os.WriteFile(path, written(t, name, h), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, written(t, name, h), 0o600))
 		f, err := Open(path)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -7,6 +7,7 @@ import (
 
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // trace is a lost update of two spans, exported in the wrong order, in two lines, beside a span that is none of ours.
@@ -40,13 +41,9 @@ const told = `{"session":1,"start":10,"commit":25,"end":30,"node":"n1","name":"a
 
 func TestRead(t *testing.T) {
 	got, passed, err := Read([]byte(trace), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := jsonl.Read([]byte(told), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := diff.Histories(got, want); d != "" || passed != 1 {
 		t.Errorf("%d spans passed over; %s", passed, d)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/internal/room"
+	"isovet/internal/test/must"
 )
 
 // BenchmarkRead reads a file, and decodes it alone: BlindW, transactions of eight operations. A metric besides bytes is
@@ -17,13 +18,9 @@ func BenchmarkRead(b *testing.B) {
 	for _, times := range []datasets.Times{datasets.NoTimes, datasets.TxnTimes} {
 		h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 250_000, Ops: 8,
 			Times: times})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		var buf bytes.Buffer
-		if err := Write(&buf, h); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, Write(&buf, h))
 		data := buf.Bytes()
 		for _, workers := range []int{0, 1, 2} {
 			b.Run(fmt.Sprintf("times=%v/workers=%d", times, workers), func(b *testing.B) {
@@ -32,15 +29,11 @@ func BenchmarkRead(b *testing.B) {
 				cpu := room.CPU()
 				for b.Loop() {
 					if workers == 0 { // the columns alone
-						if err := columnsOf(data); err != nil {
-							b.Fatal(err)
-						}
+						must.OK(b, columnsOf(data))
 						continue
 					}
 					h, err := Read(context.Background(), data, "b", workers, nil)
-					if err != nil {
-						b.Fatal(err)
-					}
+					must.OK(b, err)
 					if h.NumTxns() < 250_000 {
 						b.Fatal(h.NumTxns())
 					}
@@ -79,14 +72,10 @@ func columnsOf(data []byte) error {
 func BenchmarkWrite(b *testing.B) {
 	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 100_000, Ops: 8,
 		Times: datasets.TxnTimes})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	cpu := room.CPU()
 	for b.Loop() {
-		if err := Write(io.Discard, h); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, Write(io.Discard, h))
 	}
 	b.ReportMetric(float64(h.NumTxns())*float64(b.N)/(room.CPU()-cpu).Seconds(), "txns/cpu-s")
 }

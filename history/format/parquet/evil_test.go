@@ -18,6 +18,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // file makes a file of rows of the plainest types.
@@ -117,9 +118,7 @@ func columnFile(t testing.TB, name string, n parquetgo.Node, values ...parquetgo
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -177,9 +176,7 @@ func TestColumns(t *testing.T) {
 		group := parquetgo.Group{"txn": parquetgo.Int(64), "kind": parquetgo.String(), "key": parquetgo.Int(64)}
 		delete(group, name)
 		var out bytes.Buffer
-		if err := parquetgo.NewWriter(&out, parquetgo.NewSchema("t", group)).Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, parquetgo.NewWriter(&out, parquetgo.NewSchema("t", group)).Close())
 		_, err := read(out.Bytes(), 1)
 		if e := inputError(t, name, err); e.Field != name || !strings.Contains(e.Msg, says) {
 			t.Error(err)
@@ -190,9 +187,7 @@ func TestColumns(t *testing.T) {
 // TestUnknownColumns: columns that are not ours are named in a note.
 func TestUnknownColumns(t *testing.T) {
 	h, err := read(columnFile(t, "city", parquetgo.String(), parquetgo.ByteArrayValue([]byte("Ulm"))), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(h.Notes) != 1 || h.Notes[0].Kind != history.NoteIgnored || !strings.HasSuffix(h.Notes[0].Text, ": city") {
 		t.Errorf("%+v", h.Notes)
 	}
@@ -277,9 +272,7 @@ func (x raw) bytes(t testing.TB) []byte {
 	}
 	meta.RowGroups = append(meta.RowGroups, group)
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out = append(out, b...)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(b)))
 	return append(out, magic...)
@@ -292,9 +285,7 @@ func page(t testing.TB, values int32, enc format.Encoding, size int, body []byte
 			Encoding:                enc,
 			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return append(b, body...)
 }
 
@@ -319,9 +310,7 @@ func TestForged(t *testing.T) {
 		return b
 	}
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	bomb := z.EncodeAll(plain(100<<20), nil)
 	z.Close()
 	footer := func(b []byte) []byte {

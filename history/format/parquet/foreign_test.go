@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // row is a row by its columns; one that is not there is null. A value is an int64, a string or a bool.
@@ -161,9 +162,7 @@ func foreign(t testing.TB, r *rand.Rand, rows []row, s shape) []byte {
 	leaves = append(leaves, schema.Columns()...)
 	for i, x := range rows {
 		if i > 0 && i%s.group == 0 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.Flush())
 		}
 		var values parquetgo.Row
 		for col, path := range leaves {
@@ -190,9 +189,7 @@ func foreign(t testing.TB, r *rand.Rand, rows []row, s shape) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return out.Bytes()
 }
 

@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // nodeSQL runs statements in DuckDB from JavaScript, and prints rows as duckdb -list -noheader does.
@@ -64,9 +65,7 @@ func run(t *testing.T, dir string, args ...string) string {
 // examples returns the page's code in a language.
 func examples(t *testing.T, language string) []string {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "formats.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []string
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
 		all = append(all, string(m[1]))
@@ -81,25 +80,17 @@ func examples(t *testing.T, language string) []string {
 func generatedFile(t *testing.T, dir string) *history.History {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 2000, Ops: 8,
 		Times: datasets.TxnTimes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "h.parquet"), written(t, "h", h), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(dir, "h.parquet"), written(t, "h", h), 0o600))
 	return h
 }
 
 func readFile(t *testing.T, path string) *history.History {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h, err := read(data, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 

@@ -17,6 +17,7 @@ import (
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // histories calls f with random histories of every kind.
@@ -68,13 +69,9 @@ func TestRoundTrip(t *testing.T) {
 func TestSessionOrder(t *testing.T) {
 	h, err := jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
 		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g, err := read(written(t, "h", h), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
 	}
@@ -100,14 +97,10 @@ func TestWorkers(t *testing.T) {
 		b.EndTxn(h)
 	}
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	data := written(t, "h", h)
 	f, err := Open(data, "h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if f.NumGroups() < 3 || f.NumRows() != int64(h.NumOps()) {
 		t.Errorf("%d row groups, %d rows of %d operations", f.NumGroups(), f.NumRows(), h.NumOps())
 	}
@@ -115,9 +108,7 @@ func TestWorkers(t *testing.T) {
 	for _, file := range [][]byte{data, torn} {
 		for _, workers := range []int{1, 2, 3, 8} {
 			g, err := read(file, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if d := diff.Histories(h, g); d != "" {
 				t.Errorf("%d workers: %s", workers, d)
 			}
@@ -150,9 +141,7 @@ func TestNotText(t *testing.T) {
 	b.Write(b.Key(b.StringValue([]byte("\xff"))), history.IntValue(1))
 	b.EndTxn(history.NewTxnHead())
 	h, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := Write(&bytes.Buffer{}, h); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("%v", err)
 	}
@@ -175,9 +164,7 @@ func TestBatches(t *testing.T) {
 		rows := rowsOf(h)
 		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, len(rows)/2)), any: true})
 		f, err := Open(data, "h.parquet")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		txns := make([]int64, f.NumGroups())
 		heads := 0
 		err = f.Heads(t.Context(), func(g int, x *history.TxnHead) error {

@@ -12,6 +12,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestPlain: plain operations are read as the scanner reads them, errors and all.
@@ -54,9 +55,7 @@ func TestPlain(t *testing.T) {
 			for range rnd.IntN(2) {
 				data = randtest.Garble(rnd, data, parts)
 			}
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("J%d.log", log)), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("J%d.log", log)), data, 0o600))
 		}
 		h, err := read(t.Context(), dir, false)
 		want, wantErr := read(t.Context(), dir, true)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/collect/probe"
+	"isovet/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/probe.txt anew")
@@ -32,9 +33,7 @@ func TestProbeTexts(t *testing.T) {
 	}
 	var b strings.Builder
 	for _, form := range []string{"text", "markdown"} {
-		if err := p.write(&b, form); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.write(&b, form))
 		b.WriteString("\n")
 	}
 	for _, x := range probe.Phenomena() {
@@ -42,9 +41,7 @@ func TestProbeTexts(t *testing.T) {
 	}
 	const file = "testdata/probe.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || b.String() != string(want) {

@@ -15,6 +15,7 @@ import (
 	"isovet/check"
 	"isovet/history"
 	"isovet/internal/guard"
+	"isovet/internal/test/must"
 )
 
 func TestStatusOfErrors(t *testing.T) {
@@ -138,9 +139,7 @@ func TestSizes(t *testing.T) {
 // TestNoBarWithoutTerminal: neither a buffer nor a file is a terminal, and the log line is the only thing said.
 func TestNoBarWithoutTerminal(t *testing.T) {
 	f, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	for _, w := range []io.Writer{&bytes.Buffer{}, f} {
 		if Interactive(w, func(string) string { return "" }) {

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"io/fs"
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,9 +64,7 @@ func TestLines(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if pages < 50 || files < 500 {
 		t.Errorf("%d pages and %d Go files; the test looks in the wrong place", pages, files)
 	}

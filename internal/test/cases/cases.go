@@ -2,6 +2,7 @@
 package cases
 
 import (
+	"isovet/internal/test/must"
 	"os"
 	"strconv"
 	"strings"
@@ -13,9 +14,7 @@ import (
 func Read(t testing.TB, file string) (rows [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++

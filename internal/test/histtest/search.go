@@ -11,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // patience is how long a history is cut down. Small ones take a second.
@@ -102,9 +103,7 @@ func Found(t *testing.T, dir string, f func(t *testing.T, text []byte)) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			f(t, text)
 		})
 	}

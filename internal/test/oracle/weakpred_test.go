@@ -8,6 +8,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/predicates"
@@ -213,9 +214,7 @@ func TestWeakPredicatesLiterally(t *testing.T) {
 			}
 		}
 		truths, err := predicates.NewTruths(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, l := range []level.Level{level.ReadAtomic, level.Causal} {
 			want := literally(h, truths, l)
 			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})

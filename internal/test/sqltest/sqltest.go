@@ -24,6 +24,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
 	"isovet/record/isovettest"
@@ -70,9 +71,7 @@ func Postgres(t *testing.T) string {
 			name += "&bin=" + url.QueryEscape(bin)
 		}
 		c, err := server.Start(context.Background(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cluster = c
 	}
 	return cluster.URLs[0]
@@ -245,9 +244,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 			run := func(db *sql.DB, stats func() sqlstmt.Stats) (out []string) {
 				defer db.Close()
 				c, err := db.Conn(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				defer c.Close()
 				isolation := []string{"read committed", "repeatable read", "serializable"}[i%3]
 				if _, err := c.ExecContext(ctx, "SET default_transaction_isolation = '"+isolation+"'"); err != nil {
@@ -280,9 +277,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 				t.Errorf("%d statements are understood; expected %d", st.Understood, sc.Understood)
 			}
 			h, err := rec.History()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, l := range []level.Level{level.ReadCommitted, level.SnapshotIsolation, level.StrictSerializable} {
 				r, err := isovettest.Run(ctx, h, isovettest.Options{Level: l})
 				if err != nil || r.Verdict != evidence.Holds {

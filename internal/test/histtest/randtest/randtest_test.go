@@ -3,6 +3,7 @@ package randtest
 import (
 	"encoding/json"
 	"errors"
+	"isovet/internal/test/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,9 +68,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("%v: %v", files, err)
 	}
 	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := `{"Seed":7,"Value":{"Named":{"x":false},"Nums":[10,-3],"Text":"b\n"}}`
 	if string(text) != want || !strings.Contains(message, want) || again(t, text, judge) == nil {
 		t.Errorf("written %s\nwant %s\nsaid %s", text, want, message)

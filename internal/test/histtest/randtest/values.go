@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"isovet/internal/test/must"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,9 +36,7 @@ func Values[T any](t *testing.T, n uint64, make func(seed uint64) T, judge func(
 	t.Helper()
 	dir := filepath.Join("testdata", "found", filepath.FromSlash(t.Name()))
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err == nil {

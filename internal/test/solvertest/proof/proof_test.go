@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 )
@@ -46,9 +47,7 @@ func TestText(t *testing.T) {
 		var text bytes.Buffer
 		w := proof.NewWriter(&text)
 		status := refute(cnf, 60, w)
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Flush())
 		err := proof.Check(bytes.NewReader(text.Bytes()), cnf)
 		if status == solver.Sat {
 			if !errors.Is(err, proof.ErrNotRefuted) {
