@@ -17,8 +17,7 @@ import (
 )
 
 func TestCells(t *testing.T) {
-	all, err := Grid{}.Cells()
-	must.OK(t, err)
+	all := must.Get(Grid{}.Cells())(t)
 	seen := map[Cell]bool{}
 	for _, c := range all {
 		if seen[c] {
@@ -33,8 +32,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("%v: is a closure built?", c)
 		}
 	}
-	few, err := Grid{OneAtATime: true}.Cells()
-	must.OK(t, err)
+	few := must.Get(Grid{OneAtATime: true}.Cells())(t)
 	techniques := map[string]bool{}
 	for _, c := range few {
 		technique := c.Technique
@@ -71,8 +69,7 @@ func TestAblate(t *testing.T) {
 			grid = Grid{Closures: []string{"purdom+"}, Prunings: []string{"edges"}, Phases: []string{"time"},
 				Backends: []string{"cdcl"}}
 		}
-		cells, err := grid.Cells()
-		must.OK(t, err)
+		cells := must.Get(grid.Cells())(t)
 		calls := 0
 		rows, err := Ablate(t.Context(), []Source{good, bad}, AblateOptions{Grid: grid, Self: self,
 			Timeout: time.Minute, Progress: func(string, int, int) { calls++ }})
@@ -109,8 +106,7 @@ func TestAblate(t *testing.T) {
 			!strings.Contains(text.String(), "rmw") {
 			t.Errorf("%v\n%s", err, text.String())
 		}
-		path, err := WriteAblationResults(t.TempDir(), "test", 7, true, rows[:len(cells)])
-		must.OK(t, err)
+		path := must.Get(WriteAblationResults(t.TempDir(), "test", 7, true, rows[:len(cells)]))(t)
 		b, _ := os.ReadFile(path)
 		var raw struct {
 			Results

@@ -105,8 +105,7 @@ func TestRoundsOfCobra(t *testing.T) {
 func TestRoundsOfRun(t *testing.T) {
 	spec := datasets.Spec{Workload: "blindw", Variant: "RW", Txns: 500, Sessions: 4, Keys: 100, FenceEvery: 5, Seed: 1,
 		Isolation: "serializable"}
-	h, err := datasets.Generate(t.Context(), spec)
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), spec))(t)
 	n := 0
 	for i := range uint32(h.NumTxns()) {
 		if i != h.Init && h.Txns.Status[i] == history.Committed {

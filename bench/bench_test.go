@@ -54,23 +54,20 @@ func TestMain(m *testing.M) {
 
 func self(t testing.TB) []string {
 	t.Helper()
-	s, err := os.Executable()
-	must.OK(t, err)
+	s := must.Get(os.Executable())(t)
 	return []string{s}
 }
 
 func generate(t *testing.T, spec datasets.Spec) Source {
 	t.Helper()
-	s, err := Generate(context.Background(), spec, t.TempDir())
-	must.OK(t, err)
+	s := must.Get(Generate(context.Background(), spec, t.TempDir()))(t)
 	return s
 }
 
 func TestCompare(t *testing.T) {
 	good := generate(t, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 200, Seed: 1})
 	bad := generate(t, datasets.Spec{Workload: "rmw", Txns: 100, Seed: 2, Fault: "lost-update"})
-	contenders, err := Contenders("all,vbox:gini", level.Serializable)
-	must.OK(t, err)
+	contenders := must.Get(Contenders("all,vbox:gini", level.Serializable))(t)
 	var calls, last int
 	rows, err := Compare(context.Background(), []Source{good, bad}, Options{Contenders: contenders, Repeat: 2,
 		Timeout: time.Minute, Self: self(t),
@@ -107,8 +104,7 @@ func TestPeakIsTheChilds(t *testing.T) {
 		ballast[i] = 1
 	}
 	src := generate(t, datasets.Spec{Txns: 50})
-	m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path})
-	must.OK(t, err)
+	m := must.Get(runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path}))(t)
 	if m.Verdict != evidence.Holds || m.Stats.PeakMB <= 0 || m.Stats.PeakMB > 150 {
 		t.Errorf("%+v", m)
 	}
@@ -272,8 +268,7 @@ func TestVariations(t *testing.T) {
 func TestRowsNameWhatWasUsed(t *testing.T) {
 	src := generate(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 1200, Keys: 300, Seed: 1,
 		Times: datasets.NoTimes})
-	contenders, err := Contenders("cobra:purdom,cobra:purdom:closure", level.Serializable)
-	must.OK(t, err)
+	contenders := must.Get(Contenders("cobra:purdom,cobra:purdom:closure", level.Serializable))(t)
 	rows, err := Compare(context.Background(), []Source{src}, Options{Contenders: contenders, Timeout: time.Minute,
 		Self: self(t)})
 	must.OK(t, err)
@@ -374,8 +369,7 @@ func TestResults(t *testing.T) {
 	if err != nil || filepath.Base(path) != "compare-blindw-wr-50-serializable.json" {
 		t.Fatal(path, err)
 	}
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	var r Results
 	if err := json.Unmarshal(b, &r); err != nil || r.Seed != 7 || r.Machine.Cores < 1 || r.Go == "" ||
 		len(r.Parts) != 1 || len(r.Parts[0].Runs) != 2 || !r.Complete {

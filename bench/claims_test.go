@@ -23,8 +23,7 @@ func TestClaims(t *testing.T) {
 		t.Fatalf("%d results, %v", len(files), err)
 	}
 	for _, file := range files {
-		r, err := LoadReport(file)
-		must.OK(t, err)
+		r := must.Get(LoadReport(file))(t)
 		was := r.Claims
 		r.judgeAll()
 		if len(r.Claims) == 0 {
@@ -195,8 +194,7 @@ func TestFinders(t *testing.T) {
 // TestCheckerPages: the numbers of docs/checkers are those of the results that they name.
 func TestCheckerPages(t *testing.T) {
 	load := func(name string) *Report {
-		r, err := LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json"))
-		must.OK(t, err)
+		r := must.Get(LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json")))(t)
 		return r
 	}
 	value := func(r *Report, metric, group, series string) float64 {
@@ -262,8 +260,7 @@ func TestCheckerPages(t *testing.T) {
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},
 	} {
-		text, err := os.ReadFile("../docs/checkers/" + page + ".md")
-		must.OK(t, err)
+		text := must.Get(os.ReadFile("../docs/checkers/" + page + ".md"))(t)
 		flat := strings.Join(strings.Fields(string(text)), " ")
 		for _, s := range says {
 			if !strings.Contains(flat, s) {

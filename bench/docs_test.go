@@ -36,8 +36,7 @@ func TestPages(t *testing.T) {
 	}
 	drawn := map[string]bool{}
 	for _, file := range files {
-		r, err := LoadReport(file)
-		must.OK(t, err)
+		r := must.Get(LoadReport(file))(t)
 		for word := range strings.FieldsSeq(r.Command) {
 			if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "=/") {
 				t.Errorf("%s: the command names a path of a machine, %s", file, word)
@@ -64,8 +63,7 @@ func TestPages(t *testing.T) {
 				}
 				continue
 			}
-			svg, err := r.chart(m)
-			must.OK(t, err)
+			svg := must.Get(r.chart(m))(t)
 			if *update {
 				must.OK(t, os.WriteFile(path, svg, 0o644))
 			}
@@ -80,8 +78,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	charts, err := globs("svg")
-	must.OK(t, err)
+	charts := must.Get(globs("svg"))(t)
 	for _, c := range charts {
 		if !drawn[c] && *update {
 			if err := os.Remove(c); err != nil {
@@ -95,10 +92,8 @@ func TestPages(t *testing.T) {
 
 // TestAddingAnEncoding: what the page shows is the example that is compiled and run, and short.
 func TestAddingAnEncoding(t *testing.T) {
-	page, err := os.ReadFile("../docs/adding-an-encoding.md")
-	must.OK(t, err)
-	code, err := os.ReadFile("example_test.go")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../docs/adding-an-encoding.md"))(t)
+	code := must.Get(os.ReadFile("example_test.go"))(t)
 	_, rest, ok := strings.Cut(string(page), "```go\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed || block != string(code) {

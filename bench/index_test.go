@@ -19,12 +19,10 @@ func TestIndex(t *testing.T) {
 	var b bytes.Buffer
 	must.OK(t, WriteIndex(&b, "results"))
 	page := b.String()
-	files, err := resultFiles()
-	must.OK(t, err)
+	files := must.Get(resultFiles())(t)
 	claims := 0
 	for _, file := range files {
-		r, err := LoadReport(file)
-		must.OK(t, err)
+		r := must.Get(LoadReport(file))(t)
 		claims += len(r.Claims)
 		if !strings.Contains(page, `id="`+path.Join(r.folder(), r.Figure)+`"`) {
 			t.Errorf("%s is not on the page", r.Figure)

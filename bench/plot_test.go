@@ -41,11 +41,9 @@ func TestHollowMarks(t *testing.T) {
 				timeout: 1e9}
 			r.Add(decided("time", "1", "fast", 2))
 			r.Add(decided("time", "2", "fast", 30))
-			filled, err := r.chart(Metric{"time", "check time", "ms"})
-			must.OK(t, err)
+			filled := must.Get(r.chart(Metric{"time", "check time", "ms"}))(t)
 			r.Points = append(r.Points, c.points...)
-			svg, err := r.chart(Metric{"time", "check time", "ms"})
-			must.OK(t, err)
+			svg := must.Get(r.chart(Metric{"time", "check time", "ms"}))(t)
 			for _, s := range []string{"hollow: stopped at the time-out", "hollow at the edge: no answer",
 				"hollow at the edge: no memory"} {
 				want := 0

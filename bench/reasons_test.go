@@ -19,12 +19,10 @@ import (
 
 // TestReasons: what is claimed to be behind a reason is there: the reason itself, and the test that is named.
 func TestReasons(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	must.OK(t, err)
+	files := must.Get(filepath.Glob("*_test.go"))(t)
 	var tests strings.Builder
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		must.OK(t, err)
+		b := must.Get(os.ReadFile(f))(t)
 		tests.Write(b)
 	}
 	for figure, says := range claimsTable() {
@@ -66,8 +64,7 @@ func TestReasonRefuted(t *testing.T) {
 
 func checked1(t *testing.T, name string, h *history.History) *evidence.Result {
 	t.Helper()
-	c, err := check.ByName(name)
-	must.OK(t, err)
+	c := must.Get(check.ByName(name))(t)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.SessionSerializable, IgnorePredicates: true})
 	must.OK(t, err)
 	return r
@@ -75,8 +72,7 @@ func checked1(t *testing.T, name string, h *history.History) *evidence.Result {
 
 func made(t *testing.T, spec datasets.Spec) *history.History {
 	t.Helper()
-	h, err := datasets.Generate(t.Context(), spec)
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), spec))(t)
 	return h
 }
 
@@ -172,8 +168,7 @@ func TestReadShares(t *testing.T) {
 // TestTwoAtATime: with two runs at a time, not six, as much of what is wrong as Figure 20 claims is right within 10 ms,
 // where a batch arrives at once.
 func TestTwoAtATime(t *testing.T) {
-	r, err := LoadReport("results/aion/online-rectified.json")
-	must.OK(t, err)
+	r := must.Get(LoadReport("results/aion/online-rectified.json"))(t)
 	if p := r.Find("rectified", "0.01", "a batch at once"); p == nil || p.Value < 95 {
 		t.Errorf("%+v", p)
 	}

@@ -25,8 +25,7 @@ import (
 // TestReproduceVbox runs the whole evaluation at the quick scale and reads back every file that it writes.
 func TestReproduceVbox(t *testing.T) {
 	histtest.OnlyLong(t)
-	figures, err := LookupFigures([]string{"vbox/table2", "vbox"})
-	must.OK(t, err)
+	figures := must.Get(LookupFigures([]string{"vbox/table2", "vbox"}))(t)
 	if len(figures) != 10 || figures[0].ID != "vbox/table2" {
 		t.Fatalf("%d figures, first %s", len(figures), figures[0].ID)
 	}
@@ -60,8 +59,7 @@ func TestReproduceVbox(t *testing.T) {
 			len(back.Points) != len(r.Points) || back.Seed != 3 || back.Machine.Cores < 1 || back.Scale != "quick" {
 			t.Errorf("%s.json: %v, %+v", r.Figure, err, back)
 		}
-		f, err := os.Open(path + ".csv")
-		must.OK(t, err)
+		f := must.Get(os.Open(path + ".csv"))(t)
 		lines, err := csv.NewReader(f).ReadAll()
 		f.Close()
 		if err != nil || len(lines) != len(r.Points)+1 {
@@ -79,8 +77,7 @@ func TestReproduceVbox(t *testing.T) {
 			if !strings.Contains(string(page), "]("+name+")") {
 				t.Errorf("%s.md does not show %s", r.Figure, name)
 			}
-			svg, err := os.Open(filepath.Join(filepath.Dir(path), name))
-			must.OK(t, err)
+			svg := must.Get(os.Open(filepath.Join(filepath.Dir(path), name)))(t)
 			elements := 0
 			for d := xml.NewDecoder(svg); ; elements++ {
 				if _, err = d.Token(); err != nil {
@@ -138,8 +135,7 @@ func TestTable1Profiles(t *testing.T) {
 // TestReproduceInterrupted: what has been measured is kept, and marked.
 func TestReproduceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	figures, err := LookupFigures([]string{"vbox/table2"})
-	must.OK(t, err)
+	figures := must.Get(LookupFigures([]string{"vbox/table2"}))(t)
 	out := t.TempDir()
 	runs := 0
 	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: out, Self: self(t),
@@ -352,8 +348,7 @@ func TestFollower(t *testing.T) {
 // askedFor is the most transactions of a history that a figure asks for, and how many histories.
 func askedFor(t *testing.T, id string) (txns, histories int) {
 	t.Helper()
-	figures, err := LookupFigures([]string{id})
-	must.OK(t, err)
+	figures := must.Get(LookupFigures([]string{id}))(t)
 	l := &Lab{Scale: FullScale, Seed: 1, Timeout: timeouts[FullScale], dir: t.TempDir(), noServers: true,
 		sources: map[datasets.Spec]Source{}, tell: func(string) {}}
 	l.asked = func(s *datasets.Spec) {

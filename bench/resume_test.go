@@ -126,8 +126,7 @@ func TestSteps(t *testing.T) {
 	calls := 0
 	steps := func(resume bool, until int) *Report {
 		r := &Report{Figure: "vbox/fig6", Scale: "full"}
-		k, err := newKeeper(dir, r, resume)
-		must.OK(t, err)
+		k := must.Get(newKeeper(dir, r, resume))(t)
 		l := &Lab{keep: k}
 		for i := range until {
 			err := l.step(r, "same", func() error {

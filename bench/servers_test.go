@@ -20,8 +20,7 @@ func needServers(t *testing.T) string {
 		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
 	}
 	// t.TempDir is closed to others, and a server runs as a user of its own where this is root.
-	dir, err := os.MkdirTemp("", "servers-")
-	must.OK(t, err)
+	dir := must.Get(os.MkdirTemp("", "servers-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must.OK(t, os.Chmod(dir, 0o755))
 	t.Setenv("TMPDIR", dir)
@@ -43,8 +42,7 @@ var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14",
 // TestReproduceOnServers runs the figures about databases at the quick scale on servers: each has PostgreSQL in it.
 func TestReproduceOnServers(t *testing.T) {
 	dir := needServers(t)
-	figures, err := LookupFigures(serverFigures)
-	must.OK(t, err)
+	figures := must.Get(LookupFigures(serverFigures))(t)
 	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
 		Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
@@ -74,8 +72,7 @@ func TestReproduceOnServers(t *testing.T) {
 // TestReproduceServerInterrupted: a server does not outlive an interrupted figure, nor do its files.
 func TestReproduceServerInterrupted(t *testing.T) {
 	dir := needServers(t)
-	figures, err := LookupFigures([]string{"mtc/fig11"})
-	must.OK(t, err)
+	figures := must.Get(LookupFigures([]string{"mtc/fig11"}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	started := false

@@ -36,8 +36,7 @@ func TestOrders(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		for _, l := range six {
-			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
+			r := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			order := r.Order
 			if r.Verdict != evidence.Holds {
 				r.Verdict = evidence.Holds
@@ -109,8 +108,7 @@ func TestSingleReads(t *testing.T) {
 		return oracletest.Random(seed, abortedShape(seed))
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r, err := oracle.Check(h, oracle.Options{})
-		must.OK(t, err)
+		r := must.Get(oracle.Check(h, oracle.Options{}))(t)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) == 0 {
 			return
 		}
@@ -197,8 +195,7 @@ func TestRefuses(t *testing.T) {
 	preds := history.NewBuilder()
 	preds.Predicate(history.PredRead, []byte(`{"v":{"=":1}}`), nil)
 	preds.EndTxn(history.NewTxnHead())
-	ph, err := preds.Build()
-	must.OK(t, err)
+	ph := must.Get(preds.Build())(t)
 	var u *certify.Unsupported
 	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph,
 		Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {

@@ -167,8 +167,7 @@ func TestCycles(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		l := six[rng.IntN(len(six))]
-		r, err := oracle.Check(h, oracle.Options{Level: l})
-		must.OK(t, err)
+		r := must.Get(oracle.Check(h, oracle.Options{Level: l}))(t)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 {
 			return
 		}
@@ -287,8 +286,7 @@ func TestNoProofAgainstValid(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		l := six[rng.IntN(len(six))]
-		r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-		must.OK(t, err)
+		r := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 		if r.Verdict != evidence.Holds {
 			return
 		}
@@ -411,8 +409,7 @@ T10: r(y,1) r(p5,1)
 T11: r(y,2) r(p3,1)
 T12: r(y,2) r(p7,1)`)
 	for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
-		r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12})
-		must.OK(t, err)
+		r := must.Get(oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12}))(t)
 		if r.Verdict != evidence.Violated {
 			t.Fatalf("%s: %s", l, r.Verdict)
 		}

@@ -88,8 +88,7 @@ func TestForged(t *testing.T) {
 	for _, cert := range certs {
 		h, err := format.Read(context.Background(), strings.TrimSuffix(cert, ".cert")+".jsonl", format.Options{})
 		must.OK(t, err)
-		f, err := os.Open(cert)
-		must.OK(t, err)
+		f := must.Get(os.Open(cert))(t)
 		r, err := certify.Verify(f, h, certify.Options{})
 		f.Close()
 		var cannot *certify.Unsupported

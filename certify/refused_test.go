@@ -64,8 +64,7 @@ func (c claim) result(h *history.History) (*evidence.Result, certify.Options) {
 // refusals reads testdata/refused.txt: blocks with an empty line between them, of the message, the history's lines and
 // the claim in JSON.
 func refusals(t *testing.T) (out []refusal) {
-	data, err := os.ReadFile("testdata/refused.txt")
-	must.OK(t, err)
+	data := must.Get(os.ReadFile("testdata/refused.txt"))(t)
 	for _, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
 		lines := strings.Split(block, "\n")
 		r := refusal{want: lines[0], text: strings.Join(lines[1:len(lines)-1], "\n")}
@@ -79,8 +78,7 @@ func refusals(t *testing.T) (out []refusal) {
 
 // messages are the formats of all errors that the package makes, by where they stand.
 func messages(t *testing.T) map[string]*regexp.Regexp {
-	files, err := filepath.Glob("*.go")
-	must.OK(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	out := map[string]*regexp.Regexp{}
 	verb := regexp.MustCompile(`%[a-z]`)
 	fset := token.NewFileSet()
@@ -92,8 +90,7 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 		if !ok || lit.Kind != token.STRING {
 			return
 		}
-		s, err := strconv.Unquote(lit.Value)
-		must.OK(t, err)
+		s := must.Get(strconv.Unquote(lit.Value))(t)
 		re := verb.ReplaceAllString(regexp.QuoteMeta(s), ".+")
 		out[fset.Position(e.Pos()).String()+": "+s] = regexp.MustCompile(`(^|: |cannot certify )` + re + `$`)
 	}
@@ -101,8 +98,7 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 		if strings.HasSuffix(f, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(fset, f, nil, 0)
-		must.OK(t, err)
+		file := must.Get(parser.ParseFile(fset, f, nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:

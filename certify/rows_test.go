@@ -119,8 +119,7 @@ func read(s string) predicates.Row {
 // refusedAt replays an order, of events or not, and says at which entry it is refused. Which row is found first is left
 // open.
 func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
-	s, err := newTables(h, Options{})
-	must.OK(t, err)
+	s := must.Get(newTables(h, Options{}))(t)
 	s.kept = events
 	for i, e := range order {
 		switch {
@@ -144,8 +143,7 @@ func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) er
 
 // plainRefusedAt is refusedAt by definition: every row is looked at for every predicate.
 func plainRefusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
-	truths, err := predicates.NewTruths(h)
-	must.OK(t, err)
+	truths := must.Get(predicates.NewTruths(h))(t)
 	state := slices.Clone(h.InitVer)
 	for i, e := range order {
 		u, cur := e, state

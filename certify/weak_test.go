@@ -36,8 +36,7 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	end(n+1, 7)
 	b.Read(x, history.IntValue(n))
 	end(n+2, 7)
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h, order
 }
 

@@ -130,8 +130,7 @@ func TestStopped(t *testing.T) {
 		{datasets.Spec{Workload: "lwt", Txns: 2000, Keys: 2}, []Checker{called("porcupine")},
 			[]level.Level{level.Linearizable}},
 	} {
-		h, err := datasets.Generate(t.Context(), x.spec)
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), x.spec))(t)
 		for _, c := range x.checkers {
 			for _, l := range x.levels {
 				for _, s := range append(c.Info().Solvers, "")[:max(len(c.Info().Solvers), 1)] {

@@ -96,8 +96,7 @@ func TestBookingCertificates(t *testing.T) {
 			Isolation: isolation})
 		must.OK(t, err)
 		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
-			r, err := Run(context.Background(), c, h, Options{})
-			must.OK(t, err)
+			r := must.Get(Run(context.Background(), c, h, Options{}))(t)
 			want := evidence.Violated
 			if isolation == "serializable" {
 				want = evidence.Holds

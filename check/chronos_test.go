@@ -59,8 +59,7 @@ func TestStampedCertified(t *testing.T) {
 						if i >= 3 || c.Info().Name != "chronos" || !so.Serial && l.Serial() {
 							continue
 						}
-						b, err := Run(t.Context(), bruteForce{}, h, Options{Level: l})
-						must.OK(t, err)
+						b := must.Get(Run(t.Context(), bruteForce{}, h, Options{Level: l}))(t)
 						black[fmt.Sprint(r.Verdict, " by timestamps, ", b.Verdict)]++
 						if r.Verdict == evidence.Holds && b.Verdict == evidence.Violated {
 							t.Fatalf("options %d, seed %d: %s holds by timestamps and not without", i, seed, l)
@@ -85,8 +84,7 @@ func TestStampedClaims(t *testing.T) {
 			Unknown: true, Aborted: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
-			r, err := Run(t.Context(), chronos{}, h, Options{Level: l})
-			must.OK(t, err)
+			r := must.Get(Run(t.Context(), chronos{}, h, Options{Level: l}))(t)
 			try := func(what string, change func(r *evidence.Result)) {
 				x := *r
 				x.Order = slices.Clone(r.Order)
@@ -161,8 +159,7 @@ func TestChronosFigure11(t *testing.T) {
 	txn(1, 1, 2, func() { b.Write(x, one) })
 	txn(2, 3, 4, func() { b.Write(x, two) })
 	txn(3, 5, 6, func() { b.Read(x, one) })
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 		r, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Holds {

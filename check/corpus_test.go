@@ -96,8 +96,7 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 		if !ok {
 			continue
 		}
-		l, err := level.Parse(name)
-		must.OK(t, err)
+		l := must.Get(level.Parse(name))(t)
 		for _, m := range run.OrderLevels {
 			if verdict == "valid" && l.Implies(m) {
 				want[m] = evidence.Holds
@@ -264,8 +263,7 @@ func TestForeignCorpus(t *testing.T) {
 			if !ok {
 				continue
 			}
-			l, err := level.Parse(name)
-			must.OK(t, err)
+			l := must.Get(level.Parse(name))(t)
 			var c Checker = run.Replay{}
 			if l == level.Linearizable {
 				var ok bool

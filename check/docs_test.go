@@ -56,8 +56,7 @@ var traits = []struct{ name, about, text string }{
 // TestTakesPage: docs/takes.md is what the checkers say of a history of each trait: they decide it, or say why not.
 // What they decide is right: all these histories satisfy every level.
 func TestTakesPage(t *testing.T) {
-	profile, err := mechanism.LookupProfile("postgresql:serializable")
-	must.OK(t, err)
+	profile := must.Get(mechanism.LookupProfile("postgresql:serializable"))(t)
 	var page bytes.Buffer
 	page.WriteString(takesHead)
 	var reasons []string // of all traits, by number

@@ -40,15 +40,13 @@ func TestMain(m *testing.M) {
 // TestExternalSolvers: vbox and cobra with another program, by DIMACS, by GNF and by SMT-LIB, say what they say with
 // our own solver. Programs that lie are found out: their answers are unknown, and no fault of ours.
 func TestExternalSolvers(t *testing.T) {
-	self, err := os.Executable()
-	must.OK(t, err)
+	self := must.Get(os.Executable())(t)
 	gnf, dimacs, smt := "external:"+self, "external-dimacs:"+self, "external-smt2:"+self
 	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
 	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-		own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
-		must.OK(t, err)
+		own := must.Get(Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable}))(t)
 		if own.Stats.Left == 0 || asked >= 25 && own.Verdict == evidence.Holds {
 			continue // nothing for a solver to do
 		}
@@ -106,8 +104,7 @@ func TestInstalledSolvers(t *testing.T) {
 			few := func() bool { return verdicts[evidence.Holds] < 2 || verdicts[evidence.Violated] < 2 }
 			for seed := uint64(0); seed < 1000 && few(); seed++ {
 				h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-				own, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable})
-				must.OK(t, err)
+				own := must.Get(Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable}))(t)
 				if own.Stats.Left == 0 || verdicts[own.Verdict] == 2 {
 					continue // nothing for a solver to do, or enough of it
 				}

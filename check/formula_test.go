@@ -152,8 +152,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 // TestFormulaRefuses: what a formula does not express is reported.
 func TestFormulaRefuses(t *testing.T) {
 	read := func(text string) *history.History {
-		h, err := histtest.Read([]byte(text))
-		must.OK(t, err)
+		h := must.Get(histtest.Read([]byte(text)))(t)
 		return h
 	}
 	for text, want := range map[string]string{
@@ -182,8 +181,7 @@ func TestFormulaAnswers(t *testing.T) {
 		if text == "w2" { // the order of two writes is open
 			lines += `{"session":1,"ops":[["w","x",2]]}` + "\n"
 		}
-		h, err := histtest.Read([]byte(lines))
-		must.OK(t, err)
+		h := must.Get(histtest.Read([]byte(lines)))(t)
 		o := FormulaOptions{Options: Options{Level: level.Serializable}}
 		q, why, err := NewFormula(t.Context(), h, o)
 		if err != nil || why != "" {

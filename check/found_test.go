@@ -35,7 +35,6 @@ func withTurn(t *testing.T, text []byte, turn int) []byte {
 			"version": json.RawMessage("1")}, string(text)
 	}
 	m["turn"] = json.RawMessage(fmt.Sprint(turn))
-	line, err := json.Marshal(m)
-	must.OK(t, err)
+	line := must.Get(json.Marshal(m))(t)
 	return append(append(line, '\n'), rest...)
 }

@@ -92,10 +92,8 @@ func TestDecide(t *testing.T) {
 			if !ok {
 				continue
 			}
-			want, err := Run(t.Context(), c, h, Options{Level: l})
-			must.OK(t, err)
-			got, err := Decide(context.Background(), c, h, Options{Level: l})
-			must.OK(t, err)
+			want := must.Get(Run(t.Context(), c, h, Options{Level: l}))(t)
+			got := must.Get(Decide(context.Background(), c, h, Options{Level: l}))(t)
 			if want.Verdict != evidence.Unknown && got.Verdict != want.Verdict || got.Level != l {
 				t.Errorf("seed %d, %s: %s by others' help, %s alone", seed, l, got.Verdict, want.Verdict)
 			}
@@ -130,23 +128,20 @@ func strictLock(t *testing.T, n int64) *history.History {
 		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: 2 * i, End: 2*i + 1, Commit: history.NoTime,
 			StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
 // TestManyWriters: where each read has many possible writers the search for an order ends by itself, and the answer
 // says why.
 func TestManyWriters(t *testing.T) {
-	in, err := family.Lookup("duplicates")
-	must.OK(t, err)
+	in := must.Get(family.Lookup("duplicates"))(t)
 	sizes := map[level.Level]int{level.SessionSnapshotIsolation: 3000, level.ReadCommitted: histtest.Long(1000, 250)}
 	if histtest.Long(0, 1) == 1 {
 		sizes[level.Causal] = 250
 	}
 	for l, txns := range sizes {
-		h, err := in.Build(t.Context(), txns, 1)
-		must.OK(t, err)
+		h := must.Get(in.Build(t.Context(), txns, 1))(t)
 		c, _ := Auto(h, l)
 		r, err := Decide(t.Context(), c, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "writes could have installed") {
@@ -165,8 +160,7 @@ func TestSessionsCut(t *testing.T) {
 		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
 		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,
 	} {
-		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-		must.OK(t, err)
+		r := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: l}))(t)
 		if r.Verdict != want || r.DecidedBy != "" || r.Stats.Conflicts > 10000 {
 			t.Errorf("%s: %s (%s) by %q after %d conflicts; want %s by replay", l, r.Verdict, r.Reason, r.DecidedBy,
 				r.Stats.Conflicts, want)

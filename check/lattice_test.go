@@ -55,8 +55,7 @@ func TestLattice(t *testing.T) {
 			}
 		}
 	}
-	l, err := RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{}, nil)
-	must.OK(t, err)
+	l := must.Get(RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{}, nil))(t)
 	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing,
 		[]level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
 		t.Errorf("long fork: %v hold, %v fail", l.Holding, l.Failing)
@@ -92,8 +91,7 @@ func TestLatticeShares(t *testing.T) {
 		head.ID, head.Session, head.Start, head.End = i, i, i, i+4
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	at := map[level.Level]*evidence.Result{}
 	for limit := time.Second; limit < 5*time.Minute; limit *= 4 { // a busy machine has little time in a second
 		ctx, cancel := context.WithTimeout(t.Context(), limit)

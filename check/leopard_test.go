@@ -24,15 +24,13 @@ import (
 
 func profileOf(t *testing.T, name string) *mechanism.Profile {
 	t.Helper()
-	p, err := mechanism.LookupProfile(name)
-	must.OK(t, err)
+	p := must.Get(mechanism.LookupProfile(name))(t)
 	return p
 }
 
 func leopardOn(t *testing.T, h *history.History, o Options) *evidence.Result {
 	t.Helper()
-	r, err := Run(context.Background(), leopard{}, h, o)
-	must.OK(t, err)
+	r := must.Get(Run(context.Background(), leopard{}, h, o))(t)
 	return r
 }
 
@@ -50,8 +48,7 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			must.OK(t, err)
 			for _, l := range []level.Level{level.Serializable, level.StrictSerializable,
 				level.StrictSnapshotIsolation} {
-				want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-				must.OK(t, err)
+				want := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: l}))(t)
 				got := leopardOn(t, h, Options{Level: l})
 				if got.Mechanisms == nil {
 					t.Fatalf("%s %s at %s: no section on the mechanisms", iso, fault, l)
@@ -110,8 +107,7 @@ func TestLeopardThreeClasses(t *testing.T) {
 		{"nothing, and no order is looked for", "init=0: s1: w(x,1,2,3) @[1,6,7] | s2: r(x,1,10,11) @[9,14,15]",
 			"store:snapshot", true, evidence.Unknown, "", "", false},
 	} {
-		h, err := notation.Parse(c.history)
-		must.OK(t, err)
+		h := must.Get(notation.Parse(c.history))(t)
 		r := leopardOn(t, h, Options{Level: level.SessionSerializable, Profile: profileOf(t, c.profile),
 			MechanismsOnly: c.only})
 		if r.Verdict != c.want {
@@ -151,8 +147,7 @@ func TestLeopardOnLists(t *testing.T) {
 		if !ok {
 			t.Fatalf("nobody decides lists at %s", l)
 		}
-		want, err := Run(context.Background(), c, h, Options{Level: l})
-		must.OK(t, err)
+		want := must.Get(Run(context.Background(), c, h, Options{Level: l}))(t)
 		got := leopardOn(t, h, Options{Level: l})
 		if got.Verdict != want.Verdict || got.Mechanisms == nil || got.Mechanisms.Total() != 0 {
 			t.Errorf("%s: leopard %s (%s), %s %s", l, got.Verdict, got.Reason, c.Info().Name, want.Verdict)
@@ -162,8 +157,7 @@ func TestLeopardOnLists(t *testing.T) {
 
 // TestLeopardRefuses: without a profile, without times, at a level that it does not know.
 func TestLeopardRefuses(t *testing.T) {
-	h, err := notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)")
-	must.OK(t, err)
+	h := must.Get(notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)"))(t)
 	for want, o := range map[string]Options{
 		"needs a profile":    {},
 		"needs client times": {Profile: profileOf(t, "store:snapshot")},
@@ -193,11 +187,9 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 	seeds := histtest.Long[uint64](4, 100)
 	var table strings.Builder
 	for _, iso := range datasets.Isolations() {
-		level, err := store.ParseIsolation(iso)
-		must.OK(t, err)
+		level := must.Get(store.ParseIsolation(iso))(t)
 		for _, part := range datasets.Breaks() {
-			b, err := store.ParseBreak(part)
-			must.OK(t, err)
+			b := must.Get(store.ParseBreak(part))(t)
 			if !level.Has(b) {
 				continue
 			}
@@ -211,8 +203,7 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 				}
 				n.planted++
 				h := planted.History
-				p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-				must.OK(t, err)
+				p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 				rep, err := mechanism.Verify(context.Background(), h, mechanism.Options{Profile: *p})
 				must.OK(t, err)
 				if rep.Total() > 0 {
@@ -227,8 +218,7 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 				if found {
 					n.named++
 				}
-				r, err := Run(context.Background(), run.Replay{}, h, Options{Level: p.Level})
-				must.OK(t, err)
+				r := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: p.Level}))(t)
 				if r.Verdict == evidence.Violated {
 					n.replay++
 				}
@@ -306,10 +296,8 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 			r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
 			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000,
 			Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
-		h, err := datasets.Generate(context.Background(), spec)
-		must.OK(t, err)
-		p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(context.Background(), spec))(t)
+		p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 		worse, more := mistold(h, seed)
 		for i, g := range []*history.History{h, worse} {
 			skew := spec.Skew + int64(i)*more

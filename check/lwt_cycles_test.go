@@ -18,10 +18,8 @@ import (
 // cyclesOf checks linearizability, and demands of a violation that cycles show it, or few operations.
 func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 	t.Helper()
-	c, err := check.ByName("lwt")
-	must.OK(t, err)
-	r, err := check.Run(context.Background(), c, h, check.Options{Level: level.Linearizable})
-	must.OK(t, err)
+	c := must.Get(check.ByName("lwt"))(t)
+	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: level.Linearizable}))(t)
 	if r.Verdict == evidence.Violated && len(r.Anomalies[0].Cycle)+len(r.Anomalies[0].Cycles) == 0 &&
 		len(r.Anomalies[0].Txns) > few {
 		t.Errorf("no cycle, but %+v", r.Anomalies[0])
@@ -33,8 +31,7 @@ func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 // by cycles all the same.
 func TestLinearizableCyclesOfSessions(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "linearizable"), func(t *testing.T, text []byte) {
-		h, err := histtest.Read(text)
-		must.OK(t, err)
+		h := must.Get(histtest.Read(text))(t)
 		if v := cyclesOf(t, h, 6); v != evidence.Violated {
 			t.Errorf("%v", v)
 		}

@@ -56,8 +56,7 @@ func moved(t testing.TB, h *history.History, early uint32) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	out, err := b.Build()
-	must.OK(t, err)
+	out := must.Get(b.Build())(t)
 	return out
 }
 
@@ -243,8 +242,7 @@ func TestLWTLarge(t *testing.T) {
 	}
 	for x := uint32(15_000); x < 15_010; x++ {
 		g := moved(t, h, x)
-		r, err := Run(context.Background(), c, g, Options{Level: level.Linearizable})
-		must.OK(t, err)
+		r := must.Get(Run(context.Background(), c, g, Options{Level: level.Linearizable}))(t)
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Cycle) == 0 || len(r.Anomalies[0].Cycle) > 3 {
 			t.Errorf("transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
 		}
@@ -279,8 +277,7 @@ func TestLWTFewValues(t *testing.T) {
 			head.Start, head.End = 10*i, 10*i+5
 			b.EndTxn(head)
 		}
-		h, err := b.Build()
-		must.OK(t, err)
+		h := must.Get(b.Build())(t)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})

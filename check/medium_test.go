@@ -102,8 +102,7 @@ func TestClockSkew(t *testing.T) {
 			if err != nil || r.Verdict != evidence.Holds {
 				t.Errorf("seed %d: %s says %v, %v", seed, c.Info().Name, r, err)
 			}
-			r, err = Run(context.Background(), c, h, Options{Level: level.StrictSerializable})
-			must.OK(t, err)
+			r = must.Get(Run(context.Background(), c, h, Options{Level: level.StrictSerializable}))(t)
 			if r.Verdict == evidence.Violated {
 				bad++
 			}

@@ -35,8 +35,7 @@ func bruteForce(f hard.Formula) bool {
 func TestMiniFormulaLevels(t *testing.T) {
 	levels := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
-	replay, err := check.ByName("replay")
-	must.OK(t, err)
+	replay := must.Get(check.ByName("replay"))(t)
 	answers := map[bool]int{}
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -48,8 +47,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 			}
 			f.Clauses = append(f.Clauses, c)
 		}
-		h, err := hard.MiniFormula(f, seed)
-		must.OK(t, err)
+		h := must.Get(hard.MiniFormula(f, seed))(t)
 		sat := bruteForce(f)
 		want := evidence.Violated
 		if sat {
@@ -74,8 +72,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {-1}}}, evidence.Violated},
 		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {1}}}, evidence.Holds},
 	} {
-		h, err := hard.MiniFormula(c.f, 1)
-		must.OK(t, err)
+		h := must.Get(hard.MiniFormula(c.f, 1))(t)
 		for _, l := range levels {
 			r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 32})
 			if err != nil || r.Verdict != c.want {

@@ -26,8 +26,7 @@ func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls [
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 		}
-		want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-		must.OK(t, err)
+		want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 		if r.Verdict != want.Verdict {
 			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict,
 				notation.Format(h))

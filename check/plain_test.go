@@ -21,10 +21,8 @@ func TestPlain(t *testing.T) {
 `), "elle")
 	must.OK(t, err)
 	for _, name := range []string{"elle", "replay"} {
-		c, err := ByName(name)
-		must.OK(t, err)
-		r, err := Run(context.Background(), c, h, Options{Level: level.Serializable})
-		must.OK(t, err)
+		c := must.Get(ByName(name))(t)
+		r := must.Get(Run(context.Background(), c, h, Options{Level: level.Serializable}))(t)
 		if len(r.Anomalies) == 0 {
 			t.Fatalf("%s: %s, %s", name, r.Verdict, r.Reason)
 		}

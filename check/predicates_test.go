@@ -114,8 +114,7 @@ func TestPredicatesMedium(t *testing.T) {
 			return random.Medium(seed, o)
 		}, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range c.Info().Levels {
-				want, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
-				must.OK(t, err)
+				want := must.Get(Run(t.Context(), run.Replay{}, h, Options{Level: l}))(t)
 				got, err := Run(t.Context(), c, h, Options{Level: l})
 				if err != nil || got.Verdict != want.Verdict {
 					t.Fatalf("seed %d, %s: %s says %v, %v, replay %s (%s)", seed, l, name, got, err, want.Verdict,

@@ -125,8 +125,7 @@ func TestReplaySnapshotPredicates(t *testing.T) {
 
 // TestReplayBadPredicate: a predicate that does not parse is bad input, and no verdict.
 func TestReplayBadPredicate(t *testing.T) {
-	h, err := notation.Parse(`s1: pr{"a":{"~":1}}[]`)
-	must.OK(t, err)
+	h := must.Get(notation.Parse(`s1: pr{"a":{"~":1}}[]`))(t)
 	r, err := Run(context.Background(), run.Replay{}, h, Options{})
 	if err == nil {
 		t.Errorf("%s %s; want an error", r.Verdict, r.Reason)

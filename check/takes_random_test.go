@@ -51,8 +51,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			for _, name := range takesAll {
-				c, err := ByName(name)
-				must.OK(t, err)
+				c := must.Get(ByName(name))(t)
 				if name == "bc" && seed%3 == 0 {
 					c = shared
 				}

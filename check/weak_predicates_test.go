@@ -40,8 +40,7 @@ func TestWeakPredicates(t *testing.T) {
 		var named []level.Anomaly
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic,
 			level.ReadCommitted} {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if stronger == evidence.Holds && want.Verdict != evidence.Holds {
 				t.Fatalf("seed %d: %s is %s by brute force, and a stronger level holds\n%s", seed, l, want.Verdict,
 					notation.Format(h))
@@ -106,8 +105,7 @@ func TestWeakWithout(t *testing.T) {
 				Sessions: 8, Fault: fault, Seed: seed})
 			must.OK(t, err)
 			for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
-				want, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-				must.OK(t, err)
+				want := must.Get(Run(t.Context(), weakly{}, h, Options{Level: l}))(t)
 				usual := low("check.fewVersions")
 				got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 				usual()
@@ -151,8 +149,7 @@ func TestWeakWithoutDuplicates(t *testing.T) {
 			`s4/7: pw{"or":[{"":{"!=":14}},{"":{"<":11}}]}[k01=13->0] w(k00,_) pw{"":{">=":0}}[k01=0->0] ` +
 			`pw{"and":[{"":{">=":6}},{"":{"<=":10}}]}[]`,
 	} {
-		h, err := notation.Parse(text)
-		must.OK(t, err)
+		h := must.Get(notation.Parse(text))(t)
 		for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
 			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 			if err != nil || got.Verdict != evidence.Holds {

@@ -39,8 +39,7 @@ func TestAborts(t *testing.T) {
 	m := &moody{}
 	driver.RegisterStore(driver.Store{Scheme: "moody", Isolations: []string{"none"},
 		Open: func(string, string) (driver.KV, error) { return m, nil }})
-	r, err := Run(t.Context(), Config{DB: []string{"moody:"}, Workload: "rmw", Txns: 300, Sessions: 4})
-	must.OK(t, err)
+	r := must.Get(Run(t.Context(), Config{DB: []string{"moody:"}, Workload: "rmw", Txns: 300, Sessions: 4}))(t)
 	s := &r.Summary
 	total := 0
 	seen := map[string]int{}

@@ -28,8 +28,7 @@ func claims(t *testing.T, c collect.Config, rounds int, count func() int64) (all
 	d := open(t, c)
 	for seed := range uint64(rounds) {
 		c.Seed = seed
-		r, err := d.Collect(t.Context(), c)
-		must.OK(t, err)
+		r := must.Get(d.Collect(t.Context(), c))(t)
 		n := count()
 		want := evidence.Holds
 		if n > 0 {
@@ -47,8 +46,7 @@ func claims(t *testing.T, c collect.Config, rounds int, count func() int64) (all
 // TestClaims: SQLite gives no number twice.
 func TestClaims(t *testing.T) {
 	file := t.TempDir() + "/db"
-	db, err := sql.Open("sqlite", "file:"+file)
-	must.OK(t, err)
+	db := must.Get(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()
 	n := claims(t, collect.Config{DB: []string{"sqlite:" + file}, Txns: 300, Sessions: 8}, 1, counted(t, db))
 	if n != 0 {
@@ -67,20 +65,16 @@ func counted(t *testing.T, db *sql.DB) func() int64 {
 func TestClaimsOnServers(t *testing.T) {
 	needServers(t)
 	pg, my := started(t, "postgres:start"), started(t, "mariadb:start")
-	conn, err := pgconn.Connect(t.Context(), pg[0])
-	must.OK(t, err)
+	conn := must.Get(pgconn.Connect(t.Context(), pg[0]))(t)
 	defer conn.Close(context.Background())
 	ofPG := func() int64 {
-		r, err := conn.Exec(t.Context(), twice).ReadAll()
-		must.OK(t, err)
-		n, err := strconv.ParseInt(string(r[0].Rows[0][0]), 10, 64)
-		must.OK(t, err)
+		r := must.Get(conn.Exec(t.Context(), twice).ReadAll())(t)
+		n := must.Get(strconv.ParseInt(string(r[0].Rows[0][0]), 10, 64))(t)
 		return n
 	}
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, my[0])
-	db, err := sql.Open("mysql", cfg.FormatDSN())
-	must.OK(t, err)
+	db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
 	defer db.Close()
 	ofMy := counted(t, db)
 	// PostgreSQL 15.18 misses conflicts in an index that has never had an entry (docs/collect.md).

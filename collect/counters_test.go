@@ -52,8 +52,7 @@ func lostCounts(t *testing.T, h *history.History) (lost, counted int64) {
 // history says, what SQL says.
 func agree(t *testing.T, d *collect.Target, c collect.Config, db *sql.DB) (lost int64) {
 	t.Helper()
-	r, err := d.Collect(t.Context(), c)
-	must.OK(t, err)
+	r := must.Get(d.Collect(t.Context(), c))(t)
 	var sum int64
 	must.OK(t, db.QueryRowContext(t.Context(), "select sum(p) from isovet_kv where k >= 0").Scan(&sum))
 	lost, counted := lostCounts(t, r.History)
@@ -73,8 +72,7 @@ func TestCounters(t *testing.T) {
 	file := t.TempDir() + "/db"
 	c := collect.Config{DB: []string{"sqlite:" + file}, Workload: "counters", Variant: "pairs", Txns: 1500, Sessions: 8}
 	d := open(t, c)
-	db, err := sql.Open("sqlite", "file:"+file)
-	must.OK(t, err)
+	db := must.Get(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()
 	if lost := agree(t, d, c, db); lost != 0 {
 		t.Errorf("%d lost, expected none", lost)
@@ -92,8 +90,7 @@ func TestCounters(t *testing.T) {
 // urlParts are a mysql:// URL's user, network, address and database.
 func urlParts(t *testing.T, s string) (user, network, address, name string) {
 	t.Helper()
-	u, err := url.Parse(s)
-	must.OK(t, err)
+	u := must.Get(url.Parse(s))(t)
 	return u.User.Username(), "tcp", u.Host, strings.Trim(u.Path, "/")
 }
 
@@ -110,8 +107,7 @@ func TestCountersOnServers(t *testing.T) {
 		d := open(t, c)
 		cfg := mysql.NewConfig()
 		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, urls[0])
-		db, err := sql.Open("mysql", cfg.FormatDSN())
-		must.OK(t, err)
+		db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
 		lost := agree(t, d, c, db)
 		if err := db.Close(); err != nil {
 			t.Error(err)

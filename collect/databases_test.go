@@ -30,8 +30,7 @@ func TestBuiltDatabases(t *testing.T) {
 	}
 	for _, db := range []string{"dolt:start", "tidb:start"} {
 		t.Run(db, func(t *testing.T) {
-			c, err := server.Start(context.Background(), db+"?bin="+dir)
-			must.OK(t, err)
+			c := must.Get(server.Start(context.Background(), db+"?bin="+dir))(t)
 			defer func() {
 				if err := c.Close(); err != nil {
 					t.Error(err)

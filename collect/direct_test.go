@@ -40,8 +40,7 @@ func twins() (d driver.Data) {
 // database is one that is closed with the test.
 func database(t *testing.T, url string) driver.DB {
 	t.Helper()
-	db, err := driver.Open(t.Context(), []string{url}, driver.Options{})
-	must.OK(t, err)
+	db := must.Get(driver.Open(t.Context(), []string{url}, driver.Options{}))(t)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -56,8 +55,7 @@ func direct(t *testing.T, url string, n int) {
 	t.Helper()
 	db := database(t, url)
 	must.OK(t, db.Load(t.Context(), twins()))
-	s, err := db.Connect(t.Context(), 0)
-	must.OK(t, err)
+	s := must.Get(db.Connect(t.Context(), 0))(t)
 	defer s.Close()
 	c := s.(driver.Columnar)
 	rng := rand.New(rand.NewPCG(3, 4))

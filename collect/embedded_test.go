@@ -21,8 +21,7 @@ import (
 
 func run(t *testing.T, c collect.Config) *collect.Result {
 	t.Helper()
-	r, err := collect.Run(context.Background(), c)
-	must.OK(t, err)
+	r := must.Get(collect.Run(context.Background(), c))(t)
 	return r
 }
 
@@ -53,8 +52,7 @@ func TestNoConflicts(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.db")
 	run(t, collect.Config{DB: []string{"sqlite:" + file}, Workload: "rmw", Txns: 50, Sessions: 2})
-	db, err := driver.Open(context.Background(), []string{"sqlite:" + file}, driver.Options{})
-	must.OK(t, err)
+	db := must.Get(driver.Open(context.Background(), []string{"sqlite:" + file}, driver.Options{}))(t)
 	defer db.Close()
 	if _, err := db.Connect(context.Background(), 0); err == nil {
 		t.Error("the tables are still there")
@@ -257,8 +255,7 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	r, err := collect.Run(ctx, c)
-	must.OK(t, err)
+	r := must.Get(collect.Run(ctx, c))(t)
 	if !r.Interrupted || r.Summary.Committed == 0 {
 		t.Errorf("interrupted: %v, %d committed", r.Interrupted, r.Summary.Committed)
 	}

@@ -32,8 +32,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 	if !ok {
 		t.Fatalf("no checker for %v", l)
 	}
-	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
 	if r.Verdict != want {
 		t.Errorf("%s %s: %v at %v, expected %v: %s", h.Meta.DB, h.Meta.Isolation, r.Verdict, l, want, r.Reason)
 	}

@@ -61,8 +61,7 @@ func TestFaultScript(t *testing.T) {
 	c := collect.Config{DB: []string{"sqlite:"}, Workload: "rmw", Duration: time.Second, Sessions: 2,
 		Fault: collect.Fault{Kind: collect.Scripted, Every: time.Millisecond, Program: program}}
 	run(t, c)
-	b, err := os.ReadFile(said)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(said))(t)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	for i, l := range lines {
 		if want := []string{"break 1 sqlite:", "heal 1 sqlite:"}[i%2]; l != want {
@@ -173,13 +172,11 @@ func TestSkew(t *testing.T) {
 // askNumber asks a server for a number.
 func askNumber(t *testing.T, url, query string) int64 {
 	t.Helper()
-	db, err := driver.Open(context.Background(), []string{url}, driver.Options{})
-	must.OK(t, err)
+	db := must.Get(driver.Open(context.Background(), []string{url}, driver.Options{}))(t)
 	defer db.Cut()
 	none := driver.Data{Rows: func(func(int64, driver.Row) bool) {}}
 	must.OK(t, db.Load(t.Context(), none))
-	s, err := db.Connect(t.Context(), 0)
-	must.OK(t, err)
+	s := must.Get(db.Connect(t.Context(), 0))(t)
 	defer s.Close()
 	got, err := s.(driver.Speaker).Say(query)
 	if err != nil || len(got.Rows) != 1 {

@@ -106,8 +106,7 @@ func TestUniqueInserts(t *testing.T) {
 			Seed: seed})
 		sound(t, r)
 		c, _ := check.Auto(r.History, level.ReadCommitted)
-		res, err := check.Run(t.Context(), c, r.History, check.Options{Level: level.ReadCommitted})
-		must.OK(t, err)
+		res := must.Get(check.Run(t.Context(), c, r.History, check.Options{Level: level.ReadCommitted}))(t)
 		if named(res, []string{"thin-air-read", "aborted-read"}) {
 			t.Errorf("seed %d: %s", seed, res.Anomalies[0].Kind)
 		}

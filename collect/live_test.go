@@ -74,8 +74,7 @@ func TestLiveIsTheHistory(t *testing.T) {
 	} {
 		k := &kept{t: t}
 		c.Live = k
-		r, err := Run(t.Context(), c)
-		must.OK(t, err)
+		r := must.Get(Run(t.Context(), c))(t)
 		h := r.History
 		var want []string
 		for x := range uint32(h.NumTxns()) {
@@ -115,8 +114,7 @@ func TestPast(t *testing.T) {
 		c.Seed, c.Ahead, c.Think = 3, &Ahead{}, 200*time.Microsecond // of which nothing but the recording is used
 		c.Txns, c.Sessions = 200, 12
 		c = c.WithDefaults()
-		target, err := Open(t.Context(), c)
-		must.OK(t, err)
+		target := must.Get(Open(t.Context(), c))(t)
 		defer target.Close()
 		r := &run{cfg: c, target: target, info: target.DB.Info()}
 		r.cfg.Ahead.Until = time.Now().Add(time.Hour)
@@ -128,13 +126,11 @@ func TestPast(t *testing.T) {
 			r.drive(t.Context())
 		})
 		past := func() *evidence.Result {
-			h, err := r.past()
-			must.OK(t, err)
+			h := must.Get(r.past())(t)
 			if h == nil {
 				return nil
 			}
-			x, err := Examine(t.Context(), h, level.Serializable, time.Minute)
-			must.OK(t, err)
+			x := must.Get(Examine(t.Context(), h, level.Serializable, time.Minute))(t)
 			return x
 		}
 		moments := 0
@@ -153,8 +149,7 @@ func TestPast(t *testing.T) {
 			}
 		}
 		g.Wait()
-		whole, err := r.build(context.Background())
-		must.OK(t, err)
+		whole := must.Get(r.build(context.Background()))(t)
 		last := past()
 		if last.H.NumTxns() != whole.NumTxns() || last.H.NumOps() != whole.NumOps() {
 			t.Errorf("%s: %d transactions at the end, %d in the history", c.Workload, last.H.NumTxns(),

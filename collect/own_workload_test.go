@@ -22,8 +22,7 @@ import (
 
 func transfers(t *testing.T) *sqlwork.Workload {
 	t.Helper()
-	w, err := sqlwork.Read("../internal/cli/testdata/transfers.yaml")
-	must.OK(t, err)
+	w := must.Get(sqlwork.Read("../internal/cli/testdata/transfers.yaml"))(t)
 	return w
 }
 
@@ -120,10 +119,8 @@ func TestScheduleOfEnds(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "h.jsonl")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
-		h, err := format.Read(t.Context(), path, format.Options{})
-		must.OK(t, err)
-		s, err := collect.ScheduleOf(h)
-		must.OK(t, err)
+		h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
+		s := must.Get(collect.ScheduleOf(h))(t)
 		var got []string
 		for _, st := range s.Steps {
 			got = append(got, st.Text)
@@ -137,15 +134,11 @@ func TestScheduleOfEnds(t *testing.T) {
 // TestReplay: the schedule of a lost update shows it in each run where the database lets it, and in none where not.
 func TestReplay(t *testing.T) {
 	anomaly := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts"}
-	s, err := collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) c1 w2(x) c2")
-	must.OK(t, err)
-	d, err := collect.Open(t.Context(), anomaly)
-	must.OK(t, err)
-	p, err := d.Play(t.Context(), anomaly, s)
-	must.OK(t, err)
+	s := must.Get(collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) c1 w2(x) c2"))(t)
+	d := must.Get(collect.Open(t.Context(), anomaly))(t)
+	p := must.Get(d.Play(t.Context(), anomaly, s))(t)
 	must.OK(t, d.Close())
-	again, err := collect.ScheduleOf(p.History)
-	must.OK(t, err)
+	again := must.Get(collect.ScheduleOf(p.History))(t)
 	const runs = 5
 	for isolation, want := range map[string]int{"no-conflicts": runs, "serializable": 0} {
 		r, err := collect.Replay(context.Background(), collect.Config{DB: []string{"badger:"}, Isolation: isolation,
@@ -170,8 +163,7 @@ func TestOwnWorkloadOnServers(t *testing.T) {
 			found := false
 			for seed := range uint64(4) {
 				c.Seed = seed
-				r, err := d.Collect(t.Context(), c)
-				must.OK(t, err)
+				r := must.Get(d.Collect(t.Context(), c))(t)
 				a, _ := check.Auto(r.History, level.Serializable)
 				res, err := check.Run(t.Context(), a, r.History, check.Options{Level: level.Serializable})
 				if err != nil || res.Verdict == evidence.Unknown {

@@ -25,10 +25,8 @@ func TestRotate(t *testing.T) {
 		k := &kept{t: t}
 		c.Txns, c.Sessions, c.Seed, c.Live = 600, 6, 3, k
 		c.Rotate = &Rotate{Dir: filepath.Join(t.TempDir(), "h"), Ending: split.Endings()[i%5], Txns: 120}
-		r, err := Run(t.Context(), c)
-		must.OK(t, err)
-		h, err := split.Read(t.Context(), []string{c.Rotate.Dir}, format.Options{})
-		must.OK(t, err)
+		r := must.Get(Run(t.Context(), c))(t)
+		h := must.Get(split.Read(t.Context(), []string{c.Rotate.Dir}, format.Options{}))(t)
 		var got []string
 		count := [3]int{}
 		for x := range uint32(h.NumTxns()) {

@@ -87,8 +87,7 @@ func TestSavepointSteps(t *testing.T) {
 		t.Errorf("written again: %s", b.String())
 	}
 	c := collect.Config{DB: []string{"sqlite:"}}
-	p, err := open(t, c).Play(t.Context(), c, x)
-	must.OK(t, err)
+	p := must.Get(open(t, c).Play(t.Context(), c, x))(t)
 	if n := p.History.NumOps(); n != 2 { // the load and the read
 		t.Errorf("%d operations; expected 2", n)
 	}

@@ -38,13 +38,10 @@ func TestParseSchedule(t *testing.T) {
 // TestPlay: what the sessions did stands in the history, in the order of the schedule, and who was refused is reported.
 func TestPlay(t *testing.T) {
 	c := Config{DB: []string{"badger:"}, Timeout: 5 * time.Second}
-	d, err := Open(t.Context(), c)
-	must.OK(t, err)
+	d := must.Get(Open(t.Context(), c))(t)
 	defer d.Close()
-	s, err := ParseSchedule("b1 b2 r1(x) r2(x) w1(x) w2(x) c1 c2 b3 w3(y) a3 b1 r1(x) r1(y) c1")
-	must.OK(t, err)
-	p, err := d.Play(t.Context(), c, s)
-	must.OK(t, err)
+	s := must.Get(ParseSchedule("b1 b2 r1(x) r2(x) w1(x) w2(x) c1 c2 b3 w3(y) a3 b1 r1(x) r1(y) c1"))(t)
+	p := must.Get(d.Play(t.Context(), c, s))(t)
 	if p.Refused[0] != "" || p.Refused[1] == "" || p.Refused[2] != "" || len(p.Waited) > 0 {
 		t.Errorf("refused %q, waited %q; expected the second to be refused", p.Refused, p.Waited)
 	}

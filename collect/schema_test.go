@@ -140,8 +140,7 @@ func refers(t *testing.T, url string) {
 	for range 2 { // tables that refer to each other can be dropped
 		must.OK(t, db.Load(t.Context(), d))
 	}
-	s, err := db.Connect(t.Context(), 0)
-	must.OK(t, err)
+	s := must.Get(db.Connect(t.Context(), 0))(t)
 	defer s.Close()
 	c := s.(driver.Columnar)
 	for what, f := range map[string]func() error{
@@ -185,8 +184,7 @@ func TestForeignKeySteps(t *testing.T) {
 		t.Errorf("written again: %s", b.String())
 	}
 	c := collect.Config{DB: []string{"sqlite:"}}
-	p, err := open(t, c).Play(t.Context(), c, x)
-	must.OK(t, err)
+	p := must.Get(open(t, c).Play(t.Context(), c, x))(t)
 	if !strings.Contains(p.Refused[0], "FOREIGN KEY") {
 		t.Errorf("refused: %q; expected it, for the foreign key", p.Refused[0])
 	}

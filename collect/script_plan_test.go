@@ -46,8 +46,7 @@ func TestScriptPlans(t *testing.T) {
 		}
 	}
 	d := open(t, collect.Config{DB: []string{"sqlite:"}})
-	p, err := d.Play(t.Context(), collect.Config{DB: []string{"sqlite:"}}, x)
-	must.OK(t, err)
+	p := must.Get(d.Play(t.Context(), collect.Config{DB: []string{"sqlite:"}}, x))(t)
 	if i := slices.IndexFunc(p.Events(), func(e collect.Event) bool {
 		return strings.HasPrefix(e.Got, "not inserted")
 	}); i < 0 {
@@ -68,8 +67,7 @@ func TestDeleteOfNothing(t *testing.T) {
   {"session":1,"do":"delete","key":1},{"session":1,"do":"commit"}]}`))
 	must.OK(t, err)
 	c := collect.Config{DB: []string{"sqlite:"}, Timeout: 5 * time.Second, KeepCalls: true}
-	p, err := open(t, c).Play(t.Context(), c, x)
-	must.OK(t, err)
+	p := must.Get(open(t, c).Play(t.Context(), c, x))(t)
 	h := p.History
 	lo, hi := h.TxnOps(h.Init + 1)
 	if h.Init == history.None {

@@ -33,8 +33,7 @@ func TestStatementsSent(t *testing.T) {
 				modes = []string{"false"}
 			}
 			for _, mode := range modes {
-				s, err := server.Start(context.Background(), db+mode)
-				must.OK(t, err)
+				s := must.Get(server.Start(context.Background(), db+mode))(t)
 				for i, w := range [][2]string{{"rmw", ""}, {"rows", "locking"}, {"rows", "direct"}, {"claim", "insert"},
 					{"rows", "savepoints"}, {"references", ""}, {"list-append", ""}, {"rubis", ""},
 					{"booking", ""}} {
@@ -59,13 +58,11 @@ func TestStatementsSent(t *testing.T) {
 
 // prepared asks a server what a session has had it prepare.
 func prepared(t *testing.T, urls []string, mode string) {
-	d, err := driver.Open(t.Context(), urls, driver.Options{Timeout: time.Minute})
-	must.OK(t, err)
+	d := must.Get(driver.Open(t.Context(), urls, driver.Options{Timeout: time.Minute}))(t)
 	defer d.Close()
 	must.OK(t, d.Load(t.Context(), driver.Data{Rows: func(func(int64, driver.Row) bool) {}, Tables: []driver.Table{
 		{Columns: []workload.Column{{Name: "a"}}, Rows: func(func(int64, []int64) bool) {}}}}))
-	s, err := d.Connect(t.Context(), 0)
-	must.OK(t, err)
+	s := must.Get(d.Connect(t.Context(), 0))(t)
 	defer s.Close()
 	q, want := "select count(*) from pg_prepared_statements where statement like '%isovet_t0%'", int64(0)
 	switch mode {
@@ -76,8 +73,7 @@ func prepared(t *testing.T, urls []string, mode string) {
 		want = 1
 	}
 	count := func() int64 {
-		a, err := s.(driver.Speaker).Say(q)
-		must.OK(t, err)
+		a := must.Get(s.(driver.Speaker).Say(q))(t)
 		return a.Rows[0][0].(int64)
 	}
 	before := count()
@@ -98,8 +94,7 @@ func TestLockingReads(t *testing.T) {
 {"id":2,"session":1,"locking":"0 1","ops":[["r","x",null],["r","y",null],["w","y",2]]}
 {"id":3,"session":1,"ops":[["r","x",1],["r","y",2]]}
 `
-	h, err := jsonl.Read([]byte(text), "h.jsonl")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read([]byte(text), "h.jsonl"))(t)
 	locking := func(h *history.History) (s string) {
 		for op := range uint32(h.NumOps()) {
 			s += map[bool]string{true: "l", false: "."}[h.Locking(op)]
@@ -125,8 +120,7 @@ func TestLockingReads(t *testing.T) {
 		t.Errorf("the text does not name the locking reads:\n%s", s)
 	}
 	r.H = h
-	small, err := shrink.History(t.Context(), h, level.Serializable, shrink.Options{First: r})
-	must.OK(t, err)
+	small := must.Get(shrink.History(t.Context(), h, level.Serializable, shrink.Options{First: r}))(t)
 	b.Reset()
 	must.OK(t, jsonl.Write(&b, small.H))
 	if !strings.Contains(b.String(), `"locking":"0"`) {

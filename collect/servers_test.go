@@ -217,8 +217,7 @@ var lostUpdate = []string{"lost-update", "divergence"}
 func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want evidence.Verdict) *evidence.Result {
 	t.Helper()
 	c, _ := check.Auto(r.History, l)
-	res, err := check.Run(context.Background(), c, r.History, check.Options{Level: l})
-	must.OK(t, err)
+	res := must.Get(check.Run(context.Background(), c, r.History, check.Options{Level: l}))(t)
 	if res.Verdict == evidence.Unknown || want == holds && res.Verdict != holds {
 		var why strings.Builder
 		if err := report.Text(&why, "why", res, report.TextOptions{}); err != nil {
@@ -235,8 +234,7 @@ func TestBlindWPredRate(t *testing.T) {
 	for _, db := range []string{"postgres:start", "mariadb:start"} {
 		t.Run(db, func(t *testing.T) {
 			c := collect.Config{DB: []string{db}, Isolation: "serializable", Workload: "blindw-pred", Txns: 3000}
-			r, err := open(t, c).Collect(t.Context(), c)
-			must.OK(t, err)
+			r := must.Get(open(t, c).Collect(t.Context(), c))(t)
 			s := r.Summary
 			t.Logf("%s: %d committed, %d aborted in %v", s.Workload, s.Committed, s.Aborted, s.Elapsed)
 			if share := float64(s.Aborted) / float64(s.Committed+s.Aborted); s.Committed < 3000 || share > 0.3 {
@@ -262,8 +260,7 @@ func TestServerTimestamps(t *testing.T) {
 				d := open(t, c)
 				for _, w := range []string{"rmw", "mix", "smallbank"} {
 					c.Workload, c.Keys = w, 50
-					r, err := d.Collect(context.Background(), c)
-					must.OK(t, err)
+					r := must.Get(d.Collect(context.Background(), c))(t)
 					sound(t, r)
 					// At etcd the reads are compared, not the writes: two blind writers of a key may overlap.
 					snapshotReads(t, r.History, db == "etcd:start" && iso == "serializable")
@@ -295,8 +292,7 @@ func TestKilled(t *testing.T) {
 			}
 			for seed := range uint64(rounds) {
 				c.Seed = seed
-				r, err := d.Collect(context.Background(), c)
-				must.OK(t, err)
+				r := must.Get(d.Collect(context.Background(), c))(t)
 				sound(t, r)
 				verdict(t, r.History, level.Serializable, holds)
 				verdict(t, r.History, level.SnapshotIsolation, holds)
@@ -328,8 +324,7 @@ func TestPaused(t *testing.T) {
 			d := open(t, c)
 			for _, k := range []collect.FaultKind{collect.Pause, collect.Partition} {
 				c.Fault = collect.Fault{Kind: k, Every: 400 * time.Millisecond}
-				r, err := d.Collect(context.Background(), c)
-				must.OK(t, err)
+				r := must.Get(d.Collect(context.Background(), c))(t)
 				sound(t, r)
 				verdict(t, r.History, level.Serializable, holds)
 				t.Logf("%v: %d committed, %d aborted, %d of unknown outcome", c.Fault, r.Summary.Committed,

@@ -59,8 +59,7 @@ func TestAlone(t *testing.T) {
 		r := ones(t, collect.Config{DB: []string{"sqlite:"}, Workload: w, Variant: "autocommit", Keys: 20, Txns: 300,
 			Sessions: 8, Partial: file}, "")
 		verdict(t, r.History, level.StrictSerializable, evidence.Holds)
-		h, err := format.Read(t.Context(), file, format.Options{})
-		must.OK(t, err)
+		h := must.Get(format.Read(t.Context(), file, format.Options{}))(t)
 		got, want := map[history.Status]int{}, map[history.Status]int{}
 		for i, s := range h.Txns.Status {
 			if uint32(i) != h.Init {
@@ -104,8 +103,7 @@ func TestAloneKilled(t *testing.T) {
 		d, unknown := open(t, c), 0
 		for seed := uint64(0); seed < 3 || unknown == 0 && seed < 20; seed++ {
 			c.Seed = seed
-			r, err := d.Collect(t.Context(), c)
-			must.OK(t, err)
+			r := must.Get(d.Collect(t.Context(), c))(t)
 			sound(t, r)
 			verdict(t, r.History, level.Serializable, evidence.Holds)
 			for _, x := range r.Summary.Templates {

@@ -79,8 +79,7 @@ func TestStuck(t *testing.T) {
 		if call == "put" {
 			s.after = 40 // behind those of the load
 		}
-		target, err := Open(t.Context(), c)
-		must.OK(t, err)
+		target := must.Get(Open(t.Context(), c))(t)
 		r, err := target.Collect(t.Context(), c)
 		if err != nil {
 			t.Fatalf("%s: %v", call, err)
@@ -143,8 +142,7 @@ func TestStuckWhole(t *testing.T) {
 	s.n.Store(0)
 	c.Timeout = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
-	target, err := Open(ctx, c)
-	must.OK(t, err)
+	target := must.Get(Open(ctx, c))(t)
 	time.AfterFunc(100*time.Millisecond, cancel)
 	r, err = target.Collect(ctx, c)
 	if err != nil || !r.Interrupted || r.Summary.Aborted != 1 || r.Summary.Refused() != 0 {

@@ -88,8 +88,7 @@ func TestFaultsAreReal(t *testing.T) {
 				t.Fatalf("%+v without fault violates %s", spec, top)
 			}
 			spec.Fault = f.Name
-			r, err := Run(t.Context(), spec)
-			must.OK(t, err)
+			r := must.Get(Run(t.Context(), spec))(t)
 			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 || r.Stats.Committed != spec.Txns {
 				t.Fatalf("%+v: %d transactions planted, %d committed", spec, n, r.Stats.Committed)
 			}

@@ -70,8 +70,7 @@ func TestDocs(t *testing.T) {
 		f.WriteString(wrapped("- ", fmt.Sprintf("`%s`: %s. From %s.", a.Name, a.About, strings.Join(levels, ", "))))
 	}
 	const file = "../docs/workloads.md"
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	got := string(text)
 	for _, part := range []struct{ begin, text string }{
 		{"<!-- generated -->\n", w.String()}, {"<!-- generated faults -->\n", f.String()},

@@ -113,8 +113,7 @@ func TestStream(t *testing.T) {
 // Many faults are all there, each with its own transactions.
 func TestManyFaults(t *testing.T) {
 	spec := Spec{Workload: "blindw", Txns: 20000, Seed: 4, Fault: "write-skew, lost-update", Faults: 40}
-	r, err := Run(context.Background(), spec)
-	must.OK(t, err)
+	r := must.Get(Run(context.Background(), spec))(t)
 	name := map[int64]string{}
 	for i, id := range r.History.Txns.ID {
 		if n := r.History.Txns.Name[i]; n != history.None {

@@ -16,8 +16,7 @@ func satisfies(t *testing.T, h *history.History, l level.Level) bool {
 	if !l.Serial() && !l.Snapshot() {
 		return weak(h, l)
 	}
-	r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, MaxTxns: 16})
-	must.OK(t, err)
+	r := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, MaxTxns: 16}))(t)
 	switch r.Verdict.String() {
 	case "valid":
 		return true

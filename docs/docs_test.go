@@ -38,8 +38,7 @@ func TestLists(t *testing.T) {
 			strings.Join(l.ShortNames(), "`, `"), strings.TrimSuffix(l.About(), "."), orders))
 	}
 	for file, list := range map[string]string{"anomalies.md": anomalies.String(), "levels.md": levels.String()} {
-		page, err := os.ReadFile(file)
-		must.OK(t, err)
+		page := must.Get(os.ReadFile(file))(t)
 		before, rest, ok := strings.Cut(string(page), "<!-- generated -->\n")
 		_, after, ok2 := strings.Cut(rest, "<!-- end -->\n")
 		want := before + "<!-- generated -->\n" + list + "<!-- end -->\n" + after

@@ -213,8 +213,7 @@ func TestOutsideEncoding(t *testing.T) {
 {"ops":[["w","x",3],["w","y",1]]}
 {"ops":[["r","x",2],["w","y",2]]}
 `
-	h, err := histtest.Read([]byte(text))
-	must.OK(t, err)
+	h := must.Get(histtest.Read([]byte(text)))(t)
 	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
 	p.AllPairs()
 	q := &encode.Problem{P: p}

@@ -21,8 +21,7 @@ import (
 
 func check(t *testing.T, text string, l level.Level) *evidence.Result {
 	t.Helper()
-	r, err := oracle.Check(oracletest.Parse(text), oracle.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(oracle.Check(oracletest.Parse(text), oracle.Options{Level: l}))(t)
 	return r
 }
 
@@ -213,8 +212,7 @@ func TestJSON(t *testing.T) {
 	}
 	// A result reads back: names of levels, verdicts and dependencies are text.
 	r := check(t, "T1: r(x,0) w(y,1)\nT2: r(y,0) w(x,1)", level.Serializable)
-	b, err := evidence.JSON(r, "a")
-	must.OK(t, err)
+	b := must.Get(evidence.JSON(r, "a"))(t)
 	var back evidence.Report
 	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(&back, evidence.NewReport(r, "a")) {
 		t.Errorf("%v: %+v", err, back)
@@ -233,8 +231,7 @@ func TestCertificateRoundTrip(t *testing.T) {
 		return oracletest.Random(seed, shape)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := six[seed%6]
-		r, err := oracle.Check(h, oracle.Options{Level: l})
-		must.OK(t, err)
+		r := must.Get(oracle.Check(h, oracle.Options{Level: l}))(t)
 		var b bytes.Buffer
 		must.OK(t, evidence.WriteCertificate(&b, r))
 		back, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h)

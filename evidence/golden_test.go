@@ -60,8 +60,7 @@ func golden(t *testing.T, file, got string) {
 	if *update {
 		must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	must.OK(t, err)
+	want := must.Get(os.ReadFile(file))(t)
 	if got != string(want) {
 		t.Errorf("%s differs; got\n%s\nexpected\n%s", file, got, want)
 	}
@@ -77,8 +76,7 @@ func TestTexts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			must.OK(t, err)
+			text := must.Get(os.ReadFile(file))(t)
 			r := told(t, text)
 			var out bytes.Buffer
 			out.WriteString(r.Label() + ": " + r.Verdict.String() + "\n")
@@ -98,8 +96,7 @@ func TestTexts(t *testing.T) {
 			for i := range r.Anomalies {
 				r.Anomalies[i].Text = "…" // once is enough
 			}
-			report, err := evidence.JSON(r, filepath.Base(file))
-			must.OK(t, err)
+			report := must.Get(evidence.JSON(r, filepath.Base(file)))(t)
 			out.WriteString("\nreport\n" + string(report) + "\n\ncertificate\n")
 			must.OK(t, evidence.WriteCertificate(&out, r))
 			golden(t, strings.TrimSuffix(file, "jsonl")+"golden", out.String())
@@ -147,8 +144,7 @@ func TestBecause(t *testing.T) {
 
 func readText(t *testing.T, text string) *history.History {
 	t.Helper()
-	h, err := histtest.Read([]byte(text))
-	must.OK(t, err)
+	h := must.Get(histtest.Read([]byte(text)))(t)
 	return h
 }
 
@@ -227,8 +223,7 @@ func TestCertificateOfOthers(t *testing.T) {
 	}
 	var first *evidence.Result
 	for _, key := range []string{same, key} {
-		r, err := evidence.ReadCertificate(strings.NewReader(cert(key, "99999999999999999")), h)
-		must.OK(t, err)
+		r := must.Get(evidence.ReadCertificate(strings.NewReader(cert(key, "99999999999999999")), h))(t)
 		if first == nil {
 			first = r
 		}

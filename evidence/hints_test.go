@@ -24,13 +24,10 @@ func TestHints(t *testing.T) {
 			`a first line {"init":true,"ops":[["a","x",9]]}`,
 		"value-of-no-key": `key "1" may have held 4 before the run`,
 	} {
-		text, err := os.ReadFile("testdata/hints/" + name + ".jsonl")
-		must.OK(t, err)
-		h, err := jsonl.ReadPiece(text)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile("testdata/hints/" + name + ".jsonl"))(t)
+		h := must.Get(jsonl.ReadPiece(text))(t)
 		c, _ := judge.Auto(h, level.Serializable)
-		r, err := judge.Run(t.Context(), c, h, judge.Options{Level: level.Serializable})
-		must.OK(t, err)
+		r := must.Get(judge.Run(t.Context(), c, h, judge.Options{Level: level.Serializable}))(t)
 		if got := evidence.Hints(r); len(got) != 1 || !strings.HasPrefix(got[0], want) ||
 			strings.Contains(got[0], "--text-numbers") != (name == "text-read-as-number") {
 			t.Errorf("%s: %q; want %s", name, got, want)

@@ -28,8 +28,7 @@ func TestNamesSayWhatIsShown(t *testing.T) {
 			if !ok {
 				continue
 			}
-			r, err := checkers.Run(t.Context(), c, h, checkers.Options{Level: l})
-			must.OK(t, err)
+			r := must.Get(checkers.Run(t.Context(), c, h, checkers.Options{Level: l}))(t)
 			for i := range r.Anomalies {
 				a := &r.Anomalies[i]
 				text := evidence.Describe(a, h)

@@ -308,8 +308,7 @@ func TestSmallHistoriesNumberVersionsInOrder(t *testing.T) {
 		b.Read(x, IntValue(i*7919))
 	}
 	b.EndTxn(NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for op, v := range h.Ops.Ver {
 		if int(v) != op/2 {
 			t.Fatalf("operation %d names version %d", op, v)
@@ -330,8 +329,7 @@ func TestRowsNumberVersionsInOrder(t *testing.T) {
 		}
 		b.Read(b.Key(IntValue(0)), IntValue(1))
 		b.EndTxn(NewTxnHead())
-		h, err := b.Build()
-		must.OK(t, err)
+		h := must.Get(b.Build())(t)
 		if v := h.Ops.Ver[len(h.Ops.Ver)-1]; v != 12*joinSmall || h.NumVersions() != 12*joinSmall+1 {
 			t.Fatalf("workers %d: the read is of version %d of %d", workers, v, h.NumVersions())
 		}

@@ -92,8 +92,7 @@ func TestInitHasNoSession(t *testing.T) {
 		h.Init = i == 0
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	if h.Init != 0 || h.NumSessions() != 2 || h.SessName[0] != NoTime || fmt.Sprint(h.SessTxn) != "[0 1 2]" {
 		t.Errorf("init %d, sessions %v, transactions %v", h.Init, h.SessName, h.SessTxn)
 	}
@@ -209,8 +208,7 @@ func TestTxnOf(t *testing.T) {
 		}
 		b.EndTxn(NewTxnHead())
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for op, x := range want {
 		if got := h.TxnOf(uint32(op)); got != x {
 			t.Errorf("operation %d is of transaction %d; want %d", op, got, x)
@@ -232,8 +230,7 @@ func TestNotes(t *testing.T) {
 	b.Note(NoteSkipped, 1, "lines were passed over")
 	b.Note(NoteInvented, 4, "writers")
 	a.Merge(b, 0)
-	h, err := a.Build()
-	must.OK(t, err)
+	h := must.Get(a.Build())(t)
 	h.AddNote(NoteInvented, 5, "other writers")
 	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5,
 		"other writers"}}

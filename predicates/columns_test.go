@@ -57,8 +57,7 @@ func TestLike(t *testing.T) {
 			b.Write(k, b.RowValue([]byte(rows[i])))
 		}
 		b.EndTxn(history.NewTxnHead())
-		h, err := b.Build()
-		must.OK(t, err)
+		h := must.Get(b.Build())(t)
 		n := h.NumVersions()
 		blank := func() *decoder {
 			cols := []cells{{name: "a"}, {name: "b"}}

@@ -206,8 +206,7 @@ func TestIndex(t *testing.T) {
 				copy(cur, h.InitVer)
 			}
 			for i, text := range h.Preds.Pred {
-				p, err := Parse(h.Texts.Text(text))
-				must.OK(t, err)
+				p := must.Get(Parse(h.Texts.Text(text)))(t)
 				fail := func(what string, got, want any) {
 					t.Helper()
 					t.Fatalf("seed %d, step %d: %s of %s: %v; expected %v", seed, step, what, h.Texts.Text(text), got,
@@ -283,10 +282,8 @@ func TestEmptyIndex(t *testing.T) {
 	b.Write(k, history.Value{})
 	b.Predicate(history.PredRead, []byte(`{}`), nil)
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
-	x, err := NewIndex(h)
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
+	x := must.Get(NewIndex(h))(t)
 	s := x.NewState()
 	s.Set(k, 0)
 	if s.Count(0) != 0 || x.Truth(0, k, 0) != False || len(x.root) != 1 {
@@ -331,8 +328,7 @@ func compoundForm(col, lo, hi, most int) string {
 // TestNoAllocation: questions allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	h := blind(100, 10, 20, compoundForm)
-	x, err := NewIndex(h)
-	must.OK(t, err)
+	x := must.Get(NewIndex(h))(t)
 	s := x.NewState()
 	n := 0
 	if a := testing.AllocsPerRun(10, func() {

@@ -25,8 +25,7 @@ func build(t *testing.T, key, value history.Value, text string) *history.History
 	}
 	b.Write(b.Key(key), value)
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -124,8 +123,7 @@ func TestLaws(t *testing.T) {
 			}
 		}
 		eval := func(text string) Truth {
-			p, err := Parse([]byte(text))
-			must.OK(t, err)
+			p := must.Get(Parse([]byte(text)))(t)
 			return p.Eval(row)
 		}
 		x, y := eval(a), eval(b)

@@ -16,11 +16,9 @@ func TestTruths(t *testing.T) {
 	seen := map[Truth]int{}
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		h := randomIndexed(seed)
-		x, err := NewTruths(h)
-		must.OK(t, err)
+		x := must.Get(NewTruths(h))(t)
 		for q, text := range h.Preds.Pred {
-			p, err := parseAny(h.Texts.Text(text))
-			must.OK(t, err)
+			p := must.Get(parseAny(h.Texts.Text(text)))(t)
 			check := func(k, v uint32) {
 				want := by(p, h, k, v)
 				if got := x.Of(uint32(q), k, v); got != want {
@@ -137,10 +135,8 @@ func TestQuickRow(t *testing.T) {
 		b.Write(b.Key(history.IntValue(int64(i))), b.RowValue([]byte(rows[i])))
 	}
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
-	x, err := NewTruths(h)
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
+	x := must.Get(NewTruths(h))(t)
 	row, quick := make([]Scalar, len(x.columns)), 0
 	for v, k := range h.VerKey {
 		want, _ := RowOfValue(h, k, h.VerValue(uint32(v)))

@@ -22,8 +22,7 @@ func TestLanguages(t *testing.T) {
 	if os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for Python, Node.js and Java too")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "recording.md"))
-	must.OK(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "docs", "recording.md")))(t)
 	for _, l := range []struct {
 		name, file string
 		needs      []string
@@ -53,8 +52,7 @@ func TestLanguages(t *testing.T) {
 					t.Fatalf("%v: %v\n%s", args, err, out)
 				}
 			}
-			h, err := format.Read(t.Context(), filepath.Join(dir, "h.jsonl"), format.Options{})
-			must.OK(t, err)
+			h := must.Get(format.Read(t.Context(), filepath.Join(dir, "h.jsonl"), format.Options{}))(t)
 			if h.NumTxns() != 4 || len(h.Notes) > 0 || h.Txns.Status[2] != history.Aborted ||
 				!strings.Contains(lines(t, h), `["w","x","4.5"]`) {
 				t.Errorf("%v\n%s", h.Notes, lines(t, h))

@@ -43,16 +43,14 @@ func inOrder(t *testing.T, h *history.History, err error) *history.History {
 	b.Write(record.Header(nil, h.Meta, false))
 	for id := int64(0); id <= most; id++ {
 		if x, ok := ids[id]; ok {
-			one, err := split.Sub(h, x, x+1)
-			must.OK(t, err)
+			one := must.Get(split.Sub(h, x, x+1))(t)
 			var line strings.Builder
 			must.OK(t, jsonl.Write(&line, one))
 			_, rest, _ := strings.Cut(line.String(), "\n")
 			b.WriteString(strings.Replace(rest, `"seq":0,`, "", 1))
 		}
 	}
-	sorted, err := jsonl.Read([]byte(b.String()), "sorted")
-	must.OK(t, err)
+	sorted := must.Get(jsonl.Read([]byte(b.String()), "sorted"))(t)
 	return sorted
 }
 
@@ -65,8 +63,7 @@ func TestParts(t *testing.T) {
 		clock := int64(0)
 		o := record.Options{Meta: history.Meta{Name: "n", Note: "x"}, OpTimes: seed%3 == 0,
 			Clock: func() int64 { clock++; return clock / 2 }}
-		one, err := record.Create(filepath.Join(dir, "one.jsonl"), o)
-		must.OK(t, err)
+		one := must.Get(record.Create(filepath.Join(dir, "one.jsonl"), o))(t)
 		folder := filepath.Join(dir, "parts")
 		many, err := record.CreateParts(folder, o, []record.Rotation{{Txns: 1 + int64(rng.IntN(20))},
 			{Bytes: 300}, {Every: time.Microsecond}}[seed%3])
@@ -163,8 +160,7 @@ func TestParts(t *testing.T) {
 // also those that overwrote it before it was found.
 func TestFoundLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "parts")
-	rec, err := record.CreateParts(dir, record.Options{}, record.Rotation{Txns: 2})
-	must.OK(t, err)
+	rec := must.Get(record.CreateParts(dir, record.Options{}, record.Rotation{Txns: 2}))(t)
 	reader, writer := rec.Session(), rec.Session()
 	r := reader.Begin("")
 	for n := range 5 {
@@ -172,8 +168,7 @@ func TestFoundLater(t *testing.T) {
 		must.OK(t, errors.Join(w.Write("x", n), w.Commit(nil)))
 	}
 	must.OK(t, errors.Join(rec.Initial("x", "before"), r.Read("x", "before"), r.Commit(nil), rec.Close()))
-	h, err := split.Read(t.Context(), []string{dir}, format.Options{})
-	must.OK(t, err)
+	h := must.Get(split.Read(t.Context(), []string{dir}, format.Options{}))(t)
 	if h.NumTxns() != 7 {
 		t.Errorf("%d transactions; expected 7", h.NumTxns())
 	}

@@ -48,8 +48,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 	if !found {
 		t.Fatalf("no checker for %v", l)
 	}
-	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
 	if r.Verdict != want {
 		t.Errorf("%v at %v, expected %v: %s", r.Verdict, l, want, r.Reason)
 	}
@@ -100,8 +99,7 @@ func TestStatuses(t *testing.T) {
 	for range 2 { // the first is not ended
 		must.OK(t, s.Begin("").Write("k", 1))
 	}
-	h, err := rec.History()
-	must.OK(t, err)
+	h := must.Get(rec.History())(t)
 	if h.NumTxns() != 2 || h.Txns.Status[0] != history.Unknown || h.Txns.Status[1] != history.Unknown {
 		t.Errorf("transactions that were not ended: %s", lines(t, h))
 	}
@@ -165,8 +163,7 @@ func TestValues(t *testing.T) {
 			continue
 		}
 		must.OK(t, x.Commit(nil))
-		h, err := rec.History()
-		must.OK(t, err)
+		h := must.Get(rec.History())(t)
 		got := string(h.Texts.AppendValue(nil, h.VerValue(h.Ops.Ver[0])))
 		if c.v == long {
 			if len(got) > 100 || !strings.HasPrefix(got, `"sha256:`) || !strings.HasSuffix(got, ` (2000 bytes)"`) {
@@ -251,8 +248,7 @@ func TestSame(t *testing.T) {
 	}
 	mem := record.New(o())
 	must.OK(t, script(mem))
-	want, err := mem.History()
-	must.OK(t, err)
+	want := must.Get(mem.History())(t)
 	if want.Meta.Isolation != "snapshot-isolation" || want.Meta.Note != "seed 7" {
 		t.Errorf("%+v", want.Meta)
 	}

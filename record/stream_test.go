@@ -66,8 +66,7 @@ func TestKilled(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "h.jsonl")
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), "ISOVET_TEST_RECORD="+path)
-		out, err := c.StdoutPipe()
-		must.OK(t, err)
+		out := must.Get(c.StdoutPipe())(t)
 		must.OK(t, c.Start())
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
@@ -79,8 +78,7 @@ func TestKilled(t *testing.T) {
 		}
 		must.OK(t, c.Process.Kill())
 		_ = c.Wait() // killed
-		h, err := format.Read(t.Context(), path, format.Options{})
-		must.OK(t, err)
+		h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 		if len(h.Notes) == 0 {
 			t.Error("a recording that was cut off says nothing of it")
 		}
@@ -95,13 +93,11 @@ func TestKilled(t *testing.T) {
 // TestStreamsAreFlushed: a line reaches the writer though nobody closes the recorder.
 func TestStreamsAreFlushed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h")
-	rec, err := record.Create(path, record.Options{})
-	must.OK(t, err)
+	rec := must.Get(record.Create(path, record.Options{}))(t)
 	x := rec.Session().Begin("")
 	must.OK(t, errors.Join(x.Write(1, 1), x.Committing()))
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		b, err := os.ReadFile(path)
-		must.OK(t, err)
+		b := must.Get(os.ReadFile(path))(t)
 		if bytes.Contains(b, []byte("intent")) {
 			h, err := jsonl.ReadPartial(t.Context(), b, path, 1)
 			if err != nil || h.Txns.Status[0] != history.Unknown {
@@ -174,8 +170,7 @@ func TestSendRefused(t *testing.T) {
 		fmt.Fprint(w, 0)
 	}))
 	defer breaks.Close()
-	rec, err := record.Send(breaks.URL, record.Options{})
-	must.OK(t, err)
+	rec := must.Get(record.Send(breaks.URL, record.Options{}))(t)
 	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "409") || calls.Load() != 2 {
 		t.Errorf("%v, %d calls", err, calls.Load())
 	}
@@ -203,8 +198,7 @@ func TestSendWaits(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	rec, err := record.Send(server.URL, record.Options{Token: "secret"})
-	must.OK(t, err)
+	rec := must.Get(record.Send(server.URL, record.Options{Token: "secret"}))(t)
 	s := rec.Session()
 	for i := range 500 {
 		x := s.Begin("w")
@@ -218,8 +212,7 @@ func TestSendWaits(t *testing.T) {
 		t.Errorf("without a token: %v", err)
 	}
 	// A line that is too long by itself is an error, not a loop.
-	rec, err = record.Send(server.URL, record.Options{Token: "secret", MaxValue: 10_000})
-	must.OK(t, err)
+	rec = must.Get(record.Send(server.URL, record.Options{Token: "secret", MaxValue: 10_000}))(t)
 	x := rec.Session().Begin("w")
 	must.OK(t, errors.Join(x.Write("k", strings.Repeat("v", 5000)), x.Commit(ok)))
 	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "413") {

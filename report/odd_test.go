@@ -31,8 +31,7 @@ func lostUpdate(t *testing.T, key string, start int64) *evidence.Result {
 		b.Write(k, b.StringValue([]byte(strings.Repeat("v", len(key))+string(rune('a'+i)))))
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	r, err := oracle.Check(h, oracle.Options{Level: level.SnapshotIsolation})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatal(r, err)
@@ -128,8 +127,7 @@ func register(t *testing.T, n, unknown int) *evidence.Result {
 	}
 	b.Read(k, history.IntValue(99))
 	head(history.Committed, 100+10*int64(n), 105+10*int64(n))
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	last, _ := h.TxnOps(uint32(h.NumTxns() - 1))
 	return &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
 		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last},

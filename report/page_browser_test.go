@@ -77,8 +77,7 @@ func manyCases(t *testing.T, n int) *evidence.Result {
 		b.Write(k, history.IntValue(int64(i)))
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	ver := func(i int) uint32 { lo, _ := h.TxnOps(uint32(i)); return h.Ops.Ver[lo+1] }
 	a := evidence.Anomaly{Kind: level.NoOrder}
 	for i := range n {

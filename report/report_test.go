@@ -153,8 +153,7 @@ func nasty(t *testing.T) *evidence.Result {
 		b.EndTxn(h)
 	}
 	b.Meta.Note, b.Meta.DB = bad, bad
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	r, err := oracle.Check(h, oracle.Options{})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatal(r, err)
@@ -195,8 +194,7 @@ func long(t *testing.T, n int) *evidence.Result {
 		b.Write(keys[(i+1)%n], history.IntValue(1))
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	a := evidence.Anomaly{}
 	for i := range n { // i wrote key i+1, whose initial version i+1 read
 		from := uint32((n - i) % n)
@@ -273,8 +271,7 @@ func TestOrderByKey(t *testing.T) {
 		b.Write(b.Key(b.StringValue([]byte{"xy"[i%2]})), history.IntValue(i))
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		level         level.Level
 		lines, groups int

@@ -325,8 +325,7 @@ func TestAlarmsAgain(t *testing.T) {
 			`31,32:["r","x",2],["w","x",3]`, `61,62:["r","x",5]`, `71,72:["r","x",3],["w","x",5]`, `999,1000:["w","y",1]`,
 			`1000,1001:["w","y",2]`}},
 	} {
-		j, err := c.judge()
-		must.OK(t, err)
+		j := must.Get(c.judge())(t)
 		var lines [][]byte
 		for i, l := range c.lines {
 			at, ops, is := strings.Cut(l, ":[")

@@ -134,8 +134,7 @@ func TestCheckpoint(t *testing.T) {
 	for seed := range uint64(histtest.Long(2, 8)) {
 		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
 			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
-		h, err := datasets.Generate(t.Context(), spec)
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		lines, lateness := arriving(t, h, rand.New(rand.NewPCG(seed, 3)))
 		if seed%3 == 0 {
 			lines = lines[200:] // from the midst

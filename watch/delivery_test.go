@@ -123,8 +123,7 @@ func stamps(t testing.TB, lines [][]byte, scale, from int64) (out []string) {
 				m[f] = json.RawMessage(fmt.Sprint(from + scale*n))
 			}
 		}
-		b, err := json.Marshal(m)
-		must.OK(t, err)
+		b := must.Get(json.Marshal(m))(t)
 		out = append(out, string(b))
 	}
 	return out

@@ -184,8 +184,7 @@ func content(t *testing.T, dir string) string {
 	}
 	var all, out []byte
 	for _, x := range list {
-		in, err := openSegment(dir, x.n, 0)
-		must.OK(t, err)
+		in := must.Get(openSegment(dir, x.n, 0))(t)
 		text, err := io.ReadAll(in)
 		if err = errors.Join(err, in.Close()); err != nil {
 			t.Fatal(err)

@@ -43,8 +43,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			histories++
 			path := filepath.Join(dir, has.History)
 			listed[path] = true
-			h, err := format.Read(t.Context(), path, format.Options{})
-			must.OK(t, err)
+			h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 			if n := h.NumTxns(); n > 40 && checker == "chronos" || n > 100 {
 				t.Errorf("%s has %d transactions", path, h.NumTxns())
 			}
@@ -55,8 +54,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 				if !strings.Contains(has.Why, "profile") {
 					t.Errorf("%s: no certificate: %q", path, has.Why)
 				}
-				c, err := check.ByName("leopard")
-				must.OK(t, err)
+				c := must.Get(check.ByName("leopard"))(t)
 				r, err := check.Run(t.Context(), c, h, o)
 				if err != nil || r.Verdict == evidence.Holds {
 					t.Errorf("%s: leopard says %v, %v", path, r.Verdict, err)
@@ -65,8 +63,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			}
 			listed[filepath.Join(dir, has.Certificate)] = true
 			certified++
-			text, err := os.ReadFile(filepath.Join(dir, has.Certificate))
-			must.OK(t, err)
+			text := must.Get(os.ReadFile(filepath.Join(dir, has.Certificate)))(t)
 			if r, err := certify.Verify(bytes.NewReader(text), h, certify.Options{}); err != nil ||
 				r.Verdict != evidence.Violated {
 				t.Errorf("%s: %v", has.Certificate, err)
@@ -85,8 +82,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 				}
 				continue
 			}
-			c, err := check.ByName(checker)
-			must.OK(t, err)
+			c := must.Get(check.ByName(checker))(t)
 			if r, err := check.Run(t.Context(), c, h, o); err != nil || r.Verdict != evidence.Violated {
 				t.Errorf("%s: %s says %v, %v", path, checker, r.Verdict, err)
 			} else if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
@@ -98,8 +94,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			}
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, evidenceFolder, "*"))
-	must.OK(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir, evidenceFolder, "*")))(t)
 	for _, name := range files {
 		if !listed[name] {
 			t.Errorf("%s belongs to no incident", name)
@@ -223,8 +218,7 @@ func TestCheckTakesProofs(t *testing.T) {
 		for _, x := range alarms {
 			var file bytes.Buffer
 			must.OK(t, jsonl.Write(&file, x.h))
-			h, err := jsonl.ReadPiece(file.Bytes())
-			must.OK(t, err)
+			h := must.Get(jsonl.ReadPiece(file.Bytes()))(t)
 			at, why := mechanism.LevelOf(h.Meta.DB, h.Meta.Isolation)
 			var said struct{ Level level.Level }
 			if err := json.Unmarshal([]byte(x.line), &said); err != nil || why == "" || said.Level != at {

@@ -212,8 +212,7 @@ func TestCutOff(t *testing.T) {
 // TestLongLine: a line beyond all bounds does not fill memory; those behind it come.
 func TestLongLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	f, err := os.Create(path)
-	must.OK(t, err)
+	f := must.Get(os.Create(path))(t)
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	for range maxLine>>20 + 5 {
 		if _, err := f.Write(piece); err != nil {
@@ -223,8 +222,7 @@ func TestLongLine(t *testing.T) {
 	if _, err := f.WriteString("\nnext\n"); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	s, err := Files(FileOptions{Path: path, Once: true}, nil)
-	must.OK(t, err)
+	s := must.Get(Files(FileOptions{Path: path, Once: true}, nil))(t)
 	defer s.Close()
 	var got []Line
 	for {

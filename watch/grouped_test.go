@@ -29,8 +29,7 @@ func badLines(t *testing.T, isolation string, txns int) [][]byte {
 	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	return slices.Collect(bytes.Lines(b))
 }
 
@@ -79,10 +78,8 @@ func TestGrouped(t *testing.T) {
 		whole, dir := t.TempDir(), t.TempDir()
 		every, _, want := grouped(t, whole, judge(), lines, func(c *Config) { c.Grouped = false })
 		said, all, got := grouped(t, dir, judge(), lines, nil)
-		text, err := os.ReadFile(filepath.Join(dir, violationsFile))
-		must.OK(t, err)
-		snapshot, err := os.ReadFile(filepath.Join(dir, incidentsFile))
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
+		snapshot := must.Get(os.ReadFile(filepath.Join(dir, incidentsFile)))(t)
 		if !bytes.Equal(text, append(bytes.Join(said, []byte("\n")), '\n')) {
 			t.Errorf("%s: what is said is not what is written", name)
 		}
@@ -140,8 +137,7 @@ func TestRotated(t *testing.T) {
 				c.Grouped, c.ViolationsMax, c.Checkpoint = false, max, 0
 			})
 			said = append(said, more...)
-			old, err := oldFiles(dir)
-			must.OK(t, err)
+			old := must.Get(oldFiles(dir))(t)
 			if len(old) > 0 && end < len(lines) { // as if killed while it was compressed
 				text := []byte(fmt.Sprintf(`{"n":%d,"axiom":"half of it`, old[0].last))
 				name := filepath.Join(dir, strings.TrimSuffix(old[0].name, compressed))
@@ -154,8 +150,7 @@ func TestRotated(t *testing.T) {
 				t.Fatalf("line %d: %s", i+1, line)
 			}
 		}
-		old, err := oldFiles(dir)
-		must.OK(t, err)
+		old := must.Get(oldFiles(dir))(t)
 		total, kept := int64(0), 0
 		for _, x := range old {
 			total += x.size
@@ -169,8 +164,7 @@ func TestRotated(t *testing.T) {
 				}
 			}))
 		}
-		last, err := os.ReadFile(filepath.Join(dir, violationsFile))
-		must.OK(t, err)
+		last := must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
 		if total += int64(len(last)); total > max || len(old) == 0 || len(said) < len(every)/2 {
 			t.Errorf("%d bytes in %d files; expected %d at most; %d lines", total, len(old)+1, max, len(said))
 		}
@@ -230,8 +224,7 @@ func TestKilledGrouped(t *testing.T) {
 		}
 		watch(dir)
 		again := t.TempDir()
-		logs, err := filepath.Glob(filepath.Join(dir, "segment-*"))
-		must.OK(t, err)
+		logs := must.Get(filepath.Glob(filepath.Join(dir, "segment-*")))(t)
 		for _, name := range logs {
 			text, err := os.ReadFile(name)
 			if err == nil {
@@ -250,10 +243,8 @@ func TestKilledGrouped(t *testing.T) {
 		if a, b := last(got), last(want); a != b {
 			t.Errorf("%s: the last line has number %d; expected %d", judge, a, b)
 		}
-		a, err := os.ReadFile(filepath.Join(dir, incidentsFile))
-		must.OK(t, err)
-		b, err := os.ReadFile(filepath.Join(again, incidentsFile))
-		must.OK(t, err)
+		a := must.Get(os.ReadFile(filepath.Join(dir, incidentsFile)))(t)
+		b := must.Get(os.ReadFile(filepath.Join(again, incidentsFile)))(t)
 		if !bytes.Equal(a, b) || len(a) < 1000 {
 			t.Errorf("%s: incidents\n%s\nexpected\n%s", judge, a, b)
 		}
@@ -279,8 +270,7 @@ func linesByNumber(t *testing.T, dir string) map[int64]string {
 		}
 		out[n] = string(line)
 	}
-	old, err := oldFiles(dir)
-	must.OK(t, err)
+	old := must.Get(oldFiles(dir))(t)
 	for _, x := range old {
 		must.OK(t, x.read(dir, note))
 	}

@@ -25,8 +25,7 @@ import (
 func listening(t *testing.T, o HTTPOptions) (*HTTPServer, string) {
 	t.Helper()
 	o.Addr = "127.0.0.1:0"
-	s, err := ListenHTTP(o)
-	must.OK(t, err)
+	s := must.Get(ListenHTTP(o))(t)
 	t.Cleanup(func() { s.Close() })
 	scheme := "http://"
 	if o.TLS != nil {
@@ -38,16 +37,13 @@ func listening(t *testing.T, o HTTPOptions) (*HTTPServer, string) {
 // post sends a body and returns the status, the answer, and what Retry-After says.
 func post(t *testing.T, c *http.Client, base string, body []byte, headers ...string) (int, string, string) {
 	t.Helper()
-	r, err := http.NewRequest("POST", base+"/", bytes.NewReader(body))
-	must.OK(t, err)
+	r := must.Get(http.NewRequest("POST", base+"/", bytes.NewReader(body)))(t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := c.Do(r)
-	must.OK(t, err)
+	res := must.Get(c.Do(r))(t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	must.OK(t, err)
+	b := must.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, strings.TrimSpace(string(b)), res.Header.Get("Retry-After")
 }
 
@@ -186,8 +182,7 @@ func TestHTTPProducers(t *testing.T) {
 		s := <-opened
 		base := "http://" + s.Addr()
 		for _, p := range []string{"", "a", "b"} {
-			res, err := http.Get(base + "/position?producer=" + p)
-			must.OK(t, err)
+			res := must.Get(http.Get(base + "/position?producer=" + p))(t)
 			at, _ := io.ReadAll(res.Body)
 			res.Body.Close()
 			if string(at) != fmt.Sprintln(10*round) {
@@ -286,8 +281,7 @@ func TestHTTPTokens(t *testing.T) {
 	dir := t.TempDir()
 	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
 	first := tlstest.Certificate(t, files.Cert, files.Key)
-	config, err := files.Server()
-	must.OK(t, err)
+	config := must.Get(files.Server())(t)
 	s, base := listening(t, HTTPOptions{TLS: config, Tokens: []string{"one", "two"}})
 	taken := taking(t, s.Source(nil))
 	for token, want := range map[string]int{"": 401, "Bearer": 401, "Bearer three": 401, "Basic one": 401,

@@ -38,8 +38,7 @@ type life struct {
 // start starts a child.
 func (l life) start(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	text, err := json.Marshal(l)
-	must.OK(t, err)
+	text := must.Get(json.Marshal(l))(t)
 	cmd, said := exec.Command(os.Args[0]), &bytes.Buffer{}
 	cmd.Env, cmd.Stderr = append(os.Environ(), "ISOVET_WATCH_CHILD="+string(text)), said
 	must.OK(t, cmd.Start())
@@ -239,8 +238,7 @@ func (l life) killed(t *testing.T, kills int) {
 
 // send posts lines to an address, which it returns, again and again until they are taken.
 func send(t *testing.T, lines [][]byte, most int) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := ln.Addr().String()
 	ln.Close()
 	done := make(chan struct{})

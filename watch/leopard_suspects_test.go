@@ -127,8 +127,7 @@ func TestSuspectsLeopard(t *testing.T) {
 
 func text(t *testing.T, all []Suspect) string {
 	t.Helper()
-	b, err := json.MarshalIndent(all, "", " ")
-	must.OK(t, err)
+	b := must.Get(json.MarshalIndent(all, "", " "))(t)
 	return string(b)
 }
 

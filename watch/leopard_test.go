@@ -44,12 +44,9 @@ func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) 
 	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
-	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
-	must.OK(t, err)
-	r, err := mechanism.Verify(t.Context(), h, mechanism.Options{Profile: *p, Skew: m.skew})
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(path))(t)
+	p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
+	r := must.Get(mechanism.Verify(t.Context(), h, mechanism.Options{Profile: *p, Skew: m.skew}))(t)
 	for i := range r.Violations {
 		v := &r.Violations[i]
 		line := MechanismViolation{}

@@ -124,10 +124,8 @@ func TestListsLate(t *testing.T) {
 		if !wrong {
 			continue
 		}
-		h, err := histtest.Read(slices.Concat(lines...))
-		must.OK(t, err)
-		r, err := timestamp.Chronos(t.Context(), h, o)
-		must.OK(t, err)
+		h := must.Get(histtest.Read(slices.Concat(lines...)))(t)
+		r := must.Get(timestamp.Chronos(t.Context(), h, o))(t)
 		apart := func(line string) bool { // EXT transaction other key place
 			f := strings.Fields(line)
 			return f[0] == "EXT" && (late[f[1]] || lists[f[3]])

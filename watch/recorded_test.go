@@ -36,8 +36,7 @@ func (g *gap) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // TestSend records to a real source of isovet watch, over a connection that breaks: each line arrives once, in order.
 func TestSend(t *testing.T) {
-	server, err := watch.ListenHTTP(watch.HTTPOptions{Addr: "127.0.0.1:0"})
-	must.OK(t, err)
+	server := must.Get(watch.ListenHTTP(watch.HTTPOptions{Addr: "127.0.0.1:0"}))(t)
 	src := server.Source(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var places []int64
@@ -65,8 +64,7 @@ func TestSend(t *testing.T) {
 	url := "http://" + server.Addr()
 	o := record.Options{Meta: history.Meta{Name: "sent"},
 		Client: &http.Client{Transport: &gap{rt: http.DefaultTransport}}}
-	rec, err := record.Send(url, o)
-	must.OK(t, err)
+	rec := must.Get(record.Send(url, o))(t)
 	s := rec.Session()
 	const n = 20000
 	for i := range n {
@@ -76,8 +74,7 @@ func TestSend(t *testing.T) {
 	must.OK(t, rec.Close())
 	cancel()
 	<-done
-	h, err := jsonl.Read(got.Bytes(), "got")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read(got.Bytes(), "got"))(t)
 	if h.NumTxns() != n || h.Meta.Name != "sent" || len(places) != n+1 || places[n] != n {
 		t.Errorf("%d transactions of %q, %d lines", h.NumTxns(), h.Meta.Name, len(places))
 	}

@@ -44,10 +44,8 @@ func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
 // replayed is what check says of a history.
 func replayed(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	t.Helper()
-	c, err := check.ByName("replay")
-	must.OK(t, err)
-	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-	must.OK(t, err)
+	c := must.Get(check.ByName("replay"))(t)
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 	return r
 }
 
@@ -177,8 +175,7 @@ func TestReplayMedium(t *testing.T) {
 // TestReplayDoubtful: a transaction reads from one of unknown outcome that read what nobody has written yet, and
 // contradicts its session; where the one waits, the other is decided.
 func TestReplayDoubtful(t *testing.T) {
-	text, err := os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl")
-	must.OK(t, err)
+	text := must.Get(os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl"))(t)
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation, level.Serializable} {
 		classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: 2818,

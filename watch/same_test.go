@@ -33,8 +33,7 @@ func TestSame(t *testing.T) {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.Serializable} {
-			aion, err := check.ByName("aion")
-			must.OK(t, err)
+			aion := must.Get(check.ByName("aion"))(t)
 			r, err := check.Run(t.Context(), aion, h, check.Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%s", seed, err, text)

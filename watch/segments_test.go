@@ -41,16 +41,14 @@ func TestPacked(t *testing.T) {
 	}
 	for range 20 {
 		at := rng.IntN(len(text))
-		in, err := openSegment(dir, 3, int64(at))
-		must.OK(t, err)
+		in := must.Get(openSegment(dir, 3, int64(at)))(t)
 		got, err := io.ReadAll(in)
 		if err = errors.Join(err, in.Close()); err != nil || !bytes.Equal(got, text[at:]) {
 			t.Fatalf("from byte %d: %d bytes, expected %d; %v", at, len(got), len(text)-at, err)
 		}
 	}
 	path := list[0].path(dir)
-	whole, err := os.ReadFile(path)
-	must.OK(t, err)
+	whole := must.Get(os.ReadFile(path))(t)
 	for i := range 100 {
 		bad := bytes.Clone(whole)
 		if i%2 == 0 {
@@ -203,10 +201,8 @@ func TestCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h, err := format.Read(t.Context(), dir, format.Options{})
-		must.OK(t, err)
-		r, err := timestamp.Chronos(t.Context(), h, si)
-		must.OK(t, err)
+		h := must.Get(format.Read(t.Context(), dir, format.Options{}))(t)
+		r := must.Get(timestamp.Chronos(t.Context(), h, si))(t)
 		wrong := isolation == "read-committed"
 		if h.NumTxns() >= len(lines)-2 || len(h.Notes) == 0 || (len(r.Violations) > 0) != wrong {
 			t.Errorf("%s: %d of %d transactions, %d violations, notes %v", isolation, h.NumTxns(), len(lines),

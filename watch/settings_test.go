@@ -105,13 +105,11 @@ func renewed(t *testing.T, j Judge) Judge {
 
 // contents are the names and texts of a folder's files.
 func contents(t *testing.T, dir string) []byte {
-	paths, err := filepath.Glob(filepath.Join(dir, "*"))
-	must.OK(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t)
 	slices.Sort(paths)
 	var all []byte
 	for _, p := range paths {
-		b, err := os.ReadFile(p)
-		must.OK(t, err)
+		b := must.Get(os.ReadFile(p))(t)
 		all = append(append(all, p...), b...)
 	}
 	return all

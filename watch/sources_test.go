@@ -93,11 +93,9 @@ func TestLog(t *testing.T) {
 // TestFollow: a file that grows, a line whose end comes later.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	f, err := os.Create(path)
-	must.OK(t, err)
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
-	s, err := Files(FileOptions{Path: path}, nil)
-	must.OK(t, err)
+	s := must.Get(Files(FileOptions{Path: path}, nil))(t)
 	defer s.Close()
 	write := func(text string) {
 		w := bufio.NewWriter(f)
@@ -119,8 +117,7 @@ func TestFollow(t *testing.T) {
 		got[0].Place != 8 {
 		t.Fatal(got, err)
 	}
-	again, err := Files(FileOptions{Path: path, Once: true}, Places{"": 4})
-	must.OK(t, err)
+	again := must.Get(Files(FileOptions{Path: path, Once: true}, Places{"": 4}))(t)
 	defer again.Close()
 	if got, err = again.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" {
 		t.Error(got, err)

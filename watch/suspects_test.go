@@ -56,8 +56,7 @@ func TestSuspects(t *testing.T) {
 		judge.Clock(1e18) // as the log has it before the first line
 		open, settled := map[string]bool{}, map[string]string{}
 		take := func() {
-			told, err := judge.SuspectsTold(true)
-			must.OK(t, err)
+			told := must.Get(judge.SuspectsTold(true))(t)
 			for _, s := range told {
 				name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
 				switch {
@@ -140,8 +139,7 @@ func TestSuspectsReplay(t *testing.T) {
 			wrong, open := map[string]bool{}, map[string]bool{}
 			var settled []string
 			take := func() {
-				told, err := j.SuspectsTold(true)
-				must.OK(t, err)
+				told := must.Get(j.SuspectsTold(true))(t)
 				for _, s := range told {
 					name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
 					switch {

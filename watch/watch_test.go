@@ -54,29 +54,25 @@ func aionOf(o timestamp.Options, lateness int64) Judge {
 
 func aionWith(t testing.TB, o AionOptions) *aion {
 	t.Helper()
-	j, err := NewAion(o)
-	must.OK(t, err)
+	j := must.Get(NewAion(o))(t)
 	return j.(*aion)
 }
 
 func leopardOf(t testing.TB, o LeopardOptions) *leopard {
 	t.Helper()
-	j, err := NewLeopard(o)
-	must.OK(t, err)
+	j := must.Get(NewLeopard(o))(t)
 	return j.(*leopard)
 }
 
 func replayOf(t testing.TB, o ReplayOptions) *replayJudge {
 	t.Helper()
-	j, err := NewReplay(o)
-	must.OK(t, err)
+	j := must.Get(NewReplay(o))(t)
 	return j.(*replayJudge)
 }
 
 func profileOf(t testing.TB, name string) *mechanism.Profile {
 	t.Helper()
-	p, err := mechanism.LookupProfile(name)
-	must.OK(t, err)
+	p := must.Get(mechanism.LookupProfile(name))(t)
 	return p
 }
 
@@ -88,8 +84,7 @@ func pipeOf(r io.Reader) func(context.Context, Places) (Source, error) {
 // violationsOf is a folder's file of violations.
 func violationsOf(t testing.TB, dir string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, violationsFile))
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
 	return b
 }
 
@@ -166,8 +161,7 @@ func keyOf(v Violation) string {
 
 func chronos(t *testing.T, h *history.History, o timestamp.Options) []string {
 	t.Helper()
-	r, err := timestamp.Chronos(t.Context(), h, o)
-	must.OK(t, err)
+	r := must.Get(timestamp.Chronos(t.Context(), h, o))(t)
 	return ofReport(h, r)
 }
 

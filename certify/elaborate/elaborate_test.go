@@ -165,8 +165,7 @@ func answered(t *testing.T, h *history.History, l level.Level, n *tally) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // an answer without a verdict is not judged
 	defer cancel()
-	r, err := check.Run(ctx, c, h, check.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(check.Run(ctx, c, h, check.Options{Level: l}))(t)
 	if r.Verdict == evidence.Unknown {
 		n.open++
 		return
@@ -257,8 +256,7 @@ func TestManyCases(t *testing.T) {
 	if _, err := certify.Names(r, certify.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := elaborate.Prove(r, elaborate.Options{})
-	must.OK(t, err)
+	p := must.Get(elaborate.Prove(r, elaborate.Options{}))(t)
 	hints := 0
 	for i := range p.Steps {
 		hints += len(p.Steps[i].Hints)
@@ -302,13 +300,10 @@ func TestOtherReaders(t *testing.T) {
 func ends(t *testing.T, name string) *tally {
 	t.Helper()
 	n := &tally{why: map[string]int{}}
-	h, err := format.Read(t.Context(), "testdata/"+name+".jsonl", format.Options{})
-	must.OK(t, err)
+	h := must.Get(format.Read(t.Context(), "testdata/"+name+".jsonl", format.Options{}))(t)
 	for _, l := range six {
-		c, err := check.ByName("replay")
-		must.OK(t, err)
-		r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-		must.OK(t, err)
+		c := must.Get(check.ByName("replay"))(t)
+		r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 		judge(t, r, n)
 	}
 	return n

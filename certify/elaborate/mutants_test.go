@@ -33,8 +33,7 @@ func TestMutants(t *testing.T) {
 		truth := map[level.Level]evidence.Verdict{}
 		results := map[level.Level]*evidence.Result{}
 		for _, l := range six {
-			r, err := oracle.Check(h, oracle.Options{Level: l})
-			must.OK(t, err)
+			r := must.Get(oracle.Check(h, oracle.Options{Level: l}))(t)
 			truth[l], results[l] = r.Verdict, r
 		}
 		for _, l := range six {
@@ -206,8 +205,7 @@ func TestChangedHistories(t *testing.T) {
 			continue
 		}
 		for _, l := range six {
-			r, err := oracle.Check(h, oracle.Options{Level: l})
-			must.OK(t, err)
+			r := must.Get(oracle.Check(h, oracle.Options{Level: l}))(t)
 			if r.Verdict != evidence.Holds {
 				continue
 			}

@@ -37,8 +37,7 @@ func maybeFound(t *testing.T, circular bool) *history.History {
 	end(2)
 	b.Predicate(history.PredRead, []byte(pred), nil)
 	end(3)
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -64,16 +63,13 @@ func TestNoOrderOfAKey(t *testing.T) {
 func TestUnknownTruth(t *testing.T) {
 	for _, circular := range []bool{false, true} {
 		h := maybeFound(t, circular)
-		c, err := check.ByName("replay")
-		must.OK(t, err)
-		r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
-		must.OK(t, err)
+		c := must.Get(check.ByName("replay"))(t)
+		r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: level.Serializable}))(t)
 		if violated := r.Verdict == evidence.Violated; violated != circular {
 			t.Fatalf("circular %t: %s", circular, r.Verdict)
 		}
 		judge(t, r, &tally{why: map[string]int{}})
-		p, err := elaborate.Prove(r, elaborate.Options{})
-		must.OK(t, err)
+		p := must.Get(elaborate.Prove(r, elaborate.Options{}))(t)
 		var file bytes.Buffer
 		must.OK(t, p.Write(&file))
 		if circular {

@@ -45,8 +45,7 @@ func TestPredicateMutants(t *testing.T) {
 				if r.Verdict == evidence.Holds && at.Serial() != l.Serial() {
 					continue
 				}
-				k, err := elaborate.Level(at)
-				must.OK(t, err)
+				k := must.Get(elaborate.Level(at))(t)
 				mutants++
 				g := changed(rng, p.History)
 				ok := false

@@ -34,10 +34,8 @@ var stampedKinds = []random.StampedOptions{
 // stampedAnswer is what CHRONOS says, whose answers its own tests compare with the definitions.
 func stampedAnswer(t *testing.T, h *history.History, o check.Options) *evidence.Result {
 	t.Helper()
-	c, err := check.ByName("chronos")
-	must.OK(t, err)
-	r, err := check.Run(t.Context(), c, h, o)
-	must.OK(t, err)
+	c := must.Get(check.ByName("chronos"))(t)
+	r := must.Get(check.Run(t.Context(), c, h, o))(t)
 	return r
 }
 

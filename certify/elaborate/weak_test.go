@@ -63,8 +63,7 @@ func answer(t *testing.T, h *history.History, l level.Level) *evidence.Result {
 	if c == nil {
 		t.Fatal(why)
 	}
-	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 	return r
 }
 
@@ -125,8 +124,7 @@ func TestWeakMutants(t *testing.T) {
 					continue
 				}
 				accepted++
-				is, err := oracle.Check(x.H, oracle.Options{Level: x.Level, VerdictOnly: true})
-				must.OK(t, err)
+				is := must.Get(oracle.Check(x.H, oracle.Options{Level: x.Level, VerdictOnly: true}))(t)
 				if is.Verdict == evidence.Violated {
 					var file bytes.Buffer
 					must.OK(t, p.Write(&file))

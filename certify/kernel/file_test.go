@@ -39,8 +39,7 @@ func examples(t *testing.T) (files [][]byte) {
 		t.Fatal(err, names)
 	}
 	for _, name := range names {
-		file, err := os.ReadFile(name)
-		must.OK(t, err)
+		file := must.Get(os.ReadFile(name))(t)
 		files = append(files, file)
 	}
 	return files
@@ -122,8 +121,7 @@ func TestChangedFiles(t *testing.T) {
 // TestHostile: what is no file for the kernel is refused with its line and the reason. The extracted kernel has the
 // same test, in certify/proofs.
 func TestHostile(t *testing.T) {
-	table, err := os.ReadFile("../proofs/testdata/hostile.tsv")
-	must.OK(t, err)
+	table := must.Get(os.ReadFile("../proofs/testdata/hostile.tsv"))(t)
 	files := 0
 	for row := range strings.Lines(string(table)) {
 		if strings.HasPrefix(row, "#") {

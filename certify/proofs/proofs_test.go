@@ -29,8 +29,7 @@ func TestNothingIsAssumed(t *testing.T) {
 	// outside a section these would be axioms too
 	local := regexp.MustCompile(`(?m)^(Variable|Variables|Hypothesis|Hypotheses|Context)\b`)
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(f))(t)
 		text = comment.ReplaceAll(text, nil)
 		for l := range bytes.Lines(text) {
 			if len(bytes.TrimSpace(l)) > 0 {
@@ -57,8 +56,7 @@ func kernel(t *testing.T) string {
 	if os.Getenv("ISOVET_PROOFS") != "1" {
 		t.Skip("the proofs are checked with ISOVET_PROOFS=1 (and by make proofs)")
 	}
-	dir, err := built()
-	must.OK(t, err)
+	dir := must.Get(built())(t)
 	return filepath.Join(dir, "isovet-kernel")
 }
 
@@ -109,8 +107,7 @@ func TestKernel(t *testing.T) {
 		t.Fatalf("%d examples; expected ten at least", len(files))
 	}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(f))(t)
 		first, _, _ := bytes.Cut(text, []byte("\n"))
 		want := strings.TrimPrefix(string(first), "# ")
 		status := 0
@@ -128,8 +125,7 @@ func TestKernel(t *testing.T) {
 // in certify/kernel.
 func TestHostile(t *testing.T) {
 	program := kernel(t)
-	table, err := os.ReadFile("testdata/hostile.tsv")
-	must.OK(t, err)
+	table := must.Get(os.ReadFile("testdata/hostile.tsv"))(t)
 	f := filepath.Join(t.TempDir(), "hostile.txt")
 	files := 0
 	for row := range strings.Lines(string(table)) {

@@ -26,8 +26,7 @@ func TestWeakLevels(t *testing.T) {
 		text, kernelText, saw, n := tiny(seed)
 		h := oracletest.Parse(text)
 		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal} {
-			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
+			r := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			accepted := false
 			for _, order := range permutations(n) {
 				in := fmt.Sprintf("isovet-kernel 1\nlevel %s\n%sorder %s\n%s", l, kernelText, order, saw)

@@ -90,8 +90,7 @@ func TestReduction(t *testing.T) {
 			b.Read(b.Key(history.IntValue(1)), history.Value{})
 			b.EndTxn(h)
 		}
-		h, err := b.Build()
-		must.OK(t, err)
+		h := must.Get(b.Build())(t)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		in := input(t, h, level.StrictSnapshotIsolation)

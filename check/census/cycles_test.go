@@ -134,8 +134,7 @@ func TestManyOverwrite(t *testing.T) {
 			Start: history.NoTime, Commit: history.NoTime, End: history.NoTime, StartTS: history.NoTime,
 			CommitTS: history.NoTime})
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	g := newGraph(h, level.Serializable, 0, slices.Repeat([]bool{true}, h.NumTxns()))
 	if n := len(g.edges); n < many || n > (mostReaders+4)*many {
 		t.Errorf("%d edges of %d transactions", n, many)

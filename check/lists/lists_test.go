@@ -45,10 +45,8 @@ func TestRegisters(t *testing.T) {
 			t.Fatalf("seed %d: lists are left", seed)
 		}
 		for _, l := range six {
-			a, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
-			b, err := oracle.Check(g.H, oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
+			a := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
+			b := must.Get(oracle.Check(g.H, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if a.Verdict != b.Verdict {
 				t.Fatalf("seed %d, %s: %s, and told with registers %s\n%s\n%s", seed, l, a.Verdict, b.Verdict,
 					notation.Format(h), notation.Format(g.H))

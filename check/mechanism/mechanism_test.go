@@ -30,10 +30,8 @@ func TestNoFalseAlarm(t *testing.T) {
 				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 250, Isolation: iso,
 					Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1, UnknownRate: .03, Skew: skew})
 				must.OK(t, err)
-				p, err := ProfileOf(h.Meta.DB, h.Meta.Isolation)
-				must.OK(t, err)
-				r, err := Verify(context.Background(), h, Options{Profile: *p, Skew: skew})
-				must.OK(t, err)
+				p := must.Get(ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
+				r := must.Get(Verify(context.Background(), h, Options{Profile: *p, Skew: skew}))(t)
 				if r.Total() > 0 {
 					t.Errorf("%s, %s, seed %d: false alarm: %s", iso, w, seed, Describe(h, r, skew)[0])
 				}
@@ -66,14 +64,12 @@ func corpusProfile(file, db, isolation string) (*Profile, error) {
 // snapshots of the two contradict each other, and the standby lags.
 func TestNoFalseAlarmOnDatabases(t *testing.T) {
 	histtest.OnlyLong(t)
-	files, err := filepath.Glob("../../../shared/corpus/databases/*.zst")
-	must.OK(t, err)
+	files := must.Get(filepath.Glob("../../../shared/corpus/databases/*.zst"))(t)
 	if len(files) == 0 {
 		t.Skip("the corpus of real histories is not beside the repository")
 	}
 	for _, f := range files {
-		h, err := format.Read(context.Background(), f, format.Options{})
-		must.OK(t, err)
+		h := must.Get(format.Read(context.Background(), f, format.Options{}))(t)
 		p, err := corpusProfile(f, h.Meta.DB, h.Meta.Isolation)
 		if err != nil {
 			t.Error(err)
@@ -167,8 +163,7 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestMissingTimes(t *testing.T) {
-	h, err := notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)")
-	must.OK(t, err)
+	h := must.Get(notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)"))(t)
 	var missing *MissingTimes
 	if _, err := Verify(context.Background(), h, Options{}); !errors.As(err, &missing) {
 		t.Errorf("error %v, expected that times are missing", err)

@@ -32,10 +32,8 @@ func stream(t testing.TB, iso, workload, broken string, seed uint64, txns int) *
 	t.Helper()
 	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1,
 		UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
-	h, err := datasets.Generate(context.Background(), spec)
-	must.OK(t, err)
-	p, err := ProfileOf(h.Meta.DB, h.Meta.Isolation)
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(context.Background(), spec))(t)
+	p := must.Get(ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p,
 		skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
 	rng := rand.New(rand.NewPCG(seed, 0xa))
@@ -117,10 +115,8 @@ func (s *streamed) keysOf(vs []Violation, global bool) []string {
 // has reports whether the store at an isolation has a part that can be broken.
 func has(t testing.TB, iso, part string) bool {
 	t.Helper()
-	i, err := store.ParseIsolation(iso)
-	must.OK(t, err)
-	b, err := store.ParseBreak(part)
-	must.OK(t, err)
+	i := must.Get(store.ParseIsolation(iso))(t)
+	b := must.Get(store.ParseBreak(part))(t)
 	return i.Has(b)
 }
 

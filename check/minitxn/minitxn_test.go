@@ -403,12 +403,10 @@ func TestSearchBesideALongWrite(t *testing.T) {
 
 // TestSearchGrows: the states that a search remembers grow with the register, also where 80 clients meet at it.
 func TestSearchGrows(t *testing.T) {
-	in, err := hard.Lookup("busy-register")
-	must.OK(t, err)
+	in := must.Get(hard.Lookup("busy-register"))(t)
 	for _, n := range []int{400, 2000, 10_000} {
 		randtest.Seeds(t, 8, func(t testing.TB, seed uint64) {
-			h, err := in.Build(t.Context(), n, seed)
-			must.OK(t, err)
+			h := must.Get(in.Build(t.Context(), n, seed))(t)
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
 			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 20_000 + 10*n})
 			if !ok || err != nil || len(order) != n {

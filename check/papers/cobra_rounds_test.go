@@ -77,8 +77,7 @@ func TestCobraRoundsFences(t *testing.T) {
 		if seed%3 == 0 && spec.Workload == "blindw" {
 			spec.Fault, spec.FaultAt = faults[int(seed)%len(faults)], int(seed)%spec.Txns+1
 		}
-		h, err := datasets.Generate(context.Background(), spec)
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(context.Background(), spec))(t)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {

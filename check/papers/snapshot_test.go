@@ -141,8 +141,7 @@ func TestTooManyStarts(t *testing.T) {
 		b.Read(b.Key(history.IntValue(1)), history.Value{})
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		checker run.Checker
 		most    int
@@ -199,11 +198,9 @@ func TestSnapshotMedium(t *testing.T) {
 		{Workload: "list-append", Isolation: "read-committed"},
 	} {
 		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = 200, 6, 30, uint64(i)
-		h, err := datasets.Generate(context.Background(), spec)
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(context.Background(), spec))(t)
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
-			want, err := check.Run(context.Background(), run.Replay{}, h, run.Options{Level: l})
-			must.OK(t, err)
+			want := must.Get(check.Run(context.Background(), run.Replay{}, h, run.Options{Level: l}))(t)
 			for _, c := range snapshotCheckers[:6] {
 				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
 				got, err := check.Run(ctx, c, h, run.Options{Level: l})

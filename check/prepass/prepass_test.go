@@ -89,8 +89,7 @@ func TestMaxAnomalies(t *testing.T) {
 		b.Read(b.Key(history.IntValue(1)), history.IntValue(int64(i)+5))
 		b.EndTxn(history.NewTxnHead())
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	v := prepass.Run(h)
 	if len(v.Anomalies) != prepass.MaxAnomalies || v.Also != 7 {
 		t.Errorf("%d listed, %d more; want %d and 7", len(v.Anomalies), v.Also, prepass.MaxAnomalies)
@@ -122,8 +121,7 @@ func sequential(t testing.TB, n int, open func(i int) bool) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 

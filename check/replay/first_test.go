@@ -24,8 +24,7 @@ import (
 func generated(t *testing.T, o datasets.Spec) *history.History {
 	t.Helper()
 	o.Times = datasets.NoTimes
-	h, err := datasets.Generate(context.Background(), o)
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(context.Background(), o))(t)
 	return h
 }
 
@@ -49,10 +48,8 @@ func TestFirstOrderByDepth(t *testing.T) {
 					place[x] = int64(i) << 40 / int64(len(in))
 				}
 			}
-			was, err := replay.Run(context.Background(), v, replay.Options{Level: l, Hint: place})
-			must.OK(t, err)
-			is, err := replay.Run(context.Background(), v, replay.Options{Level: l})
-			must.OK(t, err)
+			was := must.Get(replay.Run(context.Background(), v, replay.Options{Level: l, Hint: place}))(t)
+			is := must.Get(replay.Run(context.Background(), v, replay.Options{Level: l}))(t)
 			t.Log(c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
 			if float64(is.Stats.Failed) > c.share*float64(was.Stats.Failed) {
 				t.Errorf("%s, %s: %d reads fail, %d by places", c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)

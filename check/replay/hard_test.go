@@ -64,8 +64,7 @@ func TestFormulas(t *testing.T) {
 	try := func(t testing.TB, seed uint64, f hard.Formula, whole bool) {
 		want := satisfiable(t, f)
 		answers[want]++
-		h, err := hard.FromFormula(f, seed)
-		must.OK(t, err)
+		h := must.Get(hard.FromFormula(f, seed))(t)
 		a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{})
 		if err != nil || (a.Status == solver.Sat) != want || a.Status == solver.Unknown {
 			t.Fatalf("seed %d, %d variables: %v, %v; want satisfiable: %v", seed, f.Vars, a.Status, err, want)
@@ -126,15 +125,13 @@ func TestHardFamily(t *testing.T) {
 		if in.Level == level.Linearizable {
 			name = "lwt"
 		}
-		c, err := check.ByName(name)
-		must.OK(t, err)
+		c := must.Get(check.ByName(name))(t)
 		size := sizes[in.Name]
 		if size == 0 {
 			size = int(histtest.Long[uint64](165, 3000))
 		}
 		randtest.Seeds(t, 2, func(t testing.TB, seed uint64) {
-			h, err := in.Build(context.Background(), size, seed)
-			must.OK(t, err)
+			h := must.Get(in.Build(context.Background(), size, seed))(t)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			r, err := check.Run(ctx, c, h, check.Options{Level: in.Level})
 			cancel()

@@ -73,8 +73,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 // checked is the certified verdict of the checker that package check makes of replay.
 func checked(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	t.Helper()
-	c, err := check.ByName("replay")
-	must.OK(t, err)
+	c := must.Get(check.ByName("replay"))(t)
 	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", l, err, notation.Format(h))

@@ -31,10 +31,8 @@ func TestMinimize(t *testing.T) {
 			return
 		}
 		for _, l := range levels {
-			proof, err := replay.Refute(context.Background(), v, l, 0)
-			must.OK(t, err)
-			keep, err := replay.Minimize(context.Background(), v, l, 0)
-			must.OK(t, err)
+			proof := must.Get(replay.Refute(context.Background(), v, l, 0))(t)
+			keep := must.Get(replay.Minimize(context.Background(), v, l, 0))(t)
 			if len(keep) == 0 && len(proof) > 0 && contrary(h, l) {
 				continue // session order and real time have a cycle
 			}
@@ -73,8 +71,7 @@ func TestMinimize(t *testing.T) {
 					return h.Ops.Kind[op] != history.Read ||
 						!gone[h.Ops.Ver[op]]
 				})
-				proof, err := replay.Refute(context.Background(), prepass.Run(part.H), l, 0)
-				must.OK(t, err)
+				proof := must.Get(replay.Refute(context.Background(), prepass.Run(part.H), l, 0))(t)
 				return len(proof) > 0
 			}
 			if !violates(-1) {

@@ -45,8 +45,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 			if o.NoTimes && l.RealTime() {
 				continue
 			}
-			want, err := oracle.Check(h, oracle.Options{Level: l})
-			must.OK(t, err)
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l}))(t)
 			if want.Verdict == evidence.Unknown {
 				continue // with a reason: certain unknown outcomes
 			}
@@ -251,8 +250,7 @@ func TestCutSessions(t *testing.T) {
 			return
 		}
 		for plain, sessions := range asked {
-			want, err := oracle.Check(h, oracle.Options{Level: plain})
-			must.OK(t, err)
+			want := must.Get(oracle.Check(h, oracle.Options{Level: plain}))(t)
 			for _, every := range []int{1, 2, 3} {
 				cut := make(map[uint32]bool)
 				for i := 0; i < h.NumTxns(); i += every {

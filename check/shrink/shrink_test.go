@@ -34,8 +34,7 @@ func judge(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	if c == nil {
 		return &evidence.Result{Reason: why}
 	}
-	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
-	must.OK(t, err)
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 	return r
 }
 
@@ -50,8 +49,7 @@ func TestCutsKeepValid(t *testing.T) {
 			return
 		}
 		valid++
-		w, err := newWhole(h, l, 0)
-		must.OK(t, err)
+		w := must.Get(newWhole(h, l, 0))(t)
 		rng := rand.New(rand.NewPCG(seed, 7))
 		for range 4 {
 			s := w.all()
@@ -62,8 +60,7 @@ func TestCutsKeepValid(t *testing.T) {
 			if txns, _ := w.size(s); txns == 0 {
 				continue
 			}
-			p, err := w.build(s, naming{})
-			must.OK(t, err)
+			p := must.Get(w.build(s, naming{}))(t)
 			parts++
 			if r := judge(t, p.h, l); r.Verdict == evidence.Violated {
 				t.Fatalf("%v: valid, but of its part it says\n%s\n%s", l, r.Anomalies[0].Text, text(t, p.h))
@@ -129,12 +126,10 @@ func TestShrinkRandom(t *testing.T) {
 			}
 			return
 		}
-		r, err := History(t.Context(), h, l, o)
-		must.OK(t, err)
+		r := must.Get(History(t.Context(), h, l, o))(t)
 		shrunk[l]++
 		small := text(t, r.H)
-		again, err := History(t.Context(), h, l, o)
-		must.OK(t, err)
+		again := must.Get(History(t.Context(), h, l, o))(t)
 		if s := text(t, again.H); s != small {
 			t.Fatalf("two runs, two histories:\n%s\n%s", small, s)
 		}
@@ -162,8 +157,7 @@ func isNone(err error) bool {
 // minimal demands that no transaction can go alone.
 func minimal(t testing.TB, h *history.History, l level.Level) {
 	t.Helper()
-	w, err := newWhole(h, l, 0)
-	must.OK(t, err)
+	w := must.Get(newWhole(h, l, 0))(t)
 	for x := range uint32(h.NumTxns()) {
 		s := w.all()
 		lo, hi := h.TxnOps(x)
@@ -171,8 +165,7 @@ func minimal(t testing.TB, h *history.History, l level.Level) {
 			w.take(s, op)
 		}
 		w.settle(s)
-		p, err := w.build(s, naming{})
-		must.OK(t, err)
+		p := must.Get(w.build(s, naming{}))(t)
 		if judge(t, p.h, l).Verdict == evidence.Violated {
 			t.Fatalf("%v: T%d can go of\n%s", l, h.Txns.ID[x], text(t, h))
 		}
@@ -191,8 +184,7 @@ func TestStamped(t *testing.T) {
 			t.Fatal(why)
 		}
 		o := check.Options{Level: level.SnapshotIsolation}
-		whole, err := check.Run(t.Context(), c, h, o)
-		must.OK(t, err)
+		whole := must.Get(check.Run(t.Context(), c, h, o))(t)
 		r, err := History(t.Context(), h, level.SnapshotIsolation, Options{Checker: "chronos"})
 		if whole.Verdict != evidence.Violated {
 			if !isNone(err) {
@@ -261,8 +253,7 @@ func TestKinds(t *testing.T) {
 		if _, ok := errors.AsType[*NoViolation](err); !ok {
 			t.Fatalf("a kind that is not there: %v", err)
 		}
-		other, err := History(t.Context(), h, level.Serializable, Options{First: first})
-		must.OK(t, err)
+		other := must.Get(History(t.Context(), h, level.Serializable, Options{First: first}))(t)
 		for _, a := range first.Anomalies {
 			r, err := History(t.Context(), h, level.Serializable, Options{First: first, Kinds: []level.Anomaly{a.Kind}})
 			must.OK(t, err)
@@ -286,8 +277,7 @@ func TestPredicateWriters(t *testing.T) {
 	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Isolation: "read-uncommitted",
 		Txns: 100, Seed: 5})
 	must.OK(t, err)
-	r, err := History(t.Context(), h, level.SnapshotIsolation, Options{})
-	must.OK(t, err)
+	r := must.Get(History(t.Context(), h, level.SnapshotIsolation, Options{}))(t)
 	if r.To.Txns > 4 || r.Tried > 150 {
 		t.Errorf("%v after %d histories:\n%s", r.To, r.Tried, text(t, r.H))
 	}

@@ -23,12 +23,10 @@ import (
 // compareBy checks a history by a checker out of core, in pieces, and in memory: never another verdict, and one where
 // the history is no larger than a window.
 func compareBy(t testing.TB, seed uint64, h *history.History, checker string, window int, counts map[string]int) {
-	c, err := check.ByName(checker)
-	must.OK(t, err)
+	c := must.Get(check.ByName(checker))(t)
 	r := rand.New(rand.NewPCG(seed, 11))
 	for _, l := range LevelsOf(checker) {
-		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-		must.OK(t, err)
+		want := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
 		got, err := Check(context.Background(), cut(h, r), Options{Level: l, Parts: 1 + r.IntN(7), Checker: checker,
 			Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill"), MaxWindow: window})
 		if err != nil {

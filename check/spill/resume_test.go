@@ -55,8 +55,7 @@ func keyed(h *history.History) *Input {
 func TestResume(t *testing.T) {
 	for seed := range histtest.Long[uint64](2, 200) {
 		h, o := resumable(t, seed)
-		a, err := Check(context.Background(), keyed(h), o)
-		must.OK(t, err)
+		a := must.Get(Check(context.Background(), keyed(h), o))(t)
 		want := told(t, a)
 		r := rand.New(rand.NewPCG(seed, 1))
 		recalled := 0
@@ -101,8 +100,7 @@ func damage(t *testing.T, dir string, r *rand.Rand) {
 		return
 	}
 	path := filepath.Join(dir, files[r.IntN(len(files))].Name())
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	switch n := r.IntN(3); {
 	case n == 0 || len(b) == 0:
 		err = os.Remove(path)
@@ -126,8 +124,7 @@ func TestResumeOfAnother(t *testing.T) {
 	fresh := map[level.Level]string{}
 	for _, l := range Levels()[:histtest.Long(2, 6)] {
 		o.Level = l
-		a, err := Check(context.Background(), in("test"), o)
-		must.OK(t, err)
+		a := must.Get(Check(context.Background(), in("test"), o))(t)
 		fresh[l] = told(t, a)
 	}
 	stopped := 0
@@ -143,8 +140,7 @@ func TestResumeOfAnother(t *testing.T) {
 			stopped++
 		}
 		o.Level, o.full = l, nil
-		a, err := Check(context.Background(), in("test"), o)
-		must.OK(t, err)
+		a := must.Get(Check(context.Background(), in("test"), o))(t)
 		if got := told(t, a); !reflect.DeepEqual(got, fresh[l]) {
 			t.Errorf("%s: %s\nexpected\n%s", l, got, fresh[l])
 		}

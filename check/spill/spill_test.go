@@ -116,8 +116,7 @@ func compare(t testing.TB, seed uint64, h *history.History, window int, counts m
 	c, _ := check.ByName("replay")
 	r := rand.New(rand.NewPCG(seed, 11))
 	for _, l := range Levels() {
-		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-		must.OK(t, err)
+		want := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
 		dir := filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill")
 		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7),
 			MaxWindow: window})
@@ -166,8 +165,7 @@ func verify(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ra
 	text := cert.String()
 	for _, l := range Levels() { // what it proves at other levels
 		other := strings.Replace(text, `"`+a.Level.String()+`"`, `"`+l.String()+`"`, 1)
-		got, err := verifyWith(t, other, h, r)
-		must.OK(t, err)
+		got := must.Get(verifyWith(t, other, h, r))(t)
 		if got.Refuted != nil {
 			counts["refuted at another level"]++
 			continue
@@ -378,8 +376,7 @@ func inPlaces(t *testing.T, order []int) *history.History {
 		head.Start, head.End = int64(i), int64(i)+3
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -399,11 +396,9 @@ func TestTooFewPartitions(t *testing.T) {
 		h := inPlaces(t, order)
 		in := cut(h, r)
 		in.Bytes = int64(h.NumOps()) * 18
-		most, err := Check(context.Background(), in, o)
-		must.OK(t, err)
+		most := must.Get(Check(context.Background(), in, o))(t)
 		in.Keys = int64(h.NumKeys())
-		a, err := Check(context.Background(), in, o)
-		must.OK(t, err)
+		a := must.Get(Check(context.Background(), in, o))(t)
 		if few := a.Stats.Parts < most.Stats.Parts; few != ordered || a.Verdict != evidence.Holds ||
 			most.Verdict != evidence.Holds {
 			t.Errorf("in order: %t: %d partitions of %d, %s (%s) and %s (%s); expected fewer only in order, and valid",

@@ -27,8 +27,7 @@ func TestAionIsChronos(t *testing.T) {
 				func(t testing.TB, seed uint64, h *history.History) {
 					rng := rand.New(rand.NewPCG(seed, 0xa10))
 					for _, o := range allOptions() {
-						want, err := Chronos(t.Context(), h, o)
-						must.OK(t, err)
+						want := must.Get(Chronos(t.Context(), h, o))(t)
 						order := make([]uint32, h.NumTxns())
 						for i, p := range rng.Perm(len(order)) {
 							order[i] = uint32(p)
@@ -65,8 +64,7 @@ func TestAionLong(t *testing.T) {
 			NoAborted: true, Seed: seed})
 		must.OK(t, err)
 		for _, o := range allOptions() {
-			want, err := Chronos(t.Context(), h, o)
-			must.OK(t, err)
+			want := must.Get(Chronos(t.Context(), h, o))(t)
 			rng := rand.New(rand.NewPCG(seed, 1))
 			got, err := aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool { return true })
 			must.OK(t, err)
@@ -110,8 +108,7 @@ func displaced(h *history.History, sigma float64, rng *rand.Rand) []uint32 {
 
 // TestAionLate: a transaction below the watermark is claimed to be late, is installed, and is not judged.
 func TestAionLate(t *testing.T) {
-	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
-	must.OK(t, err)
+	a := must.Get(NewAion(Options{Level: level.SessionSnapshotIsolation}))(t)
 	add := func(id, start, commit int64, ops ...ArrivalOp) {
 		a.Add(&Arrival{ID: id, Session: NoSession, Start: start, Commit: commit, Ops: ops})
 	}
@@ -150,8 +147,7 @@ func TestAionErrata(t *testing.T) {
 			{3, 2, 3, []ArrivalOp{{3, 1, w}}}}, 0, []Axiom{NOCONFLICT}},
 		{"C17", []txn{{1, 1, 2, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{1, 0, r}}}}, 3, nil},
 	} {
-		a, err := NewAion(Options{Level: level.SnapshotIsolation})
-		must.OK(t, err)
+		a := must.Get(NewAion(Options{Level: level.SnapshotIsolation}))(t)
 		for i, x := range c.txns {
 			a.Add(&Arrival{ID: x.id, Session: NoSession, Start: x.start, Commit: x.commit, Ops: x.ops})
 			if i == 0 && c.gc > 0 {

@@ -101,13 +101,11 @@ func TestChronosAfter(t *testing.T) {
 	for seed := range uint64(50) {
 		h := random.Stamped(seed, random.StampedOptions{Ties: true})
 		for _, o := range allOptions() {
-			plain, err := Chronos(t.Context(), h, o)
-			must.OK(t, err)
+			plain := must.Get(Chronos(t.Context(), h, o))(t)
 			for every := 1; every <= h.NumTxns()+1; every++ {
 				called := 0
 				o.Every, o.After = every, func() { called++ }
-				r, err := Chronos(t.Context(), h, o)
-				must.OK(t, err)
+				r := must.Get(Chronos(t.Context(), h, o))(t)
 				moments := len(r.Order)
 				if !o.Level.Serial() {
 					moments /= 2
@@ -130,8 +128,7 @@ func TestChronosBackwards(t *testing.T) {
 		b.Write(b.Key(history.IntValue(0)), history.IntValue(int64(i+1)))
 	})
 	h.Txns.StartTS[0], h.Txns.CommitTS[0] = 5, 3
-	r, err := Chronos(t.Context(), h, Options{Level: level.SessionSnapshotIsolation})
-	must.OK(t, err)
+	r := must.Get(Chronos(t.Context(), h, Options{Level: level.SessionSnapshotIsolation}))(t)
 	if len(r.Violations) != 1 || r.Violations[0].Axiom != TIMESTAMPS || r.Violations[0].Txn != 0 {
 		t.Errorf("violations:\n%s", describe(h, r.Violations))
 	}
@@ -148,8 +145,7 @@ func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i 
 		head.StartTS, head.CommitTS = x[0], x[1]
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -197,10 +193,8 @@ func TestEmmeAgrees(t *testing.T) {
 		histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, so) },
 			func(t testing.TB, seed uint64, h *history.History) {
 				for _, o := range allOptions() {
-					want, err := Chronos(t.Context(), h, o)
-					must.OK(t, err)
-					got, err := Emme(t.Context(), h, o)
-					must.OK(t, err)
+					want := must.Get(Chronos(t.Context(), h, o))(t)
+					got := must.Get(Emme(t.Context(), h, o))(t)
 					decided++
 					if len(want.Violations) == 0 {
 						valid++

@@ -170,8 +170,7 @@ func TestLargeWriters(t *testing.T) {
 	b.Read(key(0), history.IntValue(1))
 	b.Read(key(1), history.Value{})
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for _, l := range Levels() {
 		a := Check(context.Background(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
 			Options{})
@@ -201,8 +200,7 @@ func TestLateReader(t *testing.T) {
 		b.Read(key(k), history.IntValue(1))
 	}
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	for _, l := range Levels() {
 		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
 			Options{}); a.Status != Holds {
@@ -228,8 +226,7 @@ func TestManySessions(t *testing.T) {
 			b.EndTxn(head)
 		}
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	v := prepass.Run(h)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

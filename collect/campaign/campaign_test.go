@@ -20,8 +20,7 @@ func planned(t *testing.T, text string) *Plan {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	must.OK(t, os.WriteFile(file, []byte(text), 0o644))
-	p, err := Read(file)
-	must.OK(t, err)
+	p := must.Get(Read(file))(t)
 	return p
 }
 
@@ -55,8 +54,7 @@ func TestCampaign(t *testing.T) {
 	c.Plan.Slice = 300 * time.Millisecond // less than a file may say
 	seeds := map[string]bool{}
 	for again := range 2 {
-		p, err := Start(t.Context(), c)
-		must.OK(t, err)
+		p := must.Get(Start(t.Context(), c))(t)
 		rows := p.Rows()
 		if len(rows) != 3 { // the documentation promises serializable and snapshot isolation
 			t.Fatalf("%d cells, expected 3: %+v", len(rows), rows)
@@ -87,16 +85,14 @@ func TestCampaign(t *testing.T) {
 		}
 		// Killed in the middle of a line: the line is not there.
 		file := filepath.Join(dir, runsFile)
-		b, err := os.ReadFile(file)
-		must.OK(t, err)
+		b := must.Get(os.ReadFile(file))(t)
 		must.OK(t, os.WriteFile(file, append(b, `{"db":"bad`...), 0o644))
 	}
 	if kept == 0 {
 		t.Error("nothing was kept")
 	}
 	used := map[uint64]bool{}
-	runs, err := readRuns(filepath.Join(dir, runsFile))
-	must.OK(t, err)
+	runs := must.Get(readRuns(filepath.Join(dir, runsFile)))(t)
 	for _, r := range runs {
 		if used[r.Seed] {
 			t.Errorf("seed %d twice", r.Seed)

@@ -234,8 +234,7 @@ func TestTurns(t *testing.T) {
 		c             collect.Config
 		ways, schemas int
 	}{{collect.Config{}, 4, 1}, {collect.Config{Send: "x"}, 1, 1}, {collect.Config{Fault: broken}, 4, 0}} {
-		all, err := turns(&e.c, true)
-		must.OK(t, err)
+		all := must.Get(turns(&e.c, true))(t)
 		vary(all, &e.c, waysDB{ways: []string{"a", "b", "c"}})
 		met, schemas := map[string]map[string]bool{}, 0
 		for n := range len(all) * 16 {

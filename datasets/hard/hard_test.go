@@ -122,8 +122,7 @@ func TestFromFormula(t *testing.T) {
 			}
 			f.Clauses = append(f.Clauses, c)
 		}
-		h, err := FromFormula(f, seed)
-		must.OK(t, err)
+		h := must.Get(FromFormula(f, seed))(t)
 		want := satisfiable(f)
 		if got := versionOrders(h); got != want {
 			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)
@@ -217,8 +216,7 @@ func TestTxns(t *testing.T) {
 			continue
 		}
 		for _, size := range []int{0, 3, 5, 8} {
-			h, err := in.Build(t.Context(), size, 1)
-			must.OK(t, err)
+			h := must.Get(in.Build(t.Context(), size, 1))(t)
 			if n, unit := in.Txns(size); n != float64(h.NumTxns()) || unit == "" {
 				t.Errorf("%s of size %d: %.0f transactions of %q; it has %d", in.Name, size, n, unit, h.NumTxns())
 			}

@@ -97,8 +97,7 @@ func TestMiniFormula(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		f := smallFormula(rng, 2, 3)
-		h, err := MiniFormula(f, seed)
-		must.OK(t, err)
+		h := must.Get(MiniFormula(f, seed))(t)
 		want := satisfiable(f)
 		if got := serialOrder(movesOf(t, h), h.NumKeys()); got != want {
 			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)

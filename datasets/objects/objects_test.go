@@ -25,12 +25,10 @@ func TestGenerate(t *testing.T) {
 					s.Unknown = 0
 				}
 				text, broke := objects.Generate(s)
-				h, err := operations.Read([]byte(text), "h.edn")
-				must.OK(t, err)
+				h := must.Get(operations.Read([]byte(text), "h.edn"))(t)
 				w, _, err := workloads.Lookup(name)
 				must.OK(t, err)
-				a, err := w.Check(context.Background(), h, workloads.Options{})
-				must.OK(t, err)
+				a := must.Get(w.Check(context.Background(), h, workloads.Options{}))(t)
 				expected := evidence.Holds
 				if s.Faulty {
 					expected = evidence.Violated

@@ -10,8 +10,7 @@ import (
 // TestRows: every kind of statement comes, tables stay filled, no two rows have one unique value at a time, values are
 // taken again, and keys never.
 func TestRows(t *testing.T) {
-	in, err := Lookup("rows")
-	must.OK(t, err)
+	in := must.Get(Lookup("rows"))(t)
 	for _, v := range in.Variants {
 		w := build(t, "rows", v.Name, 40, 0)
 		kinds := map[OpKind]int{}

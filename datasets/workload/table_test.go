@@ -158,8 +158,7 @@ func drive(t *testing.T, w Workload, n int, check func(*Txn)) *table {
 
 func build(t *testing.T, name, variant string, keys, ops int) Workload {
 	t.Helper()
-	in, err := Lookup(name)
-	must.OK(t, err)
+	in := must.Get(Lookup(name))(t)
 	w, _, err := in.New(Params{Variant: variant, Keys: keys, Ops: ops})
 	must.OK(t, err)
 	return w

@@ -253,8 +253,7 @@ func TestBlindWPred(t *testing.T) {
 // TestBlindWPredOnDatabases: there the default has few short ranges, of one column and in order, and its index; an
 // explicit variant is taken as it is, and without a database the draw is the paper's.
 func TestBlindWPredOnDatabases(t *testing.T) {
-	in, err := Lookup("blindw-pred")
-	must.OK(t, err)
+	in := must.Get(Lookup("blindw-pred"))(t)
 	w, p, err := in.New(Params{Database: true})
 	if err != nil || p.Variant != "sparse" || p.Keys != 50000 || p.Ops != 3 {
 		t.Fatalf("parameters %+v, error %v; expected sparse", p, err)

@@ -47,8 +47,7 @@ const twoTxns = `{"id":1,"ops":[["w","x",1]]}
 
 func unbase64(t *testing.T, text string) []byte {
 	t.Helper()
-	data, err := base64.StdEncoding.DecodeString(text)
-	must.OK(t, err)
+	data := must.Get(base64.StdEncoding.DecodeString(text))(t)
 	return data
 }
 
@@ -56,8 +55,7 @@ func unbase64(t *testing.T, text string) []byte {
 func squeezed(t *testing.T, open func(w io.Writer) (io.WriteCloser, error), parts ...[]byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	z, err := open(&buf)
-	must.OK(t, err)
+	z := must.Get(open(&buf))(t)
 	for _, p := range parts {
 		if _, err := z.Write(p); err != nil {
 			t.Fatal(err)
@@ -198,8 +196,7 @@ func TestStore(t *testing.T) {
 func gzipped(t *testing.T, name string, parts ...[]byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	must.OK(t, err)
+	f := must.Get(os.Create(path))(t)
 	z := gzip.NewWriter(f)
 	for _, p := range parts {
 		if _, err := z.Write(p); err != nil {

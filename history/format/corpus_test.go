@@ -32,14 +32,12 @@ func corpus(t *testing.T) string {
 func TestCorpus(t *testing.T) {
 	histtest.OnlyLong(t)
 	dir := corpus(t)
-	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
-	must.OK(t, err)
+	f := must.Get(os.Open(filepath.Join(dir, "MANIFEST.tsv")))(t)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comma, r.LazyQuotes = '\t', true
 	r.FieldsPerRecord = -1
-	rows, err := r.ReadAll()
-	must.OK(t, err)
+	rows := must.Get(r.ReadAll())(t)
 	read := 0
 	for _, row := range rows[1:] {
 		if row[1] != "isovet-history" {
@@ -76,8 +74,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "databases", "*.jsonl.zst"))
-	must.OK(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir, "databases", "*.jsonl.zst")))(t)
 	if read < len(files) || read == 0 {
 		t.Errorf("read %d histories; there are %d files", read, len(files))
 	}

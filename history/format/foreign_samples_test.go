@@ -69,8 +69,7 @@ func bincodeOf(info string, sessions ...[][]event) []byte {
 // comments.
 func readSamples(t testing.TB, file string) (all []sample) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	for part := range strings.SplitSeq("\n"+string(text), "\n== ") {
 		format, files, ok := strings.Cut(part, "\n-- ")
 		if !ok {

@@ -18,10 +18,8 @@ import (
 func TestForeign(t *testing.T) {
 	for i, s := range samples(t) {
 		path := put(t, s.files)
-		in, err := Open(path)
-		must.OK(t, err)
-		head, err := in.Head()
-		must.OK(t, err)
+		in := must.Get(Open(path))(t)
+		head := must.Get(in.Head())(t)
 		for _, f := range All() {
 			if c := f.Detect(head, in.Path); (c >= Likely) != (f.Name == s.format) {
 				t.Errorf("sample %d of %s: %s says %d", i, s.format, f.Name, c)
@@ -130,8 +128,7 @@ func TestForeignRoundTrip(t *testing.T) {
 		}},
 	} {
 		for _, doc := range c.docs {
-			h, err := Read(t.Context(), write(t, "in", []byte(doc)), Options{})
-			must.OK(t, err)
+			h := must.Get(Read(t.Context(), write(t, "in", []byte(doc)), Options{}))(t)
 			path := filepath.Join(t.TempDir(), "out")
 			if err := Write(path, h, c.format, false); err != nil {
 				t.Errorf("%s: %v", c.format, err)
@@ -178,8 +175,7 @@ func TestJepsenSessionOrder(t *testing.T) {
 	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "out")
 	must.OK(t, Write(path, h, "jepsen-edn", false))
-	g, err := Read(t.Context(), path, Options{})
-	must.OK(t, err)
+	g := must.Get(Read(t.Context(), path, Options{}))(t)
 	if first := g.SessTxn[g.SessOff[g.Txns.Sess[0]]]; g.Ops.Kind[g.Txns.OpOff[first]] != history.Write {
 		t.Error("the read comes first")
 	}
@@ -285,8 +281,7 @@ func FuzzFolder(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte, isCobra bool) {
-		dir, err := os.MkdirTemp(dir, "*")
-		must.OK(t, err)
+		dir := must.Get(os.MkdirTemp(dir, "*"))(t)
 		defer os.RemoveAll(dir)
 		x, name := viperJSON, "J1.log"
 		if isCobra {
@@ -308,8 +303,7 @@ func TestPositions(t *testing.T) {
 {:process 0, :type :ok, :f :put, :key "0", :value "x"}
 `))
 	for real, want := range map[RealTime]bool{ByFile: true, Untimed: false} {
-		h, err := Read(t.Context(), path, Options{RealTime: real})
-		must.OK(t, err)
+		h := must.Get(Read(t.Context(), path, Options{RealTime: real}))(t)
 		if h.Positions != want || (h.Txns.Start != nil) != want {
 			t.Errorf("%v: positions %v, times %v", real, h.Positions, h.Txns.Start)
 		}

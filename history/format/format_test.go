@@ -38,8 +38,7 @@ func gz(t *testing.T, data []byte) []byte {
 }
 
 func zst(t *testing.T, data []byte) []byte {
-	w, err := zstd.NewWriter(nil)
-	must.OK(t, err)
+	w := must.Get(zstd.NewWriter(nil))(t)
 	return w.EncodeAll(data, nil)
 }
 
@@ -83,8 +82,7 @@ func TestReadByContent(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	for name, data := range map[string][]byte{"plain": []byte(sampleDoc), "gzip": gz(t, []byte(sampleDoc)),
 		"zstd": zst(t, []byte(sampleDoc))} {
-		f, err := os.Open(write(t, "in", data))
-		must.OK(t, err)
+		f := must.Get(os.Open(write(t, "in", data)))(t)
 		old := os.Stdin
 		os.Stdin = f
 		h, err := Read(t.Context(), "-", Options{})
@@ -159,8 +157,7 @@ func TestReadErrors(t *testing.T) {
 
 // What is written under any ending is read again, and nothing else is left in the folder.
 func TestWrite(t *testing.T) {
-	h, err := Read(t.Context(), write(t, "in", []byte(sampleDoc)), Options{})
-	must.OK(t, err)
+	h := must.Get(Read(t.Context(), write(t, "in", []byte(sampleDoc)), Options{}))(t)
 	dir := t.TempDir()
 	for name, magic := range map[string]string{"a.jsonl": "{\"format", "a": "{\"format", "a.jsonl.gz": "\x1f\x8b",
 		"a.jsonl.zst": "\x28\xb5\x2f\xfd"} {

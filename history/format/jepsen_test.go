@@ -22,8 +22,7 @@ type sample struct {
 
 // TestJepsenTest: the reader knows a store's binary file by its content, and counts its operations as lines.
 func TestJepsenTest(t *testing.T) {
-	h, err := Read(t.Context(), "fressian/testdata/test.jepsen", Options{})
-	must.OK(t, err)
+	h := must.Get(Read(t.Context(), "fressian/testdata/test.jepsen", Options{}))(t)
 	if h.NumTxns() != 2 || h.Meta.Asks != "strict-serializable" || h.Txns.Line[1] != 5 {
 		t.Errorf("%d transactions, asks for %q, lines %v", h.NumTxns(), h.Meta.Asks, h.Txns.Line)
 	}
@@ -143,8 +142,7 @@ func TestJepsenFolder(t *testing.T) {
 	put := func(name, text string) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	binary, err := os.ReadFile("fressian/testdata/test.jepsen")
-	must.OK(t, err)
+	binary := must.Get(os.ReadFile("fressian/testdata/test.jepsen"))(t)
 	put("results.edn", "{:valid? true}")
 	for i, f := range []struct{ name, text string }{
 		{"jepsen.log", "1 :ok :write 1\n"},

@@ -85,8 +85,7 @@ func randomHistory(t testing.TB, rnd *rand.Rand, holds Feature) *history.History
 		}
 		end(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -169,8 +168,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 	mixed := 0
 	randtest.Seeds(t, randtest.Long[uint64](300, 600), func(t testing.TB, seed uint64) {
 		text := histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Lists}})
-		h, err := jsonl.Read(text, "h")
-		must.OK(t, err)
+		h := must.Get(jsonl.Read(text, "h"))(t)
 		dir := t.TempDir()
 		first, second := filepath.Join(dir, "1.edn"), filepath.Join(dir, "2.edn")
 		if err := Write(first, h, jepsenEDN.Name, true); err != nil || committedLines(t, first) == "" {
@@ -199,8 +197,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 // committedLines is what the committed transactions of a file in EDN did, a line each, sorted. Readers keep no more,
 // and no transactions without operations.
 func committedLines(t testing.TB, path string) string {
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	var all []string
 	for line := range strings.Lines(string(data)) {
 		_, value, _ := strings.Cut(line, ":value [")

@@ -20,8 +20,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, os.WriteFile(path, []byte(`{"id":1,"session":1,"ops":[["w","x",1]]}`), 0o600))
-	h, err := Read(t.Context(), path, Options{})
-	must.OK(t, err)
+	h := must.Get(Read(t.Context(), path, Options{}))(t)
 	read := make(chan string, 1)
 	go func() {
 		f, err := os.Open(pipe)

@@ -213,8 +213,7 @@ func TestParts(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		h, text := source(t, seed)
 		dir := t.TempDir()
-		out, err := Create(filepath.Join(dir, "out"), Endings()[seed%5], h)
-		must.OK(t, err)
+		out := must.Get(Create(filepath.Join(dir, "out"), Endings()[seed%5], h))(t)
 		lines := slices.Collect(bytes.Lines(text))
 		again := filepath.Join(dir, "again")
 		must.OK(t, os.Mkdir(again, 0o700))
@@ -252,8 +251,7 @@ func TestParts(t *testing.T) {
 			must.OK(t, os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil),
 				0o600))
 		}
-		mixed, err := jsonl.Read(bytes.Join(lines, nil), "mixed")
-		must.OK(t, err)
+		mixed := must.Get(jsonl.Read(bytes.Join(lines, nil), "mixed"))(t)
 		whole(t, "in no order", shuffled, mixed)
 		if t.Failed() {
 			t.Fatal("seed ", seed)

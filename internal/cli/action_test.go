@@ -17,8 +17,7 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED, NOTHING TESTED: no bash")
 	}
-	text, err := os.ReadFile("../../action.yml")
-	must.OK(t, err)
+	text := must.Get(os.ReadFile("../../action.yml"))(t)
 	_, step, ok := strings.Cut(string(text), "      run: |\n")
 	if !ok {
 		t.Fatal("action.yml has no step of several lines")
@@ -36,8 +35,7 @@ func TestAction(t *testing.T) {
 	} {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(lines+"\n"), 0o644))
 	}
-	self, err := os.Executable()
-	must.OK(t, err)
+	self := must.Get(os.Executable())(t)
 	if err := os.Symlink(self, filepath.Join(dir, "isovet")); err != nil { // testscript runs the command of that name
 		t.Fatal(err)
 	}

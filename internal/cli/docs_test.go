@@ -127,8 +127,7 @@ func TestPagesCommands(t *testing.T) {
 	code := regexp.MustCompile("(?m)`(isovet [^`]+)`|^(?:    |  )(?:\\$ )?(isovet .+(?:\\\\\n.+)*)$")
 	seen := 0
 	for _, page := range slices.Concat(pages, more, []string{"../../README.md", "../../CONTRIBUTING.md"}) {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(page))(t)
 		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
 			for _, line := range regexp.MustCompile(`&&|;| \| |#|  +`).Split(strings.ReplaceAll(m[1]+m[2], "\\\n", " "), -1) {
 				args := strings.Fields(strings.TrimSpace(line))
@@ -241,8 +240,7 @@ func TestReadme(t *testing.T) {
 
 // TestReadmeTable runs the tour's comparison, and compares what does not depend on the machine.
 func TestReadmeTable(t *testing.T) {
-	page, err := os.ReadFile("../../docs/tour.md")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../../docs/tour.md"))(t)
 	commands := shownCommands(string(page))
 	i := slices.IndexFunc(commands, func(c shown) bool { return c.args[0] == "bench" })
 	if i < 0 {

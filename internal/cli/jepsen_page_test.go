@@ -14,8 +14,7 @@ import (
 
 // TestJepsenPage: the page's checker is short, reads as EDN, and asks for flags and fields that there are.
 func TestJepsenPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/jepsen.md")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../../docs/jepsen.md"))(t)
 	_, rest, _ := strings.Cut(string(page), "```clojure\n")
 	code, _, ok := strings.Cut(rest, "```\n")
 	if !ok {
@@ -27,8 +26,7 @@ func TestJepsenPage(t *testing.T) {
 	s := edn.Scanner{Data: []byte(code), File: "jepsen.md"}
 	forms := 0
 	for ; ; forms++ {
-		form, err := s.Next()
-		must.OK(t, err)
+		form := must.Get(s.Next())(t)
 		if form.Kind == edn.EOF {
 			break
 		}

@@ -23,8 +23,7 @@ import (
 // isovetProgram is a link to this test's own program, which is isovet under that name.
 func isovetProgram(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	must.OK(t, err)
+	self := must.Get(os.Executable())(t)
 	isovet := filepath.Join(t.TempDir(), "isovet")
 	must.OK(t, os.Symlink(self, isovet))
 	return isovet

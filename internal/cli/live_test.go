@@ -16,8 +16,7 @@ import (
 // TestLiveIsVerify: what is found while Badger runs without conflict detection is what Verify finds in the history, and
 // is told soon.
 func TestLiveIsVerify(t *testing.T) {
-	p, err := mechanism.LookupProfile("badger:serializable-snapshot")
-	must.OK(t, err)
+	p := must.Get(mechanism.LookupProfile("badger:serializable-snapshot"))(t)
 	var got []string
 	var first time.Duration
 	begin := time.Now()

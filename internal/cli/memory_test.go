@@ -81,8 +81,7 @@ func TestMemoryATransaction(t *testing.T) {
 		{stamped, "chronos", "serializable", 80},
 		{stamped, "chronos", "snapshot-isolation", 110},
 	} {
-		st, err := os.Stat(x.file)
-		must.OK(t, err)
+		st := must.Get(os.Stat(x.file))(t)
 		each := math.Inf(1)
 		// When the collector runs is not the checker's doing: on a loaded machine a run may hold a fifth more.
 		for range 3 {
@@ -132,8 +131,7 @@ func TestMillion(t *testing.T) {
 	}
 	run(0, "gen", "-q", "--workload", "blindw", "--times", "txns", "--txns", "1000000", "--shards", "4", "--fault",
 		"write-skew,lost-update,stale-read", "--faults", "99", "--truth", "truth", "-o", "parts")
-	b, err := os.ReadFile(filepath.Join(dir, "truth"))
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(filepath.Join(dir, "truth")))(t)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 99 {
 		t.Fatalf("%d faults planted, expected 99", len(lines))

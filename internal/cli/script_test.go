@@ -48,8 +48,7 @@ func TestMain(m *testing.M) {
 //	                              input is a pipe that does not end
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {
-	data, err := filepath.Abs("testdata")
-	must.OK(t, err)
+	data := must.Get(filepath.Abs("testdata"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join(data, "script"),
 		UpdateScripts: *update,

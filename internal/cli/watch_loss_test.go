@@ -25,8 +25,7 @@ func watchOnce(state, source string, flags ...string) (int, string) {
 }
 
 func violationsOf(t *testing.T, state string) string {
-	b, err := os.ReadFile(filepath.Join(state, "violations.jsonl"))
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(filepath.Join(state, "violations.jsonl")))(t)
 	return string(b)
 }
 
@@ -100,8 +99,7 @@ func TestWatchOldLog(t *testing.T) {
 	}
 	want := violationsOf(t, state)
 	segment := filepath.Join(state, "segment-00000001.log")
-	log, err := os.ReadFile(segment)
-	must.OK(t, err)
+	log := must.Get(os.ReadFile(segment))(t)
 	old := regexp.MustCompile(`(?m)^(\d+)~[0-9a-f]{8}`).ReplaceAll(log, []byte("$1"))
 	if len(old) == len(log) {
 		t.Fatal("the log has no checksums")

@@ -160,8 +160,7 @@ func TestNotify(t *testing.T) {
 	must.OK(t, err)
 	defer os.RemoveAll(short)
 	name := filepath.Join(short, "s")
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	must.OK(t, err)
+	l := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", name)
 	t.Setenv("WATCHDOG_USEC", "1000000")
@@ -175,8 +174,7 @@ func TestNotify(t *testing.T) {
 	var told []string
 	buf := make([]byte, 1<<12)
 	for len(told) < 100 {
-		n, err := l.Read(buf)
-		must.OK(t, err)
+		n := must.Get(l.Read(buf))(t)
 		told = append(told, strings.Split(string(buf[:n]), "\n")...)
 		if slices.Contains(told, "WATCHDOG=1") && slices.Contains(told, "READY=1") {
 			end.Close()

@@ -16,8 +16,7 @@ import (
 // TestWorkloadNames: each workload that hunt takes turns between stands in docs/collect.md, is one that its flag takes,
 // and is the one that is run.
 func TestWorkloadNames(t *testing.T) {
-	page, err := os.ReadFile("../../docs/collect.md")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../../docs/collect.md"))(t)
 	for _, name := range append(hunt.Loads(), "rows/insert", "rmw/locking") {
 		if !bytes.Contains(page, []byte("`"+name+"`")) && name != "rows/insert" && name != "rmw/locking" {
 			t.Errorf("docs/collect.md does not name %s", name)
@@ -47,8 +46,7 @@ func TestWorkloadNames(t *testing.T) {
 
 // TestRunFolder: the settings of a bank are those of the test.jepsen beside the history, and a damaged one is reported.
 func TestRunFolder(t *testing.T) {
-	file, err := os.ReadFile("../../history/operations/testdata/bank.jepsen")
-	must.OK(t, err)
+	file := must.Get(os.ReadFile("../../history/operations/testdata/bank.jepsen"))(t)
 	const edn = "{:type :invoke, :process 0, :f :read}\n{:type :ok, :process 0, :f :read, :value {0 10, 1 5}}\n"
 	for name, c := range map[string]struct {
 		files  map[string][]byte

@@ -65,8 +65,7 @@ func FuzzText(f *testing.F) {
 		if Line(s) == s != clean(s, false) {
 			t.Fatalf("%q: clean is %v", s, clean(s, false))
 		}
-		b, err := json.Marshal(s)
-		must.OK(t, err)
+		b := must.Get(json.Marshal(s))(t)
 		var was, is string
 		if json.Unmarshal(b, &was) != nil || json.Unmarshal([]byte(Text(string(b))), &is) != nil || was != is {
 			t.Fatalf("%s is another string than %s", Text(string(b)), b)

@@ -17,8 +17,7 @@ func TestFolders(t *testing.T) {
 	}
 	make := func(name string) *Folder {
 		t.Helper()
-		f, err := TempFolder(name)
-		must.OK(t, err)
+		f := must.Get(TempFolder(name))(t)
 		return f
 	}
 	old := func(f *Folder) {

@@ -114,8 +114,7 @@ func TestDamaged(t *testing.T) {
 	o.plain = nil
 	path := filepath.Join(dir, "x")
 	must.OK(t, Save(path, o))
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
+	text := must.Get(os.ReadFile(path))(t)
 	for i := range 300 {
 		bad := append([]byte(nil), text...)
 		if i%2 == 0 {

@@ -33,8 +33,7 @@ func TestCount(t *testing.T) {
 	write("b/testdata/bad.go", "no Go\n")
 	write(".ci/x.go", "package x\n")
 	write("docs/page.md", "# Page\n")
-	c, err := count(top)
-	must.OK(t, err)
+	c := must.Get(count(top))(t)
 	lines := 2 + 2 + maxFields - 1 + 2 + maxFuncLines + 1 + maxFiles
 	if c.lines != lines || c.tests != maxFileLines+2 || c.contrib != 1 {
 		t.Errorf("%d lines, %d of tests, %d of contrib; expected %d", c.lines, c.tests, c.contrib, lines)

@@ -35,8 +35,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d pages", len(all))
 	}
 	for _, page := range all {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(page))(t)
 		for _, f := range read(string(text)) {
 			t.Errorf("%s:%d: %s", page, f.line, f.text)
 		}

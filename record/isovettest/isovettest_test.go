@@ -80,12 +80,9 @@ func TestCheckFails(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, x.errors[0])
 			}
 		}
-		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "small.jsonl"))
-		must.OK(t, err)
-		h, err := jsonl.Read(b, "small.jsonl")
-		must.OK(t, err)
-		cert, err := os.Open(filepath.Join(dir, t.Name(), "small.cert"))
-		must.OK(t, err)
+		b := must.Get(os.ReadFile(filepath.Join(dir, t.Name(), "small.jsonl")))(t)
+		h := must.Get(jsonl.Read(b, "small.jsonl"))(t)
+		cert := must.Get(os.Open(filepath.Join(dir, t.Name(), "small.cert")))(t)
 		r, err := evidence.ReadCertificate(cert, h)
 		cert.Close()
 		if err != nil || r.Verdict != evidence.Violated || r.Level != level.Serializable {
@@ -138,8 +135,7 @@ func TestCheckShowsNothing(t *testing.T) {
 	if len(x.errors) != 1 || !strings.Contains(x.errors[0], "no committed transaction") {
 		t.Errorf("%q", x.errors)
 	}
-	h, err := jsonl.Read([]byte(`{"ops":[["w","x",1]]}`+"\n"), "f")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read([]byte(`{"ops":[["w","x",1]]}`+"\n"), "f"))(t)
 	for _, allowed := range []bool{false, true} {
 		x = &told{TB: t}
 		isovettest.CheckHistory(x, h, isovettest.Options{Level: level.StrictSerializable, AllowUnknown: allowed})
@@ -164,8 +160,7 @@ func TestCheckShowsNothing(t *testing.T) {
 func TestRunLevel(t *testing.T) {
 	rec := record.New(record.Options{})
 	must.OK(t, skewed(rec, 10))
-	h, err := rec.History()
-	must.OK(t, err)
+	h := must.Get(rec.History())(t)
 	for l, want := range map[level.Level]evidence.Verdict{level.Serializable: evidence.Violated,
 		level.SnapshotIsolation: evidence.Holds, level.StrictSnapshotIsolation: evidence.Holds} {
 		for _, name := range []string{"", "auto", "vbox", "replay"} {

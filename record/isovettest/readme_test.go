@@ -16,12 +16,10 @@ import (
 // shrunk history, in at most 40 lines of user's code.
 func TestReadme(t *testing.T) {
 	histtest.OnlyLong(t) // it builds a program
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recording.md"))
-	must.OK(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "recording.md")))(t)
 	_, section, _ := strings.Cut(string(page), "\n## In go test\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	top, err := filepath.Abs(filepath.Join("..", ".."))
-	must.OK(t, err)
+	top := must.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	before, rest, _ := strings.Cut(section, "\n```go\n")
 	code, after, ok := strings.Cut(rest, "\n```\n")
 	file := regexp.MustCompile("Let `(\\w+\\.go)` be").FindStringSubmatch(before)

@@ -36,8 +36,7 @@ func start(t *testing.T) string {
 	if os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for PostgreSQL")
 	}
-	c, err := server.Start(t.Context(), "postgres:start")
-	must.OK(t, err)
+	c := must.Get(server.Start(t.Context(), "postgres:start"))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -49,8 +48,7 @@ func start(t *testing.T) string {
 // load makes the table anew.
 func load(t *testing.T, url string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	must.OK(t, err)
+	c := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer c.Close(context.Background())
 	for _, q := range []string{"DROP TABLE IF EXISTS accounts", "CREATE TABLE accounts (id int PRIMARY KEY, v bigint)",
 		"INSERT INTO accounts SELECT i, i FROM generate_series(1, 5) i"} {
@@ -102,11 +100,9 @@ func deleted(serializable bool) int {
 func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 	gone := deleted(l == pgx.Serializable)
 	trace := recordpgx.New(rec, accounts)
-	config, err := pgxpool.ParseConfig(url)
-	must.OK(t, err)
+	config := must.Get(pgxpool.ParseConfig(url))(t)
 	config.ConnConfig.Tracer = trace
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	must.OK(t, err)
+	pool := must.Get(pgxpool.NewWithConfig(t.Context(), config))(t)
 	defer pool.Close()
 	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
 		a, b := 1+random.IntN(7), 1+random.IntN(7)
@@ -146,8 +142,7 @@ func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel) {
 	gone := deleted(l == sql.LevelSerializable)
 	log := recordsql.New(rec, accounts)
-	db, err := log.Open("pgx", url)
-	must.OK(t, err)
+	db := must.Get(log.Open("pgx", url))(t)
 	defer db.Close()
 	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
 		a, b := 1+random.IntN(7), 1+random.IntN(7)
@@ -285,11 +280,9 @@ func TestVersions(t *testing.T) {
 	ctx := t.Context()
 	rec := isovettest.Recorder(t, record.Options{})
 	trace := recordpgx.New(rec)
-	config, err := pgx.ParseConfig(url)
-	must.OK(t, err)
+	config := must.Get(pgx.ParseConfig(url))(t)
 	config.Tracer = trace
-	c, err := pgx.ConnectConfig(ctx, config)
-	must.OK(t, err)
+	c := must.Get(pgx.ConnectConfig(ctx, config))(t)
 	defer c.Close(context.Background())
 	must := func(err error) {
 		t.Helper()

@@ -139,8 +139,7 @@ func (r rows) Next(dest []driver.Value) error {
 // goes by them, so that the tracer sees of the others what they are and not what they return.
 func TestOneClient(t *testing.T) {
 	url := sqltest.Postgres(t)
-	config, err := pgx.ParseConfig(url)
-	must.OK(t, err)
+	config := must.Get(pgx.ParseConfig(url))(t)
 	for by, name := range map[int]string{1: "all", 2: "every other"} {
 		t.Run(name, func(t *testing.T) {
 			n := 0

@@ -45,8 +45,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 	t.Helper()
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := recordsql.New(rec)
-	db, err := log.Open("pgx", url)
-	must.OK(t, err)
+	db := must.Get(log.Open("pgx", url))(t)
 	defer db.Close()
 	sqltest.Fresh(t, db, nil)
 	var all sync.WaitGroup
@@ -70,11 +69,9 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 	}
 	all.Wait()
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
-	h, err := rec.History()
-	must.OK(t, err)
+	h := must.Get(rec.History())(t)
 	for l, kind := range want {
-		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: l})
-		must.OK(t, err)
+		r := must.Get(isovettest.Run(t.Context(), h, isovettest.Options{Level: l}))(t)
 		if kind == "" {
 			if r.Verdict != evidence.Holds {
 				t.Errorf("%v: %v %s %+v", l, r.Verdict, r.Reason, r.Anomalies)
@@ -217,8 +214,7 @@ func TestMixed(t *testing.T) {
 		t.Run(isolation, func(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 			log := recordsql.New(rec)
-			db, err := log.Open("pgx", url)
-			must.OK(t, err)
+			db := must.Get(log.Open("pgx", url))(t)
 			defer db.Close()
 			sqltest.Fresh(t, db, nil)
 			var all sync.WaitGroup
@@ -238,16 +234,13 @@ func TestPreparedBefore(t *testing.T) {
 	url := sqltest.Postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := recordsql.New(rec)
-	db, err := log.Open("pgx", url)
-	must.OK(t, err)
+	db := must.Get(log.Open("pgx", url))(t)
 	defer db.Close()
 	sqltest.Fresh(t, db, append(sqltest.Accounts[:2:2], "CREATE SCHEMA other",
 		"CREATE TABLE other.accounts (id int PRIMARY KEY, balance int)"))
-	c, err := db.Conn(t.Context())
-	must.OK(t, err)
+	c := must.Get(db.Conn(t.Context()))(t)
 	defer c.Close()
-	read, err := c.PrepareContext(t.Context(), "SELECT balance FROM accounts WHERE id = $1")
-	must.OK(t, err)
+	read := must.Get(c.PrepareContext(t.Context(), "SELECT balance FROM accounts WHERE id = $1"))(t)
 	defer read.Close()
 	n, found := 0, []bool{}
 	for _, path := range []string{"public", "other", "public"} {

@@ -50,8 +50,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 // ops are the operations of a history's committed transactions, by their lines.
 func ops(t *testing.T, rec *record.Recorder) string {
 	t.Helper()
-	h, err := rec.History()
-	must.OK(t, err)
+	h := must.Get(rec.History())(t)
 	var b strings.Builder
 	must.OK(t, jsonl.Write(&b, h))
 	var out []string
@@ -191,12 +190,10 @@ func TestWritesThatAreMissed(t *testing.T) {
 func TestBefore(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{})
 	path := filepath.Join(t.TempDir(), "db")
-	other, err := sql.Open("sqlite", path)
-	must.OK(t, err)
+	other := must.Get(sql.Open("sqlite", path))(t)
 	defer other.Close()
 	log := recordsql.New(rec, accounts)
-	db, err := log.Open("sqlite", path)
-	must.OK(t, err)
+	db := must.Get(log.Open("sqlite", path))(t)
 	defer db.Close()
 	for i, query := range []string{"CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER)",
 		"INSERT INTO accounts VALUES (1, 10), (2, 20)", "SELECT", "UPDATE accounts SET v = 99 WHERE id = 1", "SELECT"} {
@@ -280,8 +277,7 @@ func TestSQLite(t *testing.T) {
 	if s := log.Stats(); len(s.NotUnderstood) > 0 {
 		t.Error(s)
 	}
-	h, err := rec.History()
-	must.OK(t, err)
+	h := must.Get(rec.History())(t)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
 	if err != nil || r.Verdict != evidence.Holds {
 		t.Errorf("%v: %v %s", err, r.Verdict, r.Reason)
@@ -312,8 +308,8 @@ func TestCallers(t *testing.T) {
 	}
 	at := func(n int) string { return fmt.Sprintf(`/\* (isovet/)?record/sql/recordsql_test.go:%d \*/`, line+n) }
 	for i, want := range []string{`^INSERT INTO accounts \(id, v\) VALUES \(1, 10\) ` + at(1) + `$`,
-		`^SELECT v FROM accounts WHERE id = \? ` + at(7) + `; UPDATE accounts SET v = \? WHERE id = 1 ` + at(12) + `;$`,
-		`^SELECT v .* l?o?n?g? ?… ` + at(16) + `$`} {
+		`^SELECT v FROM accounts WHERE id = \? ` + at(5) + `; UPDATE accounts SET v = \? WHERE id = 1 ` + at(8) + `;$`,
+		`^SELECT v .* l?o?n?g? ?… ` + at(10) + `$`} {
 		if i >= len(got) || !regexp.MustCompile(want).MatchString(got[i]) {
 			t.Errorf("%q; expected %s", got, want)
 		}

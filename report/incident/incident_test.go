@@ -46,16 +46,13 @@ func found(t *testing.T, c collect.Config, l level.Level) (dir string, x *incide
 // replays reads a folder's schedule and plays it.
 func replays(t *testing.T, dir string, c collect.Config, runs int) collect.Replayed {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, incident.ScheduleFile))
-	must.OK(t, err)
+	f := must.Get(os.Open(filepath.Join(dir, incident.ScheduleFile)))(t)
 	defer f.Close()
 	script, s, err := collect.ReadScript(f)
 	must.OK(t, err)
-	l, err := level.Parse(script.Level)
-	must.OK(t, err)
+	l := must.Get(level.Parse(script.Level))(t)
 	c.Isolation, c.SetupSQL, c.SessionSQL = script.Isolation, script.SetupSQL, script.SessionSQL
-	r, err := collect.Replay(t.Context(), c, s, l, runs, nil)
-	must.OK(t, err)
+	r := must.Get(collect.Replay(t.Context(), c, s, l, runs, nil))(t)
 	return r
 }
 
@@ -68,17 +65,14 @@ func violated(t *testing.T, dir, history, certificate string) {
 		err = json.Unmarshal(b, &x)
 	}
 	must.OK(t, err)
-	l, err := level.Parse(x.Level)
-	must.OK(t, err)
-	h, err := format.Read(t.Context(), filepath.Join(dir, history), format.Options{})
-	must.OK(t, err)
+	l := must.Get(level.Parse(x.Level))(t)
+	h := must.Get(format.Read(t.Context(), filepath.Join(dir, history), format.Options{}))(t)
 	c, _ := check.Auto(h, l)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: l})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Fatalf("%s: %v, %v; expected a violation of %s", history, r, err, l)
 	}
-	f, err := os.Open(filepath.Join(dir, certificate))
-	must.OK(t, err)
+	f := must.Get(os.Open(filepath.Join(dir, certificate)))(t)
 	defer f.Close()
 	cert, err := certify.Verify(f, h, certify.Options{})
 	if err != nil {
@@ -102,8 +96,7 @@ func TestLostUpdate(t *testing.T) {
 	}
 	violated(t, dir, "history.jsonl", "history.cert")
 	violated(t, dir, "replayed.jsonl", "replayed.cert")
-	b, err := os.ReadFile(filepath.Join(dir, incident.ReadmeFile))
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(filepath.Join(dir, incident.ReadmeFile)))(t)
 	for _, want := range []string{"Badger", "snapshot-isolation", "3 of 3 runs", "session 2", "write ",
 		"isovet hunt …"} {
 		if !strings.Contains(string(b), want) {
@@ -147,14 +140,11 @@ func looked(t *testing.T, dir string) {
 
 // TestSQL: where the database speaks SQL, there is a script for each session, and the password is nowhere.
 func TestSQL(t *testing.T) {
-	s, err := collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) q2(v=10) c1 w2(y) c2")
-	must.OK(t, err)
+	s := must.Get(collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) q2(v=10) c1 w2(y) c2"))(t)
 	c := collect.Config{DB: []string{"sqlite:"}, Timeout: 5 * time.Second}
-	d, err := collect.Open(t.Context(), c)
-	must.OK(t, err)
+	d := must.Get(collect.Open(t.Context(), c))(t)
 	defer d.Close()
-	p, err := d.Play(t.Context(), c, s)
-	must.OK(t, err)
+	p := must.Get(d.Play(t.Context(), c, s))(t)
 	var all []string
 	for _, e := range p.Events() {
 		all = append(all, e.Statements...)

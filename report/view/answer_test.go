@@ -120,8 +120,7 @@ func TestCertificate(t *testing.T) {
 		st.Answers[0].Verdict != "violation" {
 		t.Errorf("%+v", st.Answers)
 	}
-	other, err := New(t.Context(), Options{Name: "o", Paths: []string{skewed(t, 100)}, Certificate: cert})
-	must.OK(t, err)
+	other := must.Get(New(t.Context(), Options{Name: "o", Paths: []string{skewed(t, 100)}, Certificate: cert}))(t)
 	if err := other.Serve(); err == nil || !strings.Contains(err.Error(), "another history") {
 		t.Error(err)
 	}

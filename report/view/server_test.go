@@ -24,17 +24,14 @@ import (
 // asked is what a server answers to a request; change may alter it before it is sent.
 func asked(t *testing.T, method, url string, change func(r *http.Request)) (status int, body string, h http.Header) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	must.OK(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, url, nil))(t)
 	if change != nil {
 		change(r)
 	}
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	a, err := c.Do(r)
-	must.OK(t, err)
+	a := must.Get(c.Do(r))(t)
 	defer a.Body.Close()
-	b, err := io.ReadAll(a.Body)
-	must.OK(t, err)
+	b := must.Get(io.ReadAll(a.Body))(t)
 	return a.StatusCode, string(b), a.Header
 }
 
@@ -145,8 +142,7 @@ func TestNothingToRead(t *testing.T) {
 		_, err := f.WriteString("{\"id\":1,\"ops\":[[\"r\",\"x\"\n")
 		return err
 	})
-	s, err := New(t.Context(), Options{Name: bad, Paths: []string{bad}})
-	must.OK(t, err)
+	s := must.Get(New(t.Context(), Options{Name: bad, Paths: []string{bad}}))(t)
 	if err := s.Serve(); err == nil || !strings.Contains(err.Error(), "bad.jsonl:1") {
 		t.Errorf("%v", err)
 	}
@@ -160,8 +156,7 @@ func TestNothingToRead(t *testing.T) {
 // TestEnds: the end of the context ends the server, a check that goes on included.
 func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := New(ctx, Options{Name: "x", Paths: []string{skewed(t, 500)}})
-	must.OK(t, err)
+	s := must.Get(New(ctx, Options{Name: "x", Paths: []string{skewed(t, 500)}}))(t)
 	ready(t, s)
 	if err := s.book(1).begin("check", "a long one", func(ctx context.Context, j *job) (int, error) {
 		<-ctx.Done()
@@ -198,8 +193,7 @@ func built(t *testing.T, f func(b *history.Builder)) *history.History {
 	t.Helper()
 	b := history.NewBuilder()
 	f(b)
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -214,8 +208,7 @@ func held(t *testing.T, h *history.History) *book {
 // write writes the certificate of an answer.
 func write(t *testing.T, path string, a *answer) {
 	t.Helper()
-	f, err := os.Create(path)
-	must.OK(t, err)
+	f := must.Get(os.Create(path))(t)
 	must.OK(t, errors.Join(evidence.WriteCertificate(f, a.r), f.Close()))
 }
 
@@ -265,8 +258,7 @@ func TestOddParameters(t *testing.T) {
 
 // TestRestsIsAList: an edge that rests on no single operation, such as one between predicate writes, has a list.
 func TestRestsIsAList(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "booking", Txns: 50, Seed: 7})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "booking", Txns: 50, Seed: 7}))(t)
 	for _, dep := range []evidence.Dep{evidence.SO, evidence.RT, evidence.WR} {
 		for to := range uint32(50) {
 			e := evidence.Edge{From: to + 1, To: to, Writer: history.None, Dep: dep}
@@ -300,8 +292,7 @@ func TestMissedRows(t *testing.T) {
 		{"its own write", txn(1, 0, `["w","x",{"a":0,"u":1}],`+missed) + txn(2, 5, `["w","x",{"a":1,"u":2}]`), nil},
 		{"a row of another condition", txn(1, 0, missed) + txn(2, 5, `["w","x",{"a":2,"u":1}]`), nil},
 	} {
-		h, err := jsonl.Read([]byte(head+c.text), "h")
-		must.OK(t, err)
+		h := must.Get(jsonl.Read([]byte(head+c.text), "h"))(t)
 		b := held(t, h)
 		var got []string
 		for u := range uint32(h.NumTxns()) {

@@ -63,8 +63,7 @@ func skewed(t *testing.T, txns int) string {
 func written(t *testing.T, name string, write func(f *os.File) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	must.OK(t, err)
+	f := must.Get(os.Create(path))(t)
 	must.OK(t, write(f))
 	must.OK(t, f.Close())
 	return path
@@ -267,8 +266,7 @@ func TestPicture(t *testing.T) {
 		p.Wait(`(document.activeElement.blur(), window.scrollTo(0, 0), true)`)
 		must.OK(t, os.WriteFile(path, p.Screenshot(false), 0o666))
 	}
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width < 800 || len(data) > 200_000 {
 		t.Errorf("%d bytes, %d pixels wide, %v", len(data), c.Width, err)
 	}
@@ -300,13 +298,10 @@ func watched(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(dir, "evidence"), 0o777))
-	data, err := os.ReadFile(skewed(t, 100))
-	must.OK(t, err)
-	h, err := jsonl.Read(data, "x")
-	must.OK(t, err)
+	data := must.Get(os.ReadFile(skewed(t, 100)))(t)
+	h := must.Get(jsonl.Read(data, "x"))(t)
 	c, _ := check.Auto(h, level.Serializable)
-	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
-	must.OK(t, err)
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: level.Serializable}))(t)
 	put := func(name string, write func(w io.Writer) error) {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err == nil {

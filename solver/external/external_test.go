@@ -26,10 +26,8 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, prefix, mode, args string) *external.Program {
 	t.Helper()
 	t.Setenv(fake.Variable, mode)
-	self, err := os.Executable()
-	must.OK(t, err)
-	p, err := external.Parse(prefix + self + args)
-	must.OK(t, err)
+	self := must.Get(os.Executable())(t)
+	p := must.Get(external.Parse(prefix + self + args))(t)
 	return p
 }
 

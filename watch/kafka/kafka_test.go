@@ -25,8 +25,7 @@ const topic = "txns"
 // brokers starts one inside the process.
 func brokers(t *testing.T, o ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...)
-	must.OK(t, err)
+	c := must.Get(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...))(t)
 	return c
 }
 
@@ -96,8 +95,7 @@ func open(t *testing.T, c *kfake.Cluster, after watch.Places, o Options) (watch.
 	t.Helper()
 	s := &said{}
 	o.Brokers, o.Topic, o.Log = c.ListenAddrs(), topic, slog.New(slog.NewTextHandler(s, nil))
-	src, err := Open(t.Context(), o, after)
-	must.OK(t, err)
+	src := must.Get(Open(t.Context(), o, after))(t)
 	return src, s
 }
 
@@ -179,8 +177,7 @@ func TestBrokerAway(t *testing.T) {
 	c := brokers(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
 	_, port, err := net.SplitHostPort(c.ListenAddrs()[0])
 	must.OK(t, err)
-	number, err := strconv.Atoi(port)
-	must.OK(t, err)
+	number := must.Get(strconv.Atoi(port))(t)
 	k := client(t, c)
 	produce(t, k, message(0, 1, "a"), message(1, 2, "b"))
 	src, log := open(t, c, nil, Options{Idle: 100 * time.Millisecond})

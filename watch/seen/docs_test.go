@@ -34,8 +34,7 @@ func TestDocs(t *testing.T) {
 	}
 	name := regexp.MustCompile(Prefix + `[a-z_]+`)
 	read := func(file string) []byte {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", "watch", file))
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "watch", file)))(t)
 		found := name.FindAllString(string(text), -1)
 		if len(found) < 8 {
 			t.Errorf("%s names %d metrics", file, len(found))

@@ -291,8 +291,7 @@ func keep(t *testing.T, p *browser.Page, name string, whole bool) {
 
 // TestServeAddress: without a host it is this machine alone that can ask.
 func TestServeAddress(t *testing.T) {
-	s, err := Serve(":0", Options{Metrics: &watch.Metrics{}})
-	must.OK(t, err)
+	s := must.Get(Serve(":0", Options{Metrics: &watch.Metrics{}}))(t)
 	defer s.Close()
 	if a := s.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
 		t.Errorf("it listens on %v", a)

@@ -42,8 +42,7 @@ func ask(t *testing.T, h http.Handler, method, path string, change func(*http.Re
 
 func body(t *testing.T, r *http.Response) string {
 	t.Helper()
-	text, err := io.ReadAll(r.Body)
-	must.OK(t, err)
+	text := must.Get(io.ReadAll(r.Body))(t)
 	return string(text)
 }
 

@@ -72,8 +72,7 @@ func TestFewChunks(t *testing.T) {
 			wants = append(wants, Want{Value{Kind: history.Int, N: keys[i]}, Value{Kind: history.Int, N: values[i]}})
 		}
 		nobody := Value{Kind: history.Int, N: -1}
-		got, err := States(context.Background(), chunks, Filter{}, nobody, asked)
-		must.OK(t, err)
+		got := must.Get(States(context.Background(), chunks, Filter{}, nobody, asked))(t)
 		for j, a := range asked {
 			want := nobody
 			for _, i := range order {
@@ -85,10 +84,8 @@ func TestFewChunks(t *testing.T) {
 				t.Fatalf("seed %d: key %d holds %v before %v; expected %v", seed, a.Key.N, got[j], a.Before, want)
 			}
 		}
-		by, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, false)
-		must.OK(t, err)
-		alone, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, true)
-		must.OK(t, err)
+		by := must.Get(Writers(context.Background(), chunks, Filter{}, nobody, wants, false))(t)
+		alone := must.Get(Writers(context.Background(), chunks, Filter{}, nobody, wants, true))(t)
 		for _, w := range wants {
 			var all []Writer
 			for o, i := range order {

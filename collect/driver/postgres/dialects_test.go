@@ -35,8 +35,7 @@ var setsMark = regexp.MustCompile(`\(-1,\s*(\d+)`)
 
 // listen returns the URL of the server.
 func (f *fakePostgres) listen(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var wait sync.WaitGroup
 	t.Cleanup(func() {
 		l.Close()
@@ -152,8 +151,7 @@ func TestWays(t *testing.T) {
 			must.OK(t, err)
 			rows := func(yield func(int64, driver.Row) bool) { yield(0, driver.Row{Version: 1, Payload: 5}) }
 			must.OK(t, db.Load(context.Background(), driver.Data{Rows: rows, Lists: true, Mark: 77}))
-			s, err := db.Connect(context.Background(), 0)
-			must.OK(t, err)
+			s := must.Get(db.Connect(context.Background(), 0))(t)
 			s.Close()
 			w := db.(*server).ways
 			if w.begin != x.begin || strings.Join(w.session, ";") != x.session || w.upsert != x.upsert ||

@@ -16,8 +16,7 @@ import (
 // TestPlans: SQLite takes the plan that a table asks for, and its own where none is asked for or the condition is on a
 // column without an index.
 func TestPlans(t *testing.T) {
-	db, err := sql.Open("sqlite", "file:"+t.TempDir()+"/db")
-	must.OK(t, err)
+	db := must.Get(sql.Open("sqlite", "file:"+t.TempDir()+"/db"))(t)
 	defer db.Close()
 	for i, c := range []struct {
 		plan   workload.Plan

@@ -11,8 +11,7 @@ import (
 // TestSQLiteTablesMadeAnew: a session on a connection that has seen the tables of another load begins with those of its
 // own, even with an insert, and without the transaction that a session before it has left.
 func TestSQLiteTablesMadeAnew(t *testing.T) {
-	d, err := driver.Open(t.Context(), []string{"sqlite:"}, driver.Options{})
-	must.OK(t, err)
+	d := must.Get(driver.Open(t.Context(), []string{"sqlite:"}, driver.Options{}))(t)
 	defer d.Close()
 	for n := 1; n < 4; n++ {
 		table := driver.Table{Columns: []workload.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}[:n],
@@ -21,8 +20,7 @@ func TestSQLiteTablesMadeAnew(t *testing.T) {
 			Tables: []driver.Table{table}}))
 		var all []driver.Session
 		for range 3 {
-			s, err := d.Connect(t.Context(), 0)
-			must.OK(t, err)
+			s := must.Get(d.Connect(t.Context(), 0))(t)
 			all = append(all, s)
 		}
 		for i, s := range all {

@@ -189,8 +189,7 @@ func sample() bin {
 }
 
 func TestBlocks(t *testing.T) {
-	edn, err := EDN(sample(), "test.jepsen")
-	must.OK(t, err)
+	edn := must.Get(EDN(sample(), "test.jepsen"))(t)
 	h, err := jepsen.Read(edn, "test.jepsen", jepsen.Options{})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, edn)
@@ -222,8 +221,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for name, file := range map[string]bin{"test.jepsen": testFile(block(valueBlock, root), block(valueBlock, maps)),
 		"test.fressian": value} {
-		edn, err := EDN(file, name)
-		must.OK(t, err)
+		edn := must.Get(EDN(file, name))(t)
 		if h, err := jepsen.Read(edn, name, jepsen.Options{}); err != nil || h.NumTxns() != 1 {
 			t.Errorf("%v: %v in\n%s", name, err, edn)
 		}

@@ -40,8 +40,7 @@ func build(t testing.TB, initial history.Value, txns ...txn) *history.History {
 		h.HasSess, h.Session, h.Status, h.Init = true, x.session, x.status, x.init
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	return h
 }
 
@@ -57,8 +56,7 @@ func TestAsItIs(t *testing.T) {
 		txn{session: 6, ops: []op{r(-7, 3)}},
 		txn{session: 5, status: history.Aborted, ops: []op{w(9, 9)}},
 		txn{session: 7, init: true, ops: []op{w(2, 4)}})
-	n, err := Of(h, false, AnyKeys)
-	must.OK(t, err)
+	n := must.Get(Of(h, false, AnyKeys))(t)
 	if want := []uint32{3, 0, 2, 1}; !slices.Equal(n.Order, want) {
 		t.Errorf("order %v; want %v", n.Order, want)
 	}
@@ -100,8 +98,7 @@ func TestRenumber(t *testing.T) {
 		if _, err := Of(h, false, c.init); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v; want %s", c.txns, err, c.want)
 		}
-		n, err := Of(h, true, c.init)
-		must.OK(t, err)
+		n := must.Get(Of(h, true, c.init))(t)
 		seen := map[[2]int64]bool{}
 		for op, v := range h.Ops.Ver {
 			k := h.VerKey[v]

@@ -108,18 +108,15 @@ func TestStreamBlocks(t *testing.T) {
 		out = append(out, `,["w","k",123456789]`...)
 	}
 	out = append(out, "]}\n"...)
-	h, err := Read(out, "t")
-	must.OK(t, err)
+	h := must.Get(Read(out, "t"))(t)
 	for _, size := range []int{1 << 10, 1 << 16, 1 << 22} {
-		g, err := ReadFrom(t.Context(), &pieces{out, size}, "t")
-		must.OK(t, err)
+		g := must.Get(ReadFrom(t.Context(), &pieces{out, size}, "t"))(t)
 		if d := diff.Histories(h, g); d != "" {
 			t.Error(d)
 		}
 	}
 	for _, workers := range []int{2, 3, 16} {
-		g, err := ReadParallel(t.Context(), out, "t", workers)
-		must.OK(t, err)
+		g := must.Get(ReadParallel(t.Context(), out, "t", workers))(t)
 		if d := diff.Histories(h, g); d != "" {
 			t.Errorf("%d workers: %s", workers, d)
 		}

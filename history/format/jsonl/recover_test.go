@@ -37,10 +37,8 @@ func notes(h *history.History) string {
 }
 
 func TestReadPartial(t *testing.T) {
-	got, err := ReadPartial(t.Context(), []byte(recording), "f", 1)
-	must.OK(t, err)
-	want, err := Read([]byte(recovered), "f")
-	must.OK(t, err)
+	got := must.Get(ReadPartial(t.Context(), []byte(recording), "f", 1))(t)
+	want := must.Get(Read([]byte(recovered), "f"))(t)
 	if d := diff.Histories(got, want); d != "" {
 		t.Error(d)
 	}

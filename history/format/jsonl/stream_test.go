@@ -141,8 +141,7 @@ func TestPiece(t *testing.T) {
 	if _, err := Read([]byte(text), "f"); err == nil {
 		t.Error("a session without its beginning is read as whole")
 	}
-	h, err := ReadPiece([]byte(text))
-	must.OK(t, err)
+	h := must.Get(ReadPiece([]byte(text)))(t)
 	if h.NumTxns() != 2 || h.NumSessions() != 2 || h.SessName[0] != history.NoTime || h.Txns.ID[1] != 8 ||
 		h.Txns.Line[1] != 3 {
 		t.Errorf("%d transactions, %d sessions, line %d", h.NumTxns(), h.NumSessions(), h.Txns.Line)

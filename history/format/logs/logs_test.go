@@ -16,8 +16,7 @@ func TestList(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	must.OK(t, os.Mkdir(filepath.Join(dir, "T5.log"), 0o700))
-	all, err := List(dir, "T")
-	must.OK(t, err)
+	all := must.Get(List(dir, "T"))(t)
 	var names []string
 	for _, l := range all {
 		names = append(names, filepath.Base(l.Path))

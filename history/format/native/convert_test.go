@@ -22,8 +22,7 @@ func TestConvert(t *testing.T) {
 	must.OK(t, err)
 	first := filepath.Join(dir, "first.jsonl")
 	must.OK(t, format.Write(first, h, "", false))
-	want, err := os.ReadFile(first)
-	must.OK(t, err)
+	want := must.Get(os.ReadFile(first))(t)
 	last := first
 	for _, name := range []string{"a.ivh", "b.ivh.zst", "c.ivh.gz", "d.jsonl", "e.ivh", "f.jsonl"} {
 		g, err := format.Read(t.Context(), last, format.Options{})
@@ -38,8 +37,7 @@ func TestConvert(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	got, err := os.ReadFile(last)
-	must.OK(t, err)
+	got := must.Get(os.ReadFile(last))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("JSON lines after all conversions are not those before")
 	}
@@ -50,8 +48,7 @@ func TestOutlivesInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
 	h := random.Medium(1, random.Options{})
 	must.OK(t, format.Write(path, h, "", false))
-	g, err := format.Read(t.Context(), path, format.Options{})
-	must.OK(t, err)
+	g := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 	must.OK(t, format.Write(path, random.Medium(2, random.Options{}), "", false))
 	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
@@ -63,8 +60,7 @@ func TestCorruptCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh.zst")
 	h := random.Medium(1, random.Options{})
 	must.OK(t, format.Write(path, h, "", false))
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	for i := 0; i < len(data); i += 5 {
 		for _, b := range [][]byte{data[:i], append(append(bytes.Clone(data[:i]), data[i]^0x10), data[i+1:]...)} {
 			must.OK(t, os.WriteFile(path, b, 0o600))

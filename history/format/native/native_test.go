@@ -85,14 +85,12 @@ func TestRoundTripLarge(t *testing.T) {
 	}
 	data := written(t, "large", h)
 	for _, view := range []bool{true, false} {
-		g, err := read(t.Context(), data, "f", 4, view)
-		must.OK(t, err)
+		g := must.Get(read(t.Context(), data, "f", 4, view))(t)
 		if d := differs(h, g); d != "" {
 			t.Fatal(d)
 		}
 	}
-	g, err := ReadFrom(t.Context(), bytes.NewReader(data), "f", 2)
-	must.OK(t, err)
+	g := must.Get(ReadFrom(t.Context(), bytes.NewReader(data), "f", 2))(t)
 	if d := differs(h, g); d != "" {
 		t.Fatal(d)
 	}
@@ -326,8 +324,7 @@ func (w *limited) Write(b []byte) (int, error) {
 
 // TestRowTwice: a file whose predicate operation names a version of a row twice is refused, one in two versions is not.
 func TestRowTwice(t *testing.T) {
-	h, err := jsonl.Read([]byte(`{"ops":[["pr",{"":{">":4}},[["x",5],["y",5],["x",6]]]]}`), "")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read([]byte(`{"ops":[["pr",{"":{">":4}},[["x",5],["y",5],["x",6]]]]}`), ""))(t)
 	read := func() error {
 		var b bytes.Buffer
 		if err := Write(&b, h); err != nil {

@@ -30,8 +30,7 @@ func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *hist
 		}
 	})
 	for _, s := range []string{"s1: w(x,1) | s2: r(x,1) w(y,2)", "s1: r(x,null)", "s1: w(x,1) w(x,null) r(x,null)"} {
-		h, err := notation.Parse(s)
-		must.OK(t, err)
+		h := must.Get(notation.Parse(s))(t)
 		f(t, s, h)
 	}
 	for _, a := range datasets.Anomalies() {

@@ -42,8 +42,7 @@ const told = `{"session":1,"start":10,"commit":25,"end":30,"node":"n1","name":"a
 func TestRead(t *testing.T) {
 	got, passed, err := Read([]byte(trace), "f")
 	must.OK(t, err)
-	want, err := jsonl.Read([]byte(told), "f")
-	must.OK(t, err)
+	want := must.Get(jsonl.Read([]byte(told), "f"))(t)
 	if d := diff.Histories(got, want); d != "" || passed != 1 {
 		t.Errorf("%d spans passed over; %s", passed, d)
 	}

@@ -186,8 +186,7 @@ func TestColumns(t *testing.T) {
 
 // TestUnknownColumns: columns that are not ours are named in a note.
 func TestUnknownColumns(t *testing.T) {
-	h, err := read(columnFile(t, "city", parquetgo.String(), parquetgo.ByteArrayValue([]byte("Ulm"))), 1)
-	must.OK(t, err)
+	h := must.Get(read(columnFile(t, "city", parquetgo.String(), parquetgo.ByteArrayValue([]byte("Ulm"))), 1))(t)
 	if len(h.Notes) != 1 || h.Notes[0].Kind != history.NoteIgnored || !strings.HasSuffix(h.Notes[0].Text, ": city") {
 		t.Errorf("%+v", h.Notes)
 	}
@@ -271,8 +270,7 @@ func (x raw) bytes(t testing.TB) []byte {
 		out = append(out, c.pages...)
 	}
 	meta.RowGroups = append(meta.RowGroups, group)
-	b, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
-	must.OK(t, err)
+	b := must.Get(thrift.Marshal(new(thrift.CompactProtocol), &meta))(t)
 	out = append(out, b...)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(b)))
 	return append(out, magic...)
@@ -284,8 +282,7 @@ func page(t testing.TB, values int32, enc format.Encoding, size int, body []byte
 		CompressedPageSize: int32(len(body)), DataPageHeader: thrift.New(format.DataPageHeader{NumValues: values,
 			Encoding:                enc,
 			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
-	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
-	must.OK(t, err)
+	b := must.Get(thrift.Marshal(new(thrift.CompactProtocol), &h))(t)
 	return append(b, body...)
 }
 
@@ -309,8 +306,7 @@ func TestForged(t *testing.T) {
 		}
 		return b
 	}
-	z, err := zstd.NewWriter(nil)
-	must.OK(t, err)
+	z := must.Get(zstd.NewWriter(nil))(t)
 	bomb := z.EncodeAll(plain(100<<20), nil)
 	z.Close()
 	footer := func(b []byte) []byte {

@@ -64,8 +64,7 @@ func run(t *testing.T, dir string, args ...string) string {
 
 // examples returns the page's code in a language.
 func examples(t *testing.T, language string) []string {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "formats.md"))
-	must.OK(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "..", "docs", "formats.md")))(t)
 	var all []string
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
 		all = append(all, string(m[1]))
@@ -87,10 +86,8 @@ func generatedFile(t *testing.T, dir string) *history.History {
 
 func readFile(t *testing.T, path string) *history.History {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
-	h, err := read(data, 1)
-	must.OK(t, err)
+	data := must.Get(os.ReadFile(path))(t)
+	h := must.Get(read(data, 1))(t)
 	return h
 }
 

@@ -70,8 +70,7 @@ func TestSessionOrder(t *testing.T) {
 	h, err := jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
 		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl")
 	must.OK(t, err)
-	g, err := read(written(t, "h", h), 1)
-	must.OK(t, err)
+	g := must.Get(read(written(t, "h", h), 1))(t)
 	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
 	}
@@ -96,19 +95,16 @@ func TestWorkers(t *testing.T) {
 		h.HasSess, h.Session = true, i%7
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	data := written(t, "h", h)
-	f, err := Open(data, "h")
-	must.OK(t, err)
+	f := must.Get(Open(data, "h"))(t)
 	if f.NumGroups() < 3 || f.NumRows() != int64(h.NumOps()) {
 		t.Errorf("%d row groups, %d rows of %d operations", f.NumGroups(), f.NumRows(), h.NumOps())
 	}
 	torn := foreign(t, r, rowsOf(h), shape{group: 2003})
 	for _, file := range [][]byte{data, torn} {
 		for _, workers := range []int{1, 2, 3, 8} {
-			g, err := read(file, workers)
-			must.OK(t, err)
+			g := must.Get(read(file, workers))(t)
 			if d := diff.Histories(h, g); d != "" {
 				t.Errorf("%d workers: %s", workers, d)
 			}
@@ -140,8 +136,7 @@ func TestNotText(t *testing.T) {
 	b := history.NewBuilder()
 	b.Write(b.Key(b.StringValue([]byte("\xff"))), history.IntValue(1))
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	if err := Write(&bytes.Buffer{}, h); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("%v", err)
 	}

@@ -47,8 +47,7 @@ func TestShrinkInterrupted(t *testing.T) {
 	if !strings.Contains(stderr.String(), "small.jsonl has the smallest history found by then") {
 		t.Errorf("said %q", stderr.String())
 	}
-	h, err := format.Read(t.Context(), out, format.Options{})
-	must.OK(t, err)
+	h := must.Get(format.Read(t.Context(), out, format.Options{}))(t)
 	c, _ := check.Choose(console.Auto, "", h, level.Serializable)
 	a, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
 	if err != nil || len(a.Anomalies) == 0 {

@@ -138,8 +138,7 @@ func TestSizes(t *testing.T) {
 
 // TestNoBarWithoutTerminal: neither a buffer nor a file is a terminal, and the log line is the only thing said.
 func TestNoBarWithoutTerminal(t *testing.T) {
-	f, err := os.Create(t.TempDir() + "/log")
-	must.OK(t, err)
+	f := must.Get(os.Create(t.TempDir() + "/log"))(t)
 	defer f.Close()
 	for _, w := range []io.Writer{&bytes.Buffer{}, f} {
 		if Interactive(w, func(string) string { return "" }) {

@@ -30,12 +30,9 @@ func TestStreamedStats(t *testing.T) {
 			n++
 			path := filepath.Join(dir, fmt.Sprint(n, ext))
 			must.OK(t, format.Write(path, h, "", false))
-			h, err := format.Read(t.Context(), path, format.Options{})
-			must.OK(t, err)
-			want, err := json.Marshal(newHistoryStats(path, h))
-			must.OK(t, err)
-			s, err := streamStats(t.Context(), path, []string{path}, console.Loading{}, 0, nil)
-			must.OK(t, err)
+			h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
+			want := must.Get(json.Marshal(newHistoryStats(path, h)))(t)
+			s := must.Get(streamStats(t.Context(), path, []string{path}, console.Loading{}, 0, nil))(t)
 			if h.HasLists() && ext == ".ivh" {
 				// The null that was read of a list names no version, but the file has one for it.
 				if s.Versions > h.NumVersions() || s.Versions < s.Appends {
@@ -97,8 +94,7 @@ func TestCompareAndSetsCountOnce(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "cas"+ext)
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		h, err := format.Read(t.Context(), path, format.Options{})
-		must.OK(t, err)
+		h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 		s, sizes := newHistoryStats(path, h), evidence.SizesOf(h)
 		if sizes.Ops != 4 || s.Ops != 4 || s.Both != 2 || s.Reads != 3 || s.Writes != 3 || s.MaxOps != 1 {
 			t.Errorf("%s: check counts %+v, stats %+v", ext, sizes, s.opCounts)

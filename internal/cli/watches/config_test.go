@@ -58,8 +58,7 @@ func TestWatchConfig(t *testing.T) {
 // TestWatchLeftRunning: the unit for systemd and the container file call watch with flags that there are.
 func TestWatchLeftRunning(t *testing.T) {
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "watch", file))
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(filepath.Join("..", "..", "..", "docs", "watch", file)))(t)
 		return string(text)
 	}
 	parse := func(file string, words []string) {
@@ -103,8 +102,7 @@ func (f onWrite) Write(b []byte) (int, error) {
 // TestMetricsTaken: who waits for another process (--standby) waits for its address of metrics too, and says so; a
 // signal ends that.
 func TestMetricsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	f := &watchFlags{metric: taken.Addr().String(), standby: true, state: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())

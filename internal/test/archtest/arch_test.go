@@ -33,8 +33,7 @@ type pkg struct {
 }
 
 func root(t *testing.T) string {
-	dir, err := os.Getwd()
-	must.OK(t, err)
+	dir := must.Get(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -250,15 +249,13 @@ func TestGoroutines(t *testing.T) {
 	top := root(t)
 	seen := map[string]bool{}
 	for dir := range packages(t) {
-		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
-		must.OK(t, err)
+		files := must.Get(filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go")))(t)
 		for _, path := range files {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
 			}
 			set := token.NewFileSet()
-			f, err := parser.ParseFile(set, path, nil, 0)
-			must.OK(t, err)
+			f := must.Get(parser.ParseFile(set, path, nil, 0))(t)
 			name := dir + "/" + filepath.Base(path)
 			safe := slices.ContainsFunc(f.Imports,
 				func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
@@ -296,8 +293,7 @@ func TestGoroutines(t *testing.T) {
 // TestThinMains: a main package holds one short file.
 func TestThinMains(t *testing.T) {
 	for _, dir := range []string{"cmd/isovet", "cmd/bench"} {
-		p, err := build.ImportDir(filepath.Join(root(t), dir), 0)
-		must.OK(t, err)
+		p := must.Get(build.ImportDir(filepath.Join(root(t), dir), 0))(t)
 		if len(p.GoFiles) != 1 {
 			t.Errorf("%s has %d files; what commands do belongs into internal/cli", dir, len(p.GoFiles))
 		}

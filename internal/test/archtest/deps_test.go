@@ -64,8 +64,7 @@ func TestCheckOnly(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	info, err := os.Stat(program)
-	must.OK(t, err)
+	info := must.Get(os.Stat(program))(t)
 	t.Logf("%d bytes", info.Size())
 	if info.Size() > maxCheckOnly {
 		t.Errorf("%d bytes, more than %d", info.Size(), maxCheckOnly)

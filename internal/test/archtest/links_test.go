@@ -61,12 +61,10 @@ var place = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#\\s]+\\.go)#L(\\d+)\\)")
 // TestPlaces: a line of code that a page links to is there. `go test ./internal/test/archtest -update` writes the
 // numbers anew.
 func TestPlaces(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root(t), "docs", "checkers", "*.md"))
-	must.OK(t, err)
+	pages := must.Get(filepath.Glob(filepath.Join(root(t), "docs", "checkers", "*.md")))(t)
 	places := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(page))(t)
 		now := place.ReplaceAllFunc(text, func(link []byte) []byte {
 			places++
 			m := place.FindSubmatch(link)
@@ -114,14 +112,12 @@ func lineOf(file string, text []byte) (int, error) {
 
 // TestNotices: the third-party notices name the version of each module that go.mod asks for.
 func TestNotices(t *testing.T) {
-	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
-	must.OK(t, err)
+	mod := must.Get(os.ReadFile(filepath.Join(root(t), "go.mod")))(t)
 	versions := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(mod), -1) {
 		versions[m[1]] = m[2]
 	}
-	notices, err := os.ReadFile(filepath.Join(root(t), "THIRD_PARTY_NOTICES.md"))
-	must.OK(t, err)
+	notices := must.Get(os.ReadFile(filepath.Join(root(t), "THIRD_PARTY_NOTICES.md")))(t)
 	rows := regexp.MustCompile(`(?m)^\| (\S+) \| (v\d\S*) \| (.+) \|$`).FindAllStringSubmatch(string(notices), -1)
 	if len(rows) < 20 {
 		t.Fatalf("%d rows of modules", len(rows))

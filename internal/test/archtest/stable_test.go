@@ -24,8 +24,7 @@ func TestStability(t *testing.T) {
 		if strings.HasPrefix(dir, "internal/") || strings.HasPrefix(dir, "cmd/") {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
-		must.OK(t, err)
+		files := must.Get(filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go")))(t)
 		doc, example := "", false
 		for _, path := range files {
 			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -51,11 +51,9 @@ func Each(t *testing.T, n uint64, make func(seed uint64) *history.History,
 			return try(t, turn(text), h, judge)
 		},
 	}
-	files, err := filepath.Glob(filepath.Join(s.Dir, "*.jsonl"))
-	must.OK(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(s.Dir, "*.jsonl")))(t)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		if err := s.Judge(text); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

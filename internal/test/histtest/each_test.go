@@ -29,15 +29,13 @@ func TestReport(t *testing.T) {
 		}
 		return try(t, turn(text), h, judge)
 	}}
-	text, err := written(random.Medium(7, random.Options{Txns: 20}), 7)
-	must.OK(t, err)
+	text := must.Get(written(random.Medium(7, random.Options{Txns: 20}), 7))(t)
 	message := s.report(7, text, s.Judge(text))
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.jsonl"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v: %v", files, err)
 	}
-	small, err := os.ReadFile(files[0])
-	must.OK(t, err)
+	small := must.Get(os.ReadFile(files[0]))(t)
 	key := regexp.MustCompile(`"k\d\d"`)
 	small = key.ReplaceAll(small, []byte(`"k"`))
 	message = key.ReplaceAllString(message, `"k"`)

@@ -102,8 +102,7 @@ func Found(t *testing.T, dir string, f func(t *testing.T, text []byte)) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			must.OK(t, err)
+			text := must.Get(os.ReadFile(file))(t)
 			f(t, text)
 		})
 	}

@@ -213,8 +213,7 @@ func TestWeakPredicatesLiterally(t *testing.T) {
 				return
 			}
 		}
-		truths, err := predicates.NewTruths(h)
-		must.OK(t, err)
+		truths := must.Get(predicates.NewTruths(h))(t)
 		for _, l := range []level.Level{level.ReadAtomic, level.Causal} {
 			want := literally(h, truths, l)
 			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})

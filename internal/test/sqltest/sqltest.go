@@ -70,8 +70,7 @@ func Postgres(t *testing.T) string {
 		if bin != "" {
 			name += "&bin=" + url.QueryEscape(bin)
 		}
-		c, err := server.Start(context.Background(), name)
-		must.OK(t, err)
+		c := must.Get(server.Start(context.Background(), name))(t)
 		cluster = c
 	}
 	return cluster.URLs[0]
@@ -243,8 +242,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 			var st sqlstmt.Stats
 			run := func(db *sql.DB, stats func() sqlstmt.Stats) (out []string) {
 				defer db.Close()
-				c, err := db.Conn(ctx)
-				must.OK(t, err)
+				c := must.Get(db.Conn(ctx))(t)
 				defer c.Close()
 				isolation := []string{"read committed", "repeatable read", "serializable"}[i%3]
 				if _, err := c.ExecContext(ctx, "SET default_transaction_isolation = '"+isolation+"'"); err != nil {
@@ -276,8 +274,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 			if t.Logf("%v", st); st.Understood < sc.Understood {
 				t.Errorf("%d statements are understood; expected %d", st.Understood, sc.Understood)
 			}
-			h, err := rec.History()
-			must.OK(t, err)
+			h := must.Get(rec.History())(t)
 			for _, l := range []level.Level{level.ReadCommitted, level.SnapshotIsolation, level.StrictSerializable} {
 				r, err := isovettest.Run(ctx, h, isovettest.Options{Level: l})
 				if err != nil || r.Verdict != evidence.Holds {

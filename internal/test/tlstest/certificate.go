@@ -21,18 +21,14 @@ import (
 // it as PEM.
 func Certificate(t testing.TB, cert, key string) []byte {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.OK(t, err)
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
-	must.OK(t, err)
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	serial := must.Get(rand.Int(rand.Reader, big.NewInt(1<<60)))(t)
 	c := x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: "test"}, IsCA: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, &c, &c, &private.PublicKey, private)
-	must.OK(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	must.OK(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, &c, &c, &private.PublicKey, private))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	must.OK(t, os.WriteFile(cert, text, 0o600))
 	must.OK(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),

@@ -67,8 +67,7 @@ func TestReport(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v: %v", files, err)
 	}
-	text, err := os.ReadFile(files[0])
-	must.OK(t, err)
+	text := must.Get(os.ReadFile(files[0]))(t)
 	want := `{"Seed":7,"Value":{"Named":{"x":false},"Nums":[10,-3],"Text":"b\n"}}`
 	if string(text) != want || !strings.Contains(message, want) || again(t, text, judge) == nil {
 		t.Errorf("written %s\nwant %s\nsaid %s", text, want, message)

@@ -35,8 +35,7 @@ type found struct {
 func Values[T any](t *testing.T, n uint64, make func(seed uint64) T, judge func(t testing.TB, seed uint64, x T)) {
 	t.Helper()
 	dir := filepath.Join("testdata", "found", filepath.FromSlash(t.Name()))
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	must.OK(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir, "*.json")))(t)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err == nil {
