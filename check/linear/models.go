@@ -141,6 +141,16 @@ func Register(initial string) *Model[string] {
 	}
 }
 
+// RegisterOf is the built-in register, or cas-register, with an initial value.
+func RegisterOf(name, initial string) Object {
+	m := plainRegister()
+	if name != "register" {
+		m = Register(initial)
+	}
+	m.Init = func() string { return initial }
+	return object(name, "read, write", m, nil)
+}
+
 // plainRegister is a register without cas: those of one value can be left out together.
 func plainRegister() *Model[string] {
 	m := Register("")

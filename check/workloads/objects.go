@@ -21,6 +21,9 @@ var objectFs = map[string][]string{
 	"log": {"append", "read", "get"},
 }
 
+// objectSettings are the settings that they take.
+var objectSettings = map[string][]string{"semaphore": {"permits"}, "register": {"initial"}, "cas-register": {"initial"}}
+
 // linearizable judges a history as one of an object.
 func linearizable(o linear.Object) func(context.Context, *judge) error {
 	return func(ctx context.Context, j *judge) error {
@@ -28,6 +31,9 @@ func linearizable(o linear.Object) func(context.Context, *judge) error {
 		if n, is := j.o.Settings["permits"]; is {
 			permits, _ := strconv.Atoi(n) // it was looked at before
 			o = linear.SemaphoreOf(permits)
+		}
+		if initial, is := j.o.Settings["initial"]; is {
+			o = linear.RegisterOf(o.Name, initial)
 		}
 		if o.Name == "linear-counter" && j.tooLarge() {
 			return nil
@@ -127,7 +133,9 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 		if !is || len(pair) != 2 {
 			return false, j.bad(op, "value", op.In, "the old and the new value of a cas, as in [1 2]")
 		}
-		a.Old, a.Value = operations.Text(pair[0]), operations.Text(pair[1])
+		if a.Old, a.Value = operations.Text(pair[0]), operations.Text(pair[1]); op.Out == false {
+			x.Output = false
+		}
 	case op.F == "dequeue" || op.F == "pop":
 		a.Value = ""
 		if x.Output = linear.Empty; op.Out != nil && (op.Out != "empty" || j.holdsEmpty) {
@@ -155,10 +163,12 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 	case object == "kv":
 		err = j.keyValue(op, &a, x)
 	case op.F == "read":
-		if a.Value = ""; op.Out == nil { // as Knossos takes it
+		if a.Value = ""; op.Out == nil && !j.h.Go { // as Knossos takes it
 			return true, nil
 		}
-		x.Output = operations.Text(op.Out)
+		if x.Output = j.o.Settings["initial"]; op.Out != nil {
+			x.Output = operations.Text(op.Out)
+		}
 	}
 	x.Input = a
 	return skip, err
@@ -216,15 +226,23 @@ func (j *judge) logGet(op *operations.Op, a *linear.Action, x *linear.Op) error 
 
 // keyValue translates an operation on a store of keys and texts.
 func (j *judge) keyValue(op *operations.Op, a *linear.Action, x *linear.Op) error {
-	if a.Value, _ = op.In.(string); op.F != "get" {
-		return nil
+	v := op.In
+	if op.F == "get" {
+		v = op.Out
 	}
-	a.Value = ""
-	s, is := op.Out.(string)
-	if !is && op.Out != nil {
-		return j.bad(op, "value", op.Out, "a text")
+	s := ""
+	switch v := v.(type) {
+	case nil:
+	case string:
+		s = v
+	case int64:
+		s = strconv.FormatInt(v, 10)
+	default:
+		return j.bad(op, "value", v, "a text")
 	}
-	x.Output = s
+	if a.Value = s; op.F == "get" {
+		a.Value, x.Output = "", s
+	}
 	return nil
 }
 

@@ -80,11 +80,8 @@ func All() []Workload {
 	}
 	all = append(all, transactional()...)
 	for _, o := range linear.Objects() {
-		var settings []string
-		if o.Name == "semaphore" {
-			settings = fs("permits")
-		}
-		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], settings, linearizable(o)})
+		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], objectSettings[o.Name],
+			linearizable(o)})
 	}
 	slices.SortFunc(all, func(a, b Workload) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -132,6 +129,7 @@ func Lookup(name string) (w Workload, settings map[string]string, err error) {
 // checkSetting returns an error if a setting has no such value.
 func checkSetting(name, value string) (err error) {
 	switch name {
+	case "initial":
 	case "accounts":
 		_, err = accountsOf(value)
 	case "total":
@@ -159,6 +157,9 @@ func checkSetting(name, value string) (err error) {
 func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
 	if o.Examples == 0 {
 		o.Examples = 10
+	}
+	if h.Go {
+		h = w.fromGo(h)
 	}
 	for i := range h.Ops {
 		if op := &h.Ops[i]; !slices.Contains(w.Operations, op.F) {

@@ -142,9 +142,7 @@ func known(head []byte) string {
 	}
 	text := bytes.TrimLeft(head, " \t\r\n")
 	if isOperations(text) {
-		return "Porcupine's operations (ClientId, Input, Call, Output, Return), as etcd's robustness tests write " +
-			"them, " +
-			"which are of a model of their own and not read (a log of events is: isovet formats)"
+		return "Porcupine's operations (ClientId, Input, Call, Output, Return), which isovet check --workload judges"
 	}
 	if bytes.HasPrefix(text, []byte("{:valid?")) || bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head,
 		[]byte(":valid? ")) && !bytes.Contains(head, []byte(":invoke")) {

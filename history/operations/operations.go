@@ -7,6 +7,11 @@
 //	3	:invoke	:dequeue	nil
 //	{"process": 3, "f": "dequeue", "value": null, "result": 5, "start": 57677097, "end": 67936298, "status": "ok"}
 //
+// And it reads the operations of Go programs, as Porcupine has them, in JSON or as a table in CSV:
+//
+//	{"ClientId": 3, "Input": {"Op": "get", "Key": "x"}, "Call": 57, "Output": {"Value": "a"}, "Return": 67}
+//	call,return,client,op,key,value,output
+//
 // An invocation is completed by its process's next operation: ok took effect, fail did not, info or none may have. What
 // is not a client's (processes with names) is left out. Real time is the order of the file, by :index where all have
 // one, as Jepsen's checkers take it; in the form of its own it is start and end. There, status is ok, fail or unknown.
@@ -59,6 +64,8 @@ type History struct {
 	Ops  []Op
 	// Times: Call and Return are times, not positions.
 	Times bool
+	// Go: a Go program made them, with words of its own for functions.
+	Go bool
 	// Test are the settings of the test's map that workloads take, where the file has it.
 	Test Map
 }
@@ -76,6 +83,7 @@ type event struct {
 	result     any
 	status     string
 	own        bool
+	golang     bool // of a Go program
 }
 
 // Read reads a file. Errors are *history.InputError with the line.
@@ -83,7 +91,10 @@ func Read(data []byte, file string) (*History, error) {
 	h := &History{File: file}
 	var events []event
 	var err error
+	_, table := beginsGo(data[:min(len(data), 4096)])
 	switch json, text := notation(data); {
+	case table:
+		events, err = h.rows(data)
 	case stored(data):
 		if data, err = fressian.EDN(data, file); err == nil {
 			events, err = h.scan(data, false)
@@ -169,9 +180,12 @@ func operation(s *edn.Scanner, t edn.Token) (e event, err error) {
 	}
 	bad := &history.InputError{File: s.File, Line: line, Off: -1}
 	m, is := v.(Map)
-	if !is {
+	switch {
+	case !is:
 		bad.Msg = fmt.Sprintf("found %s; expected an operation, {:type …}", Text(v))
 		return e, bad
+	case m.isGo():
+		return goEvent(m, bad)
 	}
 	return eventOf(m, bad)
 }
@@ -245,12 +259,12 @@ func (e *event) client() (n int64, ok bool) {
 
 // ownEvents makes operations of the form of its own.
 func (h *History) ownEvents(events []event) error {
-	h.Times = true
+	h.Times, h.Go = true, events[0].golang
 	for i := range events {
 		e := &events[i]
-		if !e.own {
+		if !e.own || e.golang != h.Go {
 			return &history.InputError{File: h.File, Line: e.line, Off: -1, Field: "type",
-				Msg: "found an operation of Jepsen's beside others with start and end; expected one form"}
+				Msg: "found an operation in another form than the first; expected one form"}
 		}
 		n, ok := e.client()
 		if !ok {

@@ -16,6 +16,9 @@ func Is(head []byte) bool {
 	if stored(head) {
 		return marked(head)
 	}
+	if json, table := beginsGo(head); json || table {
+		return true
+	}
 	json, text := notation(head)
 	if text {
 		return false
