@@ -86,6 +86,22 @@ const (
 	refutesSER                 // serializability alone
 )
 
+// refutedBy is the weakest level that every proof at a level refutes. A cycle alone may seem to refute less: it may
+// rest on a list read of a transaction of unknown outcome, which has committed in that case of the proof.
+func refutedBy(l level.Level) strength {
+	switch {
+	case l == level.ReadCommitted:
+		return refutesRC
+	case l == level.ReadAtomic:
+		return refutesRA
+	case l == level.Causal:
+		return refutesCC
+	case l.Snapshot():
+		return refutesSI
+	}
+	return refutesSER
+}
+
 // rung is the order of transactions that a proof needs beside what they read and wrote.
 type rung uint8
 
@@ -138,6 +154,7 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 			kind = k
 		}
 	}
+	s = min(s, refutedBy(n.l))
 	if shape := n.shape(main, cycles, s); shape != "" {
 		kind = shape
 	}

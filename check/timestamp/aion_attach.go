@@ -9,8 +9,8 @@ import (
 // attached is what is known of the time before the stream began.
 type attached struct {
 	attach       bool
-	begun        bool
-	cut          int64 // commit of the first transaction
+	arrivals     int   // the first few are counted
+	cut          int64 // commit of the first transaction that was not late, as far as the first few show
 	within       int64 // see Within
 	again        bool  // see Again
 	latestCommit int64
@@ -50,11 +50,20 @@ func (a *Aion) Within(ts int64) { a.within = ts }
 // before it, too.
 func (a *Aion) Again() { a.again = true }
 
-// arrived notes a commit.
+// few is how many of the first transactions may show that the one before came late.
+const few = 16
+
+// arrived notes a commit. A transaction that others follow by more than Within may have been late when the stream
+// began: the stream began with these others.
 func (a *Aion) arrived(commit int64) {
-	if !a.begun {
-		a.begun, a.cut, a.latestCommit = true, commit, commit
-		return
+	if a.arrivals < few {
+		if a.arrivals++; a.arrivals == 1 {
+			a.cut, a.latestCommit = commit, commit
+			return
+		}
+		if a.within > 0 && commit > a.cut && uint64(commit-a.cut) > uint64(a.within) {
+			a.cut = commit
+		}
 	}
 	if commit >= a.latestCommit {
 		a.latestCommit = commit
