@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"isovet/collect/driver"
 	"isovet/datasets"
-	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/record"
 )
 
 // Figures 12c, 12d, 13b and 15 of AION, end to end: isovet watch in a process of its own, time-outs by the clock, a
@@ -161,7 +155,7 @@ func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
 			if s == nil {
 				continue
 			}
-			urls = s.cluster.URLs
+			urls = s.URLs
 		}
 		for _, ops := range lab.sizes([]int{5}, []int{5, 15, 30}, []int{5, 15, 30, 50, 100}) {
 			err := lab.step(r, fmt.Sprintf("%s, %d", db.name, ops), func() error {
@@ -215,151 +209,18 @@ const (
 
 // collecting runs a load, and says how many transactions a second commit.
 func (l *Lab) collecting(ctx context.Context, urls []string, how string, ops, txns int) (rate float64, err error) {
-	db, err := driver.Open(ctx, urls, driver.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.Load(ctx, driver.Data{Rows: func(yield func(int64, driver.Row) bool) {
-		for k := range int64(1000) {
-			if !yield(k, driver.Row{}) {
-				return
-			}
-		}
-	}, Mark: time.Now().UnixNano()}); err != nil {
-		return 0, err
-	}
-	rec, end, err := l.recorder(ctx, how)
-	if end != nil {
-		defer func() { err = errors.Join(err, end()) }()
-	}
-	if err != nil {
-		return 0, err
-	}
-	const sessions = 24
-	var left, version, committed atomic.Int64
-	left.Store(int64(txns))
-	errs := make([]error, sessions)
-	var g safego.Group
-	start := time.Now()
-	for i := range sessions {
-		g.Go(func() {
-			s, err := db.Connect(ctx, 0)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			defer s.Close()
-			c := collected{db: db, s: s, ops: ops, rng: rand.New(rand.NewPCG(l.Seed, uint64(i))), version: &version}
-			if rec != nil {
-				c.rec = rec.Session()
-			}
-			for left.Add(-1) >= 0 && ctx.Err() == nil && errs[i] == nil {
-				var done bool
-				if done, errs[i] = c.txn(); done {
-					committed.Add(1)
-				}
-			}
-		})
-	}
-	g.Wait()
-	took := time.Since(start)
-	if rec != nil {
-		err = rec.Close()
-	}
-	return perSecond(int(committed.Load()), took), errors.Join(errors.Join(errs...), err, ctx.Err())
-}
-
-// recorder is where a load's history goes, the initial versions written, and what is to be done at its end.
-func (l *Lab) recorder(ctx context.Context, how string) (rec *record.Recorder, end func() error, err error) {
-	end = func() error { return nil }
+	to := ""
 	switch how {
 	case toFile:
-		rec, err = record.Create(filepath.Join(l.dir, "collected.jsonl"), record.Options{})
+		to = filepath.Join(l.dir, "collected.jsonl")
 	case toWatch:
-		var url string
-		if url, end, err = l.listening(ctx); err != nil {
-			return nil, nil, err
+		var end func() error
+		if to, end, err = l.listening(ctx); err != nil {
+			return 0, err
 		}
-		rec, err = record.Send(url, record.Options{})
+		defer func() { err = errors.Join(err, end()) }()
 	}
-	for k := range 1000 {
-		if rec != nil && err == nil {
-			err = rec.Initial(k, 0)
-		}
-	}
-	if err != nil && rec != nil {
-		err = errors.Join(err, rec.Close())
-	}
-	return rec, end, err
-}
-
-// collected is a client whose transactions may be recorded.
-type collected struct {
-	db      driver.DB
-	s       driver.Session
-	rec     *record.Session // nil: they are not
-	ops     int
-	rng     *rand.Rand
-	version *atomic.Int64
-}
-
-// txn runs a transaction; false: the database has refused it.
-func (c *collected) txn() (done bool, err error) {
-	var t *record.Txn
-	if c.rec != nil {
-		t = c.rec.Begin("")
-	}
-	if err = c.s.Begin(); err == nil {
-		err = c.body(t)
-	}
-	if err == nil {
-		err = c.s.Commit()
-	}
-	if err == nil {
-		if t != nil {
-			err = t.Commit(nil)
-		}
-		return true, err
-	}
-	if c.db.Classify(err) != driver.Aborted {
-		return false, err
-	}
-	err = c.s.Rollback()
-	if t != nil {
-		err = errors.Join(err, t.Abort(nil))
-	}
-	return false, err
-}
-
-func (c *collected) body(t *record.Txn) error {
-	keys := make([]int64, c.ops)
-	for i := range keys {
-		keys[i] = c.rng.Int64N(1000)
-	}
-	slices.Sort(keys) // no deadlocks
-	for _, key := range keys {
-		if c.rng.IntN(2) == 0 {
-			row, _, err := c.s.Get(key, false)
-			if err == nil && t != nil {
-				err = t.Read(key, row.Version)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		v := c.version.Add(1)
-		if t != nil {
-			if err := t.Write(key, v); err != nil {
-				return err
-			}
-		}
-		if err := c.s.Put(key, driver.Row{Version: v, Payload: v}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return databases.Rate(ctx, urls, datasets.Spec{Ops: ops, Txns: txns, Seed: l.Seed}, to)
 }
 
 // listening starts an isovet watch that takes lines over HTTP.
@@ -380,16 +241,8 @@ func (l *Lab) listening(ctx context.Context) (url string, end func() error, err 
 		return cmd.Wait()
 	}
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/position", nil)
-		if err == nil {
-			var a *http.Response
-			if a, err = http.DefaultClient.Do(q); err == nil {
-				_ = a.Body.Close()
-				if a.StatusCode == http.StatusOK {
-					return url, end, nil
-				}
-				err = errors.New(a.Status)
-			}
+		if _, err = databases.Get(ctx, url+"/position"); err == nil {
+			return url, end, nil
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
 			return "", nil, errors.Join(fmt.Errorf("isovet watch does not answer: %w", err), end())

@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -308,18 +307,13 @@ func (l *Lab) feed(ctx context.Context, to io.Writer, first head, lines []arriva
 func metricsOf(ctx context.Context, at string) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/metrics", nil)
+	page, err := databases.Get(ctx, "http://"+at+"/metrics")
 	if err != nil {
 		return nil
 	}
-	a, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return nil
-	}
-	defer a.Body.Close()
 	out := map[string]float64{}
-	for s := bufio.NewScanner(a.Body); s.Scan(); {
-		name, value, _ := strings.Cut(s.Text(), " ")
+	for line := range strings.Lines(page) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		name, ours := strings.CutPrefix(name, "isovet_watch_")
 		if !ours {
 			continue

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/collect"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -89,9 +88,9 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		v := overlap(rep)
 		r.Add(decided("overlap", group, "in-memory store", v))
-		c := collect.Config{Workload: "ycsb", Variant: spec.Variant, Txns: lab.Pick(100, 3000, 100_000),
-			Keys: lab.Pick(1000, 20_000, 1_000_000), Sessions: cmp.Or(spec.Sessions, 24)}
-		rep, err = lab.overlaps(ctx, r, c, spec.Zipf)
+		c := datasets.Spec{Workload: "ycsb", Variant: spec.Variant, Txns: lab.Pick(100, 3000, 100_000),
+			Keys: lab.Pick(1000, 20_000, 1_000_000), Sessions: cmp.Or(spec.Sessions, 24), Zipf: spec.Zipf}
+		rep, err = lab.overlaps(ctx, r, Traffic{Spec: c})
 		if err == nil && rep != nil {
 			r.Add(decided("overlap", group, onPostgres, overlap(rep)))
 		}
@@ -359,13 +358,13 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			left := 100 * float64(rep.Undecided) / float64(max(1, all))
 			r.Add(decided("overlap", w.name, "in-memory store", overlap(rep)))
 			r.Add(decided("left", w.name, "in-memory store", left))
-			c := collect.Config{Workload: w.workload, Variant: w.variant, Txns: lab.Pick(100, 3000, 100_000),
+			c := datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: lab.Pick(100, 3000, 100_000),
 				Sessions: 24,
 				Keys:     lab.Pick(30, 0, 0)}
 			if w.workload == "tpcc" {
 				c.Txns /= 5
 			}
-			if rep, err = lab.overlaps(ctx, r, c, 0); err != nil {
+			if rep, err = lab.overlaps(ctx, r, Traffic{Spec: c}); err != nil {
 				return err
 			}
 			if rep != nil {

@@ -5,8 +5,6 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
-	"isovet/collect"
-	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -19,22 +17,12 @@ const onPostgres = "PostgreSQL"
 
 // overlaps collects a workload from PostgreSQL at serializable and returns what Leopard deduces of it; nil: there is no
 // PostgreSQL here, which the report says.
-func (l *Lab) overlaps(ctx context.Context, r *Report, c collect.Config, zipf float64) (*mechanism.Report, error) {
+func (l *Lab) overlaps(ctx context.Context, r *Report, c Traffic) (*mechanism.Report, error) {
 	s, err := l.serve(ctx, r, "postgres:start")
 	if s == nil || err != nil {
 		return nil, err
 	}
-	c.DB, c.Isolation = s.cluster.URLs, "serializable"
-	if zipf > 0 {
-		in, err := workload.Lookup(c.Workload)
-		if err != nil {
-			return nil, err
-		}
-		p := workload.Params{Variant: c.Variant, Keys: c.Keys, Zipf: zipf, Sessions: c.Sessions, Database: true}
-		if c.Custom, _, err = in.New(p); err != nil {
-			return nil, err
-		}
-	}
+	c.DB, c.Isolation = s.URLs, "serializable"
 	res, err := l.collect(ctx, r, c)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,11 @@ package bench
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"isovet/check/mechanism"
-	"isovet/collect"
-	"isovet/collect/server"
+	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/keyed"
 )
@@ -16,7 +16,7 @@ import (
 
 // watched is what came of a run that was verified while it lasted.
 type watched struct {
-	res             *collect.Result
+	res             *Ran
 	online, offline *mechanism.Report
 	// busy is how long the verifier computed, lag how long it took after the clients were done, after how long it took
 	// for the history.
@@ -24,7 +24,7 @@ type watched struct {
 }
 
 // watch runs a workload and verifies it twice.
-func (l *Lab) watch(ctx context.Context, r *Report, c collect.Config, profile string) (*watched, error) {
+func (l *Lab) watch(ctx context.Context, r *Report, c Traffic, profile string) (*watched, error) {
 	p, err := mechanism.LookupProfile(profile)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	for _, db := range targets {
 		urls := []string{db.start}
-		if server.Is(db.start) {
+		if strings.HasSuffix(db.start, ":start") {
 			if lab.Scale == QuickScale && db.start == "mariadb:start" {
 				continue
 			}
@@ -118,7 +118,7 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 			if s == nil {
 				continue
 			}
-			urls = s.cluster.URLs
+			urls = s.URLs
 		}
 		for _, w := range []struct {
 			name, workload, variant string
@@ -131,8 +131,8 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 		} {
 			group := db.name + ", " + w.name
 			err := lab.step(r, group, func() error {
-				return leopardRates(ctx, lab, r, group, collect.Config{DB: urls, Isolation: db.isolation,
-					Workload: w.workload, Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions},
+				return leopardRates(ctx, lab, r, group, Traffic{DB: urls, Spec: datasets.Spec{Isolation: db.isolation,
+					Workload: w.workload, Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions}},
 					db.profile)
 			})
 			if err != nil {
@@ -148,12 +148,12 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 // leopardRates measures a load on a database, and the verifier beside it and afterwards.
-func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c collect.Config, profile string) error {
+func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c Traffic, profile string) error {
 	got, err := lab.watch(ctx, r, c, profile)
 	if err != nil {
 		return err
 	}
-	on, off, commits, took := got.online, got.offline, got.res.Summary.Committed, got.res.Summary.Elapsed
+	on, off, commits, took := got.online, got.offline, got.res.Committed, got.res.Elapsed
 	for _, rep := range []*mechanism.Report{on, off} {
 		if rep.Total() > 0 {
 			r.Note("%s: %d violations under %s.", group, rep.Total(), rep.Profile.Name())

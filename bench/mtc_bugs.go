@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"isovet/check"
-	"isovet/collect"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -90,7 +89,7 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 			if s == nil {
 				continue
 			}
-			urls = s.cluster.URLs
+			urls = s.URLs
 		}
 		for _, ops := range []int{2, 4, 8} {
 			for _, t := range mtcTrials() {
@@ -163,13 +162,11 @@ func (l *Lab) history(ctx context.Context, r *Report, urls []string, spec datase
 		}
 		return res.History, ms, nil
 	}
-	res, err := l.collect(ctx, r, collect.Config{DB: urls, Isolation: spec.Isolation, Workload: spec.Workload,
-		Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops, Sessions: spec.Sessions,
-		Seed: spec.Seed})
+	res, err := l.collect(ctx, r, Traffic{DB: urls, Spec: spec})
 	if err != nil {
 		return nil, 0, err
 	}
-	return res.History, milliseconds(res.Summary.Elapsed), nil
+	return res.History, milliseconds(res.Elapsed), nil
 }
 
 // judge checks a history in this process, within the time-out; Elle's registers and others may leave it open.
@@ -296,7 +293,7 @@ func (l *Lab) find(ctx context.Context, r *Report, b bug) (found *evidence.Resul
 		if s == nil {
 			return nil, 0, 0, 0, 0, err
 		}
-		if urls = s.cluster.URLs; b.first {
+		if urls = s.URLs; b.first {
 			urls = urls[:1]
 		}
 		rounds = l.Pick(3, 10, 100)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"isovet/collect"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/level"
@@ -95,8 +94,8 @@ func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spe
 	if err := m.verify(ctx, group, inMemory, mini, src, ms); err != nil || m.pg == nil {
 		return err
 	}
-	res, err := m.collect(ctx, m.r, collect.Config{DB: m.pg.cluster.URLs, Isolation: m.isolation,
-		Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
+	spec.Isolation = m.isolation
+	res, err := m.collect(ctx, m.r, Traffic{DB: m.pg.URLs, Spec: spec})
 	if err != nil {
 		return err
 	}
@@ -104,8 +103,8 @@ func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spe
 		res.History); err != nil {
 		return err
 	}
-	m.r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
-	return m.verify(ctx, group, inPostgres, mini, src, milliseconds(res.Summary.Elapsed))
+	m.r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.DB)
+	return m.verify(ctx, group, inPostgres, mini, src, milliseconds(res.Elapsed))
 }
 
 // verify has a history verified by MTC, or by its rivals.
@@ -188,14 +187,13 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 				if pg == nil {
 					continue
 				}
-				got, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: iso.postgres,
-					Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys(n / 4),
-					Sessions: sessions,
-					NoRecord: true})
+				got, err := lab.collect(ctx, r, Traffic{DB: pg.URLs, Unrecorded: true,
+					Spec: datasets.Spec{Isolation: iso.postgres, Workload: w.workload, Variant: w.variant,
+						Ops: w.ops, Txns: n / 4, Keys: keys(n / 4), Sessions: sessions}})
 				if err != nil {
 					return err
 				}
-				add(series+inPostgres, got.Summary.Aborted, got.Summary.Committed+got.Summary.Aborted)
+				add(series+inPostgres, got.Aborted, got.Committed+got.Aborted)
 			}
 		}
 		return nil

@@ -2,5 +2,6 @@ package bench_test
 
 import (
 	_ "isovet/bench/charts"
+	_ "isovet/bench/databases"
 	_ "isovet/collect/driver/all"
 )

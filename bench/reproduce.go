@@ -129,6 +129,9 @@ var timeouts = [...]time.Duration{DefaultScale: 20 * time.Second, QuickScale: ti
 // (Markdown) and charts (SVG). When ctx ends, what has been measured of a figure is written too, marked as incomplete.
 // It returns the reports.
 func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Report, error) {
+	if databases == nil {
+		return nil, errors.New("this program has no databases; expected the full isovet")
+	}
 	dir, err := os.MkdirTemp("", "isovet-reproduce-")
 	if err != nil {
 		return nil, err

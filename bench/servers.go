@@ -9,15 +9,59 @@ import (
 	"strings"
 	"time"
 
-	"isovet/collect"
-	"isovet/collect/server"
+	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 )
+
+// Databases runs what figures run on databases, and what they need of the network.
+type Databases interface {
+	// Start starts a server, such as "postgres:start". Errors: why there is none.
+	Start(ctx context.Context, start string) (*Server, error)
+	Run(ctx context.Context, l Traffic) (*Ran, error)
+	// Rate runs a load of spec.Txns transactions of spec.Ops operations, which are recorded to a file or to a watch's
+	// URL, or not, "", and says how many a second commit.
+	Rate(ctx context.Context, db []string, spec datasets.Spec, to string) (float64, error)
+	// Get asks over HTTP.
+	Get(ctx context.Context, url string) (string, error)
+}
+
+// databases are nil where the program has none; [Reproduce] says so.
+var databases Databases
+
+// RegisterDatabases has figures use these. Package bench/databases calls it.
+func RegisterDatabases(d Databases) { databases = d }
+
+// Server is one that was started.
+type Server struct {
+	URLs  []string
+	Close func() error // ends and removes it
+}
+
+// Traffic is a workload to run on databases.
+type Traffic struct {
+	datasets.Spec
+	DB         []string
+	Duration   time.Duration // its bound
+	Unrecorded bool
+	Live       interface { // collect.Live, or nil
+		Begin(meta history.Meta) error
+		Ended(piece *history.History, mark int64) error
+	}
+}
+
+// Ran is what came of a load.
+type Ran struct {
+	History            *history.History // nil: it is unrecorded
+	DB                 string
+	Committed, Aborted int
+	Elapsed            time.Duration
+}
 
 // served is a database server that the lab has started for the figure that it measures.
 type served struct {
-	start   string // "postgres:start"
-	cluster *server.Cluster
+	start string // "postgres:start"
+	*Server
 }
 
 // serve returns a server that is started when a figure first asks for it, and ended and removed after the figure, an
@@ -31,16 +75,13 @@ func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, erro
 		return nil, nil
 	}
 	l.tell("starting " + start)
-	c, err := server.Start(ctx, start)
+	c, err := databases.Start(ctx, start)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, server.ErrMissing):
-		r.Note("What %s asks for is left out: %v.", start, err)
-		return nil, nil
 	case err != nil:
 		why, _, _ := strings.Cut(err.Error(), "\n")
-		r.Note("What %s asks for is left out, it does not start: %s.", start, strings.TrimRight(why, " :"))
+		r.Note("What %s asks for is left out: %s.", start, strings.TrimRight(why, " :"))
 		return nil, nil
 	}
 	s := &served{start, c}
@@ -51,7 +92,7 @@ func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, erro
 // endServers removes the figure's servers.
 func (l *Lab) endServers() (err error) {
 	for _, s := range l.servers {
-		err = errors.Join(err, s.cluster.Close())
+		err = errors.Join(err, s.Close())
 	}
 	l.servers = nil
 	return err
@@ -59,29 +100,28 @@ func (l *Lab) endServers() (err error) {
 
 // collect runs a workload on databases, within a time that keeps the figure short. The seed is the lab's where there is
 // none.
-func (l *Lab) collect(ctx context.Context, r *Report, c collect.Config) (*collect.Result, error) {
+func (l *Lab) collect(ctx context.Context, r *Report, c Traffic) (*Ran, error) {
 	c.Seed = cmp.Or(c.Seed, l.Seed)
 	c.Duration = time.Duration(l.Pick(1, 12, 600)) * time.Second
 	where, _, _ := strings.Cut(c.DB[0], ":")
 	l.tell(fmt.Sprintf("collecting %s from %s", Source{Workload: cmp.Or(c.Workload, "blindw"),
 		Variant: c.Variant}.Name(), where))
-	res, err := collect.Run(ctx, c)
+	res, err := databases.Run(ctx, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s at %s: %w", c.Workload, c.Variant, c.Isolation, err)
 	}
-	if s := &res.Summary; s.Committed < c.Txns {
-		r.Note("%s on %s at %s: %d of %d transactions in %v.", s.Workload, s.DB, s.Isolation, s.Committed, c.Txns,
-			c.Duration)
+	name := Source{Workload: cmp.Or(c.Workload, "blindw"), Variant: c.Variant}.Name()
+	at := cmp.Or(c.Isolation, "its default level")
+	if res.Committed < c.Txns {
+		r.Note("%s on %s at %s: %d of %d transactions in %v.", name, res.DB, at, res.Committed, c.Txns, c.Duration)
 	}
-	size := evidence.Sizes{Txns: res.Summary.Committed, Sessions: c.Sessions}
+	size := evidence.Sizes{Txns: res.Committed, Sessions: c.Sessions}
 	if res.History != nil {
 		size = evidence.SizesOf(res.History)
 	}
-	l.made.addNamed(fmt.Sprintf("%s on %s, %s", Source{Workload: cmp.Or(c.Workload, "blindw"),
-		Variant: c.Variant}.Name(),
-		res.Summary.DB, cmp.Or(c.Isolation, "its default level")), size)
+	l.made.addNamed(fmt.Sprintf("%s on %s, %s", name, res.DB, at), size)
 	return res, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	_ "isovet/bench/charts" // packages that register themselves: smaller programs go without
+	_ "isovet/bench/databases"
 	"isovet/check/shrink"
 	_ "isovet/collect/driver/all"
 	_ "isovet/history/format/parquet"

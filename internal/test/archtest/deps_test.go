@@ -15,7 +15,13 @@ import (
 // modules are those that packages are made of, this one among them.
 func modules(t *testing.T, args ...string) []string {
 	t.Helper()
-	c := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, args...)...)
+	return needed(t, "{{with .Module}}{{.Path}}{{end}}", args...)
+}
+
+// needed says something of each package that packages are made of.
+func needed(t *testing.T, format string, args ...string) []string {
+	t.Helper()
+	c := exec.Command("go", append([]string{"list", "-deps", "-f", format}, args...)...)
 	c.Dir = root(t)
 	out, err := c.Output()
 	if err != nil {
@@ -41,13 +47,19 @@ func TestFewModules(t *testing.T) {
 // maxCheckOnly is how many bytes the program that checks and nothing else may have.
 const maxCheckOnly = 13_000_000
 
-// TestLightModules: the program that checks and nothing else has no databases, no message queue and no charts.
-func TestLightModules(t *testing.T) {
-	for _, m := range modules(t, "./cmd/isovet-check") {
-		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar",
-			"parquet"} {
-			if strings.Contains(m, heavy) {
-				t.Errorf("isovet-check is built with %s", m)
+// TestLight: the program that checks and nothing else has no databases, no message queue and no charts; the one that
+// compares checkers has not even HTTP, which takes a sixth of its time to compile.
+func TestLight(t *testing.T) {
+	for program, heavy := range map[string]string{
+		"isovet-check": "nats pgx mysql redis badger sqlite gonum progressbar parquet",
+		"bench": "nats pgx mysql redis badger sqlite gonum progressbar parquet net/http crypto/tls go.yaml.in " +
+			module + "/collect " + module + "/record",
+	} {
+		for _, p := range needed(t, "{{.ImportPath}}", "./cmd/"+program) {
+			for h := range strings.FieldsSeq(heavy) {
+				if strings.Contains(p, h) {
+					t.Errorf("%s is built with %s", program, p)
+				}
 			}
 		}
 	}
