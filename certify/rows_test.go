@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -219,5 +220,20 @@ func TestReplayStops(t *testing.T) {
 	s.work = 1 << 12
 	if err := s.run(0); err != ErrStopped {
 		t.Errorf("%v; want %v", err, ErrStopped)
+	}
+}
+
+// TestInTime: with clocks that may each be off by the skew, one comes before the other by more than twice that.
+func TestInTime(t *testing.T) {
+	for _, c := range []struct {
+		end, start, skew int64
+		want             bool
+	}{
+		{10, 11, 0, true}, {10, 10, 0, false}, {11, 10, 0, false}, {10, 21, 5, true}, {10, 20, 5, false},
+		{history.NoTime, 20, 0, false}, {10, history.NoTime, 0, false}, {-math.MaxInt64, math.MaxInt64, 1, true},
+	} {
+		if got := inTime(c.end, c.start, c.skew); got != c.want {
+			t.Errorf("inTime(%d, %d, %d) = %v", c.end, c.start, c.skew, got)
+		}
 	}
 }
