@@ -254,8 +254,9 @@ func TestHeads(t *testing.T) {
 		t.Errorf("%d lines were read without their operations", quick)
 	}
 	for line, want := range map[string]string{
-		`{"id":1}`:                 `f:3: field "ops": missing`,
-		`{"id":1,"id":2,"ops":[]}`: `f:3: field "id": given twice`,
+		`{"id":1}`:                                `f:3: field "ops": missing`,
+		`{"id":1,"id":2,"ops":[]}`:                `f:3: field "id": given twice`,
+		`{"id":9223372036854775808,"ops":[]}`:     `f:3: field "id": integer 9223372036854775808 is out of range`,
 		`{"format":"isovet-history","version":1}`: `f:3: field "format": a header in line 3`,
 	} {
 		_, _, err := Heads([]byte(line), "f", 2, true, func(*Head) error { return nil })
