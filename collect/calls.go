@@ -98,28 +98,6 @@ func (r *Result) Events(ids []int64) []Event { return r.run.events(ids) }
 // Events tells all transactions of a schedule.
 func (p *Played) Events() []Event { return p.run.events(nil) }
 
-// Tables are the statements that made the tables of a schedule, and those that loaded its rows; nil where the database
-// speaks no SQL.
-func (p *Played) Tables() (tables, rows []string) {
-	w := p.run.words()
-	if w.st == nil {
-		return nil, nil
-	}
-	d := p.run.data()
-	tables = w.st.Tables
-	if !d.Lists { // nobody uses it
-		tables = slices.DeleteFunc(slices.Clone(w.st.Tables), func(q string) bool {
-			return strings.HasPrefix(q, "create table isovet_list")
-		})
-	}
-	if !slices.ContainsFunc(p.run.tables, func(t workload.Table) bool { return t.Columns == nil && !t.List }) {
-		tables = slices.DeleteFunc(slices.Clone(tables), func(q string) bool {
-			return strings.HasPrefix(q, "create table isovet_kv")
-		})
-	}
-	return tables, w.st.Insert(d)
-}
-
 // Info says what database it is.
 func (t *Target) Info() driver.Info { return t.DB.Info() }
 

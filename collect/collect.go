@@ -289,6 +289,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		t.breaks(err)
 		return nil, err
 	}
+	plan := r.otherPlan()
 	if c.Partial != "" && !c.NoRecord {
 		p, err := r.openPartial(c.Partial)
 		if err != nil {
@@ -312,6 +313,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		}
 	}
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary(), run: r}
+	res.Summary.OtherPlan = plan
 	if c.Rotate != nil {
 		res.Parts = r.partial.written()
 	}

@@ -26,13 +26,14 @@ const (
 	Skew                // set a server's clock
 	Scripted            // run a program of the user's own, to break something and to mend it
 	Schema              // add and drop indexes and columns while sessions use the tables
+	Stall               // stop one process or thread of a server for some milliseconds
 )
 
-var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl"}
+var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl", "stall"}
 
 // Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Partition and
 // Scripted work with any server, Schema with SQL databases, the others with those that the run has started: Split with
-// clusters on Linux, by root, and Skew where faketime's library is installed and reaches the server.
+// clusters on Linux, by root, Stall on Linux, and Skew where faketime's library is installed and reaches the server.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
@@ -92,6 +93,10 @@ const down = 300 * time.Millisecond
 // apart is how long a server stays cut off from the others, or broken by a program: as long as it is well, for clusters
 // take seconds to see it.
 func (f Fault) apart() time.Duration { return max(down, f.Every/2) }
+
+// stalls are how long a process or thread is stopped at most: it holds its locks for that long, or stands between two
+// steps of the server's own.
+const stalls = 50 * time.Millisecond
 
 // skews are how far a clock is set off, of which one is chosen each time.
 var skews = [...]time.Duration{0, -time.Hour, -30 * time.Second, -time.Second, -50 * time.Millisecond,
@@ -161,6 +166,8 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 		return cl.Split(ctx, i, false)
 	case Skew:
 		return cl.Skew(i, skews[rng.IntN(len(skews))])
+	case Stall:
+		return cl.Stall(i, rng, time.Millisecond+time.Duration(rng.Int64N(int64(stalls))))
 	case Scripted:
 		if err := r.script(ctx, "break", i); err != nil {
 			return errors.Join(err, r.script(ctx, "heal", i))

@@ -29,6 +29,7 @@ func TestParseFault(t *testing.T) {
 		"skew:1m":   {Kind: collect.Skew, Every: time.Minute},
 		"script:1s": {Kind: collect.Scripted, Every: time.Second},
 		"ddl:1s":    {Kind: collect.Schema, Every: time.Second},
+		"stall:2ms": {Kind: collect.Stall, Every: 2 * time.Millisecond},
 	} {
 		got, err := collect.ParseFault(text)
 		if err != nil || got != want || text != "" && got.String() != want.String() {
@@ -39,7 +40,7 @@ func TestParseFault(t *testing.T) {
 		"split":   `"" is no duration`,
 		"skew:-1": `"-1" is no duration`,
 		"burn:1s": "expected one of kill:DURATION, pause:DURATION, partition:DURATION, split:DURATION, " +
-			"skew:DURATION, script:DURATION, ddl:DURATION",
+			"skew:DURATION, script:DURATION, ddl:DURATION, stall:DURATION",
 	} {
 		if _, err := collect.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; expected %s", text, err, want)

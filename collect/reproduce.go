@@ -33,6 +33,9 @@ type Reproduction struct {
 	Replayed
 	// Played is the last run that violated the level; nil: none did.
 	Played *Played
+	// Control is how often the same transactions violated the level one after the other, in the order of their ends; no
+	// run where the script itself did not.
+	Control Replayed
 	// Tried is how often the database was asked to play a schedule, From how many transactions the first one had that
 	// violated the level.
 	Tried, From int
@@ -63,12 +66,9 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 	if o.Told == nil {
 		o.Told = func(string) {}
 	}
-	c := f.Config
-	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
-	c.Fault, c.Values, c.Progress, c.Variant, c.Keys, c.Ops = Fault{}, 0, nil, "", 0, 0
-	p := &reproducer{f: f, c: c, o: o, ctx: ctx, until: time.Now().Add(o.For), out: &Reproduction{}}
+	p := &reproducer{f: f, c: f.played(), o: o, ctx: ctx, until: time.Now().Add(o.For), out: &Reproduction{}}
 	if f.Schedule != nil {
-		s := ScriptOf(f.Schedule, c.Isolation, f.Level.String())
+		s := ScriptOf(f.Schedule, f.Config.Isolation, f.Level.String())
 		p.describe(s)
 		return p.finish(s, s)
 	}
@@ -91,48 +91,6 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 		whole = best
 	}
 	return p.finish(best, whole)
-}
-
-// tidy leaves out tables that no step is about, and has transactions begin just before their first operation and end
-// just behind their last one, as far as that will do: so fewer statements wait for each other.
-func (p *reproducer) tidy(s *Script) *Script {
-	p.until = time.Now().Add(p.o.For / 2)
-	waits, ok := p.waits(s)
-	if !ok {
-		return s
-	}
-	if t := s.withoutIdle(); len(t.Tables) < len(s.Tables) && !p.late() && p.violates(t) {
-		s = t
-	}
-	for i := 0; i < len(s.Steps); i++ {
-		st := s.Steps[i]
-		to := i
-		switch st.Do {
-		case "begin":
-			for to+1 < len(s.Steps) && s.Steps[to+1].Session != st.Session {
-				to++
-			}
-		case "commit", "rollback":
-			for to > 0 && s.Steps[to-1].Session != st.Session {
-				to--
-			}
-		}
-		if to == i || p.late() {
-			continue
-		}
-		t := *s
-		t.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), i, i+1), to, st)
-		if n, ok := p.waits(&t); ok && n <= waits {
-			if s, waits = &t, n; to > i {
-				i-- // another step stands here now
-			}
-		}
-	}
-	for t := s.withoutFirst(); t != nil && !p.late() && p.violates(t); t = s.withoutFirst() {
-		s = t
-	}
-	t := *s
-	return t.renumbered()
 }
 
 type reproducer struct {
@@ -190,26 +148,36 @@ func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
 			*p.out = first
 		}
 	}
+	if p.out.Violated > 0 {
+		p.until = time.Now().Add(p.o.For / 2)
+		p.out.Control, _ = p.runs(p.out.Script.serial(), "control")
+	}
 	return p.out, nil
 }
 
 func (p *reproducer) count(s *Script) {
-	p.out.Script, p.out.Replayed, p.out.Played = s, Replayed{}, nil
+	p.out.Script = s
+	p.out.Replayed, p.out.Played = p.runs(s, "run")
+}
+
+// runs plays a script as often as asked, and returns the last run that violated the level too.
+func (p *reproducer) runs(s *Script, name string) (out Replayed, last *Played) {
 	for n := range p.o.Runs {
-		if p.ctx.Err() != nil || n >= 3 && p.out.Violated == 0 && p.late() {
-			return
+		if p.ctx.Err() != nil || n >= 3 && out.Violated == 0 && p.late() {
+			break
 		}
-		p.o.Told(fmt.Sprintf("run %d of %d", n+1, p.o.Runs))
+		p.o.Told(fmt.Sprintf("%s %d of %d", name, n+1, p.o.Runs))
 		played, r := p.play(s)
-		p.out.Runs++
+		out.Runs++
 		switch {
 		case r == nil, r.Verdict == evidence.Unknown:
-			p.out.Undecided++
+			out.Undecided++
 		case r.Verdict == evidence.Violated:
-			p.out.Violated++
-			p.out.Last, p.out.Played = r, played
+			out.Violated++
+			out.Last, last = r, played
 		}
 	}
+	return out, last
 }
 
 // candidate is a script in the making.
@@ -330,6 +298,23 @@ func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []can
 	}
 	slices.SortFunc(out, func(a, b candidateRow) int { return cmp.Compare(a.key, b.key) })
 	return out
+}
+
+// Setup makes the tables of a script and explains the statements of events on them.
+func (f *Found) Setup(ctx context.Context, s *Script, events []Event) (Setup, error) {
+	x, err := s.Schedule()
+	if err != nil {
+		return Setup{}, err
+	}
+	return f.Target.Setup(ctx, f.played(), x, events)
+}
+
+// played is the Config of the runs of its scripts.
+func (f *Found) played() Config {
+	c := f.Config
+	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
+	c.Fault, c.Values, c.Progress, c.Variant, c.Keys, c.Ops = Fault{}, 0, nil, "", 0, 0
+	return c
 }
 
 // script is a candidate as it can be played.

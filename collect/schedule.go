@@ -202,8 +202,9 @@ type player struct {
 	why   string
 }
 
-// Play runs a schedule once, on fresh tables. The database must be the one that Open has opened with c.
-func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, error) {
+// loaded makes and loads the tables of a schedule, for a run of it. The database must be the one that Open has opened
+// with c.
+func (t *Target) loaded(ctx context.Context, c Config, s *Schedule) (*run, error) {
 	tables := s.tables
 	if tables == nil {
 		tables = scheduleTables()
@@ -224,6 +225,15 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	r.note = "schedule: " + s.String()
 	if err := t.load(ctx, r.data()); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
+	}
+	return r, nil
+}
+
+// Play runs a schedule once, on fresh tables. The database must be the one that Open has opened with c.
+func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, error) {
+	r, err := t.loaded(ctx, c, s)
+	if err != nil {
+		return nil, err
 	}
 	if err := r.connect(ctx); err != nil {
 		return nil, err

@@ -1,6 +1,97 @@
 package collect
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
+
+// tidy leaves out tables that no step is about, and has transactions begin just before their first operation and end
+// just behind their last one, as far as that will do: so fewer statements wait for each other.
+func (p *reproducer) tidy(s *Script) *Script {
+	p.until = time.Now().Add(p.o.For / 2)
+	waits, ok := p.waits(s)
+	if !ok {
+		return s
+	}
+	if t := s.withoutIdle(); len(t.Tables) < len(s.Tables) && !p.late() && p.violates(t) {
+		s = t
+	}
+	for i := 0; i < len(s.Steps); i++ {
+		st := s.Steps[i]
+		to := i
+		switch st.Do {
+		case "begin":
+			for to+1 < len(s.Steps) && s.Steps[to+1].Session != st.Session {
+				to++
+			}
+		case "commit", "rollback":
+			for to > 0 && s.Steps[to-1].Session != st.Session {
+				to--
+			}
+		}
+		if to == i || p.late() {
+			continue
+		}
+		t := *s
+		t.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), i, i+1), to, st)
+		if n, ok := p.waits(&t); ok && n <= waits {
+			if s, waits = &t, n; to > i {
+				i-- // another step stands here now
+			}
+		}
+	}
+	s = p.withoutSteps(p.fewerSessions(p.apart(s, waits)))
+	for t := s.withoutFirst(); t != nil && !p.late() && p.violates(t); t = s.withoutFirst() {
+		s = t
+	}
+	return s.renumbered()
+}
+
+// apart has as few transactions as possible overlap others, so that nothing waits, as far as that will do. waits is how
+// many steps of the script wait.
+func (p *reproducer) apart(s *Script, waits int) *Script {
+	for n := 0; n < len(s.transactions()); n++ {
+		for _, t := range s.inOne(s.transactions()[n]) {
+			if p.late() {
+				return s
+			}
+			if w, ok := p.waits(t); ok && w <= waits {
+				s, waits, n = t, w, -1
+				break
+			}
+		}
+	}
+	return s
+}
+
+// fewerSessions has as few sessions as possible run the transactions.
+func (p *reproducer) fewerSessions(s *Script) *Script {
+	s = s.renumbered()
+	for from := 2; from <= s.sessions(); from++ {
+		for to := 1; to < from; to++ {
+			if t := s.inSession(from, to); t != nil && !p.late() && p.violates(t) {
+				s, from = t, 1
+				break
+			}
+		}
+	}
+	return s
+}
+
+// withoutSteps leaves out reads and writes one by one.
+func (p *reproducer) withoutSteps(s *Script) *Script {
+	for i := len(s.Steps) - 1; i >= 0 && !p.late(); i-- {
+		if slices.Contains(tableless, s.Steps[i].Do) {
+			continue
+		}
+		t := *s
+		t.Steps = slices.Delete(slices.Clone(s.Steps), i, i+1)
+		if p.violates(&t) {
+			s = &t
+		}
+	}
+	return s
+}
 
 // tableless are the steps that are about no table.
 var tableless = []string{"begin", "commit", "rollback", "savepoint", "rollback-to"}
@@ -61,19 +152,95 @@ func (s *Script) withoutFirst() *Script {
 // renumbered is the script with its sessions numbered in the order in which they come.
 func (s *Script) renumbered() *Script {
 	number := map[int]int{}
-	nodes := s.Nodes
-	s.Steps, s.Nodes = slices.Clone(s.Steps), nil
-	for i := range s.Steps {
-		st := &s.Steps[i]
+	t := *s
+	t.Steps, t.Nodes = slices.Clone(s.Steps), nil
+	for i := range t.Steps {
+		st := &t.Steps[i]
 		n, ok := number[st.Session]
 		if !ok {
 			n = len(number) + 1
 			number[st.Session] = n
-			if nodes != nil {
-				s.Nodes = append(s.Nodes, nodes[st.Session-1])
+			if s.Nodes != nil {
+				t.Nodes = append(t.Nodes, s.Nodes[st.Session-1])
 			}
 		}
 		st.Session = n
 	}
-	return s
+	return &t
+}
+
+// transactions are the steps of each transaction, by their places, in the order of their ends.
+func (s *Script) transactions() (out [][]int) {
+	open := map[int][]int{}
+	for i, st := range s.Steps {
+		open[st.Session] = append(open[st.Session], i)
+		if st.Do == "commit" || st.Do == "rollback" {
+			out = append(out, open[st.Session])
+			delete(open, st.Session)
+		}
+	}
+	return out
+}
+
+// serial is the script with its transactions one after the other, in the order of their ends.
+func (s *Script) serial() *Script {
+	t := *s
+	t.Steps = nil
+	for _, places := range s.transactions() {
+		for _, i := range places {
+			t.Steps = append(t.Steps, s.Steps[i])
+		}
+	}
+	return &t
+}
+
+// inOne are the scripts in which no step of another transaction stands between those of this one, which starts at any
+// of the places between the steps of the others.
+func (s *Script) inOne(places []int) (out []*Script) {
+	if places[len(places)-1]-places[0] == len(places)-1 {
+		return nil // it is so already
+	}
+	var own, others []ScriptStep
+	for i, st := range s.Steps {
+		if slices.Contains(places, i) {
+			own = append(own, st)
+		} else {
+			others = append(others, st)
+		}
+	}
+	for at := range len(others) + 1 {
+		t := *s
+		t.Steps = slices.Insert(slices.Clone(others), at, own...)
+		if _, err := t.Schedule(); err == nil { // else a transaction of its session is under way there
+			out = append(out, &t)
+		}
+	}
+	return out
+}
+
+func (s *Script) sessions() (n int) {
+	for _, st := range s.Steps {
+		n = max(n, st.Session)
+	}
+	return n
+}
+
+// inSession is the script in which one session does what another one did; nil where their transactions overlap or they
+// speak with different nodes.
+func (s *Script) inSession(from, to int) *Script {
+	if s.Nodes != nil && s.Nodes[from-1] != s.Nodes[to-1] {
+		return nil
+	}
+	t := *s
+	t.Steps = slices.Clone(s.Steps)
+	for i := range t.Steps {
+		if t.Steps[i].Session == from {
+			t.Steps[i].Session = to
+		}
+	}
+	r := t.renumbered()
+	if _, err := r.Schedule(); err != nil {
+		return nil
+	}
+	return r
 }

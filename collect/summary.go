@@ -20,6 +20,8 @@ type Summary struct {
 	// With faults of kind Schema: how many changes were made, and how many the database refused, as those that waited
 	// too long for a lock.
 	SchemaChanges, SchemaRefused int
+	// OtherPlan says how the database looks for rows where the workload asks for another plan; "": as asked.
+	OtherPlan string
 }
 
 // Rate is the number of commits a second.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-var givesRows = pattern.Lazy(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
+var givesRows = pattern.Lazy(`(?is)^\s*(?:select|with|show|values|table|pragma|explain)\b|\breturning\b`)
 
 // SessionSQL runs the statements that the user wants a new session to begin with.
 func SessionSQL(o *Options, run func(string) error) error {

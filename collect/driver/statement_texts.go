@@ -13,7 +13,9 @@ import (
 type Statements struct {
 	// Tables are the statements that made the tables of the last load.
 	Tables []string
-	Begin  string
+	// After are those that follow the load, such as analyze.
+	After []string
+	Begin string
 	// Access is Begin for transactions that only read; "": there is no such thing.
 	Access Accesses
 	Alone  string // what a session is told before statements outside of transactions; "": nothing

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -203,6 +204,14 @@ func (n *node) pause(stop bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.p.pause(stop)
+}
+
+// Stall stops one process of a server, or one thread where the server is one process, for a while.
+func (c *Cluster) Stall(i int, rng *rand.Rand, d time.Duration) error {
+	n := c.nodes[i]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return stall(n.p.cmd.Process.Pid, rng, d)
 }
 
 // Close ends the servers and removes their data. It may be called more than once.

@@ -60,7 +60,7 @@ func (x *Incident) Write(dir string) (err error) {
 			answer(playedFile, playedCert, x.repro.Last.H, x.repro.Last)
 		}
 	}
-	if _, sessions := lines(x.events); len(x.Database.Tables) > 0 && sessions <= mostScripts {
+	if _, sessions := lines(x.order); x.Database.Tables != nil && sessions <= mostScripts {
 		put(setupFile, x.setup)
 		for n := range sessions {
 			put(sessionFile(n), func(w io.Writer) error { return x.session(w, n) })

@@ -40,15 +40,20 @@ type Incident struct {
 		Setup     []string         `json:"setup_sql,omitempty"`
 		Session   []string         `json:"session_sql,omitempty"`
 		Tables    []string         `json:"tables,omitempty"`
+		After     []string         `json:"after_load,omitempty"`    // statements
 		Promise   string           `json:"documentation,omitempty"` // what it says of the isolation, and where
 	} `json:"database"`
-	Workload string   `json:"workload,omitempty"`
-	Level    string   `json:"level"`
-	Anomaly  string   `json:"anomaly"`
-	Command  string   `json:"command,omitempty"`
-	Seed     uint64   `json:"seed,omitempty"`
-	Replay   *Replay  `json:"replay,omitempty"`
-	Files    []string `json:"files"`
+	Workload string  `json:"workload,omitempty"`
+	Level    string  `json:"level"`
+	Anomaly  string  `json:"anomaly"`
+	Command  string  `json:"command,omitempty"`
+	Seed     uint64  `json:"seed,omitempty"`
+	Hunt     string  `json:"hunt,omitempty"` // how long it took to find
+	Replay   *Replay `json:"replay,omitempty"`
+	// Known are reports of it, as far as isovet knows of some.
+	Known []Known                 `json:"known,omitempty"`
+	Plans []collect.StatementPlan `json:"plans,omitempty"`
+	Files []string                `json:"files"`
 
 	about string // the anomaly
 	// As it was found: the whole history's size, the smallest, what its transactions did.
@@ -59,20 +64,26 @@ type Incident struct {
 	repro  *collect.Reproduction
 	events []collect.Event
 	rows   []string // the statements that load what the tables hold at first
+	// order is what the sessions' files have: events, or found where no schedule repeats it.
+	order []collect.Event
 }
 
-// Replay says how often the schedule violated the level when it was played on fresh tables of the same server.
+// Replay says how often the schedule violated the level when it was played on fresh tables of the same server, and how
+// often the same transactions did one after the other.
 type Replay struct {
-	Runs     int `json:"runs"`
-	Violated int `json:"violated"`
-	Sessions int `json:"sessions"`
-	Steps    int `json:"steps"`
+	Runs            int `json:"runs"`
+	Violated        int `json:"violated"`
+	Sessions        int `json:"sessions"`
+	Steps           int `json:"steps"`
+	ControlRuns     int `json:"control_runs,omitempty"`
+	ControlViolated int `json:"control_violated,omitempty"`
 }
 
 // Options say how an incident is made.
 type Options struct {
 	Command string // by which it was found
 	Seed    uint64
+	Hunt    string // how long it took to find
 	Made    string // which isovet
 	// Small is the smallest history, if it has been looked for; else it has an anomaly of one of Kinds.
 	Small *shrink.Result
@@ -88,7 +99,7 @@ const shrinks = 20 * time.Second
 // Make tells a violation while its database is still open. It plays schedules there, on tables that it makes anew.
 func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	x := &Incident{Format: "isovet-incident", Version: 1, Made: o.Made, Recorded: today(), Level: f.Level.String(),
-		Command: o.Command, Seed: o.Seed}
+		Command: o.Command, Seed: o.Seed, Hunt: o.Hunt}
 	x.database(f)
 	small := o.Small
 	if small == nil {
@@ -108,6 +119,7 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	case f.Played != nil:
 		x.found = f.Played.Events()
 	}
+	x.order = x.found
 	if o.NoReplay || len(x.found) == 0 {
 		return x, nil
 	}
@@ -117,14 +129,20 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	}
 	x.repro = r
 	r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
-	x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps)}
+	x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),
+		ControlRuns: r.Control.Runs, ControlViolated: r.Control.Violated}
 	for _, st := range r.Script.Steps {
 		x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
 	}
 	if r.Played != nil {
 		x.events = r.Played.Events()
-		x.Database.Tables, x.rows = r.Played.Tables()
+		x.order = x.events
 	}
+	setup, err := f.Setup(ctx, r.Script, x.order)
+	if err != nil {
+		return nil, fmt.Errorf("explaining the statements: %w", err)
+	}
+	x.Database.Tables, x.Database.After, x.rows, x.Plans = setup.Tables, setup.After, setup.Rows, setup.Plans
 	return x, nil
 }
 
@@ -148,6 +166,7 @@ func (x *Incident) tell(whole *evidence.Result, small *shrink.Result) {
 		x.Anomaly = string(small.Answer.Anomalies[0].Kind)
 		x.about = docs.AboutAnomaly(x.Anomaly)
 	}
+	x.Known = knownOf(x.Database.Name, x.Database.Isolation, x.Anomaly)
 }
 
 func (x *Incident) database(f *collect.Found) {

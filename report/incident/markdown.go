@@ -41,16 +41,22 @@ func (x *Incident) Markdown(w io.Writer) error {
 	}
 	if x.Replay != nil && x.Replay.Violated > 0 {
 		fmt.Fprintf(&b, "%s in a fixed order repeat it: **%s was violated in %d of %s**, each on fresh tables of "+
-			"the same server.\n\n", sessions(x.Replay.Sessions), x.Level, x.Replay.Violated,
+			"the same server.", sessions(x.Replay.Sessions), x.Level, x.Replay.Violated,
 			plural.Of(x.Replay.Runs, "run"))
+		if n := x.Replay.ControlRuns; n > 0 {
+			fmt.Fprintf(&b, " Control: the same transactions, one after the other, violated it in %d of %s.",
+				x.Replay.ControlViolated, plural.Of(n, "run"))
+		}
+		b.WriteString("\n\n")
 	}
 	x.server(&b)
 	if len(x.events) > 0 {
 		x.repeat(&b)
 	}
+	x.plans(&b)
 	fmt.Fprintf(&b, "## Why this is a violation\n\n")
 	promised := "was taken to promise"
-	if d.Promise != "" {
+	if x.promised() {
 		promised = "promises"
 	}
 	fmt.Fprintf(&b, "%s %s **%s**: %s.", escape.Markdown(cmp.Or(d.Isolation, "The database")),
@@ -62,10 +68,16 @@ func (x *Incident) Markdown(w io.Writer) error {
 	b.WriteString(escape.Fence("", x.why()))
 	x.locking(&b)
 	x.asFound(&b)
+	if d.Promise == "" || x.promised() { // else there is nothing to file
+		x.known(&b)
+	}
 	x.check(&b)
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// promised reports whether the documentation rules the violation out.
+func (x *Incident) promised() bool { return strings.HasPrefix(x.Database.Promise, "forbids") }
 
 func sessions(n int) string {
 	if n == 1 {
@@ -132,7 +144,7 @@ func (x *Incident) repeat(b *bytes.Buffer) {
 	}
 	if len(d.Tables) > 0 {
 		fmt.Fprintf(b, "The tables and their first rows (`u` is the version: every write gives it a new number):\n\n")
-		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows), ";\n")+";"))
+		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows, d.After), ";\n")+";"))
 	}
 	b.WriteString(escape.Fence("", table(x.events)))
 	if x.repro.Last != nil {
@@ -146,6 +158,41 @@ func (x *Incident) replayCommand() string {
 		url = x.Database.URLs[0]
 	}
 	return "isovet replay THIS-FOLDER --db " + escape.Shell(url)
+}
+
+// plans are how the database looks for the rows of each statement.
+func (x *Incident) plans(b *bytes.Buffer) {
+	if len(x.Plans) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "## How the server runs the statements\n\nEXPLAIN of each statement, on the tables as they are "+
+		"loaded:\n\n")
+	var text strings.Builder
+	for _, p := range x.Plans {
+		fmt.Fprintf(&text, "%s;\n", p.Statement)
+		for _, l := range p.Plan {
+			fmt.Fprintf(&text, "    %s\n", l)
+		}
+	}
+	b.WriteString(escape.Fence("", text.String()))
+}
+
+// known says what was reported before, or where to look for it.
+func (x *Incident) known(b *bytes.Buffer) {
+	if len(x.Known) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "## Known before?\n\n")
+	if x.Known[0].Tracker {
+		fmt.Fprintf(b, "isovet knows of no report. Look for one before you file this: [%s](%s).\n\n", x.Known[0].Name,
+			x.Known[0].Link)
+		return
+	}
+	fmt.Fprintf(b, "A violation of this kind is known. Compare before you file this:\n\n")
+	for _, k := range x.Known {
+		fmt.Fprintf(b, "- [%s](%s)\n", k.Name, k.Link)
+	}
+	fmt.Fprintln(b)
 }
 
 // locking says which reads are none of a snapshot.
@@ -170,6 +217,9 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	if x.Workload != "" {
 		by = " by workload " + escape.Code(x.Workload)
 	}
+	if x.Hunt != "" {
+		fmt.Fprintf(b, "The hunt took %s. ", x.Hunt)
+	}
 	fmt.Fprintf(b, "The history had %s%s. These are the transactions of its smallest part that shows the violation, "+
 		"in the order of time:\n\n", x.whole, by)
 	if len(x.found) > 0 {
@@ -180,7 +230,12 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	}
 	if x.Replay != nil && x.Replay.Violated == 0 {
 		fmt.Fprintf(b, "The statements played one after the other did not repeat it (%s): it needs statements that "+
-			"run at the same moment. The command above hunts for it again.\n\n", plural.Of(x.Replay.Runs, "run"))
+			"run at the same moment. The command above hunts for it again.", plural.Of(x.Replay.Runs, "run"))
+		if _, n := lines(x.order); len(x.Database.Tables) > 0 && n <= mostScripts {
+			fmt.Fprintf(b, " The tables are in `%s`, each session's statements in `session-1.sql` to `session-%d.sql`.",
+				setupFile, n)
+		}
+		b.WriteString("\n\n")
 	}
 }
 

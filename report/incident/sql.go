@@ -11,14 +11,14 @@ import (
 )
 
 // mostScripts is how many sessions can be played by hand.
-const mostScripts = 4
+const mostScripts = 16
 
 // setup writes what to run first: tables and rows.
 func (x *Incident) setup(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s: %s\n-- Run this first, in a database of its own.\n\n", escape.Line(x.Database.Name),
 		x.Anomaly)
-	for _, q := range slices.Concat(x.Database.Tables, x.rows, x.Database.Setup) {
+	for _, q := range slices.Concat(x.Database.Tables, x.rows, x.Database.Setup, x.Database.After) {
 		fmt.Fprintf(&b, "%s;\n", q)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -27,10 +27,14 @@ func (x *Incident) setup(w io.Writer) error {
 
 // session writes what one session runs, with comments where to wait. n counts from 0.
 func (x *Incident) session(w io.Writer, n int) error {
-	ls, sessions := lines(x.events)
+	ls, sessions := lines(x.order)
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s: %s\n-- Session %d of %d. The statements of all sessions are numbered: run them in this "+
-		"order.\n\n", escape.Line(x.Database.Name), x.Anomaly, n+1, sessions)
+		"order.\n", escape.Line(x.Database.Name), x.Anomaly, n+1, sessions)
+	if len(x.events) == 0 {
+		b.WriteString("-- This order did not repeat the violation: some of them have to run at the same moment.\n")
+	}
+	b.WriteByte('\n')
 	for _, s := range x.Database.Settings {
 		if s.Refused == "" {
 			fmt.Fprintf(&b, "%s;\n", s.SQL)
@@ -75,5 +79,5 @@ func (x *Incident) session(w io.Writer, n int) error {
 
 // pending reports whether event i had no answer yet when event j was sent.
 func (x *Incident) pending(i, j int) bool {
-	return x.events[i].End != history.NoTime && x.events[i].End > x.events[j].Start
+	return x.order[i].End != history.NoTime && x.order[i].End > x.order[j].Start
 }

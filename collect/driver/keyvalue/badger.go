@@ -34,7 +34,8 @@ func init() {
 // badgerPromises are the documentation's words as levels.
 var badgerPromises = []driver.Promise{
 	driver.NewPromise("Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
-		"Badger's README: ACID transactions with serializable snapshot isolation guarantees", nil),
+		"Badger's README: Badger supports concurrent ACID transactions with serializable snapshot isolation (SSI) "+
+			"guarantees", nil),
 	driver.NewPromise("Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be "+
 		"processed at a higher rate, and conflicts are not detected", nil),
 }

@@ -56,7 +56,9 @@ var promises = []driver.Promise{
 			"locking reads see what is newest",
 		driver.MixedReads),
 	driver.NewPromise("MariaDB", "snapshot-isolation", []level.Level{level.SnapshotIsolation},
-		"MariaDB documentation, innodb_snapshot_isolation", nil),
+		"MariaDB documentation, SET TRANSACTION, innodb_snapshot_isolation: Setting to ON will result in attempts to "+
+			"acquire a lock on a record that does not exist in the current read view raising an error, and the "+
+			"transaction being rolled back", nil),
 	driver.NewPromise("MariaDB", "serializable", []level.Level{level.Serializable},
 		"MariaDB documentation, SET TRANSACTION", nil),
 	driver.NewPromise("MySQL", "read-uncommitted", nil, "MySQL manual, InnoDB transaction isolation levels: dirty "+

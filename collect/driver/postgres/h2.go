@@ -24,11 +24,12 @@ func init() {
 		Promises: []driver.Promise{
 			// Of lost updates nothing is reported.
 			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},
-				"H2, Advanced, Transaction Isolation: no dirty, non-repeatable or phantom reads; not that concurrent "+
-					"execution equals a serial one",
+				"H2, Advanced, Transaction Isolation: Dirty reads, non-repeatable reads, and phantom reads aren't "+
+					"possible; H2 currently doesn't ensure equivalence of concurrent and serializable execution",
 				driver.LostUpdates),
 			driver.NewPromise("H2", "snapshot", []level.Level{level.ReadAtomic},
-				"H2, Advanced, Transaction Isolation: no dirty, non-repeatable or phantom reads", driver.LostUpdates),
+				"H2, Advanced, Transaction Isolation: Dirty reads, non-repeatable reads, and phantom reads aren't "+
+					"possible", driver.LostUpdates),
 			driver.NewPromise("H2", "repeatable-read", []level.Level{level.ReadCommitted},
 				"H2, Advanced, Transaction Isolation: phantoms are possible", nil),
 			driver.NewPromise("H2", "read-committed", []level.Level{level.ReadCommitted},

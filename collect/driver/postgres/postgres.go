@@ -49,7 +49,8 @@ var promises = []driver.Promise{
 		level.SessionSnapshotIsolation},
 		"PostgreSQL manual, 13.2.2: snapshot isolation", nil),
 	driver.NewPromise("PostgreSQL", "serializable", []level.Level{level.Serializable, level.SessionSnapshotIsolation},
-		"PostgreSQL manual, 13.2.3: consistent with some serial order", nil),
+		"PostgreSQL manual, 13.2.3: any set of successfully committed concurrent Serializable transactions will have "+
+			"the same effect as if they were run one at a time", nil),
 }
 
 type server struct {
@@ -182,7 +183,8 @@ func (p *server) makes(d driver.Data) []string {
 
 // Statements says what sessions send.
 func (p *server) Statements() *driver.Statements {
-	return &driver.Statements{Tables: p.makes(p.data), Begin: p.begin, Access: p.access, Alone: p.lone.set,
+	return &driver.Statements{Tables: p.makes(p.data), After: append(roomySQL(p.data.Tables), "analyze"),
+		Begin: p.begin, Access: p.access, Alone: p.lone.set,
 		Wide:    p.data.Wide,
 		Columns: *p.columns(nil)}
 }

@@ -78,7 +78,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	command := "isovet collect --check " + f.at.String() +
 		strings.TrimPrefix(again(cf, f.at, &hunt.Round{Seed: cf.cfg.Seed, Keys: cf.cfg.Keys}), "isovet hunt")
 	command = strings.Replace(command, " --level "+f.at.String(), "", 1)
-	x, err := f.in.write(ctx, found, dir, command, cf.cfg.Seed, nil, p)
+	x, err := f.in.write(ctx, found, &keptFind{dir: dir, command: command}, nil, p)
 	if err != nil {
 		fmt.Fprintf(e.Stderr, "isovet: cannot write the incident: %v\n", err)
 	} else if !asJSON {

@@ -51,7 +51,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
 		"record the database's timestamps (PostgreSQL, Badger, etcd)")
-	fl.StringVar(&f.fault, "fault", "", "fault and period: kill, pause, partition, split, skew, script, ddl")
+	fl.StringVar(&f.fault, "fault", "", "fault and period: kill, pause, stall, partition, split, skew, ddl, script")
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 
@@ -387,6 +387,9 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 	}
 	if err := sayAborts(e.Stderr, r.Summary.Aborts); err != nil {
 		return err
+	}
+	if p := r.Summary.OtherPlan; p != "" {
+		fmt.Fprintf(e.Stderr, "isovet: %s\n", p)
 	}
 	if s := &r.Summary; s.SchemaChanges+s.SchemaRefused > 0 {
 		fmt.Fprintf(e.Stderr, "%s of the schema, %d refused\n", plural.Of(s.SchemaChanges, "change"), s.SchemaRefused)

@@ -85,7 +85,7 @@ func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *c
 			k.dir += "-" + strconv.Itoa(n)
 		}
 	}
-	if k.incident, err = in.write(ctx, x, k.dir, k.command, x.Config.Seed, s, p); err != nil {
+	if k.incident, err = in.write(ctx, x, k, s, p); err != nil {
 		k.incident = nil
 		fmt.Fprintf(e.Stderr, "isovet: cannot write the incident: %v\n", err)
 	}
@@ -233,18 +233,27 @@ func (f *findFlags) validate() error {
 }
 
 // write makes the folder of a violation whose database is still open.
-func (f *findFlags) write(ctx context.Context, found *collect.Found, dir, command string, seed uint64,
-	small *shrink.Result, p *console.Progress) (*incident.Incident, error) {
+func (f *findFlags) write(ctx context.Context, found *collect.Found, k *keptFind, small *shrink.Result,
+	p *console.Progress) (*incident.Incident, error) {
 	p.Begin("looking for a schedule that repeats it")
 	defer p.Hide()
-	x, err := incident.Make(ctx, found, incident.Options{Command: command, Seed: seed, Small: small,
-		Made: console.BuildVersion().String(), NoReplay: f.search == 0,
+	x, err := incident.Make(ctx, found, incident.Options{Command: k.command, Seed: found.Config.Seed,
+		Small: small, Hunt: k.took(), Made: console.BuildVersion().String(), NoReplay: f.search == 0,
 		ReproduceOptions: collect.ReproduceOptions{For: f.search,
 			Told: func(what string) { p.Step(what, 0, 0) }}})
 	if err != nil {
 		return nil, err
 	}
-	return x, x.Write(dir)
+	return x, x.Write(k.dir)
+}
+
+// took says how long the hunt took to find it.
+func (k *keptFind) took() string {
+	if len(k.groups) == 0 {
+		return ""
+	}
+	first := k.groups[0].First
+	return fmt.Sprintf("%s, %.1f s", plural.Of(first.Number, "round"), first.At.Seconds())
 }
 
 // saidIncident says where an incident's folder is, and what its schedule did.

@@ -134,10 +134,15 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	if !quiet {
 		fmt.Fprintf(e.Stderr, "recording each round into %s until it is checked\n", cfg.Partial)
 	}
+	others := map[string]bool{} // the plans that were reported
 	cfg.Told = func(r hunt.Round) {
 		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
 		if !quiet && r.Verdict == evidence.Unknown {
 			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
+		}
+		if plan := r.Summary.OtherPlan; !quiet && plan != "" && !others[plan] {
+			others[plan] = true
+			fmt.Fprintf(e.Stderr, "round %d: %s\n", r.Number, plan)
 		}
 	}
 	var finds []*keptFind

@@ -62,8 +62,9 @@ type collected struct {
 	Transactions []templateJSON `json:"transactions"`
 	Aborts       []abortJSON    `json:"aborts,omitempty"` // the most frequent reason first
 	// Of --fault ddl.
-	SchemaChanges int `json:"schema_changes,omitempty"`
-	SchemaRefused int `json:"schema_refused,omitempty"`
+	SchemaChanges int    `json:"schema_changes,omitempty"`
+	SchemaRefused int    `json:"schema_refused,omitempty"`
+	OtherPlan     string `json:"other_plan,omitempty"`
 }
 
 type templateJSON struct {
@@ -84,6 +85,7 @@ func summaryJSON(file string, r *collect.Result) collected {
 		CommitsPerSec: s.Rate(),
 		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Parts: r.Parts.Files, Transactions: []templateJSON{},
 		Aborts: abortsJSON(s.Aborts), SchemaChanges: s.SchemaChanges, SchemaRefused: s.SchemaRefused,
+		OtherPlan: s.OtherPlan,
 	}
 	for _, t := range s.Templates {
 		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stall stops one process of a server, or one thread where the server is one process, for a while. What has ended
+// meanwhile is no error.
+func stall(server int, rng *rand.Rand, d time.Duration) error {
+	if all := descendants(server); len(all) > 0 {
+		pid := all[rng.IntN(len(all))]
+		err := syscall.Kill(pid, syscall.SIGSTOP)
+		if err == nil {
+			time.Sleep(d)
+			err = syscall.Kill(pid, syscall.SIGCONT)
+		}
+		return unlessEnded(err)
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", server))
+	if err != nil || len(threads) == 0 {
+		return err
+	}
+	tid, err := strconv.Atoi(filepath.Base(threads[rng.IntN(len(threads))]))
+	if err != nil {
+		return err
+	}
+	return unlessEnded(stallThread(tid, d))
+}
+
+func unlessEnded(err error) error {
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// stallThread stops a thread of another process as a debugger does: a signal would stop all of its threads.
+func stallThread(tid int, d time.Duration) error {
+	runtime.LockOSThread() // a tracee belongs to a thread
+	defer runtime.UnlockOSThread()
+	if err := unix.PtraceSeize(tid); err != nil {
+		return os.NewSyscallError("ptrace", err)
+	}
+	if err := unix.PtraceInterrupt(tid); err != nil {
+		return os.NewSyscallError("ptrace", err)
+	}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
+		return os.NewSyscallError("wait4", err)
+	}
+	if !status.Stopped() {
+		return nil // it has ended
+	}
+	time.Sleep(d)
+	signal := status.StopSignal() // one that came just now is handed on
+	if status.TrapCause() == unix.PTRACE_EVENT_STOP || signal == unix.SIGTRAP {
+		signal = 0
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(signal), 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("ptrace", errno)
+	}
+	return nil
+}

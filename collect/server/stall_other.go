@@ -1,0 +1,13 @@
+//go:build !linux
+
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+func stall(int, *rand.Rand, time.Duration) error {
+	return fmt.Errorf("%w: isovet finds the processes and threads of a server on Linux only", ErrNotHere)
+}

@@ -1,0 +1,40 @@
+package incident
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestKnown: each find of docs/found.md that was reported has its report, others have their server's tracker, and the
+// page names each report.
+func TestKnown(t *testing.T) {
+	for _, c := range []struct{ server, isolation, anomaly, want string }{
+		{"MariaDB 10.11.14", "repeatable read, innodb_snapshot_isolation", "non-repeatable-read", "MDEV-40092"},
+		{"MariaDB 10.11.19, 2 nodes", "repeatable read", "lost-update", "MDEV-38977"},
+		{"MariaDB 10.11.19", "repeatable read", "lost-update", "MariaDB's Jira"},
+		{"Badger v4", "serializable", "G2", "Badger issue 409 Badger issue 2057"},
+		{"PostgreSQL 18.4", "repeatable read", "lost-update", "the mailing list pgsql-bugs"},
+		{"nobody's", "serializable", "G2", ""},
+	} {
+		var names []string
+		for _, k := range knownOf(c.server, c.isolation, c.anomaly) {
+			names = append(names, k.Name)
+			if !strings.HasPrefix(k.Link, "https://") {
+				t.Errorf("%s has the link %q", k.Name, k.Link)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s, %s, %s: %q; expected %q", c.server, c.isolation, c.anomaly, got, c.want)
+		}
+	}
+	page, err := os.ReadFile("../../docs/found.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"MDEV-40092", "MDEV-38977", "409", "2057", "_bt_endpoint()"} {
+		if !strings.Contains(string(page), want) || !strings.Contains(knownText, want) {
+			t.Errorf("%s is not in docs/found.md and in known.tsv", want)
+		}
+	}
+}
