@@ -178,15 +178,26 @@ func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) 
 	}
 	all := &Answer{Workload: w.Name, Verdict: evidence.Holds, Counts: map[string]int{},
 		Stats: []Stat{{"keys", len(parts)}}}
+	quiet := 0
 	for _, p := range parts {
 		a, err := w.part(ctx, p.h, o)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case a.Reason == nothing:
+			quiet++
+		default:
+			all.add(a, p, o.Examples)
 		}
-		all.add(a, p, o.Examples)
+	}
+	if quiet == len(parts) {
+		all.Verdict, all.Reason = evidence.Unknown, nothing
 	}
 	return all, nil
 }
+
+// nothing is why a history, or the part of a key, says nothing.
+const nothing = "inconclusive: no operation is known to have taken effect"
 
 // inTest are the settings by their names in a test's map.
 var inTest = map[string]string{"accounts": "accounts", "total-amount": "total", "negative-balances?": "negative",
@@ -235,7 +246,7 @@ func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (
 		return nil, err
 	}
 	if j.ok == 0 && j.a.Verdict == evidence.Holds {
-		j.unknown("inconclusive: no operation is known to have taken effect")
+		j.unknown("%s", nothing)
 	}
 	return j.a, nil
 }

@@ -8,6 +8,7 @@ package objects
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,8 +30,11 @@ type object struct {
 	about string
 	ask   func(r *rand.Rand, n int) (f, in string)
 	do    func(r *rand.Rand, f, in string, broken bool) (out string, failed, broke bool)
+	// told, if set, hears of each answer that a client gets.
+	told func(f, in, out string)
 	// last is a client's last operation, when all others have returned; "": none.
-	last string
+	last   string
+	client int // who asks
 }
 
 // kinds are the objects that [Generate] knows.
@@ -42,8 +46,10 @@ var kinds = map[string]func() *object{
 		return list("enqueue", "dequeue", func(r *rand.Rand, n int) int { return r.IntN(n) })
 	},
 	"stack":      func() *object { return list("push", "pop", func(_ *rand.Rand, n int) int { return n - 1 }) },
-	"unique-ids": ids, "register": register, "cas-register": casRegister, "mutex": mutex,
-	"kafka": kafka,
+	"unique-ids": ids, "register": register, "cas-register": casRegister,
+	"mutex": func() *object { return semaphore(1) }, "semaphore": func() *object { return semaphore(2) },
+	"kafka": kafka, "long-fork": longFork, "causal": causal, "g2": claims, "sequential": parts, "monotonic": rising,
+	"dirty-read": dirty,
 }
 
 // Names are the workloads that [Generate] knows.
@@ -85,7 +91,7 @@ func Generate(spec Spec) (text string, broke int) {
 	broken := -1
 	for i := range ops {
 		o := &ops[i]
-		if o.f == "" {
+		if x.client = o.client; o.f == "" {
 			o.f, o.in = x.ask(r, i)
 		}
 		if o.f != x.last && r.Float64() < spec.Unknown {
@@ -99,6 +105,9 @@ func Generate(spec Spec) (text string, broke int) {
 		}
 		if broke {
 			broken = i
+		}
+		if x.told != nil && o.kind == "ok" {
+			x.told(o.f, o.in, out)
 		}
 	}
 	return write(len(ops), func(i int) (client int, call, ret int64, f, in, out, kind string) {
@@ -335,18 +344,22 @@ func casRegister() *object {
 	return x
 }
 
-func mutex() *object {
-	held := false
-	return &object{about: "a lock", ask: func(r *rand.Rand, n int) (string, string) {
+func semaphore(permits int) *object {
+	held := 0
+	return &object{about: "a lock; a faulty one gives permits on", ask: func(r *rand.Rand, n int) (string, string) {
 		return []string{"acquire", "release"}[r.IntN(2)], "nil"
 	}, do: func(_ *rand.Rand, f, _ string, broken bool) (string, bool, bool) {
-		if f == "acquire" && held && broken {
+		switch full := held == permits; {
+		case f == "acquire" && full && broken:
+			held, permits = held+1, math.MaxInt
 			return "nil", false, true
-		}
-		if held == (f == "acquire") {
+		case f == "acquire" && full || f == "release" && held == 0:
 			return "nil", true, false
+		case f == "acquire":
+			held++
+		default:
+			held--
 		}
-		held = !held
 		return "nil", false, false
 	}}
 }

@@ -21,7 +21,7 @@ func TestGenerate(t *testing.T) {
 				if seed%3 == 0 && name != "linear-counter" && name != "linear-set" && name != "unordered-queue" {
 					s.Unknown = 0.05
 				}
-				if name == "stack" || name == "mutex" {
+				if name == "stack" || name == "mutex" || name == "semaphore" {
 					s.Unknown = 0
 				}
 				text, broke := objects.Generate(s)
