@@ -143,8 +143,58 @@ func Set() *Model[[]string] {
 			}
 			return byKey(named)
 		},
+		narrow:   fewValues,
 		Describe: Describe,
 	}
+}
+
+// fewValues are the operations of a set on the values that matter to those that must take effect: theirs, one that two
+// reads do not share, and one that nobody adds before a read has it. Reads have only those then. A set of all values
+// that has an order has one of any of them.
+func fewValues(ops []Op) (out []Op) {
+	in, added := map[string]bool{}, map[string]int64{}
+	var lists []List
+	for i := range ops {
+		a := ops[i].Input.(Action)
+		if call, is := added[a.Value]; a.F == "add" && (!is || ops[i].Call < call) {
+			added[a.Value] = ops[i].Call
+		}
+		in[a.Value] = in[a.Value] || a.F != "read" && !ops[i].Maybe
+	}
+	first := func(list List, is func(v string) bool) {
+		if n := slices.IndexFunc(list, is); n >= 0 {
+			in[list[n]] = true
+		}
+	}
+	for i := range ops {
+		list, known := ops[i].Output.(List)
+		if !known || ops[i].Maybe {
+			continue
+		}
+		first(list, func(v string) bool {
+			call, is := added[v]
+			return !is || call > ops[i].Return
+		})
+		for _, other := range lists {
+			for _, both := range [][2]List{{list, other}, {other, list}} {
+				first(both[0], func(v string) bool {
+					_, has := slices.BinarySearch(both[1], v)
+					return !has
+				})
+			}
+		}
+		lists = append(lists, list)
+	}
+	for _, op := range ops {
+		list, known := op.Output.(List)
+		if known {
+			op.Output = slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !in[v] })
+		}
+		if known || in[op.Input.(Action).Value] {
+			out = append(out, op)
+		}
+	}
+	return out
 }
 
 // Log is a list that grows at its end. The output of append is nil or the int64 place of the value, that of a read of

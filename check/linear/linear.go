@@ -52,6 +52,9 @@ type Model[S any] struct {
 	// Describe says an operation, and DescribeState a state, in words; nil: as fmt does.
 	Describe      func(input, output any) string
 	DescribeState func(state S) string
+	// narrow, if set, returns fewer and smaller operations that have an order if these have: what matters to those that
+	// must take effect.
+	narrow func(ops []Op) []Op
 }
 
 // Unknown is the output of an operation whose outcome is unknown.
@@ -88,7 +91,8 @@ func (o *Op) output() any {
 
 // Options bound the work. The zero value is the default.
 type Options struct {
-	MaxStates int // states that a search remembers; 0: two million
+	// MaxStates are the states that a search remembers; 0: two million. One of more than 200 bytes counts as several.
+	MaxStates int
 }
 
 // defaultStates is how many states a search remembers: with a key each, some 400 MB.
@@ -166,7 +170,7 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 			switch {
 			case a.Verdict == evidence.Holds && m.replay(ops, a.Order) == nil:
 				return a
-			case a.Verdict == evidence.Violated && m.refutes(ctx, m.relaxed(ops, &a), o.MaxStates) == nil:
+			case a.Verdict == evidence.Violated && m.confirms(ctx, ops, &a, o.MaxStates) == nil:
 				return a
 			}
 		}
@@ -182,7 +186,7 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 		return Answer{Verdict: evidence.Holds, Order: order}
 	}
 	a := m.core(ctx, ops, o.MaxStates)
-	if err := m.refutes(ctx, m.relaxed(ops, &a), o.MaxStates); err != nil {
+	if err := m.confirms(ctx, ops, &a, o.MaxStates); err != nil {
 		if errors.Is(err, errHolds) {
 			panic("linear: the search refutes what has an order")
 		}
@@ -190,6 +194,15 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 			"end: %w", err))
 	}
 	return a
+}
+
+// confirms is the second opinion on a core, first on what matters to it alone.
+func (m *Model[S]) confirms(ctx context.Context, ops []Op, a *Answer, most int) error {
+	relaxed := m.relaxed(ops, a)
+	if m.narrow != nil && m.refutes(ctx, m.narrow(relaxed), most) == nil {
+		return nil
+	}
+	return m.refutes(ctx, relaxed, most)
 }
 
 // unknownFor is the answer of work that was stopped.
@@ -200,7 +213,8 @@ func unknownFor(err error) Answer {
 	return Answer{Verdict: evidence.Unknown, Reason: err.Error()}
 }
 
-// relaxed is what a core says: its operations, and the others if they matter as such that need not have happened.
+// relaxed is what a core says: its operations, and the others, if they matter, as such that need not have happened.
+// Those that only observe say nothing then.
 func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	if !a.Others {
 		return pick(ops, a.Core)
@@ -209,8 +223,9 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	for i, op := range ops {
 		if !slices.Contains(a.Core, i) {
 			op.Output = Unknown
-			out = append(out, ghost(op))
-			continue
+			if op = ghost(op); m.observes(&op) {
+				continue
+			}
 		}
 		out = append(out, op)
 	}

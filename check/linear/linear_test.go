@@ -77,6 +77,9 @@ func twin[S any](t *testing.T, name string, m *Model[S], first decider,
 				return b.String()
 			}
 			want := none(m, ops)
+			if m.narrow != nil && !want && none(m, m.narrow(ops)) {
+				t.Fatalf("what is narrowed has no order: %v%s", m.narrow(ops), text())
+			}
 			a, err := m.check(context.Background(), ops, Options{}, first)
 			if err != nil || a.Verdict == evidence.Unknown || want != (a.Verdict == evidence.Violated) {
 				t.Fatalf("%v %v, brute force says violation: %t%s", a, err, want, text())
@@ -322,5 +325,60 @@ func TestPeel(t *testing.T) {
 	})
 	if stuck == 0 || free == 0 {
 		t.Fatalf("%d stuck, %d not: the values say nothing", stuck, free)
+	}
+}
+
+// TestBytes: a search whose states are large remembers fewer, and ends.
+func TestBytes(t *testing.T) {
+	const most = 2000
+	m := Stack()
+	var ops []Op
+	for i := range 400 {
+		ops = append(ops, Op{Input: Action{F: "push", Value: few[i%2]}, Call: int64(i), Return: int64(i + 6)})
+		if i%4 == 0 {
+			ops = append(ops, Op{Input: Action{F: "pop"}, Call: int64(i), Maybe: true})
+		}
+	}
+	ops = append(ops, Op{Input: Action{F: "pop"}, Output: "c", Call: 500, Return: 501})
+	s := m.newSearch(ops, most)
+	if ok, err := s.run(context.Background()); ok || err != errBudget {
+		t.Fatalf("the search ends with %t, %v; expected that it gives up", ok, err)
+	}
+	bytes := 0
+	for _, at := range s.seen {
+		for _, v := range at {
+			bytes += 16*len(v.state) + 8*len(v.taken)
+		}
+	}
+	for _, f := range s.frames {
+		for _, w := range f.left {
+			bytes += 16 * len(w.to)
+		}
+	}
+	if bytes > 3*most*stateBytes {
+		t.Fatalf("%d bytes are remembered for %d states", bytes, most)
+	}
+	if a, err := Check(t.Context(), m, ops, Options{MaxStates: most}); err != nil || a.Verdict != evidence.Unknown {
+		t.Fatalf("%v %v; expected unknown", a, err)
+	}
+}
+
+// TestNarrow: a set's violation by one value is confirmed by the operations on that value alone.
+func TestNarrow(t *testing.T) {
+	var ops []Op
+	list := List{}
+	for i := range 300 {
+		v := fmt.Sprintf("v%03d", i)
+		list = append(list[:len(list):len(list)], v)
+		at := int64(10 * i)
+		ops = append(ops, Op{Input: Action{F: "add", Value: v}, Call: at, Return: at + 12},
+			Op{Input: Action{F: "read"}, Output: list, Call: at + 13, Return: at + 14})
+	}
+	ops = append(ops, Op{Input: Action{F: "read"}, Output: list[1:], Call: 9000, Return: 9001})
+	a, known := members(ops)
+	m := Set()
+	relaxed := m.relaxed(ops, &a)
+	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil {
+		t.Fatalf("%v: %d of %d operations matter", a, len(small), len(relaxed))
 	}
 }

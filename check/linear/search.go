@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -28,7 +29,7 @@ type search[S any] struct {
 	class      []int32   // of an operation, its place in maybe; -1: it must come
 	taken      []int     // by class
 	seen       map[string][]visited[S]
-	states     int // remembered
+	states     int // remembered, large ones as several
 	most       int
 	key        []byte
 	frames     []frame[S]
@@ -131,6 +132,9 @@ func (s *search[S]) run(ctx context.Context) (bool, error) {
 			continue
 		}
 		if len(ways) > 1 && s.remember() {
+			for _, w := range ways { // the frame holds them
+				s.states += weight(w.to) - 1
+			}
 			if s.states > s.most {
 				return false, errBudget
 			}
@@ -224,6 +228,19 @@ next:
 		}
 	}
 	s.seen[string(k)] = append(have, visited[S]{s.state, slices.Clone(s.taken)})
-	s.states++
+	s.states += 1 + (len(k)+8*len(s.taken))/stateBytes
 	return true
+}
+
+// stateBytes is what a state may take up of the memory: one that takes up more counts as several.
+const stateBytes = 200
+
+// weight is as how many states a state counts, by what it holds.
+func weight(state any) int {
+	const item = 16
+	switch v := reflect.ValueOf(state); v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String:
+		return 1 + item*v.Len()/stateBytes
+	}
+	return 1
 }

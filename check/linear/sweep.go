@@ -118,10 +118,10 @@ func (w *sweep[S]) returns(ctx context.Context, end int) error {
 		if n%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if len(reached.list) > w.most {
+		x := reached.list[n]
+		if len(reached.list) > w.most/weight(x.state) {
 			return errBudget
 		}
-		x := reached.list[n]
 		if i, is := slices.BinarySearch(x.done, end); is {
 			kept.add(w.m, moment[S]{x.state, slices.Delete(slices.Clone(x.done), i, i+1)})
 			continue

@@ -38,7 +38,10 @@ func small(name any) string {
 // isGo reports whether a map is an operation of a Go program, as Porcupine has it.
 func (m Map) isGo() bool {
 	has := func(name string) bool {
-		return slices.ContainsFunc(m, func(p Pair) bool { return small(p.Key) == name })
+		return slices.ContainsFunc(m, func(p Pair) bool {
+			s, is := p.Key.(string)
+			return is && strings.EqualFold(s, name)
+		})
 	}
 	return has("call") && has("input")
 }
