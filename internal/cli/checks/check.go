@@ -208,7 +208,7 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 		e.Kept.Begins(i)
 		var o outcome
 		to := *f
-		if work, is := f.workloadOf(ctx, path); is {
+		if work, is := f.workloadOf(ctx, e, path); is {
 			o = work
 		} else if f.spill.dir != "" {
 			var spilled bool
@@ -318,7 +318,7 @@ func judgeLoaded(ctx context.Context, e *console.Env, f *CheckFlags, k *evidence
 		return k, nil
 	}
 	k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
-	e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
+	e.Kept.SayJSON(console.SaysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats, ""})
 	set("checking")
 	o := f.Options(at, profile)
 	o.Progress = func(s string, done, total int) {

@@ -43,6 +43,8 @@ type knownSoFar struct {
 	Solver  string         `json:"solver"`
 	TS      bool           `json:"ts"`
 	Stats   evidence.Stats `json:"stats"`
+	// Workload is that of operations, which have no level; "": they are transactions.
+	Workload string `json:"workload"`
 }
 
 // needsKeeper reports whether the histories are checked in a process of their own.
@@ -292,7 +294,9 @@ func (k *keeper) hears(line string) {
 	case console.SaysKnown:
 		s := new(knownSoFar)
 		if json.Unmarshal([]byte(rest), s) == nil {
-			k.known = s
+			if k.known = s; s.Checker+s.Workload == "" { // no more than at first
+				k.known = nil
+			}
 		}
 	case console.SaysLeft:
 		for _, cause := range []error{guard.ErrTimeout, guard.ErrMemory, guard.ErrMachine, guard.ErrInterrupted} {
@@ -337,8 +341,12 @@ func (k *keeper) outcome(cause error) outcome {
 		r.Reason = k.f.limits.Reason(cause, k.stage)
 	}
 	o := outcome{path: path, result: r, began: k.began}
-	if w := &k.f.workload; w.name != "" {
-		a := &workloads.Answer{Workload: w.workload.Name, Reason: r.Reason}
+	name := k.f.workload.workload.Name
+	if name == "" && k.known != nil {
+		name = k.known.Workload
+	}
+	if name != "" {
+		a := &workloads.Answer{Workload: name, Reason: r.Reason}
 		o.result, o.work = nil, &judged{Work: report.Work{Answer: a}}
 	}
 	if errors.Is(cause, guard.ErrInterrupted) {

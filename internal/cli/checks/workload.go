@@ -64,7 +64,7 @@ type judged struct {
 }
 
 // workloadOf judges a file as operations where --workload or the file says so; is: it does.
-func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is bool) {
+func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string) (o outcome, is bool) {
 	named := f.workload.name != ""
 	if !named && (path == "-" || f.spill.dir != "" || f.levelSet || f.shrunk+f.dot+f.certificate+f.proof != "" ||
 		f.judge.name != console.Auto || f.loading.Format != console.Auto || len(f.loading.Paths(path)) != 1) {
@@ -95,6 +95,10 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 	}
 	began := time.Now()
 	w, settings := f.workload.workload, f.workload.settings
+	if !named {
+		w.Name = "operations" // of a workload that they have not told yet
+		e.Kept.SayJSON(console.SaysKnown, knownSoFar{Workload: w.Name})
+	}
 	told := true
 	j, err := guard.Run(ctx, f.limits, func() string { return "checking" }, func(ctx context.Context) (judged, error) {
 		h, note, err := operationsOf(in, run)
@@ -110,6 +114,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 				return judged{}, fmt.Errorf("the operations do not tell their workload; expected --workload with one "+
 					"of %s", strings.Join(workloads.Names(), ", "))
 			}
+			e.Kept.SayJSON(console.SaysKnown, knownSoFar{Workload: w.Name})
 		}
 		a, err := w.Check(ctx, h, workloads.Options{Settings: settings})
 		ms := console.Milliseconds(time.Since(began))
@@ -118,6 +123,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, path string) (o outcome, is
 	var stopped *guard.StoppedError
 	switch {
 	case !named && !told && err == nil:
+		e.Kept.SayJSON(console.SaysKnown, knownSoFar{})
 		return o, false
 	case errors.As(err, &stopped):
 		j.Answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, nil
