@@ -65,6 +65,8 @@ func TestParts(t *testing.T) {
 			Clock: func() int64 { clock++; return clock / 2 }}
 		one := must.Get(record.Create(filepath.Join(dir, "one.jsonl"), o))(t)
 		folder := filepath.Join(dir, "parts")
+		teed := record.Header(nil, o.Meta, false)
+		o.Tee = func(line []byte) { teed = append(teed, line...) }
 		many, err := record.CreateParts(folder, o, []record.Rotation{{Txns: 1 + int64(rng.IntN(20))},
 			{Bytes: 300}, {Every: time.Microsecond}}[seed%3])
 		must.OK(t, err)
@@ -142,6 +144,12 @@ func TestParts(t *testing.T) {
 		got := inOrder(t, h, err)
 		if d := diff.Histories(got, want); d != "" {
 			t.Errorf("seed %d: %s", seed, d)
+		}
+		if seed%4 == 1 { // nothing was there before, which is not among them
+			h, err = jsonl.Read(teed, "teed")
+			if d := diff.Histories(inOrder(t, h, err), want); d != "" {
+				t.Errorf("seed %d, as they end: %s", seed, d)
+			}
 		}
 		_, list, err := format.Parts(folder)
 		if err != nil || list.Recording || len(list.Parts) < 2 {

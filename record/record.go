@@ -35,6 +35,9 @@ type Options struct {
 	OnError func(error)
 	// Clock returns nanoseconds that never go back; nil: the monotonic clock.
 	Clock func() int64
+	// Tee, where the recording is a stream or has parts, is called with the line of each transaction that has ended,
+	// from any goroutine, without the values of before; it must not keep the line.
+	Tee func(line []byte)
 	// Client is Send's; nil: http.DefaultClient.
 	Client *http.Client
 	// Token is what Send shows a watch that has --token-file; "": none.
@@ -250,7 +253,7 @@ func (r *Recorder) early(o op) error {
 		r.last++
 	}
 	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born.Load(),
-		end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime}
+		end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime, past: true}
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	return t.write(history.Committed)

@@ -30,6 +30,7 @@ type Txn struct {
 	intent             int64 // its id in the stream; 0: it is not there yet
 	open               *Open // the same in parts
 	wrote, ended       bool
+	past               bool // it stands for what was there before
 }
 
 // op is an operation.
@@ -372,25 +373,29 @@ func (t *Txn) finish(how history.Status) error {
 // write streams a transaction that has ended.
 func (t *Txn) write(how history.Status) error {
 	r := t.s.r
-	switch {
-	case r.parts != nil:
+	if r.parts != nil {
 		r.firstPart()
-		if t.open != nil {
-			return r.parts.Outcome(t.open, how, t.end)
-		}
-	case !r.intents:
+	} else if !r.intents {
 		r.flushInitial()
 	}
-	b := t.s.line[:0]
-	if t.intent != 0 {
-		b = appendOutcome(b, t.intent, how, t.end)
-	} else {
-		b = append(append(append(b, `{"status":"`...), how.String()...), `",`...)
-		b = t.appendLine(appendTime(b, "end", t.end), r.ids.Add(1))
+	id := t.intent
+	if id == 0 {
+		id = r.ids.Add(1)
 	}
-	t.s.line = b
-	if r.parts != nil {
-		return r.parts.Ended(b, len(t.ops))
+	if t.intent == 0 || r.o.Tee != nil {
+		b := append(append(append(t.s.line[:0], `{"status":"`...), how.String()...), `",`...)
+		t.s.line = t.appendLine(appendTime(b, "end", t.end), id)
+		if r.o.Tee != nil && !t.past {
+			r.o.Tee(t.s.line)
+		}
 	}
-	return r.stream.Append(b, false)
+	switch {
+	case t.open != nil:
+		return r.parts.Outcome(t.open, how, t.end)
+	case r.parts != nil:
+		return r.parts.Ended(t.s.line, len(t.ops))
+	case t.intent != 0:
+		t.s.line = appendOutcome(t.s.line[:0], id, how, t.end)
+	}
+	return r.stream.Append(t.s.line, false)
 }

@@ -142,10 +142,7 @@ func textOf(a *evidence.Anomaly, r *evidence.Result) string {
 	if text == "" {
 		text = evidence.Describe(a, r.H)
 	}
-	if sql := inSQL(a, r.H); sql != "" {
-		text = strings.TrimRight(text, "\n") + "\n" + sql
-	}
-	return text
+	return evidence.InSQL(text, a, r.H)
 }
 
 // Summary says in a line what was checked, by whom, and how long it took.

@@ -160,7 +160,8 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	switch {
 	case class == violated:
 		a := &p.r.Anomalies[0]
-		v.Proved, v.Anomaly, v.Text, v.Txns = true, a.Kind, evidence.Describe(a, p.h), p.txns()
+		v.Proved, v.Anomaly, v.Text, v.Txns = true, a.Kind,
+			evidence.InSQL(evidence.Describe(a, p.h), a, p.h), p.txns()
 		if !f.f.Itself {
 			v.ProofAssumes = unique
 		}
@@ -430,7 +431,10 @@ func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt
 // finish ends a transaction as it is in the log.
 func (p *replayPart) finish(w recalled, alone bool) {
 	head := w.head
-	head.ID, head.HasID, head.HasSeq, head.Node, head.Name = w.id, true, false, history.None, history.None
+	head.ID, head.HasID, head.HasSeq, head.Node = w.id, true, false, history.None
+	if head.Name != history.None {
+		head.Name = p.b.Text(w.h.Texts.Text(head.Name))
+	}
 	head.HasSess = head.HasSess && !alone
 	p.b.EndTxn(head)
 }

@@ -248,7 +248,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.fuel()
 	if !e.stream.started {
 		e.stream.started = true
-		e.stream.origin = satAdd(a.Start, e.o.Lateness)
+		e.stream.origin = satAdd(max(a.Start, a.End), e.o.Lateness)
 	}
 	e.noteRepeats(a)
 	if e.stream.attached {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,11 +18,14 @@ import (
 	"isovet/collect"
 	"isovet/history"
 	"isovet/internal/cli/console"
+	"isovet/internal/cli/watches"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
 	"isovet/internal/sqlstmt"
+	"isovet/level"
 	"isovet/record"
 	"isovet/record/proxy"
+	"isovet/watch"
 )
 
 type proxyFlags struct {
@@ -31,12 +35,13 @@ type proxyFlags struct {
 	stallFor        time.Duration
 	rotate          collect.Rotate
 	doctor, json    bool
-	quiet           bool
+	quiet, watch    bool
+	judge           watches.Beside
 }
 
 // NewProxy is the command proxy.
 func NewProxy(e *console.Env) *cobra.Command {
-	f := proxyFlags{}
+	f := proxyFlags{judge: watches.Beside{Level: level.SnapshotIsolation}}
 	c := &cobra.Command{
 		Use: "proxy --db URL -o DIR", GroupID: "work",
 		Short: "Stand between any program and PostgreSQL, and record its transactions",
@@ -44,24 +49,30 @@ func NewProxy(e *console.Env) *cobra.Command {
 
 Nothing else changes for them: they log in as themselves, in any language, and see the same answers. No table is
 declared. The version of a row is PostgreSQL's own (xmin), which the proxy asks for beside what the program asked for.
-Ctrl-C ends the recording. isovet check DIR judges it, also while it grows.
+Ctrl-C ends the recording. isovet check DIR judges it, also while it grows. --watch judges it at once, as isovet watch
+does. Where the judge falls behind, it counts what it leaves out.
 
 What is recorded is true. Statements that are not understood are left out; the end says which, why, and how often.
 --doctor says before which tables can be recorded.
 
-Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reached or the folder is not empty.`,
+Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reached or the folder is not empty. With
+--watch also 1 violations, 2 undecided or not judged.`,
 		Example: `  isovet proxy --db postgres://localhost/shop -o shop/
   psql postgres://me@localhost:6432/shop                    a program, through the proxy
   isovet proxy --db postgres://me:secret@db/shop --doctor
+  isovet proxy --db postgres://localhost/shop -o shop/ --watch --metrics :9090
   isovet check shop/ --level snapshot-isolation`,
 		Args: console.Exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
 	}
+	console.LevelFlag(c, &f.judge.Level)
 	fl := c.Flags()
 	fl.StringVar(&f.db, "db", "", "PostgreSQL's `URL`")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:6432", "`ADDRESS` that programs connect to")
 	fl.StringVarP(&f.out, "out", "o", "", "new or empty `DIR` for the recording")
 	fl.Var(RotateValue{&f.rotate}, "rotate", "when a part of the recording ends, such as 256MiB or 10m")
+	fl.BoolVar(&f.watch, "watch", false, "judge transactions as they end")
+	fl.StringVar(&f.judge.Metrics, "metrics", "", "`ADDRESS` of a live page of --watch, and of /metrics")
 	fl.Float64Var(&f.stall, "stall", 0, "share of statements to delay, from 0 to 1")
 	fl.DurationVar(&f.stallFor, "stall-for", 20*time.Millisecond, "longest delay of --stall")
 	fl.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` (PEM) for programs that ask for TLS")
@@ -79,6 +90,13 @@ func (f *proxyFlags) run(ctx context.Context, e *console.Env) error {
 	if f.stall < 0 || f.stall > 1 || f.stallFor <= 0 {
 		return console.Usagef("--stall %g, --stall-for %v; expected a share from 0 to 1, and a time above 0", f.stall,
 			f.stallFor)
+	}
+	if f.judge.Metrics != "" && !f.watch {
+		return console.Usagef("--metrics without --watch; expected both")
+	}
+	if l := f.judge.Level; f.watch && (l.RealTime() || !slices.Contains(watch.ReplayLevels(), l)) {
+		return console.Usagef("--watch does not decide %s; expected a level of serializability or snapshot isolation "+
+			"without real time", l)
 	}
 	config, err := pgx.ParseConfig(f.db)
 	if err != nil {
@@ -150,8 +168,12 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	lost := func(err error) {
 		first.Do(func() { say(fmt.Errorf("the recording is not whole any more; programs go on: %w", err)) })
 	}
-	rec, err := record.CreateParts(f.out, record.Options{Meta: m, Aborted: sqlstmt.Aborted, OnError: lost},
-		record.Rotation{Bytes: f.rotate.Bytes, Every: f.rotate.Every, Txns: f.rotate.Txns})
+	ro := record.Options{Meta: m, Aborted: sqlstmt.Aborted, OnError: lost}
+	if f.watch {
+		ro.Tee = f.judge.Add
+	}
+	rec, err := record.CreateParts(f.out, ro, record.Rotation{Bytes: f.rotate.Bytes, Every: f.rotate.Every,
+		Txns: f.rotate.Txns})
 	if err != nil {
 		return err
 	}
@@ -165,7 +187,15 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 		fmt.Fprintf(e.Stderr, "Listening on %s for programs of %s; recording to %s. Ctrl-C ends.\n", ln.Addr(),
 			o.Server, f.out)
 	}
+	if f.watch {
+		f.judge.Dir, f.judge.Quiet, f.judge.Header = f.out, f.quiet, record.Header(nil, m, false)
+		f.judge.Begin(ctx, e)
+	}
 	err = errors.Join(p.Serve(ctx, ln), rec.Close())
+	found := console.StatusOK
+	if f.watch {
+		found = f.judge.End()
+	}
 	if err != nil {
 		return err
 	}
@@ -181,10 +211,13 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 			fmt.Fprintf(e.Stdout, "  %s\n", escape.Line(m.String()))
 		}
 	}
-	if err == nil && n.Committed == 0 {
-		return console.Status(console.StatusUnknown)
+	if n.Committed == 0 {
+		found = console.Worse(found, console.StatusUnknown)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return console.Status(found)
 }
 
 // diagnose prints the catalogue's word on each table.

@@ -2,6 +2,7 @@
 package watches
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type watchFlags struct {
 	horizon                     int
 	skew                        time.Duration
 	given                       func(flag string) bool
+	lines                       *watch.Queue // instead of source
+	history                     string       // which shrink is to read; "": state
 }
 
 // minWatchMemory is what lines that are under way take.
@@ -92,8 +95,15 @@ var Crossings = console.Crossings{"watch": {
 		Say: "--webhook-secret-file without an address; expected --webhook or --webhook-file too"},
 }}
 
+// NewWatch is the command watch.
 func NewWatch(e *console.Env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
+	_, c := newWatch(e)
+	return c
+}
+
+// newWatch is the command with its flags.
+func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
+	f := &watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0], logFormat: logFormats[0]}
 	config := ""
@@ -116,7 +126,7 @@ func NewWatch(e *console.Env) *cobra.Command {
 				return err
 			}
 			f.given = c.Flags().Changed
-			return runWatch(c.Context(), e, &f)
+			return runWatch(c.Context(), e, f)
 		},
 	}
 	console.EnumFlag(c, &f.checker, "checker", "checker", "replay (client times), aion (timestamps) or leopard",
@@ -148,7 +158,7 @@ func NewWatch(e *console.Env) *cobra.Command {
 	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on with what is whole of a damaged log")
 	fl.BoolVar(&f.standby, "standby", false, "wait while another process has the folder")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
-	return c
+	return f, c
 }
 
 // judge makes what judges.
@@ -227,7 +237,7 @@ func LeopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, e
 
 // shrinkCommand is the command that cuts the log down to the smallest history that is judged as watch judges.
 func (f *watchFlags) shrinkCommand() string {
-	words := []string{"isovet", "shrink", f.state, "--checker"}
+	words := []string{"isovet", "shrink", cmp.Or(f.history, f.state), "--checker"}
 	switch {
 	case f.checker == "leopard":
 		words = append(words, "leopard")
@@ -299,12 +309,14 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
 	var m watch.Metrics
-	table := newWatchTable(e.Stderr, &m, f.quiet)
+	table := newWatchTable(e.Stderr, &m, f.quiet || f.lines != nil)
 	e.Stdout, e.Stderr = table.above(e.Stdout), table.above(e.Stderr)
 	log := newLog(e.Stderr, f.logFormat)
-	source, err := f.source.open(e, f.state, judge, log)
-	if err != nil {
-		return err
+	source := &opening{open: func(context.Context, watch.Places) (watch.Source, error) { return f.lines, nil }}
+	if f.lines == nil {
+		if source, err = f.source.open(e, f.state, judge, log); err != nil {
+			return err
+		}
 	}
 	defer source.close()
 	var incidents watch.Incidents
@@ -347,12 +359,15 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stoppedWatch(ctx, e)
-	case err != nil:
+	case err != nil && !errors.Is(err, watch.ErrDropped):
 		return err
 	case out.err != nil:
 		return out.err
 	}
-	return console.Status(f.concluded(e, &m, &incidents))
+	if status := console.Status(f.concluded(e, &m, &incidents)); status != nil {
+		return errors.Join(status, err)
+	}
+	return err
 }
 
 // config says what to watch; violations are written to out, and told to hook, if there is one.

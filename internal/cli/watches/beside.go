@@ -1,0 +1,101 @@
+package watches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"isovet/internal/cli/console"
+	"isovet/internal/escape"
+	"isovet/internal/plural"
+	"isovet/internal/safego"
+	"isovet/level"
+	"isovet/watch"
+)
+
+// Beside judges what the process records, as it records it, and never keeps it waiting: where the judge falls behind,
+// transactions are not judged, and it goes on as with a stream that begins in the midst.
+type Beside struct {
+	Level   level.Level
+	Metrics string // address of the live page; "": none
+	Dir     string // of the recording; what is found stands in folders there
+	Header  []byte // of the stream
+	Quiet   bool
+	Room    int           // bytes of lines that wait; 0: 64 MiB
+	Bound   time.Duration // what the judge has for the rest when the recording has ended; 0: a minute
+
+	queue  *watch.Queue
+	cancel context.CancelFunc
+	work   safego.Group
+	status int
+}
+
+// Begin has the lines that Add gets judged from now on.
+func (b *Beside) Begin(ctx context.Context, e *console.Env) {
+	room := b.Room
+	if room == 0 {
+		room = 64 << 20
+	}
+	b.queue = watch.NewQueue(room)
+	b.queue.Anew(b.Header)
+	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	b.work.Go(func() { b.run(ctx, e) })
+}
+
+// Add takes the line of a transaction that has ended.
+func (b *Beside) Add(line []byte) { b.queue.Add(line) }
+
+// End says that the recording has ended, and returns the exit status of what was found.
+func (b *Beside) End() int {
+	b.queue.End()
+	bound := b.Bound
+	if bound == 0 {
+		bound = time.Minute
+	}
+	late := time.AfterFunc(bound, b.cancel)
+	b.work.Wait()
+	late.Stop()
+	b.cancel()
+	return b.status
+}
+
+func (b *Beside) run(ctx context.Context, e *console.Env) {
+	say := func(format string, args ...any) {
+		b.status = console.Worse(b.status, console.StatusUnknown)
+		fmt.Fprintf(e.Stderr, "isovet: "+format+"\n", args...)
+	}
+	whole := escape.Shell("isovet check " + b.Dir + " --level " + b.Level.String())
+	for n, gone := 1, int64(0); ; n++ {
+		f, _ := newWatch(e)
+		f.level, f.metric, f.quiet, f.lines, f.history = b.Level, b.Metrics, b.Quiet, b.queue, b.Dir
+		f.state = filepath.Join(b.Dir, fmt.Sprintf("watch-%d", n))
+		// The times are one clock's, and lines come as soon as transactions end.
+		f.gate.lateness, f.gate.jump, f.gate.attach = "1s", 0, watch.AttachAlways.String()
+		own := console.Env{Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr, Data: e.Data}
+		err := runWatch(ctx, &own, f)
+		var quiet *console.ExitError
+		switch {
+		case ctx.Err() != nil:
+			say("the judge did not get through; %s judges all", whole)
+			return
+		case err == nil || errors.As(err, &quiet) && quiet.Err == nil:
+			b.status = console.Worse(b.status, console.StatusOf(err))
+			return
+		case !errors.Is(err, watch.ErrDropped):
+			say("nothing is judged any more; programs go on: %s", escape.Line(err.Error()))
+			b.status = console.Worse(b.status, console.StatusOf(err))
+			return
+		}
+		if quiet = nil; errors.As(err, &quiet) {
+			b.status = console.Worse(b.status, quiet.Status)
+		} else if err := os.RemoveAll(f.state); err != nil { // nothing was found, and the recording has the rest
+			say("%s", escape.Line(err.Error()))
+		}
+		dropped := b.queue.Anew(b.Header)
+		say("the judge did not keep up: %s not judged; %s judges all", plural.Of(dropped-gone, "transaction"), whole)
+		gone = dropped
+	}
+}
