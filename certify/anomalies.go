@@ -82,8 +82,8 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	p.inclusion()
 	unsat, err := Unsatisfiable(p.clauses, o)
 	if err == nil && !unsat {
-		err = &incomplete{fmt.Errorf("it leaves open an order of the versions, or that a transaction of unknown " +
-			"outcome aborted")}
+		err = &incomplete{fmt.Errorf("the cases do not cover every version order, or every transaction of unknown " +
+			"outcome")}
 	}
 	return err
 }
@@ -100,10 +100,10 @@ func Incomplete(err error) bool {
 // checkTogether proves that list reads show no state of a list together.
 func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) error {
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
-		return fmt.Errorf("operations beside cycles")
+		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")
 	}
 	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // whose lists are those of serializability
-		return &Unsupported{fmt.Sprintf("list reads that nothing explains together at level %s", l)}
+		return &Unsupported{fmt.Sprintf("anomalies of several list reads at level %s", l)}
 	}
 	return x.nobodyAppended(a.Ops, o)
 }
@@ -111,7 +111,7 @@ func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) err
 // read proves an anomaly of single reads and adds that its reader does not count.
 func (p *proof) read(a *evidence.Anomaly) error {
 	if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
-		return fmt.Errorf("an anomaly of single reads with a cycle")
+		return fmt.Errorf("an anomaly of a single read has a cycle; expected none")
 	}
 	if !p.level.Forbids(a.Kind) {
 		return fmt.Errorf("%s allows it", p.level)
@@ -135,10 +135,10 @@ func (p *proof) read(a *evidence.Anomaly) error {
 // cycles checks the cycles of an anomaly and adds their clauses.
 func (p *proof) cycles(a *evidence.Anomaly) error {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
-		return fmt.Errorf("neither operations nor a cycle prove it")
+		return fmt.Errorf("the anomaly has no operations and no cycle as its proof")
 	}
 	if len(a.Ops)+len(a.Dead) > 0 {
-		return fmt.Errorf("operations beside cycles")
+		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")
 	}
 	if len(a.Cycle) > 0 {
 		if err := p.cycle(a.Cycle); err != nil {
@@ -157,7 +157,7 @@ func (p *proof) cycles(a *evidence.Anomaly) error {
 // operations without an order are part of their proofs.
 func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	if shows := x.nameOf(a, l, o); shows != a.Kind {
-		return fmt.Errorf("what its cycles show is %s", shows)
+		return fmt.Errorf("its cycles show %s", shows)
 	}
 	return nil
 }
@@ -274,16 +274,16 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 	}
 	for _, t := range x.involved(a) {
 		if int(t) >= x.h.NumTxns() {
-			return fmt.Errorf("transaction index %d of %d takes part", t, x.h.NumTxns())
+			return fmt.Errorf("the proof uses transaction index %d of %d", t, x.h.NumTxns())
 		}
 		if _, is := listed[t]; !is {
-			return fmt.Errorf("%s takes part, but the anomaly does not list it", name(x.h, t))
+			return fmt.Errorf("the proof uses %s, but the anomaly does not list it", name(x.h, t))
 		}
 		listed[t] = true
 	}
 	for _, t := range a.Txns {
 		if !listed[t] {
-			return fmt.Errorf("the anomaly lists %s, which takes no part", name(x.h, t))
+			return fmt.Errorf("the anomaly lists %s, but the proof does not use it", name(x.h, t))
 		}
 	}
 	return nil

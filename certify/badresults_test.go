@@ -20,7 +20,7 @@ func badResults() (out []badResult) {
 	add(&evidence.Result{}, "the result names no history")
 	h := notation.MustParse("s1: w(0,1) | s2: w(0,2)")
 	out = append(out, badResult{&evidence.Result{H: h}, certify.Options{ClockSkew: -1}, "clock skew -1 is negative"})
-	add(&evidence.Result{H: h}, "the verdict is unknown without a reason")
+	add(&evidence.Result{H: h}, "the verdict is unknown, but has no reason")
 	add(&evidence.Result{H: h, Verdict: 9}, "there is no verdict 9")
 
 	add(&evidence.Result{H: h, Verdict: evidence.Holds, Level: 99}, "cannot certify an order at level 99")
@@ -73,7 +73,7 @@ func badResults() (out []badResult) {
 	}
 	dead("s1: w(0,1) w(0,2) r(0,3) ? | s2: r(0,2)", "operation 0 does not make operation 2 impossible",
 		evidence.Anomaly{Ops: []uint32{3}, Dead: [][]uint32{{0, 2}}, Txns: []uint32{0, 1}})
-	dead(`s1: r(0,9) ? | s2: pr{"":{">=":5}}[]`, "operation 1 matched nothing that another transaction wrote",
+	dead(`s1: r(0,9) ? | s2: pr{"":{">=":5}}[]`, "operation 1 matched no version of another transaction",
 		evidence.Anomaly{Ops: []uint32{1}, Dead: [][]uint32{{0}}, Txns: []uint32{0, 1}})
 
 	edge := func(text string, l level.Level, want string, e evidence.Edge, value string) {
@@ -92,7 +92,7 @@ func badResults() (out []badResult) {
 		"initial elements",
 		evidence.Edge{From: 1, To: 2, Dep: evidence.WW, Writer: none}, "2")
 	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: r(0,[3]) ?", ser,
-		"what transaction 4 read of 0 is no prefix of what committed transactions read", wr(0, 3), "2")
+		"the read of transaction 4 of list 0 is not a prefix of the committed reads", wr(0, 3), "2")
 	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,5)", ser, "transaction 1 does not append 5 last", wr(0, 2),
 		"5")
 	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,7)", ser, "transaction 3 did not read what transaction 4 "+
@@ -102,13 +102,14 @@ func badResults() (out []badResult) {
 	edge("s1: a(0,1) | s2: a(0,2) | s3: r(0,[1]) | s4: a(0,4)", ser,
 		"the writer named did not append the last element that transaction 3 read",
 		evidence.Edge{From: 2, To: 1, Dep: evidence.RW, Writer: 3}, "1")
-	claim("s1: a(0,1) a(0,2) | s2: a(0,1) | s3: r(0,[1])", ser, "transaction 1 is not the only one that appended 1",
+	claim("s1: a(0,1) a(0,2) | s2: a(0,1) | s3: r(0,[1])", ser,
+		"transaction 1 is not the only transaction that appended 1",
 		func(func(string) uint32) evidence.Anomaly {
 			return evidence.Anomaly{Kind: level.G1b, Ops: []uint32{3, 0}, Txns: []uint32{0, 2}}
 		})
 	edge("s1: w(0,1) | s2: w(0,1) | s3: r(0,1) r(0,1)", rc,
-		"cannot certify what transaction 3 saw at read-committed, which reads 1 twice: of two reads, each may be "+
-			"from another writer", wr(0, 2), "1")
+		"cannot certify the writers of two reads at read-committed: transaction 3 reads 1 twice, and each read may "+
+			"have its own writer", wr(0, 2), "1")
 
 	const rows = `s1: w(0,4) | s2: pr{"":{">=":5}}[] | s3: w(0,7) | s4: pr{"":{">=":5}}[0=7] | s5: r(0,4) | s6: w(0,3)`
 	pwr := func(from, to, op, writer uint32) evidence.Edge {
@@ -117,13 +118,13 @@ func badResults() (out []badResult) {
 	prw := func(to uint32) evidence.Edge {
 		return evidence.Edge{From: 1, To: to, Dep: evidence.PRW, Op: 1, Writer: 0}
 	}
-	edge(rows, ser, "a writer beside the transaction that it comes from", pwr(0, 1, 1, 0), "4")
-	edge(rows, ser, "the predicate operation cannot have been based on this version of 0", pwr(2, 1, 1, none), "7")
-	edge(rows, ser, "version 4294967295 is not the one that the certificate gives for the predicate operation",
+	edge(rows, ser, "the edge names a writer besides the transaction that it starts at", pwr(0, 1, 1, 0), "4")
+	edge(rows, ser, "the predicate operation cannot have seen this version of 0", pwr(2, 1, 1, none), "7")
+	edge(rows, ser, "version 4294967295 differs from the one that the certificate gives the predicate operation",
 		pwr(0, 1, 1, none), "")
 	edge(rows, ser, "transaction 5 does not overwrite 0", prw(4), "4")
-	edge(rows, ser, "the predicate operation may have been based on what transaction 6 made of 0", prw(5), "4")
-	edge(rows, ser, "it matched 0 at a known version", pwr(0, 3, 3, none), "4")
+	edge(rows, ser, "the predicate operation may have seen transaction 6's version of 0", prw(5), "4")
+	edge(rows, ser, "the operation matched a known version of 0", pwr(0, 3, 3, none), "4")
 
 	stamped := func(text string, r evidence.Result, want string) {
 		r.H, r.Timestamps = notation.MustParse(text), true
@@ -131,16 +132,16 @@ func badResults() (out []badResult) {
 	}
 	const si, ssi = level.SnapshotIsolation, level.SessionSnapshotIsolation
 	stamped("s1: w(0,1) ts[_,3]", evidence.Result{Level: si, Verdict: evidence.Holds, Order: []uint32{0, 1}},
-		"transaction 1 starts at no time, or after its commit")
+		"transaction 1 has no start timestamp, or one after its commit")
 	stamped("s1: w(0,1) ts[_,3]", evidence.Result{Level: si, Verdict: evidence.Violated,
 		Anomalies: []evidence.Anomaly{{Kind: level.Session, Txns: []uint32{0}}}},
-		"transaction 1 starts at no time, or after its commit")
+		"transaction 1 has no start timestamp, or one after its commit")
 	stamped("s1: w(0,1) ? ts[5,6] | s1: w(1,1) ts[1,2]", evidence.Result{Level: ssi, Verdict: evidence.Holds,
 		Order: []uint32{2, 3, 0, 1}},
-		"transaction 2 starts before transaction 1, which is earlier in its session, is over")
+		"transaction 2 starts before its predecessor in the session, transaction 1, ends")
 	stamped(`s1: w(0,7) ts[1,2] | s2: pr{"":{">=":5}}[0=7] ts[3,4]`, evidence.Result{Level: si,
 		Verdict:   evidence.Violated,
 		Anomalies: []evidence.Anomaly{{Kind: level.Ext, Txns: []uint32{1}, Ops: []uint32{1}}}},
-		"the row is there, at the version of the snapshot")
+		"the read shows the row in the version of the snapshot")
 	return out
 }

@@ -54,12 +54,12 @@ func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 	switch r.Verdict {
 	case evidence.Unknown:
 		if r.Reason == "" {
-			return errors.New("the verdict is unknown without a reason")
+			return errors.New("the verdict is unknown, but has no reason")
 		}
 		return nil
 	case evidence.Holds:
 		if len(r.Anomalies) > 0 || r.Also > 0 {
-			return fmt.Errorf("the verdict is valid, with %d anomalies", len(r.Anomalies)+r.Also)
+			return fmt.Errorf("the verdict is valid, but it has %d anomalies", len(r.Anomalies)+r.Also)
 		}
 		if err := checkOrder(r, o); err != nil || !r.Timestamps {
 			return err
@@ -67,7 +67,7 @@ func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 		return checkStampedOrder(r)
 	case evidence.Violated:
 		if len(r.Anomalies) == 0 || r.Also < 0 {
-			return errors.New("the verdict is violation, without an anomaly")
+			return errors.New("the verdict is a violation, but it has no anomaly")
 		}
 		if r.Timestamps {
 			return checkStampedAnomalies(r)

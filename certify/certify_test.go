@@ -166,18 +166,18 @@ func TestRefuses(t *testing.T) {
 		want   string
 	}{
 		{func(r *evidence.Result) { r.H = nil }, "names no history"},
-		{func(r *evidence.Result) { r.Verdict = evidence.Unknown }, "without a reason"},
+		{func(r *evidence.Result) { r.Verdict = evidence.Unknown }, "has no reason"},
 		{func(r *evidence.Result) { r.Verdict = 9 }, "no verdict 9"},
-		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, with 1 anomalies"},
-		{func(r *evidence.Result) { r.Anomalies = nil }, "without an anomaly"},
+		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, but it has 1 anomalies"},
+		{func(r *evidence.Result) { r.Anomalies = nil }, "has no anomaly"},
 		{func(r *evidence.Result) { r.Level = level.SnapshotIsolation }, "adjacent"},
-		{func(r *evidence.Result) { r.Level = level.ReadCommitted }, "anomaly 0 (write-skew): the cycle: two " +
-			"anti-dependencies, which read-committed allows"},
+		{func(r *evidence.Result) { r.Level = level.ReadCommitted },
+			"anomaly 0 (write-skew): the cycle: the cycle has two anti-dependencies, which read-committed allows"},
 		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0} },
-			"takes part, but the anomaly does not list it"},
+			"but the anomaly does not list it"},
 		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0, 1, 1} }, "listed twice"},
-		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "operations beside cycles"},
-		{func(r *evidence.Result) { r.Anomalies[0].Kind = level.G1a }, "with a cycle"},
+		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "has operations and cycles"},
+		{func(r *evidence.Result) { r.Anomalies[0].Kind = level.G1a }, "has a cycle"},
 		{func(r *evidence.Result) { r.Anomalies[0].Cycle[0].Dep = evidence.TS }, "cannot certify edges of kind ts"},
 		{func(r *evidence.Result) { r.Anomalies[0].Cycle = r.Anomalies[0].Cycle[:1] }, "1 edges"},
 	} {

@@ -37,7 +37,7 @@ func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 	left := limit
 	_, err := s.Run(&left, o.Stop)
 	if errors.Is(err, ErrGaveUp) {
-		err = fmt.Errorf("%w on a proof by %d clauses after %d conflicts", ErrGaveUp, len(clauses), limit)
+		err = fmt.Errorf("%w: the proof's %d clauses were not refuted in %d conflicts", ErrGaveUp, len(clauses), limit)
 	}
 	return s.Refuted, err
 }
@@ -134,8 +134,8 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 		return ls, nil
 	}
 	if p.level == level.ReadCommitted && readings(p.h, reader, v) > 1 {
-		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, "+
-			"each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
+		return nil, &Unsupported{fmt.Sprintf("the writers of two reads at read-committed: %s reads %s twice, and "+
+			"each read may have its own writer", name(p.h, reader), p.h.ValueString(v))}
 	}
 	return append(ls, p.sources[source{reader, v, writer}]), nil
 }

@@ -209,7 +209,7 @@ func (r *resolver) list(t, p, op, lo uint32) error {
 	}
 	first := &r.lists.first[read.key]
 	if first.by == p && first.from != read.from && r.x.level != level.ReadCommitted {
-		return fmt.Errorf("%s reads two states of the list %s", name(r.x.h, t), r.x.h.KeyString(read.key))
+		return fmt.Errorf("%s reads the list %s twice, in two states", name(r.x.h, t), r.x.h.KeyString(read.key))
 	}
 	*first = firstRead{p, read.from}
 	r.x.reads = append(r.x.reads, read)
@@ -315,10 +315,10 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	}
 	switch {
 	case n > len(list) || !slices.Equal(seen, list[:n]):
-		return weakRead{}, fmt.Errorf("the list %s that %s reads is no state that the order makes", h.KeyString(k),
+		return weakRead{}, fmt.Errorf("the order never makes the state of list %s that %s reads", h.KeyString(k),
 			name(h, t))
 	case n < len(list) && place[n] == from:
-		return weakRead{}, fmt.Errorf("the list %s that %s reads ends amid a transaction's appends", h.KeyString(k),
+		return weakRead{}, fmt.Errorf("the list %s that %s reads has a part of a transaction's appends", h.KeyString(k),
 			name(h, t))
 	case from >= p:
 		return weakRead{}, fmt.Errorf("%s reads from %s, which does not come before it", name(h, t),
@@ -359,7 +359,8 @@ func (x *commitOrder) wrote(p uint32) []uint32     { return x.keys[x.wOff[p]:x.w
 
 // broken says that reader read key from a transaction before one that is visible to it and wrote it too.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
-	return fmt.Errorf("%s reads %s from before %s, which wrote it and is visible to it", name(x.h, x.order[reader-1]),
+	return fmt.Errorf("%s reads a version of %s older than that of %s, which it must see",
+		name(x.h, x.order[reader-1]),
 		x.h.KeyString(key), name(x.h, x.order[visible-1]))
 }
 

@@ -13,7 +13,7 @@ import (
 // cycle checks a cycle and adds its clause.
 func (p *proof) cycle(c []evidence.Edge) error {
 	if len(c) < 2 {
-		return fmt.Errorf("%d edges; expected two at least", len(c))
+		return fmt.Errorf("%d edges; expected at least two", len(c))
 	}
 	var needs []Lit
 	for i, e := range c {
@@ -155,7 +155,7 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 			return nil, cmp.Or(again, fmt.Errorf("%s did not read it in its list", name(p.h, e.To)))
 		}
 	} else if !reads(p.h, e.To, e.Ver) {
-		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(p.h, e.To),
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after its own write", name(p.h, e.To),
 			p.h.KeyString(e.Key), p.h.ValueString(e.Ver))
 	}
 	return p.from(needs, e.To, e.Ver, e.From)
@@ -220,7 +220,7 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if !reads(h, e.From, e.Ver) {
-		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(h, e.From),
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after its own write", name(h, e.From),
 			h.KeyString(e.Key), h.ValueString(e.Ver))
 	}
 	needs, err := p.from(needs, e.From, e.Ver, e.Writer)

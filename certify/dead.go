@@ -16,8 +16,8 @@ import (
 func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	h, x := p.h, p.x
 	if a.Kind != level.G1a || len(a.Ops) != 1 {
-		return 0, fmt.Errorf("%d operations beside transactions that cannot have committed; expected one read, an "+
-			"aborted one", len(a.Ops))
+		return 0, fmt.Errorf("%d operations and transactions that cannot have committed; expected one read, of an "+
+			"aborted version", len(a.Ops))
 	}
 	dead := make(map[uint32]bool)
 	for _, ops := range a.Dead {
@@ -66,7 +66,7 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 			first)
 	}
 	if h.Ops.Ver[first] == h.Ops.Ver[second] {
-		return fmt.Errorf("operations %d and %d are of one version", first, second)
+		return fmt.Errorf("operations %d and %d saw the same version", first, second)
 	}
 	own, _ := lastWrite(h, t, h.OpKey(first), second)
 	switch h.Ops.Kind[first] {
@@ -90,7 +90,7 @@ func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 	if !isPredicate(h, op) {
 		return x.versionOnlyFrom(t, op, h.Ops.Ver[op], dead)
 	}
-	err = fmt.Errorf("operation %d matched nothing that another transaction wrote", op)
+	err = fmt.Errorf("operation %d matched no version of another transaction", op)
 	i := h.Ops.Ver[op]
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
 		if v := h.Preds.Old[r]; v != history.None {
@@ -105,14 +105,14 @@ func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
 	h := x.h
 	if k := h.Ops.Kind[op]; k != history.Read && !isPredicate(h, op) || !reads(h, t, v) {
-		return fmt.Errorf("operation %d is no read of what another transaction wrote", op)
+		return fmt.Errorf("operation %d did not read a version of another transaction", op)
 	}
 	for _, c := range x.candidates(t, v) {
 		switch {
 		case c == initial:
-			return fmt.Errorf("what %s read may be the initial version", name(h, t))
+			return fmt.Errorf("%s may have read the initial version", name(h, t))
 		case !dead[c]:
-			return fmt.Errorf("what %s read may be of %s", name(h, t), name(h, c))
+			return fmt.Errorf("%s may have read a version of %s", name(h, t), name(h, c))
 		}
 	}
 	return nil

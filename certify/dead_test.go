@@ -62,25 +62,25 @@ func TestDead(t *testing.T) {
 	}{
 		{"expected one read", func(a *evidence.Anomaly) { a.Ops = append(a.Ops, a.Ops[0]) }},
 		{"expected one read", func(a *evidence.Anomaly) { a.Kind = level.G1b }},
-		{"may be of transaction 1", func(a *evidence.Anomaly) { a.Dead = a.Dead[1:] }},
-		{"may be of transaction 2", func(a *evidence.Anomaly) { a.Dead = a.Dead[:3] }},
-		{"may be of transaction 5", func(a *evidence.Anomaly) { a.Dead = slices.Delete(a.Dead, 1, 2) }},
-		{"may be of transaction 1", func(a *evidence.Anomaly) { slices.Reverse(a.Dead) }},
+		{"a version of transaction 1", func(a *evidence.Anomaly) { a.Dead = a.Dead[1:] }},
+		{"a version of transaction 2", func(a *evidence.Anomaly) { a.Dead = a.Dead[:3] }},
+		{"a version of transaction 5", func(a *evidence.Anomaly) { a.Dead = slices.Delete(a.Dead, 1, 2) }},
+		{"a version of transaction 1", func(a *evidence.Anomaly) { slices.Reverse(a.Dead) }},
 		{"not of unknown outcome", func(a *evidence.Anomaly) { a.Dead[1] = ops(4) }},
 		{"not of unknown outcome", func(a *evidence.Anomaly) { a.Dead[1] = ops(3) }},
 		{"initial version", func(a *evidence.Anomaly) { a.Dead[0] = []uint32{t1 + 1} }},
-		{"no read", func(a *evidence.Anomaly) { a.Dead[0] = []uint32{t1 + 2} }},
+		{"did not read a version", func(a *evidence.Anomaly) { a.Dead[0] = []uint32{t1 + 2} }},
 		{"later read", func(a *evidence.Anomaly) { slices.Reverse(a.Dead[0]) }},
 		{"later read", func(a *evidence.Anomaly) { a.Dead[0][1]++ }},
 		{"later read", func(a *evidence.Anomaly) { a.Dead[1] = append(ops(2), ops(2)[0]+1) }},
 		{"0 operations", func(a *evidence.Anomaly) { a.Dead[1] = nil }},
 		{"operation 99 of", func(a *evidence.Anomaly) { a.Dead[1] = []uint32{99} }},
 		{"operation 99 of", func(a *evidence.Anomaly) { a.Ops = []uint32{99} }},
-		{"takes part, but the anomaly does not list it", func(a *evidence.Anomaly) { a.Txns = []uint32{0, 1, 2} }},
-		{"operations beside cycles", func(a *evidence.Anomaly) {
+		{"but the anomaly does not list it", func(a *evidence.Anomaly) { a.Txns = []uint32{0, 1, 2} }},
+		{"has operations and cycles", func(a *evidence.Anomaly) {
 			a.Kind, a.Ops, a.Cycle = level.G1c, nil, []evidence.Edge{{From: 0, To: 1}, {From: 1, To: 0}}
 		}},
-		{"with a cycle", func(a *evidence.Anomaly) { a.Cycle = []evidence.Edge{{From: 0, To: 1}, {From: 1, To: 0}} }},
+		{"has a cycle", func(a *evidence.Anomaly) { a.Cycle = []evidence.Edge{{From: 0, To: 1}, {From: 1, To: 0}} }},
 	} {
 		if err := try(level.Serializable, c.change); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v; expected %q", err, c.want)

@@ -127,7 +127,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 			}
 			d.blocks = append(d.blocks, block{t, from, from + len(by[t])})
 			if len(d.blocks) > maxBlocks {
-				d.err = &Unsupported{fmt.Sprintf("a proof on list %s: it can be taken apart in too many ways",
+				d.err = &Unsupported{fmt.Sprintf("a proof on list %s: its reads split into appends in too many ways",
 					h.KeyString(key))}
 				return d
 			}
@@ -219,7 +219,7 @@ func (p *proof) seen(d *doubledProof, t, key uint32) (n int, err error) {
 	}
 	list, ok := others(p.h, ops[0], lo) // the others show the same, or prove an anomaly of their own
 	if !ok || len(list) > len(d.list) || !slices.Equal(list, d.list[:len(list)]) {
-		return 0, fmt.Errorf("what %s read of %s is no prefix of what committed transactions read", name(p.h, t),
+		return 0, fmt.Errorf("the read of %s of list %s is not a prefix of the committed reads", name(p.h, t),
 			p.h.KeyString(key))
 	}
 	return len(list), nil
@@ -296,10 +296,10 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 	key := history.None
 	for _, op := range ops {
 		if int(op) >= h.NumOps() || h.Ops.Kind[op] != history.ReadList {
-			return fmt.Errorf("operation %d is no list read", op)
+			return fmt.Errorf("operation %d is not a list read", op)
 		}
 		if k := h.OpKey(op); key != history.None && k != key {
-			return fmt.Errorf("the operations are not on one key")
+			return fmt.Errorf("the operations are not on the same key")
 		}
 		key = h.OpKey(op)
 		t := h.TxnOf(op)
@@ -308,7 +308,7 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 		}
 		lo, _ := h.TxnOps(t)
 		if _, ok := others(h, op, lo); !ok {
-			return fmt.Errorf("the list that %s read does not end with its own appends, which is another anomaly",
+			return fmt.Errorf("the list that %s read does not end with its own appends: that is another anomaly",
 				name(h, t))
 		}
 	}
@@ -335,7 +335,7 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 	}
 	unsat, err := Unsatisfiable(append(clauses, cover[d.inits:]...), o)
 	if err == nil && !unsat {
-		err = fmt.Errorf("there are appends that explain these reads")
+		err = fmt.Errorf("some order of the appends explains these reads")
 	}
 	return err
 }

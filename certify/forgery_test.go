@@ -68,7 +68,7 @@ func (f *forgery) judge(s *scene, r *evidence.Result, err error) string {
 	switch {
 	case err == nil:
 		ok = "accepted"
-	case strings.Contains(err.Error(), "what its cycles show is "): // the proof claims to be right
+	case strings.Contains(err.Error(), "its cycles show "): // the proof claims to be right
 		ok = "misnamed"
 		names, err := certify.Names(r, f.options())
 		if err != nil { // another of its anomalies is wrong

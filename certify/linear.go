@@ -127,7 +127,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 		return err
 	}
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 || len(a.Ops) == 0 || int(a.Key) >= h.NumKeys() {
-		return fmt.Errorf("it needs operations on a key and nothing else")
+		return fmt.Errorf("the anomaly has other parts; expected operations on one key only")
 	}
 	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {
@@ -142,7 +142,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 	for i, op := range a.Ops {
 		t := h.TxnOf(op)
 		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != a.Key {
-			return fmt.Errorf("%s is no transaction on %s that took effect", name(h, t), h.KeyString(a.Key))
+			return fmt.Errorf("%s has no operation on %s that took effect", name(h, t), h.KeyString(a.Key))
 		}
 		if i == 0 {
 			if end = endOf(h, t); end == history.NoTime {

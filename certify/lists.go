@@ -21,18 +21,18 @@ func (x *index) checkListRead(r singleRead) error {
 			return fmt.Errorf("operation %d is not the last own append before the read", r.other)
 		}
 		if ends {
-			return fmt.Errorf("the list ends with all own appends")
+			return fmt.Errorf("the list ends with all of the transaction's own appends")
 		}
 		return nil
 	case level.NonRepeatableRead:
 		return x.checkRepeatedList(r)
 	}
 	if !ends {
-		return fmt.Errorf("the list does not end with the own appends, which is another anomaly")
+		return fmt.Errorf("the list does not end with the transaction's own appends: that is another anomaly")
 	}
 	if r.other != history.None && (h.Ops.Kind[r.other] != history.Append || r.kind != level.G1b && !contains(seen,
 		h.Ops.Ver[r.other])) {
-		return fmt.Errorf("operation %d is not an append of an element read", r.other)
+		return fmt.Errorf("operation %d did not append an element of the list", r.other)
 	}
 	switch r.kind {
 	case level.DuplicateElement, level.ThinAirRead:
@@ -41,7 +41,7 @@ func (x *index) checkListRead(r singleRead) error {
 		return x.checkElement(r)
 	case level.G1b:
 		if r.by == r.t || h.Txns.Status[r.by] == history.Aborted {
-			return fmt.Errorf("operation %d is no append of another transaction that counts", r.other)
+			return fmt.Errorf("operation %d is not an append of another transaction that committed", r.other)
 		}
 		if x.isDoubled(r.key) && x.nobodyAppended([]uint32{r.op}, Options{}) == nil {
 			return nil // at no level is a list shown that is not made of whole transactions' appends
@@ -61,7 +61,7 @@ func (x *index) checkRepeatedList(r singleRead) error {
 	first, ends := others(h, r.op, lo)
 	second, too := others(h, r.other, lo)
 	if !ends || !too || slices.Equal(first, second) {
-		return fmt.Errorf("both reads show the same of others")
+		return fmt.Errorf("both reads show the same elements of other transactions")
 	}
 	return nil
 }
@@ -128,14 +128,14 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 		return nil
 	}
 	if !slices.ContainsFunc(all, func(e uint32) bool { return contains(seen, e) }) {
-		return fmt.Errorf("the list shows nothing of %s", name(h, r.by))
+		return fmt.Errorf("the list has no element of %s", name(h, r.by))
 	}
 	others := slices.IndexFunc(all, func(e uint32) bool { return len(x.candidates(r.t, e)) != 1 })
 	if others >= 0 {
 		if x.tornAround(r.t, all, seen) {
 			return nil
 		}
-		return fmt.Errorf("%s is not the only one that appended %s", name(h, r.by), h.ValueString(all[others]))
+		return fmt.Errorf("%s is not the only transaction that appended %s", name(h, r.by), h.ValueString(all[others]))
 	}
 	i := slices.Index(seen, all[0])
 	if i < 0 || len(seen) < i+len(all) || !slices.Equal(seen[i:i+len(all)], all) {
@@ -146,7 +146,7 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the list shows the appends of %s whole", name(h, r.by))
+	return fmt.Errorf("the list has all appends of %s", name(h, r.by))
 }
 
 // tornAround reports whether a list shows one of a transaction's appends that is its alone, and around it not the

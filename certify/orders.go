@@ -105,7 +105,7 @@ func eventPlaces(h *history.History, events []uint32) (begin, commit []uint32, e
 	}
 	for t := range begin {
 		if begin[t] != history.None && commit[t] == history.None {
-			return nil, nil, fmt.Errorf("%s begins and does not commit", name(h, uint32(t)))
+			return nil, nil, fmt.Errorf("%s begins but does not commit", name(h, uint32(t)))
 		}
 	}
 	return begin, commit, lacksNone(h, begin)
@@ -114,7 +114,7 @@ func eventPlaces(h *history.History, events []uint32) (begin, commit []uint32, e
 func lacksNone(h *history.History, pos []uint32) error {
 	for t, p := range pos {
 		if p == history.None && h.Txns.Status[t] == history.Committed && uint32(t) != h.Init {
-			return fmt.Errorf("the order lacks %s, which committed", name(h, uint32(t)))
+			return fmt.Errorf("the order lacks the committed transaction %s", name(h, uint32(t)))
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func mayTakePart(h *history.History, i int, t uint32) error {
 	case int(t) >= h.NumTxns():
 		return fmt.Errorf("the order's entry %d names transaction index %d of %d", i, t, h.NumTxns())
 	case t == h.Init:
-		return fmt.Errorf("the order has %s, the initial one, which precedes it", name(h, t))
+		return fmt.Errorf("the order has the initial transaction %s, which precedes every order", name(h, t))
 	case h.Txns.Status[t] == history.Aborted:
 		return fmt.Errorf("the order has %s, which aborted", name(h, t))
 	}
@@ -138,7 +138,7 @@ func serialSessions(h *history.History, pos []uint32) error {
 	if t == history.None {
 		return nil
 	}
-	return fmt.Errorf("%s comes before %s, which is earlier in its session", name(h, t), name(h, last))
+	return fmt.Errorf("%s comes before its predecessor in the session, %s", name(h, t), name(h, last))
 }
 
 // snapshotSessions demands that each transaction begins after the committed ones before it in its session committed.
@@ -147,7 +147,7 @@ func snapshotSessions(h *history.History, begin, commit []uint32) error {
 	if t == history.None {
 		return nil
 	}
-	return fmt.Errorf("%s begins before %s, which is earlier in its session, commits", name(h, t), name(h, last))
+	return fmt.Errorf("%s begins before its predecessor in the session, %s, commits", name(h, t), name(h, last))
 }
 
 // outOfSession finds a transaction that begins before the committed one before it in its session commits.

@@ -68,14 +68,14 @@ func (x *index) fits(op, k, ver uint32, missed bool) bool {
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	h := x.h
 	if int(op) >= h.NumOps() || h.TxnOf(op) != t || !isPredicate(h, op) {
-		return false, fmt.Errorf("operation %d is no predicate operation of %s", op, name(h, t))
+		return false, fmt.Errorf("operation %d is not a predicate operation of %s", op, name(h, t))
 	}
 	if int(k) >= h.NumKeys() {
 		return false, fmt.Errorf("key %d of %d", k, h.NumKeys())
 	}
 	r := rowOf(h, op, k)
 	if r != history.None && h.Preds.Old[r] != history.None {
-		return false, fmt.Errorf("it matched %s at a known version", h.KeyString(k))
+		return false, fmt.Errorf("the operation matched a known version of %s", h.KeyString(k))
 	}
 	if w, _ := lastWrite(h, t, k, op); w != history.None {
 		return false, fmt.Errorf("%s had written %s itself", name(h, t), h.KeyString(k))
@@ -122,7 +122,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if e.Dep == evidence.PWR {
 		t, writer = e.To, e.From
 		if e.Writer != history.None {
-			return nil, fmt.Errorf("a writer beside the transaction that it comes from")
+			return nil, fmt.Errorf("the edge names a writer besides the transaction that it starts at")
 		}
 	}
 	missed, err := p.x.openKey(t, e.Op, e.Key)
@@ -134,7 +134,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	}
 	first, candidates := p.candidateBases(t, e.Op, e.Key, missed)
 	if !contains(candidates, writer) {
-		return nil, fmt.Errorf("the predicate operation cannot have been based on this version of %s",
+		return nil, fmt.Errorf("the predicate operation cannot have seen this version of %s",
 			h.KeyString(e.Key))
 	}
 	ver := h.InitVer[e.Key]
@@ -142,7 +142,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		_, ver = finalWrite(h, writer, e.Key)
 	}
 	if e.Ver != ver {
-		return nil, fmt.Errorf("version %d is not the one that the certificate gives for the predicate "+
+		return nil, fmt.Errorf("version %d differs from the one that the certificate gives the predicate "+
 			"operation", e.Ver)
 	}
 	p.based(t, first, e.Key, candidates)
@@ -157,7 +157,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, fmt.Errorf("%s does not overwrite %s", name(h, e.To), h.KeyString(e.Key))
 	}
 	if p.x.fits(e.Op, e.Key, to, missed) {
-		return nil, fmt.Errorf("the predicate operation may have been based on what %s made of %s", name(h, e.To),
+		return nil, fmt.Errorf("the predicate operation may have seen %s's version of %s", name(h, e.To),
 			h.KeyString(e.Key))
 	}
 	if writer == initial {

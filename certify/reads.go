@@ -104,7 +104,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 	if want == 2 {
 		r.other, r.by = a.Ops[1], h.TxnOf(a.Ops[1])
 		if !predicate && h.OpKey(r.other) != r.key {
-			return r, fmt.Errorf("operations %d and %d are not on one key", op, r.other)
+			return r, fmt.Errorf("operations %d and %d are not on the same key", op, r.other)
 		}
 	}
 	r.own, r.ownWrites = lastWrite(h, r.t, r.key, op)
@@ -124,7 +124,7 @@ func (x *index) checkOwn(r singleRead) error {
 		return fmt.Errorf("operation %d is not the last own write before the read", r.other)
 	}
 	if x.agrees(r.op, r.key, r.ownWrites) {
-		return fmt.Errorf("the read is of the last own write")
+		return fmt.Errorf("the read returns the transaction's last own write")
 	}
 	earlier := false
 	lo, _ := h.TxnOps(r.t)
@@ -132,7 +132,7 @@ func (x *index) checkOwn(r singleRead) error {
 		earlier = earlier || r.ver != history.None && writes(h, op, r.ver)
 	}
 	if earlier != (r.kind == level.NotMyLastWrite) {
-		return fmt.Errorf("it is wrong about whether the value read is an own earlier write")
+		return fmt.Errorf("the anomaly's kind and the transaction's own earlier writes contradict each other")
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (x *index) checkRepeated(r singleRead) error {
 	v := r.ver
 	if r.other == r.op && isPredicate(h, r.op) {
 		if len(rowVersions(h, r.op, r.key)) < 2 {
-			return fmt.Errorf("operation %d shows %s in one version", r.op, h.KeyString(r.key))
+			return fmt.Errorf("operation %d shows a single version of %s", r.op, h.KeyString(r.key))
 		}
 		return nil
 	}
@@ -157,7 +157,7 @@ func (x *index) checkRepeated(r singleRead) error {
 		return fmt.Errorf("the two reads agree")
 	}
 	if own, _ := lastWrite(h, r.t, r.key, r.other); own != history.None {
-		return fmt.Errorf("there is an own write before the second read")
+		return fmt.Errorf("the transaction writes the key itself before the second read")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (x *index) checkRepeated(r singleRead) error {
 func (p *proof) checkMismatch(r singleRead) error {
 	x, h := p.x, p.h
 	if !isPredicate(h, r.op) {
-		return fmt.Errorf("operation %d is no predicate operation", r.op)
+		return fmt.Errorf("operation %d is not a predicate operation", r.op)
 	}
 	if r.ver != history.None {
 		if x.truths.Of(h.Ops.Ver[r.op], r.key, r.ver) != predicates.False {
@@ -181,7 +181,7 @@ func (p *proof) checkMismatch(r singleRead) error {
 	_, c := p.candidateBases(r.t, r.op, r.key, missed)
 	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
 		if w == initial || h.Txns.Status[w] == history.Committed {
-			return fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c),
+			return fmt.Errorf("the predicate operation may have seen one of %d versions of %s", len(c),
 				h.KeyString(r.key))
 		}
 	}
@@ -220,7 +220,7 @@ func (x *index) checkOrigin(r singleRead) error {
 		return nil
 	case level.G1b:
 		if _, hi := h.TxnOps(r.by); r.by == r.t || isFinal(h, r.key, r.other, hi) {
-			return fmt.Errorf("operation %d is no other transaction's intermediate write", r.other)
+			return fmt.Errorf("operation %d is not an intermediate write of another transaction", r.other)
 		}
 		return nil
 	case level.FutureRead:

@@ -22,7 +22,7 @@ func (x *commitOrder) sees(s evidence.Source) error {
 	p := x.pos[t]
 	switch {
 	case p == history.None:
-		return fmt.Errorf("%s takes no part, and an operation of it has a source", name(h, t))
+		return fmt.Errorf("a writer is given for an operation of %s, which is not in the order", name(h, t))
 	case s.Writer == history.None || s.Writer == h.Init:
 		return nil
 	case x.pos[s.Writer] == history.None || x.pos[s.Writer] >= p:
@@ -45,12 +45,12 @@ func (r *resolver) rowsOnce(t, p, op uint32) error {
 			continue
 		}
 		if x.truths.Of(q, k, v) == predicates.False {
-			return fmt.Errorf("%s matched %s = %s, of which its predicate is false", name(h, t), h.KeyString(k),
+			return fmt.Errorf("%s matched %s = %s, but its predicate is false there", name(h, t), h.KeyString(k),
 				h.ValueString(v))
 		}
 		if x.stamp[k] == p {
 			if r.own[k] != v {
-				return fmt.Errorf("%s matched %s = %s, and had seen or made it %s", name(h, t), h.KeyString(k),
+				return fmt.Errorf("%s matched %s = %s, but had seen it as %s before", name(h, t), h.KeyString(k),
 					h.ValueString(v), valueString(h, r.own[k]))
 			}
 		} else if err := r.read(t, p, op, v); err != nil {
@@ -236,7 +236,7 @@ func (s *sights) op(p, t, op uint32) (err error) {
 		k := rowKey(h, row)
 		s.match[k] = op + 1
 		if h.Preds.Old[row] == history.None && s.x.truths.Of(q, k, s.found(p, t, k)) == predicates.False {
-			return fmt.Errorf("%s matched %s, where it saw %s, of which its predicate is false", name(h, t),
+			return fmt.Errorf("%s matched %s, but its predicate is false of the version %s that it saw", name(h, t),
 				h.KeyString(k), valueString(h, s.found(p, t, k)))
 		}
 	}
@@ -246,7 +246,7 @@ func (s *sights) op(p, t, op uint32) (err error) {
 		}
 		s.tried[k] = op + 1
 		if v := s.found(p, t, k); s.x.truths.Of(q, k, v) == predicates.True {
-			err = fmt.Errorf("%s did not match %s, where it saw %s, of which its predicate is true", name(h, t),
+			err = fmt.Errorf("%s did not match %s, but its predicate is true of the version %s that it saw", name(h, t),
 				h.KeyString(k), valueString(h, v))
 		}
 	}
@@ -361,7 +361,7 @@ func (x *commitOrder) named(s evidence.Source) error {
 	h := x.h
 	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&
 		int(s.Writer) >= h.NumTxns() {
-		return fmt.Errorf("operation %d from transaction index %d about key %d: there is none", s.Op, s.Writer, s.Key)
+		return fmt.Errorf("operation %d, transaction index %d or key %d is not there", s.Op, s.Writer, s.Key)
 	}
 	switch row := uint32(0); {
 	case h.Ops.Kind[s.Op] == history.Read && h.OpKey(s.Op) == s.Key:

@@ -41,10 +41,10 @@ func checkStampedAnomalies(r *evidence.Result) error {
 func (s *stamps) want(a *evidence.Anomaly) error {
 	h := s.h
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
-		return fmt.Errorf("a violation of timestamps with a cycle")
+		return fmt.Errorf("a violation of timestamps has a cycle; expected none")
 	}
 	if len(a.Txns) == 0 {
-		return fmt.Errorf("it names no transaction")
+		return fmt.Errorf("the anomaly names no transaction")
 	}
 	for _, t := range a.Txns {
 		if int(t) >= h.NumTxns() {
@@ -61,7 +61,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 		return nil
 	}
 	if len(a.Ops) != 1 || int(a.Ops[0]) >= h.NumOps() || h.TxnOf(a.Ops[0]) != a.Txns[0] {
-		return fmt.Errorf("it names no read of its first transaction")
+		return fmt.Errorf("the anomaly names no read of its first transaction")
 	}
 	op := a.Ops[0]
 	k := a.Key
@@ -85,7 +85,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 			}
 		}
 	default:
-		return fmt.Errorf("operation %d is no read", op)
+		return fmt.Errorf("operation %d is not a read", op)
 	}
 	s.keys[k] = true
 	return nil
@@ -177,12 +177,12 @@ func (s *stamps) check(a *evidence.Anomaly) error {
 	begin, end := s.span(t)
 	if a.Kind == level.Timestamps {
 		if begin == history.NoTime || begin <= end {
-			return fmt.Errorf("%s starts no later than it commits", name(h, t))
+			return fmt.Errorf("%s does not start after its commit", name(h, t))
 		}
 		return nil
 	}
 	if begin == history.NoTime || begin > end {
-		return fmt.Errorf("%s starts at no time, or after its commit", name(h, t))
+		return fmt.Errorf("%s has no start timestamp, or one after its commit", name(h, t))
 	}
 	switch a.Kind {
 	case level.Session:
@@ -192,11 +192,11 @@ func (s *stamps) check(a *evidence.Anomaly) error {
 	case level.Int, level.Ext:
 		why, err := s.wrong(a.Kind, t, a.Ops[0], a.Key, a.Why)
 		if err == nil && why != a.Why {
-			err = fmt.Errorf("the read is wrong in another way: %q, not %q", why, a.Why)
+			err = fmt.Errorf("the read violates the snapshot in another way: %q, not %q", why, a.Why)
 		}
 		return err
 	}
-	return fmt.Errorf("%q is no axiom of timestamps", a.Kind)
+	return fmt.Errorf("%q is not an axiom of timestamps", a.Kind)
 }
 
 func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
@@ -217,7 +217,7 @@ func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
 	}
 	begin, _ := s.span(t)
 	if from, end := s.span(u); from > end || s.follows(t, u) {
-		return fmt.Errorf("%s starts at %d, not before %s is over at %d", name(h, t), begin, name(h, u), end)
+		return fmt.Errorf("%s starts at %d, after %s ended at %d", name(h, t), begin, name(h, u), end)
 	}
 	return nil
 }

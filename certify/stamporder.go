@@ -68,7 +68,7 @@ func checkStampedOrder(r *evidence.Result) error {
 		if takesPart(h, t) {
 			part++
 		} else if h.Txns.Status[t] == history.Committed && t != h.Init {
-			return fmt.Errorf("%s committed and has no commit timestamp", name(h, t))
+			return fmt.Errorf("%s committed, but has no commit timestamp", name(h, t))
 		}
 	}
 	want := part
@@ -101,7 +101,7 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 	}
 	begin, end := s.span(t)
 	if begin == history.NoTime || begin > end {
-		return t, m, fmt.Errorf("%s starts at no time, or after its commit", name(h, t))
+		return t, m, fmt.Errorf("%s has no start timestamp, or one after its commit", name(h, t))
 	}
 	w := installs(h, t)
 	switch {
@@ -110,7 +110,7 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 	case !s.l.Snapshot():
 		return t, moment{begin, w, !w}, nil
 	case w && begin == end:
-		return t, m, fmt.Errorf("%s writes and takes no time", name(h, t))
+		return t, m, fmt.Errorf("%s writes, but commits at its start", name(h, t))
 	}
 	return t, moment{end, w, false}, nil
 }
@@ -127,10 +127,10 @@ func (s *stamps) ascends(order []uint32) error {
 			last.installs, last.looks = false, false
 		}
 		if m.installs && last.installs {
-			return fmt.Errorf("%s commits at %d, as another writer does", name(s.h, t), m.at)
+			return fmt.Errorf("%s and another writer both commit at %d", name(s.h, t), m.at)
 		}
 		if i > 0 && m.at < last.at || m.installs && last.looks {
-			return fmt.Errorf("the order's entry %d, of %s, is at %d, before the one in front of it, at %d", i,
+			return fmt.Errorf("the order's entry %d, of %s, is at %d, but the entry before it is at %d", i,
 				name(s.h, t), m.at, last.at)
 		}
 		last = moment{m.at, last.installs || m.installs, last.looks || m.looks}
@@ -152,7 +152,7 @@ func (s *stamps) keepsSessions() error {
 				continue
 			}
 			if last != history.None && !s.follows(t, last) {
-				return fmt.Errorf("%s starts before %s, which is earlier in its session, is over", name(h, t),
+				return fmt.Errorf("%s starts before its predecessor in the session, %s, ends", name(h, t),
 					name(h, last))
 			}
 			last = t

@@ -17,7 +17,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 	lo, _ := h.TxnOps(t)
 	fails := func(internal bool) error {
 		if internal != (kind == level.Int) {
-			return fmt.Errorf("it is wrong about whether an own operation comes before the read")
+			return fmt.Errorf("the anomaly's kind and the transaction's own earlier operations contradict each other")
 		}
 		return nil
 	}
@@ -26,12 +26,12 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 		k := h.VerKey[v]
 		if own, ok := lastTouch(h, t, k, op); ok {
 			if own == v {
-				return "", fmt.Errorf("the read agrees with the own operation before it")
+				return "", fmt.Errorf("the read agrees with the transaction's own operation before it")
 			}
 			return "", fails(true)
 		}
 		if s.current(t, k) == v {
-			return "", fmt.Errorf("the read is of the version in the snapshot")
+			return "", fmt.Errorf("the read returns the version in the snapshot")
 		}
 		return s.why(t, v), fails(false)
 	case history.ReadList:
@@ -68,10 +68,10 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 		return why, fails(mine)
 	}
 	if any {
-		return "", fmt.Errorf("the row is there, at the version of the snapshot")
+		return "", fmt.Errorf("the read shows the row in the version of the snapshot")
 	}
 	if truth != predicates.True {
-		return "", fmt.Errorf("the predicate is not true of the row that is missed")
+		return "", fmt.Errorf("the predicate is not true of the row that the read missed")
 	}
 	if mine {
 		return "", fails(true)
@@ -122,13 +122,13 @@ func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (w
 			continue
 		}
 		if slices.Equal(got, elems(h, h.Ops.Ver[o-1])) {
-			return "", fmt.Errorf("the list agrees with the own operations before it")
+			return "", fmt.Errorf("the list agrees with the transaction's own operations before it")
 		}
 		return "", fails(true)
 	}
 	committed := s.list(t, k)
 	if slices.Equal(got, committed) {
-		return "", fmt.Errorf("the list is that of the snapshot")
+		return "", fmt.Errorf("the read returns the list in the snapshot")
 	}
 	for i, e := range got {
 		if i >= len(committed) || committed[i] != e {

@@ -144,12 +144,12 @@ func (s *tables) predicate(t, op uint32) error {
 		k := rowKey(h, r)
 		c := s.cur[k]
 		if old := h.Preds.Old[r]; old != history.None && old != c {
-			return fmt.Errorf("%s matched %s = %s where the order makes it %s",
+			return fmt.Errorf("%s matched %s = %s, but in this order it is %s",
 				name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
 		}
 		truth := s.rows.Truth(q, k, c)
 		if truth == predicates.False {
-			return fmt.Errorf("%s matched %s, which the order makes %s, of which its predicate is false",
+			return fmt.Errorf("%s matched %s, but in this order that is %s, and its predicate is false there",
 				name(h, t), h.KeyString(k), valueString(h, c))
 		}
 		if truth == predicates.True && s.match[k] != op+1 {
@@ -161,7 +161,7 @@ func (s *tables) predicate(t, op uint32) error {
 		var err error
 		s.rows.Each(q, func(k uint32) {
 			if s.match[k] != op+1 {
-				err = fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true",
+				err = fmt.Errorf("%s did not match %s, but in this order that is %s, and its predicate is true there",
 					name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
 			}
 		})
@@ -236,16 +236,16 @@ func replaySnapshot(h *history.History, events, begin []uint32, o Options) error
 }
 
 func wrongRead(h *history.History, op, t, cur uint32) error {
-	return fmt.Errorf("%s reads %s = %s where the order makes it %s",
+	return fmt.Errorf("%s reads %s = %s, but in this order it is %s",
 		name(h, t), h.KeyString(h.OpKey(op)), h.ValueString(h.Ops.Ver[op]), valueString(h, cur))
 }
 
 func wrongList(h *history.History, op, t uint32) error {
-	return fmt.Errorf("%s reads a list of %d elements at %s that is not what the order makes it",
+	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is another",
 		name(h, t), len(elems(h, h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
 }
 
 func conflict(h *history.History, t, k, other uint32) error {
-	return fmt.Errorf("%s writes %s, which %s committed between its begin and its commit",
+	return fmt.Errorf("%s writes %s, and so does %s, which commits between its begin and its commit",
 		name(h, t), h.KeyString(k), name(h, other))
 }

@@ -26,7 +26,7 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	for i, e := range c {
 		if anti(e.Dep) {
 			if at >= 0 {
-				return fmt.Errorf("two anti-dependencies, which %s allows", p.level)
+				return fmt.Errorf("the cycle has two anti-dependencies, which %s allows", p.level)
 			}
 			at = i
 		}
@@ -38,9 +38,9 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	for _, e := range path {
 		switch {
 		case e.Dep != evidence.SO && e.Dep != evidence.WR && e.Dep != evidence.PWR:
-			return fmt.Errorf("an anti-dependency beside an edge %s, which %s allows", e.Dep, p.level)
+			return fmt.Errorf("the cycle has an anti-dependency and an edge %s, which %s allows", e.Dep, p.level)
 		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
-			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To),
+			return fmt.Errorf("%s read a list in which %s is not the last element of others", name(p.h, e.To),
 				p.h.ValueString(e.Ver))
 		}
 	}
@@ -48,10 +48,10 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	case p.level == level.Causal:
 		return nil
 	case len(path) > 1:
-		return fmt.Errorf("%s does not make visible what is seen through other transactions", p.level)
+		return fmt.Errorf("at %s a transaction need not see what its writers saw", p.level)
 	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver,
 		c[at])):
-		return fmt.Errorf("%s did not read from %s before what that overwrote", name(p.h, c[at].From),
+		return fmt.Errorf("%s did not read from %s before it read the overwritten version", name(p.h, c[at].From),
 			name(p.h, c[at].To))
 	}
 	return nil
@@ -131,7 +131,7 @@ func (r *resolver) rows(t, p, op uint32) error {
 		if mine(k) {
 			if v != history.None && v != r.own[k] || v == history.None && x.truths.Of(q, k,
 				r.own[k]) == predicates.False {
-				return fmt.Errorf("%s matched %s where it had made that %s itself", name(h, t), h.KeyString(k),
+				return fmt.Errorf("%s matched %s, but had written that row as %s itself", name(h, t), h.KeyString(k),
 					h.ValueString(r.own[k]))
 			}
 		} else if v != history.None {

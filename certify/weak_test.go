@@ -50,7 +50,7 @@ func TestCausalManyWriters(t *testing.T) {
 			err := Check(r, Options{})
 			// Visible are number seen and those before it in its session.
 			broken := seen > old
-			if broken != (err != nil) || broken && !strings.Contains(err.Error(), "visible") {
+			if broken != (err != nil) || broken && !strings.Contains(err.Error(), "must see") {
 				t.Fatalf("saw number %d, read x = %d: %v", seen+1, old+1, err)
 			}
 		}

@@ -25,7 +25,7 @@ var ErrStopped = unsat.ErrStopped
 // Refused says that the kernel does not accept an order.
 type Refused struct{ Why string }
 
-func (r *Refused) Error() string { return "the kernel refuses it: " + r.Why }
+func (r *Refused) Error() string { return "the kernel refuses the proof: " + r.Why }
 
 // Proof is an answer in the kernel's terms, which the kernel has accepted.
 type Proof struct {
@@ -60,7 +60,7 @@ func Prove(r *evidence.Result, o Options) (*Proof, error) {
 	case err != nil && !isWeak:
 		return nil, err
 	case r.H == nil || r.Verdict == evidence.Unknown:
-		return nil, &Unsupported{"answers without a verdict"}
+		return nil, &Unsupported{"answers that are unknown"}
 	case r.Timestamps && (isWeak || r.Level.RealTime()):
 		return nil, &Unsupported{"database timestamps at " + r.Level.String()}
 	case o.ClockSkew < 0:
@@ -142,11 +142,11 @@ func refused(a kernel.Answer) error {
 	case kernel.Proved:
 		return nil
 	case kernel.FailsAt:
-		return &Refused{fmt.Sprintf("place %d of the order", a.N+1)}
+		return &Refused{fmt.Sprintf("the transaction at place %d of the order contradicts it", a.N+1)}
 	case kernel.FailsFor:
 		return &Refused{fmt.Sprintf("transaction %d is missing or out of order", a.N)}
 	}
-	return &Refused{"the order is not one of the level"}
+	return &Refused{"the level does not allow this order"}
 }
 
 // timed demands the times that real time needs.
@@ -154,7 +154,7 @@ func (x *terms) timed() error {
 	for t := range uint32(x.h.NumTxns()) {
 		if t != x.h.Init && x.h.Txns.Status[t] == history.Committed &&
 			(x.h.Start(t) == history.NoTime || x.h.End(t) == history.NoTime) {
-			return &Unsupported{"real time of transactions without times"}
+			return &Unsupported{"real time where transactions have no times"}
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *
 	if left == 0 {
 		left = defaultConflicts
 	}
-	err := error(&Unsupported{"a violation without an anomaly"})
+	err := error(&Unsupported{"violations without an anomaly"})
 	for i := range r.Anomalies {
 		if i == tries {
 			break

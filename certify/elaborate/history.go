@@ -51,7 +51,7 @@ func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
 	x := &terms{h: h, l: l, skew: 2 * uint64(skew)}
 	n := h.NumVersions() + h.NumKeys() + 1
 	if n > maxElements {
-		return nil, &Unsupported{"so many versions"}
+		return nil, &Unsupported{"histories of so many versions"}
 	}
 	if h.HasLists() {
 		if err := x.lister(); err != nil {
@@ -64,7 +64,7 @@ func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
 	}
 	if h.HasPredicates() {
 		if h.HasLists() {
-			return nil, &Unsupported{"lists beside predicates"}
+			return nil, &Unsupported{"histories of lists and predicates"}
 		}
 		truths, err := predicates.NewTruths(h)
 		if err != nil {
@@ -89,7 +89,7 @@ func (x *terms) lister() error {
 	}
 	for op, kind := range h.Ops.Kind {
 		if (kind == history.Read || kind == history.Write) && isList[h.OpKey(uint32(op))] {
-			return &Unsupported{"keys that are lists and registers"}
+			return &Unsupported{"histories whose keys are lists and registers"}
 		}
 	}
 	x.lists = make([]uint32, len(h.Lists.Elem))

@@ -29,7 +29,7 @@ func newStrongRefuter(s *scene, l kernel.Level, stopped func() bool) (*strongRef
 	h := s.history()
 	k, ok := kernel.NewRefuter(l, h)
 	if !ok {
-		return nil, &Unsupported{"transactions of one number"}
+		return nil, &Unsupported{"transactions that share a number"}
 	}
 	r := &strongRefuter{search: newSearch(), scene: s, k: k, h: h, g: newGraph(l, h), sourced: map[access]bool{},
 		totals: map[[3]uint32]bool{}, writers: map[uint32][]*kernel.Txn{}, known: map[string]bool{},
@@ -107,7 +107,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 		for _, c := range cycles {
 			isNew, ok := r.cycle(c)
 			if !ok {
-				return false, &Unsupported{"a cycle that was found"}
+				return false, &Unsupported{"the proof of a cycle that the search found"}
 			}
 			some = some || isNew
 		}
@@ -158,7 +158,7 @@ func (r *strongRefuter) sources() error {
 		t := &r.h.Txns[i]
 		for _, k := range r.readBy[t.ID-1] {
 			if work += len(r.writers[number(k)]); work > maxLooks {
-				return &Unsupported{"how to prove what so many may have written"}
+				return &Unsupported{"a proof of a version with so many possible writers"}
 			}
 			r.source(t, number(k))
 		}

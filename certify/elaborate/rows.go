@@ -67,7 +67,7 @@ func (x *terms) ownRows() (why string) {
 				is := x.searches.truths.Of(i, k, v)
 				with, found := known[k]
 				if is == predicates.True && !found || is == predicates.False && found && !with {
-					return "a predicate operation beside its transaction's own writes"
+					return "predicate operations of transactions that write the rows themselves"
 				}
 			}
 			if h.Ops.Kind[op] == history.PredWrite {

@@ -248,7 +248,7 @@ func (s *scene) close() error {
 	settled := 0
 	for len(s.pending)+len(s.unknown) > 0 || settled < len(s.pairs) || s.appenders() {
 		if len(s.reads)+len(s.writes) > maxScene {
-			return &Unsupported{"how to prove what so many operations bear on"}
+			return &Unsupported{"a proof that needs so many operations"}
 		}
 		for ; settled < len(s.pairs); settled++ {
 			p := s.pairs[settled]

@@ -130,7 +130,7 @@ func (p *Proof) wrongStamps(l kernel.Level, r *evidence.Result, x *terms) error 
 			return nil
 		}
 	}
-	return &Unsupported{"how to prove what is wrong by these timestamps"}
+	return &Unsupported{"a proof of this violation of timestamps"}
 }
 
 // writers are those who write, in the order of their commits.

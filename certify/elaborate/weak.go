@@ -43,7 +43,7 @@ func (p *Proof) weak(v kernel.Weak, r *evidence.Result, x *terms) error {
 	p.Order = make([]uint32, 0, len(r.Order))
 	for _, t := range r.Order {
 		if int(t) >= h.NumTxns() {
-			return &Refused{"the order has a transaction that is not there"}
+			return &Refused{"the order has a transaction that the history lacks"}
 		}
 		if t != h.Init {
 			p.Order = append(p.Order, number(t))
@@ -53,7 +53,7 @@ func (p *Proof) weak(v kernel.Weak, r *evidence.Result, x *terms) error {
 	p.saw = func(t uint32) []uint32 { return external(c, t-1, saw) }
 	a := kernel.CheckWeak(v, x, c, p.Order, saw)
 	if a.Outcome == kernel.GaveUp {
-		return &Unsupported{"reads of versions so far behind at " + r.Level.String()}
+		return &Unsupported{"reads of versions so old at " + r.Level.String()}
 	}
 	if a.Outcome != kernel.Proved && doubtful {
 		p.Order = early(h, c, p.Order, saw)
@@ -61,10 +61,10 @@ func (p *Proof) weak(v kernel.Weak, r *evidence.Result, x *terms) error {
 	}
 	err := refused(a)
 	if errors.As(err, new(*Refused)) && at != nil {
-		return &Unsupported{"the rows of predicate operations in an order of their own at " + r.Level.String()}
+		return &Unsupported{"rows of a predicate operation in any order at " + r.Level.String()}
 	}
 	if errors.As(err, new(*Refused)) && doubtful {
-		return &Unsupported{"who wrote what was read at " + r.Level.String()}
+		return &Unsupported{"the writers of the reads at " + r.Level.String()}
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func newWeakRefuter(s *scene, v kernel.Weak, stopped func() bool) (*weakRefuter,
 	h := s.history()
 	k, ok := kernel.NewWeakRefuter(v, h)
 	if !ok {
-		return nil, &Unsupported{"transactions of one number"}
+		return nil, &Unsupported{"transactions that share a number"}
 	}
 	r := &weakRefuter{search: newSearch(), scene: s, k: k, v: v, h: h, stopped: stopped,
 		g: newGraph(kernel.Level{Serial: true, Sessions: true}, h), reads: make([][]kernel.Op, len(h.Txns)),
@@ -168,7 +168,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 		r.Undo()
 		for _, s := range steps {
 			if _, ok := r.step(s); !ok {
-				return false, &Unsupported{"a cycle that was found"}
+				return false, &Unsupported{"the proof of a cycle that the search found"}
 			}
 		}
 		if len(steps) == 0 {
@@ -186,7 +186,7 @@ func (r *weakRefuter) sources() error {
 		r.step(kernel.Step{Kind: kernel.Own, T: t})
 		for j := range r.reads[i] {
 			if work += len(r.writers[r.reads[i][j].Key]); work > maxLooks {
-				return &Unsupported{"how to prove what so many may have written"}
+				return &Unsupported{"a proof of a version with so many possible writers"}
 			}
 			cl, _ := r.step(kernel.Step{Kind: kernel.Source, T: t, K: uint32(j) + 1})
 			for _, l := range cl {
@@ -228,7 +228,7 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 		}
 	}
 	if r.v == kernel.Causal && links*len(r.h.Txns) > maxVisible {
-		return nil, &Unsupported{"how to prove what so many operations bear on"}
+		return nil, &Unsupported{"a proof that needs so many operations"}
 	}
 	for i := range r.h.Txns {
 		t := &r.h.Txns[i]

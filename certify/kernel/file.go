@@ -116,12 +116,12 @@ func (f *File) stamped(l Level) (proved bool, where string) {
 		a = CheckStampedSnapshot(l, h, s, f.events())
 	}
 	if proved, where = said(a); where == illFormed {
-		where += ", or one did not commit, or lacks stamps"
+		where += ", or one did not commit, or has no timestamps"
 	}
 	return proved, where
 }
 
-const illFormed = "a transaction's number stands twice"
+const illFormed = "two transactions have the same number"
 
 func (f *File) refutes(l Level, v Weak, weak bool) (at int, proved bool, where string) {
 	if weak {
@@ -164,7 +164,7 @@ func (f *File) weak(v Weak) (proved bool, where string, err error) {
 	a := CheckWeak(v, All(f.History), c, order, saw)
 	switch {
 	case a.Outcome == GaveUp:
-		return false, "", &TooMuch{"reads of versions so far behind at " + f.Level}
+		return false, "", &TooMuch{"reads of versions so old at " + f.Level}
 	case len(order) < len(f.Order) && a.Outcome != IllFormed && a.Outcome != FailsAt:
 		a = Answer{FailsAt, uint32(len(order))}
 	}
@@ -261,23 +261,23 @@ func (p *parser) together() string {
 	case !p.begun:
 		return "expected 'isovet-kernel 1'"
 	case f.Level == "":
-		return "the file ends without a level"
+		return "the file names no level"
 	case p.stamped > 0 && !stamps:
-		return at(p.stamped, "stamps at a level that does not go by them")
+		return at(p.stamped, "the level uses no timestamps, but the file has stamps")
 	case p.turned > 0 && (f.Wrong == nil || f.Wrong.Kind != Early):
-		return at(p.turned, "stamps of who commits before it starts; expected an early line to claim that")
+		return at(p.turned, "a transaction commits before it starts; expected an early line that claims that")
 	case p.sawn > 0 && !isWeak(f.Level):
-		return at(p.sawn, "saw at a level that does not go by it")
+		return at(p.sawn, "the level uses no writers of reads, but the file has saw")
 	case refuted && stamps:
-		return "steps of a refutation by timestamps"
+		return "steps of a refutation; expected none at a level of timestamps"
 	case refuted && p.ordered > 0:
-		return "both an order and steps of a refutation"
+		return "an order and steps of a refutation; expected one of them"
 	case refuted && p.sawn > 0:
-		return "both saw and steps of a refutation"
+		return "saw and steps of a refutation; expected one of them"
 	case f.Wrong != nil && f.Wrong.Kind != Unexplained && p.ordered > 0:
-		return at(p.ordered, "an order beside what is wrong without one")
+		return at(p.ordered, "an order and a violation that needs none; expected one of them")
 	case !refuted && f.Wrong == nil && p.ordered == 0:
-		return "the file ends without an order or what refutes the level"
+		return "the file has neither an order nor a refutation of the level"
 	}
 	return ""
 }

@@ -182,8 +182,8 @@ func extracted(t *testing.T, program, file string) string {
 func TestTooLarge(t *testing.T) {
 	const first = "isovet-kernel 1\n"
 	for _, x := range [][2]string{
-		{first + "txn 134217728 committed 1 0\n", "line 2: a number too large; expected at most 134217727"},
-		{first + "init 1 4294967294\n", "line 2: a number too large; expected at most 4294967293"},
+		{first + "txn 134217728 committed 1 0\n", "line 2: the number is too large; expected at most 134217727"},
+		{first + "init 1 4294967294\n", "line 2: the number is too large; expected at most 4294967293"},
 	} {
 		if _, err := kernel.ReadFile(strings.NewReader(x[0])); err == nil || err.Error() != x[1] {
 			t.Errorf("%q: %v, expected %s", x[0], err, x[1])

@@ -111,7 +111,7 @@ func (p *parser) number(most uint64) uint64 {
 	n, at := uint64(0), 0
 	for ; at < len(p.rest) && p.rest[at] >= '0' && p.rest[at] <= '9'; at++ {
 		if n = n*10 + uint64(p.rest[at]-'0'); n > most {
-			p.fail("a number too large; expected at most %d", most)
+			p.fail("the number is too large; expected at most %d", most)
 			return 0
 		}
 	}
@@ -172,7 +172,7 @@ func first(of *int, line int) {
 // fact refuses what is of the history behind what is claimed of it.
 func (p *parser) fact() {
 	if p.claim > 0 {
-		p.fail("expected the history before what line %d claims of it", p.claim)
+		p.fail("line %d claims something of the history; expected the whole history before it", p.claim)
 	}
 }
 
@@ -180,10 +180,10 @@ func (p *parser) op(o Op) {
 	p.fact()
 	switch {
 	case p.head == nil:
-		p.fail("an operation before any txn")
+		p.fail("an operation; expected its txn before it")
 		return
 	case o.Kind != Read && o.Kind != Write && isWeak(p.file.Level):
-		p.fail("expected r and w only at this level")
+		p.fail("expected only r and w at this level")
 	}
 	p.head.Ops = append(p.head.Ops, o)
 }
@@ -218,14 +218,14 @@ func (p *parser) statement() {
 		p.fact()
 		k := p.name()
 		if _, twice := f.History.Init[k]; twice {
-			p.fail("init of key %d twice", k)
+			p.fail("a second init of key %d; expected one", k)
 		}
 		f.History.Init[k] = p.cell()
 	case "txn":
 		p.txn()
 	case "level":
 		if f.Level != "" {
-			p.fail("a second level")
+			p.fail("a second level; expected one")
 			return
 		}
 		f.Level = p.word()
@@ -270,9 +270,9 @@ func (p *parser) statement() {
 func (p *parser) about(what string, t uint32, twice bool) {
 	switch {
 	case !p.known[t]:
-		p.fail("%s of transaction %d, which is not before it", what, t)
+		p.fail("%s of transaction %d; expected that transaction before it", what, t)
 	case twice:
-		p.fail("%s of transaction %d twice", what, t)
+		p.fail("a second statement %s of transaction %d; expected one", what, t)
 	}
 }
 
@@ -285,7 +285,7 @@ func (p *parser) wrong(word string) {
 		p.fail("%q; expected a statement, such as txn, r, w, order or cycle", word)
 		return
 	case f.Wrong != nil:
-		p.fail("a second thing that is wrong")
+		p.fail("a second violation; expected one")
 		return
 	}
 	f.Wrong = &Wrong{T: p.name()}
@@ -301,7 +301,7 @@ func (p *parser) wrong(word string) {
 
 func (p *parser) end() {
 	if p.more() {
-		p.fail("more than was expected on this line")
+		p.fail("the line goes on; expected its end")
 	}
 	if p.cut {
 		p.fail("expected the line to end: the file may be cut off")
@@ -320,7 +320,7 @@ func (p *parser) holds(certain bool) {
 	p.fact()
 	x := p.pred(p.name())
 	if line := p.used[x.Name]; line > 0 {
-		p.fail("expected what predicate %d is true of before line %d, which uses it", x.Name, line)
+		p.fail("expected the rows of which predicate %d is true before line %d, which uses it", x.Name, line)
 	}
 	to := x.Maybe
 	if certain {
@@ -345,7 +345,7 @@ func (p *parser) txn() {
 	t.Session, t.Began, t.NoEnd = p.name(), p.number(mostTime), true
 	if p.more() {
 		if t.Ended, t.NoEnd = p.number(mostTime), false; t.Ended < t.Began {
-			p.fail("a transaction that ended before it began")
+			p.fail("the transaction ends before it begins")
 		}
 	}
 	p.head = t

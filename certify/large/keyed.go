@@ -176,7 +176,7 @@ func (v *verifier) part(b []byte) error {
 	for len(r.b) > 0 {
 		x := r.next(v)
 		if r.bad {
-			return errors.New("a record that does not end")
+			return errors.New("a record is cut off")
 		}
 		all = append(all, x)
 	}
@@ -227,7 +227,7 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 		x := &all[i]
 		if !x.write {
 			if x.kind != cur.kind || x.n != cur.n || x.text != cur.text {
-				return refute("transaction %d reads another version of key %s than the last before it", x.id, name)
+				return refute("transaction %d reads key %s, but not the last version before it", x.id, name)
 			}
 			continue
 		}
@@ -240,7 +240,7 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 			return refute("two transactions write and commit at %d", x.a.t)
 		}
 		if written && cur.a == x.a {
-			return refute("two writes of key %s stand at one place", name)
+			return refute("two writes of key %s stand at the same place", name)
 		}
 		cur, written = *x, true
 	}

@@ -248,7 +248,7 @@ func (l *lines) next() ([]byte, error) {
 func (l *lines) end() error {
 	b, err := l.r.ReadBytes('\n')
 	if l.n++; len(bytes.TrimSpace(b)) > 0 {
-		return l.errorf("", "more than the header announces: %.40q", b)
+		return l.errorf("", "%.40q; expected the end, as the header says", b)
 	}
 	if err == io.EOF {
 		return nil

@@ -91,7 +91,7 @@ func (v *verifier) read(in *lines, n int64) error {
 		}{{x.Begin, &e.begin, "begin"}, {x.Commit, &e.commit, "commit"}} {
 			if p.from == nil || !number(p.from[0], &p.to.t) || !number(p.from[1], &p.to.n) ||
 				!number(p.from[2], &p.to.sub) {
-				return in.errorf(p.name, "expected three numbers: a time, a place, and one more")
+				return in.errorf(p.name, "expected three numbers: time, place, and a number among those at one place")
 			}
 		}
 		if x.Start == nil || x.End == nil {
@@ -99,7 +99,7 @@ func (v *verifier) read(in *lines, n int64) error {
 		}
 		e.start, e.end = *x.Start, *x.End
 		if k := len(v.ex); k > 0 && v.ex[k-1].place >= e.place {
-			return in.errorf("place", "%d behind %d; expected them in order", e.place, v.ex[k-1].place)
+			return in.errorf("place", "%d follows %d; expected ascending numbers", e.place, v.ex[k-1].place)
 		}
 		v.ex = append(v.ex, e)
 	}
@@ -122,7 +122,7 @@ func (v *verifier) apart() error {
 			return refute("transaction %d begins after its commit", e.id)
 		}
 		if e.begin != e.commit && v.level.Serial() {
-			return refute("transaction %d begins and commits at two places, at a serializable level", e.id)
+			return refute("transaction %d begins and commits at different places, at a serializable level", e.id)
 		}
 		all = append(all, e.begin)
 		if e.commit != e.begin {
@@ -130,7 +130,7 @@ func (v *verifier) apart() error {
 		}
 		for _, a := range []at{e.begin, e.commit} { // only who is of that place may stand where the rule has it
 			if a.sub == 0 && a.n != uint64(e.place) || a.t == math.MinInt64 {
-				return refute("transaction %d stands where another one may", e.id)
+				return refute("transaction %d stands at a place that is reserved for another one", e.id)
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (v *verifier) find(place int64) *exception {
 // order checks the order.
 func (v *verifier) order(ctx context.Context) error {
 	if v.byPlace && v.level.RealTime() {
-		return refute("the order is that of the history, and the level asks for real time")
+		return refute("the order follows places in the file; expected times, as the level asks for real time")
 	}
 	w := &records{v: v}
 	defer w.close()
@@ -168,7 +168,7 @@ func (v *verifier) order(ctx context.Context) error {
 	}
 	for i := range v.ex {
 		if e := &v.ex[i]; !e.met {
-			return refute("exception %d is of a transaction that takes no part", e.id)
+			return refute("exception %d names a transaction that is not in the order", e.id)
 		}
 	}
 	return w.replay(ctx)
@@ -210,12 +210,12 @@ func (v *verifier) realTime(id int64, begin, commit at, start, end int64) error 
 	// who commits behind its begin
 	i := sort.Search(len(v.byCommit), func(i int) bool { return begin.before(v.byCommit[i]) })
 	if v.minEnd[i] < start {
-		return refute("transaction %d stands before one that ended before it began", id)
+		return refute("transaction %d stands before one that had ended when it began", id)
 	}
 	// who begins before its commit
 	i = sort.Search(len(v.byBegin), func(i int) bool { return !v.byBegin[i].before(commit) })
 	if v.maxStart[i] > end {
-		return refute("transaction %d stands behind one that began after it ended", id)
+		return refute("transaction %d stands after one that began when it had ended", id)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	}
 	if !takesPart(h, t) {
 		if h.Txns.Status[t] == history.Committed {
-			return refute("transaction %d committed and has no commit timestamp", id)
+			return refute("transaction %d committed, but has no commit timestamp", id)
 		}
 		return nil
 	}
@@ -61,7 +61,7 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	case from > h.CommitTS(t):
 		return refute("transaction %d commits before it starts", id)
 	case from == until && w && !p.level.Serial():
-		return refute("transaction %d writes and takes no time", id)
+		return refute("transaction %d writes, but commits at its start", id)
 	}
 	if err := p.inSession(h.SessName[h.Txns.Sess[t]], id, at{t: from}, at{t: until}, w, true); err != nil {
 		return err

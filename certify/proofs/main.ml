@@ -50,7 +50,7 @@ let number () =
     | '0' .. '9' as c ->
         skip ();
         let n = (n * 10) + Char.code c - 48 in
-        if n >= limit then bad (Printf.sprintf "a number too large; expected at most %d" (limit - 1));
+        if n >= limit then bad (Printf.sprintf "the number is too large; expected at most %d" (limit - 1));
         go n true
     | _ -> if digits then n else bad "expected a number"
   in
@@ -79,7 +79,7 @@ let rest () = List.rev (rest_reversed [])
 let cell () = rest_reversed []
 
 let end_of_line () =
-  if not (at_end ()) then bad "more than was expected on this line";
+  if not (at_end ()) then bad "the line goes on; expected its end";
   if peek () <> '\n' then bad "expected the line to end: the file may be cut off";
   skip ();
   incr line
@@ -132,23 +132,23 @@ let finish () =
 
 (* A claim follows the whole history. *)
 let claims () = finish (); if !claim = 0 then claim := !line
-let fact () = if !claim > 0 then bad (Printf.sprintf "expected the history before what line %d claims of it" !claim)
+let fact () = if !claim > 0 then bad (Printf.sprintf "line %d claims something of the history; expected the whole history before it" !claim)
 let mark first = if !first = 0 then first := !line
 let is_weak () = match !level with Some l -> weak_of l <> None && not !by_stamps | None -> false
 
 let operation o =
   fact ();
-  if !head = None then bad "an operation before any txn";
+  if !head = None then bad "an operation; expected its txn before it";
   (match o with
-  | (Append _ | Match _) when is_weak () -> bad "expected r and w only at this level"
+  | (Append _ | Match _) when is_weak () -> bad "expected only r and w at this level"
   | _ -> ());
   body := o :: !body
 
 (* The transaction that a line is about, which stands before it, and has one such line only *)
 let about what map =
   let t = name () in
-  if not (Hashtbl.mem known t) then bad (Printf.sprintf "%s of transaction %d, which is not before it" what t);
-  if PositiveMap.mem t map then bad (Printf.sprintf "%s of transaction %d twice" what t);
+  if not (Hashtbl.mem known t) then bad (Printf.sprintf "%s of transaction %d; expected that transaction before it" what t);
+  if PositiveMap.mem t map then bad (Printf.sprintf "a second statement %s of transaction %d; expected one" what t);
   t
 
 let pred p = match Hashtbl.find_opt preds p with Some m -> m | None -> PositiveMap.empty
@@ -164,7 +164,7 @@ let txn () =
   let session = name () in
   let began = number () in
   let ended = if at_end () then None else Some (number ()) in
-  (match ended with Some e when e < began -> bad "a transaction that ended before it began" | _ -> ());
+  (match ended with Some e when e < began -> bad "the transaction ends before it begins" | _ -> ());
   head := Some { id; committed; session; began; ended; ops = [] }
 
 let atom kind =
@@ -246,7 +246,7 @@ let statement = function
       operation (Match (pred p, rest ()))
   | "txn" -> txn ()
   | "level" ->
-      if !level <> None then bad "a second level";
+      if !level <> None then bad "a second level; expected one";
       let s = word () in
       by_stamps := String.length s > 3 && String.sub s 0 3 = "ts:";
       let s = if !by_stamps then String.sub s 3 (String.length s - 3) else s in
@@ -256,13 +256,13 @@ let statement = function
   | "init" ->
       fact ();
       let k = name () in
-      if PositiveMap.mem k !init then bad (Printf.sprintf "init of key %d twice" k);
+      if PositiveMap.mem k !init then bad (Printf.sprintf "a second init of key %d; expected one" k);
       init := PositiveMap.add k (cell ()) !init
   | ("pred" | "maybe") as s ->
       fact ();
       let p = name () in
       (match Hashtbl.find_opt used p with
-      | Some l -> bad (Printf.sprintf "expected what predicate %d is true of before line %d, which uses it" p l)
+      | Some l -> bad (Printf.sprintf "expected the rows of which predicate %d is true before line %d, which uses it" p l)
       | None -> ());
       let k = name () in
       let c = cell () in
@@ -278,7 +278,7 @@ let statement = function
       stamps := PositiveMap.add t (s, c) !stamps
   | ("early" | "overlaps" | "conflicts" | "unexplained") as s when !by_stamps ->
       claims ();
-      if !wrong <> None then bad "a second thing that is wrong";
+      if !wrong <> None then bad "a second violation; expected one";
       let t = name () in
       wrong := Some (match s with "early" -> Early t | "unexplained" -> Unexplained t
         | "overlaps" -> Overlaps (t, name ()) | _ -> let u = name () in Conflicts (t, u, name ()))
@@ -317,16 +317,16 @@ let together () =
   let refuted = !steps <> [] || !weak_steps <> [] in
   let early = match !wrong with Some (Early _) -> true | _ -> false in
   let unneeded = match !wrong with None | Some (Unexplained _) -> false | _ -> true in
-  if !level = None then bad "the file ends without a level";
-  if !first_stamps > 0 && not !by_stamps then bad_at !first_stamps "stamps at a level that does not go by them";
+  if !level = None then bad "the file names no level";
+  if !first_stamps > 0 && not !by_stamps then bad_at !first_stamps "the level uses no timestamps, but the file has stamps";
   if !first_early > 0 && not early then
-    bad_at !first_early "stamps of who commits before it starts; expected an early line to claim that";
-  if !first_saw > 0 && not (is_weak ()) then bad_at !first_saw "saw at a level that does not go by it";
-  if refuted && !by_stamps then bad "steps of a refutation by timestamps";
-  if refuted && !ordered > 0 then bad "both an order and steps of a refutation";
-  if refuted && !first_saw > 0 then bad "both saw and steps of a refutation";
-  if unneeded && !ordered > 0 then bad_at !ordered "an order beside what is wrong without one";
-  if !ordered = 0 && not refuted && !wrong = None then bad "the file ends without an order or what refutes the level"
+    bad_at !first_early "a transaction commits before it starts; expected an early line that claims that";
+  if !first_saw > 0 && not (is_weak ()) then bad_at !first_saw "the level uses no writers of reads, but the file has saw";
+  if refuted && !by_stamps then bad "steps of a refutation; expected none at a level of timestamps";
+  if refuted && !ordered > 0 then bad "an order and steps of a refutation; expected one of them";
+  if refuted && !first_saw > 0 then bad "saw and steps of a refutation; expected one of them";
+  if unneeded && !ordered > 0 then bad_at !ordered "an order and a violation that needs none; expected one of them";
+  if !ordered = 0 && not refuted && !wrong = None then bad "the file has neither an order nor a refutation of the level"
 
 (* At the snapshot levels the first place of a transaction in the order is its begin, the second its commit. *)
 let events l =
@@ -373,8 +373,8 @@ let () =
         let n = if verdict = "valid" then n + 1 else n in
         refused (Printf.sprintf "%s %s: %s %d" verdict name what n)
     | Fails_for t -> refused (Printf.sprintf "%s %s: transaction %d is missing or out of order" verdict name t)
-    | Ill_formed -> refused (Printf.sprintf "%s %s: a transaction's number stands twice%s" verdict name
-        (if !by_stamps then ", or one did not commit, or lacks stamps" else ""))
+    | Ill_formed -> refused (Printf.sprintf "%s %s: two transactions have the same number%s" verdict name
+        (if !by_stamps then ", or one did not commit, or has no timestamps" else ""))
   with
   | Bad why | Sys_error why -> Printf.eprintf "%s\n" why; exit 254
   | Stack_overflow -> Printf.eprintf "too large for the stack\n"; exit 254

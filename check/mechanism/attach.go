@@ -1,13 +1,13 @@
 package mechanism
 
-// attached is what is known of the time before the traces began (Options.Attach).
+// attached describes the time before the traces began (Options.Attach).
 type attached struct {
 	begun      bool
 	first, max int64    // the end of the first transaction, the latest end
-	lag        [2]int64 // the two greatest distances by which an end came behind a later one
+	lag        [2]int64 // the two greatest distances by which an end arrived after a later one
 }
 
-// arrived notes that a transaction has come that ended at t, its commit's answer included.
+// arrived notes the end t, with the commit's answer, of a transaction that has arrived.
 func (x *attached) arrived(t int64) {
 	if !x.begun {
 		x.begun, x.first, x.max = true, t, t
@@ -23,12 +23,12 @@ func (x *attached) arrived(t int64) {
 	}
 }
 
-// horizon is when the last of the transactions ended that came before the first one, at the latest: they came in the
-// order of their ends, but for what is usual in the stream.
+// horizon returns the latest possible end of the transactions before the first one: they arrived in the order of their
+// ends, up to the stream's usual disorder.
 func (x *attached) horizon() int64 { return later(x.first, later(x.lag[1], x.lag[1])) }
 
-// older reports whether what r has read, which nobody in the stream has written, may have been written before the
-// stream began.
+// older reports whether a value that r read and nobody in the stream wrote may have been written before the stream
+// began.
 func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 	h := v.attached.horizon()
 	a := min(p.a, r.Bef)
@@ -37,7 +37,7 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 	}
 	for i := range k.vers {
 		if w := &k.vers[i]; w.txn != none && !w.open && w.c > h && w.d < a {
-			return false // it has been overwritten since
+			return false // it has been overwritten in the meantime
 		}
 	}
 	if !k.isHeld {
@@ -46,7 +46,7 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 	return k.held == r.Val
 }
 
-// Attach says that the traces begin in the midst (Options.Attach). It comes before them.
+// Attach says that the traces begin in the middle of the stream (Options.Attach). It is called before the first trace.
 func (x *Online) Attach() {
 	if !x.o.Attach {
 		x.o.Attach = true
@@ -54,8 +54,8 @@ func (x *Online) Attach() {
 	}
 }
 
-// Foreign takes a transaction of which nobody can say when it was: what it wrote can be read at any time, and nothing
-// is deduced from it. It may change the traces.
+// Foreign takes a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced
+// from it. It may change the traces.
 func (x *Online) Foreign(traces []Trace) {
 	traces = append([]Trace(nil), traces...)
 	for i := range traces {
@@ -68,8 +68,8 @@ func (x *Online) Foreign(traces []Trace) {
 	x.v.Late(traces)
 }
 
-// Suspects is where reads have got that wait for a writer, for Convict.
+// Suspects returns a mark of the reads that wait for a writer now, for Convict.
 func (x *Online) Suspects() int { return int(x.v.stage + 1) }
 
-// Convict ends the waiting of those reads that still wait and did when Suspects said so: nobody wrote what they read.
+// Convict reports the reads that still wait and did at the mark: nobody wrote their values.
 func (x *Online) Convict(since int) { x.v.convictFirst(uint64(since)) }

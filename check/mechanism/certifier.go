@@ -10,7 +10,7 @@ import "slices"
 //
 // Source:  [Leopard] §V-D, Algorithm 2 lines 27 to 31, Definition 4, Theorem 5.
 // Differs: cycles, not the database's own pattern: two consecutive rw are no violation (errata L9).
-// Invariant: ord[u] < ord[v] for every edge u→v kept.
+// Invariant: ord[u] < ord[v] for every edge u→v in memory.
 type certifier struct {
 	on      bool
 	ring    []txnNode // of serial s: ring[s & mask], for base ≤ s < next
@@ -26,21 +26,21 @@ type certifier struct {
 	ords      []int64
 }
 
-// txnNode is a transaction. Its edges lie side by side, and so does what is looked at most.
+// txnNode is a transaction. Its edges lie side by side, as do its fields in frequent use.
 type txnNode struct {
 	ord        int64
-	nin        int32 // edges of in whose transactions are not forgotten
+	nin        int32 // edges of in whose transactions are in memory
 	mark       uint32
 	out        []outEdge
 	in         []inEdge
 	id         uint64
 	a, b, c, d int64  // snapshot and commit intervals
-	via        uint64 // from which the search came, by its edge viaAt
+	via        uint64 // the transaction that the search came from, by its edge viaAt
 	viaAt      int32
 	gone       bool
 }
 
-// outEdge is an edge as its first transaction has it.
+// outEdge is an edge in the list of its first transaction.
 type outEdge struct {
 	to   uint64
 	key  uint32
@@ -51,11 +51,11 @@ type outEdge struct {
 const (
 	outBytes = 16
 	inBytes  = 8
-	// someEdges is for how many a forgotten transaction's room is kept for the one that takes its place.
+	// someEdges is the number of edges up to which a forgotten transaction's lists are used again.
 	someEdges = 256
 )
 
-// inEdge is an edge as its last transaction has it: the first one, and the kind.
+// inEdge is an edge in the list of its last transaction: the first one, and the kind.
 type inEdge uint64
 
 func (e inEdge) from() uint64 { return uint64(e >> 2) }
@@ -70,7 +70,7 @@ func (g *certifier) init(on bool) {
 
 func (g *certifier) at(s uint64) *txnNode { return &g.ring[s&uint64(len(g.ring)-1)] }
 
-// node returns a transaction that is remembered, or nil.
+// node returns a transaction, or nil if it is forgotten.
 func (g *certifier) node(s uint64) *txnNode {
 	if !g.on || s < g.base || s >= g.next {
 		return nil
@@ -81,7 +81,7 @@ func (g *certifier) node(s uint64) *txnNode {
 	return nil
 }
 
-// add enters a committed transaction; serials are consecutive.
+// add adds a committed transaction; serials are consecutive.
 func (g *certifier) add(s, id uint64, a, b, c, d int64) {
 	if !g.on {
 		return
@@ -105,8 +105,8 @@ func (g *certifier) add(s, id uint64, a, b, c, d int64) {
 	g.alive++
 }
 
-// insert enters an edge. If it would close a cycle it returns that, and leaves the edge out.
-// Cost: constant for an edge along the order; else what lies between its ends.
+// insert adds an edge. If it would close a cycle, insert returns the cycle and leaves the edge out. Cost: constant for
+// an edge along the order; else the transactions between its ends.
 func (g *certifier) insert(from, to uint64, key uint32, kind uint8, why Reason) []Dependency {
 	u, v := g.node(from), g.node(to)
 	if u == nil || v == nil || from == to {
@@ -127,7 +127,7 @@ func (g *certifier) insert(from, to uint64, key uint32, kind uint8, why Reason) 
 	return nil
 }
 
-// forward collects what is reachable from to, up to an order; it reports whether from is.
+// forward collects the transactions that to reaches, up to an order; it reports whether from is one.
 func (g *certifier) forward(from, to uint64, most int64) bool {
 	g.mark++
 	g.fwd = append(g.fwd[:0], uint32(to-g.base))
@@ -151,7 +151,7 @@ func (g *certifier) forward(from, to uint64, most int64) bool {
 	return false
 }
 
-// backward collects what reaches from, down to an order.
+// backward collects the transactions that reach from, down to an order.
 func (g *certifier) backward(from uint64, least int64) {
 	g.mark++
 	g.back = append(g.back[:0], uint32(from-g.base))
@@ -167,7 +167,7 @@ func (g *certifier) backward(from uint64, least int64) {
 	}
 }
 
-// reorder gives those found backward, then those found forward, the places that they have together.
+// reorder gives the transactions found backward, then those found forward, the places that they have together.
 func (g *certifier) reorder() {
 	ord := func(s uint32) *int64 { return &g.at(g.base + uint64(s)).ord }
 	byOrd := func(a, b uint32) int {
@@ -197,7 +197,7 @@ func (g *certifier) reorder() {
 	}
 }
 
-// cycle is the edge from→to and the path from to back to from that forward found.
+// cycle returns the edge from→to and the path back to from that forward found.
 func (g *certifier) cycle(from, to uint64, key uint32, kind uint8, why Reason) []Dependency {
 	var path []Dependency
 	for s := from; s != to; {
@@ -249,7 +249,7 @@ func (g *certifier) prune(floor int64) {
 	g.advance()
 }
 
-// forget takes out a transaction that nothing precedes.
+// forget removes a transaction without predecessors.
 func (g *certifier) forget(t uint64) {
 	n := g.at(t)
 	n.gone = true
@@ -261,7 +261,7 @@ func (g *certifier) forget(t uint64) {
 	}
 }
 
-// advance gives room to what comes.
+// advance makes room for new transactions.
 func (g *certifier) advance() {
 	for g.base < g.next && g.at(g.base).gone {
 		g.base++

@@ -79,15 +79,15 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 }
 
-// moment is when the reads of one snapshot can all have happened: not before lo nor after hi, as the reads say that
-// narrowed it last.
+// moment is the interval in which all reads of one snapshot can have happened: lo to hi, with the reads that narrowed
+// it last.
 type moment struct {
 	lo, hi    int64
 	low, high narrowing // without a read: the snapshot's own interval
-	broken    bool      // it is known that there is none
+	broken    bool      // no moment is possible
 }
 
-// narrowing is a read and the transaction whose commit bounds it; none: nobody's.
+// narrowing is a read and the transaction whose commit bounds it, or none.
 type narrowing struct {
 	read *Trace
 	by   uint64
@@ -119,7 +119,7 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 			if at < 0 {
 				continue
 			}
-			// What committed before the snapshot for sure is compared by its interval.
+			// A commit that was certainly before the snapshot is compared by its interval.
 			if w := &v.key(reads[i].Key).vers[at]; w.txn != none && w.d >= a &&
 				(len(v.together) == 0 || v.together[len(v.together)-1].txn != w.txn) {
 				v.together = append(v.together, together{txn: w.txn, id: w.id, read: i})
@@ -135,7 +135,7 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 		}
 		k := v.key(reads[i].Key)
 		seen := &k.vers[at]
-		next := seen.succ // those after it, one by one, as far as they are known
+		next := seen.succ // the known successors, one by one
 		for j := int(at) + 1; j < len(k.vers); j++ {
 			w := &k.vers[j]
 			follows := w.c > seen.d
@@ -160,8 +160,8 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 	}
 }
 
-// torn reports a transaction that was not seen whole: read saw nothing of it, though seen did, or its place before a
-// later writer says that it was there.
+// torn reports a transaction of which the snapshot saw a part. The read missed it, although seen did not, or its place
+// before a later writer shows that it had committed.
 func (v *Verifier) torn(p *pending, t *together, seen, read *Trace) {
 	if t.read < 0 {
 		v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{t.id, p.id},
@@ -172,7 +172,7 @@ func (v *Verifier) torn(p *pending, t *together, seen, read *Trace) {
 		Ops: []uint32{seen.Op, read.Op}, Key: read.Key, Val: read.Val})
 }
 
-// seen deduces from a read of version at.
+// seen deduces dependencies from a read of version at.
 func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	w := &k.vers[at]
 	if w.open {
@@ -192,14 +192,15 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	case w.succ == p.serial:
 	case w.succ != none:
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
-	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // nobody asks
+	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // the edge would have no use
 	default:
-		// The next version is not known, or not there yet; one that is surely later is as good for the order.
+		// The next version is unknown or has not arrived; any version that is certainly later serves the order
+		// as well.
 		w.readers = v.newReader(reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers})
 	}
 }
 
-// antidepend deduces rw from a reader of w to the writer of the version that follows it.
+// antidepend deduces rw from a reader of w to the writer of the next version.
 func (v *Verifier) antidepend(key uint32, w *version, txn, id uint64, aft int64, k *keyState) {
 	if w.succ == txn {
 		return
@@ -217,7 +218,7 @@ func (v *Verifier) antidepend(key uint32, w *version, txn, id uint64, aft int64,
 	v.depend(txn, w.succ, key, id, succID, 2, ByChain, overlap)
 }
 
-// follow makes a version the next after w, and settles the anti-dependencies that waited for it.
+// follow makes a version the next after w, and deduces the anti-dependencies that waited for it.
 func (v *Verifier) follow(key uint32, w *version, succ, id uint64, why Reason, overlap bool) {
 	w.succ = succ
 	if w.txn != none {
@@ -231,7 +232,7 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint64, why Reason, o
 	v.dropReaders(w)
 }
 
-// unseen reports a read of a version that the snapshot cannot see.
+// unseen reports a read of a version that its snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint64{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
 		Val: r.Val}
@@ -250,7 +251,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			x.Kind = Uncommitted
 		}
 		add(w.id, w.op)
-		if x.Kind == Overwritten { // by whom
+		if x.Kind == Overwritten { // the writer that overwrote it
 			if _, j := k.until(i); j >= 0 {
 				add(k.vers[j].id, k.vers[j].op)
 			}
@@ -267,7 +268,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			v.suspect(x, r.at)
 			return
 		}
-	case g.overID == none && g.overOp == vain:
+	case g.overID == none && g.overOp == uninstalled:
 		x.Vain = []uint64{g.id}
 	default:
 		x.Kind = Overwritten
@@ -277,7 +278,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	v.violation(x)
 }
 
-// noSnapshot reports two reads (or one, and the snapshot's interval) that no moment explains.
+// noSnapshot reports two reads (or a read and the snapshot's interval) that exclude each other.
 func (v *Verifier) noSnapshot(p *pending, m *moment) {
 	x := Violation{Mechanism: ConsistentRead, Kind: NoSnapshot, Txns: []uint64{p.id}}
 	for _, n := range []narrowing{m.low, m.high} {

@@ -6,39 +6,39 @@ import (
 	"isovet/internal/sorts"
 )
 
-// A read of what nobody wrote who has come waits for a writer that may come late (late.go). Who watches a stream may be
-// told of it when the wait begins, and when it ends, each once. Nothing else that is found can be overturned by what
-// comes late: it is certain of the transactions that it names, whoever else comes.
+// A read of a value without a known writer waits, since the writer may come late (late.go). The caller may ask for a
+// report when such a wait begins and when it ends, each once. No other finding can be overturned by a late transaction:
+// it is certain of the transactions that it names.
 
-// Doubt is a read that waits for a writer, or waited; transactions by what their traces say.
+// Doubt is a read that waits for a writer, or waited; it names transactions as their traces do.
 type Doubt struct {
 	Reader    uint64
 	Key, Op   uint32
-	Settled   bool   // it waits no longer
+	Settled   bool   // the wait is over
 	Confirmed bool   // it is a violation; else its writer came late
-	Writer    uint64 // once settled: who wrote it; NoTxn: nobody
+	Writer    uint64 // once settled: the writer of the value; NoTxn: nobody
 
-	// the read, by the pass in which the wait began and its place in it
+	// The read is named by the pass in which its wait began, and by its place in that pass.
 	stage uint64
 	at    uint32
 }
 
-// NoTxn is no transaction.
+// NoTxn stands for no transaction.
 const NoTxn = none
 
-// Doubting has doubts be told; who calls it calls TakeDoubts too.
+// Doubting turns on the reports of waiting reads; the caller then calls TakeDoubts too.
 func (x *Online) Doubting() { x.v.suspects.doubting = true }
 
-// TakeDoubts hands over what was told of doubts since it was last called. It is valid until more is told.
+// TakeDoubts returns the reports since its last call. They are valid until the next report.
 func (x *Online) TakeDoubts() []Doubt {
 	all := x.v.suspects.doubts
 	x.v.suspects.doubts = all[:0]
 	return all
 }
 
-// Doubts lists reads that wait for a writer, those that have waited longest.
+// Doubts lists reads that wait for a writer, longest wait first.
 //
-// Cost: all that wait.
+// Cost: all waiting reads.
 func (x *Online) Doubts(most int) (all []Doubt) {
 	for _, ss := range x.v.suspects.of {
 		for i := range ss {
@@ -52,19 +52,19 @@ func (x *Online) Doubts(most int) (all []Doubt) {
 	return all[:min(most, len(all))]
 }
 
-// doubt is what is known of a suspect.
+// doubt returns the report of a suspect.
 func (s *suspect) doubt() Doubt {
 	return Doubt{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }
 
-// doubted tells that a read waits.
+// doubted reports that a read waits.
 func (v *Verifier) doubted(s *suspect) {
 	if v.suspects.doubting {
 		v.suspects.doubts = append(v.suspects.doubts, s.doubt())
 	}
 }
 
-// resolved tells that one waits no longer.
+// resolved reports that a read waits no longer.
 func (v *Verifier) resolved(s *suspect, isViolation bool, writer uint64) {
 	if !v.suspects.doubting {
 		return

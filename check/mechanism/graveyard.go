@@ -1,31 +1,29 @@
 package mechanism
 
-// grave is a value that no version holds any more, or ever did.
+// grave is a value that no version has any more, or ever had.
 type grave struct {
 	val    uint64
 	before int64  // 1 + the number of the key's grave before this; 0: none
-	id     uint64 // who wrote it
+	id     uint64 // the writer
 	op     uint32
-	// of a version: who surely overwrote it; none and vain: it was never installed, for its transaction aborted, or
-	// wrote the key again
+	// The transaction that certainly overwrote the version. none and uninstalled: the version was never installed,
+	// because its transaction aborted or wrote the key again.
 	overID uint64
 	overOp uint32
 }
 
-// vain is grave.overOp of what was never installed.
-const vain = 1
+// uninstalled is grave.overOp of a version that was never installed.
+const uninstalled = 1
 
-// graveyard remembers the latest values that were forgotten or never installed, so that what is reported of a read of
-// one does not depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for
-// made-most ≤ i < made.
+// graveyard has the latest values that were forgotten or never installed, so that the report of a read does not depend
+// on when its value was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for made-most ≤ i < made.
 type graveyard struct {
 	ring []grave
 	made int64
 	most int64 // a power of two
 }
 
-// How many are remembered: few, that stay in the processor's cache; or 4 MB, where a read waits whose value is not
-// known.
+// The size of the graveyard: small enough for the processor's cache, or 4 MB where a read waits for an unknown value.
 const (
 	fewGraves  = 1 << 10
 	manyGraves = 1 << 17
@@ -42,11 +40,11 @@ func (g *graveyard) add(k *keyState, x grave) {
 	k.buried = g.made
 }
 
-// version buries version i of a key, which was surely overwritten.
+// version buries version i of a key, which was certainly overwritten.
 func (g *graveyard) version(k *keyState, i int) {
 	w := &k.vers[i]
 	x := grave{val: w.val, id: w.id, op: w.op, overID: none}
-	if j := i + 1; j < len(k.vers) && k.vers[j].c > w.d { // as until says, mostly
+	if j := i + 1; j < len(k.vers) && k.vers[j].c > w.d { // mostly the version that until names
 		x.overID, x.overOp = k.vers[j].id, k.vers[j].op
 	} else if _, j := k.until(i); j >= 0 {
 		x.overID, x.overOp = k.vers[j].id, k.vers[j].op
@@ -54,7 +52,7 @@ func (g *graveyard) version(k *keyState, i int) {
 	g.add(k, x)
 }
 
-// find looks for a value of a key. Cost: the key's graves; only violations ask.
+// find finds a value of a key. Cost: the key's graves; only violations ask.
 func (g *graveyard) find(k *keyState, val uint64) *grave {
 	for i := k.buried; i > 0 && i > g.made-g.most; {
 		x := &g.ring[(i-1)&(g.most-1)]
@@ -66,8 +64,8 @@ func (g *graveyard) find(k *keyState, val uint64) *grave {
 	return nil
 }
 
-// vain buries what a transaction wrote and nobody may read.
-func (v *Verifier) vain(k *keyState, op *Trace, id uint64) {
-	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, overOp: vain})
+// buryUninstalled buries a write that nobody may read.
+func (v *Verifier) buryUninstalled(k *keyState, op *Trace, id uint64) {
+	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, overOp: uninstalled})
 	v.appeared(op.Key, op.Val, id)
 }

@@ -14,14 +14,14 @@ import (
 // violation, for then the snapshot could not see it; once it has come late the read is not judged; and if it never
 // comes, the read is a violation in the end.
 
-// suspects are violations that wait for a writer.
+// suspects are possible violations that wait for a writer.
 type suspects struct {
 	of map[wanted][]suspect
 	n  int
-	// Unjudged are reads of what late transactions wrote, since Take was last called.
+	// Unjudged are reads of late transactions' writes, since the last call of Take.
 	unjudged []Unjudged
-	doubting bool    // somebody takes doubts (doubts.go)
-	doubts   []Doubt `freeze:"-"` // since TakeDoubts was last called
+	doubting bool    // the caller takes reports of waiting reads (doubts.go)
+	doubts   []Doubt `freeze:"-"` // since the last call of TakeDoubts
 }
 
 type wanted struct {
@@ -38,7 +38,7 @@ type suspect struct {
 // maxSuspects bounds the reads that wait; more are not judged.
 var maxSuspects = 1 << 16
 
-// Unjudged is a read that was not verified, for its writer came late; by what their traces say.
+// Unjudged is a read that was not verified because its writer came late; it names transactions as their traces do.
 type Unjudged struct {
 	Reader, Writer uint64
 	Key, Op        uint32
@@ -65,7 +65,7 @@ func (v *Verifier) unjudge(u Unjudged) {
 	v.suspects.unjudged = append(v.suspects.unjudged, u)
 }
 
-// appeared settles what waited for a value that a transaction has written in time.
+// appeared settles the reads that waited for a value which a transaction has written in time.
 func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
 	if v.suspects.n == 0 {
 		return
@@ -87,10 +87,10 @@ func (v *Verifier) settled(key uint32, val uint64) []suspect {
 	return out
 }
 
-// convict ends the waiting: nobody wrote what was read.
+// convict ends all waits: nobody wrote these values.
 func (v *Verifier) convict() { v.convictFirst(v.stage + 1) }
 
-// convictFirst is convict for those that have waited since before a stage.
+// convictFirst ends the waits that began before a stage.
 func (v *Verifier) convictFirst(n uint64) {
 	v.stage++
 	if v.suspects.n == 0 {
@@ -123,8 +123,8 @@ func (v *Verifier) convictFirst(n uint64) {
 	}
 }
 
-// Late takes a whole transaction, begin and end with it, that cannot be verified any more: its end lies before that of
-// another which has been dispatched.
+// Late takes a whole transaction, with begin and end, that came too late to be verified: another one with a later end
+// has been dispatched.
 func (v *Verifier) Late(traces []Trace) {
 	v.number++
 	end := &traces[len(traces)-1]
@@ -150,7 +150,7 @@ func (v *Verifier) Late(traces []Trace) {
 		}
 		k := v.key(op.Key)
 		if k.wroteAt != int32(i) || end.Kind == Abort {
-			v.vain(k, op, end.Txn())
+			v.buryUninstalled(k, op, end.Txn())
 			continue
 		}
 		d := int64(Forever)
@@ -165,8 +165,8 @@ func (v *Verifier) Late(traces []Trace) {
 	}
 }
 
-// Advance says that no trace before t will come any more, but of transactions that are late: what waited for that
-// moment is verified.
+// Advance says that no trace before t will come any more, except of late transactions, and verifies what waited for
+// that moment.
 func (v *Verifier) Advance(t int64) {
 	v.now = max(v.now, earlier(t, v.o.Skew))
 	if v.head < len(v.queue) {
@@ -174,7 +174,7 @@ func (v *Verifier) Advance(t int64) {
 	}
 }
 
-// Take hands over what has been found since it was last called.
+// Take returns the findings since its last call.
 func (v *Verifier) Take() ([]Violation, []Unjudged) {
 	vs, us := v.r.Violations, v.suspects.unjudged
 	v.r.Violations, v.suspects.unjudged = nil, nil

@@ -7,7 +7,7 @@ package mechanism
 // possible reports whether a holder that releases not before rel can come before one that has the lock at acqAft.
 func possible(rel, acqAft int64) bool { return rel < acqAft }
 
-// share takes a shared lock: against the exclusive ones of versions and of others.
+// share takes a shared lock, and compares it with exclusive locks of versions and of open transactions.
 //
 // Source: [Leopard] §V-B, Algorithm 2 lines 10 to 17, Definition 3; errata L6, L8.
 // Cost: the locks and versions of the key that may overlap.
@@ -26,7 +26,7 @@ func (v *Verifier) share(key uint32, k *keyState, l *lock) {
 	v.hold(key, k, l)
 }
 
-// hold takes a lock of a list: against the others of the list that conflict with it.
+// hold takes a lock of a list, and compares it with the conflicting locks of the list.
 func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= l.acqBef; i-- {
 		m := &k.locks[i]
@@ -44,7 +44,7 @@ func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	switch n := len(k.locks); {
 	case v.o.NoPrune:
 	case n > 0 && k.locks[n-1].maxRel < v.floor:
-		v.locks -= n // all released before whatever is still to come
+		v.locks -= n // all were released before every trace to come
 		k.locks = k.locks[:0]
 	case n >= int(k.locksLimit):
 		v.dropLocks(k, v.floor)
@@ -58,8 +58,8 @@ func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	v.locks++
 }
 
-// exclude takes the exclusive lock of a version against the locks in the list; order has seen to the other versions'
-// locks.
+// exclude compares the exclusive lock of a version with the locks in the list; order has compared it with other
+// versions' locks.
 func (v *Verifier) exclude(key uint32, k *keyState, w *version) {
 	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= w.acqBef; i-- {
 		m := &k.locks[i]

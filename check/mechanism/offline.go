@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// MissingTimes says that a history has no client times to verify by.
+// MissingTimes says that the mechanisms cannot be verified because a transaction has no client times.
 type MissingTimes struct{ Txn int64 }
 
 func (m *MissingTimes) Error() string {
@@ -18,7 +18,7 @@ func (m *MissingTimes) Error() string {
 		m.Txn)
 }
 
-// Nothing is the value of what nobody has written and no operation names, a list before its first element above all.
+// Nothing is the value of a version that nobody wrote and no operation names, such as a list before its first element.
 const Nothing = ^uint64(0)
 
 // Verify verifies a history's traces under a profile. Transactions, keys and operations in the report are the history's
@@ -126,7 +126,7 @@ type source struct {
 	lanes [][]Trace // what is left to dispatch of the present transaction
 }
 
-// chain is a piece of a session in which transactions follow each other.
+// chain is a piece of a session whose transactions do not overlap.
 type chain struct {
 	start, end int64
 	txns       []uint32
@@ -173,7 +173,7 @@ func newSource(h *history.History) (*source, error) {
 	return s, nil
 }
 
-// pack puts chains one behind the other into as few lanes as it can.
+// pack puts chains one after another into as few lanes as possible.
 func (s *source) pack(chains []chain) {
 	sorts.Func(chains, func(a, b chain) int { return cmp.Compare(a.start, b.start) })
 	type lane struct {
@@ -210,15 +210,15 @@ func (s *source) pack(chains []chain) {
 	}
 }
 
-// span is when a transaction ran.
+// span is the time of a transaction.
 type span struct {
 	start, bef, aft int64 // its end was in [bef, aft]
 	last            int64 // Bef of its last trace
 	ops             bool  // its operations have times, in order
-	opAft           int64 // else they ended not after this
+	opAft           int64 // otherwise they ended not after this
 }
 
-// times reads a transaction's times; false: it has none.
+// times returns a transaction's times; false: it has none.
 func (s *source) times(t uint32) (x span, ok bool) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
@@ -244,7 +244,7 @@ func (s *source) times(t uint32) (x span, ok bool) {
 		}
 		x.ops = prev <= x.bef
 	}
-	// Statements that go with the commit, in one message, may end with it.
+	// Statements that are sent in one message with the commit may end with it.
 	together := !x.ops && s.timed
 	if x.start == history.NoTime {
 		return x, false
@@ -267,7 +267,7 @@ func (s *source) times(t uint32) (x span, ok bool) {
 	return x, true
 }
 
-// next makes the traces of a lane's next transaction; none: there is none. They are good until the one after.
+// next makes the traces of a lane's next transaction, or none. They are valid until the next call.
 func (s *source) next(lane int) []Trace {
 	if len(s.txns[lane]) == 0 {
 		return nil
@@ -279,7 +279,7 @@ func (s *source) next(lane int) []Trace {
 	return b
 }
 
-// txn appends the traces of a transaction that ran when x says.
+// txn appends the traces of a transaction with span x.
 func (s *source) txn(buf []Trace, t uint32, x *span) []Trace {
 	h := s.h
 	lo, hi := h.TxnOps(t)

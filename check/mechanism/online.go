@@ -3,8 +3,8 @@ package mechanism
 // OnlineOptions are the parameters of NewOnline.
 type OnlineOptions struct {
 	Options
-	// Lateness: a transaction may begin so many ns before the latest end seen, and is not late; Forever: only Advance
-	// moves the watermark.
+	// Lateness is by how many ns a transaction may begin before the latest end seen without being late; Forever:
+	// only Advance moves the watermark.
 	Lateness int64
 }
 
@@ -17,34 +17,34 @@ type OnlineOptions struct {
 // the watermark is late: it is not judged, and makes nobody else look wrong (late.go). Everything is a function of the
 // calls, in their order.
 //
-// Cost: log2 of those that wait, beside the verifier's. Memory: the transactions that end within Lateness of the
-// latest, 40 bytes a trace.
+// Cost: log2 of the waiting transactions, besides the verifier's. Memory: the transactions that end within Lateness of
+// the latest end, 40 bytes a trace.
 type Online struct {
 	v     *Verifier
 	o     OnlineOptions
 	wait  []waiting // a heap by end
 	lanes int
-	idle  []int32 // lanes of which no transaction waits
+	idle  []int32 // lanes without a waiting transaction
 	pool  [][]Trace
 	begun bool
-	// traces that wait
+	// The number of waiting traces.
 	traces int
 	mark   int64
 	max    int64
 	stats  OnlineStats
 }
 
-// waiting is an arrived transaction whose end the watermark has not passed.
+// waiting is a transaction whose end the watermark has not passed.
 type waiting struct {
 	end    int64
 	lane   int32
-	traces []Trace // behind its begin
+	traces []Trace // after its begin
 }
 
-// OnlineStats are counts of an Online.
+// OnlineStats has the counts of an Online.
 type OnlineStats struct {
-	Txns, Late int64 // arrived; of them late
-	Waiting    int   // not dispatched
+	Txns, Late int64 // arrived; late among these
+	Waiting    int   // not dispatched yet
 	Suspects   int   // reads that wait for a writer
 	Watermark  int64
 	Latest     int64 // end
@@ -53,8 +53,7 @@ type OnlineStats struct {
 	Locks      int
 }
 
-// NewOnline begins. o.Options.Late is taken for granted, and so is that values may come twice, as nobody knows what is
-// still to come.
+// NewOnline returns an Online. It sets Options.Late and Duplicates, since nobody knows what will arrive.
 func NewOnline(o OnlineOptions) *Online {
 	o.Options.Late, o.Duplicates = true, true
 	if o.MaxViolations == 0 {
@@ -63,7 +62,7 @@ func NewOnline(o OnlineOptions) *Online {
 	return &Online{v: NewVerifier(0, o.Options), o: o, mark: -Forever, max: -Forever}
 }
 
-// Add takes a transaction, begin and end with it, and reports whether it is late. traces are copied.
+// Add takes a transaction with begin and end, and reports whether it is late. traces are copied.
 func (x *Online) Add(traces []Trace) (late bool) {
 	x.stats.Txns++
 	end := &traces[len(traces)-1]
@@ -115,7 +114,7 @@ func (x *Online) Advance(t int64) {
 	x.v.Advance(t)
 }
 
-// dispatch hands on a transaction whose begin has been told.
+// dispatch passes on a transaction whose begin was passed on before.
 func (x *Online) dispatch(w *waiting) {
 	x.traces -= len(w.traces)
 	x.v.Dispatch(int(w.lane), w.traces)
@@ -124,13 +123,13 @@ func (x *Online) dispatch(w *waiting) {
 	}
 }
 
-// manyTraces is up to how many traces of a transaction its memory is used again.
+// manyTraces is the number of traces up to which a transaction's memory is used again.
 const manyTraces = 1 << 12
 
-// Quiet returns a watermark that makes everything final that has arrived.
+// Quiet returns a watermark that makes all arrived transactions final.
 func (x *Online) Quiet() int64 { return later(later(later(x.max, x.o.Skew), x.o.Skew), 1) }
 
-// Settle makes everything final that has arrived, also what a writer may yet explain. The stream may go on.
+// Settle makes all arrived transactions final, also reads whose writer may still arrive. The stream may go on.
 func (x *Online) Settle() {
 	if x.begun {
 		x.Advance(x.Quiet())
@@ -142,14 +141,14 @@ func (x *Online) Settle() {
 // Close ends the stream.
 func (x *Online) Close() *Report {
 	x.Advance(Forever)
-	for len(x.wait) > 0 { // those of clients that never got an answer, at the end of time
+	for len(x.wait) > 0 { // transactions whose clients never got an answer come at the end of time
 		w := x.pop()
 		x.dispatch(&w)
 	}
 	return x.v.Close()
 }
 
-// Take hands over what has become certain since it was last called.
+// Take returns the findings since its last call.
 func (x *Online) Take() ([]Violation, []Unjudged) { return x.v.Take() }
 
 // Stats returns the counts.

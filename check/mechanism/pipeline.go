@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// fetcher gives the next batch of a client's traces; or none, and a bound above after below which the client sends
-// nothing, Forever once it has finished. It waits until one of the two is there, and gives neither only when all is to
-// stop.
+// fetcher returns the next batch of a client's traces. If there is none, it returns a bound above after below which the
+// client sends nothing; Forever means that the client has finished. It waits until it has one of the two, and returns
+// neither only to stop the merge.
 type fetcher func(client int, after int64) (batch []Trace, bound int64)
 
 // merge hands the traces of all clients to sink in the order of Bef, in runs of one client each, as long as no other
@@ -57,15 +57,16 @@ func merge(clients int, fetch fetcher, sink func(client int, traces []Trace)) {
 		if n < len(b) {
 			t.set(b[n].Bef)
 		}
-		// Else the time stays: the next trace is not before the last.
+		// Otherwise the time stays: the next trace is not before the last.
 	}
 }
 
 // PipelineOptions are the parameters of NewPipeline. The zero value is the default.
 type PipelineOptions struct {
-	// Batch is how many traces go from a client to the merge at once; 0: 256.
+	// Batch is the number of traces that go from a client to the merge at once; 0: 256.
 	Batch int
-	// Queue is how many batches a client may be ahead; 0: 64. Past it Push waits, so memory is bounded.
+	// Queue is the number of batches by which a client may be ahead; 0: 64. Beyond it Push waits, so memory is
+	// bounded.
 	Queue int
 }
 
@@ -82,18 +83,18 @@ type Pipeline struct {
 	stopped bool
 }
 
-// Client is the local buffer of one client. It is for one goroutine.
+// Client is the local buffer of one client, for one goroutine.
 type Client struct {
 	p     *Pipeline
 	buf   []Trace
-	last  int64 // Bef of the last trace handed on
+	last  int64 // Bef of the last trace passed on
 	queue [][]Trace
 	free  [][]Trace
 	bound int64
 	done  bool
 }
 
-// NewPipeline returns a pipeline for so many clients.
+// NewPipeline returns a pipeline for this many clients.
 func NewPipeline(clients int, o PipelineOptions) *Pipeline {
 	if o.Batch <= 0 {
 		o.Batch = 256
@@ -122,7 +123,7 @@ func (c *Client) Push(t Trace) bool {
 	return c.Flush()
 }
 
-// Flush hands over what is buffered.
+// Flush passes on the buffered traces.
 func (c *Client) Flush() bool {
 	p := c.p
 	p.mu.Lock()
@@ -154,8 +155,8 @@ func (c *Client) flush() bool {
 	return true
 }
 
-// Idle hands over what is buffered and promises that no trace before t will come, so that the others need not wait. A
-// client that is waiting for an answer is idle until the moment at which it asked.
+// Idle passes on the buffered traces and promises that no trace before t will come, so that the others need not wait. A
+// client that waits for an answer is idle until the moment at which it asked.
 func (c *Client) Idle(t int64) {
 	p := c.p
 	p.mu.Lock()
@@ -166,7 +167,7 @@ func (c *Client) Idle(t int64) {
 	}
 }
 
-// Close hands over what is buffered and says that this is all.
+// Close passes on the buffered traces and ends the client.
 func (c *Client) Close() {
 	p := c.p
 	p.mu.Lock()
@@ -222,8 +223,8 @@ func (p *Pipeline) Run(ctx context.Context, sink func(client int, traces []Trace
 	return context.Cause(ctx)
 }
 
-// tree is a loser tree over clients: who has the least time, and the least time of the others. A client's time is that
-// of its next trace, or a bound below which it sends none.
+// tree is a loser tree over clients. It finds the client with the least time, and the least time of the others. A
+// client's time is that of its next trace, or a bound below which it sends none.
 //
 // Invariant: at[j] is the loser of the match at inner node j; at[0] is the winner of all.
 type tree struct {
@@ -258,7 +259,7 @@ func newTree(clients int) *tree {
 // winner returns the client with the least time.
 func (t *tree) winner() int { return int(t.at[0]) }
 
-// others returns the least time but the winner's.
+// others returns the least time among the other clients.
 func (t *tree) others() int64 {
 	least := int64(Forever)
 	for j := (len(t.key) + int(t.at[0])) / 2; j > 0; j /= 2 {

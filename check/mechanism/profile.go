@@ -14,7 +14,7 @@ import (
 	"isovet/level"
 )
 
-// Reads says of what the reads of a transaction are a consistent view.
+// Reads says which reads of a transaction are a consistent view.
 type Reads string
 
 const (
@@ -29,11 +29,11 @@ type Snapshot string
 const (
 	AtFirstStatement Snapshot = "first-statement" // by the first operation
 	AtFirstRead      Snapshot = "first-read"      // by the first read, as InnoDB does
-	// by BEGIN, or later but not after the first operation: safe where it is not known
+	// by BEGIN, or later but before the end of the first operation: safe where the moment is unknown
 	AtBegin Snapshot = "begin"
 )
 
-// Certifier says what keeps transactions serializable besides locks.
+// Certifier says how the database keeps transactions serializable besides locks.
 type Certifier string
 
 const (
@@ -54,24 +54,25 @@ type Profile struct {
 
 	Reads    Reads    `json:"reads"`
 	Snapshot Snapshot `json:"snapshot,omitempty"` // with transaction reads
-	// StaleReads: a snapshot may be older than the moment at which it is taken (replicas, follower reads).
+	// StaleReads says that a snapshot may be older than the moment at which it is taken (replicas, follower reads).
 	StaleReads bool `json:"stale_reads,omitempty"`
 
-	// WriteLocks: a write takes an exclusive lock of its row, held to the end.
+	// WriteLocks says that a write takes an exclusive lock of its row and holds it to the end.
 	WriteLocks bool `json:"write_locks"`
-	// ReadLocks: a read takes a shared lock of each row read, held to the end.
+	// ReadLocks says that a read takes a shared lock of each row and holds it to the end.
 	ReadLocks bool `json:"read_locks,omitempty"`
-	// FirstUpdaterWins: of two transactions that wrote a row one had committed when the other took its snapshot.
+	// FirstUpdaterWins says that of two transactions that wrote a row, one had committed when the other took its
+	// snapshot.
 	FirstUpdaterWins bool      `json:"first_updater_wins,omitempty"`
 	Certifier        Certifier `json:"certifier"`
 
 	Note string `json:"note,omitempty"`
 }
 
-// Name is how --profile asks for it: database:isolation.
+// Name returns the profile's name for --profile: database:isolation.
 func (p *Profile) Name() string { return p.Database + ":" + p.Isolation }
 
-// Assumes says in words what a violation of a mechanism under the profile assumes.
+// Assumes states the assumption of a violation of a mechanism under the profile.
 func (p *Profile) Assumes(m Mechanism) string {
 	switch m {
 	case ConsistentRead:
@@ -99,7 +100,7 @@ func (p *Profile) Assumes(m Mechanism) string {
 	return p.Name()
 }
 
-// Validate says what is wrong with a profile of a user's.
+// Validate reports an error in a user's profile.
 func (p *Profile) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return fmt.Errorf("field %q: %s", field, fmt.Sprintf(format, args...))
@@ -128,8 +129,8 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// ReadProfile reads a profile as JSON. Fields that it does not know, and those that come twice, are an error: a
-// misspelt mechanism would not be verified.
+// ReadProfile reads a profile as JSON. Unknown and repeated fields are errors: a misspelt mechanism would not be
+// verified.
 func ReadProfile(r io.Reader) (*Profile, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -166,8 +167,8 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// fields looks at the names of a JSON object of plain values and lists: each once, and as it is written here, which
-// json.Decoder does not mind.
+// fields checks the names of a JSON object of plain values and lists: each occurs once, in the exact spelling, which
+// json.Decoder does not require.
 func fields(b []byte) error {
 	known := make(map[string]bool)
 	for f := range reflect.TypeFor[Profile]().Fields() {
@@ -205,7 +206,7 @@ func fields(b []byte) error {
 	}
 }
 
-// normal is a name as it is compared.
+// normal returns a name in the form that is compared.
 func normal(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return r == ' ' || r == '-' ||
@@ -219,7 +220,7 @@ var isolationNames = map[string]string{
 	"strict-serializable": "serializable", "strict-serializable-(linearizable)": "serializable",
 	"ssi": "serializable-snapshot", "si": "snapshot", "snapshot-isolation": "snapshot", "rr": "repeatable-read",
 	"rc": "read-committed", "ru": "read-uncommitted",
-	// What isovet's own drivers say.
+	// The names that isovet's own drivers use.
 	"snapshot-reads-without-conflict-detection": "no-conflict-detection", "watch-and-multi": "watch",
 	"reads-compared": "serializable",
 }
@@ -234,7 +235,7 @@ func LookupProfile(name string) (*Profile, error) {
 	db, iso = normal(db), normal(iso)
 	wanted := []string{iso, isolationNames[iso]}
 	if iso == "serializable" {
-		wanted = append(wanted, "serializable-snapshot") // where it is the only one
+		wanted = append(wanted, "serializable-snapshot") // where no other level of the database is serializable
 	}
 	for _, want := range wanted {
 		for _, p := range Profiles() {
@@ -257,8 +258,8 @@ func LookupProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("no profile of database %q; isovet profiles lists them", db)
 }
 
-// LevelOf is the level that a history's header names by its isolation, as isovet names it, or as the database means it:
-// "repeatable read" is a level of its own only in the literature. why says who means it; "": none is named.
+// LevelOf returns the level of the isolation in a history's header: as isovet names it, or as the database means it
+// ("repeatable read" is a level of its own only in the literature). why names the source; "": no level is named.
 func LevelOf(db, isolation string) (l level.Level, why string) {
 	l, err := level.Parse(isolation)
 	if err == nil && l != level.RepeatableRead {
@@ -278,8 +279,8 @@ func LevelOf(db, isolation string) (l level.Level, why string) {
 	return level.Serializable, ""
 }
 
-// headerNames are what the servers call themselves, as far as it is not the profile's name. The first that occurs
-// counts.
+// headerNames are the names that servers call themselves, where these differ from the profile's. The first one that
+// occurs counts.
 var headerNames = []struct{ word, database string }{
 	{"in-memory store", "store"}, {"galera", "galera"}, {"mariadb", "mariadb"}, {"opengauss", "opengauss"},
 	{"yugabyte", "yugabytedb"},
@@ -298,7 +299,7 @@ func ProfileOf(db, isolation string) (*Profile, error) {
 		return nil, fmt.Errorf("the file's header has no %s; name a profile with --profile",
 			map[bool]string{true: `"db"`, false: `"isolation"`}[db == ""])
 	}
-	low, _, _ := strings.Cut(strings.ToLower(db), " (says ") // whose clients it serves is not what it is
+	low, _, _ := strings.Cut(strings.ToLower(db), " (says ") // the products whose clients it serves are not the product
 	for _, n := range headerNames {
 		if strings.Contains(low, n.word) {
 			p, err := LookupProfile(n.database + ":" + isolation)

@@ -24,7 +24,7 @@ var profilesJSON string
 // that isovet collects histories from. Each call returns a copy.
 func Profiles() []Profile { return slices.Clone(builtIn()) }
 
-// builtIn are the built-in profiles, read once.
+// builtIn returns the built-in profiles, read once.
 var builtIn = sync.OnceValue(func() []Profile {
 	var all []Profile
 	for line := range strings.Lines(profilesJSON) {

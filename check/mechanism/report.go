@@ -6,7 +6,7 @@ import (
 	"isovet/evidence"
 )
 
-// Mechanism is one of the four.
+// Mechanism is one of the four mechanisms.
 type Mechanism uint8
 
 const (
@@ -23,7 +23,7 @@ func (m Mechanism) String() string { return mechanismNames[m] }
 // MarshalText gives the mechanism's name.
 func (m Mechanism) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// Kind of a violation: how a mechanism failed.
+// Kinds of violations: how a mechanism failed.
 const (
 	Overwritten = "overwritten" // consistent read: the version had surely been overwritten at the snapshot
 	Uncommitted = "uncommitted" // consistent read: its writer surely committed after the snapshot
@@ -72,20 +72,20 @@ type Dependency struct {
 type Violation struct {
 	Mechanism Mechanism
 	Kind      string
-	Txns      []uint64 // those involved, as their traces name them; of consistent read the reader first
+	Txns      []uint64 // the transactions, as their traces name them; of consistent read the reader first
 	// Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each
 	// other; of
 	Ops []uint32
 	// a lost update that only a read shows, the read too
 	Key   uint32
-	Val   uint64 // consistent read: what was read
+	Val   uint64 // consistent read: the value read
 	Cycle []Dependency
-	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is
-	// remembered.
+	// Vain, of not-visible, are the known transactions that wrote the value and never installed it, or
+	// installed it later.
 	Vain []uint64
 }
 
-// Whose is the transaction of Ops[i].
+// Whose returns the transaction of Ops[i].
 func (v *Violation) Whose(i int) uint64 {
 	switch {
 	case v.Kind == NoSnapshot || v.Kind == Fractured:
@@ -96,25 +96,25 @@ func (v *Violation) Whose(i int) uint64 {
 	return v.Txns[i]
 }
 
-// Report is what a verifier found.
+// Report has the findings of a verifier.
 type Report struct {
 	Profile Profile
-	// Violations are at most Options.MaxViolations; Found counts all, by mechanism.
+	// Violations has at most Options.MaxViolations; Found counts all, by mechanism.
 	Violations []Violation
 	Found      [4]int
-	// Warnings are dangerous structures (SSICertifier), at most as many; Warned counts all.
+	// Warnings are dangerous structures (SSICertifier), at most Options.MaxViolations; Warned counts all.
 	Warnings []Violation
 	Warned   int
 
 	Traces, Txns, Verified int // dispatched traces; ended transactions; those that committed
 	// Deps counts deduced dependencies by kind (wr, ww, rw in this order) and reason.
 	Deps [3][numReasons]int
-	// Undecided counts pairs of versions that follow each other by time in an order that nothing decides; Decided the
+	// Undecided counts pairs of versions next to each other in time whose order nothing decides; Decided counts the
 	// others.
 	Decided, Undecided int
 	// Overlaps counts dependencies whose operations overlap in time, the uncertain ones of [Leopard] §IV-B, by kind.
 	Overlaps [3]int
-	// PeakVersions, PeakTxns and PeakLocks are the most that were remembered at once.
+	// PeakVersions, PeakTxns and PeakLocks are the greatest numbers in memory at once.
 	PeakVersions, PeakTxns, PeakLocks int
 	// Edges are all deduced dependencies, with Options.KeepEdges.
 	Edges []Dependency

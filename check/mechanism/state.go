@@ -7,23 +7,23 @@ import (
 	"isovet/internal/saved"
 )
 
-// What is known of keys that are not in use can be taken out of a Stream and its Online and put back, so that whoever
-// numbers the keys can keep it elsewhere and give their numbers to others. It changes nothing that is found.
+// The state of unused keys can be taken out of a Stream and its Online and put back later. So the caller can store it
+// elsewhere and give the keys' numbers to other keys. The findings stay the same.
 
-// Names number keys by their JSON, instead of the Stream itself.
+// Names numbers keys by their JSON, in place of the Stream.
 type Names interface {
-	// Number numbers a key; made: it had none.
+	// Number returns the number of a key; made says that it is new.
 	Number(text []byte) (n uint32, made bool)
 	Name(n uint32) string
-	// Fetch puts back, by LoadKey, what is known of keys that were numbered since it was last called.
+	// Fetch puts back, with LoadKey, the states of the keys that were numbered since its last call.
 	Fetch()
-	// Find returns a key's number, if it has one; else what was last saved of it, nil: nothing.
+	// Find returns a key's number if it has one, else its saved state; nil: none.
 	Find(text string) (n uint32, ok bool, state []byte)
-	// Known is how many keys there have been.
+	// Known returns the number of keys so far.
 	Known() int64
 }
 
-// What a key takes in memory, in bytes, by itself and for each version and lock.
+// The memory of a key, in bytes: by itself, and for each version and lock.
 const (
 	KeyBytes     = 128
 	versionBytes = 136
@@ -33,7 +33,7 @@ const (
 	nodeBytes    = 128
 )
 
-// Bytes is what keys and transactions take in memory, about.
+// Bytes estimates the memory of keys and transactions.
 func (x *Online) Bytes() int64 {
 	v := x.v
 	return int64(x.traces)*traceBytes + int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes +
@@ -41,8 +41,8 @@ func (x *Online) Bytes() int64 {
 		int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
 }
 
-// Shorten has fewer transactions wait for those that began before, those that end first: as many as leave no more than
-// so many bytes. It reports whether there were more.
+// Shorten dispatches the waiting transactions that end first, until the rest takes at most this many bytes. It reports
+// whether there were any.
 func (x *Online) Shorten(most int64) bool {
 	if int64(x.traces)*traceBytes <= most {
 		return false
@@ -53,8 +53,8 @@ func (x *Online) Shorten(most int64) bool {
 	return true
 }
 
-// Pins calls pin with the keys that are in use: of transactions that wait, of reads that are not verified, of
-// dependencies that a cycle may take, and of reads that wait for a writer.
+// Pins calls pin with the keys in use: those of waiting transactions, of reads that are not verified yet, of
+// dependencies in possible cycles, and of reads that wait for a writer.
 func (x *Online) Pins(pin func(key uint32)) {
 	trace := func(ts []Trace) {
 		for i := range ts {
@@ -90,11 +90,10 @@ func (x *Online) Pins(pin func(key uint32)) {
 	}
 }
 
-// fewReaders is how many readers wait for the next version before those that nothing follows from are looked for.
+// fewReaders is the number of readers waiting for a next version from which useless ones are removed.
 const fewReaders = 1 << 14
 
-// dropDead forgets readers that wait for the version after theirs and are themselves forgotten: nothing follows any
-// more from their anti-dependencies.
+// dropDead removes the waiting readers that are forgotten: their anti-dependencies have no effect any more.
 func (v *Verifier) dropDead(g *certifier) {
 	if !v.o.Late || len(v.readers) < max(fewReaders, v.readersMost) || v.freeRead >= 0 {
 		return
@@ -109,7 +108,7 @@ func (v *Verifier) dropDead(g *certifier) {
 	v.readersMost = 2 * left
 }
 
-// liveReaders keeps the readers of a version that are not forgotten, and counts them.
+// liveReaders keeps and counts the readers of a version that are not forgotten.
 func (v *Verifier) liveReaders(w *version, g *certifier) (n int) {
 	at := &w.readers
 	for i := *at; i >= 0; {
@@ -129,28 +128,27 @@ func (v *Verifier) liveReaders(w *version, g *certifier) (n int) {
 }
 
 const (
-	stateUsed = 1 << iota // the verifier has it
+	stateUsed = 1 << iota // the verifier has the key
 	stateHeld
 	stateBuried
 	stateLocks
-	stateFirst // it held what all keys hold at first
+	stateFirst // it had the value that all keys have at first
 )
 
 // Kinds of versions.
 const (
-	versionInitial = 1 << iota // it has always been there
+	versionInitial = 1 << iota // the initial version
 	versionOpen
 	versionNext    // succ is known
-	versionReaders // some wait
+	versionReaders // some readers wait
 	versionNobody  // txn is none
-	versionPast    // it ended before whatever is still to be verified began: when its writer had the lock is past
+	versionPast    // it ended before all unverified transactions began, so its lock no longer matters
 )
 
-// SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
-// is not in use.
+// SaveKey appends the state of a key to buf; nothing if the key was never named. The key must be unused.
 func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	v, first := x.v, s.initial[key] == s.first
-	what, b := byte(0), append(buf, 0) // there to be filled in
+	what, b := byte(0), append(buf, 0) // filled in below
 	if first {
 		what = stateFirst
 	} else {
@@ -174,8 +172,8 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	if k.isHeld {
 		what |= stateHeld
 	}
-	// Also of one that is forgotten meanwhile: what is reported of a key that has only been read since must be the
-	// same, or it is written again.
+	// This also counts for a key that is forgotten in the meantime, so that the report of a later read stays the
+	// same.
 	if k.buried > 0 {
 		what |= stateBuried
 	}
@@ -234,7 +232,7 @@ func (v *Verifier) addVersion(b []byte, w *version) []byte {
 			all = all[:2]
 		}
 		for _, t := range all {
-			b = binary.AppendVarint(b, t-w.c) // it may wrap around, and back
+			b = binary.AppendVarint(b, t-w.c) // it may overflow, and then overflows back
 		}
 		if what&versionNobody == 0 {
 			b = binary.AppendUvarint(b, uint64(w.txn))
@@ -283,10 +281,10 @@ func (x *Online) DropKey(key uint32) {
 	*k = keyState{}
 }
 
-// ErrState says that what was saved of a key is damaged.
+// ErrState says that a saved state is damaged.
 var ErrState = errors.New("what was known of a key is damaged")
 
-// InitialOf is what a key held before everything, by what was saved of it.
+// InitialOf returns the initial value of a key from its saved state.
 func (s *Stream) InitialOf(state []byte) uint64 {
 	d := saved.Reader{B: state}
 	if d.Byte()&stateFirst != 0 {
@@ -295,13 +293,13 @@ func (s *Stream) InitialOf(state []byte) uint64 {
 	return d.Word()
 }
 
-// TrimKeys forgets the room of keys from a number on, which have been dropped.
+// TrimKeys frees the memory of the keys from number n on, which were dropped before.
 func (x *Online) TrimKeys(s *Stream, n int) {
 	s.initial = saved.Shorter(s.initial, n)
 	x.v.keys = saved.Shorter(x.v.keys, n)
 }
 
-// LoadKey puts back what SaveKey has said of a key, if it was something. Errors: ErrState.
+// LoadKey puts back the state of a key that SaveKey wrote. Errors: ErrState.
 func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	if len(state) == 0 {
 		s.initial[key] = s.first

@@ -6,15 +6,15 @@ import (
 	"isovet/internal/saved"
 )
 
-// Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of
-// them: keys are numbered as they come, a value is a keyed hash.
+// Stream turns histories that are pieces of one stream into traces. Keys and values mean the same in all pieces: keys
+// are numbered as they come, a value is a keyed hash.
 type Stream struct {
 	numbers map[string]uint32 `freeze:"-"`
 	names   []string
-	others  Names `freeze:"-"` // who numbers instead
+	others  Names `freeze:"-"` // if set, it numbers the keys instead
 	initial []uint64
-	first   uint64 // what keys hold at first
-	deletes bool   // Nothing has been written
+	first   uint64 // the initial value of all keys
+	deletes bool   // Nothing was written as a value
 	hash    *keyed.Key
 	src     source
 	keyOf   []uint32 // the piece's key → the stream's
@@ -22,12 +22,12 @@ type Stream struct {
 	text    []byte
 }
 
-// NewStreamOf begins a stream whose keys others number; hash makes the hashes of values.
+// NewStreamOf returns a stream whose keys names numbers; hash makes the hashes of values.
 func NewStreamOf(names Names, hash *keyed.Key) *Stream {
 	return &Stream{others: names, first: Nothing, hash: hash}
 }
 
-// made begins a key.
+// made adds a new key.
 func (s *Stream) made(n uint32) {
 	for int(n) >= len(s.initial) {
 		s.initial = append(s.initial, s.first)
@@ -35,12 +35,12 @@ func (s *Stream) made(n uint32) {
 	s.initial[n] = s.first
 }
 
-// NewStream begins a stream that numbers keys itself.
+// NewStream returns a stream that numbers keys itself.
 func NewStream(hash *keyed.Key) *Stream {
 	return &Stream{numbers: map[string]uint32{}, first: Nothing, hash: hash}
 }
 
-// Thawed makes again what is not written (internal/freeze).
+// Thawed restores the fields that are not saved (internal/freeze).
 func (s *Stream) Thawed() {
 	s.numbers = make(map[string]uint32, len(s.names))
 	for n, name := range s.names {
@@ -48,7 +48,7 @@ func (s *Stream) Thawed() {
 	}
 }
 
-// Keys returns how many keys there have been.
+// Keys returns the number of keys so far.
 func (s *Stream) Keys() int {
 	if s.others != nil {
 		return int(s.others.Known())
@@ -64,7 +64,7 @@ func (s *Stream) Key(k uint32) string {
 	return s.names[k]
 }
 
-// Initial returns what a key held before everything, for Options.Initial.
+// Initial returns the initial value of a key, for Options.Initial.
 func (s *Stream) Initial(k uint32) uint64 { return s.initial[k] }
 
 // IsInitial reports whether a key, of the piece or another, held a value before everything; both as JSON of h.
@@ -84,13 +84,13 @@ func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool
 	return ok && s.initial[k] == s.value(h.Texts, v)
 }
 
-// Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
+// Deletes reports whether some key was deleted: "absent" is then not the version of a single transaction.
 func (s *Stream) Deletes() bool { return s.deletes }
 
-// Starts says that keys hold h's initial value at first.
+// Starts sets the initial value of all keys to that of h.
 func (s *Stream) Starts(h *history.History) { s.first = s.value(h.Texts, h.Initial) }
 
-// value names a value, whose text, if it has one, is t's; null is Nothing, what an empty list is.
+// value returns the hash of a value, whose text, if any, is in t. null and an empty list are Nothing.
 func (s *Stream) value(t *history.Texts, v history.Value) uint64 {
 	if v.Kind == history.Null {
 		return Nothing
@@ -126,7 +126,7 @@ func (s *Stream) Piece(h *history.History) {
 	}
 }
 
-// number numbers a key.
+// number returns the number of a key.
 func (s *Stream) number(text []byte) uint32 {
 	n, ok := s.numbers[string(text)]
 	if !ok {
@@ -179,7 +179,7 @@ func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 	return buf, nil
 }
 
-// Init takes a transaction of the piece as the initial one, also where the piece does not say that it is.
+// Init takes a transaction of the piece as the initial one, even if the piece does not mark it so.
 func (s *Stream) Init(t uint32) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)

@@ -15,8 +15,8 @@ type describer struct {
 	writers map[uint32][]uint32 // version → operations that wrote it
 }
 
-// Describe says in words what a violation of a history's report is: who did what when, times in ms since the history
-// began. Cost: one pass over the history for all of them where some read saw what was never visible.
+// Describe describes the violations of a history's report: which transaction did what and when, in ms since the history
+// began. Cost: one pass over the history, if some read saw a version that was never visible.
 func Describe(h *history.History, r *Report, skew int64) []string {
 	origin := int64(Forever)
 	for t := range uint32(h.NumTxns()) {
@@ -151,7 +151,7 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 	}
 }
 
-// never says what became of a value that no snapshot could see.
+// never describes a value that no snapshot could see.
 func (d *describer) never(b *strings.Builder, v *Violation) {
 	h := d.h
 	if d.writers == nil {

@@ -8,15 +8,15 @@ type Kind uint8
 const (
 	Begin      Kind = iota // the client is about to begin; Aft means nothing
 	Read                   // of Key, which returned Val
-	LockedRead             // a write's own read of what it replaces: current, whatever the snapshot
+	LockedRead             // a write's own read of the version that it replaces: the current one, whatever the snapshot
 	Write                  // of Val to Key
-	Statement              // that touched no row; Val is 1 if it reads
+	Statement              // a statement that touched no row; Val is 1 if it reads
 	Commit                 // [Bef, Aft] contains the commit
 	Abort                  // the transaction has no effect
-	Unknown                // the client never learned; the commit, if any, is not before Bef
+	Unknown                // the client got no answer; the commit, if any, is not before Bef
 )
 
-// Forever is the end of an interval that has none, -Forever the start.
+// Forever is the end of an unbounded interval, -Forever the start.
 const Forever = math.MaxInt64
 
 // Trace is what a client saw of one operation ([Leopard] §IV-A): the interval in which it ran at the server, in ns of
@@ -30,8 +30,8 @@ type Trace struct {
 	Key  uint32 // dense
 	Op   uint32 // for reports; rows of one statement have the same
 	Kind Kind
-	at   uint32 // its place among the transaction's, once it waits to be verified
+	at   uint32 // its place in the transaction, once it waits to be verified
 }
 
-// Txn is the transaction of a begin or an end.
+// Txn returns the transaction of a begin or an end.
 func (t *Trace) Txn() uint64 { return t.Val }

@@ -7,23 +7,23 @@ type Options struct {
 	Profile Profile
 	// Skew, in ns, widens every interval at both ends: clocks differ by no more than twice that.
 	Skew int64
-	// Initial returns the value that a key holds before everything; nil: 0.
+	// Initial returns the initial value of a key; nil: 0.
 	Initial func(key uint32) uint64 `freeze:"-"`
-	// Duplicates: a value may be written twice to a key.
+	// Duplicates says that a value may be written twice to a key.
 	Duplicates bool
-	// NoPrune keeps everything; memory is then not bounded.
+	// NoPrune forgets nothing; memory is then not bounded.
 	NoPrune bool
 	every   int    // transactions between two computations of the floor; 0: pruneEvery
-	from    uint64 // how many transactions there have been before, in tests
-	// MaxViolations bounds those that are listed; 0: 1000.
+	from    uint64 // the number of earlier transactions, in tests
+	// MaxViolations bounds the listed violations; 0: 1000.
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
 	KeepEdges bool
-	// Attach: the traces begin in the midst, when keys hold what nobody knows: the first read of a value that nobody
-	// has written shows it.
+	// Attach says that the traces begin in the middle of a stream, with unknown values of keys: the first read of a
+	// value that nobody has written shows it.
 	Attach bool
-	// Late: transactions may come too late to be verified (Verifier.Late). A read of a value whose writer has not been
-	// seen is then no violation before the writer has come in time, or Close says that it never will.
+	// Late says that transactions may come too late to be verified (Verifier.Late). A read of a value without a
+	// known writer is then a violation only once the writer has come in time, or Close says that it never will.
 	Late bool
 }
 
@@ -36,19 +36,19 @@ type Verifier struct {
 	r          *Report
 	keys       []keyState
 	clients    []client
-	queue      []pending // from head on: committed, not verified
+	queue      []pending // from head on: committed, not verified yet
 	head       int
 	reads      []Trace // their reads, from readHead on
 	readHead   int
-	numRead    int           // reads ever taken off the front of reads
-	before     []predecessor // of those in the queue, from beforeHead on
+	numRead    int           // number of reads ever removed from the front of reads
+	before     []predecessor // those of transactions in the queue, from beforeHead on
 	beforeHead int
-	places     []int32    // scratch of consistent: the version that each read saw; -1: none, or any of several
+	places     []int32    // scratch of consistent: the version of each read; -1: none, or one of several
 	together   []together // scratch of whole
 	g          certifier
 	readers    []reader
 	freeRead   int32
-	// how many of them there are when dropDead next looks
+	// The number of waiting readers from which dropDead runs.
 	readersMost int
 	number      uint64 // of ended transactions
 	serial      uint64 // of committed ones
@@ -56,15 +56,15 @@ type Verifier struct {
 	floor       int64  // nothing that will be verified began before
 	due         int    // transactions until floor is computed again
 	versions    int
-	trimmed     int // versions that Trim has left
+	trimmed     int // versions left by the last Trim
 	locks       int
 	graves      graveyard
 	suspects    suspects
 	attached    attached
-	stage       uint64 // passes over operations, and ends of waiting, so far
+	stage       uint64 // passes over operations and ends of waits so far
 }
 
-// client is a transaction being put together.
+// client has the open transaction of a client.
 type client struct {
 	ops   []Trace
 	start int64
@@ -74,22 +74,22 @@ type client struct {
 // pending is a committed transaction whose reads wait for the watermark.
 type pending struct {
 	serial, id uint64
-	from, to   int // its reads, counted from the beginning of time
-	before     int // how many of Verifier.before are its
+	from, to   int // its reads, as numbers of all reads
+	before     int // how many of Verifier.before belong to it
 	a, b       int64
 	least      int64 // no snapshot or read of it is before
 	ready      int64
 }
 
-// predecessor is a writer of a key that first updater wins has commit before the snapshot of a later writer, though
+// predecessor is a writer of a key that by first updater wins committed before the snapshot of a later writer, although
 // their intervals overlap.
 type predecessor struct {
 	txn, id       uint64
 	key, op, mine uint32
 }
 
-// together is a transaction that has surely committed when a snapshot is taken, and what says so: a read of what it
-// wrote, or a predecessor.
+// together is a transaction that had certainly committed when a snapshot was taken, with the proof: a read of its
+// write, or a predecessor.
 type together struct {
 	txn, id uint64
 	read    int // -1: by first updater wins
@@ -104,7 +104,7 @@ type reader struct {
 	next int32
 }
 
-// NewVerifier returns a verifier for traces of so many clients.
+// NewVerifier returns a verifier for traces of this many clients.
 func NewVerifier(clients int, o Options) *Verifier {
 	if o.MaxViolations == 0 {
 		o.MaxViolations = 1000
@@ -124,7 +124,7 @@ func NewVerifier(clients int, o Options) *Verifier {
 }
 
 // Dispatch takes the next traces of one client; it may change them, and keeps none. Cost: near constant a trace, and
-// O(log versions kept of the key) a read.
+// O(log versions of the key) a read.
 func (v *Verifier) Dispatch(from int, traces []Trace) {
 	if from >= len(v.clients) {
 		v.clients = append(v.clients, make([]client, from+1-len(v.clients))...)
@@ -138,7 +138,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 			c.ops = c.ops[:0]
 			c.start, c.open = earlier(t.Bef, v.o.Skew), true
 		case Read, LockedRead, Write, Statement:
-			// The rest of a transaction that is here whole is used where it stands.
+			// A transaction that is complete in traces is used where it stands.
 			n := i + 1
 			for n < len(traces) && traces[n].Kind <= Statement && traces[n].Kind != Begin {
 				n++
@@ -163,7 +163,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 	}
 }
 
-// ended takes a transaction that has ended, and verifies what waited for that moment.
+// ended takes a transaction that has ended, and verifies those that waited for that moment.
 func (v *Verifier) ended(c *client, ops []Trace, t *Trace) {
 	v.now = earlier(t.Bef, v.o.Skew)
 	v.end(c.start, ops, t)
@@ -173,7 +173,7 @@ func (v *Verifier) ended(c *client, ops []Trace, t *Trace) {
 	}
 }
 
-// earlier and later move a time, at most to where all times end.
+// earlier and later move a time, within the range of times.
 func earlier(t, by int64) int64 {
 	if t < by-Forever {
 		return -Forever
@@ -188,7 +188,7 @@ func later(t, by int64) int64 {
 	return t + by
 }
 
-// Close verifies what is left and returns the report. Transactions without an end take no part.
+// Close verifies the rest and returns the report. Transactions without an end take no part.
 func (v *Verifier) Close() *Report {
 	v.verify(Forever)
 	v.convict()
@@ -216,7 +216,7 @@ func (v *Verifier) key(key uint32) *keyState {
 	return s
 }
 
-// end takes a transaction's end: its versions and locks are known now.
+// end takes a transaction's end, from which its versions and locks are known.
 func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.number++
 	v.r.Txns++
@@ -252,8 +252,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		if op.Kind == Write {
 			if k.wrote == v.number {
 				if o := &ops[k.wroteAt]; o.Val != op.Val {
-					v.vain(k, o, t.Txn())
-					o.Val = op.Val // the lock was taken by the first write, the value is the last's
+					v.buryUninstalled(k, o, t.Txn())
+					o.Val = op.Val // the first write took the lock, the last one set the value
 				}
 			} else {
 				k.wrote, k.wroteAt = v.number, int32(i)
@@ -309,8 +309,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.queue = append(v.queue, p)
 }
 
-// endOpen takes the end of a transaction that did not commit, or may not have. Its last write may be what failed, and
-// then never held its lock (errata L8); the server may have let its locks go with the failure.
+// endOpen takes the end of a transaction that did not commit, or may not have. Its last write may have failed, and then
+// never held its lock (errata L8); the server may have released its locks at that failure.
 func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	last := -1
 	rel := start
@@ -347,7 +347,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			k.wroteAt = int32(i)
 		}
 		if t.Kind == Abort {
-			v.vain(k, op, t.Txn())
+			v.buryUninstalled(k, op, t.Txn())
 		}
 	}
 	if t.Kind != Unknown {
@@ -369,7 +369,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	}
 }
 
-// readBeforeWrite and lockedBeforeWrite are reads of keys that the transaction writes later on.
+// readBeforeWrite and lockedBeforeWrite mark reads of keys that the transaction writes later on.
 const (
 	readBeforeWrite Kind = iota + Unknown + 1
 	lockedBeforeWrite
@@ -397,7 +397,7 @@ func (v *Verifier) snapshot(start int64, ops []Trace, commit int64) (a, b int64)
 	return a, b
 }
 
-// verify checks the transactions that nothing that comes later than now can concern.
+// verify checks the transactions that no trace after now can affect.
 func (v *Verifier) verify(now int64) {
 	for v.head < len(v.queue) && (v.queue[v.head].ready < now || now == Forever) {
 		p := v.queue[v.head]
@@ -422,7 +422,7 @@ func (v *Verifier) violation(x Violation) {
 
 var depOf = [3]evidence.Dep{evidence.WR, evidence.WW, evidence.RW}
 
-// depend takes a dependency between two committed transactions.
+// depend adds a dependency between two committed transactions.
 func (v *Verifier) depend(from, to uint64, key uint32, fromID, toID uint64, kind int, why Reason, overlap bool) {
 	v.r.Deps[kind][why]++
 	if overlap {

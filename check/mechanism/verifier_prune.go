@@ -1,9 +1,9 @@
 package mechanism
 
-// What no transaction that is still to be verified can see is forgotten ([Leopard] §IV-C, Definition 4, with errata
-// L11): versions that were surely overwritten before, locks that were released before, and transactions that no cycle
-// can enter any more. Every pruneEvery transactions the floor is computed anew: the moment before which nothing begins
-// that is still to be verified. Versions and locks go as their keys are used.
+// The verifier forgets what no unverified transaction can see ([Leopard] §IV-C, Definition 4, with errata L11):
+// versions that were certainly overwritten before, locks that were released before, and transactions that no cycle can
+// enter any more. After every pruneEvery transactions it computes the floor: the moment before which no unverified
+// transaction begins. Versions and locks are forgotten when their keys are used.
 const pruneEvery = 512
 
 // prune computes the floor, and forgets transactions.
@@ -23,7 +23,7 @@ func (v *Verifier) prune() {
 		floor = min(floor, v.queue[i].least)
 	}
 	v.dropDead(&v.g)
-	v.g.prune(v.floor) // by the floor before this one
+	v.g.prune(v.floor) // with the floor before this one
 	v.floor = floor
 }
 
@@ -33,7 +33,7 @@ func (v *Verifier) peaks() {
 	v.r.PeakTxns = max(v.r.PeakTxns, v.g.alive+len(v.queue)-v.head)
 }
 
-// pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be
+// pruneVersions forgets versions of a key that were certainly overwritten before every snapshot that is still to be
 // verified.
 func (v *Verifier) pruneVersions(k *keyState) {
 	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
@@ -58,9 +58,9 @@ func (v *Verifier) dropOld(k *keyState) {
 // trims reports whether versions may be forgotten at any time.
 func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads }
 
-// Trim forgets the versions of all keys that nobody can see any more, which else happens as they are written, if there
-// may be enough of them: since it was last done, as many have come as it left. It changes nothing that is found, but
-// that a read of a version that was overwritten long ago may be said to be of none.
+// Trim forgets the invisible versions of all keys; otherwise a key loses them when it is written. It does nothing until
+// the number of versions has doubled since the last time. It changes no finding, except that a read of a long
+// overwritten version may be reported as one of no version.
 func (x *Online) Trim() {
 	v := x.v
 	if !v.trims() || v.versions < 2*v.trimmed {
@@ -77,7 +77,7 @@ func (x *Online) Trim() {
 	v.trimmed = max(v.versions, fewVersions)
 }
 
-// fewVersions are not worth looking at.
+// fewVersions is the number of versions below which Trim does nothing.
 const fewVersions = 1 << 12
 
 func (v *Verifier) dropReaders(w *version) {
@@ -90,7 +90,7 @@ func (v *Verifier) dropReaders(w *version) {
 	w.readers = -1
 }
 
-// verified takes the first of the queue off it.
+// verified removes the first transaction from the queue.
 func (v *Verifier) verified(p *pending, reads int) {
 	v.head++
 	if v.beforeHead += p.before; v.beforeHead == len(v.before) {
@@ -100,7 +100,7 @@ func (v *Verifier) verified(p *pending, reads int) {
 	v.numRead += reads
 }
 
-// tidy gives back the room of what was taken off the queue.
+// tidy frees the memory of the removed transactions.
 func (v *Verifier) tidy() {
 	if v.head > 64 && 2*v.head > len(v.queue) {
 		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]

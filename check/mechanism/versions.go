@@ -2,26 +2,26 @@ package mechanism
 
 import "sort"
 
-// No transaction, and no operation.
+// none stands for no transaction, and for no operation.
 const (
 	none   = ^uint64(0)
 	noneOp = ^uint32(0)
 )
 
-// version is what a committed transaction installed of a key, and the exclusive lock under which it did.
+// version is a committed transaction's version of a key, with the exclusive lock of the write.
 type version struct {
-	// the commit is in [c, d]; of unknown outcome: d is Forever; the initial version: both -Forever
+	// The commit is in [c, d]. If the outcome is unknown, d is Forever; of the initial version both are -Forever.
 	c, d           int64
 	maxC           int64 // the greatest c of this version and those before it in the list
-	acqBef, acqAft int64 // its lock was acquired in here
+	acqBef, acqAft int64 // its lock was acquired in this interval
 	snapBef        int64 // the writer's snapshot is in [snapBef, snapAft]
 	snapAft        int64
 	val            uint64
 	txn            uint64 // serial of the writer, none for the initial version and for writers of unknown outcome
-	succ           uint64 // serial of the writer that is known to come next, or none
+	succ           uint64 // serial of the writer of the next version, if known, or none
 	id             uint64 // the writer, as its traces name it
 	op             uint32
-	readers        int32 // list of those whose anti-dependency waits for succ
+	readers        int32 // list of the readers whose anti-dependency waits for succ
 	open           bool  // its writer's outcome is unknown
 }
 
@@ -35,14 +35,14 @@ type lock struct {
 	exclusive      bool
 }
 
-// keyState is what is remembered of a key. Invariant: vers is sorted by d.
+// keyState is the state of a key. Invariant: vers is sorted by d.
 type keyState struct {
 	vers  []version
 	locks []lock
-	last  int32 // the version that was installed last, by c; -1: none but the initial one
-	// How long the lists may grow before they are pruned again.
+	last  int32 // the version with the latest c; -1: only the initial one
+	// The lengths at which the lists are pruned again.
 	versLimit, locksLimit int32
-	held                  uint64 // Options.Attach: what it held when the traces began, if isHeld
+	held                  uint64 // Options.Attach: the value when the traces began, if isHeld
 	isHeld                bool
 	buried                int64 // 1 + the number of its latest grave; 0: none
 	// Marks of the transaction being put together, valid where they are its number.
@@ -63,8 +63,8 @@ func (k *keyState) before(a int64) int {
 	return sort.Search(n, func(i int) bool { return k.vers[i].d >= a })
 }
 
-// find looks for the version with a value among those that a snapshot in [a, b] may see. It returns its place, or -1,
-// and whether others have the value too; with unique set it stops at the first.
+// find finds the version with a value among those that a snapshot in [a, b] may see. It returns its place, or -1, and
+// whether others have the value too; with unique set it stops at the first.
 //
 // A version is surely overwritten at a iff its commit ended before the latest begin of a commit that ended before a:
 // that is the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2). Cost: one binary
@@ -92,8 +92,8 @@ func (k *keyState) find(val uint64, a, b int64, self uint64, unique bool) (at in
 	return at, false
 }
 
-// until returns until when version i can have been the newest: the end of the first commit that is surely later, and
-// whose.
+// until returns the last moment at which version i can have been the newest: the end of the first commit that is
+// certainly later, with its place.
 func (k *keyState) until(i int) (int64, int) {
 	v := &k.vers[i]
 	for j := i + 1; j < len(k.vers); j++ {

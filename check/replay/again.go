@@ -6,17 +6,17 @@ import (
 	"isovet/internal/graph"
 )
 
-// Where at most one in fewMoved nodes moved since the last replay, only what they touch is replayed. That is prepared,
-// at the cost of some replays, from the round laterRounds on.
+// A round replays only the keys of moved nodes where at most one in fewMoved nodes moved since the last replay. From
+// the round laterRounds on, that is prepared, which costs as much as some replays.
 var fewMoved, laterRounds = 16, 6
 
-// manyOpen: where more than one read in so many transactions has several possible writers left, the order is made anew
-// in each round to agree with the reads as the solver has them. Else later rounds go on from the theory's order: one
-// made anew costs as much as ten replays, and breaks about as much as it mends.
+// manyOpen: if more than one read in this many has several possible writers left, each round makes a new order that
+// agrees with the reads as the solver has them. Otherwise later rounds go on from the theory's order: a new one costs
+// as much as ten replays, and breaks about as many reads as it mends.
 const manyOpen = 2
 
-// round puts what fails in the present order in place of what failed before. Where nothing does, order is that order,
-// which was replayed as a whole.
+// round replaces the failures of the order before by those of the present one. If nothing fails, order is the present
+// order, which was replayed as a whole.
 func (e *engine) round(failed *[]failure) (order []int32, err error) {
 	before := len(*failed)
 	*failed = (*failed)[:0]
@@ -28,7 +28,7 @@ func (e *engine) round(failed *[]failure) (order []int32, err error) {
 				return nil, nil
 			}
 		}
-		e.again, e.againFrom = nil, 2*e.stats.Rounds // do not try each time
+		e.again, e.againFrom = nil, 2*e.stats.Rounds // do not try in each round
 		e.pk.Track(0)
 		*failed = (*failed)[:0]
 	}
@@ -56,26 +56,27 @@ func (e *engine) round(failed *[]failure) (order []int32, err error) {
 	return order, nil
 }
 
-// again replays only what changed: the accesses of keys that a node touches which moved, between the first and the last
-// place that it had or has among them. Everything else finds what it found before, and nothing that failed then does so
-// still: its constraint was made, and the new order obeys it.
+// again replays only what changed: for each key of a moved node, its accesses between the first and the last old or new
+// place of these nodes. All other reads find what they found before. None of the earlier failures is left among them,
+// since the new order obeys the constraint that each one made.
 //
-// It is of use where many rounds find a few failures each: the last 340 of 363 rounds of YCSB A, 50,000 transactions
-// run at snapshot isolation without times, find one to twenty each.
+// It helps where many rounds find a few failures each: the last 340 of 363 rounds of YCSB A, 50,000 transactions run at
+// snapshot isolation without times, find one to twenty each.
 type again struct {
 	e *engine
-	// The accesses of each key, in the order replayed last: of a transaction its external reads before its writes.
+	// The accesses of each key, in the order of the last replay; a transaction's external reads stand before its
+	// writes.
 	off []uint32
-	acc []uint32 // read r of the view as r<<1, write w as w<<1 | 1: their nodes follow from that
+	acc []uint32 // read r of the view is r<<1, write w is w<<1 | 1; the nodes follow from that
 	at  []int32  // graph node → its place in that order
 	of  []uint32 // the transaction of each eighth read
-	// What of a key is to be replayed, and which keys.
+	// The stretch to replay of each key, and the keys that have one.
 	low, high []int32
 	keys      []uint32
 	sorted    []placed
 }
 
-// placed is an access and where its node stands.
+// placed is an access with the place of its node.
 type placed struct {
 	at int64 // place<<32 | index before
 	op uint32
@@ -145,7 +146,7 @@ func (a *again) accesses(x int32, f func(key uint32, op uint32)) {
 	}
 }
 
-// spread widens what of a key is to be replayed.
+// spread widens the stretch of a key to replay.
 func (a *again) spread(k uint32, low, high int32) {
 	if a.low[k] < 0 {
 		a.low[k], a.high[k] = low, high
@@ -155,8 +156,8 @@ func (a *again) spread(k uint32, low, high int32) {
 	a.low[k], a.high[k] = min(a.low[k], low), max(a.high[k], high)
 }
 
-// replay appends what fails since nodes moved, to where pos says. ok is false, and a no longer fit for use, where that
-// would be hardly less than all.
+// replay appends the failures of moved keys; pos gives the new places. ok is false, and a no longer usable, if almost
+// everything would be replayed.
 func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_ []failure, ok bool) {
 	e, v := a.e, a.e.v
 	a.keys = a.keys[:0]
@@ -168,7 +169,7 @@ func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_
 		old, now := a.at[x], pos(x)
 		low, high := min(old, now), max(old, now)
 		a.accesses(x, func(k uint32, _ uint32) { a.spread(k, low, high) })
-		if e.si && x == e.begin(i) { // what it writes may have been written since it began, or no longer
+		if e.si && x == e.begin(i) { // other writes may now precede or follow its begin
 			c := e.commit(i)
 			low, high := min(a.at[c], pos(c)), max(a.at[c], pos(c))
 			t := e.txn[i]
@@ -199,7 +200,7 @@ func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_
 	return out, true
 }
 
-// first is the first access whose node was at place p or later.
+// first returns the index of the first access whose node was at place p or later.
 func (a *again) first(in []uint32, p int32) int {
 	lo, hi := 0, len(in)
 	for lo < hi {
@@ -212,7 +213,7 @@ func (a *again) first(in []uint32, p int32) int {
 	return lo
 }
 
-// sort sorts accesses by place, those of one node as they are.
+// sort sorts accesses by place, stably.
 func (a *again) sort(in []uint32, pos func(x int32) int32) {
 	s := a.sorted[:0]
 	sorted, last := true, int64(-1)
@@ -237,7 +238,7 @@ func (a *again) sort(in []uint32, pos func(x int32) int32) {
 	}
 }
 
-// key replays the accesses of a key from from on, up to the first write at to or later.
+// key replays the accesses of a key from index from on, up to the first write at place to or later.
 func (a *again) key(k uint32, in []uint32, from, to int, pos func(x int32) int32, out []failure) []failure {
 	e, v := a.e, a.e.v
 	cur, when := k, int32(0)

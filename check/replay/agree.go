@@ -7,26 +7,26 @@ import (
 	"isovet/internal/graph"
 )
 
-// scheduler makes an order of the graph nodes that obeys what is known, and in which few reads fail: of the nodes that
-// may come next, mostly one a session, it takes one that overwrites nothing which is still to be read; of several the
-// one that reachability says is the earliest.
+// scheduler makes an order of the graph nodes that obeys the known edges and in which few reads fail. Of the nodes that
+// may come next, mostly one a session, it takes one that overwrites no version with readers to come; of several, the
+// earliest by reachability.
 type scheduler struct {
 	e       *engine
 	s       *settling
 	g       *graph.CSR
 	cur     []uint32 // key → the write that it holds
-	pending []int32  // write → its readers still to come, those with several candidates left out
-	wanted  []int32  // version → reads with several candidates still to come of which all candidates have been
+	pending []int32  // write → its readers still to come, without those that have several candidates
+	wanted  []int32  // version → reads still to come with several candidates, all of which have been placed
 	to      []int32  // ambiguous read → candidates still to come
-	done    []bool   // ambiguous read → has been
+	done    []bool   // ambiguous read → it has been placed
 	offCand []int32  // write → the ambiguous reads of which it is a candidate
 	reads   []int32
 	amb     []int32 // read → its place in View.Amb, or -1
 	writing []int32 // key → transactions that have begun and will write it (snapshot levels)
 }
 
-// agree returns an order that obeys what was settled, and the guarded edges that the solver's model has.
-// Cost: for each node, the operations of all that may come next.
+// agree returns an order that obeys the settled edges and the guarded edges of the solver's model. Cost: for each node,
+// the operations of all that may come next.
 func (e *engine) agree() []int32 {
 	v, s := e.v, e.settling
 	c := &scheduler{e: e, s: s}
@@ -126,7 +126,7 @@ func (c *scheduler) run(total int) (order []int32) {
 	return order
 }
 
-// cost counts what would fail for good if x came next, or might not if it came later.
+// cost counts the reads that fail for good if x comes next, and those that might not fail if it came later.
 func (c *scheduler) cost(x int32) (n int32) {
 	e, v := c.e, c.e.v
 	i := e.nodeOf(x)
@@ -158,7 +158,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 				n += c.writing[k] - 1
 			}
 		}
-		if !e.si { // its own reads are no harm
+		if !e.si { // its own reads do not fail by its write
 			for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
 				k := v.RKey[q]
 				if !c.writes(t, k) {
@@ -176,7 +176,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 	return n
 }
 
-// writes: transaction t writes key k.
+// writes reports whether transaction t writes key k.
 func (c *scheduler) writes(t, k uint32) bool {
 	v := c.e.v
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
@@ -187,7 +187,7 @@ func (c *scheduler) writes(t, k uint32) bool {
 	return false
 }
 
-// rewrites: transaction t writes to key k the version that it holds.
+// rewrites reports whether transaction t writes to key k the version that the key has.
 func (c *scheduler) rewrites(t, k, ver uint32) bool {
 	v := c.e.v
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
@@ -198,7 +198,7 @@ func (c *scheduler) rewrites(t, k, ver uint32) bool {
 	return false
 }
 
-// take lets x come next.
+// take places x next.
 func (c *scheduler) take(x int32) {
 	e, v := c.e, c.e.v
 	i := e.nodeOf(x)
@@ -238,9 +238,8 @@ func (c *scheduler) take(x int32) {
 	}
 }
 
-// likely sorts an ambiguous read's candidates, where there is an order that was made to agree with reads: first those
-// before the read, the last of them first, then those after it, the first of them first. The solver tries a new
-// clause's literals in this order.
+// likely sorts an ambiguous read's candidates by the order that agree made: first those before the read, the last of
+// them first, then those after it, the first of them first. The solver tries a new clause's literals in this order.
 func (e *engine) likely(cand []uint32, reader int32) []uint32 {
 	if e.settling == nil {
 		return cand

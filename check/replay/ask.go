@@ -7,25 +7,25 @@ import (
 	"isovet/predicates"
 )
 
-// asker replays a run of an order, for histories with predicates. Several replay the runs that an order is cut into,
-// each from what the runs before leave, which is found without asking anything.
+// asker replays a stretch of an order, for histories with predicates. Several askers replay the stretches of an order
+// at once. Each starts from the state after the stretches before, which is found without evaluating reads.
 type asker struct {
 	p   *predReads
 	set matcher
 	cur []uint32 // key → write
-	// At the snapshot levels: where a node began, and where a key was last written.
+	// At the snapshot levels: the place where a node began, and where a key was last written.
 	began, when []int32
 	out         []failure
-	reads       []keyRead // of those in out that are such, in their order; their numbers are given when all is replayed
+	reads       []keyRead // those of one key in out, in order; they get their numbers after the replay
 
-	stamp []uint32 // key → 1 + the question that it takes no part in
+	stamp []uint32 // key → 1 + the predicate operation that must ignore it
 	turn  uint32
 }
 
-// keyReadFailed stands in a failure for the number of a read of one key.
+// keyReadFailed marks a failure whose read of one key has no number yet.
 const keyReadFailed = none - 1
 
-// askedTogether is how many predicate operations a core is worth at least.
+// askedTogether is the least number of predicate operations that a core gets.
 var askedTogether = 1 << 13
 
 // replay is engine.replay for histories with predicates. The number of cores makes no difference.
@@ -71,7 +71,7 @@ func (a *asker) replay(order []int32, lo, hi int, counts func(i int32) bool) {
 	a.run(order, lo, hi, counts, true)
 }
 
-// run goes through an order from place lo up to hi, and if ask is set asks whether what is read is there.
+// run goes through an order from place lo up to hi; if ask is set, it checks each read.
 func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bool) {
 	e, v := a.p.e, a.p.e.v
 	n := int32(len(e.txn))
@@ -115,7 +115,7 @@ func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bo
 	}
 }
 
-// truth returns the truth of operation op's predicate of what is at a key.
+// truth returns the truth of operation op's predicate for the present version of a key.
 func (a *asker) truth(op, key uint32) predicates.Truth { return a.p.truth(op, a.cur[key]) }
 
 // fail appends the failure of a read of one key.
@@ -124,8 +124,8 @@ func (a *asker) fail(k keyRead) {
 	a.reads = append(a.reads, k)
 }
 
-// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the
-// transaction read does not hold the version that it read.
+// ask counts, for each predicate operation of node i, the rows that match. wrong says that some row that the
+// transaction read does not have the version that it read.
 func (a *asker) ask(i int32, wrong bool) {
 	p := a.p
 	for q := p.off[i]; q < p.off[i+1]; q++ {
@@ -157,8 +157,8 @@ func (a *asker) ask(i int32, wrong bool) {
 	}
 }
 
-// expand appends the keys that operation q should have matched in the present state and did not.
-// Cost: what is there to match, and what was matched.
+// expand appends the keys that operation q should have matched in the present state and did not. Cost: the matching
+// keys and the matched rows.
 func (a *asker) expand(i int32, q uint32) {
 	p := a.p
 	a.turn++

@@ -12,19 +12,19 @@ import (
 type dense struct {
 	s      *solver.Solver
 	guards []acyclic.Guard
-	about  []about  // guard → what it stands for
-	log    lemmaLog // the theory's clauses, if they were asked for
+	about  []about  // guard → the writes that it orders
+	log    lemmaLog // the theory's clauses, if the caller wants them
 }
 
-// dense makes the choices that saturation left open, all of them, and asks the solver with the closure as its theory.
-// Choices made one by one, as reads fail, leave the solver blind to what it has not met yet; where writers of one key
-// are many and unordered, it meets nearly all of them in the end, by tens of thousands of conflicts. All at once, each
-// decision settles what follows from it, and a few dozen conflicts remain. Reads with several possible writers are left
-// out, and transactions of unknown outcome too.
+// dense makes all choices that saturation left open, and asks the solver with the closure as its theory. If choices are
+// made one by one, as reads fail, the solver does not see those to come; where writers of one key are many and
+// unordered, it meets nearly all of them in the end, by tens of thousands of conflicts. With all choices at once, each
+// decision settles others, and a few dozen conflicts remain. Reads with several possible writers and transactions of
+// unknown outcome are left out.
 //
-// With explained, the theory's clauses are kept. It can be called once with what saturate returned, and again after
-// sat.renew. The answer is Unknown if the choices are too many, or the conflicts more than budget. Cost: for each
-// writer, the writers of its key in its window; see acyclic.Window for the search.
+// With explained, the theory's clauses are kept. dense can be called once with the result of saturate, and again after
+// sat.renew. The answer is Unknown if the choices are too many, or the conflicts exceed budget. Cost: for each writer,
+// the writers of its key in its window; see acyclic.Window for the search.
 func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, explained bool) (d *dense,
 	status solver.Status, order []int32) {
 	if sat.reach == nil {
@@ -72,9 +72,9 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, expla
 }
 
 // openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is
-// first", with the guards of both sides; its first value is what their middles say. At the serializable levels a pair
-// without readers is left out: any order of the two will do. The last come first: a conflict then mostly goes back to
-// decisions near it. It returns false if they are too many.
+// first", with the guards of both sides; the middles of their windows give its first value. At the serializable levels
+// a pair without readers is left out, since any order of it will do. The last pairs come first, so that a conflict
+// mostly goes back to decisions near it. It returns false if the pairs are too many.
 func (e *engine) openPairs(d *dense, sat *saturation) bool {
 	reach := sat.reach
 	var of about

@@ -19,55 +19,57 @@ const none = history.None
 // Options tune a run; the zero value is the default.
 type Options struct {
 	Level level.Level
-	// Skew widens client intervals, ns at both ends, where the level uses real time.
+	// Skew widens client intervals by this many ns at both ends, where the level uses real time.
 	Skew int64
-	// NoTimes ignores all times but those that the level requires: hints come from sessions alone.
+	// NoTimes ignores all times that the level does not require; hints then come from sessions alone.
 	NoTimes bool
-	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it
-	// likes.
+	// Hint, if set, replaces the guessed order: a number for each transaction, smaller is sooner. It need not be
+	// right.
 	Hint []int64
-	// NoGuess: where the level does not ask for session order, do not look first for an order that respects it.
+	// NoGuess skips the first search, for an order that respects sessions although the level does not ask for that.
 	NoGuess bool
-	// NoSettling: never look first for what the reads' possible writers leave open.
+	// NoSettling never settles reads before the loop.
 	NoSettling bool
-	// SettleFirst: look for it before the first order is replayed, even where times may tell the order or such reads
-	// are few.
+	// SettleFirst settles reads before the first replay, even where times may tell the order or few reads have
+	// several possible writers.
 	SettleFirst bool
-	// NoSerial: at the snapshot levels, never look for a serial order.
+	// NoSerial never looks for a serial order at the snapshot levels.
 	NoSerial bool
-	// SerialFirst: look for one once a read fails, not only where it gets no better, or conflicts pile up.
+	// SerialFirst looks for a serial order once a read fails, not only when the rounds stop to improve or conflicts
+	// pile up.
 	SerialFirst bool
-	// NoSaturation: never look for edges that all orders obey.
+	// NoSaturation never looks for edges that all orders obey.
 	NoSaturation bool
-	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500
-	// and one for ten transactions.
+	// SaturateAfter is the number of conflicts after which saturation begins and then all open choices are made; 0:
+	// 500 and one for ten transactions.
 	SaturateAfter int64
-	// Cut are transactions that nothing in their session must come before, where sessions are asked for: an order of
-	// that question is one of a level that asks for no sessions.
+	// Cut are transactions that need not follow their session's earlier ones, where sessions are asked for. An
+	// order of that question is one of a level without sessions.
 	Cut map[uint32]bool
-	// AllAtOnce: saturate at the first conflict, make all choices left open, and give up if that does not decide.
+	// AllAtOnce saturates at the first conflict, makes all open choices, and gives up if that does not decide.
 	AllAtOnce bool
-	// GiveUpAfter so many conflicts of a search, if not 0, Run gives up: Answer.GaveUp.
+	// GiveUpAfter, if not 0, bounds the conflicts of a search: beyond it Run gives up (Answer.GaveUp).
 	GiveUpAfter int64
-	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
+	// Propagate makes the theory tell the solver which choices a reordering found to be impossible.
 	Propagate bool
-	// serial: this asks for a serial order on behalf of a snapshot level: a "no" needs no seed, and where the choices
-	// made all at once give no answer, there is none.
+	// serial marks a run that looks for a serial order on behalf of a snapshot level. Its "no" needs no seed, and
+	// it gives up if all choices at once give no answer.
 	serial bool
-	// bounds, where tests set them; the zero value is defaultBounds.
+	// bounds replaces defaultBounds in tests, unless zero.
 	bounds bounds
 }
 
-// Stats counts a run.
+// Stats has the counts of a run.
 type Stats struct {
 	Rounds, Vars, Guards int
-	Again                int // rounds that replayed only what had moved
-	KnownEdges, Backward int // edges of the history; of these, against the first order
+	Again                int // rounds that replayed only the keys of moved nodes
+	KnownEdges, Backward int // edges of the history, and those of them against the first order
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
-	Serial               int // snapshot levels: 1 if a serial order was looked for, 2 if that is the answer
-	Pairs                int // choices made all at once after that
-	// orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
+	Serial               int // snapshot levels: 1 if a serial order was looked for, 2 if that gave the answer
+	Pairs                int // choices of dense
+	// Astray counts orders of those choices in which a read is wrong although nothing followed any more: a fault,
+	// if not 0
 	Astray int
 	// Settled reads with several possible writers have one before the loop begins; then it is run, unless
 	// Contradiction: that refuted the level.
@@ -77,9 +79,9 @@ type Stats struct {
 	Propagations, Restarts int64
 }
 
-// Answer is what a run gave. With Holds, Order is a serial order of transactions, or at the snapshot levels of events
-// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless there is
-// Mismatch.
+// Answer is the result of a run. With Holds, Order is a serial order of transactions, or at the snapshot levels of
+// events (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless
+// there is Mismatch.
 type Answer struct {
 	Status solver.Status // Sat: the level holds
 	GaveUp bool          // Unknown, by Options.GiveUpAfter
@@ -97,7 +99,7 @@ type engine struct {
 	h  *history.History
 	o  Options
 	si bool
-	// sessions: session order is among the known edges, by the level or as a guess that a "yes" bears out.
+	// sessions says that session order is among the known edges: by the level, or as a guess that a "yes" confirms.
 	sessions bool
 
 	txn  []uint32 // node of a transaction i → transaction
@@ -109,20 +111,20 @@ type engine struct {
 
 	next     []int32      // of successors; nil but while edges are listed
 	lost     []uint32     // two read-modify-writes of one version, if there are; see known
-	facts    []graph.Edge // what saturation found
-	guess    []int64      // graph node → when, by what saturation found; nil before
+	facts    []graph.Edge // edges of saturation
+	guess    []int64      // graph node → its time as saturation guesses it; nil before
 	preds    *predReads   // nil: no predicate operations
-	later    bool         // settling is an option should the loop get stuck
-	settling *settling    // what was settled before the loop; nil if nothing was
-	// atCommit: the hint has each transaction begin where it commits.
+	later    bool         // settling is possible should the loop get stuck
+	settling *settling    // the findings that were settled before the loop; nil if none were
+	// atCommit says that in the hint each transaction begins where it commits.
 	atCommit bool
 
 	total int // graph nodes, auxiliary ones included
 	ord   *order.Order
 	late  []graph.Edge // known edges against the first order
-	// failed is what fails in the first order, where that is known before the first round.
+	// failed has the failures of the first order, if they are known before the first round.
 	failed []failure
-	// again replays what moved; nil while everything is replayed, and before the round againFrom.
+	// again replays the keys of moved nodes; nil before the round againFrom and whenever everything is replayed.
 	again     *again
 	againFrom int
 	s         *solver.Solver
@@ -131,21 +133,21 @@ type engine struct {
 
 	top   solver.Var               // always true
 	pair  map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"
-	extra map[[3]uint32]bool       // guards made for single readers: literal, reader, target
+	extra map[[3]uint32]bool       // guards of single readers: literal, reader, target
 	sel   map[uint32]selection     // ambiguous read → its literals
 	// (read, write, later write) → "the read saw this write, which is before the later one"
 	via    map[[3]uint32]solver.Var
 	counts []solver.Var    // i → "counts"; only for open ones
-	guards []acyclic.Guard // not yet given to pk
-	about  []about         // guard → what it stands for
+	guards []acyclic.Guard // not yet passed to pk
+	about  []about         // guard → the writes that it orders
 	stats  Stats
 
-	saturated bool // it has been tried
-	needSeed  bool // a refutation is the level's own
+	saturated bool // saturation was tried
+	needSeed  bool // a refutation must be the level's own
 }
 
-// about says which writes a guard is about, for the seed of an explanation; and of which read it is, if it is one that
-// a choice of what the read saw brought.
+// about says which writes a guard orders, for the seed of an explanation. read is set if a choice of that read's writer
+// brought the guard.
 type about struct{ a, b, read uint32 }
 
 func (e *engine) begin(i int32) int32 {
@@ -195,7 +197,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	e.rdOff, e.rd = v.Readers(e.txn)
 	ready := func() {}
 	switch {
-	case m != nil && e.si: // which the first order rests on
+	case m != nil && e.si: // the first order depends on it
 		e.preds = newPredReads(e, m)
 	case m != nil:
 		var g safego.Group
@@ -232,7 +234,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	return a, err
 }
 
-// number makes the nodes, in the order of the hint, so that neighbours in the order are neighbours in memory.
+// number makes the nodes in the order of the hint, so that neighbours in the order are neighbours in memory.
 func (e *engine) number() {
 	v, h := e.v, e.h
 	e.node = make([]int32, h.NumTxns())
@@ -277,16 +279,15 @@ func (e *engine) writer(w uint32) int32 {
 	return -1
 }
 
-// known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and
-// readers of a version before the transaction that read and replaced it. It returns two read-modify-writes of one
-// version, if there are. Cost: linear: of the read-modify-writes of a version only the first is looked at; a second is
-// a lost update.
+// known calls f for every known edge except those of real time: reads, sessions, and readers of a version before the
+// transaction that read and replaced it. It returns two read-modify-writes of one version, if there are. Cost: linear:
+// of the read-modify-writes of a version it takes only the first; a second is a lost update.
 func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 	e.shown(f)
 	return e.successors(f)
 }
 
-// shown calls f for the first of these edges: reads and sessions.
+// shown calls f for reads and sessions.
 func (e *engine) shown(f func(u, v int32)) {
 	v, h := e.v, e.h
 	if e.si {
@@ -362,8 +363,8 @@ func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	return lost
 }
 
-// windows are the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit is
-// due at its end.
+// windows returns the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit
+// is due at its end.
 func (e *engine) windows() (rel, due []int64) {
 	n := len(e.txn)
 	if e.si {

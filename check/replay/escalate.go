@@ -62,7 +62,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		sat.renew(e.o.bounds.words)
 		d, status, _ := e.dense(ctx, sat, 0, true)
 		if status != solver.Unsat {
-			return Answer{}, ctx.Err() != nil, nil // stopped, or the proof has no room: the search before goes on
+			return Answer{}, ctx.Err() != nil, nil // stopped, or no room for the proof: the search before goes on
 		}
 		return e.refuted(ctx, sat, d)
 	case solver.Sat:
@@ -102,7 +102,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	return a, a.Status != solver.Unsat || !e.needSeed, err
 }
 
-// refuted is the answer "no", with a seed if one is needed.
+// refuted returns the answer "no", with a seed if one is needed.
 func (e *engine) refuted(ctx context.Context, sat *saturation, d *dense) (a Answer, done bool, err error) {
 	a.Status = solver.Unsat
 	if e.needSeed {

@@ -69,7 +69,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 	b.Fill()
 	besides(len(e.v.RW), func() { both[0].add(pos) }, func() { both[1].add(pos) })
 	g := b.CSR()
-	// Half of what the order takes, which is made now.
+	// These take half of the memory of the order that is made now.
 	chain, pos, e.next, b, both = nil, nil, nil, nil, [2]*edges{}
 	room.Collect()
 	e.ord = order.FromGraph(g, perm)
@@ -92,7 +92,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 	return nil
 }
 
-// edges are some of the known edges, on their way into a graph.
+// edges is a part of the known edges, to be added to a graph.
 type edges struct {
 	b       *graph.Builder
 	each    func(f func(u, v int32))
@@ -112,7 +112,7 @@ func (x *edges) count(pos []int32) {
 	})
 }
 
-// add adds those that have been counted.
+// add adds the counted edges.
 func (x *edges) add(pos []int32) {
 	x.each(func(u, v int32) {
 		if pos[u] < pos[v] {
@@ -121,7 +121,7 @@ func (x *edges) add(pos []int32) {
 	})
 }
 
-// besides calls two functions, at the same time where n, how much there is to do, is worth that.
+// besides calls two functions, at the same time if n, the amount of work, is worth that.
 func besides(n int, f, g func()) {
 	if n < 1<<16 {
 		f()
@@ -134,8 +134,8 @@ func besides(n int, f, g func()) {
 	other.Wait()
 }
 
-// firstRank returns by what the nodes are sorted, auxiliary nodes of real time behind the others, and the edges of real
-// time.
+// firstRank returns the sort key of the nodes, with auxiliary nodes of real time behind the others, and the edges of
+// real time.
 func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 	n := len(e.txn)
 	if e.si {
@@ -148,7 +148,8 @@ func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 		var aux int
 		aux, chain = graph.TimeChain(rel, due)
 		ends := e.ends(due)
-		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
+		// The order of due times, with each chain node right after the nodes that lead to it, obeys all edges
+		// of the chain.
 		for i := range int32(len(e.txn)) {
 			start, end := rel[e.begin(i)], due[e.commit(i)]
 			if end == graph.NoEnd {
@@ -180,11 +181,11 @@ func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 	return rank, chain
 }
 
-// maxVisited is how often each node may be met, in the mean, while known edges against the first order are added: a
-// sort takes a few such passes.
+// maxVisited bounds the mean number of visits of a node while known edges against the first order are added: a sort
+// costs a few such passes.
 const maxVisited = 16
 
-// timed reports whether times, or whoever runs this, tell the order.
+// timed reports whether times, or the caller's hint, tell the order.
 func (e *engine) timed() bool {
 	h := e.h
 	return e.o.Hint != nil || !e.o.NoTimes &&
@@ -240,9 +241,9 @@ func (e *engine) byDepth(g *graph.CSR, topo []int32) []int32 {
 		rank[u] = int64(up[u]) - int64(d)
 	}
 	if !e.si {
-		return graph.SortIndex(rank) // it grows along every edge
+		return graph.SortIndex(rank) // ranks grow along every edge
 	}
-	// A commit follows its begin at once where it may: what overlaps may be in each other's way.
+	// A commit follows its begin at once where it may: transactions that overlap may conflict.
 	for i := range e.txn {
 		rank[2*i] += rank[2*i+1]
 		rank[2*i+1] = rank[2*i]

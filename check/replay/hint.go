@@ -8,8 +8,8 @@ import (
 	"isovet/internal/graph"
 )
 
-// hint guesses when transaction t took effect, by the best that all transactions have. Of those of unknown outcome no
-// client saw the end; what they did last, and how long others take, tells it well enough.
+// hint guesses when transaction t took effect, by the best times that all transactions have. For those of unknown
+// outcome, whose end no client saw, it uses their last operation and the usual duration.
 func (e *engine) hint() func(t uint32) int64 {
 	h := e.h
 	if e.o.Hint != nil {
@@ -33,7 +33,7 @@ func (e *engine) hint() func(t uint32) int64 {
 	return func(t uint32) int64 { return place[t] }
 }
 
-// since returns end, or what it may have been: start and the usual time from there.
+// since returns the end, or if it is unknown the start plus the usual duration.
 func (e *engine) since(start, end func(uint32) int64) func(uint32) int64 {
 	usual := int64(-1)
 	return func(t uint32) int64 {
@@ -51,7 +51,7 @@ func (e *engine) since(start, end func(uint32) int64) func(uint32) int64 {
 	}
 }
 
-// usual is the median of how long some transactions took.
+// usual returns the median duration of a sample of transactions.
 func (e *engine) usual(start, end func(uint32) int64) int64 {
 	const some = 1000
 	var took []int64
@@ -102,7 +102,7 @@ func (e *engine) rank(rank []int64) {
 	began, when := make([]int64, n), make([]int64, n)
 	e.guessed(began, when, e.hint(), start)
 	for i, c := range when {
-		// At one database time commits come before begins, but a transaction's own.
+		// At equal database times commits come before begins, except a transaction's own.
 		b := min(began[i], c)
 		rank[2*i+1] = sat2(c)
 		rank[2*i] = sat2(b)
@@ -112,9 +112,9 @@ func (e *engine) rank(rank []int64) {
 	}
 }
 
-// guessed fills when each transaction, by node, may have committed, and unless that is the same slice when it began.
-// Those of unknown outcome committed before any that read from them has, or at the snapshot levels began, but not
-// before their own start.
+// guessed fills when each transaction, by node, may have committed, and began, unless that is the same slice. One of
+// unknown outcome committed before its readers did, or at the snapshot levels before they began, but not before its own
+// start.
 func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) {
 	for i, t := range e.txn {
 		when[i] = commit(t)
@@ -129,7 +129,7 @@ func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) 
 	if e.rdOff == nil {
 		return
 	}
-	// Nodes are in the order of such guesses: of two of unknown outcome the one that read from the other comes first.
+	// Nodes are in the order of such guesses: of two of unknown outcome, the reader of the other one comes first.
 	v := e.v
 	for i := len(e.txn) - 1; i >= 0; i-- {
 		t := e.txn[i]
@@ -148,7 +148,7 @@ func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) 
 	}
 }
 
-// ends returns, by node, when those whose end nobody saw may have ended, by client times; nil if there are none.
+// ends guesses, by node, the ends that no client saw, by client times; nil if there are none.
 func (e *engine) ends(due []int64) []int64 {
 	for i := range int32(len(e.txn)) {
 		if due[e.commit(i)] != graph.NoEnd {

@@ -9,48 +9,48 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// fewReaders is how many readers of a version a new choice brings along; those of popular versions follow one by one,
-// when their reads fail, so that nothing is quadratic in the readers of a version.
+// fewReaders is the number of a version's readers that a new choice takes along. The other readers of popular versions
+// follow one by one, when their reads fail, so that no cost is quadratic in the readers.
 var fewReaders = 8
 
-// After saturateAfter conflicts, and one for ten transactions, the choices are many enough to be made all at once.
-// BlindW of 100,000 transactions takes 2,400 without times, and 5,200 with random ones.
+// saturateAfter is the number of conflicts, besides one for ten transactions, after which all choices are made at once.
+// BlindW of 100,000 transactions takes 2,400 conflicts without times, and 5,200 with random ones.
 var saturateAfter = 500
 
-// denseConflicts is how many conflicts that may take, and four times what led to it.
+// denseConflicts bounds the conflicts of the search among all choices, besides four times the conflicts before it.
 const denseConflicts = 20000
 
-// selection are the literals of an ambiguous read: first+j says that it saw candidate j.
+// selection has the literals of an ambiguous read: first+j says that it saw candidate j.
 type selection struct {
 	first solver.Var
 	cand  []uint32
 }
 
-// errStuck is a fault of ours: a round in which something failed and nothing could be learned from it.
+// errStuck is a bug: a round in which something failed and nothing could be learned from it.
 var errStuck = errors.New("replay: a failed read whose constraint the order obeys")
 
-// ErrNoRoom says that a refutation was found, but its proof is larger than a solver can hold.
+// ErrNoRoom says that a refutation was found whose proof is larger than a solver can hold.
 var ErrNoRoom = errors.New("no order explains the history, but the proof of that is too large for a solver")
 
-// lemmaLog keeps the theory's clauses: what a refutation rests on.
+// lemmaLog keeps the theory's clauses, from which a refutation follows.
 type lemmaLog struct {
 	lits []solver.Lit
 	off  []int32
-	// inputs are the clauses of selections and outcomes, of which there are none without ambiguous reads.
+	// inputs are the clauses of selections and outcomes. Without ambiguous reads there are none.
 	inputs []input
 	// read is the ambiguous read whose selection is being added, or none.
 	read uint32
-	// ours: the clause being added is the theory's.
+	// ours says that the clause being added is the theory's.
 	ours bool
 }
 
-// input is a clause, and the read whose selection it is: some possible writer was seen.
+// input is a clause with the read whose selection it is: the read saw one of its possible writers.
 type input struct {
 	lits []solver.Lit
 	read uint32
 }
 
-// lemma adds a clause of the theory's that is known before any search.
+// lemma adds a clause of the theory that is known before any search.
 func (e *engine) lemma(c []solver.Lit) {
 	e.log.Lemma(c)
 	e.log.ours = true
@@ -116,7 +116,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate, Phases: e.settling != nil})
 	e.openOutcomes()
 	var failed []failure
-	last := 0 // how many failed in the round before
+	last := 0 // failures of the round before
 	for {
 		e.stats.Rounds++
 		solver.Spend(ctx, int64(e.total+len(e.v.RW)))
@@ -134,7 +134,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		if e.later && severalWriters(failed) > failedLater {
 			return Answer{}, errLater
 		}
-		if e.o.SerialFirst || e.stats.Rounds > 1 && len(failed) > max(last/2, len(e.txn)/8) { // it gets no better
+		if e.o.SerialFirst || e.stats.Rounds > 1 && len(failed) > max(last/2, len(e.txn)/8) { // no progress
 			if a, found, err := e.serially(ctx); found || err != nil {
 				return a, err
 			}
@@ -200,7 +200,7 @@ func severalWriters(failed []failure) (n int) {
 	return n
 }
 
-// count adds the figures of a solver that is done.
+// count adds the counts of a solver that has finished.
 func (e *engine) count(s *solver.Solver) {
 	st := s.Stats()
 	e.stats.Decisions += st.Decisions
@@ -209,7 +209,7 @@ func (e *engine) count(s *solver.Solver) {
 	e.stats.Restarts += st.Restarts
 }
 
-// learned grows with every constraint.
+// learned returns a number that grows with every constraint.
 func (e *engine) learned() int {
 	n := len(e.about) + len(e.sel)
 	if e.preds != nil {
@@ -261,14 +261,14 @@ func (e *engine) answer(order []int32) []uint32 {
 	return out
 }
 
-// guard says that while l holds, graph node u is before v.
+// guard adds a guard: while l holds, graph node u is before v.
 func (e *engine) guard(l solver.Lit, u, v int32, a, b uint32) {
 	e.guards = append(e.guards, acyclic.Guard{Lit: l, From: u, To: v})
 	e.about = append(e.about, about{a, b, none})
 }
 
-// before returns the literal "write a's version is before write b's", with the choice it belongs to, made if it is new.
-// Both are of one key and by different transactions, neither initial.
+// before returns the literal "write a's version is before write b's", and makes its choice if it is new. Both writes
+// are of one key and by different transactions, neither initial.
 func (e *engine) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}
 	x, ok := e.pair[k]
@@ -285,7 +285,7 @@ func (e *engine) before(a, b uint32) solver.Lit {
 	return solver.Neg(x)
 }
 
-// side makes the guards of "a before b": the writers' order, and that of a's first readers.
+// side makes the guards of "a before b": the edge between the writers, and those from a's first readers.
 func (e *engine) side(l solver.Lit, a, b uint32) {
 	u, v := e.writer(a), e.writer(b)
 	e.guard(l, e.commit(u), e.begin(v), a, b)
@@ -300,7 +300,7 @@ func (e *engine) side(l solver.Lit, a, b uint32) {
 	}
 }
 
-// once makes the guard of a single reader, unless it is there.
+// once makes the guard of a single reader, unless it exists.
 func (e *engine) once(l solver.Lit, r, v int32, a, b uint32) {
 	k := [3]uint32{uint32(l), uint32(r), uint32(v)}
 	if r == v || e.extra[k] {
@@ -313,7 +313,7 @@ func (e *engine) once(l solver.Lit, r, v int32, a, b uint32) {
 	e.guard(l, e.begin(r), e.commit(v), a, b)
 }
 
-// constrain makes the constraint that a failure broke.
+// constrain makes the constraint that a failure violates.
 func (e *engine) constrain(f failure) {
 	if f.read == none {
 		e.before(f.found, f.w)
@@ -377,7 +377,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	if v < 0 || v == i {
 		return // the initial version, found before a's commit: the edge from a's writer is what failed
 	}
-	// What makes the reader's edge hold, beside "a before c".
+	// The conditions of the reader's edge, besides "a before c".
 	var conds []solver.Lit
 	if cond != solver.Pos(e.top) {
 		conds = append(conds, cond)
@@ -416,8 +416,8 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	e.about[len(e.about)-1].read = r
 }
 
-// ambiguous makes the selection of a read that found a wrong value, or, if it has one, says of the write that it
-// selected that found is not between it and the read.
+// ambiguous makes the selection of a read that found a wrong value. If it has one already, ambiguous says that found
+// does not lie between the selected write and the read.
 func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 	if e.sel == nil {
 		e.sel = make(map[uint32]selection)

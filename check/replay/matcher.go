@@ -5,11 +5,11 @@ import (
 	"isovet/predicates"
 )
 
-// matcher is what a replay needs to know of predicates: the truth of a predicate of a version, and of how many of the
-// versions that are there it is true.
+// matcher is what a replay uses of predicates: the truth of a predicate for a version, and the number of present
+// versions for which it is true.
 type matcher = *predicates.State
 
-// newMatcher returns the counts of a view's predicates; nil if it has none.
+// newMatcher returns the matcher of a view's predicates; nil if it has none.
 func newMatcher(v *prepass.View) (matcher, error) {
 	if !v.H.HasPredicates() {
 		return nil, nil

@@ -12,10 +12,10 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Minimize returns transactions of a small view that violate the level by themselves, and of which none can be spared;
-// none if the view satisfies the level. It is what dropping them one by one and refuting the rest anew finds, in one
-// search: each transaction's part is under an assumption, and what was learnt with it goes on to hold without. One that
-// is left out stays as a node without reads and writes, so session order and real time need no assumption.
+// Minimize returns transactions of a small view that violate the level by themselves, none of which can be spared; none
+// if the view satisfies the level. The result is the same as dropping transactions one by one and refuting the rest
+// anew, but takes one search: each transaction's part is under an assumption, and learned clauses hold on without it. A
+// dropped transaction stays as a node without reads and writes, so session order and real time need no assumption.
 //
 // Whether a transaction of unknown outcome counts is the whole view's: where the answer lacks the reader that shows it,
 // it may not violate the level by itself. Cost: one search for each transaction of the first core found; clauses are
@@ -90,7 +90,7 @@ type minimizer struct {
 	ord   *order.Order
 	in    solver.Var // the first of the transactions' assumptions
 	arcs  map[[2]int32]solver.Lit
-	byKey map[uint32][]uint32 // key → its writes but the initial one
+	byKey map[uint32][]uint32 // key → its writes, without the initial one
 }
 
 // out is the literal "transaction node i is left out".
@@ -121,7 +121,7 @@ func (m *minimizer) arc(u, v int32) solver.Lit {
 	return l
 }
 
-// reads says of each read that it saw a possible writer, and that no other writer of the key came between.
+// reads states for each read that it saw a possible writer, and that no other writer of the key came in between.
 func (m *minimizer) reads() {
 	v := m.v
 	for i, t := range m.txn {
@@ -132,7 +132,7 @@ func (m *minimizer) reads() {
 				at, _ := slices.BinarySearch(v.Amb, r)
 				cand = v.Cand[v.CandOff[at]:v.CandOff[at+1]]
 			}
-			unless := []solver.Lit{m.out(i)} // a read is left out with any of its possible writers
+			unless := []solver.Lit{m.out(i)} // a read is dropped with any of its possible writers
 			if m.open[i] {
 				unless = append(unless, solver.Neg(m.counts[i]))
 			}
@@ -165,7 +165,7 @@ func (m *minimizer) openWriter(w uint32) bool {
 	return u >= 0 && m.open[u]
 }
 
-// saw says that, unless one of the literals holds, read r of node i saw write w.
+// saw states that, unless one of the literals holds, read r of node i saw write w.
 func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	unless = slices.Clip(unless)
 	u := m.writer(w)
@@ -185,9 +185,9 @@ func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	}
 }
 
-// commits says that of two writers of a key one committed before the other began.
+// commits states that of two writers of a key one committed before the other began.
 func (m *minimizer) commits() {
-	for _, t := range m.txn { // in the order of nodes: the numbers of variables do not depend on the map's
+	for _, t := range m.txn { // in the order of nodes, so that variables do not depend on the map's order
 		for w := m.v.WOff[t]; w < m.v.WOff[t+1]; w++ {
 			for _, c := range m.byKey[m.v.WKey[w]] {
 				if a, b := m.writer(w), m.writer(c); a < b {

@@ -1,15 +1,16 @@
 package replay
 
-// A failure is what a replay found wrong: read r (an index of the view's reads) found write found where it should have
-// seen another; or, with read = none, write w was installed while found had been installed since its transaction began.
+// A failure is a contradiction that a replay found. Read r (an index of the view's reads) should have found another
+// write than found. Or, with read = none, write w was installed although found had been installed since its transaction
+// began.
 type failure struct{ read, w, found uint32 }
 
-// replay replays an order of graph nodes and appends what fails. counts says which open transactions take part (nil:
-// none are open). Cost: one look at one cell a read and a write.
+// replay replays an order of graph nodes and appends the failures. counts says which open transactions take part (nil:
+// none are open). Cost: one look-up a read and a write.
 func (e *engine) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
 	v := e.v
 	nk := e.h.NumKeys()
-	cur := make([]uint32, nk) // key → the write that it holds
+	cur := make([]uint32, nk) // key → its present write
 	for k := range cur {
 		cur[k] = uint32(k)
 	}

@@ -23,25 +23,26 @@ type predReads struct {
 	// Operation q of node i, q in off[i]:off[i+1], is the history's op[q].
 	off []uint32
 	op  []uint32
-	// rows[rowOff[q]:rowOff[q+1]] are the keys that it matched on others' versions.
+	// rows[rowOff[q]:rowOff[q+1]] are the keys that it matched in versions of others.
 	rowOff, rows []uint32
 	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows that it matched on a version that the client does not know.
 	// sure[q] is how many of the others match for certain as long as each holds the version that was matched.
 	vagueOff, vague []uint32
 	sure            []uint32
-	// own[ownOff[i]:ownEnd[q]] are the keys that the node's transaction has written before operation q.
+	// own[ownOff[i]:ownEnd[q]] are the keys that the node's transaction wrote before operation q.
 	own, ownOff, ownEnd []uint32
 
-	// What was found wrong: reads that the view has not, numbered after those that it has.
+	// The wrong reads of one key, which the view does not have; their numbers follow those of the view's reads.
 	known map[[2]uint32]uint32 // (operation, key) → the read
 	asked []keyRead
 	// mismatch are those that no version explains; made are the constraints: a read, and the first write of those in a
 	// row that it cannot have seen.
 	mismatch []prepass.Miss
 	made     map[[2]uint32]bool
-	// A transaction that read write w and replaced it installed next[w], and w is its prev; made when first asked for.
+	// next[w] is the write of the transaction that read w and replaced it, and prev is the reverse. Made on first
+	// use.
 	next, prev []uint32
-	// Writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view; made when first asked for.
+	// Writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view. Made on first use.
 	byKey, keyOff []uint32
 
 	askers []*asker // see replay
@@ -156,7 +157,7 @@ func (p *predReads) whenBegun() {
 	}
 }
 
-// read returns the number of a read of one key, a new one if it is new.
+// read returns the number of a read of one key, and gives it one if it is new.
 func (p *predReads) read(k keyRead) uint32 {
 	at := [2]uint32{k.q, k.key}
 	r, ok := p.known[at]
@@ -235,7 +236,7 @@ func (p *predReads) constrain(f failure) {
 	t := e.txn[k.i]
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		if v.RKey[r] == k.key {
-			return // the transaction's read of the key fails too, and says more
+			return // the transaction's read of the key fails too, and is more telling
 		}
 	}
 	if p.next == nil {
@@ -252,7 +253,7 @@ func (p *predReads) constrain(f failure) {
 		p.made = make(map[[2]uint32]bool)
 	}
 	p.made[[2]uint32{f.read, first}] = true
-	// The conditions under which anything is asked at all, negated.
+	// The conditions under which this read counts, negated.
 	var clause []solver.Lit
 	if e.open[k.i] {
 		clause = append(clause, solver.Neg(e.counts[k.i]))
@@ -266,7 +267,7 @@ func (p *predReads) constrain(f failure) {
 		return
 	} else if u >= 0 && len(after) <= 1 && len(clause) == 0 && (len(after) == 0 || after[0].under == none &&
 		!e.open[e.writer(after[0].w)]) {
-		// Two ways at most: one variable, or none.
+		// At most two ways remain: one variable, or none.
 		l := solver.Pos(e.top)
 		if len(after) == 1 {
 			l = solver.Pos(e.s.NewVar())
@@ -304,7 +305,7 @@ func (p *predReads) guard(l solver.Lit, r uint32, u, v int32, a, b uint32) {
 	p.e.about[len(p.e.about)-1].read = r
 }
 
-// story appends the transactions without which a read of one key says nothing: its own and all that wrote the key.
+// story appends the transactions that an explanation of a read of one key needs: its own and all that wrote the key.
 // Other reads have none, nor has a nil p.
 func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	if p == nil || r == none || r < uint32(len(p.e.v.RW)) {
@@ -320,7 +321,7 @@ func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	return out
 }
 
-// later is a write that a read may have seen instead of another, if it is before the read; under: only if under is
+// later is a write that a read may have seen instead of another, if it is before the read; with under, only if under is
 // before it.
 type later struct{ w, under uint32 }
 
@@ -355,7 +356,7 @@ func (p *predReads) after(k keyRead, first uint32) (out []later) {
 			}
 		}
 	}
-	// The solver tries the first first: what is nearest in the present order.
+	// The solver tries the first literal first, so the nearest write in the present order comes first.
 	far := func(x later) int32 {
 		d := e.ord.Pos(e.commit(e.writer(x.w))) - e.ord.Pos(e.begin(k.i))
 		return max(d, -d)

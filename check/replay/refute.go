@@ -68,7 +68,7 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	return x.proof(ctx)
 }
 
-// proof returns the cycles that the refutation rests on.
+// proof returns the cycles of the refutation.
 func (x *refuter) proof(ctx context.Context) (out [][]evidence.Edge, err error) {
 	core, _, status := x.core(ctx)
 	switch status {
@@ -91,8 +91,8 @@ func stopCause(ctx context.Context) error {
 	return ErrNoRoom
 }
 
-// asNeeded is the rest of Refute where there are predicate operations, whose choices all at once would be too many:
-// those of reads that fail in a replay, and so on.
+// asNeeded is the rest of Refute where there are predicate operations. All their choices would be too many, so it makes
+// those of reads that fail in a replay, round by round.
 func (x *refuter) asNeeded(ctx context.Context) ([][]evidence.Edge, error) {
 	e := x.engine
 	for _, k := range x.edges {
@@ -173,7 +173,7 @@ func (x *refuter) onPredicate(from, to uint32, b about) evidence.Edge {
 // inner marks begin → commit of one transaction, which no cycle in evidence shows.
 const inner = evidence.Dep(255)
 
-// knownEdges collects what holds without any assumption; the most telling reason of an edge comes first.
+// knownEdges collects the edges that hold without any assumption; the most telling reason of an edge comes first.
 func (x *refuter) knownEdges() {
 	e, v := x.engine, x.v
 	for i, t := range e.txn {
@@ -261,7 +261,7 @@ func (x *refuter) everything() {
 				case a == none:
 					e.selectAll(r, int32(i), c)
 				case v.Initial(a) && !e.open[i]:
-					// known
+					// The edge is known.
 				case c != a:
 					e.readSaw(solver.Pos(e.top), r, int32(i), a, c)
 				}
@@ -271,7 +271,7 @@ func (x *refuter) everything() {
 	x.reasons(e.guards)
 }
 
-// reasons fills says.
+// reasons fills says, the reasons of guards.
 func (x *refuter) reasons(guards []acyclic.Guard) {
 	e, v := x.engine, x.v
 	x.says = make([]evidence.Edge, len(e.about))
@@ -294,7 +294,7 @@ func (x *refuter) reasons(guards []acyclic.Guard) {
 	}
 }
 
-// selectAll makes what ambiguous makes for one found write, for every candidate.
+// selectAll does for every candidate what ambiguous does for one found write.
 func (e *engine) selectAll(r uint32, i int32, c uint32) {
 	if _, ok := e.sel[r]; !ok {
 		e.ambiguous(r, i, e.keyOf(r))
@@ -329,7 +329,7 @@ func (x *refuter) knownCycle() []evidence.Edge {
 	return best
 }
 
-// cycleOf returns a shortest cycle of known edges and of the guards that a lemma's literals bring.
+// cycleOf returns a shortest cycle of known edges and of the guards of a lemma's literals.
 func (x *refuter) cycleOf(lemma []solver.Lit) []evidence.Edge {
 	on := make(map[solver.Lit]bool)
 	for _, l := range lemma {

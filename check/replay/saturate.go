@@ -12,8 +12,8 @@ import (
 // stopped altogether leaves its facts, all of which hold, to searches that do not rely on there being no others (see
 // escalate).
 type bounds struct {
-	roundScans int64 // pairs of writers that a round of saturation looks at before the closure is made anew
-	scans      int64 // pairs that saturation looks at in all
+	roundScans int64 // pairs of writers that a round of saturation examines before the closure is made anew
+	scans      int64 // pairs that saturation examines in all
 	facts      int   // edges that it may find
 	words      int   // words of the closure's windows
 	guards     int   // guarded edges of all open choices together
@@ -25,26 +25,26 @@ type bounds struct {
 var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords,
 	guards: 1 << 22, arena: 0}
 
-// firstScans is how many pairs the first round looks at where a serial order is asked for on behalf of a snapshot
-// level: if there is none, a closure made soon shows it. Each round looks at eight times as many. Of YCSB A run at
-// snapshot isolation 2^20 pairs suffice where the whole first pass takes 50 million.
+// firstScans is the number of pairs that the first round examines, if a serial order is asked for on behalf of a
+// snapshot level: if there is none, an early closure shows it. Each round examines eight times as many as the one
+// before. For YCSB A run at snapshot isolation 2^20 pairs suffice, where the whole first pass takes 50 million.
 const firstScans = 1 << 20
 
-// fewScans and fewGuards are the bounds where another way is left to go, see Options.AllAtOnce: some seconds.
+// fewScans and fewGuards are the bounds where another search can follow (Options.AllAtOnce): some seconds.
 const (
 	fewScans  = 1 << 30
 	fewGuards = 1 << 21
 )
 
-// saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the
-// reachability of both, which later searches go on from.
+// saturation is the result of saturate: edges that every order of the history obeys, beyond the known ones, and the
+// reachability of both, from which later searches go on.
 type saturation struct {
 	facts []fact
-	batch []int32         // where each batch of facts begins: it follows from those before it
-	base  *graph.CSR      // known edges, those of real time, and facts but the last ones
-	last  []fact          // these
+	batch []int32         // where each batch of facts begins; a batch follows from those before it
+	base  *graph.CSR      // known edges, those of real time, and all facts but the last ones
+	last  []fact          // the last facts
 	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
-	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
+	rank  []int64         // graph node → a guess of its time: the nodes that reach it less those that it reaches
 	// whole: nothing follows any more, from what is known and the facts, about reads with one possible writer. Only
 	// then does every order of the writers that obeys both explain all of those reads.
 	whole bool
@@ -85,7 +85,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		round = min(round, firstScans)
 	}
 	var more []fact
-	rounds, found := 0, 0 // of the pass that is under way
+	rounds, found := 0, 0 // of the present pass
 	for {
 		s.base = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
 			e.certain(emit)
@@ -113,7 +113,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 			if e.o.serial {
 				round = doubled(doubled(doubled(round)))
 			}
-			continue // with what was found
+			continue // with the facts so far
 		case rounds == 1 && found <= e.total/4 || found == 0:
 		default:
 			if rounds > 1 {
@@ -135,7 +135,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		if c.stopped {
 			break
 		}
-		// These rounds are not parted: what is touched would be forgotten.
+		// These rounds are not split: the touched nodes would be forgotten.
 		more = e.implied(s.reach, c, math.MaxInt64, s.reach.Touched)
 		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
@@ -155,20 +155,21 @@ func doubled(n int64) int64 {
 	return 2 * n
 }
 
-// scan is how far a pass through the reads has come, and what saturation may still look at and find.
+// scan is the progress of a pass through the reads, with the pairs that saturation may still examine and the edges that
+// it may still find.
 type scan struct {
-	at      int // the transaction to go on with
+	at      int // the next transaction
 	left    int64
 	room    int
-	polled  int64 // of left, when done was asked last
+	polled  int64 // left at the last call of done
 	done    func() bool
-	stopped bool // for good: some of what follows was not derived
+	stopped bool // for good: some facts were not derived
 }
 
-// pollScans is how many pairs may be looked at before done is asked: some ms.
+// pollScans is the number of pairs between two calls of done: some ms.
 const pollScans = 1 << 20
 
-// stop reports whether to stop for good, with so many pairs left and facts found.
+// stop reports whether to stop for good, with this many pairs left and facts found.
 func (c *scan) stop(left int64, facts int) bool {
 	if c.polled-left >= pollScans || c.polled == 0 {
 		c.polled = left
@@ -198,9 +199,8 @@ func (e *engine) certain(f func(u, v int32)) {
 	}
 }
 
-// implied returns the edges that one look at reachability shows, at all reads from c.at on or at those one of whose
-// ends is touched. It ends the round after so many pairs at the end of a transaction, the next of which is c.at then,
-// and else 0.
+// implied returns the edges that follow from reachability, for all reads from c.at on or for those with a touched end.
+// After about round pairs it ends, sets c.at to the next transaction, and otherwise to 0.
 func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched func(x int32) bool) (facts []fact) {
 	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v
@@ -209,7 +209,7 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 		c.left -= scans
 		c.room -= len(facts)
 	}()
-	// first returns the first of in whose commit is at a rank or later.
+	// first returns the first write in in whose commit has this rank or a later one.
 	first := func(in []uint32, rank int32) int {
 		lo, hi := 0, len(in)
 		for lo < hi {
@@ -221,7 +221,8 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 		}
 		return lo
 	}
-	// after makes r before the writers b of in that must follow it; of those that one another reaches only the first.
+	// after puts r before the writers b in in that must follow it; of those that one another reaches, only the
+	// first.
 	after := func(r int32, a int32, in []uint32) {
 		begin := e.begin(r)
 		_, end := reach.Span(begin)
@@ -282,10 +283,11 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 			if touched != nil && !touched(begin) && !touched(e.commit(a)) {
 				continue
 			}
-			// Ranks are those of the base: of two that it leaves open, the later one may come first by now.
+			// The ranks are those of the base: if it leaves two open, the later one may come first by now.
 			from, _ := reach.Span(begin)
 			after(r, a, in[first(in, min(from, reach.Rank(e.commit(a)))):])
-			// Writers before the read are before the version; of those that reach one another only the last.
+			// Writers before the read are before the version; of those that reach one another, only the
+			// last.
 			from, to := reach.Span(came)
 			next := int32(-1)
 			for j := first(in, max(to, reach.Rank(begin))) - 1; j >= 0; j-- {
@@ -309,7 +311,7 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 	return facts
 }
 
-// writers are the writes of each key by transactions whose outcome is known, in some order.
+// writers are the writes of each key by transactions of known outcome, in some order.
 type writers struct {
 	off []int32
 	w   []uint32
@@ -317,7 +319,7 @@ type writers struct {
 
 func (ws *writers) of(key uint32) []uint32 { return ws.w[ws.off[key]:ws.off[key+1]] }
 
-// writersBy lists them by the places of the graph nodes at in an order.
+// writersBy lists these writes by the places at of their graph nodes in an order.
 func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	v := e.v
 	by := graph.NewGroups[int32](e.h.NumKeys())
@@ -343,7 +345,7 @@ func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	return ws
 }
 
-// nodeOf returns the transaction node of a graph node; for those of real time a number beyond them.
+// nodeOf returns the transaction node of a graph node; for one of real time, a number beyond all of them.
 func (e *engine) nodeOf(x int32) int32 {
 	if e.si {
 		return x >> 1

@@ -10,7 +10,7 @@ import (
 	"isovet/solver"
 )
 
-// seedOfNodes returns the transactions of a cycle of known edges, and those whose writes its readers' edges are about.
+// seedOfNodes returns the transactions of a cycle of known edges, and those whose versions its anti-dependencies need.
 func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 	var nodes []int32
 	for _, x := range cycle {
@@ -41,7 +41,7 @@ func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 	return seed
 }
 
-// seedOfLemmas returns the transactions of the cycles that a refutation rests on.
+// seedOfLemmas returns the transactions of a refutation's cycles.
 func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	core, selections, err := e.contradiction(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	if err := t.lemmas(e, core, e.pk.Guards(), e.about); err != nil {
 		return nil, err
 	}
-	// A selection is refuted for every candidate; all of its writers belong to the story.
+	// A selection is refuted for every candidate, so the explanation needs all of its writers.
 	for _, r := range selections {
 		t.seed = append(e.preds.story(r, t.seed), e.txn[e.reader(r)])
 		for _, w := range e.sel[r].cand {
@@ -67,8 +67,8 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 }
 
 // core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The
-// status is Unsat; or Sat if they do not, which is a fault; or Unknown if the context ended or the clauses have no
-// room.
+// status is Unsat; Sat if there is no contradiction, which is a bug; Unknown if the context ended or the clauses have
+// no room.
 func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, status solver.Status) {
 	s := solver.New(solver.Options{MaxArena: e.o.bounds.arena})
 	s.NewVars(e.s.NumVars())

@@ -12,11 +12,11 @@ import (
 	"isovet/solver"
 )
 
-// settleChained and settleSingle bound the closure that settling works with, in bytes, with sessions and without.
+// settleChained and settleSingle bound the closure of settling, in bytes, with sessions and without.
 var settleChained, settleSingle = 1 << 27, 1 << 24
 
-// settleBytes bounds the closure that settling works with. Where sessions are no chains, and each transaction is one,
-// it takes the time of a full matrix too.
+// settleBytes bounds the closure of settling. Where sessions are no chains, each transaction is one, and the closure
+// costs as much as a full matrix.
 func (e *engine) settleBytes() int64 {
 	if e.sessions {
 		return int64(settleChained)
@@ -24,53 +24,53 @@ func (e *engine) settleBytes() int64 {
 	return int64(settleSingle)
 }
 
-// settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with
-// several possible writers which of these they cannot have seen. Both follow from reachability, kept by sessions
-// (closure.Sessions), and lead to more of it, until there is no more to find.
+// settling has the findings that need no trial: edges that every order obeys, and candidates that an ambiguous read
+// cannot have seen. Both follow from reachability, kept by sessions (closure.Sessions), and extend it, until nothing
+// more follows.
 type settling struct {
-	e     *engine // with the view as it came
+	e     *engine // with the view before settling
 	reach *closure.Sessions
 	base  *graph.CSR // the known edges
 	found []finding
-	none  int32 // 1 + the ambiguous read that no candidate is left for
+	none  int32 // 1 + an ambiguous read without candidates
 
-	rw     []uint32 // as View.RW, with what was settled
+	rw     []uint32 // View.RW with the settled reads
 	gone   []int32  // candidate → 1 + the finding that dropped it
 	left   []int32  // ambiguous read → candidates left
 	reader []int32  // ambiguous read → its transaction node
 	by     keyWriters
 
 	next  []finding // of this round
-	steps int64     // what was looked at since done was told of it
+	steps int64     // steps since the last call of done
 	done  func(steps int64) (stop bool)
-	ended bool    // done said so
-	last  []int32 // of an ambiguous read, for each group of writers the last that reaches it, or -1
+	ended bool    // done told it to stop
+	last  []int32 // of an ambiguous read, by group of writers: the last one that reaches it, or -1
 }
 
-// why says by which rule something was found.
+// why is the rule by which something was found.
 type why uint8
 
 const (
-	// isBefore: b reaches the read of a's version, so it is before a.
+	// isBefore: b reaches the read of a's version, so b is before a.
 	isBefore why = iota
 	// isAfter: a reaches b, so the read of a's version is before b; or a is initial.
 	isAfter
-	// overwrites: a, writing the key too, began before b's commit, so it is before b (snapshot levels).
+	// overwrites: a also writes the key and began before b's commit, so a is before b (snapshot levels).
 	overwrites
-	// saw: a is all that is left.
+	// saw: a is the only candidate left.
 	saw
-	// afterAny: b reaches all that is left, so it reaches the read.
+	// afterAny: b reaches all candidates left, so it reaches the read.
 	afterAny
-	// beforeAny: all that is left reaches b, so the read is before b.
+	// beforeAny: all candidates left reach b, so the read is before b.
 	beforeAny
 	// notLater: the read reaches its candidate.
 	notLater
-	// notOld: b, writing the key too, is after the candidate and reaches the read.
+	// notOld: b also writes the key, is after the candidate and reaches the read.
 	notOld
 )
 
-// finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It rests
-// on known edges, on the edges among the first mark findings, and on what was dropped before it.
+// finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It
+// follows from known edges, the edges among the first mark findings, and the candidates that were dropped before it.
 type finding struct {
 	graph.Edge
 	rule why
@@ -80,7 +80,7 @@ type finding struct {
 	a, b int32  // transaction nodes; -1: the initial version, or nobody
 }
 
-// keyWriters lists the writers of each key, chain by chain. Those of unknown outcome are left out.
+// keyWriters lists the writers of each key, chain by chain, without those of unknown outcome.
 type keyWriters struct {
 	group []int32 // key → its groups, one for each chain with writers
 	chain []int32 // group → its chain
@@ -89,7 +89,7 @@ type keyWriters struct {
 	place []int32 // writer → the place of its begin in the chain
 }
 
-// first returns the first writer of a group whose begin is at a place or behind it.
+// first returns the first writer of a group whose begin is at a place or after it.
 func (k *keyWriters) first(group, place int32) int32 {
 	lo, hi := k.off[group], k.off[group+1]
 	for lo < hi {
@@ -102,8 +102,8 @@ func (k *keyWriters) first(group, place int32) int32 {
 	return lo
 }
 
-// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or
-// that the known edges have a cycle.
+// settle finds all that follows. ok is false if that is a contradiction. s is nil, with ok, if settling was stopped or
+// the known edges have a cycle.
 //
 // Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
 // something new reaches, and every version that reaches something new, the writers of its key, or a search among those
@@ -116,7 +116,7 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	if s.reach, ok, err = closure.NewSessions(s.base, chains); err != nil {
 		return nil, true
 	} else if !ok {
-		return nil, true // a cycle of known edges: whoever looks at the first order finds it
+		return nil, true // a cycle of known edges: the first order finds it
 	}
 	v := e.v
 	s.rw = slices.Clone(v.RW)
@@ -147,7 +147,7 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	}
 }
 
-// stops reports whether there is to be no more of it.
+// stops reports whether to stop.
 func (s *settling) stops() bool {
 	s.ended = s.ended || s.done(s.steps)
 	s.steps = 0
@@ -161,14 +161,15 @@ const (
 	settleLater // once the loop has shown that it is needed
 )
 
-// failedLater is how many reads with several possible writers may fail in an order by times before settling takes over.
+// failedLater is the number of failed reads with several possible writers, in an order by times, from which settling
+// takes over.
 const failedLater = 50
 
-// errLater ends a loop that is to begin anew with what can be settled.
+// errLater ends a loop so that it begins anew after settling.
 var errLater = errors.New("replay: settling comes first")
 
-// whenToSettle: where many reads have several possible writers, and no times tell the order, mostly a good part of them
-// fail in the first order. Times may tell it well enough, and a few such reads are not worth it.
+// whenToSettle returns when to settle. Where many reads have several possible writers and no times tell the order, many
+// of them fail in the first order. If times may tell the order, or such reads are few, settling first is not worth it.
 func (e *engine) whenToSettle() int {
 	v := e.v
 	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() ||
@@ -189,7 +190,7 @@ func (e *engine) events() int {
 	return len(e.txn)
 }
 
-// chains are the sessions as chains of graph nodes, and each transaction that no session edge leaves as a chain of its
+// chains returns the sessions as chains of graph nodes, and each transaction without a session edge as a chain of its
 // own.
 func (e *engine) chains() (chains [][]int32) {
 	h := e.h
@@ -220,7 +221,7 @@ func (e *engine) chains() (chains [][]int32) {
 	return chains
 }
 
-// countChains is how many chains are.
+// countChains returns the number of chains.
 func (e *engine) countChains() (n int) {
 	if !e.sessions {
 		return len(e.txn)
@@ -273,8 +274,8 @@ func (s *settling) writers(chains [][]int32) {
 	by.off = append(by.off, n)
 }
 
-// add adds what a round proposed. It is false on a cycle, which the last finding then closes, or one of the last if
-// they were added at once.
+// add adds the findings that a round proposed. It is false on a cycle, which the last finding closes, or one of the
+// last if they were added at once.
 func (s *settling) add(total int) bool {
 	if len(s.next) > total/16 {
 		mark := int32(len(s.found))
@@ -309,7 +310,7 @@ func (s *settling) add(total int) bool {
 	return true
 }
 
-// view is the engine's view with what was settled.
+// view returns the engine's view with the settled reads.
 func (s *settling) view() *prepass.View {
 	v := *s.e.v
 	v.RW = s.rw
@@ -328,8 +329,8 @@ func (s *settling) view() *prepass.View {
 	return &v
 }
 
-// takes goes on from what was settled: reads with fewer candidates, edges among the known ones, and an order close to
-// which there may be one that explains all.
+// takes takes over the findings: reads with fewer candidates, more known edges, and a first order that may be close to
+// a valid one.
 func (e *engine) takes(s *settling) {
 	e.settling = s
 	e.stats.Settled = len(e.v.Amb)
@@ -348,9 +349,9 @@ func (e *engine) takes(s *settling) {
 	}
 }
 
-// runSettled settles, and runs the loop on what is left.
+// runSettled settles, and runs the loop on the rest.
 func (e *engine) runSettled(ctx context.Context) (a Answer, err error) {
-	x := *e // takes changes it, and findings speak of the view as it was
+	x := *e // takes changes it, and findings refer to the view before
 	s, ok := x.settle(func(steps int64) bool {
 		solver.Spend(ctx, steps)
 		return ctx.Err() != nil

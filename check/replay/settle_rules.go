@@ -6,7 +6,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// look applies the rules where something has changed, or everywhere.
+// look applies the rules to what has changed, or to everything.
 func (s *settling) look(all bool) {
 	e, v := s.e, s.e.v
 	r := s.reach
@@ -51,21 +51,21 @@ func (s *settling) look(all bool) {
 	}
 }
 
-// stepsAtOnce is how much is looked at before it is asked whether to stop: a few ms.
+// stepsAtOnce is the number of steps between two calls of done: a few ms.
 const stepsAtOnce = 1 << 20
 
 func (s *settling) propose(from, to int32, rule why, read uint32, cand, a, b int32) {
 	s.next = append(s.next, finding{graph.Edge{From: from, To: to}, rule, int32(len(s.found)), read, cand, a, b})
 }
 
-// overwritten looks for those who write a key after transaction a.
+// overwritten finds the writers of a key after transaction a.
 func (s *settling) overwritten(a int32, key uint32) {
 	e := s.e
 	by := &s.by
 	after, done := s.reach.After(e.begin(a)), s.reach.After(e.commit(a))
 	for g := by.group[key]; g < by.group[key+1]; g++ {
 		c := by.chain[g]
-		at := by.first(g, after[c]-1) // its commit stands one place behind its begin
+		at := by.first(g, after[c]-1) // its commit stands one place after its begin
 		if at == by.off[g+1] {
 			continue
 		}
@@ -95,7 +95,7 @@ func (s *settling) read(q uint32, r, a int32) {
 	known := s.reach.Before(e.begin(a))
 	for g := by.group[key]; g < by.group[key+1]; g++ {
 		c := by.chain[g]
-		// The last of the chain that reaches the read is before a, and with it those before it.
+		// The last writer of the chain that reaches the read is before a, and so are those before it.
 		if lim := before[c] - d; lim > by.place[by.off[g]] {
 			at := by.first(g, lim) - 1
 			if by.node[at] == r {
@@ -107,7 +107,7 @@ func (s *settling) read(q uint32, r, a int32) {
 				}
 			}
 		}
-		// The first of the chain that a reaches is after the read, and with it those behind it.
+		// The first writer of the chain that a reaches is after the read, and so are those after it.
 		if lim := after[c]; lim <= by.place[by.off[g+1]-1] {
 			at := by.first(g, lim)
 			if by.node[at] == a {
@@ -122,7 +122,7 @@ func (s *settling) read(q uint32, r, a int32) {
 	}
 }
 
-// choose drops what ambiguous read j cannot have seen, and finds what all the rest have in common.
+// choose drops the candidates that ambiguous read j cannot have seen, and finds what the others have in common.
 func (s *settling) choose(j int) {
 	e, v := s.e, s.e.v
 	by := &s.by
@@ -203,7 +203,7 @@ func (s *settling) drop(j int, cand int32, rule why, a, b int32) {
 	s.left[j]--
 }
 
-// common finds what is before, or after, an ambiguous read whatever it saw.
+// common finds the transactions that are before, or after, an ambiguous read whatever it saw.
 func (s *settling) common(j int, key uint32, begin, r int32, to, before []int32) {
 	e, v := s.e, s.e.v
 	by := &s.by
@@ -254,7 +254,7 @@ func (s *settling) common(j int, key uint32, begin, r int32, to, before []int32)
 	}
 }
 
-// candidate: b's is among the candidates that an ambiguous read is left with.
+// candidate reports whether b's write is among the candidates left of an ambiguous read.
 func (s *settling) candidate(j int, b int32) bool {
 	for c := s.e.v.CandOff[j]; c < s.e.v.CandOff[j+1]; c++ {
 		if s.gone[c] == 0 && s.e.writer(s.e.v.Cand[c]) == b {

@@ -9,10 +9,10 @@ import (
 	"isovet/internal/graph/order"
 )
 
-// seed returns the transactions that a contradiction found by settling rests on.
-// Cost: a search for each finding of the refutation, between the positions that it spans.
+// seed returns the transactions of a contradiction that settling found. Cost: a search for each finding of the
+// refutation, between the positions that it spans.
 func (s *settling) seed() ([]uint32, error) {
-	last := len(s.found) // the findings that are surely free of cycles end here
+	last := len(s.found) // the first findings, which close no cycle
 	if s.none == 0 {
 		last = int(s.found[len(s.found)-1].mark)
 	}
@@ -36,8 +36,7 @@ func (s *settling) seed() ([]uint32, error) {
 	return nil, errors.New("replay: the findings that should close a cycle do not")
 }
 
-// seedOfLemmas returns the transactions that a refutation rests on which x, the engine that went on from what was
-// settled, came to.
+// seedOfLemmas returns the transactions of a refutation by x, the engine that went on after settling.
 func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error) {
 	core, selections, err := x.contradiction(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -61,14 +60,14 @@ func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error
 	return t.back()
 }
 
-// settleTracer follows what settling found back.
+// settleTracer traces findings back to known edges.
 type settleTracer struct {
 	tracer
 	s    *settling
 	upto []int32 // finding → edges among those before it
 }
 
-// tracer makes one whose order has the known edges and those of the first findings.
+// tracer returns a tracer whose order has the known edges and those of the first findings.
 func (s *settling) tracer(first int) (*settleTracer, error) {
 	total := s.base.N()
 	each := func(emit func(u, v int32)) {

@@ -12,12 +12,12 @@ import (
 	"isovet/history"
 )
 
-// Backend does what of a check reads the data, or searches, on other machines. [Check] does it on this one where there
-// is no backend; both call the functions of this file, and the answers are the same. Arguments and answers are plain
-// values. Answers stand in the order of what was asked.
+// Backend does the parts of a check that read the data or search, on other machines. Without one, [Check] does them on
+// this machine. Both call the functions of this file and give the same answers. Arguments and answers are plain values.
+// Answers stand in the order of the requests.
 type Backend interface {
-	// Map maps groups of the input's pieces ([MapPieces]). It keeps their chunks, by partition and in the order of
-	// groups, for Replay and Writers, and their heads.
+	// Map maps groups of the input's pieces ([MapPieces]). It keeps their chunks for Replay and Writers, by
+	// partition and in the order of groups, and their heads.
 	Map(ctx context.Context, rule plan.Rule, groups []Group) ([]Mapped, error)
 	// Heads are the heads of a group's transactions (plan.EachHead).
 	Heads(ctx context.Context, group int) ([]byte, error)
@@ -34,29 +34,28 @@ type Backend interface {
 // Group is pieces From to To of the input.
 type Group struct{ From, To int }
 
-// Mapped is what mapping a group of pieces says.
+// Mapped is the result of mapping a group of pieces.
 type Mapped struct {
 	Stats plan.MapStats
 	Bad   []uint64
-	// Timeless are those that committed and have no times; some of very many.
+	// Timeless are the committed transactions without times; of very many, only some.
 	Timeless []uint64
 	Init     uint64 // place of the initial transaction; plan.NoPlace: it is in another group
 	Chunks   int
-	// Stamped is what single transactions say, by timestamps.
+	// Stamped is what single transactions show by their timestamps.
 	Stamped plan.StampSaid
 	// Batches are in the order of places.
 	Batches []Batch
 }
 
-// Batch is some transactions that follow one another, and between which times those of them end that are known to have
-// committed.
+// Batch is a run of transactions, with the first and last end of those that are known to have committed.
 type Batch struct {
 	First, Txns int64
 	MinT, MaxT  int64
 }
 
-// MapPieces maps pieces: chunks go to emit, heads to heads, neither of which may keep them. Cost: a batch's memory, and
-// a chunk a partition.
+// MapPieces maps pieces. It gives chunks to emit and heads to heads, neither of which may keep them. Cost: a batch's
+// memory, and a chunk a partition.
 func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 	emit func(part int, chunk []byte, info plan.ChunkInfo) error, heads func([]byte) error) (r Mapped, err error) {
 	r.Init = plan.NoPlace
@@ -103,7 +102,7 @@ func batchOf(h *history.History, lo, hi uint32, base uint64, rule plan.Rule) Bat
 	return b
 }
 
-// Order is what passes over a partition ask for: the exceptions to the rule, in the order of places.
+// Order has what a pass over a partition needs: the exceptions to the rule, in the order of places.
 type Order struct {
 	Txns    int64
 	Initial plan.Value
@@ -111,10 +110,10 @@ type Order struct {
 	Room    int
 	Stamps  plan.Stamps
 	Parts   int      // of keys
-	Until   plan.Pos // up to where to look for misfits
+	Until   plan.Pos // up to where to look for contradicting reads
 }
 
-// Moved is where a transaction stands that is an exception.
+// Moved is the place of a transaction that is an exception.
 type Moved struct {
 	Place uint64
 	To    plan.Move
@@ -129,7 +128,7 @@ func movedOf(m *plan.Moves) []Moved {
 	return all
 }
 
-// Moves makes the set again.
+// Moves makes the set of exceptions from the list.
 func (o *Order) Moves() *plan.Moves {
 	m := plan.NewMoves(o.Txns)
 	for _, x := range o.Moved {
@@ -138,7 +137,7 @@ func (o *Order) Moves() *plan.Moves {
 	return m
 }
 
-// Filter is what passes over the chunks take.
+// Filter is the filter of the chunks for passes.
 func (o *Order) Filter(keep []uint64) plan.Filter {
 	f := plan.Filter{Moved: o.Moves(), Room: o.Room, Until: o.Until}
 	if keep != nil {
@@ -147,12 +146,12 @@ func (o *Order) Filter(keep []uint64) plan.Filter {
 	return f
 }
 
-// Part is a partition in a pass: what the driver knows of it.
+// Part is a partition in a pass, as the driver knows it.
 type Part struct {
 	Part  int
 	Moved []MovedChunk // chunks of exceptions, besides those that were mapped
 	Wants []plan.Want  // for Writers
-	Alone bool         // for Writers: what comes behind the wanted versions is not asked
+	Alone bool         // for Writers: only the writers of the wanted versions are asked for, not the next ones
 	At    []plan.At    // for Writers, too
 	Asked []plan.Asked // for Writers, too; by timestamps
 }
@@ -164,13 +163,13 @@ type MovedChunk struct {
 	Bytes []byte
 }
 
-// Chunk is the chunk as passes take it.
+// Chunk returns the chunk in the form that passes take.
 func (m *MovedChunk) Chunk() plan.Chunk {
 	return plan.Chunk{ChunkInfo: m.Info, Bytes: len(m.Bytes), Moving: true, Round: m.Round,
 		Read: func(buf []byte) ([]byte, error) { return append(buf, m.Bytes...), nil }}
 }
 
-// Replayed is what replaying a partition says.
+// Replayed is the result of replaying a partition.
 type Replayed struct {
 	Misfits []plan.Misfit
 	Keys    int
@@ -179,7 +178,7 @@ type Replayed struct {
 	NoRoom  bool  // plan.ErrRoom
 }
 
-// ReplayPart replays a partition's chunks and lists the misfits, up to most.
+// ReplayPart replays a partition's chunks and lists the contradicting reads, up to most.
 func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
 	err error) {
 	over, beyond := errors.New("more misfits"), errors.New("no more misfits are asked for")
@@ -209,15 +208,15 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 	return r, nil
 }
 
-// Written is who wrote wanted versions, in the order in which they were asked for.
+// Written has the writers of wanted versions, in the order of the requests.
 type Written struct {
 	Writers [][]plan.Writer
-	States  []plan.Value // what keys hold
+	States  []plan.Value // the values of keys
 	Sources []plan.Source
 	NoRoom  bool
 }
 
-// WritersOf asks a partition's chunks who wrote versions, and what keys hold.
+// WritersOf finds the writers of versions, and the values of keys, in a partition's chunks.
 func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, p *Part) (w Written,
 	err error) {
 	if len(p.Wants) > 0 {
@@ -247,8 +246,8 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 	return w, err
 }
 
-// Gathering says which transactions are read: those that stand in one of the spans, which are apart and in order, and
-// those of the places, which are too.
+// Gathering names the transactions to read: those that stand in one of the spans, and those at the places. Spans do not
+// overlap; spans and places are sorted.
 type Gathering struct {
 	Rule    plan.Rule
 	Spans   []plan.Span
@@ -258,16 +257,16 @@ type Gathering struct {
 	Counted []Counted
 
 	sorted   sync.Once
-	byCommit []Moved // Moved, in the order of where they commit
+	byCommit []Moved // Moved, in the order of their commits
 }
 
-// Counted is a transaction of unknown outcome that counts as committed, and where the rule has it.
+// Counted is a transaction of unknown outcome that counts as committed, with its place by the rule.
 type Counted struct {
 	Place uint64
 	At    plan.Pos
 }
 
-// window is the span that has a place; -1: none.
+// window returns the span that has a place, or -1.
 func (g *Gathering) window(at plan.Pos) int {
 	i, _ := slices.BinarySearchFunc(g.Spans, at, func(w plan.Span, at plan.Pos) int { return w.To.Compare(at) })
 	if i < len(g.Spans) && !at.Less(g.Spans[i].From) {
@@ -276,8 +275,8 @@ func (g *Gathering) window(at plan.Pos) int {
 	return -1
 }
 
-// special are the exceptions that stand in a span, which may be where nothing of their piece does. Cost: the exceptions
-// are sorted once; then their logarithm a span, and those that are found.
+// special returns the exceptions that stand in a span, even where no other transaction of their piece does. Cost: the
+// exceptions are sorted once; then a binary search a span.
 func (g *Gathering) special() map[uint64]int {
 	g.sorted.Do(func() {
 		g.byCommit = slices.Clone(g.Moved)
@@ -295,7 +294,7 @@ func (g *Gathering) special() map[uint64]int {
 	return s
 }
 
-// Found is a transaction that was read, and the span in which it stands; -1: none.
+// Found is a transaction that was read, and the span in which it stands, or -1.
 type Found struct {
 	Txn *plan.Txn
 	At  int
@@ -382,22 +381,23 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 // Solving is a window to be solved.
 type Solving struct {
 	Txns []*plan.Txn // in their present order
-	Wish []plan.Want // what keys are to hold in the end; in an order
-	// Known says that State has what all keys hold that the transactions read, before the first; else that is guessed.
+	Wish []plan.Want // values that keys must have at the end, in an order
+	// Known says that State has the values of all keys that the transactions read; otherwise they are guessed from
+	// the reads.
 	Known bool
 	State []plan.Want
-	// Last says that nothing comes behind the window, Open that the wishes are to hold in any case.
+	// Last says that nothing comes after the window. Open says that the order must meet the wishes.
 	Last, Open bool
 	Options    plan.Options
 }
 
-// Solution is what became of it: see plan.Solve.
+// Solution is the answer for a window: see plan.Solve.
 type Solution struct {
 	Answer plan.Answer
 	Order  []int32
 }
 
-// SolveWindow solves a window: with what comes behind it as it is, else without.
+// SolveWindow solves a window so that the rest of the order stays as it is, or else without regard to it.
 func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
 	wish := make(map[plan.Value]plan.Value, len(w.Wish))
 	for _, x := range w.Wish {

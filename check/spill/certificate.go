@@ -14,11 +14,11 @@ import (
 	"isovet/evidence"
 )
 
-// ErrNoCertificate says that there is none: of a verdict that is unknown, and of a violation whose proof leaves out
-// reads of versions with very many writers.
+// ErrNoCertificate says that the answer has no certificate: its verdict is unknown, or its proof leaves out reads of
+// versions with very many writers.
 var ErrNoCertificate = errors.New("this verdict has no certificate")
 
-// WriteCertificate writes what isovet verify replays: see package certify/large for the format.
+// WriteCertificate writes the certificate that isovet verify replays: package certify/large has the format.
 func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 	type about struct {
 		Name string `json:"name,omitempty"`

@@ -15,17 +15,17 @@ import (
 	"isovet/internal/plural"
 )
 
-// pair are two transactions of a session in the wrong order.
+// pair is two transactions of a session in the wrong order.
 type pair struct {
 	a, b uint64
 	span plan.Span
 }
 
-// trouble is what is wrong with an order.
+// trouble lists the contradictions of an order.
 type trouble struct {
 	misfits  []plan.Misfit
 	sessions []pair
-	// spans are windows that were not solved with what they had.
+	// spans are windows that have no order with the state that they began with.
 	spans []plan.Span
 }
 
@@ -37,11 +37,10 @@ type window struct {
 	wish map[plan.Value]plan.Value
 }
 
-// maxRounds is how often the order is mended.
+// maxRounds bounds the rounds of replaying and mending.
 const maxRounds = 40
 
-// decide replays the order, mends it, and replays it again, until it explains the history or what is left cannot be
-// mended.
+// decide replays the order and mends it, again and again, until it explains the history or cannot be mended.
 func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
 	if e.o.MaxWindow == 0 {
@@ -98,7 +97,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// giveUp turns a bound that was reached into an answer.
+// giveUp turns a bound that was reached into an answer "unknown".
 func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, error) {
 	switch {
 	case errors.Is(err, errTooMany):
@@ -131,8 +130,8 @@ func (e *engine) holds(a *Answer) *Answer {
 	return a
 }
 
-// drop leaves out what is settled: it is in a stretch that was found to be in violation, or could not be decided, or
-// finds there what it should not.
+// drop removes the contradictions that are settled: those in a stretch that violates the level or stays undecided, and
+// reads that are known to be impossible.
 func (e *engine) drop(t *trouble) {
 	t.misfits = slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool {
 		return e.settledTxn[m.Reader] || e.settledAt(m.At) || m.Found != plan.NoPlace && e.settledAt(m.From)
@@ -149,7 +148,7 @@ func (e *engine) settledAt(p plan.Pos) bool {
 
 func (e *engine) settle(s plan.Span) { e.settled = plan.Join(append(e.settled, s)) }
 
-// sessions finds where the order is against that of sessions, where the level asks for it.
+// sessions finds pairs of a session that stand in the wrong order, where the level asks for session order.
 func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 	if !e.o.Level.Sessions() {
 		return nil, nil
@@ -178,11 +177,11 @@ func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 	return wrong, err
 }
 
-// manySessions is from how many sessions on they are not counted.
+// manySessions is the number of sessions from which they are no longer counted.
 const manySessions = 1 << 20
 
-// countSessions counts sessions, those that heads name, and each transaction without one; and looks where transactions
-// stand close.
+// countSessions counts the sessions that heads name, and each transaction without one. It also samples how densely
+// transactions stand.
 func (e *engine) countSessions(ctx context.Context) error {
 	e.density = newDensity(e.total.Committed)
 	defer e.density.sort()
@@ -206,14 +205,14 @@ func (e *engine) countSessions(ctx context.Context) error {
 	return err
 }
 
-// count is how many transactions a span has, about.
+// count estimates the number of transactions in a span.
 func (e *engine) count(s plan.Span) float64 { return e.density.count(s) }
 
-// few is how many transactions a window takes in at both ends, at least, when it grows.
+// few is the least number of transactions by which a window grows at each end.
 const few = 8
 
-// round looks up the writers of contradicting reads, and makes windows; solves these; and replays the keys of what it
-// moved.
+// round looks up the writers of contradicting reads, makes windows and solves them, and replays the keys of the
+// transactions that moved.
 func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	e.progress(fmt.Sprintf("round %d: %s", e.stats.Rounds, plural.Of(len(t.misfits), "contradicting read")), 0, 0)
 	wants := make([]plan.Want, 0, len(t.misfits))
@@ -226,7 +225,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	}
 	spans := slices.Clone(t.spans)
 	counts := map[uint64]plan.Pos{} // transactions of unknown outcome → their first reader
-	var alone []uint64              // readers of what nobody may have installed
+	var alone []uint64              // readers of versions that perhaps nobody installed
 	causes := make([]plan.Cause, len(t.misfits))
 	for i := range t.misfits {
 		m := &t.misfits[i]
@@ -241,7 +240,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 			alone = append(alone, m.Reader)
 		default:
 			if e.settledAt(c.Saw.Pos) || c.Saw.Next != plan.NoPlace && e.settledAt(c.Saw.NextPos) {
-				e.settledTxn[m.Reader] = true // what is wrong there is known
+				e.settledTxn[m.Reader] = true // the error there is known
 				causes[i].Case = plan.NoWriter
 				continue
 			}
@@ -259,7 +258,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 		}
 	}
 	if len(counts) > 0 {
-		// Where they stand may move others: windows come in the next round.
+		// The places of these may move others: windows follow in the next round.
 		return e.countIn(ctx, counts, t)
 	}
 	if acted, err := e.far(ctx, a, t, causes); acted || err != nil {
@@ -291,7 +290,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	return e.again(ctx, t, touched)
 }
 
-// wishes says of windows what readers behind them ask for.
+// wishes tells windows which values the readers behind them need.
 func wishes(ws []window, misfits []plan.Misfit, causes []plan.Cause) {
 	for i := range ws {
 		ws[i].wish = map[plan.Value]plan.Value{}
@@ -303,10 +302,10 @@ func wishes(ws []window, misfits []plan.Misfit, causes []plan.Cause) {
 	}
 }
 
-// again replays the keys that were touched and looks at sessions.
+// again replays the touched keys and checks sessions again.
 func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err error) {
 	if touched.n == 0 {
-		return nil // all is as it was
+		return nil // nothing changed
 	}
 	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
 	found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched)
@@ -328,19 +327,20 @@ func at(ws []window, p plan.Pos) int {
 	return -1
 }
 
-// past is a window that has been, and by how much it grew.
+// past is an earlier window, and by how much it grew.
 type past struct {
 	plan.Span
 	grew float64
 }
 
-// windows joins spans to windows. One that meets earlier windows takes these in and grows, once a round, by twice as
-// much as they did, but not by so much that one step makes it too large: where earlier ones stand close together,
-// growing for each that is met on the way, or with what they have, would end with the whole history.
+// windows joins spans to windows. A window that meets earlier windows takes them in and grows once a round, by twice as
+// much as they did. A step is bounded: where earlier windows stand close together, growth for each of them would end
+// with the whole history.
 func (e *engine) windows(spans []plan.Span) (ws []window) {
 	fresh := make([]past, 0, len(spans))
 	for _, s := range plan.Join(spans) {
-		// Who was moved stands behind others at their place: a window has all of a place, or nothing.
+		// A transaction that was moved stands behind the others at its place, so a window has all of a place or
+		// nothing.
 		s.From.Sub, s.To.Sub = 0, math.MaxUint32
 		p, met := e.takeIn(past{Span: s})
 		if met {
@@ -357,7 +357,7 @@ func (e *engine) windows(spans []plan.Span) (ws []window) {
 	return ws
 }
 
-// takeIn is a stretch with the earlier windows that it meets.
+// takeIn returns a stretch joined with the earlier windows that it meets.
 func (e *engine) takeIn(p past) (_ past, met bool) {
 	i, _ := slices.BinarySearchFunc(e.solved, p.From, func(w past, at plan.Pos) int { return w.To.Compare(at) })
 	for to := p.To; i < len(e.solved) && !to.Less(e.solved[i].From); i++ {
@@ -366,7 +366,7 @@ func (e *engine) takeIn(p past) (_ past, met bool) {
 	return p, met
 }
 
-// with is both in one.
+// with joins two windows.
 func (p past) with(o past) past {
 	if o.From.Less(p.From) {
 		p.From = o.From
@@ -378,7 +378,7 @@ func (p past) with(o past) past {
 	return p
 }
 
-// joined are those apart that touch in one, in their order.
+// joined merges windows that touch; the result is in their order.
 func joined(ps []past) (out []past) {
 	slices.SortFunc(ps, func(a, b past) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
 	for _, p := range ps {
@@ -391,8 +391,8 @@ func joined(ps []past) (out []past) {
 	return out
 }
 
-// countIn takes transactions of unknown outcome as committed: each behind its start as far as others take, but before
-// its first reader.
+// countIn takes transactions of unknown outcome as committed. Each stands as far behind its start as others stand
+// behind theirs, but before its first reader.
 func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *trouble) error {
 	places := make(map[uint64]bool, len(counts))
 	for p := range counts {
@@ -430,16 +430,16 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 	return e.again(ctx, t, touched)
 }
 
-// leave names a stretch as undecided.
+// leave marks a stretch as undecided.
 func (e *engine) leave(a *Answer, s plan.Span, why string) {
 	a.Open = append(a.Open, Window{max(s.From.T, e.total.MinT), min(s.To.T, e.total.MaxT), int(e.count(s)), why})
 	e.settle(s)
 }
 
-// Where more reads are out of order than can be held at once, the order is mended by parts: those up to a place, which
-// is brought forward once there are none before it.
+// Where more reads contradict the order than memory holds, the order is mended part by part: first the part up to a
+// place, which moves forward once that part has no contradiction.
 
-// first replays everything up to e.until, which it brings back until what is out of order there can be held.
+// first replays everything up to e.until, and brings e.until back until memory holds the contradicting reads.
 func (e *engine) first(ctx context.Context) (t trouble, err error) {
 	for {
 		if t.misfits, err = e.replay(ctx, "replaying", nil); err == nil {
@@ -453,7 +453,7 @@ func (e *engine) first(ctx context.Context) (t trouble, err error) {
 	}
 }
 
-// halve brings e.until back to the middle of what is left. false: that is too few transactions.
+// halve brings e.until back to the middle of the rest. It returns false if too few transactions are left.
 func (e *engine) halve() bool {
 	d := e.density
 	lo, _ := slices.BinarySearchFunc(d.at, e.mended, plan.Pos.Compare)
@@ -466,7 +466,7 @@ func (e *engine) halve() bool {
 	return true
 }
 
-// forward brings e.until forward. false: it is behind everything.
+// forward moves e.until forward. It returns false at the end of the history.
 func (e *engine) forward() bool {
 	if e.until == plan.Last {
 		return false

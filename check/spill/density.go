@@ -9,9 +9,8 @@ import (
 	"isovet/history"
 )
 
-// density says about how many transactions stand in a stretch of the order. It has the places of each so-many-th
-// transaction that is known to have committed, sorted: clients' clocks may be coarse, and loads come in bursts, so that
-// time says little of how many there are.
+// density estimates how many transactions stand in a stretch of the order, from a sorted sample of the places of
+// committed ones. Time alone says little about their number: clients' clocks may be coarse, and loads come in bursts.
 type density struct {
 	at    []plan.Pos
 	every int
@@ -21,23 +20,23 @@ type density struct {
 // mostSamples bounds a density: 1.5 MB.
 const mostSamples = 1 << 16
 
-// newDensity is for so many transactions.
+// newDensity returns a density for this many transactions.
 func newDensity(txns int64) *density { return &density{every: int(txns/mostSamples) + 1} }
 
-// add takes the next transaction, in the order of places.
+// add adds the next transaction, in the order of places.
 func (d *density) add(p plan.Pos) {
 	if d.skip++; d.skip == d.every {
 		d.at, d.skip = append(d.at, p), 0
 	}
 }
 
-// sort is called when all are added.
+// sort ends the additions.
 func (d *density) sort() { slices.SortFunc(d.at, plan.Pos.Compare) }
 
-// rank is how many transactions stand before a place, about.
+// rank estimates how many transactions stand before a place.
 func (d *density) rank(p plan.Pos) float64 {
 	i, _ := slices.BinarySearchFunc(d.at, p, plan.Pos.Compare)
-	part := 1.0 // of what lies between the sample before and the next
+	part := 1.0 // the share of the stretch between two samples
 	if 0 < i && i < len(d.at) {
 		lo, hi := d.at[i-1], d.at[i]
 		switch {
@@ -50,10 +49,10 @@ func (d *density) rank(p plan.Pos) float64 {
 	return float64(d.every) * max(float64(i)-1+min(max(part, 0), 1), 0)
 }
 
-// count is how many transactions a span has, about.
+// count estimates the number of transactions in a span.
 func (d *density) count(s plan.Span) float64 { return max(d.rank(s.To)-d.rank(s.From), 0) }
 
-// ahead is a place so many transactions further, about, but at least one that is further.
+// ahead returns the place about this many transactions further, and at least one.
 func (d *density) ahead(p plan.Pos, by float64) plan.Pos {
 	i, _ := slices.BinarySearchFunc(d.at, p, func(a, p plan.Pos) int {
 		return cmp.Or(a.Compare(p), -1) // the first that is behind
@@ -66,7 +65,7 @@ func (d *density) ahead(p plan.Pos, by float64) plan.Pos {
 	return p
 }
 
-// grow widens a span by so many transactions at both ends, about, but at least to another place.
+// grow widens a span by about this many transactions at both ends, at least to the next place.
 func (d *density) grow(s plan.Span, by float64) plan.Span {
 	steps := int(math.Ceil(by / float64(d.every)))
 	i, _ := slices.BinarySearchFunc(d.at, s.From, plan.Pos.Compare) // the first that is not before
@@ -87,7 +86,7 @@ func (d *density) grow(s plan.Span, by float64) plan.Span {
 	return s
 }
 
-// addHead takes the next head.
+// addHead adds the next head.
 func (d *density) addHead(place uint64, h *plan.Head) {
 	if !h.Init && h.Status == history.Committed {
 		d.add(plan.Pos{T: h.T, N: place})

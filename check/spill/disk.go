@@ -11,16 +11,16 @@ import (
 	"isovet/internal/room"
 )
 
-// opBytes is about how many bytes an operation takes on disk.
+// opBytes estimates the bytes of an operation on disk.
 const opBytes = 10
 
-// Disk is about how many bytes of files a check makes.
+// Disk estimates the bytes of files that a check makes.
 func Disk(in *Input) int64 { return opsOf(in)*opBytes + 8*in.Txns }
 
-// opsOf guesses how many operations a history has.
+// opsOf estimates the number of operations of a history.
 func opsOf(in *Input) int64 { return max(in.Txns, in.Bytes/18) }
 
-// Free is how many bytes may be written to a folder, which need not be there yet; false: it cannot be told.
+// Free returns how many bytes may be written to a folder, which need not exist yet; false: unknown.
 func Free(dir string) (int64, bool) {
 	for {
 		if st, err := os.Stat(dir); err == nil && st.IsDir() {
@@ -34,8 +34,8 @@ func Free(dir string) (int64, bool) {
 	}
 }
 
-// enough refuses to begin where the disk has not even half of what is needed, which is known about only: the check
-// would run for long, and then fail. What an earlier check left is overwritten, or used.
+// enough refuses to begin where the disk has less than half of the estimated need: the check would run for long and
+// then fail. Files of an earlier check count as free, since they are overwritten or used again.
 func (e *engine) enough() error {
 	free, known := Free(e.o.Dir)
 	if e.o.free != nil {
@@ -58,10 +58,10 @@ func (e *engine) enough() error {
 		e.o.Dir, room.Size(float64(need)), room.Size(float64(free)))
 }
 
-// lockName is the file in the folder by which one check at a time has it.
+// lockName is the file that locks the folder for one check.
 const lockName = "isovet-spill.lock"
 
-// take makes the folder, if need be, and takes it for this check.
+// take makes the folder, if need be, and locks it for this check.
 func (e *engine) take() error {
 	for {
 		if err := os.MkdirAll(e.o.Dir, 0o755); err != nil {
@@ -79,7 +79,7 @@ func (e *engine) take() error {
 			}
 			return err
 		}
-		// Who had it before may have removed it in the meantime.
+		// The check that held the lock may have removed the file in the meantime.
 		ours, err := f.Stat()
 		if err == nil {
 			if its, err := os.Stat(f.Name()); err == nil && os.SameFile(ours, its) {
@@ -93,11 +93,11 @@ func (e *engine) take() error {
 	}
 }
 
-// leaveFolder gives it back, and removes it if nothing else is in it.
+// leaveFolder unlocks the folder, and removes it if nothing else is in it.
 func (e *engine) leaveFolder() {
 	err := os.Remove(e.lock.Name())
 	e.lock.Close()
-	if err != nil { // it may be that files that are open cannot be removed
+	if err != nil { // some systems do not remove open files
 		os.Remove(e.lock.Name())
 	}
 	os.Remove(e.o.Dir)

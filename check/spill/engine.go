@@ -19,9 +19,9 @@ import (
 	"isovet/level"
 )
 
-// Options say how a history is checked.
+// Options say how to check a history.
 type Options struct {
-	Dir    string // for files; it is made if it is not there
+	Dir    string // of the files; it is made if it does not exist
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
 	Skew   int64 // ns, as check.Options.ClockSkew
@@ -29,21 +29,22 @@ type Options struct {
 	Checker string
 	// ReadOnlyAtStart is as in check.Options, for chronos.
 	ReadOnlyAtStart bool
-	// MaxWindow is how many transactions a window may have; 0: what memory allows, at most 200,000.
+	// MaxWindow bounds the transactions of a window; 0: what memory allows, at most 200,000.
 	MaxWindow int
 	Workers   int // 0: all cores
 	Parts     int // partitions of the keys; 0: what memory asks for
-	// Keep leaves the files of what was read, for another check of the same history. They stay also where there is no
-	// answer, as ctx ended or the disk was full: the same check then goes on with what was finished.
+	// Keep leaves the files of the history's chunks for another check. They stay also without an answer, as after a
+	// timeout or on a full disk: the same check then goes on with the finished files.
 	Keep bool
-	// Resumed, if set, is told how many stretches of the history were read by an earlier check, and of how many.
+	// Resumed, if set, is called with the number of stretches that an earlier check has read, and the number of
+	// all.
 	Resumed func(n, of int)
 	// Backend, if set, does the work on other machines; Dir is not used.
 	Backend Backend
-	// Progress, if set, is told what is being done and how far it is.
+	// Progress, if set, is called with the present step and how far it is.
 	Progress func(stage string, done, total int64)
 
-	full func(bytes int) error // tests: asked before bytes are written
+	full func(bytes int) error // tests: called before bytes are written
 	free func() (int64, bool)  // tests: in place of Free
 }
 
@@ -54,39 +55,38 @@ type Window struct {
 	Why      string
 }
 
-// Answer is what was found.
+// Answer is the result of a check.
 type Answer struct {
 	Verdict evidence.Verdict
 	Reason  string // with Unknown
-	// Found are proofs of violations, each by a small history of its own that violates the level only if the whole
-	// does, certified.
+	// Found has the proofs of violations. Each is certified and is a small history of its own that violates the
+	// level only if the whole does.
 	Found []*evidence.Result
-	// Proof is one proof of all of these, by a history of all transactions that take part.
+	// Proof is one proof of all of Found, with all transactions that it needs.
 	Proof *evidence.Result
-	// With are the ids of those that read from transactions of unknown outcome which Proof is about.
+	// With are the ids of transactions in Proof that read from ones of unknown outcome.
 	With []int64
-	// Open are stretches that were not decided. A violation may leave some.
+	// Open are stretches that were not decided. An answer "violation" may have some.
 	Open []Window
-	// Moves, of a history that satisfies the level, are the exceptions to the rule that transactions stand in the order
-	// of their ends.
+	// Moves are the exceptions of a valid history to the rule that transactions stand in the order of their ends.
 	Moves map[uint64]plan.Move
-	// Moved says more of the transactions in Moves.
+	// Moved has ids and times of the transactions in Moves.
 	Moved map[uint64]Named
-	// ByPlace: the rule is that transactions stand in the order of the history, which has no times.
+	// ByPlace says that transactions stand in the order of the file, since the history has no times.
 	ByPlace bool
-	// By is the level of the order, which implies Level.
+	// By is the level of the order that was found; it implies Level.
 	By level.Level
-	// Bare: that the level holds is certified in memory, and there is no certificate to write.
+	// Bare says that the answer "valid" was certified in memory and has no certificate to write.
 	Bare    bool
 	Checker string
-	Stamps  plan.Stamps // by which the order is, if On
+	Stamps  plan.Stamps // if On, the order is that of these timestamps
 	Level   level.Level
-	// Partial: Proof leaves out some reads of transactions in it.
+	// Partial says that Proof leaves out some reads of its transactions.
 	Partial bool
 	Stats   Stats
 }
 
-// Named is a transaction's id in its file, and when it may have taken effect, as history.Window has it.
+// Named is a transaction's id in its file, and the times between which it took effect, as history.Window has them.
 type Named struct{ ID, Start, End int64 }
 
 func named(x *plan.Txn) Named {
@@ -97,23 +97,23 @@ func named(x *plan.Txn) Named {
 	return n
 }
 
-// Stats counts a run.
+// Stats has the counts of a run.
 type Stats struct {
 	Txns, Ops, Keys  int64
 	FileOps          int64 // [history.History.FileOps]
 	Sessions         int64
 	Committed        int64
-	Unknown, Reads   int64 // Reads are committed transactions'
+	Unknown, Reads   int64 // Reads counts those of committed transactions
 	Parts            int
 	Chunks           int
-	Misfits, Windows int // in the first replay; of all rounds
+	Misfits, Windows int // in the first replay; in all rounds
 	Rounds           int
-	Largest          int // transactions of the largest window that was read
-	Resumed          int // stretches that were read by an earlier check
-	Recalled         int // answers of passes behind that, which an earlier check had
+	Largest          int // transactions of the largest window
+	Resumed          int // stretches that an earlier check had read
+	Recalled         int // later answers that an earlier check had stored
 }
 
-// unfit turns what a history has that is not checked out of core into an answer.
+// unfit turns an unsupported feature of the history into an answer "unknown".
 func unfit(err error) *Answer {
 	var u *plan.Unfit
 	if errors.As(err, &u) {
@@ -122,8 +122,8 @@ func unfit(err error) *Answer {
 	return nil
 }
 
-// Check decides whether a history satisfies a level, in bounded memory. Where the disk is too small, or full, the error
-// is [syscall.ENOSPC], and what was finished stays: the same check goes on with it.
+// Check decides whether a history satisfies a level, in bounded memory. If the disk is too small or full, the error is
+// [syscall.ENOSPC], and the finished files stay: the same check goes on with them.
 func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	o.Checker = cmp.Or(o.Checker, CheckerOf(o.Level))
 	if !slices.Contains(LevelsOf(o.Checker), o.Level) {
@@ -143,8 +143,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	return a, err
 }
 
-// run is Check with few partitions, or, if that has proved too few ([plan.ErrRoom]), with so many that each fits in
-// memory.
+// run is Check with few partitions. If these prove too few ([plan.ErrRoom]), it makes so many that each fits in memory.
 func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err error) {
 	e := &engine{in: in, o: o, few: few, asked: o.Level, until: plan.Last, mended: plan.First}
 	e.o.Level = orderOf(o.Level)
@@ -174,21 +173,21 @@ func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err er
 	return a, nil
 }
 
-// engine is a run.
+// engine is one run of a check.
 type engine struct {
 	in    *Input
 	o     Options
 	parts int
-	few   bool // of the partitions there may be fewer than would each fit in memory
+	few   bool // there may be too few partitions for each to fit in memory
 	rule  plan.Rule
-	// until where the order is being mended, up to where it has been, and how many transactions lie between
+	// The order is mended up to mended, and now up to until; part is the number of transactions in between.
 	until, mended plan.Pos
 	part          float64
 
-	asked level.Level // o.Level is that of which an order is looked for
+	asked level.Level // the level of the question; o.Level is the level of the order
 	stats Stats
 	lock  *os.File // of the folder
-	done  bool     // there is an answer
+	done  bool     // the check has an answer
 	progressed
 
 	mapped
@@ -198,38 +197,38 @@ type engine struct {
 	density *density
 	init    uint64              // place of the initial transaction
 	ids     map[uint64]Named    // of exceptions
-	counted map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
+	counted map[uint64]plan.Pos // transactions of unknown outcome that count, and their places by the rule
 	judgements
 	proved
 	exceptions
 }
 
-// progressed is how far it came.
+// progressed counts the steps of a run.
 type progressed struct {
 	steps    int          // so far
-	unkept   bool         // the answers of those that come are not kept
+	unkept   bool         // the answers that follow are not stored
 	sliced   int          // rounds in which stretches were solved slice by slice
 	recalled atomic.Int64 // answers of an earlier check that were used
 }
 
-// proved is what proofs found, and what they asked for that.
+// proved has the results of proofs, and the look-ups that they made.
 type proved struct {
-	named  map[string]bool             // what was found
+	named  map[string]bool             // proofs found so far
 	seen   map[int64]*plan.Txn         // transactions of proofs, by id
-	wrote  map[plan.Want][]plan.Writer // the writers of versions, as far as proofs asked; without the next ones
-	forced map[int64]bool              // those among them that show that others committed
+	wrote  map[plan.Want][]plan.Writer // the writers of versions that proofs asked for, without the next ones
+	forced map[int64]bool              // those of them whose reads show that others committed
 }
 
-// judgements are what need not be looked at again.
+// judgements has what need not be judged again.
 type judgements struct {
-	solved     []past      // windows that have been
+	solved     []past      // earlier windows
 	settled    []plan.Span // stretches that are decided, or given up
 	settledTxn map[uint64]bool
-	tried      map[uint64]bool // readers that far has looked at
-	aside      uint32          // how many it has brought back
+	tried      map[uint64]bool // readers that far has tried
+	aside      uint32          // number of readers that it brought back
 }
 
-// mapped is what the history was mapped to.
+// mapped has the chunks and heads of the history.
 type mapped struct {
 	tasks    []*task
 	chunks   [][]plan.Chunk // by partition
@@ -238,12 +237,12 @@ type mapped struct {
 	timeless []uint64
 }
 
-// exceptions are chunks of the transactions that stand elsewhere than by the rule: in a file, or with a backend here,
-// by partition.
+// exceptions are the chunks of transactions that stand elsewhere than by the rule, by partition: in a file, or, with a
+// backend, in memory.
 type exceptions struct {
 	movedFile  *file
 	movedBytes int64
-	pieces     int // how many of these chunks there are
+	pieces     int // number of these chunks
 	moved      [][]MovedChunk
 }
 
@@ -258,7 +257,8 @@ func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context
 	return parallel(ctx, e.o.Workers, n, f)
 }
 
-// readers is how many read the history at once: the pages of a mapped file that they look at count as memory.
+// readers is the number of goroutines that read the history at once: the pages of a mapped file that they touch count
+// as memory.
 func (e *engine) readers() int { return int(max(1, min(int64(e.o.Workers), e.o.Memory>>27))) }
 
 func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
@@ -296,8 +296,8 @@ func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i
 	return context.Cause(ctx)
 }
 
-// replay replays all partitions, or only the keys that keep has, and returns the misfits, in an order that does not
-// depend on the partitions.
+// replay replays all partitions, or only the keys in keep, and returns the contradicting reads, in an order that does
+// not depend on the partitions.
 func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan.Misfit, error) {
 	most := e.maxMisfits()
 	var bits []uint64
@@ -352,7 +352,7 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 
 var errTooMany = errors.New("too many reads contradict the order of client times")
 
-// maxMisfits is how many misfits are held: they take some 250 bytes each, with what is found out about them.
+// maxMisfits bounds the contradicting reads in memory: each takes some 250 bytes, with its writers.
 func (e *engine) maxMisfits() int {
 	if fewMisfits > 0 {
 		return fewMisfits
@@ -376,13 +376,13 @@ func (e *engine) filter() plan.Filter {
 	return plan.Filter{Moved: e.moves, Room: e.room(), Until: e.until}
 }
 
-// order is what a backend gets to know of the exceptions.
+// order describes the exceptions to a backend.
 func (e *engine) order() Order {
 	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room(),
 		Stamps: e.rule.Stamps, Parts: e.rule.Parts, Until: e.until}
 }
 
-// partsOf are the partitions that want something, or all.
+// partsOf returns the partitions with a request, or all.
 func (e *engine) partsOf(asked []Part) (parts []Part) {
 	for p := range e.parts {
 		x := Part{Part: p, Moved: e.moved[p]}
@@ -397,7 +397,7 @@ func (e *engine) partsOf(asked []Part) (parts []Part) {
 	return parts
 }
 
-// writers asks who wrote versions, and who came next unless alone is set.
+// writers finds the writers of versions, and unless alone is set the next ones.
 func (e *engine) writers(ctx context.Context, wants []plan.Want, alone bool) (map[plan.Want][]plan.Writer, error) {
 	by := make([]Part, e.parts)
 	for _, w := range wants {
@@ -418,7 +418,7 @@ func (e *engine) writers(ctx context.Context, wants []plan.Want, alone bool) (ma
 	return all, nil
 }
 
-// states asks what keys hold before places.
+// states finds the values of keys before places.
 func (e *engine) states(ctx context.Context, at []plan.At) (map[plan.At]plan.Value, error) {
 	by := make([]Part, e.parts)
 	for _, a := range at {
@@ -438,7 +438,7 @@ func (e *engine) states(ctx context.Context, at []plan.At) (map[plan.At]plan.Val
 	return all, nil
 }
 
-// ask asks the partitions that are asked something.
+// ask sends the requests to their partitions.
 func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Written, err error) {
 	parts = e.partsOf(asked)
 	got = make([]Written, len(parts))
@@ -446,7 +446,7 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
 	} else {
 		s := step{n: -1}
-		if e.kept() { // or all exceptions would be listed for each slice of a stretch
+		if e.kept() { // otherwise each slice of a stretch would list all exceptions again
 			if s, err = e.step("ask", []any{e.order(), parts}); err != nil {
 				return nil, nil, err
 			}

@@ -9,19 +9,19 @@ import (
 	"isovet/history"
 )
 
-// farWindow is from how many transactions on a contradicting read is looked at by itself before it makes a window.
-// Tests set it to 1.
+// farWindow is the number of transactions from which a contradicting read is examined by itself before it makes a
+// window. Tests set it to 1.
 var farWindow = 256
 
-// aside is where those stand that are brought far back: behind all others of a place.
+// aside is the Sub of readers that are brought far back: they stand behind all others of a place.
 const aside = 3 << 30
 
-// far looks at misfits that span much, once for each reader: with those that it is about alone it may show a violation.
-// If not, and it writes nothing and the level does not ask for real time, it may as well have read when what it saw was
-// the last version. acted says that either was so of some.
+// far examines contradicting reads that span many transactions, once for each reader. The transactions of the read
+// alone may violate the level. If they do not, the reader writes nothing and the level does not ask for real time, the
+// reader may move back to where its version was the last. acted says that one of these happened.
 func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.Cause) (acted bool, err error) {
-	sets := map[uint64]map[uint64]bool{} // reader → who takes part
-	saw := map[uint64]plan.Pos{}         // reader → the last of what it saw
+	sets := map[uint64]map[uint64]bool{} // reader → transactions of its contradicting reads
+	saw := map[uint64]plan.Pos{}         // reader → the last version that it saw
 	all := map[uint64]bool{}
 	for i := range t.misfits {
 		m, c := &t.misfits[i], &causes[i]
@@ -85,7 +85,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 	return true, e.again(ctx, t, touched)
 }
 
-// bringBack has a reader stand right behind a place.
+// bringBack moves a reader right behind a place.
 func (e *engine) bringBack(x *plan.Txn, to plan.Pos) {
 	e.aside++
 	x.Counts = true

@@ -14,7 +14,7 @@ import (
 	"isovet/level"
 )
 
-// task is some pieces that follow one another, which are mapped to one file of chunks and one of heads.
+// task is a run of pieces that is mapped to one file of chunks and one of heads.
 type task struct {
 	group       Group
 	pieces      []Piece
@@ -32,7 +32,7 @@ type task struct {
 	init        uint64
 }
 
-// maxTasks keeps open files few.
+// maxTasks bounds the open files.
 const maxTasks = 256
 
 // open divides the pieces into tasks.
@@ -70,12 +70,12 @@ func (e *engine) open() error {
 	return nil
 }
 
-// keyBytes is about how much memory a key takes while its partition is replayed.
+// keyBytes estimates the memory of a key while its partition is replayed.
 const keyBytes = 100
 
-// divided says into how many partitions keys are divided. Where all chunks of one overlap in time, it must fit. Mostly
-// few overlap: then it is a partition's keys that must fit, and the fewer partitions there are, the fewer transactions
-// have operations in several. If they do overlap, e.few turns out to be wrong.
+// divided returns the number of partitions of the keys. Where all chunks of a partition overlap in time, all must fit
+// in memory. Mostly few overlap: then only the keys must fit, and with fewer partitions fewer transactions have
+// operations in several. If more overlap than that, e.few proves wrong.
 func (e *engine) divided() int {
 	if e.o.Parts > 0 {
 		e.few = false
@@ -93,8 +93,8 @@ func (e *engine) divided() int {
 	return int(min(n, 1024))
 }
 
-// close closes the files. They are removed where there is an answer, unless they are to be kept; else what was finished
-// stays for another run.
+// close closes the files. It removes them if there is an answer, unless they are to be kept; otherwise the finished
+// ones stay for another run.
 func (e *engine) close() {
 	kept := map[string]bool{}
 	for i, t := range e.tasks {
@@ -115,8 +115,8 @@ func (e *engine) close() {
 	}
 }
 
-// narrow are the pieces that may have transactions that are asked for, or, of pieces that can be read in part, those
-// parts. special are the places of exceptions that stand in a span.
+// narrow returns the pieces that may have requested transactions, or the parts of them that can be read alone. special
+// are the places of exceptions that stand in a span.
 func (t *task) narrow(g *Gathering, special []uint64) (out []Piece) {
 	has := func(places []uint64, b *Batch) bool {
 		i, _ := slices.BinarySearch(places, uint64(b.First))
@@ -224,7 +224,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 	return nil
 }
 
-// mapped sets what mapping a task said.
+// mapped takes over the result of mapping a task.
 func (t *task) mapped(m Mapped) {
 	t.stats, t.bad, t.init, t.batches = m.Stats, m.Bad, m.Init, m.Batches
 	t.timeless, t.stamped = m.Timeless, m.Stamped
@@ -272,7 +272,7 @@ func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error)
 	return nil
 }
 
-// file is one in the folder.
+// file is a file in the folder.
 type file struct {
 	*os.File
 	full func(bytes int) error
@@ -341,11 +341,10 @@ func (e *engine) write(round int, events []plan.Event) error {
 	return w.Flush()
 }
 
-// farApart is how many transactions lie between two that no chunk of exceptions is to have.
+// farApart is the greatest number of transactions between two exceptions of one chunk.
 const farApart = 500
 
-// apart says that two exceptions stand in stretches far from each other. There are not many more chunks of exceptions
-// than of others.
+// apart reports whether two exceptions stand so far apart that they need different chunks.
 func (e *engine) apart(a, b plan.Pos) bool {
 	return e.pieces < 4*e.parts+e.stats.Chunks && e.count(plan.Span{From: a, To: b}) > farApart
 }

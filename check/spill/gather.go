@@ -9,7 +9,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// gather reads transactions: those in a window (by where they stand now) and those of given places.
+// gather reads the transactions that now stand in a window, and those at given places.
 func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]bool) (in [][]*plan.Txn,
 	by map[uint64]*plan.Txn, err error) {
 	g := e.gathering()
@@ -17,7 +17,7 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	return e.gatherBy(ctx, g)
 }
 
-// gathering asks for no transactions, as they stand now.
+// gathering returns a request without transactions, for the present order.
 func (e *engine) gathering() *Gathering {
 	g := &Gathering{Rule: e.rule, Only: e.only, Moved: movedOf(e.moves)}
 	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
@@ -30,7 +30,7 @@ func (e *engine) gatherBy(ctx context.Context, g *Gathering) (in [][]*plan.Txn, 
 	in = make([][]*plan.Txn, len(g.Spans))
 	by = make(map[uint64]*plan.Txn, len(g.Places))
 	special := slices.Sorted(maps.Keys(g.special()))
-	var from []int // groups that may have some
+	var from []int // groups that may have some of them
 	var pieces [][]Piece
 	for i, t := range e.tasks {
 		if p := t.narrow(g, special); len(p) > 0 {
@@ -69,7 +69,7 @@ func (e *engine) gatherBy(ctx context.Context, g *Gathering) (in [][]*plan.Txn, 
 	return in, by, nil
 }
 
-// byNow orders transactions by where they stand.
+// byNow compares transactions by their present places.
 func byNow(a, b *plan.Txn) int {
 	return cmp.Or(a.Now.Commit.Compare(b.Now.Commit), cmp.Compare(a.Place, b.Place))
 }

@@ -11,20 +11,20 @@ import (
 	"isovet/history/split"
 )
 
-// Input is a history in pieces that can be read again and again.
+// Input is a history in pieces that can be read repeatedly.
 type Input struct {
 	Name    string
 	Meta    history.Meta
 	Pieces  []Piece
 	Initial plan.Value
 	Txns    int64
-	Bytes   int64 // of its files; 0: not known
-	Keys    int64 // it has no more; 0: not known
-	// Key names the input and the state that it is in: what was made of one of another key is not used.
+	Bytes   int64 // of its files; 0: unknown
+	Keys    int64 // an upper bound of its keys; 0: unknown
+	// Key identifies the input and its state: files of a check with another key are not used.
 	Key string
 }
 
-// Of is a history that is divided into pieces.
+// Of returns the input of a history that is divided into pieces.
 func Of(s *split.Set) (*Input, error) {
 	i := s.Header.Initial
 	in := &Input{Name: s.Name, Meta: s.Header.Meta, Txns: s.Txns, Bytes: s.Bytes, Keys: s.Keys,
@@ -67,19 +67,20 @@ func pieceOf(p *split.Piece) Piece {
 	return x
 }
 
-// Piece is some transactions that follow one another.
+// Piece is a run of transactions.
 type Piece struct {
 	First, Txns int64
-	// Each gives the transactions as histories of their own, first being the place of its first transaction.
+	// Each calls f with the transactions as separate histories; first is the place of a history's first
+	// transaction.
 	Each func(ctx context.Context, f func(h *history.History, first uint64) error) error
-	// View, if set, gives transactions lo to hi of a larger history, whose places are base and their numbers in it; not
-	// ok where that cannot be. The history is gone afterwards.
+	// View, if set, calls f with transactions lo to hi of a larger history, whose places are base plus their
+	// numbers. It returns not ok where it cannot. f may not keep the history.
 	View func(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) (ok bool, err error)
-	// Part, if set, is the piece of its transactions from first on, so many.
+	// Part, if set, returns the piece of txns transactions from first on.
 	Part func(first, txns int64) Piece
 }
 
-// runs reads the piece by View, or else by Each.
+// runs reads the piece with View if it can, else with Each.
 func (p *Piece) runs(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) error {
 	if p.View != nil {
 		if ok, err := p.View(ctx, f); ok || err != nil {

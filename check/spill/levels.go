@@ -13,8 +13,8 @@ import (
 	"isovet/level"
 )
 
-// Checkers of package check that there are out of core: all but chronos look for an order, by rule and windows, and
-// differ in what shows a violation.
+// The checkers of package check that work out of core. All but chronos look for an order by rule and windows, and
+// differ in how they show a violation.
 const (
 	byOrder = "replay"
 	byMini  = "mtc"
@@ -22,16 +22,16 @@ const (
 	byWeak  = "weak"
 )
 
-// Checkers are those of package check that there are out of core.
+// Checkers are the names of the checkers that work out of core.
 func Checkers() []string { return []string{byOrder, byStamps, byMini, byKey, byWeak} }
 
-// Levels are those for which an order is looked for.
+// Levels are the levels that the search for an order decides.
 func Levels() []level.Level {
 	return []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 }
 
-// LevelsOf are the levels that a checker decides out of core.
+// LevelsOf returns the levels that a checker decides out of core.
 func LevelsOf(checker string) []level.Level {
 	switch checker {
 	case byStamps:
@@ -46,7 +46,7 @@ func LevelsOf(checker string) []level.Level {
 	return Levels()
 }
 
-// CheckerOf is the checker of a level where none is named.
+// CheckerOf returns the default checker of a level.
 func CheckerOf(l level.Level) string {
 	for _, c := range []string{byKey, byWeak} {
 		if slices.Contains(LevelsOf(c), l) {
@@ -56,22 +56,21 @@ func CheckerOf(l level.Level) string {
 	return byOrder
 }
 
-// orderOf is the level of which an order is looked for: it implies the one that is asked for.
+// orderOf returns the level of the order that is looked for: it implies the level of the question.
 func orderOf(l level.Level) level.Level {
 	switch l {
 	case level.ReadCommitted, level.ReadAtomic, level.Causal:
 		return level.SessionSnapshotIsolation
-	case level.RepeatableRead: // of item operations
+	case level.RepeatableRead: // only item operations
 		return level.Serializable
 	}
 	return l
 }
 
-// shortTime is how long the search among a few transactions may take where no number of conflicts bounds it.
+// shortTime bounds a search among a few transactions where no number of conflicts does.
 const shortTime = 5 * time.Second
 
-// violated looks whether some transactions violate the level that is asked for, and says how; nil: it was not found
-// that they do.
+// violated reports how some transactions violate the level of the question; nil: no violation was found.
 func (e *engine) violated(ctx context.Context, h *history.History) (*evidence.Result, error) {
 	c, err := check.ByName(e.o.Checker)
 	if err != nil {

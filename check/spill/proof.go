@@ -13,8 +13,8 @@ import (
 	"isovet/history"
 )
 
-// prove makes one proof of all that was found: the anomalies, told of a history of the transactions in them, and of who
-// wrote what these read. It is certified against that history, which violates the level only if the whole does.
+// prove makes one proof of all violations found: their anomalies, in a history of their transactions and of the writers
+// of what these read. It is certified against that history, which violates the level only if the whole does.
 func (e *engine) prove(ctx context.Context, a *Answer) error {
 	var members []*plan.Txn
 	in := map[int64]bool{}
@@ -65,8 +65,8 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 	if certify.Check(p, how) == nil {
 		return nil
 	}
-	// A proof that rests on a transaction of which it has the writes alone may not hold beside that one's reads, if
-	// these show a violation of their own.
+	// If a proof uses only the writes of some transaction, its reads may show a violation of their own, which then
+	// contradicts the proof.
 	all := p.Anomalies
 	p.Anomalies = nil
 	for _, x := range all {
@@ -84,8 +84,8 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// force notes who read from transactions of unknown outcome that an anomaly is about, and from whose reads it follows
-// that these committed: a proof needs them too. txns are the whole transactions among which it was found.
+// force notes the readers of an anomaly's transactions of unknown outcome, and those whose reads show that these
+// committed: a proof needs them too. txns are the whole transactions among which it was found.
 func (e *engine) force(r *evidence.Result, txns []*plan.Txn) {
 	var todo []*plan.Txn
 	asked := map[uint64]bool{}
@@ -114,7 +114,7 @@ func (e *engine) force(r *evidence.Result, txns []*plan.Txn) {
 	}
 }
 
-// retold finds what is in one history in another, which has all of it.
+// retold translates from one history to another that includes it.
 type retold struct {
 	h    *history.History
 	txns map[int64]uint32
@@ -136,7 +136,7 @@ func newRetold(h *history.History) *retold {
 	return r
 }
 
-// lost says that something is not in the other history.
+// lost says that something is missing in the other history.
 type lost struct{ what string }
 
 func (r *retold) txn(h *history.History, t uint32) uint32 {
@@ -161,7 +161,7 @@ func (r *retold) ver(h *history.History, v uint32) uint32 {
 	return w
 }
 
-// op finds an operation: the transaction's there are some of those here, in the same order.
+// op finds an operation in the other history: the transaction has the same operations there, and perhaps more.
 func (r *retold) op(h *history.History, op uint32) uint32 {
 	t := h.TxnOf(op)
 	lo, _ := h.TxnOps(t)

@@ -14,15 +14,15 @@ import (
 	"isovet/level"
 )
 
-// tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
-// violation by themselves.
+// tooLarge examines the contradicting reads of stretches that are too large for a window: their transactions may
+// violate the level by themselves.
 func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit,
 	causes []plan.Cause) error {
 	if len(ws) == 0 {
 		return nil
 	}
 	places := map[uint64]bool{}
-	var of, in []int // misfits, and the window of each
+	var of, in []int // contradicting reads, and their windows
 	for i := range misfits {
 		if j := at(ws, misfits[i].At); j >= 0 && causes[i].Case == plan.InReach {
 			of, in = append(of, i), append(in, j)
@@ -62,7 +62,7 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	return nil
 }
 
-// refuteEach looks at single transactions whose reads nothing explains.
+// refuteEach examines single transactions whose reads nothing explains.
 func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
 	set := map[uint64]bool{}
 	for _, p := range places {
@@ -90,14 +90,14 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	return nil
 }
 
-// refuteConflicts bounds the search among the transactions of one set, which is one of many: where it finds nothing the
-// stretch grows or is left open.
+// refuteConflicts bounds the search among one of many sets of transactions: if it finds nothing, the stretch grows or
+// stays open.
 const refuteConflicts = 5000
 
-// proofTime is how long the proof of what was refuted may take.
+// proofTime bounds the proof of a refutation.
 const proofTime = time.Minute
 
-// refute looks which sets of transactions, with those that they read from, violate the level by themselves.
+// refute finds the sets of transactions that, with the writers of their reads, violate the level by themselves.
 func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (found []bool, err error) {
 	found = make([]bool, len(sets))
 	if len(sets) == 0 {
@@ -108,7 +108,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	if err != nil {
 		return nil, err
 	}
-	// Writers of unknown outcome that cannot have committed, as their own reads show: these are needed then.
+	// Their own reads show that these writers of unknown outcome cannot have committed; the proof needs them.
 	var dead []*plan.Txn
 	for _, p := range slices.Sorted(maps.Keys(others)) {
 		if x := others[p]; x.Status == history.Unknown && !x.Counts && x.Contradicts() {
@@ -154,7 +154,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 				id := r.H.Txns.ID[t]
 				e.seen[id] = seen[id]
 			}
-			if r.Anomalies[0].Kind == level.NonLinearizable { // it is about all of them
+			if r.Anomalies[0].Kind == level.NonLinearizable { // it concerns all operations on the key
 				for _, id := range r.H.Txns.ID {
 					e.forced[id], e.seen[id] = true, seen[id]
 				}
@@ -165,7 +165,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	return found, nil
 }
 
-// withWriters adds those of some transactions that wrote what a set read.
+// withWriters adds, from some transactions, the writers of what a set read.
 func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.Txn {
 	wrote := map[uint64]bool{}
 	for _, w := range plan.Wants(set) {
@@ -185,10 +185,10 @@ func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.
 	return set
 }
 
-// wroteBytes is about how much memory it takes to know who wrote a version.
+// wroteBytes estimates the memory for a version's writers.
 const wroteBytes = 400
 
-// sources finds the writers of what transactions read, and reads those transactions.
+// sources finds the writers of what transactions read, and reads these.
 func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Want][]plan.Writer,
 	others map[uint64]*plan.Txn, err error) {
 	wants := plan.Wants(txns)
@@ -207,7 +207,7 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 			return nil, nil, err
 		}
 		maps.Copy(by, got)
-		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // proofs tell of the same ones again
+		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // later proofs ask for the same writers
 			maps.Copy(e.wrote, got)
 		}
 	}
@@ -223,7 +223,7 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 	return by, others, err
 }
 
-// nameOf tells a proof from others: by the ids of the transactions in it.
+// nameOf identifies a proof by the ids of its transactions.
 func nameOf(r *evidence.Result) string {
 	var ids []int64
 	for _, t := range r.Anomalies[0].Txns {

@@ -17,7 +17,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// done is the record of a task that was mapped, beside its files: another run over the same history, in the same
+// done is the record of a mapped task, in a file beside its chunks: another run over the same history, in the same
 // partitions, goes on from there.
 type done struct {
 	Version     int
@@ -30,7 +30,7 @@ type done struct {
 	Heads       sum
 }
 
-// doneVersion is that of the files' format.
+// doneVersion is the version of the record's format.
 const doneVersion = 3
 
 // Entry is a chunk in a task's file.
@@ -41,7 +41,7 @@ type Entry struct {
 	Info plan.ChunkInfo
 }
 
-// sum tells a file's content.
+// sum is the size and checksum of a file.
 type sum struct {
 	Bytes int64
 	Hash  uint64
@@ -82,12 +82,12 @@ func (s *summing) Write(b []byte) (int, error) {
 
 func (s *summing) sum() sum { return sum{s.n, s.d.Sum64()} }
 
-// path is that of one of a task's files.
+// path returns the name of a task's file.
 func (e *engine) path(i int, ext string) string {
 	return filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.%s", i, ext))
 }
 
-// resume takes over a task that an earlier run has mapped, if its files are as they were.
+// resume takes over a task that an earlier run has mapped, if its files have not changed.
 func (e *engine) resume(rule plan.Rule, i int) bool {
 	if e.in.Key == "" {
 		return false
@@ -119,7 +119,7 @@ func (e *engine) resume(rule plan.Rule, i int) bool {
 	return true
 }
 
-// finish notes that a task is mapped.
+// finish records that a task is mapped.
 func (e *engine) finish(rule plan.Rule, i int, m Mapped, chunks, heads sum) error {
 	if e.in.Key == "" {
 		return nil
@@ -134,7 +134,7 @@ func (e *engine) finish(rule plan.Rule, i int, m Mapped, chunks, heads sum) erro
 	return e.replace(to, b.Bytes())
 }
 
-// clean removes the files of tasks from the folder, but those of kept ones, and gives the folder back.
+// clean removes the files of tasks, except those that kept selects, and unlocks the folder.
 func (e *engine) clean(kept func(name string) bool) {
 	files, err := os.ReadDir(e.o.Dir)
 	if err != nil {
@@ -159,17 +159,17 @@ func (e *engine) clean(kept func(name string) bool) {
 	e.leaveFolder()
 }
 
-// A check does the same, step by step, each time that it is run over the same history: what it asks of partitions, of
-// groups of pieces and of windows follows from the answers before. Each answer is kept in a file, with what was asked,
-// so that a check that was killed goes on where it was: the next one takes the answers from there.
+// A check of the same history repeats the same steps: its requests to partitions, groups of pieces and windows follow
+// from the answers before. So each answer is stored in a file with its request, and a check that was killed goes on
+// from the stored answers.
 
-// step is one that has parts, each with an answer of its own.
+// step is a step whose parts each have an answer.
 type step struct {
-	n     int // steps before it; -1: answers are not kept
+	n     int // number of steps before it; -1: answers are not stored
 	asked uint64
 }
 
-// step begins the next step. asked is all that its answers depend on, but for the history and the options.
+// step begins the next step. asked has all that its answers depend on, besides the history and the options.
 func (e *engine) step(kind string, asked any) (step, error) {
 	if !e.kept() {
 		return step{n: -1}, nil
@@ -183,17 +183,17 @@ func (e *engine) step(kind string, asked any) (step, error) {
 	return s, err
 }
 
-// kept says that answers are kept.
+// kept reports whether answers are stored.
 func (e *engine) kept() bool { return e.in.Key != "" && e.o.Backend == nil && !e.unkept }
 
-// journalVersion is that of answers.
+// journalVersion is the version of the stored answers' format.
 const journalVersion = 1
 
-// kept is a file of an answer: what was asked, a checksum, and the answer.
+// keptHead is the size of a checksum and a length, before the request and the answer.
 const keptHead = 16
 
-// answer is the kept answer of a step's part, or else the one that do gives, which is kept from now on unless again
-// says that it is to be asked again.
+// answer returns the stored answer of a step's part. If there is none, it calls do and stores the answer, unless again
+// says that it must be asked for again.
 func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A) bool) (a A, err error) {
 	if s.n < 0 {
 		return do()
@@ -219,7 +219,7 @@ func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A
 	return a, e.replace(path, b.Bytes())
 }
 
-// replace writes a file that is whole or not there.
+// replace writes a file atomically.
 func (e *engine) replace(path string, b []byte) error {
 	f, err := e.create(path + ".new")
 	if err != nil {

@@ -9,40 +9,40 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// slicing is a stretch that is solved slice by slice: one that is larger than a window may be. A slice has an order by
-// itself; its first part then stays, and its last part is in the next slice again, for what comes behind a slice may
-// belong before the last of it.
+// slicing is the state of a stretch that is too large for one window and is solved slice by slice. Each slice gets an
+// order. Its first part then stays; its last part is also in the next slice, because transactions behind a slice may
+// belong before its end.
 type slicing struct {
 	e       *engine
 	a       *Answer
 	span    plan.Span
-	misfits []plan.Misfit // of which the version that is found stands in the stretch, in the order of these versions
+	misfits []plan.Misfit // those whose last version before them stands in the stretch, in the order of these versions
 	open    []plan.Misfit // those of them whose reader stands behind the slice, in the order of their readers
 	touched *keySet
-	state   map[plan.Value]plan.Value // what keys hold behind all that stay
-	floor   *plan.Pos                 // where the last one of those stands
+	state   map[plan.Value]plan.Value // values of keys behind the transactions that stay
+	floor   *plan.Pos                 // place of the last of those
 	carried []*plan.Txn
-	spots   []past // stretches from where one that was moved begins to where it commits
+	spots   []past // stretches from the begin to the commit of a moved transaction
 }
 
-// stateBytes is about how much memory it takes to know what a key holds.
+// stateBytes estimates the memory for a key's value.
 const stateBytes = 200
 
-// solveSlices solves a stretch slice by slice. Unlike the windows of a round it always knows what keys hold before what
-// it solves. It reports whether it came to the end; if not, what it placed stands in an order that is as good as the
-// one before. A slice that has no order may show a violation by itself.
+// solveSlices solves a stretch slice by slice. Unlike a round's windows, it always knows the values of keys before a
+// slice. It reports whether it reached the end; if not, the transactions that it placed stand in an order as good as
+// before. A slice without an order may violate the level by itself.
 func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfits []plan.Misfit,
 	state map[plan.Value]plan.Value, touched *keySet) (bool, error) {
 	x := &slicing{e: e, a: a, span: s, misfits: misfits, touched: touched, state: state}
 	slices.SortStableFunc(x.misfits, func(a, b plan.Misfit) int { return a.From.Compare(b.From) })
-	e.unkept = true // or the whole stretch would be written once more
+	e.unkept = true // otherwise the whole stretch would be stored again
 	defer func() { e.unkept = false }()
 	g := e.gathering()
 	most := e.o.MaxWindow
 	all := e.count(s)
 	for from := s.From; ; {
 		part := plan.Span{From: from, To: s.To}
-		n := float64(max(most/2-len(x.carried), most/8, 1)) // or it would not come forward
+		n := float64(max(most/2-len(x.carried), most/8, 1)) // otherwise it would not advance
 		last := e.count(part) <= n
 		if !last {
 			part.To = e.density.ahead(from, n)
@@ -59,8 +59,8 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 		e.progress("solving a stretch", int64(all-e.count(plan.Span{From: from, To: s.To})), int64(all))
 		ok, err := x.slice(ctx, append(x.carried, in[0]...), part.To, last)
 		if err == nil && ok && last {
-			// Reads that still contradict the order there make windows of their own, but none with only a part of
-			// one of these.
+			// Reads that still contradict the order there make new windows, but no window has only a part
+			// of a moved transaction's stretch.
 			e.solved = slices.DeleteFunc(e.solved, func(p past) bool { return s.Has(p.From) && s.Has(p.To) })
 			e.solved = joined(append(e.solved, x.spots...))
 		}
@@ -71,17 +71,17 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 	}
 }
 
-// maxSliced is in how many rounds stretches are solved slice by slice.
+// maxSliced bounds the rounds that solve stretches slice by slice.
 const maxSliced = 5
 
-// slices solves windows that are too large slice by slice, and returns those that were not solved.
+// slices solves slice by slice the windows that are too large, and returns those that it could not solve.
 func (e *engine) slices(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit, causes []plan.Cause,
 	touched *keySet) (left []window, err error) {
 	if len(ws) == 0 || e.sliced == maxSliced {
 		return ws, nil
 	}
 	e.sliced++
-	// What readers in a stretch saw of before it, where another stretch has to be mended for that.
+	// Values from before a stretch that its readers need, so that another stretch must be mended first.
 	before := make([]map[plan.Value]plan.Value, len(ws))
 	found := make([][]plan.Misfit, len(ws))
 	for i := range before {
@@ -110,7 +110,7 @@ func (e *engine) slices(ctx context.Context, a *Answer, ws []window, misfits []p
 	return left, nil
 }
 
-// slice solves what comes next.
+// slice solves the next slice.
 func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last bool) (bool, error) {
 	e := x.e
 	e.stats.Windows++
@@ -168,7 +168,7 @@ func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last
 	return true, x.place(txns, stay, later)
 }
 
-// wishes are what the first readers behind a slice ask for that it did not hold.
+// wishes returns the values that the first readers behind a slice need and the slice does not provide.
 func (x *slicing) wishes(to plan.Pos) map[plan.Value]plan.Value {
 	n := 0
 	for n < len(x.misfits) && !to.Less(x.misfits[n].From) {
@@ -186,7 +186,7 @@ func (x *slicing) wishes(to plan.Pos) map[plan.Value]plan.Value {
 	return wish
 }
 
-// know finds what keys hold before the stretch that were not seen in it so far.
+// know finds the values before the stretch of keys that it has not seen so far.
 func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
 	var at []plan.At
 	asked := map[plan.Value]bool{}
@@ -208,7 +208,7 @@ func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
 	return err
 }
 
-// place has the transactions of the events stay where these have them, behind those that stay already.
+// place fixes the transactions of the events in their order, behind those that stay already.
 func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error {
 	e := x.e
 	staying := make([]*plan.Txn, 0, len(stay)/2)
@@ -257,7 +257,7 @@ func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error
 	return e.write(e.stats.Rounds, moved)
 }
 
-// stand says that a transaction now stands where it does.
+// stand records a transaction's present position.
 func (e *engine) stand(x *plan.Txn) {
 	if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
 		e.moves.Unset(x.Place)

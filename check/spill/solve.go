@@ -54,7 +54,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		}
 		lo = hi
 	}
-	// Only now do the chunks say where everything stands.
+	// Only now do the chunks have all new positions.
 	for len(stuck) > 0 {
 		var spans []plan.Span
 		for n := 0.0; len(spans) < len(stuck) && (len(spans) == 0 || n < e.held()); {
@@ -78,18 +78,18 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 	return nil
 }
 
-// held is how many transactions of windows may be held at once.
+// held bounds the transactions of windows in memory.
 func (e *engine) held() float64 { return float64(e.o.Memory / 8 / e.txnBytes()) }
 
-// txnBytes is how many bytes a transaction takes that was read, on average (plan.Txn.Size), and something for where it
-// stands.
+// txnBytes estimates the memory of a transaction that was read (plan.Txn.Size) and its position.
 func (e *engine) txnBytes() int64 { return 250 + 80*e.total.Ops/max(e.total.Txns, 1) }
 
 func byPlace(a, b plan.Event) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
 }
 
-// solveKnowing tries windows again that were not solved, or in a round before: with what keys really hold before them.
+// solveKnowing solves again, with the true values of keys before them, windows that were not solved now or in an
+// earlier round.
 func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn, solved []Solution) error {
 	var again []window
 	var txns [][]*plan.Txn
@@ -127,7 +127,7 @@ func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn
 	return nil
 }
 
-// solve solves windows; holds, if not nil, is what keys hold before them.
+// solve solves windows; holds, if not nil, has the values of keys before them.
 func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds map[plan.At]plan.Value) ([]Solution,
 	error) {
 	solved := make([]Solution, len(ws))
@@ -174,7 +174,7 @@ func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds
 	return solved, err
 }
 
-// solveHere solves windows on this machine; answers are kept for some windows at once.
+// solveHere solves windows on this machine, and stores the answers of several at once.
 func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) error {
 	s, err := e.step("solve", todo)
 	if err != nil {
@@ -198,8 +198,8 @@ func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) 
 	})
 }
 
-// replace puts a window's transactions where its new order has them, behind the floor if there is one. changed are
-// those that stand elsewhere than before, last is where the last event stands.
+// replace moves a window's transactions to their new order, behind the floor if there is one. changed are those whose
+// position changed, last is the place of the last event.
 func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Event, changed []*plan.Txn,
 	last plan.Pos) {
 	was := make([]plan.Move, len(txns))
@@ -229,8 +229,8 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 	return events, changed, last
 }
 
-// stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the
-// level by themselves, it grows.
+// stuck handles a window that has no order with the rest as it is: it grows, unless its transactions violate the level
+// by themselves.
 func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
 	switch {
 	case found:
@@ -242,7 +242,7 @@ func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
 	}
 }
 
-// keySet is a set of keys' hashes, with some more.
+// keySet is a set of keys, by hashes; it may have a few more.
 type keySet struct {
 	bits []uint64
 	n    int

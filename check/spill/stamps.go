@@ -19,7 +19,7 @@ import (
 // byStamps is the checker that trusts timestamps.
 const byStamps = "chronos"
 
-// stampsOf is the rule of a checker that trusts timestamps.
+// stampsOf returns the rule of a checker that trusts timestamps.
 func stampsOf(o Options) plan.Stamps {
 	if o.Checker != byStamps {
 		return plan.Stamps{}
@@ -31,7 +31,7 @@ func stampsOf(o Options) plan.Stamps {
 // Stamped reports whether a checker's verdicts are about the database's timestamps.
 func Stamped(checker string) bool { return checker == byStamps }
 
-// stamped is what was found by timestamps.
+// stamped has the violations by timestamps.
 type stamped struct {
 	all   []plan.StampViolation // the first
 	count map[timestamp.Axiom]int64
@@ -50,7 +50,7 @@ func (s *stamped) add(axiom timestamp.Axiom, n int64) {
 	}
 }
 
-// decideStamped checks the axioms of timestamps: of each transaction by itself, of sessions, of each key.
+// decideStamped checks the axioms of timestamps: for each transaction, for sessions, for each key.
 func (e *engine) decideStamped(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
 	most := e.maxMisfits()
@@ -109,7 +109,7 @@ func (e *engine) decideStamped(ctx context.Context) (*Answer, error) {
 	return a, e.proveStamped(ctx, a, s)
 }
 
-// tied is the error that two writers commit at one timestamp.
+// tied returns the error for two writers that commit at one timestamp.
 func (e *engine) tied(ctx context.Context, t *plan.Tie) error {
 	_, by, err := e.gather(ctx, nil, map[uint64]bool{t.A: true, t.B: true})
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *engine) tied(ctx context.Context, t *plan.Tie) error {
 		"transactions %d and %d both write and commit at %d; expected different timestamps", a.ID, b.ID, t.At)}
 }
 
-// stampedSessions is the axiom SESSION.
+// stampedSessions checks the axiom SESSION.
 func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.StampViolation, n int64, err error) {
 	type last struct {
 		place  uint64
@@ -169,8 +169,8 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 	return found, n, nil
 }
 
-// proveStamped makes evidence of the first violations: of a history of the transactions that they are about, of who
-// installed what should have been read, and of the writers of what was read.
+// proveStamped makes evidence of the first violations, from a history of their transactions, of the writers of what
+// these read, and of the writers of what they should have read.
 func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error {
 	listed := s.all[:min(len(s.all), check.MaxStamped())]
 	places := map[uint64]bool{}
@@ -221,12 +221,12 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 	return e.tellStamped(a, s, listed, by, sources)
 }
 
-// askSource asks the writers of the version read.
+// askSource asks for the writers of the version read.
 func (e *engine) askSource(v *plan.StampViolation, x *plan.Txn) plan.Asked {
 	return plan.Asked{Want: plan.Want{Key: v.Key, Value: v.Got}, Reader: v.Txn, Now: e.readsAt(x)}
 }
 
-// readsAt is when a transaction reads.
+// readsAt returns the timestamp at which a transaction reads.
 func (e *engine) readsAt(x *plan.Txn) int64 {
 	atStart := e.rule.Stamps.ReadOnlyAtStart && !slices.ContainsFunc(x.Ops, func(o plan.Op) bool {
 		return o.Kind == history.Write
@@ -237,7 +237,7 @@ func (e *engine) readsAt(x *plan.Txn) int64 {
 	return x.CommitTS
 }
 
-// tellStamped tells violations of a history of some transactions, by place.
+// tellStamped translates violations to a history of some transactions, by place.
 func (e *engine) tellStamped(a *Answer, s *stamped, listed []plan.StampViolation, by map[uint64]*plan.Txn,
 	sources map[plan.Asked]plan.Source) error {
 	var txns []*plan.Txn
@@ -288,7 +288,7 @@ func (e *engine) tellStamped(a *Answer, s *stamped, listed []plan.StampViolation
 	for axiom, n := range s.count {
 		p.Stats.Violations[axiom.String()] = int(n)
 	}
-	if int64(len(s.all)) == s.total() { // else they cannot be told apart
+	if int64(len(s.all)) == s.total() { // otherwise they cannot be told apart
 		p.Stats.BadTxns, p.Stats.BadPairs = counted(s.all)
 	}
 	a.Proof, a.Found = p, []*evidence.Result{p}

@@ -9,16 +9,16 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// Swept is what a partition of a history by timestamps says.
+// Swept is the result for a partition of a history by timestamps.
 type Swept struct {
-	Found []plan.StampViolation // the first by transaction, if there are more than were asked for
+	Found []plan.StampViolation // the first by transaction, if there are more than the request allows
 	Count [2]int64              // of EXT and NOCONFLICT
-	// Conflicts are the keys of which NOCONFLICT fails.
+	// Conflicts are the keys that fail NOCONFLICT.
 	Conflicts []plan.Value
 	Tie       *plan.Tie
 }
 
-// Replay replays a partition by what the order is: see ReplayPart and SweepPart.
+// Replay replays a partition in its kind of order: see ReplayPart and SweepPart.
 func (o *Order) Replay(ctx context.Context, part int, chunks []plan.Chunk, keep []uint64, most int) (Replayed, error) {
 	if o.Stamps.On {
 		return SweepPart(ctx, part, chunks, o, keep, most)
@@ -61,13 +61,13 @@ func SweepPart(ctx context.Context, part int, chunks []plan.Chunk, o *Order, kee
 	return r, err
 }
 
-// firstOf are the first violations, sorted.
+// firstOf returns the first violations, sorted.
 func firstOf(all []plan.StampViolation, most int) []plan.StampViolation {
 	slices.SortFunc(all, func(a, b plan.StampViolation) int { return a.Compare(&b) })
 	return all[:min(len(all), most)]
 }
 
-// stampedChunks are chunks that have starts.
+// stampedChunks are the chunks that have starts.
 func stampedChunks(chunks []plan.Chunk) []plan.Chunk {
 	chunks = slices.Clone(chunks)
 	for i := range chunks {
@@ -76,7 +76,7 @@ func stampedChunks(chunks []plan.Chunk) []plan.Chunk {
 	return chunks
 }
 
-// sweep checks all partitions, or with keep the keys that it has for pairs that conflict.
+// sweep checks all partitions; with keep, it lists the pairs of conflicting writers of these keys.
 func (e *engine) sweep(ctx context.Context, keep *keySet, most int) (all Swept, err error) {
 	var bits []uint64
 	if keep != nil {

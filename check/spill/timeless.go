@@ -9,7 +9,7 @@ import (
 	"isovet/history"
 )
 
-// mapTimed maps the history by its times; where there are none at all, once more, by the order in which it is written.
+// mapTimed maps the history by its times. If it has none at all, it maps it once more, in the order of the file.
 func (e *engine) mapTimed(ctx context.Context) error {
 	if err := e.mapAll(ctx); err != nil || e.total.Timeless == 0 {
 		return err
@@ -32,7 +32,7 @@ func (e *engine) mapTimed(ctx context.Context) error {
 	return e.mapAll(ctx)
 }
 
-// placeTimeless puts those few that have no times behind the one before them in their session, or in the history.
+// placeTimeless puts the few transactions without times behind their predecessor in the session, or in the history.
 func (e *engine) placeTimeless(ctx context.Context) error {
 	if len(e.timeless) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (e *engine) placeTimeless(ctx context.Context) error {
 	return e.write(e.stats.Rounds, events)
 }
 
-// standAt makes a transaction an exception that stands at a place, where the rule has it from now on.
+// standAt makes a transaction an exception at a place, which from now on also is its place by the rule.
 func (e *engine) standAt(x *plan.Txn, to plan.Pos) plan.Event {
 	x.Counts, x.Rule = true, to
 	x.Now = plan.Move{Begin: to, Commit: to, Round: e.stats.Rounds}

@@ -11,8 +11,8 @@ import (
 	"isovet/level"
 )
 
-// whole asks package replay for a history that is small enough to be one window, with all that may or may not have
-// happened in it: what windows did not tell is told then. decided: it was.
+// whole gives a history that fits into one window to package replay, with every transaction of unknown outcome: that
+// decides what windows could not. decided reports whether it did.
 func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error) {
 	if e.total.Txns > int64(e.o.MaxWindow) || 200*e.total.Txns+80*e.total.Ops > e.o.Memory/8 {
 		return false, nil
@@ -50,7 +50,7 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 			e.seen[h.Txns.ID[t]] = all[t]
 		}
 		r.Anomalies = r.Anomalies[:1]
-		if r.Anomalies[0].Kind == level.NonLinearizable { // it is about all of a key's
+		if r.Anomalies[0].Kind == level.NonLinearizable { // it concerns all operations on the key
 			for _, x := range all {
 				if !x.Init {
 					e.forced[x.ID], e.seen[x.ID] = true, x
@@ -61,7 +61,7 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 		a.Found, a.Open, a.Reason = append(a.Found, r), nil, ""
 		return true, nil
 	case evidence.Holds:
-		if e.o.Checker == byKey { // that order keeps real time by key alone
+		if e.o.Checker == byKey { // that order keeps real time only by key
 			got, err := plan.Order(short, all, e.in.Initial, plan.Options{Level: e.o.Level, Skew: e.o.Skew})
 			if err != nil || got == nil {
 				return false, err

@@ -26,22 +26,21 @@ import (
 // stand before them: what is read in the same way each time costs no wrong guess of a branch. BlindW's operations take
 // some 9 bytes.
 
-// Kind is what an operation in a chunk is.
+// Kind is the kind of an operation in a chunk.
 type Kind uint8
 
 const (
-	Read    Kind = iota // of a transaction that counts, from others
-	Install             // the last write of a key by a transaction that counts
-	// what others cannot rightly see: a write of a key that its transaction writes again, and writes of aborted
-	// transactions
+	Read    Kind = iota // a committed transaction's read of another's version
+	Install             // a committed transaction's last write of a key
+	// a write that others must not see: an intermediate one, or one of an aborted transaction
 	Intermediate
 	Aborted
-	// writes of transactions of unknown outcome that do not count as yet
+	// a write of a transaction of unknown outcome that does not count as committed yet
 	Maybe
 	MaybeIntermediate
 )
 
-// What is reported of transactions in chunks of timestamps.
+// Facts about the transactions in chunks of timestamps.
 const (
 	standsByPlace = 1
 	hasStart      = 2
@@ -58,16 +57,16 @@ const (
 	padding    = 8
 )
 
-// bytesMask has the bytes of a number that takes one more than i.
+// bytesMask[i] keeps the lowest i+1 bytes of a number.
 var bytesMask = [8]uint64{1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1, 1<<64 - 1}
 
-// sizeOf is how many bytes a number takes, less one.
+// sizeOf returns the bytes that a number takes, less one.
 func sizeOf(x uint64) int { return (bits.Len64(x|1) - 1) >> 3 }
 
 func zigzag(x int64) uint64   { return uint64(x)<<1 ^ uint64(x>>63) }
 func unzigzag(x uint64) int64 { return int64(x>>1) ^ -int64(x&1) }
 
-// ChunkInfo says what a chunk has.
+// ChunkInfo describes a chunk.
 type ChunkInfo struct {
 	Min, Max Pos
 	Txns     int
@@ -75,15 +74,14 @@ type ChunkInfo struct {
 	Written  Written
 }
 
-// Written says which values a chunk's writes may have: kinds of values as bits, and the range of integers, and of the
-// lower half of their bits, as clients may have some of their own in the upper one. Known is false where it is not
-// known.
+// Written describes the values that a chunk's writes may have: their kinds as bits, and the range of integers and of
+// the lower half of their bits, as clients may number themselves in the upper half. Known is false if nothing is known.
 type Written struct {
 	Known      bool
 	Kinds      uint8
 	Min, Max   int64
 	Low, High  uint32
-	Initialize bool // there are writes of the initial transaction
+	Initialize bool // the initial transaction writes in it
 }
 
 func (w *Written) add(kind history.ValueKind, n int64) {
@@ -105,7 +103,7 @@ func (w *Written) has(kind history.ValueKind, n int64) bool {
 	return kind != history.Int || w.Min <= n && n <= w.Max && w.Low <= uint32(n) && uint32(n) <= w.High
 }
 
-// chunkWriter makes one chunk after the other.
+// chunkWriter writes one chunk after another.
 type chunkWriter struct {
 	keys   []byte
 	nKeys  uint32
@@ -114,18 +112,18 @@ type chunkWriter struct {
 	info   ChunkInfo
 	pos    Pos
 	place  uint64
-	opAt   int // where the last operation's first byte stands
+	opAt   int // where the last operation's first byte is
 	inTxn  bool
 	lastN  int64
 	moving bool
-	// stamped chunks have positions of which N is 0 or one more than the place, and starts
+	// stamped says that chunks have the starts of transactions, and positions whose N is the place or one more
 	stamped bool
 	start   int64
 }
 
 func (w *chunkWriter) size() int { return len(w.keys) + len(w.body) }
 
-// begin begins a transaction's operations; they are in the order of pos.
+// begin begins a transaction's operations; transactions come in the order of pos.
 func (w *chunkWriter) begin(pos Pos, place uint64) {
 	w.endTxn()
 	if w.info.Txns == 0 {
@@ -150,7 +148,7 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 		i = putUvarint(b, i, zigzag(int64(pos.N-place)))
 		i = putUvarint(b, i, uint64(pos.Sub))
 	}
-	if w.stamped { // whether it stands by its place, and how long it took
+	if w.stamped { // whether N is the place, and the duration
 		what, took := byte(0), int64(0)
 		if pos.N != 0 {
 			what |= standsByPlace
@@ -167,10 +165,10 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 	w.inTxn = true
 }
 
-// most is how many bytes the numbers of a transaction or operation take at most.
+// most bounds the bytes of the numbers of a transaction or operation.
 const most = 48
 
-// room makes room for some numbers behind b, and returns where they begin.
+// room makes room for some numbers after b, and returns where they begin.
 func room(b []byte) ([]byte, int) {
 	n := len(b)
 	if cap(b)-n < most {
@@ -179,7 +177,7 @@ func room(b []byte) ([]byte, int) {
 	return b[:n+most], n
 }
 
-// putUvarint is binary.PutUvarint at a place, and returns the next.
+// putUvarint writes a number at index i, as binary.PutUvarint does, and returns the index after it.
 func putUvarint(b []byte, i int, x uint64) int {
 	for x >= 0x80 {
 		b[i] = byte(x) | 0x80
@@ -239,7 +237,7 @@ func (w *chunkWriter) op(kind Kind, key uint32, v history.ValueKind, n int64, te
 	w.body = append(b[:i], text...)
 }
 
-// take returns the chunk and begins the next. The bytes are appended to out.
+// take appends the chunk to out and begins the next one.
 func (w *chunkWriter) take(out []byte) ([]byte, ChunkInfo) {
 	w.endTxn()
 	out = binary.AppendUvarint(out, uint64(w.nKeys))
@@ -251,7 +249,7 @@ func (w *chunkWriter) take(out []byte) ([]byte, ChunkInfo) {
 	return out, info
 }
 
-// Damaged is what a chunk holds that no chunk holds.
+// Damaged is the error of a damaged chunk.
 type Damaged struct{ What string }
 
 func (d *Damaged) Error() string { return "a damaged chunk: " + d.What }
@@ -259,22 +257,22 @@ func (d *Damaged) Error() string { return "a damaged chunk: " + d.What }
 // cursor reads a chunk.
 type cursor struct {
 	b      []byte
-	i      int // where it stands in b
+	i      int // index of the next byte in b
 	moving bool
-	// stamped: when the transaction began is told too
+	// stamped says that the chunk has the starts of transactions
 	stamped bool
 	start   int64
 	round   int
 	whole   []byte
-	none    bool     // no key of it is looked at
+	none    bool     // none of its keys is wanted
 	keys    []uint32 // number of a key in the chunk → in the table
-	// the transaction at which it stands
+	// the present transaction
 	pos   Pos
 	place uint64
 	ended bool
 	lastN int64
 
-	// the operation that was read last
+	// the last operation
 	kind  Kind
 	vkind history.ValueKind
 	key   uint32
@@ -283,7 +281,7 @@ type cursor struct {
 	last  bool
 }
 
-// uvarint reads a number; it is wrong only in damaged files, whose checksums are looked at before.
+// uvarint reads a number. The checksums were verified before, so only a forged file has a wrong one.
 func (c *cursor) uvarint() uint64 {
 	b, i := c.b, c.i
 	if i < len(b) && b[i] < 0x80 {
@@ -324,7 +322,7 @@ func (c *cursor) bytes() []byte {
 	return t
 }
 
-// open reads the keys, by what their numbers in a table are, and goes to the first transaction.
+// open reads the keys, numbers them with number, and goes to the first transaction.
 func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64, text []byte) uint32) {
 	c.b, c.i = chunk, 0
 	n := c.uvarint()
@@ -382,7 +380,7 @@ func (c *cursor) nextTxn() {
 	}
 }
 
-// number reads a number that takes one byte more than size, and returns where the next begins.
+// number reads a number of size+1 bytes, and returns the index after it.
 func number(b []byte, i int, size byte) (uint64, int) {
 	if uint(i)+8 > uint(len(b)) {
 		panic(&Damaged{"a number that does not end"})
@@ -390,7 +388,7 @@ func number(b []byte, i int, size byte) (uint64, int) {
 	return binary.LittleEndian.Uint64(b[i:]) & bytesMask[size&7], i + int(size&7) + 1
 }
 
-// nextOp reads an operation of the transaction.
+// nextOp reads the next operation of the transaction.
 func (c *cursor) nextOp() {
 	b, i := c.b, c.i
 	if uint(i)+opBytes > uint(len(b)) {

@@ -1,5 +1,5 @@
-// Package plan is the algorithm by which a history is checked that no memory holds, as functions of parts that fit:
-// what runs them, on one machine with files or on many, is not its business.
+// Package plan is the algorithm that checks a history larger than memory, as functions of parts that fit. Its callers
+// run these on one machine with files, or on many.
 //
 // # The rule
 //

@@ -12,7 +12,7 @@ import (
 	"isovet/history"
 )
 
-// maxChunk is when a chunk is full.
+// maxChunk is the size of a full chunk, in bytes.
 var maxChunk = 64 << 10
 
 // HashKey is the hash that divides keys among partitions.
@@ -29,13 +29,13 @@ func HashKey(kind history.ValueKind, n int64, text []byte) uint64 {
 // Hash is HashKey of a value.
 func (v Value) Hash() uint64 { return HashKey(v.Kind, v.N, []byte(v.Text)) }
 
-// PartOf is the partition of a hash.
+// PartOf returns the partition of a hash.
 func PartOf(hash uint64, parts int) int {
 	hi, _ := bits.Mul64(hash, uint64(parts))
 	return int(hi)
 }
 
-// Unfit says that a history has what is not checked out of core.
+// Unfit says what of a history cannot be checked out of core.
 type Unfit struct{ What string }
 
 func (u *Unfit) Error() string { return u.What }
@@ -43,14 +43,14 @@ func (u *Unfit) Error() string { return u.What }
 // Rule says how a history is mapped.
 type Rule struct {
 	Parts    int  // of the keys
-	RealTime bool // the level asks for real time: starts and ends must be there
-	ByPlace  bool // transactions stand in the order of the history: there are no times
+	RealTime bool // every transaction must have start and end
+	ByPlace  bool // transactions stand in the order of the file: there are no times
 	OneKey   bool // no transaction has operations on two keys
 	Stamps   Stamps
 }
 
-// At is when a committed transaction stands, if nothing is known but its times: at its end; where it has none, at its
-// start; false: it has neither.
+// At returns the time at which a committed transaction stands by its own times: its end, or else its start; false: it
+// has neither.
 func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) {
 	if r.ByPlace {
 		return int64(first + uint64(t)), true
@@ -61,13 +61,13 @@ func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) 
 	return T, T != history.NoTime
 }
 
-// Mapper turns the batches of a piece, in their order, into chunks of operations for each partition, and into heads.
+// Mapper turns the batches of a piece, in order, into chunks of operations for each partition, and into heads.
 type Mapper struct {
 	Rule
 	Emit func(part int, chunk []byte, info ChunkInfo) error
 	// Bad lists the transactions whose reads contradict their own operations, which no order explains.
 	Bad []uint64
-	// Timeless are the committed transactions that have no times, mostTimeless of them at most.
+	// Timeless are the first mostTimeless committed transactions without times.
 	Timeless []uint64
 	// Heads are the heads of the piece's transactions; see Heads.
 	Heads HeadWriter
@@ -75,34 +75,34 @@ type Mapper struct {
 
 	w     []chunkWriter
 	out   []byte
-	of    *history.History // whose keys are known
+	of    *history.History // the history of the keys in by
 	by    []keyState       // by key of it
 	order []uint32
 	at    []int64
 }
 
-// keyState is what is known of a key while transactions are mapped.
+// keyState is the state of a key while transactions are mapped.
 type keyState struct {
-	seq, local uint32 // the chunk in which local is the key's number
-	txn        uint32 // one more than the transaction that used it last, and of that one:
-	state      uint32 // the version that it must see
-	wrote      uint32 // one more than where in the chunk its last write stands; 0: it has none
+	seq, local uint32 // the chunk in which the key has the number local
+	txn        uint32 // the last transaction that used it, plus one; of it:
+	state      uint32 // the version that its next read must return
+	wrote      uint32 // where its last write stands in the chunk, plus one; 0: it has none
 	part       uint16
 }
 
-// MapStats counts what was mapped.
+// MapStats has the counts of a mapping.
 type MapStats struct {
-	Txns, Ops   int64 // the initial transaction included
+	Txns, Ops   int64 // with the initial transaction
 	FileOps     int64 // [history.History.FileOps]
 	Committed   int64
 	Unknown     int64
 	Reads       int64 // of committed transactions
 	Timeless    int64 // committed transactions without times
 	MinT, MaxT  int64 // positions of committed transactions
-	Took, Taken int64 // sum of some transactions' durations, and how many
+	Took, Taken int64 // sum and number of some transactions' durations
 }
 
-// count adds transactions lo to hi of a history, their operations, and what the committed ones read.
+// count adds transactions lo to hi of a history, their operations, and the reads of the committed ones.
 func (s *MapStats) count(h *history.History, lo, hi uint32) {
 	s.Txns += int64(hi - lo)
 	s.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
@@ -119,7 +119,7 @@ func (s *MapStats) count(h *history.History, lo, hi uint32) {
 	}
 }
 
-// Batch maps transactions lo to hi of a history; base is what their numbers lack of their places.
+// Batch maps transactions lo to hi of a history; base is the difference between places and numbers.
 func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 	if m.w == nil {
 		m.w = make([]chunkWriter, m.Parts)
@@ -149,7 +149,7 @@ func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 
 const noLists = "lists are not checked out of core"
 
-// flush emits the chunks that have more than so many bytes.
+// flush emits the chunks that are larger than above.
 func (m *Mapper) flush(above int) error {
 	for p := range m.w {
 		if w := &m.w[p]; w.info.Ops > 0 && w.size() > above {
@@ -167,7 +167,7 @@ func (m *Mapper) emit(p int) error {
 	return m.Emit(p, m.out, info)
 }
 
-// keys prepares what is known by key of a history.
+// keys prepares the states of a history's keys.
 func (m *Mapper) keys(h *history.History) {
 	if m.of == h {
 		return
@@ -184,7 +184,7 @@ func (m *Mapper) keys(h *history.History) {
 	}
 }
 
-// place finds where transactions stand, sorts them so, and writes their heads.
+// place finds the positions of transactions, sorts them by these, and writes their heads.
 func (m *Mapper) place(h *history.History, lo, hi uint32, base uint64) error {
 	n := int(hi - lo)
 	m.at = slices.Grow(m.at[:0], n)[:n]
@@ -216,7 +216,7 @@ func (m *Mapper) place(h *history.History, lo, hi uint32, base uint64) error {
 	return nil
 }
 
-// sort puts transactions in the order of their times, stably. Most stand nearly so.
+// sort sorts transactions by time, stably. Mostly they are nearly sorted.
 func (m *Mapper) sort(lo uint32) {
 	moves := 0
 	for i := 1; i < len(m.order); i++ {
@@ -242,8 +242,8 @@ func (m *Mapper) sort(lo uint32) {
 // mostTimeless bounds Mapper.Timeless.
 const mostTimeless = 1 << 16
 
-// when is the time at which transaction t stands, with what is known before anything was read: those that are known to
-// have committed by the rule; of others it is only where their operations are found.
+// when returns the position of transaction t before anything was replayed. Committed transactions stand by the rule; of
+// others the position only says where to find their operations.
 func (m *Mapper) when(h *history.History, t uint32, base uint64, last int64) (int64, error) {
 	if t == h.Init {
 		return First.T, nil
@@ -288,7 +288,7 @@ func (m *Mapper) when(h *history.History, t uint32, base uint64, last int64) (in
 			return start, nil
 		}
 	}
-	if last == First.T { // behind the initial state
+	if last == First.T { // after the initial state
 		last++
 	}
 	return last, nil
@@ -378,7 +378,7 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	return nil
 }
 
-// oneKey demands that a transaction has operations on one key alone.
+// oneKey returns an error if a transaction has operations on several keys.
 func oneKey(h *history.History, t uint32, vers []uint32) error {
 	for i := 1; i < len(vers); i++ {
 		if a, b := h.VerKey[vers[i-1]], h.VerKey[vers[i]]; a != b {
@@ -405,18 +405,18 @@ func (m *Mapper) contradicts(h *history.History, t uint32) bool {
 	return false
 }
 
-// Head is what sessions are checked by.
+// Head is the part of a transaction that the check of sessions needs.
 type Head struct {
 	Session int64 // NoTime: none
 	T       int64
 	Status  history.Status
 	Init    bool
-	// Timeless: it has no times; T is where others of the history stand.
+	// Timeless says that the transaction has no times; T is then the position of its neighbours.
 	Timeless bool
 }
 
-// HeadWriter writes heads of transactions, in the order of their places: a byte of status, and what changed since the
-// one before of session and time.
+// HeadWriter writes heads of transactions, in the order of their places: a byte of status, then the differences of
+// session and time from the head before.
 type HeadWriter struct {
 	B       []byte
 	session int64

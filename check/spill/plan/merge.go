@@ -7,39 +7,38 @@ import (
 	"isovet/history"
 )
 
-// Chunk is a chunk of a partition, wherever it lies.
+// Chunk is a chunk of a partition, in a file or in memory.
 type Chunk struct {
 	ChunkInfo
 	Bytes int
-	// Moving chunks are of exceptions, made in a Round.
+	// Moving says that the chunk is of exceptions, made in Round.
 	Moving bool
 	Round  int
-	// Stamped chunks are of histories by timestamps.
+	// Stamped says that the chunk is of a history by timestamps.
 	Stamped bool
-	// Read appends the bytes to buf.
+	// Read appends the chunk's bytes to buf.
 	Read func(buf []byte) ([]byte, error)
 }
 
-// Filter says what of the chunks counts.
+// Filter says which parts of the chunks count.
 type Filter struct {
-	// Moved are the transactions that stand elsewhere; nil: none.
+	// Moved are the transactions that stand elsewhere than by the rule; nil: none.
 	Moved *Moves
-	// Keep, if set, says which keys are looked at, by their hashes.
+	// Keep, if set, selects keys by their hashes.
 	Keep func(hash uint64) bool
-	// Room is how many bytes of chunks may be open at once; 0: any number. Beyond, ErrRoom.
+	// Room bounds the bytes of chunks that are open at once; 0: no bound. Beyond it the error is ErrRoom.
 	Room int
-	// Until is up to where whoever passes over the chunks looks for contradicting reads.
+	// Until is the place at which the search for contradicting reads ends.
 	Until Pos
 
-	// has, if set, says which chunks may have what is looked for, and waits whether what was found waits for what comes
-	// behind it. Of others only those are read that overlap one that has.
+	// has, if set, says which chunks may have a wanted operation, and whether a find needs the chunks behind it.
+	// Other chunks are read only if they overlap such a one.
 	has   func(c *Chunk) bool
 	waits func() bool
-	alone bool // nothing is looked for beside it: of others none is read
+	alone bool // chunks that merely overlap a wanted one are not read
 }
 
-// near says which of the chunks, sorted by where they begin, may have what is looked for or overlap one that may; nil:
-// all.
+// near marks the chunks, sorted by their begin, that may have a wanted operation or overlap one that may; nil: all.
 func (f *Filter) near(chunks []Chunk) []bool {
 	if f.has == nil {
 		return nil
@@ -51,7 +50,7 @@ func (f *Filter) near(chunks []Chunk) []bool {
 		}
 		return in
 	}
-	until := First // how far those reach that may have it
+	until := First // how far the wanted chunks so far reach
 	for i := range chunks {
 		c := &chunks[i]
 		if f.has(c) {
@@ -62,7 +61,7 @@ func (f *Filter) near(chunks []Chunk) []bool {
 		}
 		in[i] = in[i] || !until.Less(c.Min)
 	}
-	from := Last // where the next one begins that may have it
+	from := Last // where the next wanted chunk begins
 	for i := len(chunks) - 1; i >= 0; i-- {
 		c := &chunks[i]
 		in[i] = in[i] || !c.Max.Less(from)
@@ -78,20 +77,19 @@ type noRoom struct{}
 
 func (noRoom) Error() string { return "too many chunks overlap in time" }
 
-// ErrRoom is what a pass over a partition returns where so many of its chunks overlap in time that they take more
-// memory than there is.
+// ErrRoom is the error of a pass over a partition whose overlapping chunks exceed the memory bound.
 var ErrRoom error = noRoom{}
 
-// visitor is given the transactions of a partition in the order.
+// visitor receives the transactions of a partition in order.
 type visitor interface {
-	// number is the number of a key, or noKey.
+	// number returns the number of a key, or noKey.
 	number(kind history.ValueKind, n int64, text []byte) uint32
-	// txn reads the operations of the transaction at which the cursor stands, all of them.
+	// txn reads all operations of the cursor's transaction.
 	txn(c *cursor)
 }
 
-// merge goes through the transactions of chunks in their order. Cost: for each transaction of a chunk some
-// comparisons, and log of how many chunks are open where they alternate; memory for the chunks that overlap.
+// merge visits the transactions of chunks in order. Cost: some comparisons a transaction, times the logarithm of the
+// open chunks where they alternate; memory for the chunks that overlap.
 func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
@@ -147,13 +145,13 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	}
 }
 
-// merger has the chunks that are open.
+// merger has the open chunks.
 type merger struct {
 	number func(kind history.ValueKind, n int64, text []byte) uint32
 	open   []*cursor // a heap by pos
 	held   int       // bytes
-	bufs   [][]byte  // to be used again
-	free   []*cursor // likewise
+	bufs   [][]byte  // free buffers
+	free   []*cursor // free cursors
 }
 
 // begin opens a chunk.
@@ -191,7 +189,7 @@ func (m *merger) begin(k *Chunk, room int) error {
 	return nil
 }
 
-// down puts the first of the heap, which has gone on, where it belongs; closes it if it has ended.
+// down moves the heap's first chunk, which has advanced, to its place, and closes it if it has ended.
 func (m *merger) down() {
 	if c := m.open[0]; c.ended {
 		m.held -= cap(c.whole)
@@ -217,20 +215,20 @@ func (m *merger) down() {
 	}
 }
 
-// Move is where a transaction stands that does not stand where the rule puts it: where it begins, and where it commits.
-// At the serializable levels these are one.
+// Move is the new position of a transaction that does not stand by the rule: where it begins and where it commits. At
+// the serializable levels these are equal.
 type Move struct {
 	Begin, Commit Pos
-	Round         int // in which it was moved there
+	Round         int // the round that moved it
 }
 
 // Moves are the exceptions to the rule.
 type Moves struct {
 	At   map[uint64]Move
-	bits []uint64 // by place: it was moved at some time
+	bits []uint64 // by place: it was moved at least once
 }
 
-// NewMoves makes an empty set for a history of so many transactions. Cost: a bit each.
+// NewMoves returns an empty set for a history of txns transactions. Cost: a bit each.
 func NewMoves(txns int64) *Moves {
 	return &Moves{At: map[uint64]Move{}, bits: make([]uint64, txns/64+1)}
 }
@@ -241,7 +239,7 @@ func (m *Moves) Set(place uint64, to Move) {
 	m.bits[place/64] |= 1 << (place % 64)
 }
 
-// Unset puts it back.
+// Unset puts a transaction back to its place by the rule.
 func (m *Moves) Unset(place uint64) {
 	delete(m.At, place)
 	m.bits[place/64] &^= 1 << (place % 64)
@@ -250,7 +248,7 @@ func (m *Moves) Unset(place uint64) {
 // Moved reports whether a transaction is an exception.
 func (m *Moves) Moved(place uint64) bool { return m.bits[place/64]>>(place%64)&1 != 0 }
 
-// stale reports whether what a chunk says of a transaction holds no more.
+// stale reports whether a chunk's position of a transaction is outdated.
 func (m *Moves) stale(c *cursor) bool {
 	if !m.Moved(c.place) {
 		return c.moving

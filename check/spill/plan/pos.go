@@ -8,17 +8,17 @@ import (
 )
 
 // Pos is a place in the order that is tried. Without exceptions a transaction stands at (its end, its place in the
-// history, 0). Sub puts a transaction that was moved behind the one whose T and N it has.
+// history, 0). A moved transaction has the T and N of the one that it stands behind, and a Sub.
 type Pos struct {
 	T   int64
 	N   uint64
 	Sub uint32
 }
 
-// First is where the initial state stands, before every transaction.
+// First is the place of the initial state, before every transaction.
 var First = Pos{T: math.MinInt64}
 
-// Last is behind every transaction.
+// Last is after every transaction.
 var Last = Pos{T: math.MaxInt64, N: math.MaxUint64, Sub: math.MaxUint32}
 
 // Compare orders places.
@@ -43,7 +43,7 @@ func (p Pos) Less(q Pos) bool {
 	return p.Sub < q.Sub
 }
 
-// Next is the place right behind one.
+// Next returns the place right after p.
 func (p Pos) Next() Pos {
 	switch {
 	case p.Sub < math.MaxUint32:
@@ -56,14 +56,14 @@ func (p Pos) Next() Pos {
 	return p
 }
 
-// Value is a value, or a key, that means the same in every batch: Text is that of a string or row.
+// Value is a value or key that means the same in every batch. Text is the content of a string or row.
 type Value struct {
 	N    int64
 	Kind history.ValueKind
 	Text string
 }
 
-// ValueOf takes a value out of a batch.
+// ValueOf returns a value of a batch.
 func ValueOf(h *history.History, v history.Value) Value {
 	if v.Kind == history.String || v.Kind == history.Row {
 		return Value{Kind: v.Kind, Text: string(h.Texts.Text(uint32(v.N)))}
@@ -71,7 +71,7 @@ func ValueOf(h *history.History, v history.Value) Value {
 	return Value{Kind: v.Kind, N: v.N}
 }
 
-// In makes it a value of a builder.
+// In adds the value to a builder.
 func (v Value) In(b *history.Builder) history.Value {
 	switch v.Kind {
 	case history.String:
@@ -82,7 +82,7 @@ func (v Value) In(b *history.Builder) history.Value {
 	return history.Value{Kind: v.Kind, N: v.N}
 }
 
-// compare orders values in some way.
+// compare orders values, arbitrarily but consistently.
 func (v Value) compare(w Value) int {
 	return cmp.Or(cmp.Compare(v.Kind, w.Kind), cmp.Compare(v.N, w.N), cmp.Compare(v.Text, w.Text))
 }

@@ -82,7 +82,7 @@ func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, ini
 	return b.Build()
 }
 
-// Whole is the history of all transactions, in their order.
+// Whole returns the history of all transactions, in their order.
 func Whole(txns []*Txn, initial Value) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Initial = initial.In(b)
@@ -104,7 +104,7 @@ func Whole(txns []*Txn, initial Value) (*history.History, error) {
 	return b.Build()
 }
 
-// Wants are the versions that transactions read.
+// Wants lists the versions that transactions read.
 func Wants(txns []*Txn) (wants []Want) {
 	seen := make(map[Want]bool)
 	for _, x := range txns {
@@ -118,7 +118,7 @@ func Wants(txns []*Txn) (wants []Want) {
 	return wants
 }
 
-// Order is an order of all transactions of a history at a level, numbers in txns; nil: none was found.
+// Order returns an order of all transactions of a history at a level, as numbers in txns; nil: none was found.
 func Order(ctx context.Context, txns []*Txn, initial Value, o Options) ([]uint32, error) {
 	l, sessions := o.order()
 	all := txns
@@ -145,8 +145,8 @@ func Order(ctx context.Context, txns []*Txn, initial Value, o Options) ([]uint32
 	return a.Order, err
 }
 
-// Refuted reports whether a history has no order at the level. Where no answer is found within the conflicts that o
-// allows, it has not been refuted.
+// Refuted reports whether a history has no order at the level. false: it has one, or the allowed conflicts were too few
+// to tell.
 func Refuted(ctx context.Context, h *history.History, o Options) (bool, error) {
 	v := prepass.Run(h)
 	if len(v.Anomalies) > 0 {

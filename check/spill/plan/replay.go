@@ -6,20 +6,20 @@ import (
 	"isovet/history"
 )
 
-// NoPlace is the place of who made the initial state.
+// NoPlace stands for the place of the initial state's writer.
 const NoPlace = ^uint64(0)
 
-// Misfit is a read that does not see the last version before it.
+// Misfit is a contradicting read: it does not return the last version before it.
 type Misfit struct {
 	Key    Value
-	Want   Value  // what it saw
+	Want   Value  // the value that it returned
 	Reader uint64 // place
 	At     Pos
-	Found  uint64 // place of who installed the version that the order has there; NoPlace: nobody
+	Found  uint64 // place of the writer of the last version before it; NoPlace: nobody
 	From   Pos
 }
 
-// cell is what a key holds while an order is replayed.
+// cell is the value of a key while an order is replayed.
 type cell struct {
 	n     int64
 	place uint64
@@ -31,7 +31,7 @@ type cell struct {
 type replayer struct {
 	t       table
 	cells   []cell
-	texts   [][]byte // of cells with texts; nil while there are none
+	texts   [][]byte // texts of cells; nil while no cell has one
 	initial Value
 	out     func(Misfit)
 }
@@ -87,11 +87,11 @@ func (r *replayer) txn(c *cursor) {
 	}
 }
 
-// value is the value that was read last.
+// value returns the last value read.
 func (c *cursor) value() Value { return Value{Kind: c.vkind, N: c.n, Text: string(c.text)} }
 
-// Replay replays the keys of a partition in the order and gives out the contradicting reads. Cost: for each operation
-// a look at its key's cell; memory for a cell a key, and for the chunks that overlap in time.
+// Replay replays the keys of a partition in order and passes on the contradicting reads. Cost: a look-up a operation;
+// memory for a cell a key, and for the chunks that overlap in time.
 func Replay(ctx context.Context, chunks []Chunk, f Filter, initial Value, out func(Misfit)) (keys int, err error) {
 	defer recoverDamaged(&err)
 	r := &replayer{initial: initial, out: out}
@@ -99,7 +99,7 @@ func Replay(ctx context.Context, chunks []Chunk, f Filter, initial Value, out fu
 	return int(r.t.n), err
 }
 
-// recoverDamaged turns what a cursor throws into an error.
+// recoverDamaged turns a cursor's panic into an error.
 func recoverDamaged(err *error) {
 	switch d := recover().(type) {
 	case nil:

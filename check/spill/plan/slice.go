@@ -12,15 +12,15 @@ import (
 // time, where the level asks for that. txns are in their present order, and so are both answers. Cost: a pass over the
 // operations, and one for each time that some went, mostly two.
 func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Txn) {
-	installs := make(map[Want]int) // by how many that stay
+	installs := make(map[Want]int) // by the number of staying transactions that install it
 	for _, x := range txns {
 		if x.TakesPart() {
 			x.External(func(*Op) {}, func(op *Op) { installs[Want{op.Key, op.Value}]++ })
 		}
 	}
 	gone := make([]bool, len(txns))
-	first := make(map[int64]uint64) // session → place of its first that is gone
-	ended := int64(behindAll)       // when the first that is gone had ended
+	first := make(map[int64]uint64) // session → place of its first transaction that left
+	ended := int64(behindAll)       // when the first one that left had ended
 	for more := true; more; {
 		more = false
 		for i, x := range txns {
@@ -61,8 +61,7 @@ func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Tx
 	return stay, later
 }
 
-// Prefix is the longest beginning of a slice's order that has only transactions among the first n, and each of these
-// whole.
+// Prefix returns the longest beginning of a slice's order that has only transactions below n, each of them whole.
 func Prefix(txns []*Txn, events []int32, n int) []int32 {
 	q := slices.IndexFunc(events, func(e int32) bool { return int(e>>1) >= n })
 	if q < 0 {

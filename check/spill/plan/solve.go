@@ -12,25 +12,26 @@ import (
 	"isovet/solver"
 )
 
-// Answer is what became of a window.
+// Answer is the outcome for a window.
 type Answer uint8
 
 const (
 	Stuck    Answer = iota // time or conflicts ran out
-	Solved                 // there is an order, the rest of the history staying as it is
-	Unsolved               // there is none with the rest as it is
+	Solved                 // the window has an order that leaves the rest of the history as it is
+	Unsolved               // it has none that does
 )
 
-// Options are how windows are solved.
+// Options say how to solve windows.
 type Options struct {
 	Level level.Level
 	Skew  int64
-	// Conflicts after which a window is given up; 0: never.
+	// Conflicts bounds the search for a window's order; 0: no bound.
 	Conflicts int64
 }
 
-// order is the level of which package replay is asked for an order, and whether that of sessions is kept. Transactions
-// on single keys are linearizable exactly if some order of all keeps real time (Herlihy and Wing 1990, Theorem 1).
+// order returns the level at which package replay looks for an order, and whether the order keeps sessions.
+// Transactions on single keys are linearizable exactly if some order of all keys keeps real time (Herlihy and Wing
+// 1990, Theorem 1).
 func (o *Options) order() (l level.Level, sessions bool) {
 	if o.Level == level.Linearizable {
 		return level.StrictSerializable, false
@@ -95,17 +96,17 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 	return Solved, Late(txns, events), nil
 }
 
-// small is a window as a history of its own: an initial transaction writes what is held before it, a last one reads
-// what is to be held behind it.
+// small is a window as a history of its own: an initial transaction writes the state before it, a last one reads the
+// state that must hold after it.
 type small struct {
 	txns      []*Txn
-	members   []int32 // transaction of the small history → index: sessions are in order of places
+	members   []int32 // transaction of the small history → index; sessions are in the order of places
 	installed map[Want]bool
 	final     map[Value]Value
 	keys      []Value // of final
 	outer     map[Value]bool
-	state     []Want  // what keys hold before
-	absent    []Value // keys that are read as null, installed by a transaction of the window
+	state     []Want  // values of keys before the window
+	absent    []Value // keys that some read as null and a transaction of the window installs
 }
 
 func newSmall(txns []*Txn) *small {
@@ -127,7 +128,8 @@ func newSmall(txns []*Txn) *small {
 	return w
 }
 
-// before finds what keys hold before the window: what is known, or what is read of them that nobody in it installs.
+// before finds the values of keys before the window: the known ones, or values that nobody in it installs but some
+// read.
 func (w *small) before(known map[Value]Value) {
 	for _, i := range w.members {
 		w.txns[i].External(func(op *Op) {
@@ -143,7 +145,7 @@ func (w *small) before(known map[Value]Value) {
 	slices.SortFunc(w.members, func(i, j int32) int { return cmp.Compare(w.txns[i].Place, w.txns[j].Place) })
 }
 
-// holds says what a key holds before the window, unless that has been said.
+// holds sets a key's value before the window, unless it is set.
 func (w *small) holds(k, v Value) {
 	if !w.outer[k] {
 		w.outer[k] = true
@@ -151,7 +153,7 @@ func (w *small) holds(k, v Value) {
 	}
 }
 
-// history makes the small history.
+// history builds the small history.
 func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.History, error) {
 	b := history.NewBuilder()
 	for _, i := range w.members {
@@ -196,7 +198,7 @@ func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.His
 	}
 	slices.SortFunc(w.absent, Value.compare)
 	for _, k := range slices.Compact(w.absent) {
-		if !w.outer[k] { // which a key must not hold before the window by itself
+		if !w.outer[k] { // a value that the key must not have before the window
 			b.Write(b.Key(k.In(b)), b.StringValue([]byte("\x00isovet state")))
 		}
 	}
@@ -206,13 +208,12 @@ func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.His
 	return b.Build()
 }
 
-// Late has each transaction of a window's order begin as late as its reads allow: an order with events at one place is
-// told by fewer
-// exceptions. A later begin breaks nothing but reads.
+// Late makes each transaction of a window's order begin as late as its reads allow. Events that stand together need
+// fewer exceptions, and only reads forbid a later begin.
 func Late(txns []*Txn, events []int32) []int32 {
-	at := make([]int, len(events)) // by place: before which event what stands there is to come, times two
+	at := make([]int, len(events)) // for each place, twice the index of the event that its event must precede
 	begun := make([]int, len(txns))
-	commits := make(map[Value][]int) // key → places of commits that install it
+	commits := make(map[Value][]int) // key → places of the commits that install it
 	for p, e := range events {
 		if e&1 == 0 {
 			begun[e>>1] = p
@@ -247,12 +248,12 @@ func Late(txns []*Txn, events []int32) []int32 {
 	return out
 }
 
-// half is where a transaction's commit stands that does not stand where it begins.
+// half marks a commit that stands elsewhere than its begin.
 const half = 1 << 31
 
-// Place turns a window's new order into places: as many of its transactions as can stay where the rule has them, and
-// the others stand behind them; all of them behind the floor, if there is one. It sets each Txn.Now, and returns those
-// that are exceptions, and where the last event stands.
+// Place turns a window's new order into places. As many transactions as possible keep their places by the rule; the
+// others stand behind them. All stand behind the floor, if there is one. It sets each Txn.Now, and returns the
+// exceptions and the place of the last event.
 func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 	if len(events) == 0 {
 		if floor != nil {
@@ -260,9 +261,9 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 		}
 		return nil, last
 	}
-	// Which stay: a longest ascending sequence of events by where the rule has them. What comes before all that stay
-	// stands where the rule has the window's first transaction, which then is not there. Nor do those stay that share
-	// another's place: what comes behind them needs places of its own.
+	// The transactions that keep their places are a longest ascending sequence of events. Those before all of these
+	// stand at the rule's place of the window's first transaction, which then moves. A transaction that shares its
+	// place moves too: those behind it need places of their own.
 	first := txns[events[0]>>1]
 	for _, e := range events {
 		if x := txns[e>>1]; x.Rule.Less(first.Rule) {
@@ -322,9 +323,9 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 	return moved, last
 }
 
-// ascending marks a longest ascending subsequence of those that may be in it.
+// ascending marks a longest ascending subsequence of the events that may be in it.
 func ascending(events []int32, less func(a, b int32) bool, may func(e int32) bool) []bool {
-	var tails []int // of length i+1: where the least last event stands
+	var tails []int // of length i+1: the least last event
 	prev := make([]int, len(events))
 	for i, e := range events {
 		if !may(e) {

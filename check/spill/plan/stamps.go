@@ -10,9 +10,9 @@ import (
 	"isovet/history"
 )
 
-// Stamps says, where On, that the order is that of the database's timestamps, as package timestamp has it: each
-// transaction reads at its start and installs at its commit, at the serializable levels all at its commit. Nothing else
-// is tried. At one timestamp what is installed comes before what is read.
+// Stamps says, if On, that the order is that of the database's timestamps, as in package timestamp. Each transaction
+// reads at its start and installs at its commit; at the serializable levels it does both at its commit. No other order
+// is tried. At equal timestamps installs come before reads.
 type Stamps struct {
 	On              bool
 	Serial          bool
@@ -20,8 +20,7 @@ type Stamps struct {
 	ReadOnlyAtStart bool
 }
 
-// Refusal says why timestamps decide nothing of a history: of a transaction that has none (Missing), or one that no
-// database gives.
+// Refusal says why timestamps decide nothing: a transaction has none (Missing), or impossible ones.
 type Refusal struct {
 	Place   uint64
 	Missing bool
@@ -32,7 +31,7 @@ type Refusal struct {
 	Msg     string
 }
 
-// Err is the error that package timestamp has for it.
+// Err returns the error that package timestamp has for it.
 func (r *Refusal) Err() error {
 	if r.Missing {
 		return &timestamp.Missing{Txn: r.Txn, Field: r.Field}
@@ -56,24 +55,24 @@ func (v *StampViolation) Compare(w *StampViolation) int {
 		cmp.Compare(v.Op, w.Op), cmp.Compare(v.Other, w.Other))
 }
 
-// StampSaid is what single transactions say.
+// StampSaid is what single transactions show by their timestamps.
 type StampSaid struct {
 	Refused *Refusal // the first
 	Found   []StampViolation
-	Count   [2]int64 // of TIMESTAMPS and INT; Found may have fewer
+	Count   [2]int64 // TIMESTAMPS and INT; Found may have fewer
 }
 
 // mostFound bounds StampSaid.Found.
 const mostFound = 1 << 14
 
-// StampMapper is the Mapper of histories that are checked by timestamps: installs and reads are apart, and there is one
-// partition more, of the commits of those that write.
+// StampMapper is the Mapper of histories that are checked by timestamps. It separates installs from reads, and has one
+// more partition: the commits of transactions that write.
 type StampMapper struct {
 	Mapper
 	Said   StampSaid
 	events []stampEvent
 	head   stampHead
-	wrote  []uint32 // by key: one more than the transaction of whose writes the last was seen, going backwards
+	wrote  []uint32 // by key: the transaction whose write came last, going backwards, plus one
 	final  []bool
 }
 
@@ -84,10 +83,10 @@ type stampEvent struct {
 	start  int64
 	reads  bool
 	writes bool
-	dead   bool // it takes no part, but may have been read from
+	dead   bool // it did not commit, but others may have read from it
 }
 
-// Batch maps transactions lo to hi of a history; base is what their numbers lack of their places.
+// Batch maps transactions lo to hi of a history; base is the difference between places and numbers.
 func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 	if m.w == nil {
 		m.w = make([]chunkWriter, m.Parts+1)
@@ -140,7 +139,7 @@ func (m *StampMapper) found(v StampViolation) {
 	}
 }
 
-// place finds where a transaction stands.
+// place finds the position of a transaction.
 func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int64) {
 	place := base + uint64(t)
 	if t == h.Init {
@@ -207,7 +206,7 @@ func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int
 	m.Heads.stamped(&m.head, head)
 }
 
-// event writes a transaction's part.
+// event writes a transaction's operations.
 func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) error {
 	place := base + uint64(e.t)
 	if e.writes && !e.dead && e.t != h.Init {
@@ -235,7 +234,7 @@ func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) erro
 	return nil
 }
 
-// reads writes the reads that others must explain, and looks at those that own operations do.
+// reads writes the reads of others' versions, and checks the reads of own ones.
 func (m *StampMapper) reads(h *history.History, e *stampEvent, place uint64) error {
 	lo, hi := h.TxnOps(e.t)
 	for o := lo; o < hi; o++ {
@@ -261,7 +260,7 @@ func (m *StampMapper) reads(h *history.History, e *stampEvent, place uint64) err
 	return nil
 }
 
-// writes writes what a transaction installs, and its other writes.
+// writes writes the versions that a transaction installs, and its other writes.
 func (m *StampMapper) writes(h *history.History, e *stampEvent, place uint64) error {
 	lo, hi := h.TxnOps(e.t)
 	for cap(m.final) < int(hi-lo) {
@@ -325,19 +324,19 @@ func (m *StampMapper) put(h *history.History, e *stampEvent, place uint64, kind 
 	return nil
 }
 
-// StampHead is what sessions are checked by, where timestamps are.
+// StampHead is the part of a transaction that the check of sessions by timestamps needs.
 type StampHead struct {
 	Session    int64 // NoTime: none
-	In         bool  // it takes part
+	In         bool  // it is in the order
 	Writer     bool
 	Init       bool
 	Begin, End int64 // if In
 }
 
-// stampHead is the head before.
+// stampHead is the last head.
 type stampHead struct{ session, end int64 }
 
-// Beside headNoSession and headInit.
+// Further bits, besides headNoSession and headInit.
 const (
 	headIn     = 1
 	headWriter = 2

@@ -7,14 +7,14 @@ import (
 	"isovet/history"
 )
 
-// At asks what a key holds just before a place.
+// At asks for the value of a key just before a place.
 type At struct {
 	Key    Value
 	Before Pos
 }
 
-// States says what keys of a partition hold before places, in the order in which that is asked. Cost: a pass over the
-// chunks shortly before these places that have one of the keys; where that shows no write of one, over more of them.
+// States returns the values of a partition's keys before places, in the order of the requests. Cost: a pass over the
+// few chunks before these places that have one of the keys; where they have no write of one, over more of them.
 func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked []At) (out []Value, err error) {
 	defer recoverDamaged(&err)
 	out = make([]Value, len(asked))
@@ -32,13 +32,13 @@ func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked 
 	return out, nil
 }
 
-// fewChunks is how many chunks before a place are looked at first.
+// fewChunks is the number of chunks before a place that are searched first.
 const fewChunks = 4
 
 // before finds the chunks that lie shortly before places.
 type before struct {
-	chunks []Chunk // in the order in which they begin; not those of exceptions, which are few
-	until  []Pos   // how far the ones before each reach
+	chunks []Chunk // in the order of their begins, without the few of exceptions
+	until  []Pos   // how far the chunks before each one reach
 	moving []Chunk
 }
 
@@ -62,15 +62,15 @@ func newBefore(chunks []Chunk) *before {
 	return b
 }
 
-// pass answers what the chunks say that begin before the places, so many for each, and returns what they do not. left
-// is in the order of places.
+// pass searches some chunks before each place, and returns the requests that these do not answer. left is in the order
+// of places.
 func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, left []int, deep int, out []Value) (
 	still []int, err error) {
 	s := &states{asked: asked, out: out, initial: initial, from: make([]Pos, len(asked)),
 		all: make([]bool, len(asked))}
 	hashes := make(map[uint64]bool, len(left))
 	some := slices.Clone(b.moving)
-	lo, end := 0, 0 // the chunks of the run at hand are from lo on; those before end are taken
+	lo, end := 0, 0 // chunks lo to end are those of the present run
 	for _, i := range left {
 		a := &asked[i]
 		n, _ := slices.BinarySearchFunc(b.chunks, a.Before, func(c Chunk, p Pos) int { return c.Min.Compare(p) })
@@ -92,7 +92,7 @@ func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, 
 		hashes[a.Key.Hash()] = true
 	}
 	if 2*len(some) > len(b.chunks)+len(b.moving) {
-		// Some more, and nothing is left.
+		// Search more, and all requests are answered.
 		some = append(slices.Clone(b.moving), b.chunks...)
 		for _, i := range left {
 			s.all[i] = true
@@ -107,7 +107,7 @@ func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, 
 		s.answer(&s.keys[k], Last)
 	}
 	slices.Sort(s.still)
-	for _, i := range left { // in their order
+	for _, i := range left { // in the order of places
 		if _, is := slices.BinarySearch(s.still, i); is {
 			still = append(still, i)
 		}
@@ -120,20 +120,20 @@ type states struct {
 	t       table
 	keys    []stateKey
 	asked   []At
-	from    []Pos  // by what is asked: a write behind it is the last one if no other is seen
-	all     []bool // by what is asked: all is seen that comes before
+	from    []Pos  // by request: only a write after it can be the last one
+	all     []bool // by request: all earlier chunks were searched
 	out     []Value
-	still   []int // what is not answered
+	still   []int // open requests
 	initial Value
 }
 
 type stateKey struct {
 	holds Value
-	at    Pos   // where that was written
-	asked []int // in the order of places; those that are answered are taken away
+	at    Pos   // place of that write
+	asked []int // in the order of places, without the answered ones
 }
 
-// answer answers what is asked of a key up to a place.
+// answer answers the requests of a key up to a place.
 func (s *states) answer(x *stateKey, to Pos) {
 	for len(x.asked) > 0 {
 		i := x.asked[0]
@@ -149,7 +149,7 @@ func (s *states) answer(x *stateKey, to Pos) {
 
 func (s *states) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	k, fresh := s.t.find(kind, n, text)
-	if fresh { // another key with that hash
+	if fresh { // another key with the same hash
 		s.keys = append(s.keys, stateKey{holds: s.initial, at: First})
 	}
 	return k

@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// Sweep checks EXT over a partition in the order of timestamps, and finds the keys of which NOCONFLICT fails. Cost:
-// that of Replay.
+// Sweep checks EXT over a partition in the order of timestamps, and finds the keys that fail NOCONFLICT. Cost: that of
+// Replay.
 func Sweep(ctx context.Context, chunks []Chunk, f Filter, initial Value, s Stamps, ext func(StampViolation),
 	conflict func(key Value)) (keys int, err error) {
 	defer recoverDamaged(&err)
@@ -23,7 +23,7 @@ type sweeper struct {
 	s        Stamps
 	ext      func(StampViolation)
 	conflict func(Value)
-	known    map[uint32]bool // keys of which a conflict is known
+	known    map[uint32]bool // keys with a known conflict
 }
 
 func (s *sweeper) txn(c *cursor) {
@@ -65,8 +65,8 @@ func (s *sweeper) txn(c *cursor) {
 	}
 }
 
-// Conflicts lists every pair of writers of a key, of those that f keeps, of which one committed while the other was
-// open. Cost: a pass, the pairs, and 16 bytes for each version of these keys.
+// Conflicts lists, for the keys that f keeps, each pair of writers of which one committed while the other was open.
+// Cost: a pass, the pairs, and 16 bytes for each version of these keys.
 func Conflicts(ctx context.Context, chunks []Chunk, f Filter, out func(StampViolation)) (err error) {
 	defer recoverDamaged(&err)
 	return merge(ctx, chunks, f, &pairs{out: out})
@@ -107,13 +107,13 @@ func (p *pairs) txn(c *cursor) {
 	}
 }
 
-// Tie are two that write and commit at one timestamp.
+// Tie is two transactions that write and commit at one timestamp.
 type Tie struct {
 	A, B uint64 // places
 	At   int64
 }
 
-// FirstTie looks through the partition of commits. No tie: nil.
+// FirstTie finds the first tie in the partition of commits, or nil.
 func FirstTie(ctx context.Context, chunks []Chunk, f Filter) (tie *Tie, err error) {
 	defer recoverDamaged(&err)
 	v := &ties{last: NoPlace}
@@ -141,21 +141,21 @@ func (t *ties) txn(c *cursor) {
 	t.last, t.at = c.place, c.pos.T
 }
 
-// Asked asks what is wrong with a read of a version: who wrote it, as its reader's begin has it.
+// Asked asks how a read of a version violates the level: who wrote the version, relative to the reader's begin.
 type Asked struct {
 	Want
 	Reader uint64
 	Now    int64
 }
 
-// Source is the answer: the least wrong of those that wrote it. By is NoPlace where nobody did, or it was there at
-// first.
+// Source is the answer: of the version's writers, the one that makes the read least wrong. By is NoPlace where nobody
+// wrote it, or it is an initial value.
 type Source struct {
 	Kind timestamp.Kind
 	By   uint64
 }
 
-// Sources answers for a partition, in the order in which it is asked. Cost: a pass over the chunks that have one of the
+// Sources answers for a partition, in the order of the requests. Cost: a pass over the chunks that have one of the
 // keys.
 func Sources(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked []Asked) (out []Source, err error) {
 	defer recoverDamaged(&err)
@@ -184,7 +184,7 @@ func Sources(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked
 // sources is the visitor of Sources.
 type sources struct {
 	t       table
-	keys    []stateKey // holds: what was there at first
+	keys    []stateKey // holds has the initial value
 	asked   []Asked
 	out     []Source
 	initial Value

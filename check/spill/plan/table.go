@@ -7,7 +7,7 @@ const noKey = ^uint32(0)
 
 // table numbers the keys of a partition.
 type table struct {
-	slot  []uint32 // number and one of an integer key, by its hash; 0: free
+	slot  []uint32 // number and one of an integer key, by hash; 0: free
 	ints  []int64  // number → key, of integer keys
 	texts map[string]uint32
 	text  []string // number → key, of others; nil while there are none
@@ -54,7 +54,7 @@ func (t *table) find(kind history.ValueKind, n int64, text []byte) (number uint3
 	}
 }
 
-// get is the number of a key; noKey: it has none.
+// get returns the number of a key, or noKey.
 func (t *table) get(kind history.ValueKind, n int64, text []byte) uint32 {
 	if kind != history.Int {
 		if i, ok := t.texts[string(text)]; ok {
@@ -93,7 +93,7 @@ func (t *table) grow() {
 	}
 }
 
-// key is the key of a number.
+// key returns the key of a number.
 func (t *table) key(i uint32) Value {
 	if int(i) < len(t.text) {
 		if s := t.text[i]; s != "" || t.isText(s, i) {

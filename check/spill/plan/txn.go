@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// Txn is a whole transaction, that means the same beside those of any batch.
+// Txn is a whole transaction in a form that does not depend on its batch.
 type Txn struct {
 	Place              uint64
 	ID                 int64
@@ -19,10 +19,10 @@ type Txn struct {
 	Status             history.Status
 	Init               bool
 	Ops                []Op
-	// Where it stands now, and without exceptions.
+	// Now is its present position, Rule the one without exceptions.
 	Now  Move
 	Rule Pos
-	// Counts: it is of unknown outcome, and taken as committed.
+	// Counts says that its outcome is unknown and it is taken as committed.
 	Counts bool
 }
 
@@ -32,10 +32,10 @@ type Op struct {
 	Key, Value Value
 }
 
-// TxnOf takes a transaction out of a batch.
+// TxnOf returns a transaction of a batch.
 func TxnOf(h *history.History, t uint32, first uint64) *Txn { return TxnOn(h, t, first, nil) }
 
-// TxnOn takes a transaction out of a batch, with its operations on the keys that only has, or all if it is nil.
+// TxnOn returns a transaction of a batch, with its operations on the keys in only, or all if that is nil.
 func TxnOn(h *history.History, t uint32, first uint64, only map[Value]bool) *Txn {
 	x := &Txn{Place: first + uint64(t), ID: h.Txns.ID[t], Line: h.Txns.Line[t], File: h.File,
 		Session: h.SessName[h.Txns.Sess[t]], Start: h.Start(t), Commit: h.Commit(t), End: h.End(t),
@@ -58,10 +58,10 @@ func TxnOn(h *history.History, t uint32, first uint64, only map[Value]bool) *Txn
 	return x
 }
 
-// Size is about how much memory it takes.
+// Size estimates its memory, in bytes.
 func (x *Txn) Size() int { return 200 + 80*len(x.Ops) }
 
-// Head is the transaction as builders take it.
+// head returns the transaction's head, as builders take it.
 func (x *Txn) head() history.TxnHead {
 	head := history.NewTxnHead()
 	head.ID, head.HasID, head.Line, head.Status = x.ID, true, x.Line, x.Status
@@ -73,12 +73,12 @@ func (x *Txn) head() history.TxnHead {
 	return head
 }
 
-// TakesPart reports whether it is among those that are ordered.
+// TakesPart reports whether it is in the order.
 func (x *Txn) TakesPart() bool {
 	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
 }
 
-// Contradicts reports whether its reads disagree with its own operations: it cannot have committed.
+// Contradicts reports whether its reads disagree with its own operations, so that it cannot have committed.
 func (x *Txn) Contradicts() bool {
 	saw := make(map[Value]Value, len(x.Ops))
 	for i := range x.Ops {
@@ -91,8 +91,8 @@ func (x *Txn) Contradicts() bool {
 	return false
 }
 
-// External calls f for the reads that others must explain, and the versions that it installs, reads first. Of a
-// transaction that contradicts itself the contradicting reads are left out.
+// External calls f for the reads of others' versions and then for the versions that it installs. It leaves out reads
+// that contradict the transaction's own operations.
 func (x *Txn) External(read, install func(op *Op)) {
 	type last struct {
 		read bool
@@ -124,22 +124,22 @@ func (x *Txn) External(read, install func(op *Op)) {
 type MoveWriter struct {
 	Parts int
 	Emit  func(part int, chunk []byte, info ChunkInfo) error
-	// Apart, if set, says of two places, the first of them earlier, that no chunk is to have both: whatever overlaps a
-	// chunk is read where the chunk is.
+	// Apart, if set, reports whether two places, the earlier one first, need different chunks: a pass reads every
+	// chunk that overlaps a wanted one.
 	Apart func(a, b Pos) bool
 	w     []chunkWriter
 	keys  []map[Value]uint32
 	out   []byte
 }
 
-// Event is what happens at one place: a moved transaction's reads, its writes, or both.
+// Event is one place of a moved transaction, with its reads, its writes, or both.
 type Event struct {
 	At            Pos
 	Txn           *Txn
 	Reads, Writes bool
 }
 
-// Events writes events, which are in the order of their places.
+// Events writes events in the order of their places.
 func (m *MoveWriter) Events(events []Event) error {
 	if m.w == nil {
 		m.w, m.keys = make([]chunkWriter, m.Parts), make([]map[Value]uint32, m.Parts)
@@ -185,7 +185,7 @@ func (m *MoveWriter) Events(events []Event) error {
 	return nil
 }
 
-// Flush emits what is left. What follows may stand anywhere.
+// Flush emits the rest. The next events may stand anywhere.
 func (m *MoveWriter) Flush() error {
 	for p := range m.w {
 		if m.w[p].info.Ops > 0 {
@@ -204,10 +204,10 @@ func (m *MoveWriter) emit(p int) error {
 	return m.Emit(p, m.out, info)
 }
 
-// marker is the key of which the order of a window's transactions and its end is told.
+// marker is the key that holds the order of a window's transactions and its end.
 func marker(b *history.Builder, i int) uint32 {
 	return b.Key(b.StringValue(fmt.Appendf(nil, "\x00isovet window %d", i)))
 }
 
-// behindAll is a time behind all others.
+// behindAll is a time after all others.
 const behindAll = math.MaxInt64

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// valueSet is the values of wanted versions: of chunks that cannot have one of these no byte is read.
+// valueSet is the values of wanted versions. A chunk that cannot have one of them is not read.
 type valueSet struct {
 	ints  []int64 // sorted
 	kinds []history.ValueKind
@@ -26,7 +26,7 @@ func newValueSet(wants []Want) *valueSet {
 	return s
 }
 
-// in reports whether one of the values may be among those written.
+// in reports whether a chunk may have written one of the values.
 func (s *valueSet) in(w *Written) bool {
 	for _, k := range s.kinds {
 		if w.has(k, 0) {

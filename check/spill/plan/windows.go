@@ -7,36 +7,36 @@ import (
 	"isovet/history"
 )
 
-// Span is a stretch of the order, both ends within.
+// Span is a stretch of the order, with both ends.
 type Span struct{ From, To Pos }
 
 // Has reports whether a place is within.
 func (s Span) Has(p Pos) bool { return !p.Less(s.From) && !s.To.Less(p) }
 
-// length is how much time a span takes, as a float: it may be more than an int64 holds.
+// length returns the time of a span, as a float: it may exceed an int64.
 func (s Span) length() float64 { return float64(s.To.T) - float64(s.From.T) }
 
-// Case says what to do about a contradicting read once the writer of its version is known.
+// Case says how to treat a contradicting read whose version's writer is known.
 type Case uint8
 
 const (
-	InReach  Case = iota // an order of the transactions in Span may explain it
-	Counts               // only a transaction of unknown outcome wrote it: it must have committed
-	NoWriter             // no transaction that may have committed installed it
+	InReach  Case = iota // another order of the transactions in Span may explain it
+	Counts               // only a transaction of unknown outcome wrote it, so that one committed
+	NoWriter             // no transaction that may have committed wrote it
 )
 
-// Cause says why a read contradicts the order, and what to do.
+// Cause says why a read contradicts the order, and how to treat it.
 type Cause struct {
 	Case
 	Span   Span   // InReach
-	Saw    Writer // InReach: the writer of what the reader saw
-	Writer Writer // Counts: who
-	// Who takes part: the reader, the writer of what it saw, and the writers between, of which the first and the last.
+	Saw    Writer // InReach: the writer of the version read
+	Writer Writer // Counts: the transaction of unknown outcome
+	// Txns are the reader, the writer of its version, and the first and last of the writers in between.
 	Txns []uint64
 }
 
-// CauseOf finds why a read contradicts the order. w are the writers of what it saw. Of two ways to mend it, to bring
-// the reader before the next writer or the writers between before the one that it saw, Span is the shorter.
+// CauseOf finds why a read contradicts the order; w are the writers of its version. Span is the shorter of two ways to
+// mend it: to move the reader before the next writer, or the writers in between before the version's.
 func CauseOf(m *Misfit, w []Writer) Cause {
 	c := Cause{Txns: []uint64{m.Reader}}
 	var saw, maybe *Writer
@@ -47,7 +47,7 @@ func CauseOf(m *Misfit, w []Writer) Cause {
 		}
 		switch x.Kind {
 		case Install:
-			// The last one before the read; else the first one behind it.
+			// Take the last writer before the read, or else the first one after it.
 			if saw == nil || x.Pos.Less(m.At) {
 				saw = x
 			}
@@ -104,7 +104,7 @@ func Join(spans []Span) (out []Span) {
 	return out
 }
 
-// Sessions checks that the order keeps sessions. The zero value is ready; transactions come in the order of their
+// Sessions checks that the order keeps sessions. The zero value is ready. Transactions come in the order of their
 // places.
 type Sessions struct{ last map[int64]*told }
 
@@ -113,8 +113,8 @@ type told struct {
 	place uint64
 }
 
-// Add takes the next transaction that counts, and where it stands. Where it begins before an earlier one of its session
-// has committed, that one is returned.
+// Add adds the next transaction that counts, and its position. If it begins before an earlier one of its session has
+// committed, Add returns that one.
 func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (before uint64, commit Pos, wrong bool) {
 	if session == history.NoTime {
 		return 0, Pos{}, false
@@ -130,7 +130,7 @@ func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (be
 	if t.place != NoPlace && !t.at.Less(at.Begin) {
 		before, commit, wrong = t.place, t.at, true
 	}
-	// One of unknown outcome comes behind those before it, and nothing need come behind it.
+	// A transaction of unknown outcome follows its predecessors, but nothing need follow it.
 	if committed && (t.place == NoPlace || t.at.Less(at.Commit)) {
 		t.at, t.place = at.Commit, place
 	}

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// Want is a version of which is asked who wrote it.
+// Want is a version whose writers are wanted.
 type Want struct{ Key, Value Value }
 
 // Writer is a write of a wanted version.
@@ -20,13 +20,12 @@ type Writer struct {
 	NextPos Pos
 }
 
-// MaxWriters is how many writes of a version are listed.
+// MaxWriters bounds the listed writes of a version.
 const MaxWriters = 32
 
-// Writers says who wrote the wanted versions of a partition: all that wrote it, Install by Install in the order. Of
-// more than MaxWriters the first are listed. Which transactions come next is not looked for where alone is set. Cost: a
-// pass over the chunks whose values may be wanted, and unless alone is set over those behind them until the next
-// version of the key.
+// Writers lists the writers of the wanted versions of a partition, in the order of their installs, the first MaxWriters
+// of each. Unless alone is set, it also finds the transactions that install the next versions. Cost: a pass over the
+// chunks whose values may be wanted, and unless alone is set over those behind them up to the key's next version.
 func Writers(ctx context.Context, chunks []Chunk, f Filter, initial Value, wants []Want, alone bool) (
 	by map[Want][]Writer, err error) {
 	defer recoverDamaged(&err)
@@ -57,13 +56,13 @@ type search struct {
 	t         table
 	wants     []wanted
 	byVersion map[version]int32
-	of        [][]int32 // key → the versions of it that are wanted
-	pending   [][]next  // by key: whose next version is not known yet
+	of        [][]int32 // key → its wanted versions
+	pending   [][]next  // by key: versions whose next one is not known yet
 	waiting   int       // numbers in pending
 	alone     bool
 }
 
-// version is a version by the number of its key.
+// version is a version by its key's number.
 type version struct {
 	key  uint32
 	kind history.ValueKind
@@ -71,7 +70,7 @@ type version struct {
 	text string
 }
 
-// wanted is a version that is wanted, by the number of its key, and who wrote it.
+// wanted is a wanted version by its key's number, with its writers.
 type wanted struct {
 	Want
 	key uint32
@@ -83,7 +82,7 @@ type next struct {
 	at   int
 }
 
-// want adds a version to those that are wanted.
+// want adds a wanted version.
 func (s *search) want(w Want, initial Value) {
 	k, fresh := s.t.find(w.Key.Kind, w.Key.N, []byte(w.Key.Text))
 	if fresh {
@@ -111,8 +110,8 @@ func (s *search) add(i int32, x Writer) {
 	}
 }
 
-// loaded takes the header's initial value from a key to which the initial transaction writes: that one is listed as one
-// whose write is not what was wanted.
+// loaded takes the header's initial value from a key that the initial transaction writes: its writer then is one of
+// another value.
 func (s *search) loaded(k uint32, c *cursor) {
 	for _, i := range s.of[k] {
 		if w := &s.wants[i]; len(w.by) == 1 && w.by[0].Place == NoPlace {
