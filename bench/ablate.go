@@ -25,7 +25,7 @@ type Grid struct {
 	Closures, Prunings, Encodings, Theories, Phases, Backends []string
 	// AtMostOnes is a choice for histories with predicates only; empty: the first, since others do not have it.
 	AtMostOnes []string
-	// Techniques are what is left out or exchanged (check.Techniques); empty: nothing, with OneAtATime each.
+	// Techniques are the techniques to leave out or exchange (check.Techniques); empty: none, with OneAtATime each.
 	Techniques []string
 	// Extra are encodings beside encode.Encodings; they can be measured in this process only (AblateOptions.Self).
 	Extra []encode.Encoding

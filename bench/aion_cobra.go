@@ -46,7 +46,7 @@ func (c cobraWay) fenced(spec datasets.Spec) datasets.Spec {
 	return spec
 }
 
-// followed is what Cobra does of a stream.
+// followed is Cobra's course over a stream.
 type followed struct {
 	m       Measured
 	txns    int // of the whole stream
@@ -69,7 +69,7 @@ func (l *Lab) follow(ctx context.Context, spec datasets.Spec, c cobraWay) (follo
 	return f, err
 }
 
-// verified is how many transactions Cobra has come to.
+// verified returns the number of transactions that Cobra has verified.
 func (f *followed) verified() int {
 	switch n := len(f.m.Rounds); {
 	case f.m.Verdict == evidence.Holds:
@@ -144,8 +144,7 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 	}
 }
 
-// roundSpans is how many points a line of Cobra's rounds has at most: of more rounds, as many as it takes are taken
-// together.
+// roundSpans bounds the points of a line of Cobra's rounds: of more rounds, several make one point.
 const roundSpans = 16
 
 // addRounds adds the throughput of Cobra's rounds, at the part of the stream that is verified by their ends, and what

@@ -17,8 +17,8 @@ import (
 	"isovet/level"
 )
 
-// paperRate is how many transactions a second the paper's database commits where delays are studied: 100,000 in 310 s
-// (§VI-D).
+// paperRate is the rate at which the paper's database commits where it studies delays, in transactions a second:
+// 100,000 in 310 s (§VI-D).
 const paperRate = 322
 
 // online is a stream: transactions with their arrival, and the least start that is still to come.
@@ -165,7 +165,7 @@ const (
 	aionFenced = "SER with fences, watermark every 256"
 )
 
-// delay is that of a transaction on its way, in ms: its mean, and its deviation.
+// delay is the distribution of a transaction's delay, in ms: its mean, and its deviation.
 type delay struct{ mu, sigma float64 }
 
 func (d delay) String() string { return fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma) }
@@ -189,7 +189,7 @@ func (l *Lab) flips(ctx context.Context, r *Report, name string, perSecond float
 	})
 }
 
-// flipped is which share of transactions flips, in percent, and of these once or twice.
+// flipped returns the share of transactions that flip, in percent, and the share of these that flip once or twice.
 func flipped(a *timestamp.Aion) (all, few float64) {
 	st, flip := a.Stats(), int64(0)
 	for _, n := range st.FlipTxns {
@@ -247,7 +247,7 @@ func aionFig14(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// live is what is in use after a collection, in MB.
+// live returns the heap in use after a collection, in MB.
 func live() float64 {
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -45,7 +45,7 @@ type arrival struct {
 	line []byte
 }
 
-// batched is how many transactions a collector sends at a time (§VI-A).
+// batched is the number of transactions that a collector sends at a time (§VI-A).
 const batched = 500
 
 // sent makes lines of a workload as collectors send them: perSecond transactions commit a second, a batch of so many is
@@ -109,7 +109,7 @@ type watching struct {
 	tick func(percent int, since time.Duration, now map[string]float64)
 }
 
-// pipeRun is what came of it.
+// pipeRun is the result of such a run.
 type pipeRun struct {
 	took time.Duration // until the process had ended
 	last map[string]float64

@@ -33,7 +33,8 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 // Drawn is the figure, with what its axes are.
 func (r *Report) Drawn() *Figure { return &r.fig }
 
-// Height is where a point is drawn: one that ran out of time at the time-out, if the metric is a time.
+// Height returns the height at which a point is drawn. A point that ran out of time is drawn at the time-out, if the
+// metric is a time.
 func (r *Report) Height(p *Point, m Metric) (float64, bool) {
 	switch {
 	case p.Metric != m.Key:
@@ -46,7 +47,7 @@ func (r *Report) Height(p *Point, m Metric) (float64, bool) {
 	return 0, false
 }
 
-// PaperValue is what the paper says of a point in the metric's unit; false: not a number, or a bound.
+// PaperValue returns the paper's number for a point in the metric's unit; false: it is no number, or a bound.
 func PaperValue(text, unit string) (float64, bool) {
 	number, of, _ := strings.Cut(strings.TrimSpace(text), " ")
 	v, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)

@@ -45,7 +45,7 @@ type Run struct {
 	MechanismsOnly bool `json:"mechanisms_only,omitempty"`
 	// Profile is leopard's, by name (mechanism.LookupProfile); "": the one that the history's header names.
 	Profile string `json:"profile,omitempty"`
-	// Round is how many transactions a round of cobra-rounds adds at least; 0: its own number.
+	// Round is the least number of transactions that a round of cobra-rounds adds; 0: its own number.
 	Round int `json:"round,omitempty"`
 	// Pipeline are the choices of the checker vbox.
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
@@ -56,13 +56,13 @@ type Run struct {
 	tell func(progress)
 }
 
-// progress is what a child writes before its answer, a line each, so that it is known of one that has to be killed.
+// progress is a line that a child writes before its answer, so that the parent knows how far a killed child came.
 type progress struct {
 	Begun bool   `json:"begun,omitempty"` // the history is loaded, and the check begins
 	Round *Round `json:"round,omitempty"` // cobra-rounds has come to the end of a round
 }
 
-// Measured is what a run found out.
+// Measured has the measurements of a run.
 type Measured struct {
 	Verdict evidence.Verdict `json:"verdict"`
 	Reason  string           `json:"reason,omitempty"`
@@ -87,7 +87,7 @@ type Measured struct {
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
 }
 
-// Round is where a checker that follows a growing history is after one of its rounds.
+// Round is the state of a checker that follows a growing history, after a round.
 type Round struct {
 	Txns int     `json:"txns"` // verified so far
 	MS   float64 `json:"ms"`   // since the check began
@@ -291,7 +291,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	return m, nil
 }
 
-// childLines are what a child writes, and when it began to check.
+// childLines are the lines that a child wrote, and the time when its check began.
 type childLines struct {
 	b     []byte
 	begun time.Time // zero: not that one knows

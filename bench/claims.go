@@ -12,7 +12,7 @@ import (
 // A claim of a paper is data, a row of claims.tsv: what it says, its number, and how that number is measured from a
 // figure's points. Whether it holds follows from both by one rule, claimRule, for all papers.
 
-// claimRule is what every page says of its verdicts.
+// claimRule explains the verdicts on every page.
 const claimRule = "" +
 	"A claim holds if the number measured here reaches the paper's, in the direction that the paper claims, " +
 	"and is not beyond twice the paper's. What is beyond that, or against a rival that is not the paper's, is " +
@@ -27,7 +27,7 @@ const claimRule = "" +
 // tenth is the tolerance of claimRule.
 const tenth = 0.1
 
-// Sense is how a claim's number is meant.
+// Sense is the direction of a claim's number.
 type Sense string
 
 const (
@@ -45,7 +45,7 @@ const (
 	NotComparable = "not comparable"
 )
 
-// Claim is a claim, and what came of it here.
+// Claim is a claim of a paper with its result here.
 type Claim struct {
 	// Says is the claim in words.
 	Says string `json:"claim"`
@@ -65,7 +65,7 @@ type Claim struct {
 	// Holds is the verdict, Why its reason where it is not that the claim holds.
 	Holds string `json:"holds"`
 	Why   string `json:"why,omitempty"`
-	// Tested is what is behind the reason: "rows", from which it is recomputed, or a test's name; "": nothing, it is a
+	// Tested names the support of the reason: "rows", from which it is recomputed, or a test; "": none, it is a
 	// conjecture.
 	Tested string `json:"tested,omitempty"`
 }
@@ -89,7 +89,7 @@ type Saying struct {
 	test  string  // the name of the test that does
 }
 
-// Found is what was measured for a claim.
+// Found is the measurement for a claim.
 type Found struct {
 	Value  float64
 	Beyond bool // a lower bound: a time-out
@@ -199,7 +199,7 @@ func (r *Report) judgeAll() {
 	}
 }
 
-// demanded is what a claim demands in words: "about 7.4 times or more".
+// demanded says in words what a claim demands: "about 7.4 times or more".
 func (c *Claim) demanded() string {
 	switch {
 	case c.Unit == all && c.Number == 1:
@@ -220,7 +220,7 @@ func (c *Claim) demanded() string {
 	return string(c.Sense) + " " + v
 }
 
-// here is what was measured in words.
+// here says the measurement in words.
 func (c *Claim) here() string {
 	if !c.Measured {
 		return "-"

@@ -42,7 +42,7 @@ type Input struct {
 	Keys     int         `json:"keys"`
 }
 
-// Cost is what the check took: medians of the runs, in milliseconds and megabytes.
+// Cost has the cost of a check: medians of the runs, in milliseconds and megabytes.
 type Cost struct {
 	LoadMS    float64 `json:"load_ms"`
 	CheckMS   float64 `json:"check_ms"`
@@ -52,7 +52,7 @@ type Cost struct {
 	PeakMB    float64 `json:"peak_mb"`
 }
 
-// Effort is what the checker made of the history, and what its solver did, where it has one.
+// Effort has the sizes of the checker's problem, and its solver's work, where it has one.
 type Effort struct {
 	KnownEdges int   `json:"known_edges"`
 	Before     int   `json:"constraints"`
@@ -261,7 +261,7 @@ func Differences(rows []Row) []string {
 	return out
 }
 
-// Contender is whose row it is.
+// Contender returns the contender of the row.
 func (r *Row) Contender() Contender { return Contender{r.Checker, r.Solver, r.Settings} }
 
 // what says how often axioms are violated.

@@ -24,7 +24,7 @@ func (c Contender) String() string {
 	return s
 }
 
-// Pipeline is what the settings say.
+// Pipeline returns the pipeline that the settings describe.
 func (c Contender) Pipeline() (p check.Pipeline) {
 	for _, w := range strings.Split(c.Settings, ",") {
 		name, value, _ := strings.Cut(w, "=")
@@ -224,7 +224,7 @@ func (e entry) contenders() ([]Contender, error) {
 	return all, err
 }
 
-// solvers are those of the entry's solvers and theories.
+// solvers returns the solvers of the entry's solvers and theories.
 func (e entry) solvers() ([]string, error) {
 	names, theories := e.values[check.ChoiceSolver], e.values[check.ChoiceTheory]
 	if slices.Contains(names, "all") {
@@ -278,7 +278,7 @@ func rival(series string) Run {
 const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which has a GPU for it; in the series with " +
 	"\"Purdom\" it is Purdom's (cobra:purdom), which is faster without a GPU."
 
-// warshallTakes is by how much Cobra's time grows by Warshall's closure, at the least.
+// warshallTakes is the least factor by which Warshall's closure slows Cobra down.
 func warshallTakes(r *Report) Found {
 	var all []Found
 	for _, p := range r.Points {
@@ -362,7 +362,7 @@ func (r *Report) solvers() string {
 // unnamed begins what solvers says.
 const unnamed = "Where a row names no other solver or theory"
 
-// solverChoice is what the solver cdcl does (encode.OrderFirst).
+// solverChoice describes the solver cdcl (encode.OrderFirst).
 const solverChoice = "The theory of cdcl is the order of Pearce and Kelly, and after many conflicts, if it costs no " +
 	"more than they did, the closure"
 

@@ -66,9 +66,9 @@ type Point struct {
 	// is not known, for it may have been stopped before what is measured began.
 	Bound float64 `json:"bound,omitempty"`
 	Fault bool    `json:"fault,omitempty"`
-	// CPUMS is what the whole process computed, loading included.
+	// CPUMS is the processor time of the whole process, loading included.
 	CPUMS float64 `json:"cpu_ms,omitempty"`
-	// Paper is what the paper says of this point, where its text or a table does.
+	// Paper is the paper's number for this point, if its text or a table has one.
 	Paper string `json:"paper,omitempty"`
 }
 
@@ -356,7 +356,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return c.WriteAll(lines)
 }
 
-// Path is where its files lie below the folder of all results, without their endings.
+// Path returns the path of the report's files in the folder of all results, without their endings.
 func (r *Report) Path(dir string) string { return filepath.Join(dir, r.folder(), r.base()) }
 
 // seek finds out whether there are results at the other scale below the folder of all.

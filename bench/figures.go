@@ -14,7 +14,7 @@ type Figure struct {
 	Title string
 	// Where is the place in the paper.
 	Where string
-	// Metrics are what is measured, a table and a chart each.
+	// Metrics are the measured values, each with a table and a chart.
 	Metrics []Metric
 	// Axis names what the groups are: workload, transactions.
 	Axis string
@@ -137,7 +137,7 @@ type Sizes struct {
 	NoSize string
 }
 
-// theSame is how sizes begin that are the paper's.
+// theSame begins sizes that are the paper's.
 const theSame = "the same"
 
 // paperSizes is what the page of a figure at the full scale says of its sizes, without a full stop; "": nothing is
@@ -160,5 +160,5 @@ func paperSizes(figure string) string {
 	return fmt.Sprintf("Sizes in the paper: %s. Here: %s", s.Paper, s.Full)
 }
 
-// notStated is how a paper's sizes begin that its text does not state.
+// notStated begins sizes that the paper's text does not state.
 const notStated = "not stated"

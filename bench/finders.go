@@ -318,7 +318,7 @@ func percent(of, whole finder) finder {
 	}
 }
 
-// difference is by how much one finding is more than another.
+// difference is the difference of two findings.
 func difference(more, than finder) finder {
 	return func(r *Report) Found {
 		a, b := more(r), than(r)

@@ -7,7 +7,7 @@ import (
 
 // By how much one series is more than another.
 
-// factor is by how much slow is more than fast.
+// factor is the quotient of the values of slow and fast.
 func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok bool) {
 	a, late, there := r.timed(metric, group, fast)
 	b, beyond, ok := r.timed(metric, group, slow)
@@ -25,7 +25,7 @@ func (r *Report) factors(metric string, keep func(string) bool, fast, slow strin
 	return out
 }
 
-// timesAt is by how much slow is more than fast at one group.
+// timesAt is the quotient of slow and fast at one group.
 func timesAt(metric, group, fast, slow string) finder {
 	return func(r *Report) Found {
 		f, beyond, ok := r.factor(metric, group, fast, slow)
@@ -97,7 +97,7 @@ func bySeries(metric string, keep func(string) bool, fast, slow string, sign flo
 	}
 }
 
-// moreBy is by how much a series is above another, at the most.
+// moreBy is the greatest distance of a series above another.
 func moreBy(metric, base, series string) finder {
 	return func(r *Report) Found {
 		var all []Found

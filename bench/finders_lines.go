@@ -40,7 +40,7 @@ func (r *Report) atSizes(metric, pattern, series string) []sizeValue {
 	return out
 }
 
-// growing is by how much more than the groups' numbers a series grows, from the first to the last of those with a
+// growing compares the growth of a series with that of the groups' numbers, from the first to the last group with a
 // pattern at which it has a value: 1 is linear.
 func growing(metric, pattern, series string) finder {
 	return func(r *Report) Found { return grown(r.atSizes(metric, pattern, series), series, 1) }
@@ -51,7 +51,7 @@ func squared(metric, series string) finder {
 	return func(r *Report) Found { return grown(r.atSizes(metric, "*", series), series, 2) }
 }
 
-// shrinking is by how much more a series grows than the groups' numbers fall, from the last to the first.
+// shrinking compares the growth of a series with the fall of the groups' numbers, from the last to the first.
 func shrinking(metric, series string) finder {
 	return func(r *Report) Found {
 		all := r.atSizes(metric, "*", series)
@@ -82,8 +82,8 @@ func grown(all []sizeValue, series string, power float64) Found {
 		"much", number(a.at), number(b.at), number(sixDigits(size)), number(sixDigits(times))), ""}
 }
 
-// outgrows is by how much more the second series grows than the first, from the first to the last size at which both
-// are known.
+// outgrows compares the growth of the second series with that of the first, from the first to the last size at which
+// both are known.
 func outgrows(metric, pattern, a, b string) finder {
 	return func(r *Report) Found {
 		var x, y []sizeValue

@@ -33,7 +33,7 @@ func foundAll(class, checker string) finder {
 	}
 }
 
-// misses is how many anomalies a checker does not find, of all classes.
+// misses is the number of anomalies, of all classes, that a checker does not find.
 func misses(checker string) finder {
 	return func(r *Report) Found {
 		found, of, ok := 0.0, 0.0, false
@@ -142,7 +142,7 @@ func foundBy(series, group string) finder {
 
 // CHRONOS.
 
-// longestStage is by how much a stage is longer than the longest of others, at the least.
+// longestStage is the least factor by which a stage is longer than the longest of others.
 func longestStage(keep func(string) bool, stage string, others ...string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -261,7 +261,7 @@ func collectedMost(r *Report) Found {
 	})(r)
 }
 
-// aCollection is what a collection takes with the most transactions over what it takes with the fewest.
+// aCollection is the cost of a collection with the most transactions over that with the fewest.
 func aCollection(r *Report) Found {
 	all := append(collections(r), "")
 	every, _ := numberIn(all[0], everyTxns6+"*")
@@ -458,7 +458,8 @@ func shorterOnes(r *Report) (string, bool) {
 
 // BC-graphs.
 
-// building is what all but solving takes in Figure 1 of BC-graphs over the solving, at the largest size of both.
+// building is the time of all stages but solving in Figure 1 of BC-graphs over that of solving, at the largest size of
+// both.
 func building(r *Report) Found {
 	for _, p := range slices.Backward(r.line("solving", anyGroup, "bc")) {
 		whole := in("bc/fig1", valueAt("time", p.Group, "bc"))(r)

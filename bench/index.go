@@ -27,7 +27,7 @@ type indexData struct {
 	Papers []*indexPaper
 }
 
-// indexCount counts claims by what came of them.
+// indexCount counts claims by their results.
 type indexCount struct{ Yes, No, Open int }
 
 type indexPaper struct {

@@ -14,7 +14,7 @@ import (
 // Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once.
 // While it runs it is verified piece by piece, in this process; afterwards its history is verified by itself.
 
-// watched is what came of a run that was verified while it lasted.
+// watched is the result of a run that was verified while it lasted.
 type watched struct {
 	res             *Ran
 	online, offline *mechanism.Report
@@ -89,7 +89,7 @@ func (f *follower) Ended(h *history.History, mark int64) (err error) {
 	return nil
 }
 
-// perSecond is how many there are in a second.
+// perSecond returns a rate a second.
 func perSecond(n int, d time.Duration) float64 {
 	return float64(n) / max(d, time.Microsecond).Seconds()
 }

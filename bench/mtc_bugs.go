@@ -32,15 +32,15 @@ func mtcTrials() []trial {
 	}
 }
 
-// trialsOf is what came of one kind of trial on one database: means of a trial, in milliseconds.
+// trialsOf is the result of one kind of trial on one database: means of a trial, in milliseconds.
 type trialsOf struct {
 	group, series string
 	memory        bool // not on a server
 	trialMeans
 }
 
-// trialMeans are how many trials there were and found a violation, and means of their times; Evidence is part of
-// Verification.
+// trialMeans has the number of trials, the number of those that found a violation, and means of their times; Evidence
+// is part of Verification.
 type trialMeans struct {
 	Trials, Found                      int
 	Generation, Verification, Evidence float64
@@ -278,8 +278,8 @@ func mtcBugs(n int) []bug {
 	}
 }
 
-// find runs a bug's workload and checks what came of it, with new seeds until there is a violation. The counts are over
-// all rounds.
+// find runs a bug's workload and checks its history, with new seeds until there is a violation. The counts are over all
+// rounds.
 func (l *Lab) find(ctx context.Context, r *Report, b bug) (found *evidence.Result, position, txns int, generation,
 	verification float64, err error) {
 	c, err := check.ByName("mtc")

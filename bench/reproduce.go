@@ -72,7 +72,7 @@ type ReproduceOptions struct {
 	Resume bool
 	// Memory bounds a run's process, in bytes, so that it ends without a verdict where it takes more; 0: any.
 	Memory int64
-	// Command is what the results say that they were made by.
+	// Command is the command that the results name.
 	Command string
 	// Self is the program and the arguments under which it takes ChildCommand.
 	Self []string
@@ -114,7 +114,7 @@ const busy = 1.5
 // FullFolder is the folder of the results at the papers' sizes, in that of the others.
 const FullFolder = "full"
 
-// folder is where a report lies below the folder of all.
+// folder returns the folder of a report in the folder of all.
 func (r *Report) folder() string {
 	if r.Scale == FullScale.String() {
 		return FullFolder

@@ -172,7 +172,7 @@ func kept[T any](k *keeper, key string, f func() (T, error)) (v T, err error) {
 	return v, k.write(keptLine{key, time.Since(start).Seconds() + k.seconds - inner, b})
 }
 
-// stepDone is what a step of a figure adds to its report, and returns.
+// stepDone has the additions of a figure's step to its report, and the step's result.
 type stepDone[T any] struct {
 	Value  T          `json:"value,omitzero"`
 	Points []Point    `json:"points,omitempty"`

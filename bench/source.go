@@ -23,7 +23,7 @@ type Source struct {
 	id                string         // what it was made of
 }
 
-// Name is what rows and messages call it.
+// Name returns the source's name for rows and messages.
 func (s Source) Name() string {
 	if s.File != "" {
 		return filepath.Base(s.File)

@@ -13,7 +13,7 @@ import (
 	"isovet/evidence"
 )
 
-// RunSetup is what was asked to check, and how.
+// RunSetup has the question of a run and its settings.
 type RunSetup struct {
 	Checker   string `parquet:"checker"`
 	Solver    string `parquet:"solver"`
@@ -25,7 +25,7 @@ type RunSetup struct {
 	Technique string `parquet:"technique"`
 }
 
-// RunCost is what a run took.
+// RunCost has the cost of a run.
 type RunCost struct {
 	LoadMS       float64 `parquet:"load_ms"`
 	CheckMS      float64 `parquet:"check_ms"`
@@ -40,7 +40,7 @@ type RunCost struct {
 	PeakMB       float64 `parquet:"peak_mb"`
 }
 
-// RunEffort is what the checker made of the history, and what its solver did.
+// RunEffort has the sizes of the checker's problem, and its solver's work.
 type RunEffort struct {
 	KnownEdges   int64 `parquet:"known_edges"`
 	Constraints  int64 `parquet:"constraints"`

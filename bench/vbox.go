@@ -241,7 +241,7 @@ type solverSet struct {
 // externalPrograms are solvers of others, by the names that they have on the PATH.
 var externalPrograms = []string{"monosat", "minisat", "kissat", "cadical", "z3", "cvc5"}
 
-// comparedSolvers are all that are built in, and the programs that are there.
+// comparedSolvers returns the built-in solvers, and the programs that are installed.
 func comparedSolvers(r *Report) (solvers []string) {
 	for _, s := range check.Solvers() {
 		solvers = append(solvers, s.Name)

@@ -93,7 +93,7 @@ func mostConflicts(set string) finder {
 	}
 }
 
-// agreeing is how many of those that decide a set say what the first one says: its text is "21/21: valid".
+// agreeing counts the solvers that decide a set and agree with the first one: its text is "21/21: valid".
 func agreeing(set string) finder {
 	return func(r *Report) Found {
 		f := valueAt("agree", "all", set)(r)

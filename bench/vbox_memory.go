@@ -99,7 +99,7 @@ func (r *Report) addStages(name, series string, m *Measured) {
 	}
 }
 
-// added is by how much more is in use after a stage than after another.
+// added returns the growth of the heap in use from one stage to another.
 func (m *Measured) added(before, after string) float64 {
 	a, b := m.stage(before), m.stage(after)
 	if a == nil || b == nil {
@@ -108,7 +108,7 @@ func (m *Measured) added(before, after string) float64 {
 	return b.LiveMB - a.LiveMB
 }
 
-// StageMemory is what a stage of a checker's pipeline takes of the heap.
+// StageMemory is the heap of a stage of a checker's pipeline.
 type StageMemory struct {
 	// Stage is its name, as among evidence.Stats.Stages; theHistory is what was loaded before them.
 	Stage string `json:"stage"`
@@ -153,7 +153,7 @@ func (m *stageMeter) mark(stage string, done, total int) {
 	m.before = now
 }
 
-// stage is what a run's stage took; nil: it had none of that name.
+// stage returns the memory of a run's stage; nil: it had none of that name.
 func (m *Measured) stage(name string) *StageMemory {
 	if i := slices.IndexFunc(m.StageMemory, func(s StageMemory) bool { return s.Stage == name }); i >= 0 {
 		return &m.StageMemory[i]

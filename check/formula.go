@@ -97,7 +97,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 	p = polygraph.New(x.View, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew,
 		Outcomes: x.OutcomesOpen(), AtMostOne: o.Pipeline.AtMostOne == "on"})
 	if err := room.For(p.ListBytes()); err != nil {
-		return nil, fmt.Sprintf("too many pairs of writes are open: listing them %v", err), nil
+		return nil, fmt.Sprintf("too many pairs of writes have no known order: their list %v", err), nil
 	}
 	p.AllPairs()
 	if !p.Predicates(run.MaxBased) {
@@ -107,10 +107,10 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		return refuted("%s", m.Kind)
 	}
 	if p.Baseless() != nil {
-		return refuted("a predicate operation was based on no version")
+		return refuted("no version explains a predicate operation")
 	}
 	if p.KnownCycle() != nil {
-		return refuted("a cycle of what is known")
+		return refuted("a cycle of known edges")
 	}
 	if o.Pruned {
 		kind := closure.KindPurdomPlus
@@ -127,7 +127,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 			if _, conflict, err := p.Prune(ctx, reach); err != nil {
 				return nil, "", err
 			} else if conflict != nil {
-				return refuted("pruning leaves a choice no side")
+				return refuted("pruning rules out both sides of a choice")
 			}
 		}
 	}

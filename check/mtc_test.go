@@ -74,7 +74,7 @@ func TestMTCOutside(t *testing.T) {
 		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)",
 			"which was written more than once (Definition 9)"},
 		{`init=0: s1: r(x,0) w(x,1) | s2: pr{"":{"=":1}}[]`, "decided by replay, because this is not a history of " +
-			"mini-transactions: there are predicate operations"},
+			"mini-transactions: the history has predicate operations"},
 		{"init=0: s1: r(x,0) r(y,0) r(z,0) w(x,1) | s2: r(x,1)", ""},
 	} {
 		r, err := Run(context.Background(), miniTxns{}, notation.MustParse(c.h),

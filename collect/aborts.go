@@ -36,10 +36,10 @@ type abortKey struct {
 	unknown           bool
 }
 
-// mostReasons is how many reasons a session tells apart; more are as good as one.
+// mostReasons bounds the reasons that a session distinguishes; further ones count as one.
 const mostReasons = 64
 
-// longestReason is how many bytes of a text are kept.
+// longestReason bounds the bytes of a reason's text.
 const longestReason = 240
 
 // unmade counts an attempt that was not committed.

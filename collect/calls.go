@@ -279,7 +279,7 @@ func (r *run) verb(op *workload.Op, version int64) string {
 	return fmt.Sprintf("delete the rows of %s where %s", t.Name, where)
 }
 
-// mostShown is how many rows of an answer are told.
+// mostShown bounds the rows of an answer in a message.
 const mostShown = 8
 
 // got is what an operation gave, in words.

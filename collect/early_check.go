@@ -25,7 +25,7 @@ type Ahead struct {
 
 const (
 	aheadEvery = 100 * time.Millisecond
-	// aheadLeast is how many transactions a check ahead of the round's end is worth.
+	// aheadLeast is the least number of transactions for which a check starts before the end of the round.
 	aheadLeast = 50
 	// aheadShare bounds the share of the time that checks ahead take: one in so many parts.
 	aheadShare = 5

@@ -14,7 +14,7 @@ import (
 	"isovet/level"
 )
 
-// maxReplayed is how many operations a schedule made of a history may have: each step waits for those before it.
+// maxReplayed bounds the operations of a history that becomes a schedule: each step waits for those before it.
 const maxReplayed = 5000
 
 // ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of

@@ -50,7 +50,7 @@ type ReproduceOptions struct {
 	Told func(what string)
 }
 
-// mostOverlapping is how many transactions beside the violation's own a script may begin with.
+// mostOverlapping bounds the transactions, besides the violation's own, with which a script may begin.
 const mostOverlapping = 150
 
 // Reproduce makes a script of a violation and cuts it down for as long as the database still violates the level when it
@@ -127,7 +127,7 @@ func (p *reproducer) violates(s *Script) bool {
 	return r != nil && r.Verdict == evidence.Violated
 }
 
-// waits is how many steps of a script wait for others; false: it does not violate the level.
+// waits returns the number of a script's steps that wait for others; false: it does not violate the level.
 func (p *reproducer) waits(s *Script) (int, bool) {
 	played, r := p.play(s)
 	if r == nil || r.Verdict != evidence.Violated {
@@ -277,7 +277,8 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 	}
 }
 
-// mostRows is how many rows of a table with conditions a script may begin with; of others only those that it names.
+// mostRows bounds the rows of a table with conditions with which a script may begin; of larger tables it has only the
+// rows that it names.
 const mostRows = 2000
 
 // needed are the rows that a script's steps may meet.

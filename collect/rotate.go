@@ -145,8 +145,8 @@ func (c *client) keep(x *txnRec) {
 	c.publish()
 }
 
-// segment is how many transactions a session's log has at most where Live follows a run in parts: it then begins
-// another, and the old one is gone when it was given.
+// segment bounds the transactions of a session's log where Live follows a run in parts: then a new log begins, and the
+// old one is dropped once it was passed on.
 const segment = 256
 
 // forget empties the log.

@@ -156,7 +156,7 @@ func ReadScript(r io.Reader) (*Script, *Schedule, error) {
 	return &s, x, err
 }
 
-// mostSessions is how many sessions a script may have.
+// mostSessions bounds the sessions of a script.
 const mostSessions = 200
 
 // Schedule is what can be played.

@@ -54,7 +54,7 @@ type Spec struct {
 	Seed      uint64
 	// Fault is what is planted, or several names separated by commas, which take turns; "": none. Faults lists them.
 	Fault string
-	// Faults is how many are planted, evenly over the run from FaultAt on; 0: one.
+	// Faults is the number of planted faults, evenly over the run from FaultAt on; 0: one.
 	Faults  int
 	FaultAt int // plant the first once so many transactions have committed; 0: in the middle, or of many early
 

@@ -77,7 +77,7 @@ func (p *run) plant() error {
 	case spec.Faults < 0:
 		return fmt.Errorf("%d faults; expected none or a positive number", spec.Faults)
 	case spec.Fault == "" && spec.Faults > 0:
-		return fmt.Errorf("%d faults, and none is named; expected one of %s", spec.Faults, strings.Join(FaultNames(),
+		return fmt.Errorf("%d faults without a name; expected one of %s", spec.Faults, strings.Join(FaultNames(),
 			", "))
 	case spec.Fault == "":
 		return nil
@@ -209,5 +209,5 @@ func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 	}
 }
 
-// maxNoted is how many transactions of faults the header's note names.
+// maxNoted bounds the transactions of faults that the header's note names.
 const maxNoted = 64

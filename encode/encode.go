@@ -103,7 +103,7 @@ type Encoding struct {
 	Encode func(p *polygraph.Polygraph) *Problem
 }
 
-// Encodings returns all encodings; a new one is one file and one line here.
+// Encodings returns all encodings. A new one needs a file and a line here.
 func Encodings() []Encoding {
 	return []Encoding{
 		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
@@ -124,13 +124,13 @@ type Answer struct {
 	Stats  Stats
 }
 
-// Search are choices of isovet's own solver and its theories. The zero value is the default.
+// Search has choices of isovet's own solver and its theories. The zero value is the default.
 type Search struct {
 	Solver solver.Options
-	// NoPropagate has the closure theory find conflicts only. Propagate has the Pearce-Kelly order tell of edges that a
-	// reordering found to close a cycle; by default it does not.
+	// NoPropagate makes the closure theory only find conflicts. Propagate makes the Pearce-Kelly order report edges
+	// that a reordering found to close a cycle; by default it does not.
 	NoPropagate, Propagate bool
-	// NoDontCares has the Pearce-Kelly theory decide every variable, even where the order obeys one side already.
+	// NoDontCares makes the Pearce-Kelly theory decide every variable, even where the order obeys one side already.
 	NoDontCares bool
 }
 
@@ -180,7 +180,7 @@ func (q *Problem) load(b solver.Backend) bool {
 	return ok
 }
 
-// Eager solves a problem whose clauses say all.
+// Eager solves a problem whose clauses alone exclude cycles.
 func Eager(ctx context.Context, q *Problem, b solver.Backend) Answer {
 	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: TheoryEager, Vars: q.Vars, Clauses: len(q.Clauses),
 		Rounds: 1}}

@@ -16,12 +16,12 @@ import (
 // Export is a text form of a problem.
 type Export struct {
 	Name, About string
-	// Eager: the form knows clauses only, so that it gets MakeEager of the problem.
+	// Eager says that the form has only clauses, so it gets MakeEager of the problem.
 	Eager bool
 	Write func(w io.Writer, q *Problem) error
 }
 
-// Exports returns all of them.
+// Exports returns all text forms.
 func Exports() []Export {
 	return []Export{
 		{"dimacs", "DIMACS CNF, for any SAT solver; acyclic by its clauses", true, func(w io.Writer, q *Problem) error {
@@ -39,7 +39,7 @@ func Exports() []Export {
 	}
 }
 
-// graph is the problem with its graph, real time as auxiliary nodes.
+// graph returns the problem with its graph; real time becomes auxiliary nodes.
 func (q *Problem) graph() external.Graph {
 	full := q.P.FullGraph(nil)
 	g := external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}
@@ -76,7 +76,7 @@ type (
 		False  []mapEdge `json:"false,omitempty"`
 		Before []int64   `json:"before,omitempty"`
 		Nodes  []int32   `json:"before_nodes,omitempty"`
-		// Number is the node of whose number the variable is bit Bit.
+		// Number is the node of whose number the variable is a bit, Bit.
 		Number *int32 `json:"number_of_node,omitempty"`
 		Bit    *int   `json:"bit,omitempty"`
 		// Committed is the transaction that committed if the variable is true.

@@ -67,7 +67,7 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	return q.Problem, true
 }
 
-// knownInduced is the known induced graph as a polygraph without choices.
+// knownInduced returns the known induced graph as a polygraph without choices.
 func knownInduced(g *polygraph.Induced) *polygraph.Polygraph {
 	p := g.P
 	known := &polygraph.Polygraph{V: p.V, Level: p.Level, N: g.N, Hint: make([]int64, g.N), Node: make([]int32,
@@ -86,14 +86,14 @@ func knownInduced(g *polygraph.Induced) *polygraph.Polygraph {
 	return known
 }
 
-// inducedProblem is the problem that Induced makes.
+// inducedProblem is the problem under construction in Induced.
 type inducedProblem struct {
 	*Problem
 	g    *polygraph.Induced
-	both map[[2]solver.Lit]solver.Lit // two literals → one that both imply
+	both map[[2]solver.Lit]solver.Lit // two literals → a literal that both together imply
 }
 
-// follow adds an edge that the literals, one or two, imply together.
+// follow adds an edge that one literal, or two together, imply.
 func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
 	switch {
 	case from == to: // a cycle by itself

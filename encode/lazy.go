@@ -7,8 +7,8 @@ import (
 	"isovet/solver"
 )
 
-// lazyCycles bounds the cycles that one round forbids. A back end that knows nothing of the graph sets out with models
-// full of cycles: with 64 a round, gophersat on histories of 200 transactions took twenty times as long.
+// lazyCycles bounds the cycles that one round forbids. A back end without the graph begins with models full of cycles:
+// with 64 a round, gophersat on histories of 200 transactions took twenty times as long.
 const lazyCycles = 4096
 
 // Lazy solves a problem with any back end: solve, look for cycles among the chosen edges, add a clause against each,

@@ -17,11 +17,11 @@ type Bit struct {
 	Bit  int
 }
 
-// numbered is what MakeNumbered makes: the nodes that may lie on a cycle, by component, and the edges between them.
+// numbered has the nodes that may lie on a cycle, by component, and the edges between them.
 type numbered struct {
 	width []int   // bits of a node's number; 0: it lies on no cycle
-	known []edge  // that are there anyway
-	open  []guard // sorted by their edges, those of the same edge behind each other
+	known []edge  // edges of the known graph
+	open  []guard // sorted by their edges, those of one edge next to each other
 	self  []solver.Lit
 }
 
@@ -32,7 +32,7 @@ type guard struct {
 	lit solver.Lit
 }
 
-// NumberedClauses returns how many clauses MakeNumbered would add, about.
+// NumberedClauses estimates the clauses that MakeNumbered would add.
 func NumberedClauses(q *Problem) int {
 	if q.Eager {
 		return 0
@@ -112,7 +112,7 @@ func MakeNumbered(q *Problem) *Problem {
 			r.Bits = append(r.Bits, Bit{r.newVar(false), int32(v), i})
 		}
 	}
-	// less says that, if l, the number of u's lowest bits up to i is less than v's.
+	// less states that, if l, the number formed by u's lowest bits up to i is less than v's.
 	less := func(l []solver.Lit, e edge) {
 		for i := x.width[e.u] - 1; i >= 0; i-- {
 			a, b := solver.Pos(base[e.u]+solver.Var(i)), solver.Pos(base[e.v]+solver.Var(i))
@@ -153,7 +153,7 @@ func MakeNumbered(q *Problem) *Problem {
 	return &r
 }
 
-// maxTransitive is up to how many clauses MakeAcyclic has MakeEager add.
+// maxTransitive is the number of clauses up to which MakeAcyclic uses MakeEager.
 var maxTransitive = 2_000_000
 
 func init() { bounds.Register("encode.max-transitive", &maxTransitive) }
@@ -166,7 +166,7 @@ func MakeAcyclic(q *Problem) *Problem {
 	return MakeNumbered(q)
 }
 
-// AcyclicClauses returns how many clauses MakeAcyclic would add, about.
+// AcyclicClauses estimates the clauses that MakeAcyclic would add.
 func AcyclicClauses(q *Problem) int {
 	if n := EagerClauses(q); n <= maxTransitive {
 		return n

@@ -7,7 +7,7 @@ import (
 	"isovet/solver"
 )
 
-// OrderClauses returns how many transitivity clauses Order would make.
+// OrderClauses returns the number of transitivity clauses that Order would make.
 func OrderClauses(p *polygraph.Polygraph) int {
 	var extra []polygraph.Edge
 	add := func(e polygraph.Edge) bool { extra = append(extra, e); return true }
@@ -19,7 +19,7 @@ func OrderClauses(p *polygraph.Polygraph) int {
 	return transitivity(p, extra)
 }
 
-// EagerClauses returns how many transitivity clauses MakeEager would add.
+// EagerClauses returns the number of transitivity clauses that MakeEager would add.
 func EagerClauses(q *Problem) int {
 	if q.Eager {
 		return 0
@@ -48,13 +48,13 @@ func transitivity(p *polygraph.Polygraph, extra []polygraph.Edge) int {
 	return total
 }
 
-// Order is Vbox made eager.
+// Order is Vbox's encoding with all transitivity clauses.
 //
 // Source:  errata V26: the paper's MiniSat baseline forbids two-cycles only, which accepts longer ones; with
 // transitivity it is right, and cubic.
 func Order(p *polygraph.Polygraph) *Problem { return MakeEager(Vbox(p)) }
 
-// Before is what a variable of MakeEager says: of two nodes, the first comes first.
+// Before is the meaning of a variable of MakeEager: the first node comes before the second.
 type Before struct {
 	Var  solver.Var
 	U, V int32
@@ -78,7 +78,7 @@ func MakeEager(q *Problem) *Problem {
 }
 
 func (q *Problem) eagerly(p *polygraph.Polygraph, extra []polygraph.Edge, guards []Guard) {
-	// Only nodes of a strongly connected component of everything possible can lie on a cycle.
+	// Only nodes of a strongly connected component of all known and possible edges can lie on a cycle.
 	comp, _ := p.Components(extra)
 	count := make(map[int32]int)
 	for v := range p.N {

@@ -17,12 +17,12 @@ import (
 const (
 	// maxClosure bounds a closure, in bytes.
 	maxClosure = 1 << 30
-	// wordsPerConflict is how many words of the closure's rows are joined in about the time that the order takes for a
+	// wordsPerConflict is the number of words of closure rows that are joined in about the time of the order's
 	// conflict, 0.15 to 0.35 ms.
 	wordsPerConflict = 1_000_000
 )
 
-// turnConflicts is after how many conflicts OrderFirst turns to the closure at the soonest.
+// turnConflicts is the least number of conflicts before OrderFirst turns to the closure.
 var turnConflicts = 200
 
 // OrderFirst solves a problem with our solver and the order as its theory (WithOrder), which decides only what the
@@ -46,7 +46,7 @@ func OrderFirst(ctx context.Context, q *Problem) Answer {
 		b.Stats.Theory = TheoryBoth
 	case ctx.Err() != nil:
 		return a
-	default: // there was no room for it
+	default: // the closure had no room
 		b = WithOrder(ctx, q)
 	}
 	b.Stats.Decisions += a.Stats.Decisions
@@ -102,7 +102,7 @@ func (q *Problem) byClosure(ctx context.Context, o closure.Options) (Answer, boo
 // are isovet's own.
 func WithOrder(ctx context.Context, q *Problem) Answer { return q.byOrder(ctx, nil) }
 
-// byOrder gives up, with unknown, where enough says so of the conflicts so far.
+// byOrder gives up, with unknown, if enough returns true for the number of conflicts so far.
 func (q *Problem) byOrder(ctx context.Context, enough func(conflicts int64) bool) Answer {
 	p := q.P
 	g := p.FullGraph(nil)
@@ -212,7 +212,7 @@ func (q *Problem) withTheory(ctx context.Context, theory string, guards []Guard,
 	return a
 }
 
-// lemmas keeps the theory's clauses of a run: what a refutation rests on beside the problem's own.
+// lemmas keeps the theory's clauses of a run, which a refutation needs besides the problem's own.
 type lemmas struct {
 	lits []solver.Lit
 	off  []int
@@ -259,7 +259,7 @@ func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]sol
 	byLit := make([][]int32, 2*q.Vars)
 	for i, g := range guards {
 		all[i] = g.Edge
-		all[i].By = polygraph.OpenBy(i) // an implied guard's own
+		all[i].By = polygraph.OpenBy(i) // the implied guard's own edge
 		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
 	}
 	f := q.P.NewFinder(all)

@@ -124,7 +124,7 @@ func (d *describer) reads(a *Anomaly) {
 	case level.ThinAirRead:
 		why := "but no transaction wrote that value"
 		if list {
-			why = "with an element that no transaction appended, or not so often"
+			why = "with an element that no transaction appended, or fewer times"
 		}
 		fmt.Fprintf(d, "%s read %s, %s.", t, r, why)
 	case level.IncompatibleOrder:

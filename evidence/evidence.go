@@ -158,7 +158,7 @@ type Stats struct {
 	Theory   string `json:"theory,omitempty"`
 	// NotJudged are how many reads say nothing, by the kind of the note that says why.
 	NotJudged map[string]int `json:"not_judged,omitempty"`
-	// Window is how many transactions a checker that forgets has held at once.
+	// Window is the greatest number of transactions that a forgetting checker had in memory at once.
 	Window int `json:"window,omitempty"`
 	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of
 	// transaction and key.
@@ -216,7 +216,7 @@ type Result struct {
 	Anomalies []Anomaly
 	// Also is the number of further anomalies found and not listed.
 	Also int
-	// Counts are how many anomalies of each kind there are, the ones not listed too; nil where nobody looked for all.
+	// Counts has the number of anomalies of each kind, with those that are not listed; nil where nobody counted.
 	Counts map[level.Anomaly]int
 
 	// Certified says what proved the answer once more: ByKernel or ByReplay; "" where nothing did. NotByKernel says why

@@ -32,7 +32,7 @@ type Report struct {
 	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
-	// Counts are how many anomalies of each kind there are. RuledOut are the weakest levels that forbid one of them,
+	// Counts has the number of anomalies of each kind. RuledOut are the weakest levels that forbid one of them,
 	// MayHold the strongest that forbid none.
 	Counts   map[level.Anomaly]int `json:"counts,omitempty"`
 	RuledOut []level.Level         `json:"ruled_out,omitempty"`

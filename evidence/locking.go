@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// maxLocking is how many locking reads are named.
+// maxLocking bounds the locking reads that a text names.
 const maxLocking = 8
 
 // lockingReads names the reads of an anomaly's transactions that took locks. A database may let such a read see more

@@ -8,7 +8,7 @@ import (
 	"isovet/level"
 )
 
-// maxRows is how many rows of a predicate operation a text shows.
+// maxRows bounds the rows of a predicate operation in a text.
 const maxRows = 6
 
 // predicateTxn returns the transaction of a predicate edge's operation.

@@ -10,9 +10,9 @@ import (
 // version that was seen before, and then needs no new reference to be joined, nor a look for its text among all.
 type rowRefs [rowWays]rowRef
 
-// rowWays is how many versions of a key are kept; with clients side by side, and transactions that are rolled back, the
-// last one is often not the one that the next row shows. So many fill a line of the cache; of blindw-pred's rows one in
-// a thousand would be found among two more.
+// rowWays is the number of a key's versions in memory. With concurrent clients and rolled-back transactions, the last
+// version is often not the one that the next row shows. This many fill a line of the cache; of blindw-pred's rows one
+// in a thousand would be found among two more.
 const rowWays = 2
 
 // rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. A row's bytes

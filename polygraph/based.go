@@ -8,7 +8,7 @@ import (
 	"isovet/evidence"
 )
 
-// Relation is what is known of two versions of a key.
+// Relation is the known order of two versions of a key.
 type Relation int8
 
 const (

@@ -136,7 +136,7 @@ type Ranked interface {
 	Span(v int32) (from, to int32)
 }
 
-// maxNarrow is how many edges a round of Narrow adds before it ends: those of later pairs may follow from them.
+// maxNarrow bounds the edges that a round of Narrow adds: those of later pairs may follow from them.
 var maxNarrow = 1 << 22
 
 // Narrow is Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound in one, for a polygraph

@@ -109,11 +109,11 @@ type Polygraph struct {
 	counts
 	kwNode []int32 // see nodesByKey
 	unsure []bool  // by transaction, nil: none. See MayCount
-	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
+	// narrowed says that Narrow has examined all pairs, and Choices are those that it left open.
 	narrowed bool
 }
 
-// counts are what was counted of the pairs.
+// counts has the counts of pairs.
 type counts struct {
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
@@ -219,7 +219,7 @@ func twice[T any](xs []T) []T {
 	return out
 }
 
-// step is how many nodes a transaction has.
+// step returns the number of nodes of a transaction.
 func (p *Polygraph) step() int {
 	if p.Split {
 		return 2

@@ -101,7 +101,7 @@ func (x *Index) numberItems() (isList []bool) {
 	return isList
 }
 
-// minItems is how many items a core is worth at least.
+// minItems is the least number of items for a core.
 const minItems = 1 << 12
 
 // adopt renumbers the strings that another decoder put into the cells of rows lo:hi as d's own.

@@ -22,8 +22,8 @@ type poster struct {
 	token    string
 }
 
-// maxPost is how many bytes are posted at once; a watch takes 16 MiB unless it is told otherwise (--max-body). One that
-// takes less says so, and gets half as much.
+// maxPost bounds the bytes of a request; a watch takes 16 MiB by default (--max-body). One that takes less says so, and
+// gets half as much.
 const maxPost = 8 << 20
 
 // newPoster asks the watch where it is.

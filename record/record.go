@@ -29,7 +29,7 @@ type Options struct {
 	// OpTimes has every operation carry an interval: from the transaction's last call to this one. Only for programs
 	// that record each operation right behind its answer; checker leopard needs it.
 	OpTimes bool
-	// MaxValue is how many bytes a text may have before it is told by its SHA-256; 0: 1024.
+	// MaxValue is the number of bytes from which a text is replaced by its SHA-256; 0: 1024.
 	MaxValue int
 	// OnError is told of what cannot be recorded, at the call; it must be safe for concurrent use.
 	OnError func(error)

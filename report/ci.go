@@ -53,7 +53,7 @@ func NewStream(name, version string) (Stream, bool) {
 	return Stream{}, false
 }
 
-// Findings is how many things an item has to say that are wrong: violations, open questions, mistakes.
+// Findings is the number of an item's problems: violations, open questions, mistakes.
 func (it *Item) Findings() (n int) {
 	for _, fs := range it.all() {
 		n += len(fs)
@@ -281,7 +281,7 @@ func rules() []level.Anomaly {
 	return append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps)
 }
 
-// maxAnnotations is how many annotations of a kind GitHub shows of a step.
+// maxAnnotations is the number of annotations of a kind that GitHub shows for a step.
 const maxAnnotations = 10
 
 // github writes commands for a log of GitHub Actions: an annotation a finding, at the line of its first transaction.

@@ -226,8 +226,8 @@ func (p *pageWriter) operations(a *pageAnomaly) {
 // lists writes what each transaction saw of lists.
 func (p *pageWriter) lists(lists []pageList) {
 	for _, l := range lists {
-		p.f("<p class=\"soft\">What each saw of the list %s, in its order; marked is an element that is not the one "+
-			"that the longest read has there, or that an aborted transaction appended.</p>\n<table class=\"list\">\n",
+		p.f("<p class=\"soft\">Every read of list %s, in the order of its elements. Marked: elements that "+
+			"contradict the longest read, or come from an aborted transaction.</p>\n<table class=\"list\">\n",
 			l.Key)
 		for _, r := range l.Rows {
 			p.f(`<tr><th scope="row">%s</th><td>`, r.Who)

@@ -338,7 +338,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 			}
 		}
 	}
-	vain := appenders(h, by)
+	aborted := appenders(h, by)
 	for _, k := range keys {
 		var longest []uint32
 		for _, op := range reads[k] {
@@ -363,7 +363,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 					continue
 				}
 				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v],
-					Odd: longest[j] != v || vain[v]})
+					Odd: longest[j] != v || aborted[v]})
 			}
 			if !slices.ContainsFunc(p.Rows, func(o listRow) bool { // it may have read the same twice
 				return o.Who == row.Who && slices.Equal(o.Elems, row.Elems)
@@ -378,16 +378,16 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 
 // appenders says of the elements of lists, which are versions, who appended them, and which appends were not installed:
 // in a transaction that aborted. by has the elements that are asked for.
-func appenders(h *history.History, by map[uint32]string) (vain map[uint32]bool) {
-	vain = map[uint32]bool{}
+func appenders(h *history.History, by map[uint32]string) (aborted map[uint32]bool) {
+	aborted = map[uint32]bool{}
 	for op, kind := range h.Ops.Kind {
 		if kind == history.Append && len(by) > 0 {
 			if _, ok := by[h.Ops.Ver[op]]; ok {
 				t := h.TxnOf(uint32(op))
 				by[h.Ops.Ver[op]] = "appended by " + txnName(h, t) + statusMark(h, t)
-				vain[h.Ops.Ver[op]] = h.Txns.Status[t] == history.Aborted
+				aborted[h.Ops.Ver[op]] = h.Txns.Status[t] == history.Aborted
 			}
 		}
 	}
-	return vain
+	return aborted
 }

@@ -11,10 +11,10 @@ import (
 	"isovet/level"
 )
 
-// MaxNodes is how many transactions a figure shows at most.
+// MaxNodes bounds the transactions of a figure.
 const MaxNodes = 60
 
-// maxCells is how many operations of a transaction a figure shows at most.
+// maxCells bounds the operations of a transaction in a figure.
 const maxCells = 12
 
 // depColor gives an edge's colour in DOT: Elle's for ww, wr, rw and rt, so that who knows its plots can read these. A

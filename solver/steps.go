@@ -57,7 +57,7 @@ func (m *meter) spend(steps int64) {
 
 // Worker is what a [Theory] has besides if its work counts as steps.
 type Worker interface {
-	// Work is how many steps it has taken so far.
+	// Work is the number of steps so far.
 	Work() int64
 }
 

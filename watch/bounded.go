@@ -83,7 +83,7 @@ func (o *Bounds) shares() shares {
 
 type shares struct{ state, window int64 }
 
-// halfSeen is how many ids half of gate's memory of them has: a million if they take no more than a sixteenth of all.
+// halfSeen is the number of ids in half of the gate's memory: a million if they take no more than a sixteenth of all.
 func (o *Bounds) halfSeen() int {
 	if o.Memory <= 0 {
 		return halfSeen
@@ -116,7 +116,7 @@ func (s *spread) add(text []byte) {
 	}
 }
 
-// most is how many of n reads are of different keys, at most, as far as is known.
+// most estimates how many of n reads are on different keys, at most.
 func (s *spread) most(n int) int {
 	if s.n > spreadBits/2 {
 		return n

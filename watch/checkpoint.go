@@ -45,7 +45,7 @@ const manifestVersion = 3
 const (
 	manifestFile   = "manifest"
 	checkpointName = "checkpoint-%08d"
-	// keptCheckpoints is how many stay: the latest, and one to go back to where that is damaged.
+	// keptCheckpoints is the number of checkpoints in the folder: the latest, and one to use where that is damaged.
 	keptCheckpoints = 2
 )
 

@@ -357,7 +357,7 @@ type prints struct {
 	prints []uint64
 }
 
-// halfSeen is how many transactions a half has.
+// halfSeen is the number of transactions in a half.
 const halfSeen = 1 << 20
 
 // scramble is the finalizer of MurmurHash3, which is one to one.
@@ -380,7 +380,7 @@ func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 	return 0, false
 }
 
-// nearby is how many transactions are looked up at once.
+// nearby is the number of transactions that are looked up at once.
 const nearby = 64
 
 // fetch has the processor bring near what add will look at of some transactions, all at a time: the tables are far

@@ -28,8 +28,8 @@ import (
 type HTTPOptions struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// MaxBody is how many bytes a request may have, decompressed; 0: DefaultMaxBody. All requests together have four
-	// times as many in memory.
+	// MaxBody bounds the bytes of a request, decompressed; 0: DefaultMaxBody. All requests together have four times
+	// as many in memory.
 	MaxBody int64
 	// Tokens, if there are any: a request must have one of them, as "Authorization: Bearer TOKEN".
 	Tokens []string
@@ -43,10 +43,10 @@ type HTTPOptions struct {
 	Log   *slog.Logger
 }
 
-// DefaultMaxBody is how many bytes a request may have.
+// DefaultMaxBody is the default of MaxBody.
 const DefaultMaxBody = 16 << 20
 
-// maxProducers is how many names the lines of a stream may have.
+// maxProducers bounds the producers that a stream's lines may name.
 const maxProducers = 10_000
 
 // Headers of requests. A request whose first line has the number FromHeader says, from 0, can be sent again: it is

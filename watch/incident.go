@@ -29,8 +29,8 @@ type Incident struct {
 	// their text. They are the same of an incident of one key, and nil where the kind has no key.
 	Low  json.RawMessage `json:"low,omitempty"`
 	High json.RawMessage `json:"high,omitempty"`
-	// Count is how many violations it has, Keys of how many keys, Txns of how many transactions: exactly up to 256,
-	// estimated beyond, some per cent off.
+	// Count is the number of its violations, Keys that of their keys, Txns that of their transactions: exact up to
+	// 256, estimated beyond, some per cent off.
 	Count int64 `json:"count"`
 	Keys  int64 `json:"keys,omitempty"`
 	Txns  int64 `json:"txns"`
@@ -42,7 +42,7 @@ type Incident struct {
 	// Began and Last are when they became final, by the clock in the log; zero: nobody had told it.
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// New is how many of them were found in this run, and not before.
+	// New is the number of its violations that were found in this run.
 	New int64 `json:"-"`
 	// Lines are the first few in full, as the file of violations has them.
 	Lines []json.RawMessage `json:"lines,omitempty"`
@@ -62,11 +62,11 @@ type Evidence struct {
 
 // Bounds of incidents.
 const (
-	// incidentKeys is how many incidents of a kind have one key each, at most, at a time; further keys are one
-	// incident together.
+	// incidentKeys bounds the incidents of a kind with one key each, at a time; further keys are one incident
+	// together.
 	incidentKeys = 4
-	// incidentLines is how many of an incident's violations are told in full, and remembered, at least; kindLines of
-	// those of a kind.
+	// incidentLines is the least number of an incident's violations that are reported in full and stay in memory;
+	// kindLines is that of a kind.
 	incidentLines = 5
 	kindLines     = 20
 	// maxIncidents bounds those that are remembered; the oldest that are not open go first.
@@ -98,7 +98,7 @@ type incidentState struct {
 	All     []*incident `json:"all,omitempty"`
 }
 
-// KindCount is how many violations of a kind there have been.
+// KindCount is the number of violations of a kind.
 type KindCount struct {
 	Class string `json:"class"`
 	Kind  string `json:"kind,omitempty"`
@@ -126,7 +126,7 @@ func (s *Incidents) List() []Incident {
 	return out
 }
 
-// Dropped is how many are not remembered any more.
+// Dropped is the number of incidents that are no longer in memory.
 func (s *Incidents) Dropped() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -352,7 +352,7 @@ func (d *distinct) put(hash uint64) bool {
 	return true
 }
 
-// count is how many there were.
+// count returns their number.
 func (d *distinct) count() int64 {
 	if d.Most == nil {
 		return int64(len(d.Few))

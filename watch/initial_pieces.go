@@ -9,8 +9,8 @@ import (
 // An initial transaction may have more keys than there is memory for. It is then taken in pieces, between which keys go
 // to the disk.
 
-// pieceKeys is how many keys a stream's first batch has at most where its initial transaction is taken at once, and
-// operations a piece.
+// pieceKeys bounds the keys of a stream's first batch whose initial transaction is taken at once, and the operations of
+// a piece.
 var pieceKeys = 1 << 14
 
 func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it to 1

@@ -224,10 +224,10 @@ func (w *watcher) emit(ctx context.Context) error {
 	return err
 }
 
-// listedSuspects is how many suspects a snapshot has.
+// listedSuspects bounds the suspects of a snapshot.
 const listedSuspects = 20
 
-// manyLines is how many bytes of violations are written at once, while the log is judged again.
+// manyLines is the number of bytes of violations that are written at once, while the log is judged again.
 const manyLines = 1 << 20
 
 // tell writes violations, and makes them safe.

@@ -35,8 +35,8 @@ type segmentIndex struct {
 	lines   int64
 }
 
-// indexEvery is how many lines are read to find one; indexed of how many segments it is known where lines begin, 20 kB
-// each, and as many of those that were looked at again.
+// indexEvery is the number of lines that are read to find one. indexed bounds the segments with an index of their
+// lines, 20 kB each, and as many of those that were read again.
 const (
 	indexEvery = 64
 	indexed    = 32

@@ -22,8 +22,8 @@ type Snapshot struct {
 	CheckpointAt    time.Time
 	CheckpointPause time.Duration
 	CheckpointBytes int64
-	// Incidents is how many there have been, OpenIncidents how many are open and say something against the database;
-	// Kinds are violations by kind.
+	// Incidents is the number of incidents, OpenIncidents that of open ones that say something against the
+	// database; Kinds has violations by kind.
 	Incidents, OpenIncidents int64
 	Kinds                    []KindCount
 	// Suspects are the first few reads that are wrong by what has arrived, and not final, as of a second ago.

@@ -32,8 +32,8 @@ type Rectified struct {
 }
 
 const (
-	// followAll is how many wrong reads are followed, each of them, at a time; where there are more, those of one
-	// transaction in eight, so that a stream out of order costs no more for it.
+	// followAll is the number of wrong reads up to which each is followed; of more, those of one transaction in
+	// eight are, so that a stream out of order costs no more.
 	followAll = 1024
 	// followMost bounds them; where so many are wrong they stay wrong.
 	followMost = 1 << 16

@@ -28,7 +28,7 @@ type ReplayOptions struct {
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
-	// Horizon is how many transactions of the order are remembered; 0: online.DefaultHorizon.
+	// Horizon is the number of transactions of the order in memory; 0: online.DefaultHorizon.
 	Horizon int
 	Bounds
 }

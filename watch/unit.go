@@ -39,7 +39,7 @@ func ParseUnit(name string) (Unit, error) {
 	return 0, fmt.Errorf("unknown unit %q; expected one of %v", name, unitNames)
 }
 
-// ticks is how many timestamps a duration takes; false: they do not tell time.
+// ticks returns the number of timestamps in a duration; false: they do not tell time.
 func (u Unit) ticks(d time.Duration) (int64, bool) {
 	switch u {
 	case Nanoseconds:

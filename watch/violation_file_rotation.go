@@ -16,7 +16,7 @@ import (
 // The file of violations is rotated when it has a quarter of what all of them may take: it gets the number of its last
 // line into its name, and is compressed; the oldest go when all take more than they may.
 
-// violationsParts is how many files of violations take what they may together, if none is compressed.
+// violationsParts is the number of files of violations that together take the allowed space, if none is compressed.
 const violationsParts = 4
 
 const oldViolations = "violations-%012d.jsonl"

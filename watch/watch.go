@@ -42,7 +42,7 @@ type Config struct {
 	Grouped bool
 	// ViolationsMax, if positive, is how many bytes the files of violations may take; the oldest are deleted.
 	ViolationsMax int64
-	// Evidence is how many small histories of violations are kept, of the first ones of each incident; 0: none.
+	// Evidence bounds the small histories of violations in the folder, of the first ones of each incident; 0: none.
 	Evidence int
 	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
@@ -64,7 +64,7 @@ type Config struct {
 	disk func() error
 }
 
-// batchLines is how many lines are written, synced, acknowledged and judged at once, at most, if the source goes by it.
+// batchLines bounds the lines that are written, synced, acknowledged and judged at once, if the source works by it.
 const batchLines = 4096
 
 // lines is batchLines of this watch.
@@ -75,7 +75,7 @@ func (c *Config) lines() int {
 	return int(min(max(c.Memory>>15, 256), batchLines))
 }
 
-// batches is how many batches are under way at once: being written, read, and judged.
+// batches is the number of batches under way at once: one written, one read, one judged.
 const batches = 6
 
 // event is what the judge is to do next: one of the three.

@@ -258,8 +258,8 @@ func (c *chart) lines() error {
 	return nil
 }
 
-// places are where a series' points stand: those with an answer, the paper's, those that came too late, and those
-// without an answer, at the edge.
+// places returns the positions of a series' points: those with an answer, the paper's, those that came too late, and,
+// at the edge, those without an answer.
 func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) {
 	for k := range c.r.Points {
 		pt := &c.r.Points[k]

@@ -62,8 +62,8 @@ func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	c.Stroke(p)
 }
 
-// edge is where a run without an answer is drawn that has no value: of times and memory at the top, of what is the
-// better the more there is of it at the bottom.
+// edge returns the height of a point whose run has no answer and no value: the top for times and memory, the bottom
+// where more is better.
 func (c *chart) edge(a plot.Axis) float64 {
 	if c.m.Unit == "ms" || c.m.Unit == "MB" {
 		return a.Max

@@ -160,7 +160,7 @@ func (x *terms) timed() error {
 	return nil
 }
 
-// tries is how many anomalies are looked at.
+// tries bounds the anomalies that are tried.
 const tries = 4
 
 // wide is up to how many reads and writes a scene is widened where it does not show the violation.

@@ -167,7 +167,7 @@ func (g *graph) add(fromCommit bool, t uint32, toCommit bool, u uint32, why kern
 	g.arcs[from] = append(g.arcs[from], arc{g.point(toCommit, u), true, why})
 }
 
-// most is how many cycles are looked for at once.
+// most is the number of cycles that are looked for at once.
 const most = 32
 
 // cycles returns cycles of the graph, short ones, none if there are none: of each strongly connected part a few,

@@ -128,7 +128,7 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 		b.WriteString(", after it had written something else itself")
 	case NoSnapshot:
 		b.Reset()
-		fmt.Fprintf(b, "%s read of no one moment: ", d.txn(v.Txns[0]))
+		fmt.Fprintf(b, "%s read versions that were never visible together: ", d.txn(v.Txns[0]))
 		for i, op := range v.Ops {
 			if i > 0 {
 				b.WriteString(" and ")
@@ -144,7 +144,7 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 			fmt.Fprintf(b, "%s, committed in %s", d.txn(t), d.commit(t))
 		}
 	case Fractured:
-		fmt.Fprintf(b, ", and so missed what %s wrote, of which operation %d in %s saw a part", d.txn(v.Txns[1]),
+		fmt.Fprintf(b, ", and so missed this write of %s, but operation %d in %s saw another one", d.txn(v.Txns[1]),
 			v.Ops[0]-d.h.Txns.OpOff[v.Txns[0]], d.op(v.Ops[0]))
 	case NotVisible:
 		d.never(b, v)

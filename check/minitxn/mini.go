@@ -16,9 +16,9 @@ func Outside(v *prepass.View) string {
 	h := v.H
 	switch {
 	case h.HasLists():
-		return "there are list operations"
+		return "the history has list operations"
 	case h.HasPredicates():
-		return "there are predicate operations"
+		return "the history has predicate operations"
 	case len(v.Amb) > 0:
 		r := v.Amb[0]
 		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)",

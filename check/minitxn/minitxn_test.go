@@ -34,7 +34,7 @@ func TestDefinitions(t *testing.T) {
 		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,0) | s3: r(x,0)", "was written more than once (Definition 9)",
 			true},
 		{"init=0: s1: w(x,1)! | s2: r(x,0)", "", true},
-		{"s1: a(x,1)", "there are list operations", false},
+		{"s1: a(x,1)", "the history has list operations", false},
 	} {
 		h := notation.MustParse(c.h)
 		if got := minitxn.Suits(h); got != c.suits {

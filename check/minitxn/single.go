@@ -13,7 +13,7 @@ import (
 // might, has operations on two keys, or a predicate operation ranges over more than one. Cost: linear.
 func MultiKey(h *history.History) string {
 	if h.HasLists() {
-		return "there are list operations"
+		return "the history has list operations"
 	}
 	if h.HasPredicates() && h.NumKeys() > 1 {
 		return "predicate operations range over all keys, and linearizability speaks of each by itself"

@@ -233,7 +233,7 @@ func (s *rounds) run(batch int) error {
 			return no()
 		}
 		if s.short != nil {
-			x.Unknown("too many pairs of chains of writes are open: listing them %v", s.short)
+			x.Unknown("too many pairs of chains of writes have no known order: their list %v", s.short)
 			return nil
 		}
 		now := run.CobraRound{Verified: s.arrived, Window: len(s.members), Choices: len(p.Choices)}

@@ -166,8 +166,8 @@ func (x *Run) refuted(reg *minitxn.Register, core []minitxn.Op, open bool, opts 
 // maxCore is up to how many operations without an order cycles are not preferred to.
 var maxCore = 6
 
-// fewStates is how many states of a register are searched before a version is looked for that is too scarce, and
-// manyStates how many times as many before strict serializability is asked.
+// fewStates is the number of a register's states that the search visits before it looks for a version that is too
+// scarce; after manyStates times as many it asks for strict serializability.
 var fewStates, manyStates = 2_000, 50
 
 // fewCandidates is up to how many possible writers of reads cycles are looked for where a search has refuted a

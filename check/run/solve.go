@@ -12,7 +12,7 @@ import (
 // liar takes back what another program said: its mistakes are not ours.
 func (x *Run) liar() {
 	x.Result.Order = nil
-	x.Unknown("%s says unsatisfiable of what is satisfiable", x.Result.Solver)
+	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
 }
 
 // Solved books a solver's work.
@@ -131,7 +131,7 @@ func (x *Run) Combined(at Attempt) *polygraph.Polygraph {
 		return nil
 	}
 	if err := p.Combine(); err != nil {
-		x.Unknown("too many pairs of chains of writes are open: listing them %v", err)
+		x.Unknown("too many pairs of chains of writes have no known order: their list %v", err)
 		return nil
 	}
 	x.Result.Stats.Constraints = p.Pairs + len(p.Based)

@@ -13,7 +13,7 @@ import (
 	"isovet/level"
 )
 
-// maxStamped is how many violations of timestamps are listed; all are counted.
+// maxStamped bounds the listed violations of timestamps; all are counted.
 var maxStamped = 1000
 
 // ByTimestamps is the run of a checker that trusts timestamps.
@@ -63,7 +63,7 @@ func ByTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 	return x.Result, nil
 }
 
-// MaxStamped is how many violations of timestamps are listed.
+// MaxStamped bounds the listed violations of timestamps.
 func MaxStamped() int { return maxStamped }
 
 // Stamped tells violations of timestamps of a history as evidence, as chronos does; begin is when transactions read.

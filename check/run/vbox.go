@@ -150,7 +150,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 	}
 	p := polygraph.New(x.View, a.Level, a.Order)
 	if x.fallback && !a.Order.RealTime && p.Pairs > maxFallback {
-		x.Unknown("too many pairs of writes are open: %d", p.Pairs)
+		x.Unknown("too many pairs of writes have no known order: %d", p.Pairs)
 		return nil
 	}
 	if p.Crowded {
@@ -179,7 +179,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		most = maxFallback
 	}
 	if !p.Predicates(most) {
-		x.Unknown("predicate constraints name more than %d versions, since no times tell which are visible", MaxBased)
+		x.Unknown("predicate constraints name more than %d versions: without client times too many count", MaxBased)
 		return nil
 	}
 	x.Result.Stats.Constraints = p.Pairs + len(p.Based)
@@ -258,7 +258,7 @@ func (x *Run) tooMany(bytes float64) bool {
 		return false
 	}
 	if err := room.For(bytes); err != nil {
-		return x.Unknown("too many pairs of writes are open: listing them %v", err)
+		return x.Unknown("too many pairs of writes have no known order: their list %v", err)
 	}
 	return false
 }

@@ -181,7 +181,7 @@ type Replayed struct {
 // ReplayPart replays a partition's chunks and lists the contradicting reads, up to most.
 func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
 	err error) {
-	over, beyond := errors.New("more misfits"), errors.New("no more misfits are asked for")
+	over, beyond := errors.New("more misfits"), errors.New("no more contradicting reads are needed")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.Keys, err = plan.Replay(ctx, chunks, f, initial, func(m plan.Misfit) {

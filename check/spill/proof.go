@@ -202,7 +202,7 @@ func (r *retold) cycle(h *history.History, c []evidence.Edge) (out []evidence.Ed
 func (r *retold) anomaly(h *history.History, a *evidence.Anomaly) (out evidence.Anomaly, err error) {
 	defer func() {
 		if l, is := recover().(lost); is {
-			err = fmt.Errorf("%s of a proof is not where the proof was found", l.what)
+			err = fmt.Errorf("the combined history lacks %s of a proof", l.what)
 		}
 	}()
 	out = *a

@@ -275,7 +275,7 @@ func (e *engine) solveOne(ctx context.Context, w *Solving) (Solution, error) {
 	}
 	got, err := e.o.Backend.Solve(ctx, []Solving{*w})
 	if err == nil && len(got) != 1 {
-		err = fmt.Errorf("one window was to be solved, %d were", len(got))
+		err = fmt.Errorf("%d windows were solved; expected one", len(got))
 	}
 	if err != nil {
 		return Solution{}, err

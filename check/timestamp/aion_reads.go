@@ -254,7 +254,7 @@ func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Fin
 	return f
 }
 
-// Arrived is how many have arrived that take part.
+// Arrived is the number of arrived transactions that take part.
 func (a *Aion) Arrived() int64 { return a.first + int64(len(a.slots)) }
 
 // Suspects appends reads that are wrong by what has arrived, and not final: the first of the window, at most most of

@@ -29,7 +29,7 @@ type sessionGap struct {
 	before, after sessionTurn
 }
 
-// maxGaps is how many gaps of a session are remembered, to judge what comes after all.
+// maxGaps bounds the remembered gaps of a session, whose transactions are still judged if they come.
 const maxGaps = 16
 
 type sessionTurn struct {
@@ -40,8 +40,8 @@ type sessionTurn struct {
 	writer     bool
 }
 
-// maxAhead is how many transactions of a session wait for one before them, which then counts as missing, whatever the
-// watermark.
+// maxAhead bounds the transactions of a session that wait for one before them, which then counts as missing, whatever
+// the watermark.
 var maxAhead = 1 << 12
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {

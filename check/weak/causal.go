@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	// maxGuesses is how many orders are guessed before all demanded orders are made.
+	// maxGuesses bounds the orders that are guessed before all demanded orders are made.
 	maxGuesses = 6
 	// maxWalk bounds, for each read on average, the writers between what it read and the reader that a guess looks at.
 	maxWalk = 64

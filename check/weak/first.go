@@ -95,8 +95,8 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 	return order, current, len(order) == p.n
 }
 
-// maxSerial is how many serial orders are tried, serialWalk how many writers are looked at for each operation; one read
-// in serialStale may be of another version than the current one.
+// maxSerial bounds the serial orders that are tried, serialWalk the writers that are examined for each operation; one
+// read in serialStale may be of another version than the current one.
 var maxSerial, serialWalk, serialStale = 4, 2, 16
 
 // serial looks for a serial order near a given one, which keeps sessions and reads: most histories have one, and then

@@ -30,8 +30,8 @@ type Config struct {
 	// Dir is where its state is: runs.jsonl, a line a hunt.
 	Dir string
 	For time.Duration
-	// Jobs is how many hunts run at once; 0: 1. A database that is there before has one at a time. Shard of Shards,
-	// from 1, is which cells are this machine's; 0: all.
+	// Jobs is the number of hunts at once; 0: 1. A database that runs already has one at a time. Shard of Shards,
+	// from 1, selects the cells for this machine; 0: all.
 	Jobs, Shard, Shards int
 	// Keep, if set, is given each violation while its database is open, and says where it was kept. It is called by
 	// several hunts at once. An error ends the campaign: what is found could not be kept.

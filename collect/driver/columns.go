@@ -100,7 +100,7 @@ func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 	return name + c.Hint(t.Plan, IndexName(t.ID, t.Columns[where[0].Column]))
 }
 
-// maxTables is how many tables with columns a workload can have; so many are dropped at the end.
+// maxTables bounds the tables with columns of a workload; all of them are dropped at the end.
 const maxTables = 16
 
 // DropTables are the statements that remove everything of ours.

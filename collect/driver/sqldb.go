@@ -34,7 +34,7 @@ type SQL struct {
 	Text, Lock string
 	// Dual is what stands behind a select without a table, such as " from dual".
 	Dual string
-	// Batch is how many rows an insert may have; 0: 500.
+	// Batch bounds the rows of an insert; 0: 500.
 	Batch int
 	// Classify says what an error means; Lost and context errors are told by themselves.
 	Classify func(error) Class

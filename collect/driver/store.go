@@ -97,7 +97,7 @@ func (s *storeDB) Classify(err error) Class {
 	return Fatal
 }
 
-// loadBatch is how many rows a transaction of the load has.
+// loadBatch is the number of rows in a transaction of the load.
 const loadBatch = 500
 
 func (s *storeDB) Load(ctx context.Context, d Data) error {

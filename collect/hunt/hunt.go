@@ -257,7 +257,7 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 	}
 }
 
-// mostBroken is how many rounds of a hunt in a row may break the database without a commit.
+// mostBroken bounds the rounds in a row in which the database may break without a commit.
 const mostBroken = 3
 
 // survives enters an error that has broken the database, and reports whether the hunt goes on with it opened anew.

@@ -39,7 +39,7 @@ func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 	return c.net.split(ctx, i, len(c.nodes), cut)
 }
 
-// mostApart is how many servers a network takes.
+// mostApart bounds the servers of a network.
 const mostApart = 9
 
 // network is a namespace for each server and one for a router between them and this program: what it forwards can be

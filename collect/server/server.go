@@ -171,7 +171,7 @@ func ofClient(options url.Values) string {
 	return "?" + theirs.Encode()
 }
 
-var errOne = fmt.Errorf("%w: there is nothing between servers where there is one; expected several, such as "+
+var errOne = fmt.Errorf("%w: a single server has no network to other servers; expected several, such as "+
 	"galera:start:3, etcd:start:3 or postgres:start:standby", ErrNotHere)
 
 // Kill ends a server at once, as a crash does.

@@ -77,7 +77,7 @@ func (p *Parameter) check(name string, all map[string]*Parameter) error {
 	return nil
 }
 
-// values is how many there are to draw from.
+// values returns the number of values to draw from.
 func (p *Parameter) values() int64 {
 	if p.Int != nil {
 		return p.Int[1] - p.Int[0] + 1

@@ -137,8 +137,8 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 	return datasets.Generate(ctx, spec)
 }
 
-// Txns is how many transactions an instance of a size has, as Build takes it, and what the size counts: "variables",
-// "holes" or "elements" of a formula, or "transactions".
+// Txns returns the number of transactions of an instance of a size, as Build takes it, and the meaning of the size:
+// "variables", "holes" or "elements" of a formula, or "transactions".
 func (in *Instance) Txns(size int) (txns float64, unit string) {
 	if size == 0 {
 		size = in.size

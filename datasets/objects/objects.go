@@ -167,7 +167,7 @@ func write(n int, op func(i int) (client int, call, ret int64, f, in, out, kind 
 
 func first(*rand.Rand, int) int { return 0 }
 
-// far is how many values lie between one that a faulty queue or stack gives and the one that it had to give.
+// far is the number of values between one that a faulty queue or stack gives and the right one.
 const far = 30
 
 // list is a queue or stack of distinct values; which is the one that is taken out. A faulty one gives one from the

@@ -97,7 +97,7 @@ type Planting struct {
 	At     int
 }
 
-// sinkTxns is how many transactions Config.Sink is given at once, about.
+// sinkTxns is about the number of transactions that Config.Sink gets at once.
 var sinkTxns = 4096
 
 func init() { bounds.Register("store.sink-txns", &sinkTxns) }

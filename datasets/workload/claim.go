@@ -19,7 +19,7 @@ func newClaim(p Params) (Workload, error) {
 	return w, needKeys(p, 1)
 }
 
-// claimTables is how many tables the variant fresh has.
+// claimTables is the number of tables of the variant fresh.
 const claimTables = 15
 
 type claim struct {

@@ -10,7 +10,7 @@ func newCounters(p Params) (Workload, error) {
 	return w, needKeys(p, countersRead)
 }
 
-// countersRead is how many counters a transaction that only reads reads.
+// countersRead is the number of counters that a read-only transaction reads.
 const countersRead = 4
 
 type counters struct {

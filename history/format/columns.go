@@ -8,8 +8,8 @@ import (
 	"isovet/history"
 )
 
-// Parquet is how Parquet files are read and written. Package history/format/parquet registers it where a program
-// imports it: without it a program is a third smaller.
+// Parquet has the functions that read and write Parquet files. Package history/format/parquet registers them where a
+// program imports it; without it a program is a third smaller.
 type Parquet struct {
 	Read func(ctx context.Context, data []byte, name string, workers int, done func(part []byte)) (*history.History,
 		error)
@@ -31,7 +31,7 @@ type Table interface {
 // TablePart says which transactions of a table to read, and in what portions.
 type TablePart struct {
 	From, To int // row groups in which the transactions begin
-	// Txns and Ops are how many transactions and, unless a single one has more, operations a batch has at most.
+	// Txns and Ops bound the transactions and operations of a batch; a single transaction may have more operations.
 	Txns, Ops int
 	// Header is a history whose Meta and Initial hold for all; nil: those of the file.
 	Header *history.History

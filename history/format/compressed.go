@@ -76,7 +76,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// magics are what compressed files begin with.
+// magics are the first bytes of compressed files.
 var magics = [...]struct{ name, magic string }{
 	{"gzip", "\x1f\x8b"},
 	{"zstd", "\x28\xb5\x2f\xfd"},
@@ -85,7 +85,7 @@ var magics = [...]struct{ name, magic string }{
 	{"zip", "PK\x03\x04"},
 }
 
-// magicSize is how many bytes compression needs.
+// magicSize is the number of bytes that detect a compression.
 const magicSize = 10
 
 // compression tells by the first bytes.

@@ -29,7 +29,7 @@ const (
 	Certain                   // it says so itself
 )
 
-// Feature is what a format can hold, as a set.
+// Feature is a set of the things that a format can hold.
 type Feature uint16
 
 const (
@@ -89,7 +89,7 @@ type Format struct {
 	WriteDir func(dir string, h *history.History) error
 }
 
-// HeadSize is how much of a file Detect sees at most.
+// HeadSize bounds the beginning of a file that Detect sees.
 const HeadSize = 1 << 16
 
 // Options says how to read. The zero value detects the format and uses all cores.
@@ -104,9 +104,9 @@ type Options struct {
 	// Progress, if set, is told now and then how many bytes of the file, as it lies there, were read. It may be called
 	// from any goroutine, by one at a time. Formats that are read as a whole say nothing of a plain file.
 	Progress func(done, total int64)
-	// MaxBytes is how much of a file, as decompressed, is read at most: more is an error. 0: all of it.
+	// MaxBytes bounds the decompressed size of a file; a larger one is an error. 0: no bound.
 	MaxBytes int64
-	// Recorded is how many bytes of a recording that goes on count, whatever there is behind them. 0: all.
+	// Recorded is the number of bytes of a growing recording that count, whatever follows them. 0: all.
 	Recorded int64
 }
 

@@ -16,7 +16,7 @@ import (
 	"isovet/internal/mapped"
 )
 
-// Input is what a reader reads: a file, a stream or a folder.
+// Input is the input of a reader: a file, a stream or a folder.
 type Input struct {
 	Name string // for messages
 	Path string // the file or folder; "" for a stream
@@ -154,7 +154,7 @@ func (in *Input) Head() ([]byte, error) {
 	return in.head[in.mark:], nil
 }
 
-// firstInk is where the first byte that is not blank stands, or the length.
+// firstInk returns the index of the first byte that is not blank, or the length.
 func firstInk(data []byte) int {
 	return len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
 }

@@ -75,8 +75,8 @@ func readStream(ctx context.Context, data []byte, file string) (*history.History
 	}
 	inSessions(h, seqs)
 	if again > 0 {
-		h.AddNote(history.NoteSkipped, again, "%d lines say what one before says of their transaction, and are passed "+
-			"over", again)
+		h.AddNote(history.NoteSkipped, again, "%d lines repeat a transaction of an earlier line and were "+
+			"ignored", again)
 	}
 	return h, nil
 }

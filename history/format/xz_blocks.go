@@ -189,7 +189,7 @@ func (g *xzGuard) records(b []byte) error {
 	return nil
 }
 
-// behind is what follows a stream: zeros, four by four, or another stream.
+// behind reads what follows a stream: zeros, four by four, or another stream.
 func (g *xzGuard) behind(b []byte) error {
 	if string(b) == "\x00\x00\x00\x00" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"isovet/internal/heap"
 )
 
-// maxPages is how many pages of ids are kept in memory; what is beyond is sorted in a temporary file.
+// maxPages bounds the pages of ids in memory; further ones are sorted in a temporary file.
 var maxPages = 1 << 17
 
 func init() { bounds.Register("split.id-pages", &maxPages) }

@@ -180,7 +180,7 @@ func (r *reader) compile(n int, t reflect.Type) func(r *reader, p unsafe.Pointer
 		}
 	}
 	if k != was || k == reflect.Array && t.Len() != x.Len {
-		r.fail("a %v was written, of which this isovet wants a %v", x.Kind, t)
+		r.fail("the file has a %v; this isovet expects a %v", x.Kind, t)
 	}
 	switch k {
 	case reflect.String:

@@ -95,7 +95,7 @@ func scalar(k reflect.Kind) bool {
 	return k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// width is how many bytes a scalar has in the file.
+// width returns the number of bytes of a scalar in the file.
 func width(k reflect.Kind) int {
 	switch k {
 	case reflect.Bool, reflect.Int8, reflect.Uint8:

@@ -19,7 +19,7 @@ var (
 	littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 )
 
-// trailer is how many bytes stand behind the values: their number, and a checksum.
+// trailer is the size of the end of the file, behind the values: their number, and a checksum.
 const trailer = 12
 
 // Save writes values, to each of which there is a pointer, to a new file, which is not synced. Errors: a value that

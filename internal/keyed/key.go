@@ -27,7 +27,7 @@ type Key struct {
 	fold  [2]uint64
 }
 
-// Size is how many bytes a key is made of.
+// Size is the number of bytes of a key.
 const Size = 16
 
 // Draw returns a key that nobody knows.

@@ -89,7 +89,7 @@ func (s *Store) open(f *filter) error {
 	s.db, err = pebble.Open(s.o.Dir, o)
 	if err != nil {
 		s.cache.Unref()
-		return fmt.Errorf("%s: the store of keys that memory does not hold: %w", s.o.Dir, err)
+		return fmt.Errorf("%s: the store of keys on disk: %w", s.o.Dir, err)
 	}
 	s.filter, s.most = f, [256][]byte{}
 	return nil

@@ -65,7 +65,7 @@ func (t *Table) Thawed() {
 	}
 }
 
-// Len is how many texts have a number, Numbers how many numbers there are, which is one more than the greatest.
+// Len returns the number of numbered texts, Numbers the number of numbers, which is one more than the greatest.
 func (t *Table) Len() int     { return t.live }
 func (t *Table) Numbers() int { return len(t.names) }
 

@@ -99,7 +99,7 @@ type Log struct {
 	old    bool              // RETURNING has the row before (18)
 }
 
-// maxTexts is how many texts are remembered; most of Missed how many it has.
+// maxTexts bounds the texts in memory; most of Missed is the number of its texts.
 const maxTexts, maxMissed = 4096, 1000
 
 // parsed is a text, read.

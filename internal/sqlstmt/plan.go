@@ -18,7 +18,7 @@ import (
 type Plan struct {
 	SQL  string // the program's
 	Text string // what is sent instead
-	// Hidden is how many columns, the first ones, the program did not ask for.
+	// Hidden is the number of leading columns that the program did not ask for.
 	Hidden int
 
 	stmts    []sqltext.Stmt

@@ -36,7 +36,7 @@ const (
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
-// goneBits is how many bits remember what is forgotten.
+// goneBits is the number of bits that mark forgotten ids.
 const goneBits = 1 << 27
 
 // valueOf is a version's value in the history. seq numbers the writes of one row by one id, from 0.

@@ -29,7 +29,7 @@ type Result struct {
 	Unseen   bool    // the rows were not looked at
 }
 
-// maxRows is how many rows of a statement are recorded.
+// maxRows bounds the recorded rows of a statement.
 const maxRows = 1 << 17
 
 // Add adds a row, as far as rows are recorded.
@@ -240,7 +240,7 @@ func (r *relation) row(key []string) string {
 	return r.title() + "/" + strings.Join(parts, ",")
 }
 
-// maxKeys is how many keys a statement may name for it to be recorded which rows it did not find.
+// maxKeys bounds the keys that a statement may name if its missing rows are to be recorded.
 const maxKeys = 1 << 14
 
 // absent records that rows are not there, where nothing but that can have kept them away.

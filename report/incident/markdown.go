@@ -258,7 +258,7 @@ func (x *Incident) check(b *bytes.Buffer) {
 		historyFile, certFile, historyFile)))
 	fmt.Fprintf(b, "Its content has the SHA-256 %s.", escape.Code(evidence.ContentHash(x.answer.H)))
 	if x.Made != "" {
-		fmt.Fprintf(b, " Written on %s by %s, as are the pages.", x.Recorded, x.Made)
+		fmt.Fprintf(b, " This page and the others were written on %s by %s.", x.Recorded, x.Made)
 	}
 	b.WriteByte('\n')
 }

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/escape"
 )
 
-// mostScripts is how many sessions can be played by hand.
+// mostScripts bounds the sessions that can be played by hand.
 const mostScripts = 16
 
 // setup writes what to run first: tables and rows.

@@ -61,7 +61,7 @@ func waited(events []collect.Event, i int) string {
 	return fmt.Sprintf("answered after %d", last+1)
 }
 
-// mostColumns is how many sessions stand side by side; more are told one below the other.
+// mostColumns bounds the sessions that stand side by side; more stand one below the other.
 const mostColumns = 4
 
 // table is events as a text: sessions side by side.

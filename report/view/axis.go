@@ -33,7 +33,7 @@ type row struct {
 	last []int64
 }
 
-// looseRows is how many rows transactions without session get at most.
+// looseRows bounds the rows for transactions without session.
 const looseRows = 256
 
 // newAxis finds the axis of a history. Cost: linear where sessions stand in the order of time; 24 bytes a transaction.
@@ -54,7 +54,7 @@ func newAxis(h *history.History) *axis {
 	return x
 }
 
-// known is how many entries of a column are there.
+// known returns the number of entries of a column.
 func known(col []int64) (n int) {
 	for _, v := range col {
 		if v != history.NoTime {

@@ -21,7 +21,7 @@ type foundJSON struct {
 	Row   *int    `json:"row,omitempty"`
 }
 
-// perKind is how many of a kind a search finds at most.
+// perKind bounds the results of a kind.
 const perKind = 8
 
 // search finds transactions by id (T12 or 12), sessions by number (session 3), keys by a part of their name, and who

@@ -99,7 +99,7 @@ type windowWord struct {
 	old uint64
 }
 
-// MaxWindowWords is how many words the rows of a [Window] may well have: 64 MB, three times.
+// MaxWindowWords bounds the words of a [Window]'s rows: 64 MB, three times.
 const MaxWindowWords = 1 << 23
 
 // NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them.

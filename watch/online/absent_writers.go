@@ -6,30 +6,30 @@ import (
 	"isovet/history"
 )
 
-// A stream that begins in the midst does not say what keys hold. The first read of a key that nobody in the stream
-// explains shows it. That version gets a writer that is not in the stream: a transaction of unknown outcome without
-// times, right before the reader in the order, which windows may move. Somebody who comes later may have written the
-// version after all; then the unseen one goes, and those that saw it wait for who wrote it. Where values repeat, both
-// may have written it, and the unseen one stays.
+// A stream that begins in the middle does not give the first values of keys. The first read of a key that no write of
+// the stream explains shows its value. That version gets a writer outside the stream: a transaction of unknown outcome
+// without times, right before the reader in the order, which windows may move. If a later arrival turns out to have
+// written the version, the writer outside goes, and its readers wait for the real one. Where values repeat, both may
+// have written it, and the one outside stays.
 
-// unseenLine is the line of who is not in the stream.
+// unseenLine is the line of a writer outside the stream.
 const unseenLine = -2
 
-// foreignWrite has a version be written by somebody that nobody has seen.
+// foreignWrite gives a version a writer outside the stream.
 func (e *Engine) foreignWrite(k kv) {
 	e.cells[k.key].unseen = true
 	e.foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
 		Writes: []Op{{Key: k.key, Val: k.val}}})
 }
 
-// mayUnseen reports whether somebody who is not in the stream may have written what a read of a key saw that nobody
-// else wrote; start is the reader's.
+// mayUnseen reports whether a writer outside the stream may have written the version of a read that no other
+// transaction wrote; start is the reader's.
 func (e *Engine) mayUnseen(key uint32, start int64) bool {
 	return e.cells[key].open || e.stream.attached && start < e.stream.origin
 }
 
-// hasCome reports whether somebody who wrote a version has come and is not placed yet whom a read that ended then may
-// have seen, or, of a value that is written once, must have.
+// hasCome reports whether a writer of a version has arrived but is not placed yet, and a read with this end may have
+// seen it, or must have, if values do not repeat.
 func (e *Engine) hasCome(k kv, end int64) (come bool) {
 	after := e.o.Level.RealTime() && e.repeats(k.val)
 	e.pendingWriters(k, func(t uint32) {
@@ -38,26 +38,26 @@ func (e *Engine) hasCome(k kv, end int64) (come bool) {
 	return come
 }
 
-// repeats reports whether a value may be written to a key more than once: it is null, or values of this stream are.
+// repeats reports whether a value may be written to a key more than once: it is null, or the stream's values repeat.
 func (e *Engine) repeats(val uint64) bool { return val == 0 || e.stream.repeated }
 
-// mayRepeat reports whether somebody may have written a version who has not come, whoever else did: before the stream,
-// or of a key to which values are written again, later.
+// mayRepeat reports whether a further, unknown transaction may have written a version: before the stream, or later if
+// the key's values repeat.
 func (e *Engine) mayRepeat(k kv) bool {
 	return e.stream.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
-// mayComeAgain reports whether somebody may write a version later, or is forgotten who did, whoever else did: values of
-// the key have been written again, and more may come.
+// mayComeAgain reports whether a version may have a further writer that comes later or is forgotten: values of the key
+// have repeated.
 func (e *Engine) mayComeAgain(k kv) bool {
 	c := &e.cells[k.key]
 	return (!e.stream.ended || e.stats.Forgotten > 0) && (c.again || k.val == 0 && c.nulled)
 }
 
-// Again says that values are written to a key again.
+// Again says that values of a key repeat.
 func (e *Engine) Again(key uint32) { e.cells[key].again, e.stream.repeated = true, true }
 
-// noteRepeats looks whether keys held values before that a transaction writes: at first, or by one of the latest
+// noteRepeats notes whether a transaction writes a value that its key had before: at first, or by one of the latest
 // writes.
 func (e *Engine) noteRepeats(a *Arrival) {
 	if e.stream.latest == nil {
@@ -80,11 +80,10 @@ func (e *Engine) noteRepeats(a *Arrival) {
 	}
 }
 
-// numLatest is of how many writes it is known that they were.
+// numLatest is the number of the latest writes in memory.
 const numLatest = 1 << 16
 
-// assume puts the writers that are not in the stream, but that a transaction read from, into the order before it is
-// placed itself.
+// assume places the writers outside the stream of a transaction's reads, before the transaction itself is placed.
 func (e *Engine) assume(t uint32) {
 	for i := range e.slots[t].reads {
 		x := &e.slots[t]
@@ -106,7 +105,7 @@ func (e *Engine) assume(t uint32) {
 	}
 }
 
-// enter puts a transaction of the pool at the end of the order.
+// enter places a transaction of the pool at the end of the order.
 func (e *Engine) enter(t uint32) {
 	x := &e.slots[t]
 	x.begin, x.commit = e.tail(), e.tail()
@@ -118,7 +117,7 @@ func (e *Engine) enter(t uint32) {
 	}
 }
 
-// dismiss has those unseen go who were to have written what somebody in the stream wrote.
+// dismiss removes the writers outside the stream of versions that a transaction of the stream wrote.
 func (e *Engine) dismiss(ops []Op) {
 	for _, o := range ops {
 		c := &e.cells[o.Key]
@@ -142,7 +141,7 @@ func (e *Engine) dismiss(ops []Op) {
 	}
 }
 
-// withdraw takes an unseen writer out of the order, and returns the reads that saw it.
+// withdraw removes a writer outside the stream from the order, and returns its readers.
 func (e *Engine) withdraw(t uint32) (readers []misfit) {
 	x := &e.slots[t]
 	if x.commit == nowhere {
@@ -152,7 +151,7 @@ func (e *Engine) withdraw(t uint32) (readers []misfit) {
 	to := e.tail()
 	if w.next != none {
 		y, _ := e.at(w.next)
-		to = y.commit + 1 // who replaces it may have read it
+		to = y.commit + 1 // a transaction that replaces it may have read it
 	}
 	e.budget.credit -= (to - x.commit) / 512
 	for p := x.commit + 1; p < to; p++ {

@@ -5,18 +5,17 @@ import (
 	"isovet/internal/bounds"
 )
 
-// What is wrong costs more than what is right: windows that have no order, and proofs. So that a stream with many
-// violations is still judged as fast as it comes, transactions bring credit, and what does not end in an order takes
-// some. A window that has one takes none until many things are wrong, but for what its search took beyond some ms. At
-// the levels without real time it does: stale reads may be right there, each with a long window.
+// Contradictions cost more than valid transactions: windows without an order, and proofs. So that a stream with many
+// violations is still judged at its own rate, each transaction adds credit, and work that does not end in an order uses
+// some. A window with an order uses none until there are many contradictions, except for a search of more than some ms.
+// At the levels without real time it always does: stale reads may be valid there, each with a long window.
 //
-// Whatever the credit, the searches for what one transaction brings end after maxSteps, so that no window has the
-// stream wait.
+// In any case the searches for one transaction end after maxSteps, so that no window delays the stream.
 
-// maxCredit is what there can be: 10 s. One is about 10 µs.
+// maxCredit bounds the credit: 10 s. A unit is about 10 µs.
 var maxCredit = 1 << 20
 
-// maxSteps are those of solver.WithSteps that the placement of a transaction, or the end of a wait, may take: 0.5 s.
+// maxSteps bounds the searches for one transaction, or for the end of a wait, in steps of solver.WithSteps: 0.5 s.
 var maxSteps = 1 << 23
 
 func init() {
@@ -25,38 +24,38 @@ func init() {
 }
 
 const (
-	creditEach = 1       // by each transaction
-	directCost = 24      // of a proof of two transactions, certified
-	stepsEach  = 200     // steps of a search that take one
+	creditEach = 1       // from each transaction
+	directCost = 24      // of a certified proof of two transactions
+	stepsEach  = 200     // steps of a search for a unit of credit
 	freeSteps  = 1 << 16 // of a search that finds an order
-	stepsOp    = 4       // of an operation of a history that is made for a search
-	proofCost  = 6       // a member, of a proof that is certified
+	stepsOp    = 4       // for an operation of a history that is made for a search
+	proofCost  = 6       // a member of a certified proof
 	manyWrong  = 1000
-	leastPaid  = -1 << 18 // by windows; what is below is left for proofs of one or two transactions, which cost little
+	leastPaid  = -1 << 18 // by windows; the rest is for proofs of one or two transactions, which cost little
 	leastEver  = -1 << 19
 )
 
-// fuel has the searches for the next transaction, or for the end of the next wait, begin with all steps; without credit
-// they have few.
+// fuel gives the searches for the next transaction, or for the end of the next wait, all steps; without credit only
+// few.
 func (e *Engine) fuel() {
 	if e.budget.steps = int64(maxSteps); e.budget.credit < 0 {
 		e.budget.steps /= 128
 	}
 }
 
-// use notes steps that were taken.
+// use notes the steps of a search.
 func (e *Engine) use(steps int64) {
 	e.budget.steps -= steps
 	e.budget.spent += steps
 }
 
-// pay takes credit for what searches have taken, and what else something cost.
+// pay takes credit for searches, and for a further cost.
 func (e *Engine) pay(cost int64) {
 	e.budget.credit = min(e.budget.credit, max(e.budget.credit-cost-e.budget.spent/stepsEach, leastPaid))
 	e.budget.spent = 0
 }
 
-// payFound pays for a window that has an order.
+// payFound takes credit for a window that has an order.
 func (e *Engine) payFound() {
 	if e.budget.wrong < manyWrong && e.o.Level.RealTime() {
 		e.budget.spent = max(0, e.budget.spent-freeSteps)
@@ -64,14 +63,15 @@ func (e *Engine) payFound() {
 	e.pay(0)
 }
 
-// skip leaves contradicting reads undecided, for want of credit.
+// skip leaves contradicting reads undecided, for lack of credit.
 func (e *Engine) skip(ms []misfit) {
 	e.stats.Skipped++
 	e.leftOut(ms, Skipped)
 }
 
-// direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands
-// before it in their session: the two of them and the writers of what they saw are the proof, whatever else there is.
+// direct proves a read of a version that was overwritten by a transaction which ended before the reader began, or
+// stands before it in their session. The two and the writers of their versions are the proof, whatever else the stream
+// has.
 func (e *Engine) direct(m misfit) bool {
 	if m.i < 0 || e.budget.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false
@@ -110,7 +110,7 @@ func (e *Engine) direct(m misfit) bool {
 	return proved
 }
 
-// isOut reports whether a part that is made for one read leaves another one out.
+// isOut reports whether a part for one read leaves out another read.
 func (e *Engine) isOut(t uint32, i int) bool {
 	return e.attempt.only.slot != noSlot && e.attempt.only != misfit{t, i}
 }

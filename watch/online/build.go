@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// partTxn is a transaction of a part: one that is placed, or an outsider.
+// partTxn is a transaction of a part: a placed one, or an outsider.
 type partTxn struct {
 	slot uint32
 	o    *outsider
@@ -16,7 +16,7 @@ type partTxn struct {
 	line int64
 }
 
-// inOrderOf are the transactions of a part, in the order of their sessions.
+// inOrderOf returns the transactions of a part, in the order of their sessions.
 func (e *Engine) inOrderOf(p *proof, members []uint32) (all []partTxn) {
 	for _, t := range members {
 		x := &e.slots[t]
@@ -92,12 +92,12 @@ func (e *Engine) buildInitial(p *proof, has map[kv]bool) {
 		keys = append(keys, k)
 	}
 	for k := range has {
-		if _, first := p.initial[k.key]; k.val == 0 && !first { // which the key must not hold by itself
+		if _, first := p.initial[k.key]; k.val == 0 && !first { // the key must not have null by itself
 			p.initial[k.key] = unknowable
 			keys = append(keys, k.key)
 		}
 	}
-	slices.SortFunc(keys, e.byHash) // numbers of keys depend on which ones lie on disk
+	slices.SortFunc(keys, e.byHash) // keys' numbers depend on which ones are on disk
 	for _, k := range keys {
 		if p.initial[k] != 0 {
 			p.b.Write(keyOf(p.b, k), value(p.initial[k]))
@@ -108,7 +108,7 @@ func (e *Engine) buildInitial(p *proof, has map[kv]bool) {
 	p.b.EndTxn(head)
 }
 
-// byHash orders keys by what is their own for good.
+// byHash orders keys by their hashes, which never change.
 func (e *Engine) byHash(a, b uint32) int {
 	return cmp.Or(cmp.Compare(e.cells[a].hash, e.cells[b].hash), cmp.Compare(a, b))
 }
@@ -116,7 +116,7 @@ func (e *Engine) byHash(a, b uint32) int {
 // unknowable is a value that nobody reads.
 const unknowable = 0x756e6b6e6f77
 
-// judged returns the part if it violates the level.
+// judged returns the part if it violates the level, else nil.
 func (p *proof) judged(e *Engine) *proof {
 	a := e.solve(p.b, nil)
 	if p.b = nil; a.status != unsolved {
@@ -126,8 +126,8 @@ func (p *proof) judged(e *Engine) *proof {
 	return p
 }
 
-// cannot reports whether nobody can have written a version who may have committed. Who wrote it may still come, at the
-// levels with real time only late.
+// cannot reports whether no committed transaction can have written a version. Its writer may still come, at the levels
+// with real time only late.
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
 	return !e.exists(k) && !e.cells[k.key].open &&

@@ -11,34 +11,34 @@ import (
 // Options tune an engine.
 type Options struct {
 	Level level.Level
-	// Skew widens client intervals, ns at both ends, at the levels with real time.
+	// Skew widens client intervals by this many ns at both ends, at the levels with real time.
 	Skew int64
-	// Lateness is by how much, ns, the watermark is behind the latest ends: a read waits that much longer for its
-	// writer to be placed before it is asked whether there is one.
+	// Lateness is by how many ns the watermark is behind the latest end: a read waits this long for its writer to
+	// be placed before it counts as a read without a writer.
 	Lateness int64
-	// Patience is for how long, ns of the stream, a transaction of unknown outcome may still be seen; 0: as long as the
-	// pool has room.
+	// Patience is for how many ns of the stream a transaction of unknown outcome may still be read; 0: as long as
+	// the pool has room.
 	Patience int64
-	// Horizon is how many transactions of the order are remembered; 0: DefaultHorizon.
+	// Horizon is the number of transactions of the order in memory; 0: DefaultHorizon.
 	Horizon int
-	// Memory, in bytes, is for transactions that are remembered; 0: any. Where they would take more, fewer are.
+	// Memory bounds the bytes of the transactions in memory; 0: no bound. The horizon then shrinks.
 	Memory int64
 }
 
 // DefaultHorizon takes some 30 MB with eight operations a transaction.
 const DefaultHorizon = 1 << 16
 
-// Op is an operation of an arrival. At is its place in the transaction.
+// Op is an operation of an arrival. At is its index in the transaction.
 type Op struct {
 	Key uint32
 	At  uint32
 	Val uint64 // 0: null
 }
 
-// Arrival is a transaction as it comes. Reads are the first reads of keys that it has not written before, Writes what
-// it leaves behind, Lost the writes that it overwrites itself, or that it takes back.
+// Arrival is a transaction as it arrives. Reads are the first reads of keys that it has not written before, Writes its
+// last writes, Lost the writes that it overwrote or took back itself.
 type Arrival struct {
-	Line       int64 // by which it is told; unique
+	Line       int64 // its number for findings; unique
 	Start, End int64 // NoTime: missing
 	Session    uint32
 	Seq        int64 // order in the session
@@ -46,16 +46,16 @@ type Arrival struct {
 	Reads      []Op
 	Writes     []Op
 	Lost       []Op
-	// Impossible: its outcome is unknown, and it cannot have committed.
+	// Impossible says that its outcome is unknown and it cannot have committed.
 	Impossible bool
 }
 
-// NoSession is the session of who has none.
+// NoSession is the session of a transaction without one.
 const NoSession = math.MaxUint32
 
 // Engine judges a stream. It is for one goroutine.
 //
-// Its state is written by package freeze, where the fields of the groups stand as if they were the engine's own.
+// Package freeze saves its state. There the fields of the embedded groups stand like the engine's own.
 type Engine struct {
 	o     Options `freeze:"-"`
 	stats Stats
@@ -66,10 +66,10 @@ type Engine struct {
 	sess   []session
 	stamp  uint32
 	graves []grave
-	// Committed transactions that are not in the order yet.
+	// pending has committed transactions that are not in the order yet.
 	pending pendingHeap
 	wrote   pendingWrites `freeze:"-"`
-	mark    int64         // all that ended before has come, and stands in the order
+	mark    int64         // all transactions with an earlier end have arrived and stand in the order
 	// The order, from position first on, and how many transactions it has.
 	order  []event
 	first  int64
@@ -86,19 +86,19 @@ type Engine struct {
 	w       window       `freeze:"-"`
 }
 
-// streamState is what is known of the stream as a whole.
+// streamState is the state of the stream as a whole.
 type streamState struct {
-	initial  uint64 // what keys hold at first of which nothing else is reported
+	initial  uint64 // the initial value of keys that have no other one
 	latest   []uint64
-	origin   int64 // latest end at which somebody unseen may have run when the stream began
+	origin   int64 // latest end of an unknown transaction that ran when the stream began
 	started  bool
 	attached bool
 	repeated bool // values are written to a key more than once
-	ended    bool // everything has come
-	final    bool // who has not come does not come any more
+	ended    bool // all transactions have arrived
+	final    bool // no transaction arrives any more
 }
 
-// awaited are the reads that wait for a writer; see waiting_reads.go.
+// awaited has the reads that wait for a writer; see waiting_reads.go.
 type awaited struct {
 	waits    map[kv][]*waiting
 	waitq    queue[*waiting]
@@ -114,25 +114,24 @@ type unknownPool struct {
 	pool  map[kv][]uint32
 	poolq queue[pooled]
 	nPool int
-	news  []uint32 // which have come into the order
+	news  []uint32 // those that entered the order
 }
 
-// weights are what those transactions take that are not final, those of the order, those of the pool alone, and the
-// room of slots that are free.
+// weights has the memory of transactions that are not final, of the order, of the pool alone, and of free slots.
 type weights struct {
 	waitSize, orderSize, poolSize weight
 	kept                          int64
 }
 
-// budget bounds what searches and proofs may take; see budget.go.
+// budget bounds searches and proofs; see budget.go.
 type budget struct {
 	credit int64
 	wrong  int64 // violations and undecided reads
-	steps  int64 `freeze:"-"` // that searches may still take, see fuel
-	spent  int64 `freeze:"-"` // that they have taken since this was last 0
+	steps  int64 `freeze:"-"` // that searches may still use, see fuel
+	spent  int64 `freeze:"-"` // that they have used since this was last 0
 }
 
-// results are what has been found, and reads to look at again.
+// results has the findings, and reads to examine again.
 type results struct {
 	found   []Finding
 	told    map[ReadAt]bool // see suspects.go
@@ -141,21 +140,21 @@ type results struct {
 	later   []postponed
 }
 
-// attempt is what the last part was made for, and what it met.
+// attempt describes the last part: the reads that it was made for, and how it went.
 type attempt struct {
-	only   misfit `freeze:"-"` // the one read that it is made for; slot noSlot: all
-	dead   bool   // a transaction of unknown outcome read what nobody wrote
-	others int64  // the last end of those not placed that were possible writers
+	only   misfit `freeze:"-"` // the only read that it is made for; slot noSlot: all
+	dead   bool   // a transaction of unknown outcome read a version that nobody wrote
+	others int64  // the last end of possible writers that are not placed
 }
 
-// interruption is how a call ends early, and what it then leaves to the next one; see Until.
+// interruption has the state of a call that ends early; see Until.
 type interruption struct {
 	stop func() bool `freeze:"-"`
 	cut  bool        `freeze:"-"`
 	owes owed
 }
 
-// Stats are counts.
+// Stats has counts.
 type Stats struct {
 	Txns, Late           int64
 	Misfits, Windows     int64
@@ -168,8 +167,8 @@ type Stats struct {
 	Forgotten, Watermark int64
 }
 
-// cell is what is known of a key. val is the last version that is forgotten, or the first one; line, start and end say
-// who wrote it.
+// cell is the state of a key. val is the last forgotten version, or the first one; line, start and end are its
+// writer's.
 type cell struct {
 	hash       uint64
 	head       ref // the last version in the order; none: val
@@ -178,18 +177,18 @@ type cell struct {
 	start, end int64
 	init       uint64
 	waits      uint32 // reads that wait for a writer
-	open       bool   // nobody knows what it held at first
-	forgotten  bool   // val is a version that somebody in the stream wrote
-	said       bool   // init was reported to be that
-	unseen     bool   // there were versions that nobody in the stream wrote
-	again      bool   // a value has been written to it again
-	nulled     bool   // null has been written to it
+	open       bool   // its first value is unknown
+	forgotten  bool   // val is a version of the stream
+	said       bool   // init was reported as its first value
+	unseen     bool   // it had versions of writers outside the stream
+	again      bool   // a value was written to it repeatedly
+	nulled     bool   // null was written to it
 }
 
-// noLine is who made the initial state.
+// noLine is the line of the initial state's writer.
 const noLine = -1
 
-// New returns an engine.
+// New returns an engine for an empty stream.
 func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	return &Engine{o: o, mark: math.MinInt64, graves: make([]grave, numGraves),
@@ -198,8 +197,7 @@ func New(o Options) *Engine {
 		attempt: attempt{only: misfit{slot: noSlot}}}
 }
 
-// Name says that a key has a number from now on, which may have been another's before DropKey; hash is its own for
-// good.
+// Name gives a key a number, which may have been another key's before DropKey; hash identifies the key.
 func (e *Engine) Name(key uint32, hash uint64) {
 	for int(key) >= len(e.cells) {
 		e.cells = append(e.cells, cell{head: none})
@@ -221,17 +219,17 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// SetInitial says what a key holds at first.
+// SetInitial sets the first value of a key.
 func (e *Engine) SetInitial(key uint32, val uint64) {
 	c := &e.cells[key]
 	c.val, c.init, c.open, c.said = val, val, false, true
 }
 
-// SetDefault says what keys hold at first of which nothing else is reported; before the first key.
+// SetDefault sets the first value of all other keys; call it before the first key.
 func (e *Engine) SetDefault(val uint64) { e.stream.initial = val }
 
-// Attach says that keys of which nothing has been said hold what nobody knows: the first read that nobody's write
-// explains shows it. Before the first transaction.
+// Attach says that the first values of keys are unknown: the first read that no write explains shows it. Call it before
+// the first transaction.
 func (e *Engine) Attach() {
 	e.stream.attached = true
 	for i := range e.cells {
@@ -241,7 +239,8 @@ func (e *Engine) Attach() {
 	}
 }
 
-// Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
+// Add takes a transaction. late says that it ended before the watermark: it is not judged, but others may read its
+// writes.
 func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
 	e.stream.ended = false
@@ -283,7 +282,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	return false
 }
 
-// Foreign takes a transaction that is not judged: what it wrote can be read.
+// Foreign takes a transaction that is not judged; others may read its writes.
 func (e *Engine) Foreign(a *Arrival) {
 	e.noteRepeats(a)
 	e.foreign(a)
@@ -298,7 +297,7 @@ func (e *Engine) foreign(a *Arrival) {
 	e.addPool(t)
 }
 
-// take gives an arrival a slot.
+// take puts an arrival into a slot.
 func (e *Engine) take(a *Arrival) uint32 {
 	var t uint32
 	if n := len(e.free); n > 0 {
@@ -331,10 +330,10 @@ func (e *Engine) release(t uint32) {
 	e.free = append(e.free, t)
 }
 
-// maxKept bounds the operations for which a free slot keeps room.
+// maxKept bounds the operations for which a free slot keeps its memory.
 const maxKept = 256
 
-// Advance says that all transactions that ended before the mark have come.
+// Advance says that all transactions that ended before the mark have arrived.
 func (e *Engine) Advance(mark int64) {
 	if e.call.cut = false; mark <= e.mark && !e.call.owes.advance {
 		return
@@ -360,7 +359,7 @@ func (e *Engine) placeNext() {
 	}
 }
 
-// Settle says that everything has come.
+// Settle says that all transactions have arrived.
 func (e *Engine) Settle() {
 	e.call.cut, e.stream.ended = false, true
 	for e.pending.len() > 0 {
@@ -377,28 +376,28 @@ func (e *Engine) Settle() {
 	e.endWaits()
 }
 
-// owed is what calls that ended early have left undone.
+// owed is the work that calls left when they ended early.
 type owed struct {
-	advance         bool // placing what the mark has passed
-	waits           bool // ending waits; so many reads that wait, and suspects, are still to be looked at
+	advance         bool // placing the transactions before the mark
+	waits           bool // ending waits; the number of waiting reads, and suspects, to examine
 	waitq, suspects int
 }
 
-// Until has Advance, Settle, EndWaits and Clock end early where stop says so. It is asked before each transaction that
-// is placed, and before each wait that is ended: maxSteps bounds what one of them takes.
+// Until makes Advance, Settle, EndWaits and Clock end early when stop returns true. They call it before each
+// transaction that they place, and before each wait that they end: maxSteps bounds these.
 func (e *Engine) Until(stop func() bool) { e.call.stop = stop }
 
-// Cut reports whether the last of these calls has ended early. Made again, with nothing in between, it goes on where it
-// was.
+// Cut reports whether the last of these calls ended early. The same call then goes on from there, if no other comes in
+// between.
 func (e *Engine) Cut() bool { return e.call.cut }
 
-// stops reports whether what is to be done next is left undone for now.
+// stops reports whether the call ends before its next step.
 func (e *Engine) stops() bool {
 	e.call.cut = e.call.cut || e.call.stop != nil && e.call.stop()
 	return e.call.cut
 }
 
-// Latest is a mark by which all that has come is placed; false: nothing waits, or ever came.
+// Latest returns a mark that places all arrivals; false: there are none.
 func (e *Engine) Latest() (int64, bool) {
 	if !e.stream.started {
 		return 0, false
@@ -410,7 +409,7 @@ func (e *Engine) Latest() (int64, bool) {
 	return m, m != math.MinInt64
 }
 
-// Take hands over what was found since it was last called.
+// Take returns the findings since its last call.
 func (e *Engine) Take() []Finding {
 	out := e.out.found
 	e.out.found = nil
@@ -418,7 +417,7 @@ func (e *Engine) Take() []Finding {
 	return out
 }
 
-// Stats returns counts.
+// Stats returns the counts.
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Window, s.Keys, s.Pending, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.mark

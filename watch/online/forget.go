@@ -1,6 +1,6 @@
 package online
 
-// graveKind says what became of a version.
+// graveKind says why a version is not in the order.
 type graveKind uint8
 
 const (
@@ -8,17 +8,18 @@ const (
 	overwritten
 	abortedWrite
 	lostWrite  // overwritten by the same transaction
-	impossible // by one that cannot have committed
+	impossible // by a transaction that cannot have committed
 )
 
-// grave is a version that does not stand in the order: who wrote it.
+// grave is a version that is not in the order, with its writer.
 type grave struct {
 	key, val         uint64 // the key's hash
 	line, start, end int64
 	kind             graveKind
 }
 
-// numGraves is how many there are: 48 bytes each. One of two places by its hash, the older of which goes.
+// numGraves is the number of graves, of 48 bytes each. A version has two possible places by its hash; the older grave
+// is replaced.
 const numGraves = 1 << 16
 
 func (e *Engine) inter(k kv, g grave) {
@@ -33,7 +34,7 @@ func (e *Engine) inter(k kv, g grave) {
 
 func graveOf(key, val uint64) uint64 { return mix(key*0x9e3779b97f4a7c15^val) & (numGraves - 1) }
 
-// dug finds who wrote a version.
+// dug finds the writer of a version that is not in the order.
 func (e *Engine) dug(k kv) *grave {
 	key := e.cells[k.key].hash
 	i := graveOf(key, k.val)
@@ -45,14 +46,14 @@ func (e *Engine) dug(k kv) *grave {
 	return nil
 }
 
-// bury notes writes that nobody may see.
+// bury notes writes that nobody may read.
 func (e *Engine) bury(ops []Op, a *Arrival, kind graveKind) {
 	for _, o := range ops {
 		e.inter(kv{o.Key, o.Val}, grave{line: a.Line, start: a.Start, end: a.End, kind: kind})
 	}
 }
 
-// forget fixes the first eighth of what is remembered.
+// forget fixes the first eighth of the transactions in memory.
 func (e *Engine) forget() {
 	to := e.first + int64(max(len(e.order)-e.o.Horizon*7/8, len(e.order)/8, 1))
 	for again := true; again; {

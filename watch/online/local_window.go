@@ -2,15 +2,16 @@ package online
 
 import "isovet/history"
 
-// A misfit of blind writes: two transactions wrote a key at about the same time, nobody saw the version that the order
-// has last, and later somebody sees the other one. A window up to the end of the order would be long; this one has the
-// writers alone, with those between, and leaves to what comes behind all that it finds now but that one version.
+// Blind writes can contradict a later read: two transactions write a key at about the same time, nobody reads the
+// version that the order has last, and later a read sees the other one. A window up to the end of the order would be
+// long. A local window has the two writers and the transactions between them, and keeps all values behind it but that
+// one.
 
-// farAway is how many places a window in the midst of the order has at most.
+// farAway bounds the places of a local window.
 const farAway = 256
 
-// local looks for an order of the stretch from the writer of the version seen to the writer of the last version before
-// the reader, by which the key holds in the end what was seen.
+// local looks for an order of the stretch from the writer of the version read to the last writer before the reader,
+// after which the key has the value that was read.
 func (e *Engine) local(m misfit) bool {
 	if m.i < 0 {
 		return false
@@ -47,7 +48,7 @@ func (e *Engine) local(m misfit) bool {
 	return true
 }
 
-// closed widens a stretch until who begins in it commits in it, and the reverse.
+// closed widens a stretch until each transaction in it begins and commits in it.
 func (e *Engine) closed(from, to int64) (int64, int64) {
 	lo, hi := from, to
 	for p := lo; p <= hi && hi-lo <= farAway; p++ {
@@ -86,7 +87,7 @@ func (e *Engine) midst(from, to int64) {
 	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
 
-// reorderMidst looks for an order of the window after which keys hold what they hold now, but one another value.
+// reorderMidst looks for an order of the window after which all keys but one have their present values.
 func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 	e.begin()
 	w := &e.w
@@ -116,7 +117,7 @@ func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 		for n := range x.writes {
 			b.Write(keyOf(b, x.writes[n].key), value(x.writes[n].val))
 		}
-		b.Write(b.Key(history.IntValue(-1-int64(i))), history.IntValue(1)) // by which the last one comes behind it
+		b.Write(b.Key(history.IntValue(-1-int64(i))), history.IntValue(1)) // so that the last one comes after it
 		head := x.head()
 		head.Status = history.Committed // it stands in the order
 		if x.status != history.Committed {
@@ -154,7 +155,7 @@ func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 	return true
 }
 
-// lastIn is what a key holds behind a place.
+// lastIn returns the value of a key after a place.
 func (e *Engine) lastIn(key uint32, to int64) uint64 {
 	c := &e.cells[key]
 	for at := c.head; at != none; {
@@ -167,10 +168,10 @@ func (e *Engine) lastIn(key uint32, to int64) uint64 {
 	return c.val
 }
 
-// adoptMidst has the stretch be in another order. Places that it leaves free stay empty.
+// adoptMidst puts the stretch into another order. Places that become free stay empty.
 func (e *Engine) adoptMidst(events []event, to int64) {
 	w := &e.w
-	// Versions of the stretch go from the midst of their keys' chains. after is what comes behind them.
+	// The stretch's versions leave the middle of their keys' chains; after has the versions behind them.
 	after := map[uint32]ref{}
 	for _, t := range w.members {
 		for i := range e.slots[t].writes {
@@ -229,7 +230,7 @@ func (e *Engine) adoptMidst(events []event, to int64) {
 	e.marks(w.members)
 }
 
-// link has a version of a key come right behind another; none: behind nothing that is remembered, or before nothing.
+// link makes a version of a key follow another; none: the first or last one in memory.
 func (e *Engine) link(key uint32, a, b ref) {
 	if b == none {
 		e.cells[key].head = a

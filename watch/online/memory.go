@@ -9,7 +9,7 @@ import (
 	"isovet/internal/saved"
 )
 
-// weight is what transactions take in memory, and how many operations they have, each perhaps of a key of its own.
+// weight is the memory of transactions, and the number of their operations, each perhaps on a key of its own.
 type weight struct{ bytes, ops int64 }
 
 func (w *weight) add(x *txn, sign int64) {
@@ -21,33 +21,33 @@ const (
 	txnBytes   = int64(unsafe.Sizeof(txn{})) + 32 // with its places in the order, and in a heap or a queue
 	readBytes  = int64(unsafe.Sizeof(read{}))
 	writeBytes = int64(unsafe.Sizeof(write{})) + 16
-	// KeyBytes is what a key takes in memory.
+	// KeyBytes is the memory of a key.
 	KeyBytes = int64(unsafe.Sizeof(cell{}))
-	// SessionBytes is what a session takes.
+	// SessionBytes is the memory of a session.
 	SessionBytes = int64(unsafe.Sizeof(session{}))
 )
 
-// weigh notes what a transaction takes.
+// weigh notes the memory of a transaction.
 func weigh(x *txn) {
 	x.ops = uint32(len(x.reads) + len(x.writes))
 	x.size = uint32(min(txnBytes+int64(len(x.reads))*readBytes+int64(len(x.writes))*writeBytes, math.MaxUint32))
 }
 
-// room is what the operations of a slot have room for.
+// room returns the memory of a slot's operations.
 func room(x *txn) int64 { return int64(cap(x.reads))*readBytes + int64(cap(x.writes))*writeBytes }
 
-// WaitBytes is what transactions take that the watermark has not passed, without their keys, and how many operations
-// they have.
+// WaitBytes returns the memory of the transactions after the watermark, without their keys, and the number of their
+// operations.
 func (e *Engine) WaitBytes() (bytes int64, ops int) {
 	return e.weights.waitSize.bytes, int(e.weights.waitSize.ops)
 }
 
-// KeysBytes is the size of the state of keys and sessions.
+// KeysBytes returns the memory of keys and sessions.
 func (e *Engine) KeysBytes() int64 {
 	return int64(len(e.cells))*KeyBytes + int64(len(e.sess))*SessionBytes
 }
 
-// full reports whether something of the order has to be forgotten.
+// full reports whether the order must shrink.
 func (e *Engine) full() bool {
 	if e.placed > e.o.Horizon {
 		return true
@@ -55,10 +55,10 @@ func (e *Engine) full() bool {
 	return e.o.Memory > 0 && e.placed > 1 && e.weights.orderSize.bytes+e.weights.orderSize.ops*keyRoom/2 > e.o.Memory
 }
 
-// keyRoom is what a key takes that comes with an operation, its name included.
+// keyRoom is the memory of a new key, with its name.
 const keyRoom = KeyBytes + 64
 
-// Oldest is a mark by which one in parts of those that wait would be placed.
+// Oldest returns a mark that places one in parts of the waiting transactions.
 func (e *Engine) Oldest(parts int) int64 {
 	n := len(e.pending.all)
 	if n == 0 {
@@ -72,7 +72,7 @@ func (e *Engine) Oldest(parts int) int64 {
 	return satAdd(end, 1)
 }
 
-// Pins hands over the keys and sessions that are in use.
+// Pins calls key and session with those in use.
 func (e *Engine) Pins(key, session func(n uint32)) {
 	for t := range e.slots {
 		x := &e.slots[t]
@@ -96,19 +96,18 @@ func (e *Engine) Pins(key, session func(n uint32)) {
 	}
 }
 
-// What is saved of a key.
+// The parts of a key's saved state.
 const (
 	stateOpen = 1 << iota
 	stateForgotten
 	stateSaid
-	stateInit    // init is not what nothing else is reported of
-	stateWritten // val is not init
+	stateInit    // init differs from the default
+	stateWritten // val differs from init
 	stateAgain
 	stateNulled
 )
 
-// SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
-// is in no use.
+// SaveKey appends the state of a key to buf; nothing if the key was never named. The key must be unused.
 func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	c := &e.cells[key]
 	what := byte(0)
@@ -141,15 +140,15 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	b = binary.AppendVarint(b, c.line)
 	if c.line != noLine {
 		b = binary.AppendVarint(b, c.end)
-		b = binary.AppendVarint(b, c.end-c.start) // it may wrap around, and back
+		b = binary.AppendVarint(b, c.end-c.start) // it may overflow, and then overflows back
 	}
 	return b
 }
 
-// ErrState says that what was saved of a key or a session is damaged.
+// ErrState says that the saved state of a key or session is damaged.
 var ErrState = errors.New("what was saved of a key or a session is damaged")
 
-// LoadKey puts back what SaveKey has said of a key, which has been named. Errors: ErrState.
+// LoadKey restores a key, which has been named, from its saved state. Errors: ErrState.
 func (e *Engine) LoadKey(key uint32, state []byte) error {
 	r := saved.Reader{B: state}
 	c := &e.cells[key]
@@ -173,14 +172,14 @@ func (e *Engine) LoadKey(key uint32, state []byte) error {
 	return nil
 }
 
-// TrimKeys forgets the room of keys from a number on, which have been dropped, and TrimSessions that of sessions.
+// TrimKeys frees the memory of keys from number n on, which were dropped; TrimSessions that of sessions.
 func (e *Engine) TrimKeys(n int)     { e.cells = saved.Shorter(e.cells, n) }
 func (e *Engine) TrimSessions(n int) { e.sess = saved.Shorter(e.sess, n) }
 
-// DropKey forgets a key, which is in no use.
+// DropKey forgets an unused key.
 func (e *Engine) DropKey(key uint32) { e.cells[key] = cell{head: none} }
 
-// SaveSession appends what is known of a session to buf, nothing if that is nothing. The session is in no use.
+// SaveSession appends the state of a session to buf; nothing if it has none. The session must be unused.
 func (e *Engine) SaveSession(n uint32, buf []byte) []byte {
 	if int(n) >= len(e.sess) || e.sess[n].past == math.MinInt64 {
 		return buf
@@ -188,7 +187,7 @@ func (e *Engine) SaveSession(n uint32, buf []byte) []byte {
 	return binary.AppendVarint(buf, e.sess[n].past)
 }
 
-// LoadSession puts back what SaveSession has said. Errors: ErrState.
+// LoadSession restores a session from its saved state. Errors: ErrState.
 func (e *Engine) LoadSession(n uint32, state []byte) error {
 	r := saved.Reader{B: state}
 	e.session(n).past = r.Int()
@@ -198,7 +197,7 @@ func (e *Engine) LoadSession(n uint32, state []byte) error {
 	return nil
 }
 
-// DropSession forgets a session, which is in no use.
+// DropSession forgets an unused session.
 func (e *Engine) DropSession(n uint32) {
 	if int(n) < len(e.sess) {
 		e.sess[n] = session{last: noSlot, past: math.MinInt64}

@@ -7,44 +7,44 @@ import (
 	"isovet/history"
 )
 
-// Kind says what a finding is.
+// Kind is the kind of a finding.
 type Kind uint8
 
 const (
 	// Violated: Members and Others violate the level by themselves.
 	Violated Kind = iota
-	// Undecided: no order was found beside what is forgotten.
+	// Undecided: there is no order with the forgotten transactions fixed, and no proof of a violation.
 	Undecided
-	// Late: a read is not judged, for its writer came late.
+	// Late: a read is not judged, because its writer came late.
 	Late
 )
 
-// Why a read is undecided that more time might decide.
+// Reasons for an undecided read that more time might decide.
 const (
-	// Skipped: searches and proofs before it have used up the credit.
+	// Skipped: earlier searches and proofs used up the credit.
 	Skipped = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
-	// GaveUp: by maxSteps.
+	// GaveUp: the search reached maxSteps.
 	GaveUp = "the search for an order that explains this was given up: it took too long"
 )
 
-// Finding is what was found of a read, or of a transaction's place in its session.
+// Finding is a finding about a read, or about a transaction's place in its session.
 type Finding struct {
 	Kind  Kind
-	Why   string // of Undecided, what was given up: Skipped, GaveUp, or ""
+	Why   string // of Undecided: Skipped, GaveUp, or ""
 	Line  int64  // of the transaction
 	Op    uint32
-	Other int64 // the writer of the version read, where that is the point; −1: nobody, or the initial state
+	Other int64 // the writer of the version read, if it matters; −1: nobody, or the initial state
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
-	// Thin are reads of what nobody wrote who may have committed.
+	// Thin are reads of versions that no transaction which may have committed wrote.
 	Thin   []ReadAt
-	Itself bool // the transaction contradicts itself, whoever wrote what it read
-	// Initial are reads of what a key held at first. Each of Unseen is of what somebody else wrote who is not in the
-	// stream; other reads of that version may have seen the same.
+	Itself bool // the transaction contradicts itself, whoever wrote its versions
+	// Initial are reads of first values. Each of Unseen is a read of a version whose writer is outside the stream;
+	// other reads of that version may have seen the same.
 	Initial, Unseen []ReadAt
 }
 
-// Contradicts is the finding of a transaction that contradicts itself by two operations.
+// Contradicts returns the finding of a transaction whose two operations contradict each other.
 func Contradicts(line int64, op, other uint32) Finding {
 	return Finding{Kind: Violated, Line: line, Op: op, Other: noLine, Itself: true, Members: []Member{{Line: line}},
 		Thin: []ReadAt{{line, op}, {line, other}}}
@@ -53,19 +53,19 @@ func Contradicts(line int64, op, other uint32) Finding {
 // Member is a transaction of a proof.
 type Member struct {
 	Line    int64
-	Without []uint32 // places of reads that are to be left out, with later ones of the same key
-	Alone   bool     // as one that has no session
-	// Outside: it has no part but the writes that the others read.
+	Without []uint32 // places of reads to leave out, with later ones of the same key
+	Alone   bool     // treated as a transaction without session
+	// Outside says that only its writes count, which others read.
 	Outside bool
 }
 
-// ReadAt names a read by its line and its place.
+// ReadAt names a read by its line and its index.
 type ReadAt struct {
 	Line int64
 	Op   uint32
 }
 
-// outsider is a writer of what members read, and no member.
+// outsider is a writer of members' versions that is not a member itself.
 type outsider struct {
 	line, start, end int64
 	sess             uint32
@@ -74,8 +74,8 @@ type outsider struct {
 	writes           []kv
 }
 
-// refute looks whether the transactions of the window violate the level by themselves: first those that the refutation
-// of its order rests on, which are few, then all.
+// refute checks whether the transactions of the window violate the level by themselves: first the few that the
+// refutation of its order used, then all.
 func (e *Engine) refute(ms []misfit) bool {
 	less := slices.Clone(e.w.seed)
 	for _, m := range ms {
@@ -86,7 +86,7 @@ func (e *Engine) refute(ms []misfit) bool {
 	return len(less) < len(e.w.members) && e.prove(less, ms) || e.prove(slices.Clone(e.w.members), ms)
 }
 
-// refuteAlone looks whether readers do.
+// refuteAlone checks the readers alone.
 func (e *Engine) refuteAlone(ms []misfit) bool {
 	var members []uint32
 	for _, m := range ms {
@@ -107,7 +107,7 @@ func (e *Engine) refuteAlone(ms []misfit) bool {
 	return e.prove(slices.Compact(members), ms)
 }
 
-// shrinks bounds how often a proof is made smaller by what refuted it.
+// shrinks bounds how often a proof is reduced to the transactions that its refutation used.
 const shrinks = 4
 
 func (e *Engine) prove(members []uint32, ms []misfit) bool {
@@ -171,9 +171,9 @@ func (e *Engine) membersOf(p *proof) (all []Member) {
 	return all
 }
 
-// strange are the reads of members that saw what a key held at first, and what somebody wrote who is not in the stream.
+// strange returns the reads of members that saw first values, and those whose writer is outside the stream.
 func (e *Engine) strange(p *proof, members []uint32) (initial, unseen []ReadAt) {
-	wrote := map[kv]int{} // by how many who are not in the stream
+	wrote := map[kv]int{} // number of writers outside the stream
 	for _, t := range members {
 		if x := &e.slots[t]; x.line == unseenLine {
 			for _, w := range x.writes {
@@ -209,7 +209,7 @@ func (e *Engine) strange(p *proof, members []uint32) (initial, unseen []ReadAt) 
 
 // proof is a part that violates the level.
 type proof struct {
-	txns     []uint32 // of the part's history, noSlot: an outsider
+	txns     []uint32 // of the part's history; noSlot: an outsider
 	outside  []*outsider
 	seed     []uint32
 	others   []*outsider
@@ -221,7 +221,7 @@ type proof struct {
 	b        *history.Builder
 }
 
-// add adds who wrote a version.
+// add adds a writer of a version.
 func (p *proof) add(k kv, o outsider) {
 	y := p.by[o.line]
 	if y == nil || o.line == unseenLine {
@@ -234,9 +234,9 @@ func (p *proof) add(k kv, o outsider) {
 	}
 }
 
-// part makes the history of some transactions with the writers of what they read, and returns it if it violates the
-// level. Of those of unknown outcome it leaves out reads that nobody explains, unless dead: who has one cannot have
-// committed.
+// part makes the history of some transactions with the writers of their reads, and returns it if it violates the level.
+// For transactions of unknown outcome it leaves out reads that nobody explains, unless dead: such a transaction cannot
+// have committed.
 func (e *Engine) part(members []uint32, dead bool) *proof {
 	e.stamp++
 	for _, t := range members {
@@ -260,7 +260,7 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	return p.judged(e)
 }
 
-// addWriters adds who wrote the versions wanted, which are in order: those of one key stand together.
+// addWriters adds the writers of the wanted versions, which are sorted by key.
 func (e *Engine) addWriters(p *proof, wanted []kv) {
 	for lo := 0; lo < len(wanted); {
 		hi := lo + 1
@@ -281,7 +281,7 @@ func (e *Engine) addWriters(p *proof, wanted []kv) {
 			if i == 0 || k != wanted[lo+i-1] {
 				e.addKnown(p, k, c)
 			}
-			// For each read another one.
+			// Each read may have another writer.
 			if _, first := p.initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
 				p.add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
@@ -296,7 +296,7 @@ func (e *Engine) outsider(t uint32) outsider {
 	return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
 }
 
-// addKnown adds who wrote a version, of those that do not stand in the order.
+// addKnown adds the known writers of a version that are not in the order.
 func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 	if c.forgotten && c.val == k.val {
 		p.add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
@@ -312,14 +312,14 @@ func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 	if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
 		p.add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
 	}
-	// Who has come and is not placed yet may have written it, too.
+	// A transaction that has arrived but is not placed yet may also have written it.
 	e.pendingWriters(k, func(t uint32) {
 		p.add(k, e.outsider(t))
 		e.attempt.others = max(e.attempt.others, e.slots[t].end)
 	})
 }
 
-// wanted are the versions that members read, in order, one for each read.
+// wanted returns the versions that members read, sorted, one for each read.
 func (e *Engine) wanted(members []uint32) (all []kv) {
 	for _, t := range members {
 		x := &e.slots[t]

@@ -2,7 +2,7 @@ package online
 
 import "slices"
 
-// waitingTxn is a transaction that the watermark has not passed.
+// waitingTxn is a transaction after the watermark.
 type waitingTxn struct {
 	end, line int64
 	slot      uint32
@@ -12,7 +12,7 @@ func (a waitingTxn) less(b waitingTxn) bool {
 	return a.end < b.end || a.end == b.end && a.line < b.line
 }
 
-// pendingHeap has the first to end on top.
+// pendingHeap is a heap of waiting transactions by their ends.
 type pendingHeap struct{ all []waitingTxn }
 
 func (h *pendingHeap) len() int            { return len(h.all) }
@@ -61,7 +61,7 @@ func (h *pendingHeap) pop() waitingTxn {
 	return top
 }
 
-// queue is first in, first out.
+// queue is a first-in, first-out queue.
 type queue[T any] struct {
 	all  []T
 	from int
@@ -79,18 +79,18 @@ func (q *queue[T]) pop() (x T) {
 	return x
 }
 
-// pendingWrites finds who of those that wait wrote a version. It is made when a proof first asks, and goes when none
-// has asked for a while, so that a stream without violations does not pay for it.
+// pendingWrites finds the waiting writers of a version. A proof makes it on first use; it is dropped when unused for a
+// while, so that a stream without violations does not pay for it.
 type pendingWrites struct {
 	on    bool
-	table []uint32 // open addressing: hash of a version → 1 + a slot, which may have gone since
+	table []uint32 // open addressing: hash of a version → 1 + a slot, which may be free by now
 	n     int
 	asked bool // since the table was made
 }
 
 func hashOf(k kv) uint64 { return mix(uint64(k.key)*0x9e3779b97f4a7c15 ^ k.val) }
 
-// noteWrites notes what one more wrote.
+// noteWrites adds the writes of one more transaction.
 func (e *Engine) noteWrites(t uint32) {
 	p := &e.wrote
 	if !p.on {
@@ -136,7 +136,7 @@ func (e *Engine) indexPending() {
 	}
 }
 
-// pendingWriters hands over who of those that wait wrote a version, some perhaps more than once.
+// pendingWriters calls each with the waiting writers of a version, some perhaps repeatedly.
 func (e *Engine) pendingWriters(k kv, each func(t uint32)) {
 	p := &e.wrote
 	if !p.on {

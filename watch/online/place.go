@@ -31,8 +31,8 @@ type readState uint8
 const (
 	counts  readState = iota
 	waits             // for a writer
-	put               // off, until others are placed
-	excused           // it was told of, or cannot be judged
+	put               // put off, until other transactions are placed
+	excused           // reported, or it cannot be judged
 )
 
 type read struct {
@@ -46,10 +46,10 @@ type write struct {
 	val        uint64
 	prev, next ref // versions of the key, in the order
 	key        uint32
-	seen       bool // somebody in the order may read it
+	seen       bool // a transaction in the order may read it
 }
 
-// txn is a transaction that is remembered.
+// txn is a transaction in memory.
 type txn struct {
 	line, start, end int64
 	begin, commit    int64 // positions in the order
@@ -57,7 +57,7 @@ type txn struct {
 	reads            []read
 	writes           []write
 	sess             uint32
-	sprev, snext     uint32 // in the session, of those in the order
+	sprev, snext     uint32 // in the session, among those in the order
 	stamp            uint32
 	status           history.Status
 	size, ops        uint32 // see weigh
@@ -65,7 +65,7 @@ type txn struct {
 	pending          bool
 }
 
-// event is what stands at a place of the order: slot<<2, and what of it.
+// event is a place of the order: slot<<2, and whether it is a begin, a commit or both.
 type event uint64
 
 const (
@@ -76,16 +76,16 @@ const (
 
 func (v event) slot() uint32 { return uint32(v >> 2) }
 
-// session is who was last of a session in the order.
+// session is the last transaction of a session in the order.
 type session struct {
 	last uint32
-	// past is the greatest seq of those that are forgotten.
+	// past is the greatest seq of the forgotten transactions.
 	past int64
 	// rank is the first line of a session among some transactions: its number depends on which ones lie on disk.
 	rank int64 `freeze:"-"`
 }
 
-// Session numbers sessions: n is used from now on.
+// session returns session n, and adds it if it is new.
 func (e *Engine) session(n uint32) *session {
 	for int(n) >= len(e.sess) {
 		e.sess = append(e.sess, session{last: noSlot, past: math.MinInt64})
@@ -93,7 +93,7 @@ func (e *Engine) session(n uint32) *session {
 	return &e.sess[n]
 }
 
-// misfit is a read that contradicts the order; i < 0: a transaction that is not where its session has it.
+// misfit is a read that contradicts the order; i < 0: a transaction in the wrong place of its session.
 type misfit struct {
 	slot uint32
 	i    int
@@ -140,7 +140,7 @@ func (e *Engine) place(t uint32) {
 		woken = woken || e.cells[x.writes[i].key].waits > 0
 	}
 	if e.o.Level.Sessions() && x.sess != NoSession && e.session(x.sess).past > x.seq {
-		e.undecided([]misfit{{t, -1}}) // one behind it is forgotten
+		e.undecided([]misfit{{t, -1}}) // a later one of its session is forgotten
 	} else if e.o.Level.Sessions() && x.sess != NoSession && !e.join(t) {
 		e.out.misfits = append(e.out.misfits, misfit{t, -1})
 	}
@@ -174,7 +174,7 @@ func (e *Engine) install(t uint32, x *txn, i int) {
 	c.head = refOf(t, i)
 }
 
-// join puts a transaction into its session, by seq; false: one behind it stands before it in the order.
+// join adds a transaction to its session, by seq; false: a later one of the session stands before it in the order.
 func (e *Engine) join(t uint32) bool {
 	x := &e.slots[t]
 	s := e.session(x.sess)
@@ -194,7 +194,7 @@ func (e *Engine) join(t uint32) bool {
 	return next == noSlot
 }
 
-// leave takes a transaction out of its session.
+// leave removes a transaction from its session.
 func (e *Engine) leave(t uint32) {
 	x := &e.slots[t]
 	if x.sess == NoSession || !e.o.Level.Sessions() {
@@ -221,12 +221,13 @@ func (e *Engine) disown(t uint32) {
 	e.slots[t].sess = NoSession
 }
 
-// nearby is how far, in places of the order, a window reaches back for the writer of what was seen.
+// nearby is how many places a window reaches back for the writer of a version.
 var nearby = 64
 
 func init() { bounds.Register("online.nearby", &nearby) }
 
-// span is from where on the order may explain a misfit, if the writer of the version seen is known; false: it is not.
+// span returns the begin of the stretch in which another order may explain a contradicting read; false: the writer of
+// its version is unknown.
 func (e *Engine) span(m misfit) (from int64, known bool) {
 	x := &e.slots[m.slot]
 	if m.i < 0 {
@@ -264,7 +265,7 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 	return 0, false
 }
 
-// resolve looks for an order that explains the misfits; else it reports them.
+// resolve looks for an order that explains the contradicting reads, and reports them if there is none.
 func (e *Engine) resolve(ms []misfit) {
 	from := int64(math.MaxInt64)
 	kept := ms[:0]
@@ -327,8 +328,8 @@ func (e *Engine) resolve(ms []misfit) {
 	}
 }
 
-// growth is by how much windows grow. Where neither real time nor sessions order transactions almost all of a window is
-// open, and a larger one costs more than it is larger.
+// growth is the factor by which windows grow. Where neither real time nor sessions order transactions, almost all of a
+// window is open, and its cost grows faster than its size.
 func (e *Engine) growth() int64 {
 	if e.o.Level.RealTime() || e.o.Level.Sessions() {
 		return 8
@@ -336,7 +337,7 @@ func (e *Engine) growth() int64 {
 	return 3
 }
 
-// excuse has misfits be no constraints any more: the order is right without them.
+// excuse makes contradicting reads no constraints any more, so that the order is right without them.
 func (e *Engine) excuse(ms []misfit) {
 	for _, m := range ms {
 		if m.i < 0 {

@@ -5,15 +5,15 @@ package online
 // stands on transactions that are there, with all that are known to have written what they read, and a history to which
 // more is added violates a level that its part violates, as long as each value is written once.
 
-// Doubt is a read that waits, or waited, for a writer that may arrive late.
+// Doubt is a read that waits, or waited, for a late writer.
 type Doubt struct {
 	ReadAt
-	Settled   bool  // it waits no longer
-	Confirmed bool  // it is a violation; else it is explained, or not judged
-	Other     int64 // the line of who wrote it; −1: nobody, or it is not known
+	Settled   bool  // the wait is over
+	Confirmed bool  // it is a violation; otherwise it is explained, or not judged
+	Other     int64 // the line of the writer; −1: nobody, or unknown
 }
 
-// tell says that a read waits for a writer that may come late.
+// tell reports that a read waits for a late writer.
 func (e *Engine) tell(at ReadAt) {
 	if e.out.told == nil {
 		e.out.told = map[ReadAt]bool{}
@@ -24,7 +24,7 @@ func (e *Engine) tell(at ReadAt) {
 	}
 }
 
-// settle says what has become of a read, by what was found since there were so many findings.
+// settle reports the end of a wait, from the findings after the first found ones.
 func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	if !e.out.told[at] {
 		return
@@ -43,7 +43,7 @@ func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	e.out.doubts = append(e.out.doubts, d)
 }
 
-// lineOf is the line of who has a slot.
+// lineOf returns the line of a slot's transaction.
 func (e *Engine) lineOf(t uint32) int64 {
 	if t == noSlot {
 		return noLine
@@ -51,14 +51,14 @@ func (e *Engine) lineOf(t uint32) int64 {
 	return e.slots[t].line
 }
 
-// TakeDoubts hands over what was told of doubts since it was last called.
+// TakeDoubts returns the reports since its last call.
 func (e *Engine) TakeDoubts() []Doubt {
 	out := e.out.doubts
 	e.out.doubts = nil
 	return out
 }
 
-// Doubts lists reads that wait for a writer, the first ones.
+// Doubts lists the first reads that wait for a writer.
 func (e *Engine) Doubts(most int) (out []ReadAt) {
 	list := func(w *waiting) {
 		if !w.done && len(out) < most {

@@ -2,14 +2,14 @@ package online
 
 import "slices"
 
-// pooled is a transaction in the pool, and the mark when it came.
+// pooled is a transaction in the pool, with the mark at its arrival.
 type pooled struct {
 	slot uint32
 	line int64
 	at   int64
 }
 
-// maxPool bounds the pool; the first leaves it when there are more.
+// maxPool bounds the pool; beyond it the oldest one leaves.
 const maxPool = 1 << 16
 
 // addPool takes a transaction that may count.
@@ -38,12 +38,12 @@ func (e *Engine) addPool(t uint32) {
 	}
 }
 
-// drain has the first in the pool leave it.
+// drain removes the oldest transaction from the pool.
 func (e *Engine) drain() {
 	p := e.unknown.poolq.pop()
 	x := &e.slots[p.slot]
 	if x.line != p.line || !x.pooled {
-		return // forgotten meanwhile, with the order
+		return // forgotten with the order in the meantime
 	}
 	e.unpool(p.slot)
 	if x.commit == nowhere {
@@ -67,7 +67,7 @@ func (e *Engine) unpool(t uint32) {
 	}
 }
 
-// expirePool lets those go that were not seen for the patience.
+// expirePool removes the transactions that were not read within the patience.
 func (e *Engine) expirePool(mark int64) {
 	if e.o.Patience <= 0 {
 		return
@@ -77,8 +77,8 @@ func (e *Engine) expirePool(mark int64) {
 	}
 }
 
-// mayPool reports whether a transaction of the pool that does not stand in the order wrote a version, and what it read
-// itself is there. bad is a read of one that is not.
+// mayPool reports whether a transaction of the pool that is not in the order wrote a version and its own reads have
+// writers. bad is one of its reads that does not.
 func (e *Engine) mayPool(k kv) (may bool, bad ReadAt, some bool) {
 next:
 	for _, t := range e.unknown.pool[k] {
@@ -97,7 +97,7 @@ next:
 	return false, bad, some
 }
 
-// exists reports whether somebody who may count wrote a version.
+// exists reports whether a transaction that may count wrote a version.
 func (e *Engine) exists(k kv) bool {
 	if len(e.unknown.pool[k]) > 0 || e.inOrder(k, noSlot) {
 		return true
@@ -106,8 +106,8 @@ func (e *Engine) exists(k kv) bool {
 	return g != nil && g.kind == overwritten
 }
 
-// inOrder reports whether a version stands in the order, of another transaction than one, or is what its key held where
-// that begins.
+// inOrder reports whether a version is in the order, by another transaction than but, or is its key's value where the
+// order begins.
 func (e *Engine) inOrder(k kv, but uint32) bool {
 	c := &e.cells[k.key]
 	if c.val == k.val && !c.open {

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// waiting is a read of what nobody has written who stands in the order, or may count.
+// waiting is a read, in the order or of a transaction that may count, whose version has no writer yet.
 type waiting struct {
 	kv
 	slot       uint32 // noSlot: the reader is forgotten
@@ -22,7 +22,7 @@ type suspect struct {
 	due int64 // by the clock
 }
 
-// maxSuspects bounds the reads that wait; the first is a violation when there are more.
+// maxSuspects bounds the waiting reads; beyond it the oldest one becomes a violation.
 const maxSuspects = 1 << 16
 
 func (e *Engine) wait(m misfit) {
@@ -34,7 +34,7 @@ func (e *Engine) wait(m misfit) {
 	}
 }
 
-// waiting has a read be no constraint until its wait is over.
+// waiting makes a read no constraint until its wait is over.
 func (e *Engine) waiting(m misfit) *waiting {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
@@ -73,10 +73,10 @@ func (e *Engine) doubt(ms []misfit) {
 	}
 }
 
-// patient reports whether what comes late is waited for.
+// patient reports whether reads wait for late writers.
 func (e *Engine) patient() bool { return e.await.patience > 0 && e.await.clock != 0 }
 
-// suspect has a read wait for a writer that comes late.
+// suspect makes a read wait for a late writer.
 func (e *Engine) suspect(w *waiting) {
 	if !e.patient() {
 		e.convictOf(w)
@@ -108,7 +108,7 @@ func (e *Engine) over(w *waiting) {
 	}
 }
 
-// wake has those wait no longer that read what a transaction wrote.
+// wake ends the waits for the versions that a transaction wrote.
 func (e *Engine) wake(t uint32) {
 	line := e.slots[t].line
 	for i := 0; i < len(e.slots[t].writes) && e.slots[t].line == line; i++ {
@@ -142,7 +142,7 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 	}
 }
 
-// stateOf is the state of a read of a line; of one that is forgotten, that it is no constraint any more.
+// stateOf returns the state of a read; a forgotten one is no constraint.
 func (e *Engine) stateOf(t uint32, i int, line int64) readState {
 	if x := &e.slots[t]; x.line == line && i < len(x.reads) {
 		return x.reads[i].state
@@ -150,7 +150,7 @@ func (e *Engine) stateOf(t uint32, i int, line int64) readState {
 	return excused
 }
 
-// orphan is a read that is forgotten, of what somebody wrote who is placed only now.
+// orphan handles a forgotten read whose writer is placed only now.
 func (e *Engine) orphan(w *waiting, writer uint32) {
 	f := Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine}
 	if writer != noSlot {
@@ -171,7 +171,7 @@ func (e *Engine) orphan(w *waiting, writer uint32) {
 	e.out.found = append(e.out.found, f)
 }
 
-// sees reports whether a read sees what the order has there.
+// sees reports whether a read sees the version that the order has there.
 func (e *Engine) sees(m misfit) bool {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
@@ -186,7 +186,7 @@ func (e *Engine) sees(m misfit) bool {
 	return c.val == r.val && !c.open
 }
 
-// ripen looks at waiting reads whose writers would have been placed by now.
+// ripen examines waiting reads whose writers would have been placed by now.
 func (e *Engine) ripen(mark int64) (done bool) {
 	for e.await.waitq.len() > 0 && satAdd((*e.await.waitq.top()).end, e.o.Lateness) < mark {
 		if e.stops() {
@@ -204,7 +204,7 @@ func (e *Engine) ripeNext() {
 	}
 }
 
-// EndWaits says that nobody is under way any more: all waits end.
+// EndWaits says that no transaction is under way, which ends all waits.
 func (e *Engine) EndWaits() {
 	e.call.cut = false
 	e.endWaits()
@@ -248,13 +248,13 @@ func (e *Engine) ripe(w *waiting) {
 	c := &e.cells[w.key]
 	g := e.dug(w.kv)
 	switch may, _, some := e.mayPool(w.kv); {
-	case may, e.inOrder(w.kv, w.slot): // one of the pool, whom another read brought there
+	case may, e.inOrder(w.kv, w.slot): // the pool has one, which another read brought into the order
 		e.wakeAll(w.kv, noSlot)
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
 	case !some && g != nil && !e.mayRepeat(w.kv) && g.start <= satAdd(w.end, 2*e.o.Skew):
 		e.convict(w, g)
-	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // it is woken once that is placed
+	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // the read is woken once that one is placed
 	case e.mayUnseen(w.key, w.start):
 		c.open = c.open && w.start < e.stream.origin
 		e.foreignWrite(w.kv)
@@ -263,8 +263,7 @@ func (e *Engine) ripe(w *waiting) {
 	}
 }
 
-// Clock says what time it is, ns; patience is how long a read of what nobody has written waits for a writer that comes
-// late, before it is a violation.
+// Clock sets the time, in ns; patience is how long a read waits for a late writer before it becomes a violation.
 func (e *Engine) Clock(now, patience int64) {
 	e.await.clock, e.await.patience = max(e.await.clock, now), patience
 	e.call.cut = false
@@ -280,7 +279,7 @@ func (e *Engine) convictFirst() {
 	}
 }
 
-// convictOf says that nobody wrote the version read, unless somebody of the pool did.
+// convictOf reports that nobody wrote the version read, unless a transaction of the pool did.
 func (e *Engine) convictOf(w *waiting) {
 	g := e.dug(w.kv)
 	switch may, bad, some := e.mayPool(w.kv); {
@@ -291,7 +290,7 @@ func (e *Engine) convictOf(w *waiting) {
 		e.stream.final = was
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
-	case e.stream.attached && !e.o.Level.RealTime(): // a version of before the stream began may be seen at any time
+	case e.stream.attached && !e.o.Level.RealTime(): // a version from before the stream may be read at any time
 		e.leaveOpen(w)
 	case some:
 		e.convict(w, nil, bad)
@@ -300,7 +299,7 @@ func (e *Engine) convictOf(w *waiting) {
 	}
 }
 
-// leaveOpen says that a read is undecided.
+// leaveOpen reports that a read is undecided.
 func (e *Engine) leaveOpen(w *waiting) {
 	e.over(w)
 	found := len(e.out.found)
@@ -312,8 +311,8 @@ func (e *Engine) leaveOpen(w *waiting) {
 	e.orphan(w, noSlot)
 }
 
-// convict says that a read saw what nobody wrote who may have committed; g says who did not, and more are reads by
-// which others did not.
+// convict reports a read of a version that no transaction which may have committed wrote. g is a writer that did not
+// commit, and more are reads that show of others that they did not.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.over(w)
 	found := len(e.out.found)
@@ -338,7 +337,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.out.found = append(e.out.found, f)
 }
 
-// stale is a read of a version that was overwritten before what is remembered.
+// stale reports a read of a version that was overwritten before the order in memory.
 func (e *Engine) stale(w *waiting) {
 	e.over(w)
 	found := len(e.out.found)
@@ -357,7 +356,7 @@ func (e *Engine) stale(w *waiting) {
 	e.undecided(m)
 }
 
-// undecided says that no order was found.
+// undecided reports that no order was found.
 func (e *Engine) undecided(ms []misfit) {
 	e.stats.Undecided++
 	why := ""
@@ -367,7 +366,7 @@ func (e *Engine) undecided(ms []misfit) {
 	e.leftOut(ms, why)
 }
 
-// leftOut has misfits be undecided.
+// leftOut reports contradicting reads as undecided.
 func (e *Engine) leftOut(ms []misfit, why string) {
 	e.excuse(ms)
 	f := Finding{Kind: Undecided, Why: why, Line: e.slots[ms[0].slot].line, Other: noLine}
@@ -377,7 +376,7 @@ func (e *Engine) leftOut(ms []misfit, why string) {
 	e.out.found = append(e.out.found, f)
 }
 
-// postponed is a misfit that nothing placed explains, while somebody who is not placed yet may.
+// postponed is a contradicting read that no placed transaction explains, but one that is not placed yet may.
 type postponed struct {
 	misfit
 	line  int64
@@ -397,7 +396,7 @@ func (e *Engine) postpone(ms []misfit) {
 	}
 }
 
-// revisit looks again at what was postponed until an end.
+// revisit examines the postponed reads up to an end again.
 func (e *Engine) revisit(end int64) {
 	var due []postponed
 	left := e.out.later[:0]

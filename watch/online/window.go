@@ -12,7 +12,7 @@ import (
 	"isovet/solver"
 )
 
-// answer is what became of a window.
+// answer is the outcome for a window.
 type answer uint8
 
 const (
@@ -21,19 +21,19 @@ const (
 	unsolved
 )
 
-// window is the end of the order, while it is looked at.
+// window is a stretch at the end of the order that is being solved.
 type window struct {
 	from    int64
-	members []uint32 // in the order, those of the pool behind
+	members []uint32 // in the order, then those of the pool
 	hint    []int64  // of members
 	by      []int32  // members in the order of sessions
 	keys    []uint32
 	state   []uint64 // of keys, at the begin
 	keyAt   map[uint32]int32
-	seed    []uint32 // of members, those that the refutation of the last order that was looked for rests on
+	seed    []uint32 // members that the refutation of the last order used
 }
 
-// gather makes the window that begins at a place, or before: nobody begins before it who commits in it.
+// gather makes the window from a place, or an earlier one, so that no transaction begins before it and commits in it.
 func (e *Engine) gather(from int64) {
 	w := &e.w
 	for p := e.tail() - 1; p >= from; p-- {
@@ -60,7 +60,7 @@ func (e *Engine) gather(from int64) {
 	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
 
-// addUnknown adds those of the pool that members may have read from.
+// addUnknown adds the transactions of the pool that members may have read from.
 func (e *Engine) addUnknown() {
 	w := &e.w
 	if e.unknown.nPool == 0 {
@@ -82,7 +82,7 @@ func (e *Engine) addUnknown() {
 	}
 }
 
-// unknowable has reads of what nobody knows be no constraints on a transaction that may count.
+// unknowable removes, from a transaction that may count, reads whose versions cannot be known.
 func (e *Engine) unknowable(x *txn) {
 	for i := range x.reads {
 		if r := &x.reads[i]; e.cells[r.key].open && r.state == counts && !e.exists(kv{r.key, r.val}) {
@@ -91,7 +91,7 @@ func (e *Engine) unknowable(x *txn) {
 	}
 }
 
-// begin is what keys hold where the window begins.
+// begin finds the values of keys where the window begins.
 func (e *Engine) begin() {
 	w := &e.w
 	if w.keyAt == nil {
@@ -149,7 +149,7 @@ func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
 	return by
 }
 
-// unrank, and then rank for each of some transactions, say which session comes first among them.
+// unrank, and then rank for each of some transactions, number sessions by their first transaction among these.
 func (e *Engine) unrank(sess uint32) {
 	if sess != NoSession {
 		e.session(sess).rank = math.MaxInt64
@@ -188,7 +188,7 @@ func (x *txn) head() history.TxnHead {
 	return head
 }
 
-// reorder looks for an order of the end of the order, from a place on, and takes it.
+// reorder looks for an order of the places from from on, and adopts it.
 func (e *Engine) reorder(from int64) answer {
 	e.gather(from)
 	e.begin()
@@ -234,7 +234,8 @@ func (e *Engine) reorder(from int64) answer {
 	return solved
 }
 
-// reads reports whether a member reads a key; at the serializable levels the order of writes of others is all the same.
+// reads reports whether a member reads a key; at the serializable levels the order of other keys' writes does not
+// matter.
 func (w *window) reads(key uint32) bool { _, ok := w.keyAt[key]; return ok }
 
 type outcome struct {
@@ -243,14 +244,14 @@ type outcome struct {
 	seed   []uint32
 }
 
-// giveUpAfter bounds the conflicts of a search, so that it does not saturate.
+// giveUpAfter bounds the conflicts of a search, so that it never saturates.
 const giveUpAfter = 20_000
 
 // solve asks package replay.
 func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	h, err := b.Build()
 	if err != nil {
-		panic(err) // it is of our own making
+		panic(err) // the input is isovet's own
 	}
 	e.use(stepsOp * int64(h.NumOps()))
 	v := prepass.Run(h)
@@ -273,7 +274,7 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	return outcome{status: solved, order: got.Order}
 }
 
-// events makes events of a solution, without the state at the begin, and whatever else is no member.
+// events returns the events of a solution, without the initial transaction and others that are no members.
 func (e *Engine) events(order []uint32) (events []event) {
 	w := &e.w
 	last := uint32(len(w.by))
@@ -297,11 +298,11 @@ func (e *Engine) events(order []uint32) (events []event) {
 	return e.late(events)
 }
 
-// adopt has the window's order be one that was found.
+// adopt puts the window into an order that was found.
 func (e *Engine) adopt(order []uint32) {
 	w := &e.w
 	events := e.events(order)
-	// Versions of the window go from the ends of their keys' chains, and come back in the new order.
+	// The window's versions leave the ends of their keys' chains, and return in the new order.
 	for _, t := range w.members {
 		x := &e.slots[t]
 		if x.commit == nowhere {
@@ -358,12 +359,12 @@ func (e *Engine) adopt(order []uint32) {
 	}
 	for _, t := range w.members {
 		if x := &e.slots[t]; x.commit == nowhere && !x.pooled {
-			e.release(t) // nobody sees it any more, and the pool has let it go
+			e.release(t) // nobody reads it any more, and the pool has dropped it
 		}
 	}
 }
 
-// marks notes which versions are seen by transactions whose order is new.
+// marks notes the versions that transactions with a new order read.
 func (e *Engine) marks(members []uint32) {
 	for _, t := range members {
 		x := &e.slots[t]
@@ -383,9 +384,9 @@ func (e *Engine) marks(members []uint32) {
 	}
 }
 
-// late has each transaction begin as late as its reads allow: where that is where it commits, it is one event.
+// late makes each transaction begin as late as its reads allow: a begin at its own commit makes one event.
 func (e *Engine) late(events []event) []event {
-	installs := map[uint32][]int{} // key → where it is
+	installs := map[uint32][]int{} // key → the commits that install it
 	at := map[uint32]int{}         // slot → its commit
 	for i, v := range events {
 		if v&3 == commits {

@@ -50,10 +50,10 @@ var policy = func() string {
 		"require-trusted-types-for 'script'; trusted-types 'none'"
 }()
 
-// maxRows is how many incidents a page has.
+// maxRows is the number of incidents on a page.
 const maxRows = 100
 
-// view is what a page says.
+// view is the content of a page.
 type view struct {
 	Style      template.CSS
 	Script     template.JS
@@ -63,20 +63,20 @@ type view struct {
 	Every      int64 // ms
 	Now        time.Time
 	Ready, Bad bool
-	Why        string // it is not ready
+	Why        string // the reason why it is not ready
 	Verdict    string
 	Chief      []number // above the incidents
 	Further    []number
 	Counts     []count
 	Rows       []row
-	More       int64 // incidents that have no row
-	Hidden     bool  // keys and transactions are not shown
+	More       int64 // incidents without a row
+	Hidden     bool  // keys and transactions are hidden
 	One        *detail
 }
 
 type pair struct{ Name, Value string }
 
-// number is a figure of the page, with what it was in the last minutes.
+// number is a figure of the page, with its course over the last minutes.
 type number struct {
 	ID, Name, Value, Note string
 	Bad, Long             bool
@@ -99,17 +99,17 @@ type row struct {
 	in                            watch.Incident
 }
 
-// live is what answers for the page.
+// live answers requests for the page.
 type live struct {
 	o     Options
 	pulse pulse
 	now   func() time.Time
 }
 
-// Clock is a moment as pages write it.
+// Clock returns a moment in the form of the pages.
 func (v *view) Clock(t time.Time) string { return clock(t) }
 
-// view makes what a page says now.
+// view returns the present content of the page.
 func (p *live) view() *view {
 	now := p.now()
 	s := p.o.Metrics.Get()
@@ -171,7 +171,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// counted writes a number, its digits in groups, before its noun.
+// counted returns a number, with its digits in groups, and its noun.
 func counted(n int64, noun string) string {
 	if n != 1 {
 		noun = plural.Noun(noun)
@@ -179,7 +179,7 @@ func counted(n int64, noun string) string {
 	return grouped(n) + " " + noun
 }
 
-// numbers are the figures above the incidents, and those below.
+// numbers returns the figures above and below the incidents.
 func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []number) {
 	ring := p.pulse.recent()
 	arrived := func(b beat) float64 { return float64(b.arrived) }
@@ -247,7 +247,7 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 	}
 }
 
-// row is an incident in a line of the table.
+// row returns an incident as a row of the table.
 func (p *live) row(in watch.Incident) row {
 	r := row{ID: in.ID, Class: shown(in.Class, 40), Kind: shown(in.Kind, 60), Means: means[in.Class], Open: in.Open,
 		Unjudged: in.Unjudged, Proved: in.Proved, Count: grouped(in.Count), Keys: grouped(in.Keys),
@@ -282,7 +282,7 @@ func (p *live) row(in watch.Incident) row {
 	return r
 }
 
-// mount adds the page to what is answered.
+// mount adds the page to the handlers.
 func (p *live) mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", p.own(func(w http.ResponseWriter, _ *http.Request) {
 		p.write(w, http.StatusOK, p.view())
@@ -323,7 +323,7 @@ func (p *live) write(w http.ResponseWriter, status int, v *view) {
 	h.Set("Content-Security-Policy", policy)
 	guard(h)
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who asked may have gone
+	_, _ = w.Write(b.Bytes()) // the client may have gone
 }
 
 func guard(h http.Header) {
@@ -334,7 +334,7 @@ func guard(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// incident is the page of one.
+// incident answers with the page of an incident.
 func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	v := p.view()
@@ -350,7 +350,7 @@ func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 	p.write(w, http.StatusNotFound, v)
 }
 
-// hidden says why keys are not shown.
+// hidden explains why keys are hidden.
 const hidden = "Others can reach this page, so it hides keys and transactions. Use a loopback address, or " +
 	"--metrics-token-file."
 
@@ -392,7 +392,7 @@ func (p *live) report(w http.ResponseWriter, r *http.Request) {
 	p.send(w, FolderOf(id)+"/"+reportFile)
 }
 
-// send writes a file of the folder.
+// send answers with a file of the folder.
 func (p *live) send(w http.ResponseWriter, name string) {
 	text, err := p.file(name)
 	switch {
@@ -421,10 +421,10 @@ func (p *live) named(file string) bool {
 	return false
 }
 
-// maxEvidence is how large a file of evidence is that is shown.
+// maxEvidence bounds the size of a file of evidence on a page.
 const maxEvidence = 8 << 20
 
-// file reads a file of the folder, and of nowhere else.
+// file reads a file of the folder, and of no other place.
 func (p *live) file(name string) ([]byte, error) {
 	root, err := os.OpenRoot(p.o.Dir)
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 
 // detail is an incident in full.
 type detail struct {
-	Missing string // why there is none
+	Missing string // why there is no evidence
 	Row     row
 	Page    string // of isovet report, with the timeline, where the incident has a folder
 	Lines   []shownLine
-	More    string // violations of which there is no line
+	More    string // number of violations without a line
 	Command string // finds the smallest history that shows one
 }
 
-// FolderOf is the folder of an incident for the maintainers of the database, below that of the watch.
+// FolderOf returns the folder of an incident for the maintainers of the database, below that of the watch.
 func FolderOf(id int64) string { return fmt.Sprintf("%s/%06d", Folders, id) }
 
 const (
-	// Folders has the folders of incidents.
+	// Folders is the folder that has the folders of incidents.
 	Folders    = "incidents"
 	reportFile = "evidence.html" // in one, as package incident names it
 )
@@ -37,9 +37,9 @@ type shownLine struct {
 	Standing string
 	Raw      string
 	Argument string   // of the certificate
-	Files    []pair   // what it is, and its name in the folder
-	Why      string   // there is no evidence, or not all
-	Commands []string // that check it
+	Files    []pair   // kind and name of each file
+	Why      string   // why evidence is missing
+	Commands []string // commands that check it
 }
 
 // detail makes the page of an incident.
@@ -78,7 +78,7 @@ func (p *live) detail(in *watch.Incident) *detail {
 		told[l.N] = true
 		d.Lines = append(d.Lines, s)
 	}
-	for _, e := range files { // of those that have no line
+	for _, e := range files { // violations without a line
 		if told[e.N] || e.History == "" {
 			continue
 		}
@@ -93,7 +93,7 @@ func (p *live) detail(in *watch.Incident) *detail {
 	return d
 }
 
-// show adds what the evidence of a violation has.
+// show adds the evidence of a violation.
 func (p *live) show(s *shownLine, e *watch.Evidence) {
 	s.Why = shown(e.Why, 300)
 	if e.History == "" {
@@ -119,7 +119,7 @@ func (p *live) show(s *shownLine, e *watch.Evidence) {
 	s.Commands = p.commands(e, &c)
 }
 
-// commands check a violation's evidence again.
+// commands returns the commands that check a violation's evidence again.
 func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	quoted := func(file string) string {
 		return shown(escape.Shell(filepath.Join(p.o.Dir, filepath.FromSlash(file))), 300)
@@ -134,7 +134,7 @@ func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	return []string{check, "isovet verify " + quoted(e.History) + " " + quoted(e.Certificate)}
 }
 
-// certificate is what a page takes of one: of its header, and of its first anomaly.
+// certificate has the parts of a certificate that a page shows: its header, and its first anomaly.
 type certificate struct {
 	Level   string `json:"level"`
 	Checker string `json:"checker"`

@@ -29,14 +29,14 @@ func Registry(m *watch.Metrics, b Build, extra prometheus.Collector) *prometheus
 	return r
 }
 
-// collector makes metrics of the latest snapshot.
+// collector returns the metrics of the latest snapshot.
 type collector struct {
 	m     *watch.Metrics
 	build Build
 	now   func() time.Time
 }
 
-// metric is one that every watch has; a value of NaN: there is none now.
+// metric is a metric that every watch has; the value NaN means that there is none now.
 type metric struct {
 	name  string
 	kind  prometheus.ValueType
@@ -44,7 +44,7 @@ type metric struct {
 	help  string
 }
 
-// always are those of a snapshot.
+// always returns the metrics of a snapshot that every watch has.
 func always(s *watch.Snapshot, now time.Time) []metric {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
 	age := math.NaN()
@@ -116,7 +116,7 @@ func unix(at time.Time) float64 {
 // Describe describes nothing: judges have metrics of their own.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect makes metrics of the latest snapshot.
+// Collect sends the metrics of the latest snapshot.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s, now := c.m.Get(), c.now()
 	send := func(name, help string, kind prometheus.ValueType, v float64, labels ...string) {

@@ -9,13 +9,13 @@ import (
 	"isovet/watch"
 )
 
-// pulse remembers how a watch was in the last minutes, a moment a second.
+// pulse has the state of a watch over the last minutes, one moment a second.
 type pulse struct {
 	mu   sync.Mutex
-	ring []beat // the latest last
+	ring []beat // the latest is the last one
 }
 
-// beat is how it was at a moment.
+// beat is the state at a moment.
 type beat struct {
 	at              time.Time
 	arrived, judged int64
@@ -23,12 +23,12 @@ type beat struct {
 }
 
 const (
-	beats     = 300 // moments that are remembered
+	beats     = 300 // moments in memory
 	beatEvery = time.Second
 	points    = 60 // of a line
 )
 
-// note takes what is now, if that is not just what was.
+// note adds the present state, if it has changed.
 func (p *pulse) note(s *watch.Snapshot, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,20 +41,20 @@ func (p *pulse) note(s *watch.Snapshot, now time.Time) {
 	p.ring = append(p.ring, beat{now, s.Arrived, max(s.Txns-int64(s.Window), 0), since(s.Waiting, now), memory()})
 }
 
-// recent is what is remembered.
+// recent returns the moments in memory.
 func (p *pulse) recent() []beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]beat(nil), p.ring...)
 }
 
-// spark is a line of what was, drawn in a box of 100 by 28.
+// spark is a line over the last minutes, drawn in a box of 100 by 28.
 type spark struct {
 	Line string // points of SVG
 	Says string // the same in words
 }
 
-// series draws one value of each moment; with perSecond how much it grew in a second.
+// series draws one value of each moment, or its growth a second.
 func series(ring []beat, what func(beat) float64, perSecond bool, says func(float64) string) *spark {
 	if len(ring) < 3 {
 		return nil
@@ -91,7 +91,7 @@ func series(ring []beat, what func(beat) float64, perSecond bool, says func(floa
 		lasting(over))}
 }
 
-// speed is how much a value grew a second, lately.
+// speed returns the recent growth of a value a second.
 func speed(ring []beat, what func(beat) float64) float64 {
 	n := len(ring) - 1
 	if n < 1 {

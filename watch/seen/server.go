@@ -18,7 +18,7 @@ import (
 	"isovet/watch"
 )
 
-// Server answers over HTTP how a watch is.
+// Server answers over HTTP about the state of a watch.
 type Server struct {
 	ln      net.Listener
 	http    http.Server
@@ -26,20 +26,20 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Options say what a Server tells.
+// Options say what a Server shows.
 type Options struct {
 	Metrics *watch.Metrics
 	Build   Build
-	// Incidents are what the page lists; nil: none.
+	// Incidents are listed on the page; nil: none.
 	Incidents *watch.Incidents
-	// Dir is the watch's folder, where evidence lies.
+	// Dir is the watch's folder, which has the evidence.
 	Dir string
 	// Title and About are the page's: names and values, such as the level.
 	Title string
 	About [][2]string
 	// Shrink is a command that finds the smallest history with a violation; "": there is none.
 	Shrink string
-	// Every is how often a page that is looked at asks how it is now; 0: 2 s.
+	// Every is the period after which an open page asks for the present state; 0: 2 s.
 	Every time.Duration
 	// Tokens, if there are any: whatever is asked for but /healthz, /livez and /readyz wants one, as "Authorization:
 	// Bearer TOKEN" or as the password of "Basic", which a browser asks for.
@@ -91,10 +91,10 @@ func Serve(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is what it listens on.
+// Addr returns the address of the server.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// Close ends what is being answered, after a moment.
+// Close ends the server, and after a moment the requests under way.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -107,7 +107,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Handler is what a Server answers with.
+// Handler returns the handler of a Server.
 func Handler(o Options) http.Handler { return (&live{o: o, now: time.Now}).handler() }
 
 func (p *live) handler() http.Handler {
@@ -139,7 +139,7 @@ func (p *live) handler() http.Handler {
 	return mux
 }
 
-// allowed lets requests through that have one of the tokens, if there are any.
+// allowed passes on requests that have one of the tokens; all, if there are none.
 func allowed(tokens []string, h http.Handler) http.Handler {
 	if len(tokens) == 0 {
 		return h
@@ -168,7 +168,7 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 	})
 }
 
-// notReady says why a watch is not; "": it is.
+// notReady says why a watch is not ready; "": it is.
 func notReady(s *watch.Snapshot, now time.Time) string {
 	if s.DiskFull {
 		return "the disk is full, and watch accepts no line"
@@ -182,5 +182,5 @@ func notReady(s *watch.Snapshot, now time.Time) string {
 	return ""
 }
 
-// A judge is behind, or stuck, that has been busy with the same lines for longer than this.
+// A judge that has been busy with the same lines for longer than this is behind, or stuck.
 const behind, stuck = 10 * time.Second, 5 * time.Minute

@@ -16,7 +16,7 @@ import (
 	"isovet/watch"
 )
 
-// Notice is what a web hook is sent: of the violations since the one before.
+// Notice is the message to a web hook: the violations since the last one.
 type Notice struct {
 	State string `json:"state"` // the watch's folder
 	Count int64  `json:"count"` // of violations
@@ -39,7 +39,7 @@ type Webhook struct {
 	cancel  context.CancelFunc
 	stop    chan struct{}
 	sending safego.Group
-	failed  bool // it has been said
+	failed  bool // the failure has been reported
 }
 
 // WebhookOptions are the parameters of NewWebhook. What is zero has a default.

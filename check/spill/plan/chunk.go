@@ -301,7 +301,7 @@ func (c *cursor) uvarint() uint64 {
 	}
 	x, n := binary.Uvarint(b[i:])
 	if n <= 0 {
-		panic(&Damaged{"a number that does not end"})
+		panic(&Damaged{"a number is cut off"})
 	}
 	c.i = i + n
 	return x
@@ -315,7 +315,7 @@ func (c *cursor) varint() int64 {
 func (c *cursor) bytes() []byte {
 	n := c.uvarint()
 	if n > uint64(len(c.b)-c.i) {
-		panic(&Damaged{"a text that does not end"})
+		panic(&Damaged{"a text is cut off"})
 	}
 	t := c.b[c.i : c.i+int(n)]
 	c.i += int(n)
@@ -332,7 +332,7 @@ func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64,
 	c.keys, c.none = c.keys[:0], true
 	for range n {
 		if c.i >= len(c.b) {
-			panic(&Damaged{"keys that do not end"})
+			panic(&Damaged{"the keys are cut off"})
 		}
 		kind := history.ValueKind(c.b[c.i])
 		c.i++
@@ -383,7 +383,7 @@ func (c *cursor) nextTxn() {
 // number reads a number of size+1 bytes, and returns the index after it.
 func number(b []byte, i int, size byte) (uint64, int) {
 	if uint(i)+8 > uint(len(b)) {
-		panic(&Damaged{"a number that does not end"})
+		panic(&Damaged{"a number is cut off"})
 	}
 	return binary.LittleEndian.Uint64(b[i:]) & bytesMask[size&7], i + int(size&7) + 1
 }
@@ -392,7 +392,7 @@ func number(b []byte, i int, size byte) (uint64, int) {
 func (c *cursor) nextOp() {
 	b, i := c.b, c.i
 	if uint(i)+opBytes > uint(len(b)) {
-		panic(&Damaged{"a transaction that does not end"})
+		panic(&Damaged{"a transaction is cut off"})
 	}
 	head := uint32(b[i]) | uint32(b[i+1])<<8 | uint32(b[i+2])<<16
 	i += opBytes
@@ -406,7 +406,7 @@ func (c *cursor) nextOp() {
 		i = c.i
 	}
 	if k >= uint64(len(c.keys)) {
-		panic(&Damaged{"a key that is not listed"})
+		panic(&Damaged{"an operation has a key that is not listed"})
 	}
 	c.key = c.keys[k]
 	c.text = nil

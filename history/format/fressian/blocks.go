@@ -151,7 +151,7 @@ func (f *blocks) readIndex() (root int32, err error) {
 	return root, nil
 }
 
-// deepBlocks is how many blocks may lead to another.
+// deepBlocks bounds the chain of blocks that lead to one another.
 const deepBlocks = 16
 
 // text is the value of a block as EDN; the elements of a vector are a line each.
@@ -186,7 +186,7 @@ func (f *blocks) text(id int32, depth int) ([]byte, error) {
 			return nil, err
 		}
 		if !isMap(first) || !isMap(more) {
-			return nil, f.wrong(from, "found a part of a map that is none; expected maps")
+			return nil, f.wrong(from, "found a part of a map that is not a map; expected maps")
 		}
 		return append(append(first[:len(first)-1], ' '), more[1:]...), nil
 	}
@@ -236,7 +236,7 @@ func (f *blocks) vector(data []byte, at int64, depth int) ([]byte, error) {
 			return nil, err
 		}
 		if len(part) < 2 || part[0] != '[' {
-			return nil, f.wrong(at, "found a part of the vector that is none; expected vectors")
+			return nil, f.wrong(at, "found a part of the vector that is not a vector; expected vectors")
 		}
 		n += int64(bytes.Count(part, []byte{'\n'}))
 		all = append(all, part[1:len(part)-1]...)

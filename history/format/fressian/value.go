@@ -55,7 +55,7 @@ const (
 	codeMinusOne  = 0xff
 )
 
-// deep is how deep values may be nested, as in package edn.
+// deep bounds the nesting of values, as in package edn.
 const deep = 1 << 9
 
 // decoder reads values and tells them as EDN.
@@ -156,7 +156,7 @@ func (d *decoder) value() error {
 		return err
 	}
 	if len(d.out) > d.most {
-		return fmt.Errorf("found references that say more than 64 times what the file has; expected a history")
+		return fmt.Errorf("found references that repeat the file's content more than 64 times; expected a history")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type Numbers struct {
 	fresh    []int64 // operation → its number within its key in place of its version's, 0: that; nil: there is none
 }
 
-// Explicit is what a format can hold of an initial transaction.
+// Explicit says which initial transactions a format can hold.
 type Explicit uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"isovet/history/format/edn"
 )
 
-// shape is how an operation says what it is on.
+// shape is the form in which an operation names its key.
 type shape uint8
 
 const (

@@ -120,8 +120,9 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 type Options struct {
 	JSON     bool   // the notation
 	RealTime string // where real time comes from: "time", "index", "none", or else what fits
-	// Nil is what an ok read of nil says: "unknown", nothing; "absent" (or "initial", which the caller tells from it),
-	// that the key is absent, or the list or set is empty. "": unknown of registers and sets, else absent.
+	// Nil is the meaning of an ok read of nil: "unknown", nothing; "absent" (or "initial", which the caller
+	// distinguishes from it), that the key is absent, or the list or set is empty. "": unknown of registers and
+	// sets, else absent.
 	Nil string
 	// TextNumbers takes a text that is an integer for that integer, keys and values alike.
 	TextNumbers bool
@@ -233,7 +234,7 @@ type reader struct {
 	buf   []byte
 }
 
-// pairing is what is known once invocations and completions are paired, and what is counted for notes.
+// pairing is the state after invocations and completions are paired, with the counts for notes.
 type pairing struct {
 	completion []int32 // of an invocation its completion and the other way round; -1: none
 	byTime     bool
@@ -247,7 +248,7 @@ type pairing struct {
 	reads      int32   // of sets
 }
 
-// dialect is how the file writes its operations, as far as it was read.
+// dialect is the form of the file's operations, as far as it was read.
 type dialect struct {
 	used      [otherFn + 1]bool
 	other     string   // an :f of otherFn

@@ -8,7 +8,7 @@ import (
 	"isovet/history/format/edn"
 )
 
-// model is what the operations mean.
+// model is the meaning of the operations.
 type model uint8
 
 const (
@@ -95,7 +95,7 @@ func (r *reader) choose() error {
 	return nil
 }
 
-// objects are what operations are on, by what they do; a read may be on each of the first two.
+// objects are the objects of operations, by function; a read may be on each of the first two.
 var objects = [...]string{writeFn: "a register", casFn: "a register",
 	deleteFn: "a register", addFn: "a set or a counter",
 	acquireFn: "a mutex", releaseFn: "a mutex"}

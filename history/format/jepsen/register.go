@@ -17,7 +17,7 @@ type form struct {
 	n     int    // elements; -1: it is no sequence
 }
 
-// deep is how deep values may be nested: [key [version [old new]]].
+// deep bounds the nesting of values: [key [version [old new]]].
 const deep = 3
 
 // form reads the value that t begins into r.forms and returns its place.

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// Head is what a line says of its transaction's name and place.
+// Head is the name and place of a line's transaction.
 type Head struct {
 	Line                   int64
 	ID, Session, Seq       int64

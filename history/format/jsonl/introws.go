@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// maxShapes is how many shapes of rows are looked out for, and maxMisses how many rows may be seen of others before no
-// more are learnt.
+// maxShapes bounds the shapes of rows that are recognised, and maxMisses the rows of other shapes after which no more
+// shapes are learnt.
 const (
 	maxShapes = 4
 	maxMisses = 64
@@ -23,13 +23,13 @@ type shapes struct {
 	row    []byte
 }
 
-// shape is what stands before each integer of a row.
+// shape is the text before each integer of a row.
 type shape struct {
 	id    uint32
 	heads []rowHead
 }
 
-// rowHead is what stands before an integer: its first eight bytes, or all, under a mask.
+// rowHead is the text before an integer: its first eight bytes, or all, under a mask.
 type rowHead struct {
 	word, mask uint64
 	text       []byte

@@ -44,7 +44,7 @@ func (x *Parts) begin(field string, text []byte) {
 	t.b, t.i, t.err, t.field, t.path, t.strs = x.buf[:len(text)], 0, nil, field, t.path[:0], t.strs[:0]
 }
 
-// limit is how far the scanner may go.
+// limit returns the index at which the scanner must stop.
 func (x *Parts) limit() int { return len(x.buf) - scanMargin }
 
 // rest demands that nothing follows what has been read.

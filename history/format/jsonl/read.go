@@ -71,7 +71,7 @@ func ReadPiece(data []byte) (*history.History, error) {
 	return p.finish(1)
 }
 
-// Line is what one line of a stream says: a header, or a transaction.
+// Line is the content of a line of a stream: a header, or a transaction.
 type Line struct {
 	// H is the history of the one transaction, alone and in no session; of a header it has no transaction, and Meta and
 	// Initial.
@@ -315,7 +315,7 @@ func blank(line []byte) bool {
 	return true
 }
 
-// releaseEvery is how much of a mapped file is given back at once.
+// releaseEvery is the size of the parts of a mapped file that are released at once.
 const releaseEvery = 4 << 20
 
 // run reads data, which begins at the beginning of a line and ends at the end of one.

@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// Margin is how many bytes must follow the last line that Stream reads, so that the scanner need not look for the end
-// of the data at every step.
+// Margin is the number of bytes that must follow the last line that Stream reads, so that the scanner need not look for
+// the end of the data at every step.
 const Margin = scanMargin
 
 // Stream reads lines of a stream, each by itself, into a draft: no line makes another one wrong. It is not safe for

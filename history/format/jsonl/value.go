@@ -203,7 +203,7 @@ func (t *tolerant) operation(add bool) bool {
 	return true
 }
 
-// opReader is what is known of the operation being read.
+// opReader is the state of the operation being read.
 type opReader struct {
 	kind       history.OpKind
 	key, val   history.Value

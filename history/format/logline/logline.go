@@ -46,7 +46,7 @@ func End(line []byte) {
 	}
 }
 
-// checksum is that of a line, of all but itself, which stands behind a mark.
+// checksum returns the checksum of a line, without the checksum itself, which stands behind a mark.
 func checksum(line []byte, at int) uint32 {
 	sum := crc32.Update(0, castagnoli, line[:at])
 	return crc32.Update(sum, castagnoli, line[at+1+digits:])

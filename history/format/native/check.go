@@ -277,7 +277,7 @@ func (v *verifier) checkInit(model []uint8) *problem {
 			return wrong(5, k, "initial version %d, which is one of key %d; expected one of key %d", ver, h.VerKey[ver],
 				k)
 		case h.VerValue(ver) != h.Initial:
-			return wrong(5, k, "initial version %d, which has not the initial value; expected one that has", ver)
+			return wrong(5, k, "initial version %d without the initial value; expected one with it", ver)
 		case isList(uint32(k)):
 			return wrong(5, k, "initial version %d of a list; expected none", ver)
 		}
@@ -296,7 +296,7 @@ func (v *verifier) checkTexts() *problem {
 	h := v.h
 	if v.x.shapes != nil {
 		if id, ok := h.Texts.Packed(0, uint32(v.numTexts)); !ok {
-			return wrong(2, int(id), "a text that begins as a row of integers does, and is none")
+			return wrong(2, int(id), "a text that begins like a row of integers, but is not one")
 		}
 	}
 	kinds := v.verKinds.Load() | 1<<h.Initial.Kind

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// element is what columns are made of.
+// element is the type of a column's elements.
 type element interface {
 	uint32 | int64 | byte | history.Status | history.OpKind | history.ValueKind | history.Value
 }
@@ -65,7 +65,7 @@ func columns(h *history.History, x *rest) []column {
 	}
 }
 
-// rest is what a History does not hold as a column of its own.
+// rest has the parts of a History that are no columns of their own.
 type rest struct {
 	meta    []byte
 	arena   []byte

@@ -23,8 +23,8 @@ const (
 	align       = 64
 	maxSections = 64
 
-	// blockRows is how many elements of a section have a checksum of their own: few enough that those of a table's
-	// columns are still in the cache when, after hashing, they are checked.
+	// blockRows is the number of a section's elements under one checksum: few enough that those of a table's
+	// columns are still in the cache when they are checked after hashing.
 	blockRows = 1 << 15
 )
 

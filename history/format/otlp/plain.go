@@ -31,7 +31,7 @@ type plainReader struct {
 	array   []byte // and without its escapes
 }
 
-// maxDepth is how deep values may be nested in what is plain.
+// maxDepth bounds the nesting of plain values.
 const maxDepth = 64
 
 // readPlain is Read for what is plain; false: it is not, or is wrong.
@@ -161,7 +161,7 @@ func (p *plainReader) span() bool {
 	return true
 }
 
-// plainSpan is what the attributes of a span say.
+// plainSpan has the attributes of a span.
 type plainSpan struct {
 	seen, session     int
 	status, statusEnd int // in val; -1: not said

@@ -96,7 +96,7 @@ func (f *File) Each(ctx context.Context, p format.TablePart, do func(h *history.
 	return r.give()
 }
 
-// batches is what a reader that reads in batches has beside.
+// batches is the further state of a reader that reads in batches.
 type batches struct {
 	format.TablePart
 	do   func(h *history.History, seqs []int64) error

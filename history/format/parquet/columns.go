@@ -40,7 +40,7 @@ const (
 // lastOfTxn is the last of the columns that say the same in all rows of a transaction.
 const lastOfTxn = cName
 
-// role is what a column's values are good for.
+// role is the purpose of a column's values.
 type role uint8
 
 const (
@@ -82,7 +82,7 @@ func Columns() []string {
 	return names
 }
 
-// form is how a column's values are stored, as far as reading them is concerned.
+// form is the way in which a column's values are stored, for reading.
 type form uint8
 
 const (

@@ -70,8 +70,8 @@ func TestErrors(t *testing.T) {
 		{[]row{op("kind", nil, "key", nil), op()}, 2, "kind", "behind a row without one"},
 		{[]row{op("op", int64(0)), op("op", int64(2))}, 2, "op", "operation 2 of transaction 1; expected 1"},
 		{[]row{op("op", int64(0)), op("op", int64(0))}, 2, "op", "in the order of op"},
-		{[]row{op("session", int64(1)), op("session", int64(2))}, 2, "session", "not what the row before says"},
-		{[]row{op("session", int64(1)), op()}, 2, "session", "not what the row before says"},
+		{[]row{op("session", int64(1)), op("session", int64(2))}, 2, "session", "differs from the row before"},
+		{[]row{op("session", int64(1)), op()}, 2, "session", "differs from the row before"},
 		{[]row{op("node", "a"), op("txn", int64(2)), op("txn", int64(2), "node", "a")}, 3, "node", "the row before"},
 		{[]row{op(), op("txn", int64(2)), op()}, 3, "txn", "occurs twice, first in row 1"},
 		{[]row{op("start", int64(5), "end", int64(4))}, 1, "end", "before its start"},
@@ -320,7 +320,7 @@ func TestForged(t *testing.T) {
 		"good, but for the key": {
 			txn(1, 0, page(t, 1, format.Plain, 8, plain(8))), "missing; expected a key"},
 		"rows": {
-			txn(1<<39, 0, page(t, 1, format.Plain, 8, plain(8))), "no history has so many"},
+			txn(1<<39, 0, page(t, 1, format.Plain, 8, plain(8))), "expected fewer"},
 		"values of a page": {
 			txn(1, 0, page(t, 1<<30, format.Plain, 8, plain(8))), "expected at most 1"},
 		"too few values": {
@@ -328,14 +328,14 @@ func TestForged(t *testing.T) {
 		"no bytes of values": {
 			txn(many, 0, page(t, many, format.Plain, 8, plain(8))), "expected 3000000 values"},
 		"a page's size": {
-			txn(1, 0, page(t, 1, format.Plain, 1<<30, plain(8))), "grows to 1073741824"},
+			txn(1, 0, page(t, 1, format.Plain, 1<<30, plain(8))), "decompresses to 1073741824"},
 		"a page that is longer than it says": {
 			txn(1, format.Zstd, page(t, 1, format.Plain, 8, bomb)), "decompressing"},
 		"differences": {
 			txn(1, 0, page(t, 1, format.DeltaBinaryPacked, 10, append(uvarints(128, 4, 1<<31, 0),
 				plain(1)...))), "2147483648 values"},
 		"a dictionary that is not there": {
-			txn(1, 0, page(t, 1, format.RLEDictionary, 3, plain(3))), "not there"},
+			txn(1, 0, page(t, 1, format.RLEDictionary, 3, plain(3))), "expected that dictionary"},
 		"a list": {
 			footer([]byte{0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0}), "cannot be read"},
 		"many structures": {

@@ -16,14 +16,14 @@ const (
 	// The same bounds as for compressed files (package format): no history grows more than so many times.
 	maxGrowth  = 250
 	freeGrowth = 64 << 20
-	// maxOpen is how many bytes the present pages of all columns may have together when decoded.
+	// maxOpen bounds the decoded bytes of the present pages of all columns together.
 	maxOpen = 1 << 30
-	// maxElements is how many structures a file's description may list: row groups, columns of row groups and the like.
+	// maxElements bounds the structures in a file's description: row groups, columns of row groups and the like.
 	maxElements = 1 << 22
 	maxNesting  = 32
 )
 
-// growth is how many bytes may come of n.
+// growth bounds the decompressed size of n bytes.
 func growth(n int64) int64 { return freeGrowth + maxGrowth*n }
 
 // measure walks over one structure in Thrift's compact encoding (thrift-compact-protocol.md of Apache Thrift), whatever
@@ -32,7 +32,7 @@ func growth(n int64) int64 { return freeGrowth + maxGrowth*n }
 func measure(b []byte) (int, error) {
 	w := walker{b: b, elements: maxElements}
 	if !w.structure(0) {
-		return 0, errors.New("its description is cut off, or no description")
+		return 0, errors.New("its description is cut off or damaged")
 	}
 	return w.i, nil
 }
@@ -162,14 +162,14 @@ func deltas(src []byte, n int) (size int, err error) {
 	for i := range head {
 		v, k := binary.Uvarint(src[size:])
 		if k <= 0 {
-			return 0, errors.New("the head of numbers is cut off")
+			return 0, errors.New("the header of packed numbers is cut off")
 		}
 		head[i] = v
 		size += k
 	}
 	_, k := binary.Uvarint(src[size:]) // the first one
 	if k <= 0 {
-		return 0, errors.New("the head of numbers is cut off")
+		return 0, errors.New("the header of packed numbers is cut off")
 	}
 	size += k
 	block, parts := head[0], head[1]
@@ -222,7 +222,7 @@ func frontCoded(src []byte, n int) error {
 		total += int64(p)
 	}
 	if total > min(growth(int64(len(src))), math.MaxUint32/2) {
-		return fmt.Errorf("texts of %d bytes in %d, as no history has", total, len(src))
+		return fmt.Errorf("texts of %d bytes in a page of %d; expected fewer", total, len(src))
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (f *File) groups(end int64) error {
 			return f.errAt(-1, "", "row group %d has %d columns; expected %d", g, len(group.Columns), leaves)
 		}
 		if group.NumRows < 0 || group.NumRows > 1<<40 {
-			return f.errAt(-1, "", "row group %d has %d rows; expected a number that can be", g, group.NumRows)
+			return f.errAt(-1, "", "row group %d has %d rows; expected no negative or huge number", g, group.NumRows)
 		}
 		total += group.NumRows
 		f.row = append(f.row, total)
@@ -184,12 +184,12 @@ func (f *File) groups(end int64) error {
 	// Of each row a history keeps some bytes, however little the file needs for it.
 	const least = 17
 	if total > growth(int64(len(f.data)))/least {
-		return f.errAt(-1, "", "%d rows in %d bytes; no history has so many", total, len(f.data))
+		return f.errAt(-1, "", "%d rows in %d bytes; expected fewer", total, len(f.data))
 	}
 	return nil
 }
 
-// chunk is where a row group's column stands.
+// chunk returns the place of a row group's column in the file.
 func chunk(m *format.ColumnMetaData) (from, size int64) {
 	from = m.DataPageOffset
 	// Some write 0, or a wrong place behind, where there is no dictionary.
@@ -259,5 +259,5 @@ func (r *reader) header() error {
 	return nil
 }
 
-// prefix is what the keys of our metadata begin with.
+// prefix begins the keys of isovet's metadata.
 const prefix = "isovet."

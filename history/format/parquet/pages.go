@@ -49,7 +49,7 @@ type cursor struct {
 	buffers
 }
 
-// buffers are what a page is decompressed and decoded in.
+// buffers are the memory for decompressing and decoding a page.
 type buffers struct {
 	page   []byte // decompressed
 	ints   []int32
@@ -58,7 +58,7 @@ type buffers struct {
 	brotli *brotli.Reader
 }
 
-// dictionary is what the numbers of a row group's column stand for.
+// dictionary has the values of a row group's column by their numbers.
 type dictionary struct {
 	read    bool
 	vals    []int64 // integers, or the numbers that code gave to texts, -1: none yet
@@ -108,13 +108,13 @@ func (c *cursor) readPage() error {
 	at := c.off
 	n, err := measure(c.f.data[at:c.end])
 	if err != nil {
-		return c.wrongAt(at, "the page's head cannot be read: %v", err)
+		return c.wrongAt(at, "the page's header cannot be read: %v", err)
 	}
 	head := new(format.PageHeader)
 	if err := c.f.protect(func() error {
 		return thrift.Unmarshal(&thrift.CompactProtocol{}, c.f.data[at:at+int64(n)], head)
 	}); err != nil {
-		return c.wrongAt(at, "the page's head cannot be read: %v", err)
+		return c.wrongAt(at, "the page's header cannot be read: %v", err)
 	}
 	from := at + int64(n)
 	size, full := int64(head.CompressedPageSize), int64(head.UncompressedPageSize)
@@ -122,7 +122,7 @@ func (c *cursor) readPage() error {
 	case size < 0 || size > c.end-from:
 		return c.wrongAt(at, "a page of %d bytes; expected at most %d", size, c.end-from)
 	case full < 0 || full > growth(size):
-		return c.wrongAt(at, "a page of %d bytes that grows to %d, as none of a history does", size, full)
+		return c.wrongAt(at, "a page of %d bytes that decompresses to %d; expected fewer", size, full)
 	}
 	body := c.f.data[from : from+size]
 	c.off = from + size
@@ -151,7 +151,7 @@ func (c *cursor) readPage() error {
 	return nil
 }
 
-// badRow is what is wrong with one value of a page, counted without those that are not there.
+// badRow is the error of one value of a page; absent values do not count.
 type badRow struct {
 	value int
 	msg   string
@@ -201,7 +201,7 @@ func (c *cursor) begin(values int32, head *format.PageHeader) (n int, err error)
 func (c *cursor) readV1(head *format.PageHeader, body []byte) error {
 	h := &head.DataPageHeader
 	if !h.Valid {
-		return errors.New("a page without its head")
+		return errors.New("a page without its header")
 	}
 	n, err := c.begin(h.V.NumValues, head)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *cursor) readV1(head *format.PageHeader, body []byte) error {
 func (c *cursor) readV2(head *format.PageHeader, body []byte) error {
 	h := &head.DataPageHeaderV2
 	if !h.Valid {
-		return errors.New("a page without its head")
+		return errors.New("a page without its header")
 	}
 	n, err := c.begin(h.V.NumValues, head)
 	if err != nil {

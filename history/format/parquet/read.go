@@ -50,7 +50,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// renamed is what is wrong with transactions in the words of this format.
+// renamed translates an error about transactions into the words of this format.
 func renamed(err error) error {
 	if e, ok := errors.AsType[*history.InputError](err); ok && e.Field == "id" {
 		e.Field = table[cTxn].name
@@ -60,7 +60,7 @@ func renamed(err error) error {
 	return err
 }
 
-// minRows is how many rows a core has at least; fewer in tests.
+// minRows is the least number of rows for a core; fewer in tests.
 var minRows int64 = 1 << 16
 
 // read fills a builder.
@@ -143,7 +143,7 @@ type reader struct {
 	keyed   bool // the column key has texts
 }
 
-// cell is what stands in a row of a column.
+// cell is the value of a row in a column.
 type cell struct {
 	v  int64
 	ok bool
@@ -291,7 +291,7 @@ func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) er
 	return nil
 }
 
-// span is where a row group's columns stand.
+// span returns the bytes of a row group's columns.
 func (f *File) span(g int) []byte {
 	lo, hi := int64(len(f.data)), int64(0)
 	for _, c := range f.columns {
@@ -303,7 +303,7 @@ func (f *File) span(g int) []byte {
 	return f.data[min(lo, hi):hi]
 }
 
-// maxWindow is how many rows are looked at together: their columns stay in the second-level cache.
+// maxWindow is the number of rows that are read together: their columns stay in the second-level cache.
 const maxWindow = 4096
 
 // window reads n rows, which lie in one page of every column.
@@ -454,6 +454,6 @@ func (r *reader) agree(i, j int, same bool) error {
 }
 
 func (r *reader) disagree(i, id int) error {
-	return r.wrong(i, id, "not what the row before says, which is of transaction %d too; expected the same in all "+
+	return r.wrong(i, id, "differs from the row before, of the same transaction %d; expected the same in all "+
 		"rows of a transaction", r.head.ID)
 }

@@ -138,7 +138,7 @@ func (c *cursor) dropMissing() {
 	}
 }
 
-// oldDictionary is what the encoding by numbers of a dictionary was called once. Old programs write it still.
+// oldDictionary is the old name of the encoding by a dictionary's numbers. Old programs still write it.
 const oldDictionary format.Encoding = 2
 
 // document reports whether texts are handed on as they are.
@@ -163,7 +163,7 @@ func (c *cursor) codes(values int) error {
 func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 	h := &head.DictionaryPageHeader
 	if !h.Valid || h.V.NumValues < 0 {
-		return errors.New("a dictionary without its head")
+		return errors.New("a dictionary without its header")
 	}
 	if c.c.wrong != "" && c.c.form != fFloat || c.c.form == fNull {
 		return nil // no value is looked at
@@ -202,7 +202,7 @@ func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 func (c *cursor) fromDictionary(src []byte, values int) error {
 	d := &c.dict
 	if !d.read {
-		return errors.New("numbers of a dictionary that is not there")
+		return errors.New("indices of a dictionary; expected that dictionary before them")
 	}
 	if len(src) == 0 {
 		return io.ErrUnexpectedEOF
@@ -297,7 +297,7 @@ func texts(data []byte, offsets []uint32, enc format.Encoding, src []byte, n int
 }
 
 func unsupported(enc format.Encoding) error {
-	return fmt.Errorf("the encoding %v is not known here", enc)
+	return fmt.Errorf("isovet does not know the encoding %v", enc)
 }
 
 // integers decodes n values that are not texts, as integers.

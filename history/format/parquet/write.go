@@ -38,15 +38,14 @@ type layout struct {
 	OpEnd     int64  `parquet:"op_end,optional,delta"`
 }
 
-// groupRows is how many rows a row group has, or a few more: it ends with a transaction. DuckDB reads row groups of
+// groupRows is the number of rows of a row group, or a few more: it ends with a transaction. DuckDB reads row groups of
 // this size at once, and a machine with many cores has work for all. Fewer in tests.
 var groupRows = 122_880
 
 const (
-	// batchRows is how many rows are handed to the library at once.
+	// batchRows is the number of rows that are passed to the library at once.
 	batchRows = 4096
-	// maxDictionary is how many bytes of different texts a row group's column has before it is written without a
-	// dictionary.
+	// maxDictionary is the size of different texts from which a row group's column is written without a dictionary.
 	maxDictionary = 1 << 20
 )
 
@@ -164,7 +163,7 @@ func (e *Writer) add(id int, v parquetgo.Value) { e.buf[id] = append(e.buf[id], 
 
 func (e *Writer) null(id int) { e.buf[id] = append(e.buf[id], nulls[id]) }
 
-// nulls are what stands in each column where nothing does.
+// nulls are the empty values of the columns.
 var nulls = func() (all [numColumns]parquetgo.Value) {
 	for id := range all {
 		all[id] = parquetgo.NullValue().Level(0, 0, id)

@@ -28,7 +28,7 @@ type op struct {
 	write      bool
 }
 
-// txn is what is known of a transaction before its operations are in one place.
+// txn is the state of a transaction before its operations are in one place.
 type txn struct {
 	id, session int64
 	line        uint32

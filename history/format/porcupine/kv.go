@@ -136,7 +136,7 @@ type kvReader struct {
 	path   []kvStep
 }
 
-// kvChunk is how many operations stand together while their number is not known.
+// kvChunk is the size of the chunks that hold operations while their number is unknown.
 const kvChunk = 1 << 13
 
 // op is an operation by its number.

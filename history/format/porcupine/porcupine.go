@@ -122,7 +122,7 @@ type op struct {
 	skip       bool
 }
 
-// fn is what an operation does.
+// fn is the function of an operation.
 type fn uint8
 
 const (

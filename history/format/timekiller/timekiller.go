@@ -70,7 +70,7 @@ type reader struct {
 	names map[string]int64 // of tids and sids that are words
 }
 
-// txn is what a transaction's object says; operations are in the builder already.
+// txn has the fields of a transaction's object; its operations are in the builder already.
 type txn struct {
 	head     history.TxnHead
 	sts, cts stamp

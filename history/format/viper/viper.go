@@ -45,7 +45,7 @@ type reader struct {
 	pred    []byte
 }
 
-// txn is what a transaction has said of itself.
+// txn has the fields of a transaction.
 type txn struct {
 	head           history.TxnHead
 	initial, final bool

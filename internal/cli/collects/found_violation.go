@@ -28,7 +28,7 @@ import (
 	"isovet/report/incident"
 )
 
-// mostFinds is how many violations of one hunt are kept at most; the others are counted.
+// mostFinds bounds the violations of one hunt that are stored; the others are counted.
 const mostFinds = 8
 
 // huntShrinks is how long a violation that was found is cut down at most.

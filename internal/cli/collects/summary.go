@@ -111,7 +111,7 @@ func abortsJSON(all []collect.Abort) []abortJSON {
 	return out
 }
 
-// mostAborts is how many reasons are told in words; --json has all.
+// mostAborts bounds the reasons in a text; --json has all.
 const mostAborts = 8
 
 // sayAborts tells for what reasons attempts did not commit.

@@ -14,7 +14,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// HelpLines is how many lines a help may have before its flags, on a terminal of [HelpColumns].
+// HelpLines bounds the lines of a help before its flags, on a terminal of [HelpColumns].
 const HelpLines = 24
 
 // shownFlags are the flags of a command that its help shows first, and those that only --help=all shows.
@@ -261,7 +261,7 @@ func foldedLines(text string, columns int) string {
 	return out.String()
 }
 
-// HelpColumns is how many characters a line of a help has, where no terminal says how wide it is.
+// HelpColumns is the width of a help, in characters, where no terminal tells its own.
 const HelpColumns = 100
 
 // Folded fills each paragraph of a text into lines of so many characters, and each item of a list: an indented line,

@@ -119,7 +119,7 @@ func loadingStage(paths []string) string {
 	return "loading"
 }
 
-// SizeOf is how many bytes plain or compressed files, and parts in folders, have.
+// SizeOf returns the bytes of files, plain or compressed, and of parts in folders.
 func SizeOf(paths []string) (n int64) {
 	for _, path := range paths {
 		st, err := os.Stat(path)

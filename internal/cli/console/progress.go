@@ -49,7 +49,7 @@ func Interactive(w io.Writer, getenv func(string) string) bool {
 		isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// TerminalWidth is how many columns a terminal has; 0: w is none, or does not say.
+// TerminalWidth returns the number of columns of a terminal; 0: w is none, or does not tell.
 func TerminalWidth(w io.Writer) int {
 	f, ok := escape.Unwrap(w).(*os.File)
 	if !ok || !isatty.IsTerminal(f.Fd()) {

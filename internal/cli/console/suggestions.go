@@ -56,8 +56,8 @@ func meantFlag(c *cobra.Command, err error) string {
 	return Meant(name, names, "--")
 }
 
-// distance is how many letters must be added, left out, replaced or swapped with their neighbour to make one word of
-// another (Damerau 1964; each letter is touched once); more than most is not counted out.
+// distance counts the letters to add, leave out, replace or swap with their neighbour to turn one word into another
+// (Damerau 1964; each letter is touched once). It stops counting at more than most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

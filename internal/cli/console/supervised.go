@@ -42,7 +42,7 @@ type Tally struct {
 	Next    int  `json:"next"` // the first that is not done
 	Worst   int  `json:"worst"`
 	Unknown bool `json:"unknown"`
-	// Said is how many findings a document of all histories (--output) has so far.
+	// Said is the number of findings so far in a document of all histories (--output).
 	Said   int           `json:"said,omitempty"`
 	Totals report.Totals `json:"totals"`
 }

@@ -15,7 +15,7 @@ import (
 	"isovet/internal/heap"
 )
 
-// spanWindow is how many transactions may stand out of the order of their starts.
+// spanWindow bounds how many transactions may stand out of the order of their starts.
 var spanWindow = 1 << 18
 
 func init() { bounds.Register("cli.span-window", &spanWindow) }

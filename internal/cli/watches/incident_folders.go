@@ -166,7 +166,7 @@ type incidentFlags struct {
 	max   int64
 	kept  int
 	early bool
-	// folders is how many incidents have one.
+	// folders returns the number of incidents that have a folder.
 	folders int
 }
 

@@ -20,7 +20,7 @@ import (
 var hardTakes = map[string]bool{"hard": true, "txns": true, "seed": true, "out": true, "format": true, "memory": true,
 	"json": true, "quiet": true}
 
-// manyHard is how many transactions nobody expects who gives a formula's size.
+// manyHard is the number of transactions beyond which the size of a formula is probably a mistake.
 const manyHard = 1e6
 
 // runGenHard writes a history of a hard family.

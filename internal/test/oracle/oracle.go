@@ -8,7 +8,7 @@ import (
 	"isovet/level"
 )
 
-// DefaultMaxTxns is how many transactions a history may have unless Options says otherwise.
+// DefaultMaxTxns is the default bound of a history's transactions.
 const DefaultMaxTxns = 8
 
 // maxTxns is what the bit sets hold.
