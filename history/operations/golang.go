@@ -81,7 +81,7 @@ func (r *goReader) members(of string, m Map, known member) (at map[string]any, n
 		as, is := known[small(p.Key)]
 		switch {
 		case !is && !slices.Contains([]string{"nil", `""`, "0", "false", "[]", "{}"}, Text(p.Value)):
-			return nil, nil, r.fail(field, p.Value, "no such member, or none that says anything")
+			return nil, nil, r.fail(field, p.Value, "a member of operations of Porcupine's models, or nothing in it")
 		case name[as] != "" && at[as] != nil && p.Value != nil && is && as != "":
 			return nil, nil, r.fail(field, p.Value, "it to stand there once, beside "+name[as])
 		case is && at[as] == nil:

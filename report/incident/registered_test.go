@@ -2,5 +2,6 @@ package incident_test
 
 import (
 	_ "isovet/collect/driver/keyvalue"
+	_ "isovet/collect/driver/mysql"
 	_ "isovet/collect/driver/sqlite"
 )
