@@ -290,21 +290,9 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	plan := r.otherPlan()
-	if c.Partial != "" && !c.NoRecord {
-		p, err := r.openPartial(c.Partial)
-		if err != nil {
-			r.disconnect()
-			return nil, err
-		}
-		r.partial = p
-	}
-	if c.Rotate != nil {
-		p, err := r.openParts(context.WithoutCancel(ctx))
-		if err != nil {
-			r.disconnect()
-			return nil, err
-		}
-		r.partial = p
+	if err := r.openRecording(ctx); err != nil {
+		r.disconnect()
+		return nil, err
 	}
 	r.drive(ctx)
 	if r.partial != nil {
@@ -327,6 +315,17 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	}
 	res.History = h
 	return res, r.err
+}
+
+// openRecording opens the files that are written while the run lasts, if there are such.
+func (r *run) openRecording(ctx context.Context) (err error) {
+	switch c := &r.cfg; {
+	case c.Rotate != nil:
+		r.partial, err = r.openParts(context.WithoutCancel(ctx))
+	case c.Partial != "" && !c.NoRecord:
+		r.partial, err = r.openPartial(c.Partial)
+	}
+	return err
 }
 
 // prepare makes the workload.

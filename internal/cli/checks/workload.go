@@ -70,22 +70,11 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		f.judge.name != console.Auto || f.loading.Format != console.Auto || len(f.loading.Paths(path)) != 1) {
 		return o, false
 	}
-	in, err := format.Open(path)
+	in, run, err := operationsIn(path)
+	if in != nil {
+		defer in.Close()
+	}
 	if err != nil {
-		return outcome{path: path, err: err}, named
-	}
-	defer func() { in.Close() }()
-	run := in.Dir
-	if in.Dir {
-		if in, err = format.Within(in); err != nil {
-			return outcome{path: path, err: err}, named
-		}
-	}
-	if in.Dir {
-		if !named {
-			return o, false
-		}
-		err := console.Usagef("--workload: %s is a folder; expected a file, or a run of Jepsen's", path)
 		return outcome{path: path, err: err}, named
 	}
 	if !named {
@@ -138,6 +127,18 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		j.Answer.Verdict, j.Answer.Reason = evidence.Holds, ""
 	}
 	return outcome{path: path, err: err, began: began, work: &j}, true
+}
+
+// operationsIn opens a file, or the history in a Jepsen run, which run says.
+func operationsIn(path string) (in *format.Input, run bool, err error) {
+	in, err = format.Open(path)
+	if err != nil || !in.Dir {
+		return in, false, err
+	}
+	if in, err = format.Within(in); err == nil && in.Dir {
+		err = console.Usagef("--workload: %s is a folder; expected a file, or a run of Jepsen's", path)
+	}
+	return in, true, err
 }
 
 // operationsOf reads a file's operations, and of a Jepsen run's also the settings of the test beside it; note says why

@@ -134,17 +134,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	if !quiet {
 		fmt.Fprintf(e.Stderr, "recording each round into %s until it is checked\n", cfg.Partial)
 	}
-	others := map[string]bool{} // the plans that were reported
-	cfg.Told = func(r hunt.Round) {
-		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
-		if !quiet && r.Verdict == evidence.Unknown {
-			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
-		}
-		if plan := r.Summary.OtherPlan; !quiet && plan != "" && !others[plan] {
-			others[plan] = true
-			fmt.Fprintf(e.Stderr, "round %d: %s\n", r.Number, plan)
-		}
-	}
+	cfg.Told = tellRounds(e, p, quiet)
 	var finds []*keptFind
 	var broken error // of the files of a find
 	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*hunt.Group) error {
@@ -196,6 +186,21 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		return err
 	}
 	return huntStatus(ctx, e, h, &j, err)
+}
+
+// tellRounds reports what the user should know of a round before the hunt ends.
+func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round) {
+	others := map[string]bool{} // the plans that were reported
+	return func(r hunt.Round) {
+		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
+		if !quiet && r.Verdict == evidence.Unknown {
+			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
+		}
+		if plan := r.Summary.OtherPlan; !quiet && plan != "" && !others[plan] {
+			others[plan] = true
+			fmt.Fprintf(e.Stderr, "round %d: %s\n", r.Number, plan)
+		}
+	}
 }
 
 // sayTroubles says where the database broke and, not brief, why attempts did not commit.
