@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -27,6 +28,8 @@ func stall(server int, rng *rand.Rand, d time.Duration) error {
 		return unlessEnded(err)
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", server))
+	// Not the first: its stop would be taken for the end of the process by who waits for that.
+	threads = slices.DeleteFunc(threads, func(t string) bool { return filepath.Base(t) == strconv.Itoa(server) })
 	if err != nil || len(threads) == 0 {
 		return err
 	}
@@ -55,8 +58,17 @@ func stallThread(tid int, d time.Duration) error {
 		return os.NewSyscallError("ptrace", err)
 	}
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
-		return os.NewSyscallError("wait4", err)
+	for begin := time.Now(); ; time.Sleep(time.Millisecond / 4) {
+		n, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG|unix.WNOTHREAD, nil)
+		if err != nil {
+			return os.NewSyscallError("wait4", err)
+		}
+		if n != 0 {
+			break
+		}
+		if time.Since(begin) > 5*time.Second {
+			return fmt.Errorf("thread %d of the server does not stop", tid)
+		}
 	}
 	if !status.Stopped() {
 		return nil // it has ended

@@ -6,27 +6,38 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"isovet/internal/test/must"
 )
 
-// TestStall: the only thread of a process, or the child of one, is stopped for a while and goes on; what has ended is
-// no error.
+// TestStall: a thread of a process, or the child of one, is stopped for a while and goes on; what has ended is no
+// error. Who waits for the end of the process is not told of the stop.
 func TestStall(t *testing.T) {
+	if os.Getenv("ISOVET_STALLED") != "" { // the process with threads
+		time.Sleep(time.Minute)
+		return
+	}
+	t.Setenv("ISOVET_STALLED", "1")
 	for _, c := range []struct{ script, state string }{
-		{"exec sleep 60", "t"}, // traced
+		{"exec " + os.Args[0] + " -test.run '^TestStall$'", "t"}, // traced
 		{"sleep 60 & wait", "T"},
 	} {
 		cmd := exec.Command("sh", "-c", c.script)
 		must.OK(t, cmd.Start())
 		pid := cmd.Process.Pid
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
 		stopped := func() bool {
 			for _, p := range append(descendants(pid), pid) {
-				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-				if i := bytes.LastIndexByte(b, ')'); err == nil && i > 0 && string(b[i+2:i+3]) == c.state {
-					return true
+				tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p)) // the pattern is right
+				for _, task := range tasks {
+					b, err := os.ReadFile(task)
+					if i := bytes.LastIndexByte(b, ')'); err == nil && i > 0 && string(b[i+2:i+3]) == c.state {
+						return true
+					}
 				}
 			}
 			return false
@@ -52,8 +63,13 @@ func TestStall(t *testing.T) {
 		if stopped() {
 			t.Errorf("%s: it is still stopped", c.script)
 		}
+		select {
+		case err := <-ended:
+			t.Fatalf("%s: its end was told while it was there: %v", c.script, err)
+		default:
+		}
 		killTree(cmd.Process)
-		_ = cmd.Wait() // killed
+		<-ended
 		must.OK(t, stall(pid, rng, time.Millisecond))
 	}
 }
