@@ -205,7 +205,8 @@ func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool
 	if markdown {
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
 	} else {
-		opts = append(opts, tablewriter.WithRendition(tw.Rendition{Symbols: tw.NewSymbols(tw.StyleASCII)}))
+		ascii := tw.Rendition{Symbols: tw.NewSymbols(tw.StyleASCII)} // by WithRendition, v1.1.0 prints a debug line
+		opts = append(opts, tablewriter.WithRenderer(renderer.NewBlueprint(ascii)))
 	}
 	t := tablewriter.NewTable(w, opts...)
 	t.Header(header)
