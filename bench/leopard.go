@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/internal/room"
 	"isovet/internal/safego"
 	"isovet/level"
@@ -58,7 +59,7 @@ func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep 
 	}
 	if n := rep.Total(); n > 0 {
 		r.Add(Point{Metric: r.fig.Metrics[0].Key, Group: h.Meta.Name, Series: "leopard", Fault: true,
-			Reason: fmt.Sprintf("%d false alarms under %s", n, p.Name())})
+			Reason: fmt.Sprintf("%s under %s", plural.Of(n, "false alarm"), p.Name())})
 	}
 	return rep, best, nil
 }

@@ -7,6 +7,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -33,7 +34,7 @@ func (l *Lab) overlaps(ctx context.Context, r *Report, c Traffic) (*mechanism.Re
 	}
 	rep, err := mechanism.Verify(ctx, res.History, mechanism.Options{Profile: *p})
 	if err == nil && rep.Total() > 0 {
-		r.Note("%s %s: %d violations under %s.", c.Workload, c.Variant, rep.Total(), p.Name())
+		r.Note("%s %s: %s under %s.", c.Workload, c.Variant, plural.Of(rep.Total(), "violation"), p.Name())
 	}
 	return rep, err
 }

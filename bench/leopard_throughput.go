@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/internal/plural"
 )
 
 // Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once.
@@ -156,7 +157,7 @@ func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c Traf
 	on, off, commits, took := got.online, got.offline, got.res.Committed, got.res.Elapsed
 	for _, rep := range []*mechanism.Report{on, off} {
 		if rep.Total() > 0 {
-			r.Note("%s: %d violations under %s.", group, rep.Total(), rep.Profile.Name())
+			r.Note("%s: %s under %s.", group, plural.Of(rep.Total(), "violation"), rep.Profile.Name())
 		}
 	}
 	for _, m := range []struct {

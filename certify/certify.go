@@ -59,7 +59,7 @@ func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 		return nil
 	case evidence.Holds:
 		if len(r.Anomalies) > 0 || r.Also > 0 {
-			return fmt.Errorf("the verdict is valid, but it has %d anomalies", len(r.Anomalies)+r.Also)
+			return fmt.Errorf("the verdict is valid, but the number of anomalies is %d", len(r.Anomalies)+r.Also)
 		}
 		if err := checkOrder(r, o); err != nil || !r.Timestamps {
 			return err

@@ -168,7 +168,7 @@ func TestRefuses(t *testing.T) {
 		{func(r *evidence.Result) { r.H = nil }, "names no history"},
 		{func(r *evidence.Result) { r.Verdict = evidence.Unknown }, "has no reason"},
 		{func(r *evidence.Result) { r.Verdict = 9 }, "no verdict 9"},
-		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, but it has 1 anomalies"},
+		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, but the number of anomalies is 1"},
 		{func(r *evidence.Result) { r.Anomalies = nil }, "has no anomaly"},
 		{func(r *evidence.Result) { r.Level = level.SnapshotIsolation }, "adjacent"},
 		{func(r *evidence.Result) { r.Level = level.ReadCommitted },
@@ -179,7 +179,7 @@ func TestRefuses(t *testing.T) {
 		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "has operations and cycles"},
 		{func(r *evidence.Result) { r.Anomalies[0].Kind = level.G1a }, "has a cycle"},
 		{func(r *evidence.Result) { r.Anomalies[0].Cycle[0].Dep = evidence.TS }, "cannot certify edges of kind ts"},
-		{func(r *evidence.Result) { r.Anomalies[0].Cycle = r.Anomalies[0].Cycle[:1] }, "1 edges"},
+		{func(r *evidence.Result) { r.Anomalies[0].Cycle = r.Anomalies[0].Cycle[:1] }, "the number of edges is 1"},
 	} {
 		r := *good
 		r.Anomalies = slices.Clone(r.Anomalies)

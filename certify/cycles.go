@@ -13,7 +13,7 @@ import (
 // cycle checks a cycle and adds its clause.
 func (p *proof) cycle(c []evidence.Edge) error {
 	if len(c) < 2 {
-		return fmt.Errorf("%d edges; expected at least two", len(c))
+		return fmt.Errorf("the number of edges is %d; expected at least 2", len(c))
 	}
 	var needs []Lit
 	for i, e := range c {

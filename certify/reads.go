@@ -80,7 +80,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 		want = 1
 	}
 	if len(a.Ops) != want {
-		return r, fmt.Errorf("%d operations; expected %d", len(a.Ops), want)
+		return r, fmt.Errorf("the number of operations is %d; expected %d", len(a.Ops), want)
 	}
 	predicate := false
 	for _, op := range a.Ops {
@@ -181,8 +181,8 @@ func (p *proof) checkMismatch(r singleRead) error {
 	_, c := p.candidateBases(r.t, r.op, r.key, missed)
 	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
 		if w == initial || h.Txns.Status[w] == history.Committed {
-			return fmt.Errorf("the predicate operation may have seen one of %d versions of %s", len(c),
-				h.KeyString(r.key))
+			return fmt.Errorf("the predicate operation may have seen a version of %s (%d fit)",
+				h.KeyString(r.key), len(c))
 		}
 	}
 	return nil

@@ -205,7 +205,7 @@ func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
 		return fmt.Errorf("%s does not ask for session order", s.l)
 	}
 	if len(a.Txns) != 2 {
-		return fmt.Errorf("%d transactions; expected 2", len(a.Txns))
+		return fmt.Errorf("the number of transactions is %d; expected 2", len(a.Txns))
 	}
 	u := a.Txns[1]
 	if !takesPart(h, u) || h.Txns.Sess[t] != h.Txns.Sess[u] {
@@ -228,7 +228,7 @@ func (s *stamps) checkConflict(a *evidence.Anomaly, t uint32) error {
 		return fmt.Errorf("%s has no such axiom", s.l)
 	}
 	if len(a.Txns) != 2 {
-		return fmt.Errorf("%d transactions; expected 2", len(a.Txns))
+		return fmt.Errorf("the number of transactions is %d; expected 2", len(a.Txns))
 	}
 	u := a.Txns[1]
 	begin, end := s.span(t)

@@ -76,7 +76,7 @@ func checkStampedOrder(r *evidence.Result) error {
 		want *= 2
 	}
 	if len(r.Order) != want {
-		return fmt.Errorf("the order has %d entries; the timestamps place %d", len(r.Order), want)
+		return fmt.Errorf("the number of entries in the order is %d; the timestamps place %d", len(r.Order), want)
 	}
 	if err := s.ascends(r.Order); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"isovet/collect/sqlwork"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -348,12 +349,12 @@ func (r *run) prepare() error {
 	}
 	r.tables = r.work.Tables()
 	r.foreign = slices.ContainsFunc(r.tables, func(t workload.Table) bool { return len(t.Foreign) > 0 })
-	r.note = fmt.Sprintf("seed %d, %d sessions", c.Seed, c.Sessions)
+	r.note = fmt.Sprintf("seed %d, %s", c.Seed, plural.Of(c.Sessions, "session"))
 	if keys > 0 {
-		r.note += fmt.Sprintf(", %d keys", keys)
+		r.note += ", " + plural.Of(keys, "key")
 	}
 	if r.values > 0 {
-		r.note += fmt.Sprintf(", %d values a key", r.values)
+		r.note += ", " + plural.Phrase(r.values, "value a key", "values a key")
 	}
 	if s := r.info.Statements; s != "" {
 		r.note += ", " + s

@@ -12,6 +12,7 @@ import (
 	"isovet/collect/sqlwork"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/plural"
 	"isovet/record"
 )
 
@@ -55,8 +56,8 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		return nil, fmt.Errorf("%s takes no SQL; expected PostgreSQL, MariaDB, MySQL or SQLite for workload %s",
 			t.DB.Info().Name, c.Own.Name)
 	}
-	r := &run{cfg: c, target: t, info: t.DB.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %d sessions", c.Seed,
-		c.Sessions)}
+	r := &run{cfg: c, target: t, info: t.DB.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %s", c.Seed,
+		plural.Of(c.Sessions, "session"))}
 	r.work = tablesOnly(nil)
 	c.tell(Progress{Stage: "loading"})
 	if err := t.load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {

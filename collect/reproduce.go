@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/ddmin"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -367,7 +368,8 @@ func (p *reproducer) describe(s *Script) {
 // reduce leaves out transactions, rows and operations as long as the database still violates the level.
 func (p *reproducer) reduce(x *candidate) *Script {
 	tell := func() {
-		p.o.Told(fmt.Sprintf("cutting the schedule down: %d transactions, %d rows", len(x.txns), len(x.rows)))
+		p.o.Told("cutting the schedule down: " + plural.Of(len(x.txns), "transaction") + ", " +
+			plural.Of(len(x.rows), "row"))
 	}
 	tell()
 	sweep(p, &x.txns, func() bool { return p.violates(x.script()) })

@@ -10,6 +10,7 @@ import (
 	"isovet/datasets/store"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // run is a spec that was looked through.
@@ -134,15 +135,15 @@ func (p *run) meta(tables []workload.Table) history.Meta {
 func (p *run) note(planted []int64) string {
 	var s strings.Builder
 	spec := &p.spec
-	fmt.Fprintf(&s, "seed %d, %d committed transactions, %d sessions, %d keys", spec.Seed, spec.Txns, spec.Sessions,
-		p.params.Keys)
+	fmt.Fprintf(&s, "seed %d, %s, %s, %s", spec.Seed, plural.Of(spec.Txns, "committed transaction"),
+		plural.Of(spec.Sessions, "session"), plural.Of(p.params.Keys, "key"))
 	for _, x := range []struct {
 		on   bool
 		text string
 	}{
 		{spec.FenceEvery > 0, fmt.Sprintf("fences every %d transactions of a session", spec.FenceEvery)},
 		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
-		{p.params.Values > 0, fmt.Sprintf("%d values a key", p.params.Values)},
+		{p.params.Values > 0, plural.Phrase(p.params.Values, "value a key", "values a key")},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},
 		{spec.UnknownRate > 0, fmt.Sprintf("unknown outcomes %g", spec.UnknownRate)},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -347,7 +348,8 @@ func (c *certificateReader) ops(field string, raw [][2]int64) (out []uint32, err
 		}
 		lo, hi := c.h.TxnOps(t)
 		if o[1] < 0 || o[1] >= int64(hi-lo) {
-			return nil, c.errorf(field, "transaction %d has %d operations; there is none at %d", o[0], hi-lo, o[1])
+			return nil, c.errorf(field, "transaction %d has %s; there is none at %d", o[0],
+				plural.Of(hi-lo, "operation"), o[1])
 		}
 		out = append(out, lo+uint32(o[1]))
 	}

@@ -195,7 +195,7 @@ func TestBrokenCertificates(t *testing.T) {
 	broken("many-cases", `"txns":[1`, `"txns":[{},1`, `2: field "txns": a JSON object; expected int64`)
 	broken("valid-weak", `"sources":1`, `"sources":9`, `1: field "sources": 9 for 3 operations`)
 	broken("valid-weak", `"sources":1`, `"sources":-1`, `1: field "sources": -1 for 3 operations`)
-	broken("valid-weak", `[[3,0,`, `[[3,1,`, `3: field "sources": transaction 3 has 1 operations; there is none at 1`)
+	broken("valid-weak", `[[3,0,`, `[[3,1,`, `3: field "sources": transaction 3 has 1 operation; there is none at 1`)
 	broken("valid-weak", `[[3,0,`, `[[null,0,`, `3: field "sources": expected [reader, place, writer or null], and of a predicate operation the key`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,4]]`, `3: field "sources": the history has no transaction 4`)
 	broken("valid-weak", `[[3,0,2]]`, `[]`, `3: field "sources": 0 in a line, 1 are left`)

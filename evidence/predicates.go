@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/plural"
 	"isovet/level"
 )
 
@@ -87,7 +88,7 @@ func (d *describer) predOp(op uint32) string {
 	}
 	for r := p.Off[i]; r < p.Off[i+1]; r++ {
 		if r-p.Off[i] == maxRows {
-			fmt.Fprintf(&b, ", and %d more rows", p.Off[i+1]-r)
+			b.WriteString(", and " + plural.Of(p.Off[i+1]-r, "more row"))
 			break
 		}
 		if r > p.Off[i] {

@@ -15,6 +15,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/plural"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -245,7 +246,7 @@ func firstLines(text string, most int) string {
 		}
 		return text[:end] + " …"
 	}
-	return fmt.Sprintf("%s\n… %d more lines", text[:end], strings.Count(strings.TrimSuffix(text[end+1:], "\n"), "\n")+1)
+	return text[:end] + "\n… " + plural.Of(strings.Count(strings.TrimSuffix(text[end+1:], "\n"), "\n")+1, "more line")
 }
 
 // newPageAnomaly prepares an anomaly; id is its name in the page.

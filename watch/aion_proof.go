@@ -78,18 +78,18 @@ func (j *aion) addMembers(p *aionPart, v *Violation, members []recalled) {
 	session := v.Axiom == timestamp.SESSION.String()
 	// Of two writers that meet the writes tell it. A read whose writer is not here would be accused of another thing.
 	reads := v.Axiom != timestamp.NOCONFLICT.String()
-	var in []seat
+	var in []sessionPlace
 	for i, m := range members {
 		p.note(m)
 		at := int64(i) // of a violation of the session itself: the one before comes first
 		if !session && m.head.StartTS != history.NoTime {
 			at = m.head.StartTS
 		}
-		in = append(in, seatOf(&m.head, at))
+		in = append(in, placeInSession(&m.head, at))
 	}
 	for i, rank := range ranks(in) {
 		m := members[i]
-		in[i].seated(&m.head, rank)
+		in[i].setOn(&m.head, rank)
 		// One that writes stands at its commit, where one that does not stands at its start.
 		p.member(m, reads && m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
 	}

@@ -181,7 +181,8 @@ func TestEvidenceOfSessions(t *testing.T) {
 			t.Errorf("%v, %d histories, %d certified", s.Violations, n, certified)
 		}
 	}
-	got := ranks([]seat{{sess: 1, at: 5, hasSess: true}, {}, {sess: 1, at: 3, hasSess: true, seq: 9, hasSeq: true},
+	got := ranks([]sessionPlace{{sess: 1, at: 5, hasSess: true}, {},
+		{sess: 1, at: 3, hasSess: true, seq: 9, hasSeq: true},
 		{sess: 2, seq: 4, at: 1, hasSess: true, hasSeq: true}, {sess: 2, seq: 2, at: 8, hasSess: true, hasSeq: true}})
 	if want := []int64{1, -1, 0, 1, 0}; !slices.Equal(got, want) {
 		t.Errorf("ranks %v; expected %v", got, want)

@@ -184,7 +184,7 @@ func (j *leopard) start(h *history.History) error {
 	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
 	if j.keys != nil { // not of NewLive, where nothing is late
-		j.online.Doubting()
+		j.online.ReportSuspects()
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (j *leopard) Clock(now int64) {
 	if j.online == nil || j.o.Gate.Patience <= 0 {
 		return
 	}
-	j.past = append(j.past, waitingSince{j.g.pace.clock, j.online.Suspects()})
+	j.past = append(j.past, waitingSince{j.g.pace.clock, j.online.WaitMark()})
 	n := 0
 	for n < len(j.past) && j.past[n].clock <= j.g.pace.clock-int64(j.o.Gate.Patience) {
 		n++
@@ -369,7 +369,7 @@ func (j *leopard) Advance(mark int64) {
 	if j.online != nil {
 		j.online.Advance(mark)
 		if j.o.Gate.Patience > 0 {
-			j.online.Convict(j.online.Suspects())
+			j.online.Convict(j.online.WaitMark())
 		}
 		j.collect()
 	}

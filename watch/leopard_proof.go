@@ -58,7 +58,7 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 // those that are not kept any more.
 func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]uint32, gone []int64, err error) {
 	txns := slices.Clone(v.Txns)
-	for _, t := range v.Vain {
+	for _, t := range v.Uninstalled {
 		if !slices.Contains(txns, t) {
 			txns = append(txns, t)
 		}
@@ -168,7 +168,7 @@ func (j *leopard) recall(id uint64) (witness, error) {
 		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})
 	}
 	if l := &b.Lines[len(b.Lines)-1]; l.Err == nil && l.Txn != history.None {
-		w.seat = seatOf(&b.Heads[l.Txn], n)
+		w.place = placeInSession(&b.Heads[l.Txn], n)
 	}
 	return w, nil
 }

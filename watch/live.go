@@ -118,7 +118,7 @@ func (l *Live) recall(id uint64) (witness, error) {
 	}
 	w := witness{h: h, t: t, id: int64(id), line: int64(id)}
 	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
-		w.seat = seat{sess: s, at: int64(id), hasSess: true}
+		w.place = sessionPlace{sess: s, at: int64(id), hasSess: true}
 	}
 	return w, nil
 }

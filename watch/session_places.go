@@ -2,21 +2,21 @@ package watch
 
 import "isovet/history"
 
-// seat is where a transaction stands in its session: by the number that it has there, or, if one of the session has
-// none, by at, such as its place in the order of arrival.
-type seat struct {
+// sessionPlace says where a transaction stands in its session. Its number there decides; if one transaction of the
+// session has no number, at does, such as the place in the order of arrival.
+type sessionPlace struct {
 	sess, seq, at   int64
 	hasSess, hasSeq bool
 }
 
-// seatOf is a transaction's place by its line.
-func seatOf(head *history.TxnHead, at int64) seat {
-	return seat{head.Session, head.Seq, at, head.HasSess && !head.Init, head.HasSeq}
+// placeInSession reads a transaction's place from its line.
+func placeInSession(head *history.TxnHead, at int64) sessionPlace {
+	return sessionPlace{head.Session, head.Seq, at, head.HasSess && !head.Init, head.HasSeq}
 }
 
 // ranks numbers the transactions of a small history in their sessions, from 0 without gaps, as a history wants it. −1:
 // it has no session.
-func ranks(all []seat) []int64 {
+func ranks(all []sessionPlace) []int64 {
 	bySeq := map[int64]bool{} // sessions
 	for _, s := range all {
 		if was, there := bySeq[s.sess]; s.hasSess {
@@ -42,7 +42,7 @@ func ranks(all []seat) []int64 {
 	return out
 }
 
-// seated gives a transaction its session and its number there, a rank.
-func (s seat) seated(head *history.TxnHead, rank int64) {
+// setOn writes the session into a transaction's head, with the transaction's rank as its number there.
+func (s sessionPlace) setOn(head *history.TxnHead, rank int64) {
 	head.Session, head.HasSess, head.Seq, head.HasSeq = s.sess, rank >= 0, max(rank, 0), rank >= 0
 }

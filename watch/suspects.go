@@ -244,7 +244,7 @@ func (j *leopard) Suspects(most int) (out []Suspect) {
 	if j.online == nil {
 		return nil
 	}
-	for _, d := range j.online.Doubts(most) {
+	for _, d := range j.online.Suspects(most) {
 		if s, err := j.suspect(&d); err == nil { // else it is not kept any more
 			out = append(out, s)
 		}
@@ -256,7 +256,7 @@ func (j *leopard) SuspectsTold(wanted bool) (out []Suspect, err error) {
 	if j.online == nil {
 		return nil, nil
 	}
-	for _, d := range j.online.TakeDoubts() {
+	for _, d := range j.online.TakeSuspects() {
 		switch {
 		case d.Confirmed:
 			j.confirmed++
@@ -279,7 +279,7 @@ func (j *leopard) SuspectsTold(wanted bool) (out []Suspect, err error) {
 }
 
 // suspect tells a read that waits for its writer, or what has become of it.
-func (j *leopard) suspect(d *mechanism.Doubt) (Suspect, error) {
+func (j *leopard) suspect(d *mechanism.SuspectRead) (Suspect, error) {
 	w, err := j.recall(d.Reader)
 	if err != nil {
 		return Suspect{}, err
@@ -305,7 +305,7 @@ func (j *leopard) suspect(d *mechanism.Doubt) (Suspect, error) {
 }
 
 func (j *replayJudge) Suspects(most int) (out []Suspect) {
-	for _, at := range j.e.Doubts(most) {
+	for _, at := range j.e.Suspects(most) {
 		if s, err := j.suspect(at); err == nil { // else it is not kept any more
 			out = append(out, s)
 		}
@@ -314,7 +314,7 @@ func (j *replayJudge) Suspects(most int) (out []Suspect) {
 }
 
 func (j *replayJudge) SuspectsTold(wanted bool) (out []Suspect, err error) {
-	for _, d := range j.e.TakeDoubts() {
+	for _, d := range j.e.TakeSuspects() {
 		if !wanted {
 			continue
 		}

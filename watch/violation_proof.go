@@ -28,11 +28,11 @@ type MechanismViolation struct {
 
 // witness is a transaction in a history that holds it.
 type witness struct {
-	h    *history.History
-	t    uint32
-	id   int64
-	line int64 // by which repeats knows it
-	seat seat
+	h     *history.History
+	t     uint32
+	id    int64
+	line  int64 // by which repeats knows it
+	place sessionPlace
 }
 
 // court says what violations are: in words, and whether their transactions prove a violation of the level.
@@ -136,11 +136,11 @@ func (x copier) value(h *history.History, v history.Value) history.Value {
 	return v
 }
 
-// seatsOf are the numbers of transactions in their sessions.
-func seatsOf(ws []witness) []int64 {
-	var all []seat
+// ranksOf returns the numbers of transactions in their sessions.
+func ranksOf(ws []witness) []int64 {
+	var all []sessionPlace
 	for _, w := range ws {
-		all = append(all, w.seat)
+		all = append(all, w.place)
 	}
 	return ranks(all)
 }
@@ -151,7 +151,7 @@ func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.valu
 func (x copier) end(w witness, rank int64) {
 	head := history.NewTxnHead()
 	head.ID, head.HasID = w.id, true
-	w.seat.seated(&head, rank)
+	w.place.setOn(&head, rank)
 	head.Status = w.h.Txns.Status[w.t]
 	head.Start, head.Commit, head.End = w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)
 	x.b.EndTxn(head)
@@ -164,7 +164,7 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 		x.b.Meta = c.head.Meta
 		x.b.Initial = x.value(c.head, c.head.Initial)
 	}
-	in := seatsOf(ws)
+	in := ranksOf(ws)
 	for i, w := range ws {
 		h := w.h
 		ver := func(v uint32) history.Value { return x.value(h, h.VerValue(v)) }
@@ -268,7 +268,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 			}
 		}
 	}
-	in := seatsOf(ws)
+	in := ranksOf(ws)
 	for i, items := range txns {
 		for _, o := range items {
 			if !p.op(&o) {

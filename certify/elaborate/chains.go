@@ -6,17 +6,18 @@ import (
 	"isovet/certify/kernel"
 )
 
-// chains are the steps about lists of which an element was appended more than once, or was there at first too, or was
-// seen twice. Such an element does not tell who appended it. But who is assumed to have appended what a transaction saw
-// last found what is left of the list, and so on.
+// chains makes the steps about lists whose elements do not tell who appended them: an element was appended more than
+// once, was there at first too, or was seen twice. If the assignment says who appended the last element that a
+// transaction saw, then that appender saw the rest of the list. A step follows this chain back, one appender after the
+// other.
 type chains struct {
 	*strongRefuter
-	followed map[uint32]bool     // list → it is such a one, or one to which somebody of unknown outcome appended
-	made     map[string]bool     // steps, by who saw whose version
-	froms    map[access][]uint32 // whose version somebody may have seen
+	followed map[uint32]bool     // list → such a list, or a transaction of unknown outcome appended to it
+	made     map[string]bool     // steps made: reader, key and the chain of appenders
+	froms    map[access][]uint32 // the writers whose version the transaction may have seen
 }
 
-// longest bounds how far a list is followed back: a step names all who are on the way.
+// longest bounds the chain of appenders: a step names each of them.
 const longest = 1 << 7
 
 func newChains(r *strongRefuter) *chains {
@@ -53,7 +54,7 @@ func newChains(r *strongRefuter) *chains {
 	return c
 }
 
-// next are steps that follow lists further back than those made so far, as the assignment has it.
+// next returns steps for the current assignment that follow lists further back than the steps made so far.
 func (c *chains) next() (steps []kernel.Step) {
 	if len(c.followed) == 0 {
 		return nil
@@ -87,7 +88,7 @@ func (c *chains) next() (steps []kernel.Step) {
 	return steps
 }
 
-// add makes such a step, and those that say that nobody sees two versions.
+// add adds a step of next, and the steps that say that a transaction sees only one version.
 func (c *chains) add(s kernel.Step) bool {
 	cl, ok := c.k.Clause(&s, nil)
 	if !ok {

@@ -1,23 +1,24 @@
-// Package elaborate puts isovet's answers into the terms of the kernel (package kernel), so that an answer need not be
-// trusted, nor whoever found it: for "valid" the order, for "violation" a refutation. docs/trust.md says what is then
-// trusted, this package's translation of histories among it (history.go, scene.go); what it makes of evidence is not,
-// since the kernel judges it.
+// Package elaborate translates isovet's answers into proofs for the kernel (package kernel), so that neither an answer
+// nor the checker that found it need be trusted. A valid history gets its order, a violation a refutation.
+// docs/trust.md lists what remains trusted; the translation of histories (history.go, scene.go) is part of it. The
+// translation of evidence is not, since the kernel judges the result.
 //
-// A violation's anomaly names transactions and keys. From them comes a scene: what those read, who can have written it,
-// and what else bears on it. A scene is a history on its own, and violated only if the whole is: it has, of each
-// transaction and key, all operations, or its writes, or none; and where a read is in it, all are who can have written
-// what was read, so that an order of the whole is one of the scene, with what is not in it left out. Of a list it may
-// have some elements only, of which it then has all appends and reads.
+// A violation's anomaly names transactions and keys. The package makes a scene from them: what these transactions read,
+// the possible writers of that, and the operations that bear on it. A scene is a history of its own. If it violates the
+// level, the whole history does: for each transaction and key a scene holds all operations, or only the writes, or
+// none; and for each read it holds all possible writers of the version read. So an order of the whole history, without
+// the transactions outside the scene, is an order of the scene. A scene may hold only some elements of a list, but then
+// with all their appends and reads.
 //
-// At read committed, read atomic and causal an order needs the writers of all reads beside it (weak.go), and a
-// refutation is found by the graph of an assignment alone (weakrefute.go).
+// At read committed, read atomic and causal an order is accompanied by the writers of all reads (weak.go). A refutation
+// there needs only the graph of an assignment (weakrefute.go).
 //
-// Of an answer about the database's timestamps the order is that of the timestamps, and a violation is one thing that
-// is wrong in it (stamps.go).
+// For an answer about the database's timestamps the order is theirs, and a violation is one fault in that order
+// (stamps.go).
 //
-// The refutation is found by search with learning (search.go): the evidence's cycles are its first clauses, and where
-// they leave an assignment open, the graph of that assignment (graph.go) gives cycles that do not. Each clause learnt
-// follows from others by unit propagation, and becomes a step of the refutation if the empty clause rests on it.
+// A search with clause learning finds the refutation (search.go). The evidence's cycles are its first clauses. Where
+// they leave an assignment open, the graph of that assignment (graph.go) gives further cycles. Each learnt clause
+// follows from others by unit propagation; it becomes a step of the refutation if the empty clause depends on it.
 //
 // Experimental: this package may still change.
 package elaborate

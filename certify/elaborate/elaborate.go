@@ -14,12 +14,12 @@ import (
 // Options are the parameters of Prove. The zero value is the default.
 type Options struct {
 	ClockSkew int64       // as in certify.Options
-	Stop      func() bool // if it says so, Prove ends with ErrStopped
-	// MaxConflicts bounds the search for a refutation; 0 is 20,000.
+	Stop      func() bool // if it returns true, Prove ends with ErrStopped
+	// MaxConflicts bounds the search for a refutation; 0 means 20,000.
 	MaxConflicts int
 }
 
-// ErrStopped says that Options.Stop ended it.
+// ErrStopped says that Options.Stop ended the search.
 var ErrStopped = unsat.ErrStopped
 
 // Refused says that the kernel does not accept an order.
@@ -27,16 +27,16 @@ type Refused struct{ Why string }
 
 func (r *Refused) Error() string { return "the kernel refuses the proof: " + r.Why }
 
-// Proof is an answer in the kernel's terms, which the kernel has accepted.
+// Proof is a proof of an answer that the kernel has accepted.
 type Proof struct {
 	Level   string
 	History kernel.Txns
 	Order   []uint32        // of a valid history: transactions, each twice at the snapshot levels
 	Steps   []kernel.Step   // of a violation
-	Scene   *kernel.History // what Steps are about, the same as History
+	Scene   *kernel.History // the part of the history that Steps refute, the same as History
 
-	saw    func(t uint32) []uint32 // at a weak level, see kernel.WriteFile
-	stamps kernel.Stamps           // by timestamps, and what is wrong by them
+	saw    func(t uint32) []uint32 // at a weak level: the writers of its reads, see kernel.WriteFile
+	stamps kernel.Stamps           // at a level by timestamps; wrong is the fault in their order
 	wrong  *kernel.Wrong
 }
 
@@ -50,9 +50,9 @@ func (p *Proof) Write(w io.Writer) error {
 
 const defaultConflicts = 20_000
 
-// Prove puts an answer into the kernel's terms and has the kernel judge it. Errors: *Unsupported, where the kernel has
-// no words for the answer or no proof was found; *Refused; ErrStopped. An order costs about 30 ns an operation. A
-// violation costs some scans of the history, and what its first anomaly bears on.
+// Prove translates an answer into a proof and lets the kernel judge it. It returns *Unsupported if the kernel cannot
+// express the answer or no proof was found, *Refused if the kernel rejects the proof, and ErrStopped. An order costs
+// about 30 ns an operation; a violation costs some scans of the history, and the search in its scene.
 func Prove(r *evidence.Result, o Options) (*Proof, error) {
 	l, err := Level(r.Level)
 	weak, isWeak := weakLevel(r.Level)
@@ -116,7 +116,7 @@ func (p *Proof) valid(l kernel.Level, r *evidence.Result, x *terms) error {
 	return refused(a)
 }
 
-// order takes over an order, at the snapshot levels as events too.
+// order copies an order into the proof; at the snapshot levels it returns the order's events too.
 func (p *Proof) order(l kernel.Level, h *history.History, order []uint32) (events []kernel.Event) {
 	p.Order = make([]uint32, 0, len(order))
 	if l.Serial {
@@ -149,7 +149,7 @@ func refused(a kernel.Answer) error {
 	return &Refused{"the level does not allow this order"}
 }
 
-// timed demands the times that real time needs.
+// timed returns an error if a transaction lacks the times that real time needs.
 func (x *terms) timed() error {
 	for t := range uint32(x.h.NumTxns()) {
 		if t != x.h.Init && x.h.Txns.Status[t] == history.Committed &&
@@ -163,11 +163,11 @@ func (x *terms) timed() error {
 // tries bounds the anomalies that are tried.
 const tries = 4
 
-// wide is up to how many reads and writes a scene is widened where it does not show the violation.
+// wide bounds the reads and writes of a scene that is widened because it does not show the violation.
 const wide = 20_000
 
-// violation looks for a refutation by one of the anomalies; where what it names does not suffice, by more and more of
-// what its transactions do.
+// violation looks for a refutation from one of the anomalies. Where the operations that the anomaly names do not
+// suffice, it widens the scene step by step.
 func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *scene) (refuter, error)) error {
 	left := o.MaxConflicts
 	if left == 0 {
@@ -215,14 +215,14 @@ func (s *scene) size() int { return len(s.reads) + len(s.writes) }
 
 // refuter looks for the refutation of a scene.
 type refuter interface {
-	// refute is true if it found one, and false if the scene does not show that there is no order.
+	// refute reports whether it found a refutation; false: the scene has an order as far as it shows.
 	refute(a *evidence.Anomaly, left *int) (bool, error)
 	found() (*kernel.History, []kernel.Step)
-	// judge is the kernel's answer on tables of its own: the step that fails.
+	// judge asks the kernel, which builds tables of its own; at is the step that fails.
 	judge(h *kernel.History, steps []kernel.Step) (at int, ok bool)
 }
 
-// refuted has the kernel judge a refutation.
+// refuted lets the kernel judge a refutation.
 func (p *Proof) refuted(f refuter) error {
 	p.Scene, p.Steps = f.found()
 	p.History = kernel.All(p.Scene)

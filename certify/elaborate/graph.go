@@ -7,22 +7,22 @@ import (
 	"isovet/internal/sorts"
 )
 
-// arc is an edge of the graph of an assignment. Without a reason it goes from a transaction's begin to its commit, or
-// along the points of time.
+// arc is an edge of the graph of an assignment. An arc without a reason (some is false) goes from a transaction's begin
+// to its commit, or from one point of time to the next.
 type arc struct {
 	to   int32
 	some bool
 	why  kernel.Edge
 }
 
-// graph has what precedes what in a scene: a node for each transaction, or for its begin and its commit, and then the
-// points of time at which transactions ended.
+// graph orders a scene's events. Its nodes are the transactions, or their begins and commits, and then the points of
+// time at which transactions ended.
 type graph struct {
 	l     kernel.Level
 	h     *kernel.History
 	place map[uint32]int32
-	fixed [][]arc // what holds in every order
-	arcs  [][]arc // with what an assignment adds
+	fixed [][]arc // arcs of every order
+	arcs  [][]arc // fixed, and the arcs of an assignment
 }
 
 func newGraph(l kernel.Level, h *kernel.History) *graph {
@@ -52,7 +52,7 @@ func (g *graph) points() int {
 	return 2 * len(g.h.Txns)
 }
 
-// point is a transaction's commit, or its begin.
+// point returns the node of a transaction's commit, or of its begin.
 func (g *graph) point(commit bool, t uint32) int32 {
 	switch i := g.place[t]; {
 	case g.l.Serial:
@@ -64,7 +64,7 @@ func (g *graph) point(commit bool, t uint32) int32 {
 	}
 }
 
-// txn is the transaction of a node, nil for a point of time.
+// txn returns the transaction of a node, nil for a point of time.
 func (g *graph) txn(node int32) *kernel.Txn {
 	if int(node) >= g.points() {
 		return nil
@@ -75,7 +75,8 @@ func (g *graph) txn(node int32) *kernel.Txn {
 	return &g.h.Txns[node]
 }
 
-// sessions adds the order of each: from a committed transaction to those that follow, up to the next committed one.
+// sessions adds each session's order: arcs from a committed transaction to those that follow, up to the next committed
+// one.
 func (g *graph) sessions() {
 	open := map[uint32]*kernel.Txn{} // session → its last committed one
 	for i := range g.h.Txns {
@@ -137,7 +138,7 @@ func (g *graph) fix(fromCommit bool, t uint32, toCommit bool, u uint32, why kern
 	g.fixed[from] = append(g.fixed[from], arc{g.point(toCommit, u), true, why})
 }
 
-// assume begins the graph of an assignment, of those who take part.
+// assume starts the graph of an assignment; counts says which transactions take part.
 func (g *graph) assume(counts func(t *kernel.Txn) bool) {
 	out := map[uint32]bool{}
 	for i := range g.h.Txns {
@@ -167,11 +168,10 @@ func (g *graph) add(fromCommit bool, t uint32, toCommit bool, u uint32, why kern
 	g.arcs[from] = append(g.arcs[from], arc{g.point(toCommit, u), true, why})
 }
 
-// most is the number of cycles that are looked for at once.
+// most bounds the cycles that one call of cycles returns.
 const most = 32
 
-// cycles returns cycles of the graph, short ones, none if there are none: of each strongly connected part a few,
-// through different nodes.
+// cycles returns short cycles of the graph: a few of each strongly connected component, through different nodes.
 func (g *graph) cycles() (found [][]kernel.Edge) {
 	part, size := g.parts()
 	taken := make([]bool, len(g.arcs))
@@ -192,7 +192,7 @@ func (g *graph) cycles() (found [][]kernel.Edge) {
 	return found
 }
 
-// around is a shortest cycle through a node.
+// around returns a shortest cycle through a node.
 func (g *graph) around(n int32, part []int32) (nodes []int32, edges []kernel.Edge) {
 	type step struct {
 		from int32
@@ -227,9 +227,10 @@ func (g *graph) around(n int32, part []int32) (nodes []int32, edges []kernel.Edg
 	return nil, nil
 }
 
-// reasons are those of a path that ends where it begins, at a transaction. Along the points of time it is one step.
+// reasons returns the reasons of the arcs of a cycle that begins at a transaction. A stretch over points of time
+// becomes one reason.
 func (g *graph) reasons(n int, at func(i int) (from int32, a arc)) (out []kernel.Edge) {
-	var left *kernel.Txn // whose end led to the points of time
+	var left *kernel.Txn // the transaction before the points of time
 	for i := range n {
 		from, a := at(i)
 		t, u := g.txn(from), g.txn(a.to)
@@ -245,7 +246,7 @@ func (g *graph) reasons(n int, at func(i int) (from int32, a arc)) (out []kernel
 	return out
 }
 
-// parts are the strongly connected ones (Tarjan 1972), and how large each is.
+// parts returns the strongly connected component of each node (Tarjan 1972), and the sizes of the components.
 func (g *graph) parts() (part []int32, size []int) {
 	n := len(g.arcs)
 	part = make([]int32, n)

@@ -11,12 +11,12 @@ import (
 	"isovet/predicates"
 )
 
-// Unsupported says why an answer can't be put in the kernel's terms.
+// Unsupported says why an answer cannot be expressed for the kernel.
 type Unsupported struct{ Why string }
 
 func (u *Unsupported) Error() string { return "the kernel does not know " + u.Why }
 
-// Level is the kernel's form of a level.
+// Level returns the kernel's form of a level.
 func Level(l level.Level) (kernel.Level, error) {
 	if !l.Serial() && !l.Snapshot() {
 		return kernel.Level{}, &Unsupported{"the level " + l.String()}
@@ -24,27 +24,28 @@ func Level(l level.Level) (kernel.Level, error) {
 	return kernel.Level{Serial: l.Serial(), Sessions: l.Sessions(), RealTime: l.RealTime()}, nil
 }
 
-// number is the kernel's number of a transaction, key, session or version; it has none for 0.
+// number returns the kernel's number of a transaction, key, session or version. The kernel counts from 1.
 func number(i uint32) uint32 { return i + 1 }
 
-// terms is a history in the kernel's terms, made as it is asked for: transactions, keys and elements by their dense
-// index, from 1. An element stands for the version of a register or for the element of a list; null is absent.
+// terms presents a history to the kernel, which asks for parts of it: transactions, keys and elements by their dense
+// index, from 1. An element stands for the version of a register or for the element of a list; null means that the key
+// is absent.
 type terms struct {
 	h        *history.History
 	l        level.Level
-	skew     uint64 // twice the clocks' skew: what a begin must be later than an end
+	skew     uint64 // twice the clocks' skew: a begin follows an end only if it is later by more
 	elements []uint32
 	lists    []uint32 // as history.Lists.Elem
 	inits    map[uint32]kernel.Cell
 	txn      kernel.Txn
 	ops      []kernel.Op
 	searches *searches
-	flat     bool // operations are asked for in columns
-	stamped  bool // who has a commit timestamp took part, and nobody else
-	items    bool // of predicate operations only the rows are reported
+	flat     bool // the kernel asks for operations in columns
+	stamped  bool // exactly the transactions with a commit timestamp took part
+	items    bool // predicate operations become reads and writes of their rows only
 }
 
-// maxElements keeps elements below what the kernel takes.
+// maxElements keeps elements below the kernel's bound.
 const maxElements = math.MaxUint32 - 2
 
 func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
@@ -75,7 +76,7 @@ func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
 	return x, nil
 }
 
-// lister prepares lists; a key must be a list or a register.
+// lister prepares lists. It returns an error if a key is a list and a register.
 func (x *terms) lister() error {
 	h := x.h
 	isList := make([]bool, h.NumKeys())
@@ -118,7 +119,7 @@ func (x *terms) Size() (txns, keys, sessions uint32) {
 	return uint32(x.h.NumTxns()), uint32(x.h.NumKeys()), uint32(x.h.NumSessions())
 }
 
-// Init is what a key holds at first. A value that no operation names is one that nobody reads.
+// Init returns a key's initial content. An initial value that no operation names is left out, since nobody reads it.
 func (x *terms) Init(key uint32) kernel.Cell {
 	if c, list := x.inits[key]; list {
 		return c
@@ -133,7 +134,7 @@ func (x *terms) Init(key uint32) kernel.Cell {
 	return kernel.Cell{number(uint32(x.h.NumVersions()) + k)}
 }
 
-// cell is what a register holds with a version.
+// cell returns a register's content at a version.
 func (x *terms) cell(v uint32) kernel.Cell {
 	if x.h.VerKind[v] == history.Null {
 		return nil
@@ -141,7 +142,7 @@ func (x *terms) cell(v uint32) kernel.Cell {
 	return x.elements[v : v+1 : v+1]
 }
 
-// columns are the operations of a history of registers alone; nil if there are others.
+// columns returns the operations of a history of registers; nil if it has operations of other kinds.
 func (x *terms) columns() *columns {
 	h := x.h
 	if x.inits != nil || x.searches != nil {
@@ -152,7 +153,7 @@ func (x *terms) columns() *columns {
 	return c
 }
 
-// held sets what keys hold with each version.
+// held sets the content of each version's key.
 func (x *terms) held(c *columns) {
 	h := x.h
 	c.Held = x.elements
@@ -166,7 +167,7 @@ func (x *terms) held(c *columns) {
 	}
 }
 
-// list is what list read i saw.
+// list returns the elements that list read i saw.
 func (x *terms) list(i uint32) kernel.Cell {
 	lo, hi := x.h.Lists.Off[i], x.h.Lists.Off[i+1]
 	return x.lists[lo:hi:hi]
@@ -192,8 +193,8 @@ func (x *terms) Heads(f func(t *kernel.Txn) bool) {
 	}
 }
 
-// head sets all but the operations. Times matter where the level has them: a begin comes after an end only if it does
-// by more than twice the skew.
+// head sets all of a transaction but its operations. It sets times if the level has real time: a begin then follows an
+// end only if it is later by more than twice the skew.
 func (x *terms) head(to *kernel.Txn, t uint32) {
 	h := x.h
 	*to = kernel.Txn{ID: number(t), Session: number(h.Txns.Sess[t]), NoEnd: true,
@@ -206,13 +207,13 @@ func (x *terms) head(to *kernel.Txn, t uint32) {
 	}
 	if end := h.End(t); end != history.NoTime && to.Committed {
 		to.Ended, to.NoEnd = unsigned(end), false
-		if to.Ended += x.skew; to.Ended < x.skew { // past all begins
+		if to.Ended += x.skew; to.Ended < x.skew { // overflow: later than all begins
 			to.Ended = math.MaxUint64
 		}
 	}
 }
 
-// unsigned keeps the order of times.
+// unsigned maps times to unsigned numbers in the same order.
 func unsigned(at int64) uint64 { return uint64(at) ^ 1<<63 }
 
 func (x *terms) Txn(id uint32) *kernel.Txn {
@@ -233,7 +234,8 @@ func (x *terms) Txn(id uint32) *kernel.Txn {
 	return &x.txn
 }
 
-// operation appends what an operation is for the kernel: of a search the search, reads of what it found, and writes.
+// operation appends the kernel's form of an operation. A predicate operation becomes a search, reads of the rows that
+// it found, and writes.
 func (x *terms) operation(to []kernel.Op, op uint32) []kernel.Op {
 	h := x.h
 	v := h.Ops.Ver[op]
@@ -253,7 +255,7 @@ func (x *terms) operation(to []kernel.Op, op uint32) []kernel.Op {
 	return x.rows(to, op, func(uint32) bool { return true })
 }
 
-// rows appends the reads and writes of a predicate operation, of the keys that are wanted.
+// rows appends the reads and writes of a predicate operation, limited to wanted keys.
 func (x *terms) rows(to []kernel.Op, op uint32, wanted func(k uint32) bool) []kernel.Op {
 	h := x.h
 	lo, hi := h.Preds.Off[h.Ops.Ver[op]], h.Preds.Off[h.Ops.Ver[op]+1]
@@ -273,7 +275,7 @@ func (x *terms) rows(to []kernel.Op, op uint32, wanted func(k uint32) bool) []ke
 	return to
 }
 
-// rowKey is the key of a row that a predicate operation matched.
+// rowKey returns the key of a row that a predicate operation matched.
 func rowKey(h *history.History, r uint32) uint32 {
 	if v := h.Preds.Old[r]; v != history.None {
 		return h.VerKey[v]
@@ -281,7 +283,7 @@ func rowKey(h *history.History, r uint32) uint32 {
 	return h.VerKey[h.Preds.New[r]]
 }
 
-// searches makes predicates the kernel's, once for each text.
+// searches translates predicates for the kernel, once for each text.
 type searches struct {
 	x      *terms
 	truths *predicates.Truths
@@ -290,10 +292,10 @@ type searches struct {
 	names  uint32
 }
 
-// tooLarge bounds the versions that all predicate operations of a history look at.
+// tooLarge bounds the versions that a history's predicate operations are evaluated at.
 const tooLarge = 20_000_000
 
-// fits reports whether the searches are not too many for the kernel, which looks at each version for each of them.
+// fits returns an error if the searches are too many: the kernel looks at each version for each search.
 func (s *searches) fits() error {
 	if work := uint64(len(s.x.h.Preds.Pred)) * uint64(s.x.h.NumVersions()+s.x.h.NumKeys()); work > tooLarge {
 		return &Unsupported{fmt.Sprintf("so many predicate operations: %d, of %d versions", len(s.x.h.Preds.Pred),
@@ -302,7 +304,7 @@ func (s *searches) fits() error {
 	return nil
 }
 
-// match is predicate operation i.
+// match returns the kernel's form of predicate operation i.
 func (s *searches) match(i uint32) *kernel.Match {
 	h := s.x.h
 	if s.byKey == nil {
@@ -324,7 +326,7 @@ func (s *searches) match(i uint32) *kernel.Match {
 	return m
 }
 
-// pred is the predicate of an operation.
+// pred returns the kernel's form of an operation's predicate.
 func (s *searches) pred(i uint32) *kernel.Pred {
 	p := s.newPred()
 	for k := range s.byKey {
@@ -344,7 +346,7 @@ func (s *searches) newPred() *kernel.Pred {
 	return &kernel.Pred{Name: s.names, Cells: map[uint32][]kernel.Cell{}, Maybe: map[uint32][]kernel.Cell{}}
 }
 
-// holds says of a predicate whether it is true of a key with a version, as operation i has it.
+// holds notes in p whether operation i's predicate is true of a version of a key.
 func (s *searches) holds(p *kernel.Pred, i, key, v uint32, c kernel.Cell) {
 	switch s.truths.Of(i, key-1, v) {
 	case predicates.True:

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// element takes an element of a list into the scene.
+// element adds an element of a list to the scene.
 func (s *scene) element(k, v uint32) {
 	if s.elements[k] == nil {
 		s.elements[k] = map[uint32]bool{}
@@ -15,7 +15,7 @@ func (s *scene) element(k, v uint32) {
 	s.elements[k][v] = true
 }
 
-// appends takes in what a transaction appends to a list.
+// appends adds the elements that a transaction appends to a list.
 func (s *scene) appends(t, k uint32) {
 	if int(t) >= s.h.NumTxns() || !s.isList(k) {
 		return
@@ -28,7 +28,7 @@ func (s *scene) appends(t, k uint32) {
 	}
 }
 
-// appenders takes in all who append an element that is in the scene, and reports whether that were any new ones.
+// appenders adds all appends of elements that are in the scene, and reports whether any of them is new.
 func (s *scene) appenders() (some bool) {
 	keys := slices.Sorted(maps.Keys(s.elements))
 	s.want(keys)
@@ -43,11 +43,11 @@ func (s *scene) appenders() (some bool) {
 	return some
 }
 
-// manyShown bounds the elements that the readers of a list show who are all taken in.
+// manyShown bounds the elements that a list's reads show, if allReaders is to add all of them.
 const manyShown = 1 << 14
 
-// allReaders takes in those who read a list of the scene, if they show few elements: where an element was appended more
-// than once, any of them may say whose it is.
+// allReaders adds all reads of the scene's lists, unless they show many elements. Where an element was appended more
+// than once, any of these reads may tell whose it is.
 func (s *scene) allReaders() {
 	h := s.h
 	for _, k := range slices.Sorted(maps.Keys(s.elements)) {
@@ -67,7 +67,7 @@ func (s *scene) allReaders() {
 	}
 }
 
-// shown takes in the elements of the lists that a transaction read, of short ones.
+// shown adds the elements of the short lists that a transaction read.
 func (s *scene) shown(t uint32) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
@@ -84,11 +84,11 @@ func (s *scene) shown(t uint32) {
 	}
 }
 
-// shortList is up to how long a list is taken in whole, if no cycle says which elements matter.
+// shortList bounds the lists that the scene takes whole where no cycle says which elements matter.
 const shortList = 1 << 11
 
-// reader is one who saw a list and of whom f, of what it saw, is true: a committed one if there is one. It looks at
-// some millions of elements at most.
+// reader returns a transaction that saw elements of a list for which f is true, a committed one if possible. It looks
+// at a few million elements at most.
 func (s *scene) reader(k uint32, f func(t uint32, saw []uint32) bool) uint32 {
 	h := s.h
 	by, left := history.None, 1<<23
@@ -108,7 +108,7 @@ func (s *scene) reader(k uint32, f func(t uint32, saw []uint32) bool) uint32 {
 	return by
 }
 
-// appended is what a transaction appended to a list first.
+// appended returns the first element that a transaction appended to a list.
 func (s *scene) appended(t, k uint32) (v uint32, some bool) {
 	for _, w := range s.keys[k].writers {
 		if w.t == t {
@@ -118,7 +118,7 @@ func (s *scene) appended(t, k uint32) (v uint32, some bool) {
 	return 0, false
 }
 
-// listReader takes in one of those who saw what a transaction of unknown outcome appended to a list.
+// listReader adds one read that saw what a transaction of unknown outcome appended to a list.
 func (s *scene) listReader(u, k uint32) {
 	e, some := s.appended(u, k)
 	if !some {
@@ -132,7 +132,7 @@ func (s *scene) listReader(u, k uint32) {
 	}
 }
 
-// listOrder takes in one who saw what a appended to a list before what b did, or without it.
+// listOrder adds a read that saw a's element of a list before b's, or without b's.
 func (s *scene) listOrder(a, b, k uint32) {
 	s.want([]uint32{k})
 	e, some := s.appended(a, k)
@@ -140,7 +140,7 @@ func (s *scene) listOrder(a, b, k uint32) {
 	if !some || !other {
 		return
 	}
-	for pass := range 3 { // one who saw both, one who did not, one of unknown outcome
+	for pass := range 3 { // a read of both, a read of a's alone, a read of unknown outcome
 		by := s.reader(k, func(t uint32, saw []uint32) bool {
 			i := slices.Index(saw, e)
 			return i >= 0 && !slices.Contains(saw[:i], f) && (pass == 2 || slices.Contains(saw[i:], f) == (pass == 0) &&

@@ -57,7 +57,7 @@ func (r *strongRefuter) judge(h *kernel.History, steps []kernel.Step) (int, bool
 	return k.Refutes(steps)
 }
 
-// step makes a step; false if the kernel would not take it.
+// step adds a step; it returns false if the kernel would not accept it.
 func (r *strongRefuter) step(s kernel.Step) bool {
 	cl, ok := r.k.Clause(&s, nil)
 	if ok {
@@ -66,8 +66,8 @@ func (r *strongRefuter) step(s kernel.Step) bool {
 	return ok
 }
 
-// refute looks for the empty clause, with the cycles of evidence to begin with; false if the scene does not show that
-// there is no order.
+// refute looks for the empty clause; the evidence's cycles come first. It returns false if the scene does not show that
+// no order exists.
 func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 	if err := r.sources(); err != nil {
 		return false, err
@@ -127,7 +127,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 	return true, nil
 }
 
-// cycle makes the step of a cycle, but if its clause is there; ok is false if the kernel would not take it.
+// cycle adds the step of a cycle unless its clause is known. ok is false if the kernel would not accept it.
 func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 	s := kernel.Step{Kind: kernel.Cycle, Edges: edges}
 	cl, ok := r.k.Clause(&s, nil)
@@ -151,7 +151,8 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 	return true, true
 }
 
-// sources makes the steps about who can have written what transactions saw, and that those count if they have to.
+// sources adds the steps that name the possible writers of each version read, and those that make a writer of unknown
+// outcome count.
 func (r *strongRefuter) sources() error {
 	work := 0
 	for i := range r.h.Txns {
@@ -166,10 +167,10 @@ func (r *strongRefuter) sources() error {
 	return nil
 }
 
-// maxLooks bounds the writers that are looked at for all reads of a scene.
+// maxLooks bounds the possible writers that sources looks at, over all reads of a scene.
 const maxLooks = 5_000_000
 
-// maxSources bounds the writers of a list among which one is looked for.
+// maxSources bounds the possible writers of one read of a list.
 const maxSources = 1 << 8
 
 func (r *strongRefuter) source(t *kernel.Txn, k uint32) {
@@ -189,7 +190,7 @@ func (r *strongRefuter) source(t *kernel.Txn, k uint32) {
 	}
 }
 
-// takes makes the step that a writer of unknown outcome counts if its version is seen.
+// takes adds the step that a writer of unknown outcome counts if its version is read.
 func (r *strongRefuter) takes(l kernel.Lit) {
 	if l.Kind != kernel.Reads || l.W == 0 {
 		return
@@ -199,13 +200,13 @@ func (r *strongRefuter) takes(l kernel.Lit) {
 	}
 }
 
-// total makes the steps about the order of two writers of a key, and what the history says of it; false if they are
-// there.
+// total adds the steps that one of two writers of a key comes first, and what the history says about their order. It
+// returns false if the steps exist.
 func (r *strongRefuter) total(a, b, k uint32) bool {
 	if a > b {
 		a, b = b, a
 	}
-	if r.totals[[3]uint32{a, b}] { // the order is of transactions, whatever the key
+	if r.totals[[3]uint32{a, b}] { // the step is about transactions, whatever the key
 		return false
 	}
 	if !r.step(kernel.Step{Kind: kernel.Total, T: a, U: b, K: k}) {
@@ -229,7 +230,7 @@ func (r *strongRefuter) total(a, b, k uint32) bool {
 	return true
 }
 
-// evidence makes the step of a cycle of evidence, if the kernel takes it; the graph has what is left.
+// evidence adds the step of a cycle of the evidence, if the kernel accepts it. Otherwise the graph will find cycles.
 func (r *strongRefuter) evidence(c []evidence.Edge) {
 	edges := make([]kernel.Edge, 0, len(c))
 	for i := range c {
@@ -243,7 +244,7 @@ func (r *strongRefuter) evidence(c []evidence.Edge) {
 	r.step(kernel.Step{Kind: kernel.Cycle, Edges: edges})
 }
 
-// edge is an edge of evidence in the kernel's terms.
+// edge translates an edge of the evidence for the kernel.
 func (r *strongRefuter) edge(e *evidence.Edge) (kernel.Edge, bool) {
 	from, to, key := number(e.From), number(e.To), number(e.Key)
 	if e.Dep == evidence.SO || e.Dep == evidence.RT {
@@ -267,10 +268,10 @@ func (r *strongRefuter) edge(e *evidence.Edge) (kernel.Edge, bool) {
 	return kernel.Edge{}, false
 }
 
-// maxMissing bounds the edges to those whose elements readers of a list did not see.
+// maxMissing bounds the edges from a list's readers to the writers whose elements they did not see.
 const maxMissing = 2_000_000
 
-// lists adds to the graph what reads of lists show whatever is assumed.
+// lists adds the edges to the graph that reads of lists show under every assumption.
 func (r *strongRefuter) lists() {
 	for i := range r.h.Txns {
 		t := &r.h.Txns[i]
@@ -282,14 +283,15 @@ func (r *strongRefuter) lists() {
 	}
 }
 
-// list adds the edges of a list that t read: between those who alone appended elements that follow each other, from the
-// last of them to t, and from t to those whose elements it did not see.
+// list adds the edges that t's read of a list shows. Each element whose appender is certain gives an edge from the
+// appender to t, and one from the appender of the certain element before it. Edges lead from t to the writers whose
+// elements it did not see.
 func (r *strongRefuter) list(t *kernel.Txn, k uint32) {
 	cell, seen := kernel.Observed(k, t.Ops)
 	if !seen {
 		return
 	}
-	by := map[uint32]uint32{} // element → who appends it; 0: several
+	by := map[uint32]uint32{} // element → its appender; 0: several
 	own := false
 	for _, w := range r.writers[k] {
 		own = own || w == t
@@ -321,7 +323,7 @@ func (r *strongRefuter) list(t *kernel.Txn, k uint32) {
 		shown := kernel.Edge{Kind: kernel.JElem, T: t.ID, K: k, E: e, W: w}
 		if w != t.ID {
 			r.fix(shown, true, w, false, t.ID)
-		} else { // it saw what it had yet to append
+		} else { // t saw an element before it appended it
 			r.step(kernel.Step{Kind: kernel.Cycle, Edges: []kernel.Edge{shown}})
 		}
 		last, lastBy = e, w
@@ -339,7 +341,7 @@ func (r *strongRefuter) list(t *kernel.Txn, k uint32) {
 	}
 }
 
-// fix adds an edge that assumes no more than that transactions of unknown outcome count.
+// fix adds an edge whose only assumption is that transactions of unknown outcome count.
 func (r *strongRefuter) fix(e kernel.Edge, fromCommit bool, from uint32, toCommit bool, to uint32) {
 	r.g.fix(fromCommit, from, toCommit, to, e)
 }
@@ -349,8 +351,8 @@ func (r *strongRefuter) counts(t *kernel.Txn) bool {
 	return t.Committed || r.isTrue(kernel.Atom{Kind: kernel.Counts, T: t.ID})
 }
 
-// look draws the graph of an assignment and returns its cycles, and if it has none, the pairs of writers whose order
-// it leaves open.
+// look builds the graph of an assignment and returns its cycles. If it has none, look returns the pairs of writers
+// whose order the assignment leaves open.
 func (r *strongRefuter) look() (cycles [][]kernel.Edge, totals [][3]uint32) {
 	g := r.g
 	g.assume(r.counts)
@@ -394,10 +396,10 @@ func (r *strongRefuter) look() (cycles [][]kernel.Edge, totals [][3]uint32) {
 	return nil, totals
 }
 
-// maxTotals bounds the pairs of writers that are looked at without a read that asks for them.
+// maxTotals bounds the pairs of writers that no read asks for.
 const maxTotals = 20_000
 
-// allTotals are the pairs of all writers of each key, few keys.
+// allTotals returns all pairs of writers of each key, except keys with too many.
 func (r *strongRefuter) allTotals() (out [][3]uint32) {
 	for _, k := range slices.Sorted(maps.Keys(r.writers)) {
 		ws := r.writers[k]

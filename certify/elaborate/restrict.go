@@ -8,7 +8,7 @@ import (
 	"isovet/history"
 )
 
-// history is the scene.
+// history returns the scene as a history for the kernel.
 func (s *scene) history() *kernel.History {
 	h := s.h
 	out := &kernel.History{Init: map[uint32]kernel.Cell{}}
@@ -42,7 +42,7 @@ func (s *scene) history() *kernel.History {
 	return out
 }
 
-// operation appends what is in the scene of an operation.
+// operation appends the part of an operation that is in the scene.
 func (s *scene) operation(to []kernel.Op, t, op uint32) []kernel.Op {
 	h := s.h
 	switch kind := h.Ops.Kind[op]; kind {
@@ -77,7 +77,7 @@ func (s *scene) operation(to []kernel.Op, t, op uint32) []kernel.Op {
 	return to
 }
 
-// filter leaves the elements of a list that are in the scene.
+// filter returns the elements of a list that are in the scene.
 func (s *scene) filter(k uint32, c kernel.Cell) kernel.Cell {
 	if !s.isList(k) {
 		return c
@@ -91,8 +91,8 @@ func (s *scene) filter(k uint32, c kernel.Cell) kernel.Cell {
 	return out
 }
 
-// match is what a predicate operation found among the keys that its transaction reads in the scene, with a predicate of
-// its own about the versions there; nil if there is none.
+// match restricts a predicate operation to the keys that its transaction reads in the scene, and its predicate to the
+// versions there. It returns nil if no such key is left.
 func (s *scene) match(t, op uint32) *kernel.Match {
 	h := s.h
 	i := h.Ops.Ver[op]
@@ -147,7 +147,8 @@ func (s *scene) match(t, op uint32) *kernel.Match {
 	return m
 }
 
-// widen takes in all that the scene's transactions do, and of lists what they and all other readers saw.
+// widen adds all operations of the scene's transactions, and the elements that they and all other readers of the
+// scene's lists saw.
 func (s *scene) widen() {
 	for _, t := range slices.Sorted(maps.Keys(s.txns)) {
 		s.accesses(t, func(k uint32) {
@@ -160,11 +161,11 @@ func (s *scene) widen() {
 	s.allReaders()
 }
 
-// few is of how many transactions a refutation is looked for where the evidence does not say which of them matter.
+// few bounds the transactions that until adds.
 const few = 32
 
-// until takes in all that is done to a register by those who began before the transaction of an operation had ended, if
-// they are few: no order explains it, and the evidence does not say which of them show that.
+// until adds all operations on a register by transactions that began before the end of op's transaction, if they are
+// few. No order explains op, and the evidence does not say which of them matter.
 func (s *scene) until(op, key uint32) {
 	h := s.h
 	end := h.End(h.TxnOf(op))
@@ -192,7 +193,7 @@ func (s *scene) readsOf(t uint32, f func(k uint32)) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		switch i := h.Ops.Ver[op]; h.Ops.Kind[op] {
-		case history.Read, history.ReadList, history.Append: // who appends to a list may be said to have read it
+		case history.Read, history.ReadList, history.Append: // an append may count as a read of its list
 			f(h.OpKey(op))
 		case history.PredRead, history.PredWrite:
 			for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {

@@ -5,10 +5,10 @@ import (
 	"isovet/predicates"
 )
 
-// rowColumns are the operations of a history of registers, with the rows that a predicate operation matched for
-// operations: reads of the versions known, and then writes. They are in an order here that they do not have at read
-// committed, which makes more visible, so that an order that explains it explains the history. at says where an
-// operation of the history begins.
+// rowColumns returns the operations of a history of registers as columns. A predicate operation becomes reads of the
+// matched rows whose versions are known, and then writes. At read committed these reads have no order among themselves;
+// the order given here makes more visible, so an order that explains the columns explains the history. at holds the
+// place where each operation of the history begins.
 func (x *terms) rowColumns() (c *columns, at []uint32) {
 	h := x.h
 	c, at = &columns{Off: make([]uint32, 1, h.NumTxns()+1), Keys: h.VerKey}, make([]uint32, h.NumOps())
@@ -40,8 +40,8 @@ func (x *terms) rowColumns() (c *columns, at []uint32) {
 	return c, at
 }
 
-// ownRows demands that predicate operations agree with what their transaction wrote before, which the rows alone do not
-// say of those that were not matched; else it says what is wrong.
+// ownRows checks that predicate operations agree with what their own transaction wrote before: the columns do not say
+// it of rows that were not matched. It returns why they do not.
 func (x *terms) ownRows() (why string) {
 	h := x.h
 	for t := range uint32(h.NumTxns()) {
@@ -59,7 +59,7 @@ func (x *terms) ownRows() (why string) {
 			case history.Read:
 				continue
 			}
-			known := map[uint32]bool{} // of a row that was found: its version
+			known := map[uint32]bool{} // matched row → its version is known
 			for row := h.Preds.Off[i]; row < h.Preds.Off[i+1]; row++ {
 				known[rowKey(h, row)] = h.Preds.Old[row] != history.None
 			}

@@ -12,14 +12,14 @@ import (
 // access is a transaction and a key, by index.
 type access struct{ t, k uint32 }
 
-// version is what a transaction left at a key or saw there first.
+// version is a version of a key that a transaction left there or saw first.
 type version struct{ t, v uint32 }
 
-// traffic is who wrote a key at last and who read it before writing it: versions of registers, each transaction once;
-// elements of lists, and operations that read them.
+// traffic lists the accesses to a key. For a register: each transaction's last write, and its first read before it
+// wrote the key. For a list: the elements appended, and the operations that read them.
 type traffic struct{ writers, readers []version }
 
-// scene is the part of a history that an anomaly is about.
+// scene is the part of a history that a refutation of an anomaly needs; see the package comment.
 type scene struct {
 	*terms
 	keys     map[uint32]*traffic
@@ -28,14 +28,14 @@ type scene struct {
 	readBy   map[uint32][]uint32 // transaction → the keys of its reads
 	writes   map[access]bool
 	elements map[uint32]map[uint32]bool // list → its elements that are in the scene
-	pairs    [][3]uint32                // two writers of a key that evidence orders, and the key
+	pairs    [][3]uint32                // two writers of a key that the evidence orders, and the key
 	paired   map[[3]uint32]bool
 	pending  []access // reads whose writers are yet to be found
 	unknown  []uint32 // transactions of unknown outcome whose readers are yet to be found
 	weak     bool     // a transaction may see several versions of a key
 }
 
-// maxScene bounds what a scene has.
+// maxScene bounds the reads and writes of a scene.
 const maxScene = 400_000
 
 func newScene(x *terms) *scene {
@@ -77,7 +77,7 @@ func (s *scene) write(t, k uint32) {
 	}
 }
 
-// pair says that the order of two writers of a key matters, which reads of one by the other may settle.
+// pair notes that the order of two writers of a key matters. A read of one writer by the other may settle it.
 func (s *scene) pair(a, b, k uint32) {
 	s.write(a, k)
 	s.write(b, k)
@@ -90,7 +90,7 @@ func (s *scene) pair(a, b, k uint32) {
 	}
 }
 
-// anomaly takes in what an anomaly names.
+// anomaly adds the transactions and operations that an anomaly names.
 func (s *scene) anomaly(a *evidence.Anomaly) {
 	s.cycle(a.Cycle)
 	for _, c := range a.Cycles {
@@ -131,7 +131,8 @@ func (s *scene) cycle(c []evidence.Edge) {
 	}
 }
 
-// operations takes in the operations of an anomaly of reads, of lists what shows it, or all, if not too much.
+// operations adds the operations of an anomaly about reads. Of a list it adds the elements that show the anomaly, or
+// all if they are few.
 func (s *scene) operations(ops []uint32, key uint32, whole bool) {
 	h := s.h
 	for _, op := range ops {
@@ -158,7 +159,7 @@ func (s *scene) operations(ops []uint32, key uint32, whole bool) {
 			all := h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
 			nobody := false
 			for _, v := range all {
-				if !live[v] { // of nobody, or there at first
+				if !live[v] { // nobody appended it, or it was there at first
 					s.element(k, v)
 					nobody = nobody || !slices.Contains(s.inits[number(k)], number(v))
 				}
@@ -175,7 +176,7 @@ func (s *scene) operations(ops []uint32, key uint32, whole bool) {
 	}
 }
 
-// want makes the traffic of keys, in one pass over the history if there are new ones.
+// want collects the traffic of keys, in one pass over the history if some keys are new.
 func (s *scene) want(ks []uint32) {
 	h := s.h
 	fresh := map[uint32]*traffic{}
@@ -242,8 +243,8 @@ func (s *scene) want(ks []uint32) {
 	}
 }
 
-// close takes in who can have written what was read, reads that settle the order of pairs, and the readers of
-// transactions of unknown outcome, which may have to count.
+// close completes the scene. It adds the possible writers of each version read, the reads that settle the order of
+// pairs, and the readers of transactions of unknown outcome, since a reader makes its writer count.
 func (s *scene) close() error {
 	settled := 0
 	for len(s.pending)+len(s.unknown) > 0 || settled < len(s.pairs) || s.appenders() {
@@ -285,7 +286,7 @@ func (s *scene) close() error {
 	return nil
 }
 
-// accesses calls f with the key of each of a transaction's operations that are on one.
+// accesses calls f with each key that a transaction's operations access.
 func (s *scene) accesses(t uint32, f func(k uint32)) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
@@ -301,7 +302,7 @@ func (s *scene) accesses(t uint32, f func(k uint32)) {
 	}
 }
 
-// readBetween takes in the reads of b of what a wrote last.
+// readBetween adds the reads by b of versions that a wrote.
 func (s *scene) readBetween(a, b uint32) {
 	h := s.h
 	if a == b {
@@ -367,7 +368,7 @@ func (s *scene) writersOf(as []access) map[uint32][]uint32 {
 	return by
 }
 
-// sources takes in who can have written what a transaction saw of a register first.
+// sources adds the possible writers of the version of a register that a transaction read first.
 func (s *scene) sources(a access, by map[uint32][]uint32) {
 	h := s.h
 	if s.isList(a.k) { // see appenders
@@ -419,7 +420,7 @@ func (s *scene) writtenBy(a access, ts []uint32) {
 	}
 }
 
-// agreeing takes in the writers of a key on whose version all of these searches may have been based.
+// agreeing adds the writers of a key whose version agrees with the results of all these searches.
 func (s *scene) agreeing(a access, searches []uint32) {
 	if len(searches) == 0 {
 		return
@@ -454,7 +455,7 @@ func (s *scene) found(op, k uint32) bool {
 	return false
 }
 
-// readersOf takes in who read what a transaction of unknown outcome wrote.
+// readersOf adds the reads of what a transaction of unknown outcome wrote.
 func (s *scene) readersOf(u uint32) {
 	left := map[uint32]bool{}
 	s.accesses(u, func(k uint32) {

@@ -7,10 +7,10 @@ import (
 	"isovet/certify/unsat"
 )
 
-// search looks for the empty clause among steps and what follows from them, in which steps come later too.
+// search derives the empty clause from the steps' clauses. Steps may be added during the search.
 type search struct {
 	*unsat.Search
-	steps  map[int]kernel.Step // by clause; those of clauses learnt are not there
+	steps  map[int]kernel.Step // by clause; learnt clauses have none
 	atoms  []kernel.Atom       // by variable
 	number map[kernel.Atom]uint32
 }
@@ -50,7 +50,7 @@ func (s *search) add(step kernel.Step, clause kernel.Clause) {
 	s.steps[s.Add(ls)] = step
 }
 
-// run searches until the empty clause is there or, open, an assignment satisfies all clauses.
+// run searches until it derives the empty clause, or until an assignment satisfies all clauses: then open is true.
 func (s *search) run(left *int, stopped func() bool) (open bool, err error) {
 	open, err = s.Run(left, stopped)
 	if errors.Is(err, unsat.ErrGaveUp) {
@@ -59,7 +59,7 @@ func (s *search) run(left *int, stopped func() bool) (open bool, err error) {
 	return open, err
 }
 
-// proof is what the empty clause, the last one, rests on.
+// proof returns the steps that the empty clause, the last one, depends on.
 func (s *search) proof() []kernel.Step {
 	used := make([]bool, s.Len())
 	used[len(used)-1] = true

@@ -11,7 +11,7 @@ import (
 	"isovet/level"
 )
 
-// byStamps proves an answer about the order of the database's timestamps: a transaction took part exactly if it has a
+// byStamps proves an answer at a level by the database's timestamps. A transaction takes part exactly if it has a
 // commit timestamp and did not abort.
 func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 	h := x.h
@@ -27,7 +27,7 @@ func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 			return err
 		}
 	}
-	atStart := make([]bool, h.NumTxns()) // those who only read, where they stand at their starts
+	atStart := make([]bool, h.NumTxns()) // reading transactions, if they stand at their starts
 	if r.ReadOnlyAtStart && l.Serial {
 		for t := range atStart {
 			atStart[t] = !x.installs(uint32(t))
@@ -63,7 +63,7 @@ func (x *terms) installs(t uint32) bool {
 	return u != nil && kernel.WritesAny(u)
 }
 
-// writersFirst puts the commit of who writes in front of others' that are at the same time.
+// writersFirst puts the commit of a writer before the other commits of the same time.
 func (x *terms) writersFirst(order []uint32) []uint32 {
 	order = slices.Clone(order)
 	for lo := 0; lo < len(order); lo++ {
@@ -84,13 +84,13 @@ func (x *terms) writersFirst(order []uint32) []uint32 {
 	return order
 }
 
-// sameCommit reports whether two commits that follow each other in an order are at one time.
+// sameCommit reports whether two adjacent commits of an order have the same timestamp.
 func sameCommit(h *history.History, e, f uint32) bool {
 	t, u := e>>1, f>>1
 	return t != h.Init && u != h.Init && int(max(t, u)) < h.NumTxns() && h.CommitTS(t) == h.CommitTS(u)
 }
 
-// wrongStamps looks for something wrong that the kernel accepts, among the first violations.
+// wrongStamps looks among the first violations for a fault that the kernel confirms.
 func (p *Proof) wrongStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 	h := x.h
 	try := func(w kernel.Wrong) bool {
@@ -101,7 +101,7 @@ func (p *Proof) wrongStamps(l kernel.Level, r *evidence.Result, x *terms) error 
 		p.wrong = &w
 		return kernel.CheckStampsViolation(l, x, p.stamps, p.Order, w).Outcome == kernel.Proved
 	}
-	// Who commits before it starts is not looked at further, so that nothing else that is wrong can be told of it.
+	// The kernel knows no other fault of a transaction that commits before it starts.
 	if !l.Serial {
 		for t := range uint32(h.NumTxns()) {
 			if x.takesPart(t) && h.StartTS(t) > h.CommitTS(t) && try(kernel.Wrong{Kind: kernel.Early, T: number(t)}) {
@@ -133,7 +133,7 @@ func (p *Proof) wrongStamps(l kernel.Level, r *evidence.Result, x *terms) error 
 	return &Unsupported{"a proof of this violation of timestamps"}
 }
 
-// writers are those who write, in the order of their commits.
+// writers returns the transactions that write, in the order of their commits.
 func writers(x *terms) []uint32 {
 	var ts []uint32
 	for t := range uint32(x.h.NumTxns()) {

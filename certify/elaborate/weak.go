@@ -11,7 +11,7 @@ import (
 	"isovet/level"
 )
 
-// weakLevel is the kernel's form of a weak level.
+// weakLevel returns the kernel's form of a weak level.
 func weakLevel(l level.Level) (v kernel.Weak, ok bool) {
 	switch l {
 	case level.ReadCommitted:
@@ -69,14 +69,14 @@ func (p *Proof) weak(v kernel.Weak, r *evidence.Result, x *terms) error {
 	return err
 }
 
-// sources is the writer of the version that each operation reads: whom the evidence names, else who left that version
-// last before, in the order; 0 is the initial version. Where several left a version, or transactions of unknown outcome
-// are of a session, it is doubtful whether these sources are the ones that the answer means: the kernel has those of
-// unknown outcome visible to what follows them.
+// sources returns, for each read, the writer of the version read; 0 is the initial version. It is the writer that the
+// evidence names, or the last one before the reader in the order that left this version. The sources are doubtful, not
+// surely those that the answer means, where several transactions left a version, or where a transaction has an unknown
+// outcome: the kernel lets later transactions of its session see it.
 func sources(h *history.History, c *columns, at []uint32, r *evidence.Result) (saw []uint32, doubtful bool) {
 	saw = make([]uint32, len(c.Ver))
-	left := make([]uint32, h.NumVersions()) // version → who left it last
-	final := make([]uint32, h.NumKeys())    // key → one more than who wrote it, where that has been seen
+	left := make([]uint32, h.NumVersions()) // version → the last transaction that left it
+	final := make([]uint32, h.NumKeys())    // key → one more than the last transaction whose final write is done
 	for _, t := range r.Order {
 		if t == h.Init {
 			continue
@@ -115,10 +115,10 @@ func sources(h *history.History, c *columns, at []uint32, r *evidence.Result) (s
 	return saw, doubtful
 }
 
-// agree has a transaction's reads of a key before it writes that be from whom the first one is: of two writers each
-// would be visible to the read of the other.
+// agree gives all reads of a key by one transaction the writer of the first one. With two writers each would be visible
+// to the read of the other.
 func agree(h *history.History, c *columns, saw []uint32) {
-	first := make([]uint32, h.NumKeys()) // key → one more than who read it last
+	first := make([]uint32, h.NumKeys()) // key → one more than its last reader
 	from := make([]uint32, h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
 		for op := c.Off[t]; op < c.Off[t+1]; op++ {
@@ -134,11 +134,11 @@ func agree(h *history.History, c *columns, saw []uint32) {
 	}
 }
 
-// early is an order in which transactions of unknown outcome come as soon as they may: after those of their session
-// that committed before, and those that they read from. The kernel has visible to a transaction what is before it in
-// the order, of its session, though who follows it there be not bound to.
+// early returns an order in which transactions of unknown outcome come as soon as possible: after the committed ones
+// before them in their session, and after those that they read from. In the kernel such a transaction is visible to the
+// later ones of its session that stand behind it in the order, although these need not follow it.
 func early(h *history.History, c *columns, order, saw []uint32) []uint32 {
-	place := make([]int, h.NumTxns()) // its own, of a committed one; else of the last that it has to follow
+	place := make([]int, h.NumTxns()) // its own if it is committed; else the place of the last that it must follow
 	for i, n := range order {
 		if h.Txns.Status[n-1] == history.Committed {
 			place[n-1] = i
@@ -169,7 +169,7 @@ func early(h *history.History, c *columns, order, saw []uint32) []uint32 {
 	return order
 }
 
-// external are the writers that the reads of t of what others wrote are from.
+// external returns the writers of the versions of other transactions that t read.
 func external(c *columns, t uint32, saw []uint32) (ws []uint32) {
 	wrote := map[uint32]bool{}
 	for op := c.Off[t]; op < c.Off[t+1]; op++ {

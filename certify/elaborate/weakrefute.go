@@ -6,9 +6,10 @@ import (
 	"isovet/history"
 )
 
-// weakRefuter looks for the refutation of a scene at a weak level. Whom each read is from decides what is visible to
-// it, and with sessions what the order has to be: if nobody's outcome is unknown and each read has one source, that is
-// one cycle; else the search assumes sources and outcomes, and the cycles of their graph exclude them.
+// weakRefuter looks for the refutation of a scene at a weak level. The sources of the reads decide what is visible, and
+// with the sessions they decide the order. If all outcomes are known and each read has one source, one cycle is the
+// refutation. Otherwise the search assumes sources and outcomes, and the cycles of their graph exclude these
+// assumptions.
 type weakRefuter struct {
 	*search
 	*scene
@@ -16,19 +17,19 @@ type weakRefuter struct {
 	v       kernel.Weak
 	h       *kernel.History
 	g       *graph
-	reads   [][]kernel.Op          // by place in the scene: what others wrote
-	writers map[uint32][]uint32    // key → who writes it
+	reads   [][]kernel.Op          // by place in the scene: its reads of other transactions' versions
+	writers map[uint32][]uint32    // key → its writers
 	wrote   map[access]bool        // transaction and key
 	prior   []uint32               // place → the committed transaction before it in its session, 0: none
 	saw     [][]reading            // of an assignment: place → its reads
-	from    map[uint32]kernel.Link // of the last back: who is visible → the first link to what follows
+	from    map[uint32]kernel.Link // result of the last back: visible transaction → the first link to the next one
 	stopped func() bool
 }
 
-// reading is that the i-th read is from w, 0 being the initial version.
+// reading says that the i-th read is from w; 0 is the initial version.
 type reading struct{ i, w uint32 }
 
-// maxVisible bounds the links that are gone back at once, for all transactions.
+// maxVisible bounds the links that back follows, over all transactions.
 const maxVisible = 1 << 27
 
 func newWeakRefuter(s *scene, v kernel.Weak, stopped func() bool) (*weakRefuter, error) {
@@ -62,8 +63,8 @@ func newWeakRefuter(s *scene, v kernel.Weak, stopped func() bool) (*weakRefuter,
 	return r, nil
 }
 
-// registers demands a scene that can be put in reads and writes. The rows of a predicate operation are read in no
-// order, so of several the scene would say too much.
+// registers returns an error unless plain reads and writes express the scene. A predicate operation reads its rows in
+// no order; with several rows the scene would claim one.
 func (s *scene) registers() error {
 	if len(s.elements) > 0 {
 		return &Unsupported{"violations with lists at " + s.l.String()}
@@ -94,7 +95,8 @@ func (s *scene) registers() error {
 	return nil
 }
 
-// allSources takes in who can have written what a transaction saw of a register at any time before it wrote that.
+// allSources adds the possible writers of all versions of a register that a transaction read before it wrote the
+// register.
 func (s *scene) allSources(a access, by map[uint32][]uint32) {
 	h := s.h
 	lo, hi := h.TxnOps(a.t)
@@ -178,7 +180,8 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 	return true, nil
 }
 
-// sources makes the steps about whom reads are from, and that those count if they have to.
+// sources adds the steps that name the possible sources of each read, and those that make a source of unknown outcome
+// count.
 func (r *weakRefuter) sources() error {
 	work := 0
 	for i := range r.h.Txns {
@@ -206,8 +209,8 @@ func (r *weakRefuter) counts(t *kernel.Txn) bool {
 	return t.Committed || r.isTrue(kernel.Atom{Kind: kernel.Counts, T: t.ID})
 }
 
-// look draws the graph of an assignment, and returns what excludes it: cycles, and reads of an initial version that was
-// visibly overwritten. If there is neither, the assignment explains the scene.
+// look builds the graph of an assignment and returns steps that exclude it: cycles, and reads of an initial version
+// that was visibly overwritten. Without such steps the assignment explains the scene.
 func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 	g := r.g
 	g.assume(r.counts)
@@ -271,7 +274,7 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 	return steps, nil
 }
 
-// back finds what is visible to t at causal, with the shortest way there.
+// back finds the transactions visible to t at causal, each with a shortest chain of links.
 func (r *weakRefuter) back(t uint32) {
 	r.from = map[uint32]kernel.Link{}
 	queue := []uint32{t}
@@ -295,7 +298,7 @@ func (r *weakRefuter) back(t uint32) {
 	}
 }
 
-// visible reports whether u is to the i-th read of t.
+// visible reports whether u is visible to the i-th read of t.
 func (r *weakRefuter) visible(t *kernel.Txn, i, u uint32) bool {
 	if r.v == kernel.Causal {
 		_, is := r.from[u]
@@ -304,7 +307,7 @@ func (r *weakRefuter) visible(t *kernel.Txn, i, u uint32) bool {
 	return len(r.links(t, i, u)) > 0
 }
 
-// links are those by which u is visible to the i-th read of t; none if it is not.
+// links returns the links that make u visible to the i-th read of t; none if it is not visible.
 func (r *weakRefuter) links(t *kernel.Txn, i, u uint32) (out []kernel.Link) {
 	if r.v == kernel.Causal {
 		for at := u; len(out) == 0 || at != t.ID; {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// File is what a file for isovet-kernel says (docs/kernel-format.md): a history, and an order or steps.
+// File is the content of a file for isovet-kernel (docs/kernel-format.md): a history, and an order or steps.
 type File struct {
 	Level   string
 	History *History
 	Order   []uint32
-	Saw     map[uint32][]uint32 // at a weak level: transaction → from whom its reads are
+	Saw     map[uint32][]uint32 // at a weak level: transaction → the writers of its reads
 	Steps   []Step
 	Stamps  map[uint32][2]uint64 // transaction → its start and commit, at a level by timestamps
-	Wrong   *Wrong               // of a violation there
+	Wrong   *Wrong               // the fault, of a violation at such a level
 }
 
 // byStamps begins the name of a level by timestamps.
 const byStamps = "ts:"
 
-// SyntaxError says what cannot be read.
+// SyntaxError says which line cannot be read, and why.
 type SyntaxError struct {
 	Line int // from 1
 	What string
@@ -28,7 +28,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// TooMuch says why a file is not judged.
+// TooMuch says which bound a file exceeds, so that it is not judged.
 type TooMuch struct{ Why string }
 
 func (e *TooMuch) Error() string { return e.Why }
@@ -49,7 +49,7 @@ func isWeak(level string) bool {
 	return weak
 }
 
-// Verdict is the claim of the file: violation if it has steps, else valid.
+// Verdict returns the file's claim: violation if it has steps, else valid.
 func (f *File) Verdict() string {
 	if len(f.Steps) > 0 || f.Wrong != nil {
 		return "violation"
@@ -148,7 +148,7 @@ func said(a Answer) (proved bool, where string) {
 	return false, illFormed
 }
 
-// weak judges an order at a weak level. Where Saw has more or fewer than a transaction's reads, it fails there.
+// weak judges an order at a weak level. It fails at a transaction for which Saw has more or fewer writers than reads.
 func (f *File) weak(v Weak) (proved bool, where string, err error) {
 	c, saw, odd, err := f.columns()
 	if err != nil {
@@ -172,8 +172,8 @@ func (f *File) weak(v Weak) (proved bool, where string, err error) {
 	return proved, where, nil
 }
 
-// columns are those of a history of registers, with whom each operation that is a read of others is from, and the
-// transactions of which Saw does not fit.
+// columns returns the columns of a history of registers, the writer of each read of another transaction's version, and
+// the transactions whose reads Saw does not fit.
 func (f *File) columns() (c *Columns[uint8], saw []uint32, odd map[uint32]bool, err error) {
 	x := All(f.History)
 	txns, _, _ := x.Size()
@@ -249,7 +249,7 @@ func ReadFile(r io.Reader) (*File, error) {
 	return p.file, nil
 }
 
-// together says what is wrong with what the lines say together, and sets the line.
+// together returns what is wrong between lines that are right by themselves, and sets the line.
 func (p *parser) together() string {
 	f := p.file
 	stamps, refuted := strings.HasPrefix(f.Level, byStamps), len(f.Steps) > 0

@@ -1,8 +1,8 @@
 package kernel
 
-// Columns are the operations of a history of registers alone, reads and writes of at most one element: transaction t,
-// from 1, has operations Off[t-1] up to Off[t]. Operation i is about version v, Ver[i], of key Keys[v], from 0, which
-// holds Held[v] with it, 0 being absent. An operation of kind 0 is a read, any other a write.
+// Columns holds the operations of a history of registers: reads and writes of at most one element. Transaction t, from
+// 1, has operations Off[t-1] up to Off[t]. Operation i is about version v = Ver[i] of key Keys[v], from 0; the key's
+// content is then Held[v], 0 being absent. An operation of kind 0 is a read, any other a write.
 type Columns[K ~uint8] struct {
 	Off, Ver, Keys, Held []uint32
 	Kind                 []K

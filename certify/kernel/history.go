@@ -1,7 +1,7 @@
 package kernel
 
-// Cell is what a key holds: its elements, the oldest first (History.v has the newest first). A register that holds v is
-// the list of v alone, an absent key the empty list. Elements are numbers from 1 on, below 1<<32 - 1.
+// Cell is the content of a key: its elements, the oldest first (History.v has the newest first). A register with the
+// value v is the list of v alone, an absent key the empty list. Elements are numbers from 1 on, below 1<<32 - 1.
 type Cell []uint32
 
 // OpKind is the kind of an operation.
@@ -22,14 +22,15 @@ type Op struct {
 	Match     *Match
 }
 
-// Match is what a predicate operation found: exactly these keys, all that match for certain and none that can't.
+// Match is the result of a predicate operation: exactly the keys found. All that certainly match are among them, and
+// none that cannot.
 type Match struct {
 	Pred *Pred
 	Keys []uint32
 }
 
-// Pred is a predicate: for each key the cells of which it is true, and those of which nobody knows whether it is.
-// Predicates of a history that differ have different names, from 1 on.
+// Pred is a predicate: for each key the cells for which it is true (Cells), and those for which it is unknown (Maybe).
+// Different predicates of a history have different names, from 1 on.
 type Pred struct {
 	Name         uint32
 	Cells, Maybe map[uint32][]Cell
@@ -78,7 +79,7 @@ func among(cells []Cell, x Cell) bool {
 // certain reports whether the predicate is true of a key that holds x (History.v, matches certain_of).
 func (p *Pred) certain(k uint32, x Cell) bool { return among(p.Cells[k], x) }
 
-// possible reports whether it is true of it, or may be (History.v, matches possible_of).
+// possible reports whether the predicate is or may be true of a key that holds x (History.v, matches possible_of).
 func (p *Pred) possible(k uint32, x Cell) bool { return p.certain(k, x) || among(p.Maybe[k], x) }
 
 func mem(k uint32, ks []uint32) bool {
@@ -100,7 +101,8 @@ func Writes(k uint32, ops []Op) bool {
 	return false
 }
 
-// A sym is what a key holds after some operations (Symbolic.v): Cell, or, if keep, what it held before and then Cell.
+// A sym is the content of a key after some operations (Symbolic.v): Cell, or, if keep, the earlier content followed by
+// Cell.
 type sym struct {
 	keep bool
 	cell Cell

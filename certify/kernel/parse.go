@@ -15,10 +15,10 @@ type parser struct {
 	in    *bufio.Reader
 	line  int
 	text  []byte // the line
-	rest  []byte // what is left of it, without the comment
+	rest  []byte // the unread part of it, without the comment
 	bad   error
 	file  *File
-	cut   bool // no newline ends it
+	cut   bool // the line ends without a newline
 	begun bool
 	rests bool // there is more than the first statement
 	head  *Txn
@@ -38,7 +38,7 @@ func newParser(r io.Reader) *parser {
 			Stamps: map[uint32][2]uint64{}}}
 }
 
-// next goes to the next line that says something; false at the end.
+// next moves to the next line with a statement; false at the end.
 func (p *parser) next() (more bool, err error) {
 	for {
 		p.text = p.text[:0]
@@ -68,7 +68,7 @@ func (p *parser) next() (more bool, err error) {
 	}
 }
 
-// ascii refuses what is no ASCII text, in comments too: nothing in a file may hide from who looks at it.
+// ascii refuses text that is not ASCII, in comments too: nothing in a file may hide from its reader.
 func (p *parser) ascii() {
 	for i, c := range p.text {
 		if c < ' ' && c != '\t' && c != '\n' && (c != '\r' || !bytes.HasPrefix(p.text[i+1:], []byte("\n"))) || c > '~' {
@@ -105,7 +105,7 @@ func (p *parser) word() string {
 	return w
 }
 
-// number is one from 0 up to most.
+// number reads a number from 0 to most.
 func (p *parser) number(most uint64) uint64 {
 	p.more()
 	n, at := uint64(0), 0
@@ -157,7 +157,7 @@ func (p *parser) finish() {
 	}
 }
 
-// claims begins a claim, which follows the whole history.
+// claims notes that a claim begins; the whole history must stand before it.
 func (p *parser) claims() {
 	p.finish()
 	first(&p.claim, p.line)
@@ -169,7 +169,7 @@ func first(of *int, line int) {
 	}
 }
 
-// fact refuses what is of the history behind what is claimed of it.
+// fact refuses a statement of the history behind a claim.
 func (p *parser) fact() {
 	if p.claim > 0 {
 		p.fail("line %d claims something of the history; expected the whole history before it", p.claim)
@@ -266,7 +266,7 @@ func (p *parser) statement() {
 	p.end()
 }
 
-// about checks the transaction that a line is about, which stands before it, and has one such line only.
+// about checks the transaction that a line is about: it must be declared before, and have only one such line.
 func (p *parser) about(what string, t uint32, twice bool) {
 	switch {
 	case !p.known[t]:
@@ -276,7 +276,7 @@ func (p *parser) about(what string, t uint32, twice bool) {
 	}
 }
 
-// wrong says what is wrong by the stamps.
+// wrong reads the fault in the order of the stamps.
 func (p *parser) wrong(word string) {
 	p.claims()
 	f := p.file
@@ -315,7 +315,7 @@ func (p *parser) pred(n uint32) *Pred {
 	return p.preds[n]
 }
 
-// holds is of what a predicate is true, which all operations know that look for it.
+// holds reads the cells for which a predicate is true, or may be.
 func (p *parser) holds(certain bool) {
 	p.fact()
 	x := p.pred(p.name())

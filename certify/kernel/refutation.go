@@ -1,6 +1,6 @@
 package kernel
 
-// Atom is what clauses speak about (Refutation.v, atom).
+// Atom is a statement that may be true or false in an order (Refutation.v, atom).
 type Atom struct {
 	Kind    AtomKind
 	T, K, W uint32 // Counts: T; Before: T, W; Reads: T, K, W, which is 0 for the initial version
@@ -21,7 +21,7 @@ type Lit struct {
 	Not bool
 }
 
-// Clause is literals of which one at least is true.
+// Clause is a list of literals, at least one of which is true.
 type Clause []Lit
 
 // EdgeKind is the reason of an edge (Refutation.v, just).
@@ -65,7 +65,7 @@ type Step struct {
 	Kind       StepKind
 	Edges      []Edge
 	T, U, K, W uint32
-	Via        []uint32 // whose version of K T sees, if it does, whose those see, and so on
+	Via        []uint32 // the writer of the version of K that T sees, then the writer that this one sees, and so on
 	Atom       Atom
 	Clause     Clause
 	Hints      []int // numbers of steps, from 1
@@ -102,7 +102,7 @@ func NewRefuter(l Level, h *History) (*Refuter, bool) {
 	return r, true
 }
 
-// Txn is the transaction of a number, nil if there is none.
+// Txn returns the transaction of a number, nil if there is none.
 func (r *Refuter) Txn(i uint32) *Txn {
 	if p, ok := r.place[i]; ok {
 		return &r.h.Txns[p]
@@ -123,7 +123,7 @@ func (r *Refuter) must(t, u *Txn) bool {
 			r.l.RealTime && !t.NoEnd && t.Ended < u.Began)
 }
 
-// strip takes off what was appended last.
+// strip removes the elements p from the end of x; false if they do not stand there.
 func strip(p, x Cell) (Cell, bool) {
 	n := len(x) - len(p)
 	if n < 0 || !equal(p, x[n:]) {
@@ -132,7 +132,7 @@ func strip(p, x Cell) (Cell, bool) {
 	return x[:n], true
 }
 
-// contradicts: the operations can't have found k as y says (Refutation.v).
+// contradicts reports whether the operations cannot have found the content y of k (Refutation.v).
 func contradicts(k uint32, ops []Op, y sym) bool {
 	for i := range ops {
 		switch o := &ops[i]; o.Kind {
@@ -171,7 +171,7 @@ func contradicts(k uint32, ops []Op, y sym) bool {
 	return false
 }
 
-// Observed is what the snapshot held, as the first read of the key tells.
+// Observed returns the snapshot's content of k, as the first read of the key shows it.
 func Observed(k uint32, ops []Op) (Cell, bool) {
 	var p Cell
 	for i := range ops {
@@ -218,7 +218,7 @@ func (r *Refuter) listKey(k uint32) bool {
 	return true
 }
 
-// newer reports whether a stands after b.
+// newer reports whether a stands after b in x.
 func newer(x Cell, a, b uint32) bool {
 	for i, e := range x {
 		if e == b && mem(a, x[i+1:]) {
@@ -321,7 +321,7 @@ func (r *Refuter) cycle(edges []Edge) (Clause, bool) {
 	return deny(needs), len(edges) > 0 && r.joins(last, first)
 }
 
-// candidates are those whose version of k t may have seen, of whom the operations tell; 0 is the initial one.
+// candidates returns the writers whose version of k t's operations may have seen; 0 is the initial version.
 func (r *Refuter) candidates(k uint32, t *Txn, ops []Op) (ws []uint32) {
 	if !contradicts(k, ops, sym{cell: r.h.Init[k]}) {
 		ws = append(ws, 0)
@@ -334,8 +334,9 @@ func (r *Refuter) candidates(k uint32, t *Txn, ops []Op) (ws []uint32) {
 	return ws
 }
 
-// source: t sees the version of one of these; or, if it sees that of the first of via, who appended to it, then that
-// one does, of what is left without those elements; and so on.
+// source returns the clause that t sees the version of one of the candidates. With via it says: if t sees the version
+// of via[0], then via[0] sees a version that holds the rest of the list, without the elements that via[0] appended; and
+// so on.
 func (r *Refuter) source(k uint32, t *Txn, via []uint32) (cl Clause, ok bool) {
 	ops := t.Ops
 	for _, w := range via {
@@ -358,7 +359,7 @@ func (r *Refuter) source(k uint32, t *Txn, via []uint32) (cl Clause, ok bool) {
 	return cl, true
 }
 
-// Clause is the clause of a step, given those of the steps before; false if the step is wrong (Refutation.v,
+// Clause returns the clause of a step, given the clauses of the steps before; false if the step is wrong (Refutation.v,
 // clause_of).
 func (r *Refuter) Clause(s *Step, before []Clause) (Clause, bool) {
 	switch s.Kind {
@@ -391,7 +392,7 @@ func (r *Refuter) Clause(s *Step, before []Clause) (Clause, bool) {
 	return nil, false
 }
 
-// follows: the clause follows by unit propagation from the hinted clauses, in their order.
+// follows reports whether the clause follows by unit propagation from the hinted clauses, in their order.
 func follows(cl Clause, hints []int, before []Clause) bool {
 	values := make(map[Atom]bool, len(cl)+len(hints))
 	for _, l := range cl {
@@ -423,8 +424,8 @@ func follows(cl Clause, hints []int, before []Clause) bool {
 	return false
 }
 
-// Refutes reports whether the steps prove that the level does not hold (Refutation.v, refutes), and else the number of
-// the first step that fails, from 1.
+// Refutes reports whether the steps prove that the level does not hold (Refutation.v, refutes). If not, it returns the
+// number of the first step that fails, from 1.
 func (r *Refuter) Refutes(steps []Step) (int, bool) { return refutes(steps, r.Clause) }
 
 func refutes(steps []Step, clause func(s *Step, before []Clause) (Clause, bool)) (int, bool) {

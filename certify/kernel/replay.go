@@ -1,29 +1,29 @@
 package kernel
 
-// Txns is a history as the replay of an order looks at it, so that one of millions of transactions need not be written
-// out. A History is one too (All).
+// Txns gives the replay of an order access to a history, so that millions of transactions need not be copied. All makes
+// one from a History.
 type Txns interface {
 	// Size bounds the numbers: none is larger.
 	Size() (txns, keys, sessions uint32)
-	// Init is what a key holds at first.
+	// Init returns a key's initial content.
 	Init(k uint32) Cell
-	// Heads goes through the transactions, those of a session in its order, until f returns false; Ops may be nil.
+	// Heads calls f with each transaction, each session in its order, until f returns false. Ops may be nil.
 	Heads(f func(t *Txn) bool)
-	// Txn is the transaction of a number, nil if there is none; it is good until the next call.
+	// Txn returns the transaction of a number, nil if there is none. It is valid until the next call.
 	Txn(id uint32) *Txn
 }
 
-// Outcome is what the kernel answers about an order (Answer.v).
+// Outcome is the kernel's answer about an order (Answer.v).
 type Outcome uint8
 
 const (
 	Proved    Outcome = iota
 	FailsAt           // the N-th entry of the order, from 0, fails
 	FailsFor          // transaction N is missing, or stands before what it must follow
-	IllFormed         // the number N is of two transactions or none
+	IllFormed         // two transactions or none have the number N
 )
 
-// Answer is an outcome and the place that it speaks of.
+// Answer is an outcome and the place that it is about.
 type Answer struct {
 	Outcome Outcome
 	N       uint32
@@ -88,7 +88,7 @@ func CheckSnapshot(l Level, h Txns, order []Event) Answer {
 	return r.complete()
 }
 
-// replay is the state of one: what each key holds, and places in the order from 1; 0 is none.
+// replay is the state of a replay: the content of each key, and places in the order, from 1; 0 is none.
 type replay struct {
 	l   Level
 	h   Txns
@@ -105,13 +105,13 @@ type replay struct {
 	set             map[uint32]bool
 }
 
-// many stands for a cell that is not of one element.
+// many stands for a cell with more than one element.
 const many = ^uint32(0)
 
-// list is a cell that is not of one element. The elements of like, the list read last, are its first.
+// list is a cell with more than one element. It begins with the elements of like, the list read last.
 type list struct{ cell, like Cell }
 
-// undone is what a key held before a write.
+// undone is the content of a key before a write.
 type undone struct {
 	key, one uint32
 	list     *list
@@ -125,7 +125,7 @@ func newReplay(l Level, h Txns) *replay {
 	for k := uint32(1); k <= keys; k++ {
 		r.put(k, h.Init(k))
 	}
-	h.Heads(func(t *Txn) bool { // begins tells which numbers were there, for now
+	h.Heads(func(t *Txn) bool { // for now begins marks the numbers seen
 		if t.ID == 0 || t.ID > txns || t.Session > sessions || r.begins[t.ID] != 0 {
 			r.ill, r.bad = true, t.ID
 			return false
@@ -137,7 +137,7 @@ func newReplay(l Level, h Txns) *replay {
 	return r
 }
 
-// cell is what a key holds (Replay.v, cell_of).
+// cell returns the content of a key (Replay.v, cell_of).
 func (r *replay) cell(k uint32) Cell {
 	switch {
 	case int(k) >= len(r.one) || r.one[k] == 0:
@@ -191,7 +191,7 @@ func (r *replay) push(k, e uint32) {
 	l.cell = append(l.cell, e)
 }
 
-// keep notes what a key holds.
+// keep saves the content of a key, for undo.
 func (r *replay) keep(k uint32) {
 	u := undone{key: k, one: r.one[k]}
 	if u.one == many {
@@ -216,8 +216,8 @@ func (r *replay) takeBack() {
 	r.undo = r.undo[:0]
 }
 
-// exec executes operations and reports whether each saw what is there; with back, what they write is undone at last
-// (Replay.v, exec and run_ops).
+// exec executes operations and reports whether each read saw the current content. With back it undoes the writes at the
+// end (Replay.v, exec and run_ops).
 func (r *replay) exec(ops []Op, back bool) bool {
 	for i := range ops {
 		o := &ops[i]
@@ -252,7 +252,7 @@ func (r *replay) exec(ops []Op, back bool) bool {
 	return true
 }
 
-// apply makes what operations write current (Replay.v, apply_ops and mark).
+// apply installs the writes of operations (Replay.v, apply_ops and mark).
 func (r *replay) apply(ops []Op, place uint32) {
 	for i := range ops {
 		switch o := &ops[i]; o.Kind {
@@ -266,7 +266,7 @@ func (r *replay) apply(ops []Op, place uint32) {
 	}
 }
 
-// free reports whether no key that is written was written by a commit after a place.
+// free reports whether no commit after the place begin wrote a key that ops write.
 func (r *replay) free(ops []Op, begin uint32) bool {
 	for i := range ops {
 		if o := &ops[i]; o.Kind >= Write && r.last[o.Key] > begin {
@@ -276,7 +276,7 @@ func (r *replay) free(ops []Op, begin uint32) bool {
 	return true
 }
 
-// matched reports whether the keys are what the predicate can find now.
+// matched reports whether the predicate can find exactly these keys now.
 func (r *replay) matched(m *Match) bool {
 	if r.set == nil {
 		r.set = map[uint32]bool{}
@@ -296,15 +296,15 @@ func (r *replay) matched(m *Match) bool {
 	return true
 }
 
-// late: it had ended in real time before another began that is there already.
+// late reports whether t had ended in real time before a transaction began that stands before it.
 func (r *replay) late(t *Txn) bool {
 	return r.l.RealTime && t.Committed && !t.NoEnd && t.Ended < r.latest
 }
 
-// complete demands that every committed transaction takes part, and the order of each session.
+// complete checks that every committed transaction takes part, and that the order keeps each session's.
 func (r *replay) complete() Answer {
 	a := Answer{Proved, 0}
-	var after []uint32 // session → the place that has to be waited for
+	var after []uint32 // session → the place of its last committed transaction
 	if r.l.Sessions {
 		after = make([]uint32, r.sessions+1)
 	}
@@ -329,7 +329,7 @@ func (r *replay) complete() Answer {
 	return a
 }
 
-// All is a history for the replay.
+// All gives the replay access to a whole History.
 func All(h *History) Txns {
 	x := &whole{h: h, at: make(map[uint32]int, len(h.Txns))}
 	for i := range h.Txns {

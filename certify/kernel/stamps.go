@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// Stamps is when the database says that a transaction started and committed; false without stamps. Commits at the
-// serializable levels are all that counts.
+// Stamps returns the database's timestamps of a transaction's start and commit; false without stamps. At the
+// serializable levels only commits count.
 type Stamps func(t uint32) (start, commit uint64, ok bool)
 
-// Wrong is what is wrong by the stamps (Stamps.v).
+// Wrong is a fault in the order of the stamps (Stamps.v).
 type Wrong struct {
 	Kind    WrongKind
 	T, U, K uint32
@@ -22,10 +22,10 @@ const (
 	Early       WrongKind = iota // T commits before it starts
 	Overlaps                     // T must precede U, which starts before T has committed
 	Conflicts                    // both write K, and neither had committed when the other started
-	Unexplained                  // T's operations saw something else than there was when it started
+	Unexplained                  // T's operations saw another state than the one at its start
 )
 
-// moment is when an event is: at equal stamps the commits of those who write come first.
+// moment is the time of an event. At equal stamps the commits of writers come first.
 type moment struct {
 	at    uint64
 	looks bool
@@ -63,7 +63,7 @@ func (x *stamped) begin(t *Txn) moment {
 	return moment{b, true}
 }
 
-// all reports whether each transaction committed and has stamps (Stamps.v, stamped).
+// all reports whether all transactions committed and have stamps (Stamps.v, stamped).
 func (x *stamped) all() (bad uint32, ok bool) {
 	ok = true
 	x.h.Heads(func(t *Txn) bool {
@@ -95,7 +95,7 @@ func CheckStampedSnapshot(l Level, h Txns, s Stamps, order []Event) Answer {
 	return CheckSnapshot(l, h, order)
 }
 
-// ascends demands stamps, and that no event stands behind one with a later moment (Stamps.v, descends).
+// ascends checks that all events have stamps, and that no event stands behind a later one (Stamps.v, descends).
 func (x *stamped) ascends(n int, event func(n int) Event) Answer {
 	if bad, ok := x.all(); !ok {
 		return Answer{IllFormed, bad}
@@ -119,9 +119,8 @@ func (x *stamped) ascends(n int, event func(n int) Event) Answer {
 	return Answer{Proved, 0}
 }
 
-// CheckStampsViolation proves that a level does not hold in the order of the stamps (Stamps.v,
-// check_stamps_violation). The order has all who write, by their commits; only Unexplained needs it. Cost: a pass over
-// the history.
+// CheckStampsViolation proves that a level does not hold in the order of the stamps (Stamps.v, check_stamps_violation).
+// The order lists all writers by their commits; only Unexplained needs it. Cost: a pass over the history.
 func CheckStampsViolation(l Level, h Txns, s Stamps, order []uint32, w Wrong) Answer {
 	r := newReplay(l, h)
 	if r.ill {
@@ -137,7 +136,8 @@ func CheckStampsViolation(l Level, h Txns, s Stamps, order []uint32, w Wrong) An
 	return Answer{Proved, 0}
 }
 
-// wrong is is_wrong of Stamps.v. A transaction is good until the next is asked for, so it is done with by then.
+// wrong is is_wrong of Stamps.v. A transaction is valid only until Txn is called again, so wrong finishes with one
+// before it asks for the next.
 func (x *stamped) wrong(r *replay, order []uint32, w Wrong) bool {
 	t := x.h.Txn(w.T)
 	if t == nil {
@@ -180,8 +180,8 @@ func (x *stamped) stands(t, u uint32) bool {
 	return first == t
 }
 
-// leftBefore replays what those who write have left when t begins, at the moment start (Stamps.v, left_before and
-// all_writers). It fails unless the order has them all, in the order of their commits, each once.
+// leftBefore replays the writers that committed before t begins, at the moment start (Stamps.v, left_before and
+// all_writers). It fails unless the order lists every writer once, by commits.
 func (x *stamped) leftBefore(r *replay, t uint32, start moment, order []uint32) bool {
 	size, _, _ := x.h.Size()
 	in := make([]bool, size+1)
@@ -208,7 +208,7 @@ func (x *stamped) leftBefore(r *replay, t uint32, start moment, order []uint32) 
 	return all
 }
 
-// knows reports whether the table has room for the keys of operations.
+// knows reports whether the tables cover the keys of operations.
 func (r *replay) knows(ops []Op) bool {
 	for i := range ops {
 		if ops[i].Kind != Search && int(ops[i].Key) >= len(r.one) {
@@ -218,7 +218,7 @@ func (r *replay) knows(ops []Op) bool {
 	return true
 }
 
-// install makes what operations write current (Replay.v, apply_ops).
+// install installs the writes of operations (Replay.v, apply_ops).
 func (r *replay) install(ops []Op) bool {
 	if !r.knows(ops) {
 		return false
@@ -234,8 +234,8 @@ func (r *replay) install(ops []Op) bool {
 	return true
 }
 
-// WriteStamped writes a file for isovet-kernel about a level by timestamps, whose ranks stand for them: an order, and
-// of a violation what is wrong. See WriteFile.
+// WriteStamped writes a file for isovet-kernel about a level by timestamps: an order, and for a violation the fault.
+// Ranks replace the timestamps. See WriteFile.
 func WriteStamped(w io.Writer, level string, h Txns, s Stamps, order []uint32, wrong *Wrong) error {
 	if err := WriteFile(w, level, h, order, nil, nil); err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 
 var edgeNames = [...]string{"must", "before", "read", "anti", "elem", "miss", "order", "session", "seen"}
 
-// line is a line of a file, behind a blank.
+// line is a line of a file; each word follows a blank.
 type line []byte
 
-// add is not worth its code at each of its many calls.
+// add appends a word and numbers. Inlined at its many calls it would make the program larger.
 //
 //go:noinline
 func (b *line) add(word string, ns ...uint32) {
@@ -77,7 +77,7 @@ func (b *line) end(out *bufio.Writer) {
 	*b = (*b)[:0]
 }
 
-// Text is a step as a line of a file (docs/kernel-format.md).
+// Text returns a step as a line of a file (docs/kernel-format.md).
 func Text(s *Step) string {
 	var b line
 	switch s.Kind {
@@ -120,8 +120,8 @@ func Text(s *Step) string {
 }
 
 // WriteFile writes a file for isovet-kernel (docs/kernel-format.md): a history, and an order or steps. At the snapshot
-// levels each transaction stands in the order twice. At the weak ones saw has the writers of what a transaction read
-// of others; it is nil at the others. Times become their ranks.
+// levels the order holds each transaction twice. At the weak levels saw returns the writers of a transaction's reads;
+// at the others it is nil. Ranks replace the times.
 func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uint32) []uint32, steps []Step) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	fmt.Fprintf(out, "isovet-kernel 1\nlevel %s\n", level)
@@ -211,7 +211,7 @@ func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uin
 	return out.Flush()
 }
 
-// ranks gives times their places among all, from 0.
+// ranks returns the rank of each time of a history, from 0.
 func ranks(h Txns) func(at uint64) int {
 	var all []uint64
 	h.Heads(func(t *Txn) bool {
@@ -223,7 +223,7 @@ func ranks(h Txns) func(at uint64) int {
 	return ranked(all)
 }
 
-// ranked gives numbers their places among all of them, from 0; it sorts them.
+// ranked returns the rank of each number, from 0. It sorts them.
 func ranked(all []uint64) func(at uint64) int {
 	slices.Sort(all)
 	all = slices.Compact(all)

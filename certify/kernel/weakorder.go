@@ -9,15 +9,15 @@ const (
 	Causal
 )
 
-// GaveUp says that CheckWeak did not look further; it is no answer of the proven kernel.
+// GaveUp says that CheckWeak stopped because the work was too large. The proven kernel has no such answer.
 const GaveUp Outcome = IllFormed + 1
 
 // maxClocks bounds the numbers of all clocks, 4 bytes each.
 const maxClocks = 1 << 26
 
-// CheckWeak goes through an order of the transactions of a history of registers, and proves that a weak level holds
-// (WeakOrder.v, check_weak): saw says of each operation that reads what another transaction wrote which one that is, 0
-// for the initial version.
+// CheckWeak replays an order of the transactions of a history of registers, and proves that a weak level holds
+// (WeakOrder.v, check_weak). saw names the writer of each read of another transaction's version, 0 for the initial
+// version.
 //
 // Cost: a few ns an operation, and for each read that is not of the newest version the writers since; at causal, if
 // there is such a read, sessions × transactions too. It gives up where that is too much.
@@ -33,7 +33,7 @@ func CheckWeak[K ~uint8](v Weak, h Txns, c *Columns[K], order, saw []uint32) Ans
 				if p.left < 0 {
 					return Answer{GaveUp, uint32(n)}
 				}
-				if again = p.blind; again { // once more, with clocks
+				if again = p.blind; again { // again, with clocks
 					if uint64(len(p.places))*uint64(p.sessions+1) > maxClocks {
 						return Answer{GaveUp, uint32(n)}
 					}
@@ -47,23 +47,23 @@ func CheckWeak[K ~uint8](v Weak, h Txns, c *Columns[K], order, saw []uint32) Ans
 	return p.complete()
 }
 
-// weakHead is what the pass has to know of a transaction without its operations.
+// weakHead is what the pass needs of a transaction besides its operations.
 type weakHead struct {
 	id, session uint32
 	rank        uint32 // its place in the history
 	committed   bool
 }
 
-// installed is a version that a transaction left, with the one of its key before it.
+// installed is a version that a transaction left; older is the version of the key before it.
 type installed struct{ by, held, older uint32 }
 
-// current is what a transaction itself did to a key.
+// current is the transaction's own last write of a key.
 type current struct{ by, held uint32 }
 
-// external is a read of what others wrote (Weak.v, external).
+// external is a read of another transaction's version (Weak.v, external).
 type external struct{ key, held, from uint32 }
 
-// pass is what is known after some of the order (WeakOrder.v, pass).
+// pass is the state after a part of the order (WeakOrder.v, pass).
 type pass struct {
 	v        Weak
 	txns     []weakHead
@@ -81,9 +81,9 @@ type pass struct {
 	dirty  []uint32 // keys that the transaction wrote
 	heard  []uint32 // session → its clock, sessions+1 numbers each
 	clocks []uint32 // transaction → its clock
-	seen   []uint32 // transaction → one more than who read from it last
-	blind  bool     // it takes a clock to say
-	left   int      // writers that may yet be looked at
+	seen   []uint32 // transaction → one more than its last reader
+	blind  bool     // the check needs clocks
+	left   int      // budget: writers still to be looked at
 }
 
 func newPass(v Weak, h Txns, verKey []uint32) *pass {
@@ -97,7 +97,7 @@ func newPass(v Weak, h Txns, verKey []uint32) *pass {
 			p.ill = true
 		}
 	}
-	named := make([]uint32, sessions+1) // session → its number here, so that clocks have no more than there are
+	named := make([]uint32, sessions+1) // session → its number here, so that clocks are short
 	h.Heads(func(t *Txn) bool {
 		if t.ID == 0 || t.ID > txns || t.Session > sessions || p.txns[t.ID].id != 0 {
 			p.ill, p.bad = true, t.ID
@@ -135,12 +135,12 @@ func (p *pass) clock(t uint32) []uint32 {
 	return p.clocks[t*n : (t+1)*n]
 }
 
-// must: t comes before u in their session (Refutation.v, must, of session_serializable).
+// must reports whether t comes before u in their session (Refutation.v, must, of session_serializable).
 func (p *pass) must(t, u *weakHead) bool {
 	return t.committed && t.id != u.id && t.session == u.session && t.rank < u.rank
 }
 
-// turn is that of transaction i, at place n from 0 (WeakOrder.v, turn).
+// turn replays transaction i, at place n from 0 (WeakOrder.v, turn).
 func turn[K ~uint8](p *pass, c *Columns[K], n, i uint32, saw []uint32) bool {
 	if p.places[i] != 0 {
 		return false
@@ -195,8 +195,8 @@ func turn[K ~uint8](p *pass, c *Columns[K], n, i uint32, saw []uint32) bool {
 	return true
 }
 
-// hear makes the clock of a transaction: what its session has heard of, and those that it reads from (WeakOrder.v,
-// hear).
+// hear computes a transaction's clock from its session's clock and the clocks of the transactions that it reads from
+// (WeakOrder.v, hear).
 func (p *pass) hear(t *weakHead) {
 	c := p.clock(t.id)
 	at := t.session * (p.sessions + 1)
@@ -213,7 +213,7 @@ func (p *pass) hear(t *weakHead) {
 	}
 }
 
-// explains reports whether a read is of what a writer left, and none that is newer may be seen (WeakOrder.v,
+// explains reports whether a read saw its writer's version, and no newer version may be visible (WeakOrder.v,
 // explains_read, unseen).
 func (p *pass) explains(t *weakHead, r external) bool {
 	for at := p.newest[r.key]; at > 0; {
@@ -244,7 +244,8 @@ func (p *pass) maySee(t *weakHead, u uint32) bool {
 	return p.places[u] <= p.clock(t.id)[p.txns[u].session]
 }
 
-// complete demands that every committed transaction takes part, and the order of each session (Replay.v, complete).
+// complete checks that every committed transaction takes part, and that the order keeps each session's (Replay.v,
+// complete).
 func (p *pass) complete() Answer {
 	after := make([]uint32, p.sessions+1)
 	for _, i := range p.heads {

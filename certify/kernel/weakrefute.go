@@ -1,20 +1,21 @@
 package kernel
 
-// Link is why something is visible to a read: session T W, or that T's I-th read is from W (Weak.v, link).
+// Link is a reason for visibility: W comes before T in a session, or T's I-th read is from W (Weak.v, link).
 type Link struct {
 	Read    bool
 	T, I, W uint32
 }
 
-// WeakRefuter knows a history's tables at a weak level (Weak.v, Section Kernel). A step's K, and that of an edge and an
-// atom, is the number of a read among those of what others wrote, from 1.
+// WeakRefuter knows a history's tables at a weak level (Weak.v, Section Kernel). K of a step, an edge or an atom
+// numbers a transaction's reads of other transactions' versions, from 1.
 type WeakRefuter struct {
 	*Refuter
 	v     Weak
-	reads [][]Op // by place in the history: those of what others wrote
+	reads [][]Op // by place in the history: reads of other transactions' versions
 }
 
-// NewWeakRefuter makes the tables; false if a number is of two transactions, or there is more than reads and writes.
+// NewWeakRefuter makes the tables. It returns false if two transactions share a number, or an operation is neither a
+// read nor a write.
 func NewWeakRefuter(v Weak, h *History) (*WeakRefuter, bool) {
 	r, ok := NewRefuter(Level{Serial: true, Sessions: true}, h)
 	if !ok {
@@ -32,8 +33,8 @@ func NewWeakRefuter(v Weak, h *History) (*WeakRefuter, bool) {
 	return w, true
 }
 
-// External are the reads of what others wrote, in order, and whether those of what the transaction wrote itself show
-// that (Weak.v, external, own_reads).
+// External returns the reads of other transactions' versions, in order. own says whether the reads of the transaction's
+// own writes saw them (Weak.v, external, own_reads).
 func External(ops []Op) (reads []Op, own bool) {
 	mine := map[uint32]Cell{}
 	own = true
@@ -52,7 +53,7 @@ func External(ops []Op) (reads []Op, own bool) {
 	return reads, own
 }
 
-// readAt is the i-th read of t of what others wrote, from 1; nil if there is none.
+// readAt returns t's i-th read of another transaction's version, from 1; nil if there is none.
 func (r *WeakRefuter) readAt(t, i uint32) *Op {
 	p, ok := r.place[t]
 	if !ok || i == 0 || int(i) > len(r.reads[p]) {
@@ -82,7 +83,7 @@ func (r *WeakRefuter) readTie(t, i, w uint32) (e tie, ok bool) {
 	return tie{w, t, []Atom{{Reads, t, i, w}}}, true
 }
 
-// chain is what has to be true for the links to lead from u to t.
+// chain returns the atoms that must be true so that the links lead from u to t.
 func (r *WeakRefuter) chain(u uint32, ls []Link, t uint32) (needs []Atom, ok bool) {
 	for _, l := range ls {
 		var e tie
@@ -99,7 +100,7 @@ func (r *WeakRefuter) chain(u uint32, ls []Link, t uint32) (needs []Atom, ok boo
 	return needs, len(ls) > 0 && u == t
 }
 
-// sight is what has to be true for u to be visible to the i-th read of t by the links.
+// sight returns the atoms that must hold so that the links make u visible to the i-th read of t.
 func (r *WeakRefuter) sight(t, i, u uint32, ls []Link) ([]Atom, bool) {
 	switch {
 	case r.v == Causal:
@@ -111,7 +112,7 @@ func (r *WeakRefuter) sight(t, i, u uint32, ls []Link) ([]Atom, bool) {
 	return r.chain(u, ls, t)
 }
 
-// seenByRead is the same of one that writes what was read.
+// seenByRead is sight for a u that writes the key read.
 func (r *WeakRefuter) seenByRead(t, i, u uint32, ls []Link) ([]Atom, bool) {
 	x, y := r.readAt(t, i), r.Txn(u)
 	if x == nil || y == nil || !Writes(x.Key, y.Ops) {
@@ -151,7 +152,7 @@ func (r *WeakRefuter) cycle(edges []Edge) (Clause, bool) {
 	return deny(needs), len(edges) > 0 && first == last
 }
 
-// candidates are those whose version the i-th read of t may be; 0 is the initial one (Weak.v, sources).
+// candidates returns the writers whose version a read of t may have seen; 0 is the initial version (Weak.v, sources).
 func (r *WeakRefuter) candidates(t *Txn, read *Op) (ws []uint32) {
 	if equal(r.h.Init[read.Key], read.Cell) {
 		ws = append(ws, 0)
@@ -164,7 +165,8 @@ func (r *WeakRefuter) candidates(t *Txn, read *Op) (ws []uint32) {
 	return ws
 }
 
-// Clause is the clause of a step, given those of the steps before; false if the step is wrong (Weak.v, wclause_of).
+// Clause returns the clause of a step, given the clauses of the steps before; false if the step is wrong (Weak.v,
+// wclause_of).
 func (r *WeakRefuter) Clause(s *Step, before []Clause) (Clause, bool) {
 	t, u := r.Txn(s.T), r.Txn(s.U)
 	switch s.Kind {
@@ -201,6 +203,6 @@ func (r *WeakRefuter) Clause(s *Step, before []Clause) (Clause, bool) {
 	return nil, false
 }
 
-// Refutes reports whether the steps prove that the level does not hold (Weak.v, wrefutes), and else the number of the
-// first step that fails, from 1.
+// Refutes reports whether the steps prove that the level does not hold (Weak.v, wrefutes). If not, it returns the
+// number of the first step that fails, from 1.
 func (r *WeakRefuter) Refutes(steps []Step) (int, bool) { return refutes(steps, r.Clause) }

@@ -132,11 +132,11 @@ type seen struct{ t, key, op, n uint32 }
 type touch struct {
 	stamp uint32 // 1 + the transaction
 	own   uint32 // appends so far
-	first uint32 // its first read, as an index into reader.reads, None, or inVain
+	first uint32 // its first read, as an index into reader.reads, None, or unexplained
 }
 
-// inVain stands for a first read that no order explains; later ones of its transaction are not looked at.
-const inVain = none - 1
+// unexplained stands for a first read that no order explains; later ones of its transaction are not looked at.
+const unexplained = none - 1
 
 // Read takes a history's lists apart. Predicates are not looked at.
 // Cost: linear in operations and elements of lists.
@@ -397,7 +397,7 @@ func (r *reader) read(t, lo, op uint32) {
 	key := h.Lists.Key[i]
 	list := elems(h, i)
 	x := r.touch(t, key)
-	if x.first == inVain {
+	if x.first == unexplained {
 		return
 	}
 	if x.own > 0 {
@@ -409,7 +409,7 @@ func (r *reader) read(t, lo, op uint32) {
 			}
 			r.report(evidence.Anomaly{Kind: kind, Ops: []uint32{op, last}})
 			if x.first == none {
-				x.first = inVain
+				x.first = unexplained
 			}
 			return
 		}
@@ -432,7 +432,7 @@ func (r *reader) read(t, lo, op uint32) {
 		r.saw(list)
 		r.incompatible(t, op, key, list)
 		r.reads = r.reads[:x.first] // the chain does not explain it
-		x.first = inVain
+		x.first = unexplained
 	case len(list) > n:
 		r.saw(list[n:])
 		r.longest[key], r.by[key] = list, op

@@ -68,8 +68,8 @@ func (x *Online) Foreign(traces []Trace) {
 	x.v.Late(traces)
 }
 
-// Suspects returns a mark of the reads that wait for a writer now, for Convict.
-func (x *Online) Suspects() int { return int(x.v.stage + 1) }
+// WaitMark returns a mark for Convict: it stands behind the reads that wait for a writer now.
+func (x *Online) WaitMark() int { return int(x.v.stage + 1) }
 
-// Convict reports the reads that still wait and did at the mark: nobody wrote their values.
+// Convict reports the reads that waited at the mark and still wait: nobody wrote their values.
 func (x *Online) Convict(since int) { x.v.convictFirst(uint64(since)) }

@@ -269,7 +269,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			return
 		}
 	case g.overID == none && g.overOp == uninstalled:
-		x.Vain = []uint64{g.id}
+		x.Uninstalled = []uint64{g.id}
 	default:
 		x.Kind = Overwritten
 		add(g.id, g.op)

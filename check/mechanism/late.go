@@ -19,9 +19,9 @@ type suspects struct {
 	of map[wanted][]suspect
 	n  int
 	// Unjudged are reads of late transactions' writes, since the last call of Take.
-	unjudged []Unjudged
-	doubting bool    // the caller takes reports of waiting reads (doubts.go)
-	doubts   []Doubt `freeze:"-"` // since the last call of TakeDoubts
+	unjudged  []Unjudged
+	reporting bool          `freeze:"as=doubting"` // the caller takes reports of waiting reads (suspects.go)
+	reports   []SuspectRead `freeze:"-"`           // since the last call of TakeSuspects
 }
 
 type wanted struct {
@@ -58,7 +58,7 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 	is := suspect{v.stage, at, x}
 	s.of[w] = append(s.of[w], is)
 	s.n++
-	v.doubted(&is)
+	v.waits(&is)
 }
 
 func (v *Verifier) unjudge(u Unjudged) {
@@ -71,7 +71,7 @@ func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
 		return
 	}
 	for _, s := range v.settled(key, val) {
-		s.x.Vain = []uint64{writer}
+		s.x.Uninstalled = []uint64{writer}
 		v.resolved(&s, true, writer)
 		v.violation(s.x)
 	}

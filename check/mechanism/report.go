@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"isovet/evidence"
+	"isovet/internal/plural"
 )
 
 // Mechanism is one of the four mechanisms.
@@ -74,15 +75,14 @@ type Violation struct {
 	Kind      string
 	Txns      []uint64 // the transactions, as their traces name them; of consistent read the reader first
 	// Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each
-	// other; of
-	Ops []uint32
-	// a lost update that only a read shows, the read too
+	// other; of a lost update that only a read shows, the read too.
+	Ops   []uint32
 	Key   uint32
 	Val   uint64 // consistent read: the value read
 	Cycle []Dependency
-	// Vain, of not-visible, are the known transactions that wrote the value and never installed it, or
-	// installed it later.
-	Vain []uint64
+	// Uninstalled lists, for not-visible, the transactions that wrote the value and never installed it, or installed it
+	// later.
+	Uninstalled []uint64 `freeze:"as=Vain"`
 }
 
 // Whose returns the transaction of Ops[i].
@@ -139,5 +139,6 @@ func (r *Report) Deduced(kind int) int {
 }
 
 func (r *Report) String() string {
-	return fmt.Sprintf("%s: %d transactions, %d violations (%v)", r.Profile.Name(), r.Verified, r.Total(), r.Found)
+	return fmt.Sprintf("%s: %s, %s (%v)", r.Profile.Name(), plural.Of(r.Verified, "transaction"),
+		plural.Of(r.Total(), "violation"), r.Found)
 }

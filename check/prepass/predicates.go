@@ -205,8 +205,8 @@ func (p *pass) installRows(t, lo, hi uint32) {
 	}
 }
 
-// rowsInVain notes the rows of a predicate write that were not installed.
-func (p *pass) rowsInVain(t, op uint32) {
+// uninstalledRows notes the rows of a predicate write that were not installed.
+func (p *pass) uninstalledRows(t, op uint32) {
 	h := p.h
 	q := h.Ops.Ver[op]
 	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {

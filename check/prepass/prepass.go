@@ -104,7 +104,7 @@ type predicateView struct {
 	Bad error
 }
 
-// RVer returns the version that a read saw, None of one of WithSights that has no write in RW.
+// RVer returns the version that a read saw, None of one of WithImpliedReads that has no write in RW.
 func (v *View) RVer(r uint32) uint32 {
 	if v.rVer != nil && (v.rVer[r] != none || v.RW[r] == none) {
 		return v.rVer[r]

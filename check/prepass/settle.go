@@ -278,8 +278,8 @@ func (p *pass) drop(part []bool) {
 	}
 }
 
-// inVain fills wrote.
-func (p *pass) inVain() {
+// findUninstalled notes, for each version that no transaction installed, the operation that wrote it.
+func (p *pass) findUninstalled() {
 	h := p.h
 	p.wrote = make([]uint32, h.NumVersions())
 	for i := range p.wrote {
@@ -294,7 +294,7 @@ func (p *pass) inVain() {
 					p.wrote[h.Ops.Ver[op]] = op
 				}
 			case history.PredWrite:
-				p.rowsInVain(t, op)
+				p.uninstalledRows(t, op)
 			}
 		}
 	}
@@ -321,7 +321,7 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 		return a
 	}
 	if p.wrote == nil {
-		p.inVain()
+		p.findUninstalled()
 	}
 	if q := p.wrote[ver]; q != none {
 		w := h.TxnOf(q)

@@ -252,9 +252,9 @@ func (x *choice) learn(a evidence.Anomaly) {
 			}
 		}
 	}
-	sight := func(t, key uint32) {
+	note := func(t, key uint32) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if v.IsSight(r) && v.RKey[r] == key {
+			if v.IsImplied(r) && v.RKey[r] == key {
 				if l := x.lit[x.picked[x.ambAt[r]-1]]; l != solver.LitUndef {
 					lits = append(lits, l.Not())
 				}
@@ -267,10 +267,10 @@ func (x *choice) learn(a evidence.Anomaly) {
 			txn(e.To)
 			switch e.Dep {
 			case evidence.PWR:
-				sight(e.To, e.Key)
+				note(e.To, e.Key)
 			case evidence.PRW:
 				txn(e.Writer)
-				sight(e.From, e.Key)
+				note(e.From, e.Key)
 			case evidence.WR:
 				from(e.To, e.Ver, e.From)
 			case evidence.RW:

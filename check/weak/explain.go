@@ -15,7 +15,7 @@ func (c *checker) missed(d demand) []evidence.Edge {
 	v := c.v
 	reader := v.Reader(d.read)
 	e := edge(int32(reader), d.from, evidence.RW)
-	if v.IsSight(d.read) {
+	if v.IsImplied(d.read) {
 		e.Dep, e.Op = evidence.PRW, c.against(d.read, d.from)
 	}
 	e.Key, e.Ver = v.RKey[d.read], v.RVer(d.read)
@@ -63,7 +63,7 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if c.src[r] == u && (picked || c.ambAt == nil || c.ambAt[r] == 0) {
 				e := edge(u, t, evidence.WR)
-				if v.IsSight(r) {
+				if v.IsImplied(r) {
 					e.Dep, e.Op = evidence.PWR, v.ROp(r)
 				}
 				e.Key, e.Ver = v.RKey[r], v.RVer(r)

@@ -37,8 +37,8 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	sum := Answer{}
 	for {
 		seen := v
-		if len(x.sights) > 0 {
-			seen = v.WithSights(x.sights)
+		if len(x.implied) > 0 {
+			seen = v.WithImpliedReads(x.implied)
 		}
 		var a Answer
 		var c *checker
@@ -52,7 +52,7 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 		if sum = a; a.Status != Holds {
 			return a
 		}
-		before := len(x.sights)
+		before := len(x.implied)
 		switch impossible := x.look(c, a.Order); {
 		case c.stopped:
 			sum.Status = Stopped
@@ -63,26 +63,26 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 		case impossible != nil:
 			sum.Status, sum.Order, sum.Sources, sum.Anomaly = Violated, nil, nil, *impossible
 			return sum
-		case len(x.sights) == before:
+		case len(x.implied) == before:
 			return sum
 		}
 	}
 }
 
-// seeker looks for keys that predicate operations missed, or overwrote blindly, and of which the last visible version
-// is none that they can have seen.
+// seeker looks for keys that predicate operations missed, or overwrote blindly, although they cannot have seen the last
+// visible version of the key.
 type seeker struct {
-	v      *prepass.View
-	causal bool
-	sights []prepass.Sight
-	only   map[uint32]bool
-	work   int // what is left of it
+	v       *prepass.View
+	causal  bool
+	implied []prepass.ImpliedRead
+	only    map[uint32]bool
+	work    int // steps left
 
 	known, wrote, matched, tried []uint32 // key → 1 + transaction that read, or wrote it; 1 + operation
 	from                         []uint32 // transaction → 1 + the one that read from it last
 }
 
-// told makes sights of what predicate operations saw of keys that they do not read.
+// told makes implied reads from the sources that the evidence gives for predicate operations.
 func (x *seeker) told(sources []evidence.Source) {
 	v, reader := x.v, none
 	for _, s := range sources { // a transaction's stand together
@@ -104,14 +104,15 @@ func (x *seeker) told(sources []evidence.Source) {
 		ops := openAt(v, t, s.Key)
 		for w := v.WOff[s.Writer]; w < v.WOff[s.Writer+1] && len(ops) > 0; w++ {
 			if v.WKey[w] == s.Key {
-				x.sights = append(x.sights, prepass.Sight{Txn: t, Key: s.Key, Op: ops[0].op, From: []uint32{w}})
+				x.implied = append(x.implied, prepass.ImpliedRead{Txn: t, Key: s.Key, Op: ops[0].op, From: []uint32{w}})
 				break
 			}
 		}
 	}
 }
 
-// look goes through a commit order and adds sights; impossible is about an operation that no version explains.
+// look goes through a commit order and adds implied reads. It returns an anomaly for an operation that no version
+// explains.
 func (x *seeker) look(c *checker, order []uint32) (impossible *evidence.Anomaly) {
 	for _, marks := range [][]uint32{x.known, x.wrote, x.matched, x.tried, x.from} {
 		clear(marks)
@@ -191,13 +192,13 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 		}
 	}
 	for _, k := range wrong {
-		s := x.sight(t, k)
+		s := x.impliedRead(t, k)
 		x.work -= 16 * len(s.From) // each is a choice
 		if len(s.From) == 0 && x.v.Counts[t] {
 			a := mismatch(t, s.Op, k)
 			return &a
 		}
-		x.sights = append(x.sights, s)
+		x.implied = append(x.implied, s)
 	}
 	return nil
 }
@@ -206,9 +207,9 @@ func mismatch(t, op, k uint32) evidence.Anomaly {
 	return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t}, Ops: []uint32{op}, Key: k}
 }
 
-// unseen is about a sight that nobody can explain: of its writers, of unknown outcome all, none can have committed, for
-// a sight of their own that nobody explains, and so on. Where it is a read that leads there, the sight is of one of
-// those that it may have seen.
+// unseen names an implied read that nobody can explain. Its writers all have an unknown outcome, and none of them can
+// have committed: each has a read of its own that nobody explains, and so on. Where that chain begins with a read of a
+// known version, the anomaly is the implied read at its end.
 func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	v := x.v
 	dead := make(map[uint32]int) // of unknown outcome → its place in v.Amb that nobody explains
@@ -226,7 +227,7 @@ func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 				dead[t], grown = i, true
 				continue
 			}
-			for !v.IsSight(r) { // a read has writers
+			for !v.IsImplied(r) { // a read has writers
 				i = dead[v.WTxn[v.Cand[v.CandOff[i]]]]
 				r = v.Amb[i]
 			}
@@ -249,10 +250,11 @@ func (x *seeker) last(p *past, t, k uint32) (ver uint32) {
 	return p.v.WVer[w]
 }
 
-// sight is what t saw of a key: a version that agrees with all of its operations before it wrote the key itself.
-func (x *seeker) sight(t, k uint32) prepass.Sight {
+// impliedRead returns the writes of a key that t may have seen: those that agree with all predicate operations of t
+// before it wrote the key itself.
+func (x *seeker) impliedRead(t, k uint32) prepass.ImpliedRead {
 	v := x.v
-	s := prepass.Sight{Txn: t, Key: k}
+	s := prepass.ImpliedRead{Txn: t, Key: k}
 	ops := openAt(v, t, k)
 	s.Op = ops[0].op
 	offer := func(w uint32) {
@@ -297,14 +299,14 @@ func openAt(v *prepass.View, t, k uint32) (ops []openOp) {
 	return ops
 }
 
-// fits reports whether write w is one that sight r may be of.
+// fits reports whether write w is a write that implied read r may have seen.
 func (c *checker) fits(w, r uint32) bool {
 	i := c.ambAt[r] - 1
 	_, is := slices.BinarySearch(c.v.Cand[c.v.CandOff[i]:c.v.CandOff[i+1]], w)
 	return is
 }
 
-// against is the operation of a sight's reader that cannot have seen what u made of its key.
+// against returns the operation of an implied read's transaction that cannot have seen what u wrote to its key.
 func (c *checker) against(r uint32, u int32) uint32 {
 	v, k := c.v, c.v.RKey[r]
 	for w := v.WOff[u]; w < v.WOff[u+1]; w++ {

@@ -167,7 +167,7 @@ func (c *checker) sessionsAtomic() {
 // predicated.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
-	if v.IsSight(r) && c.fits(w, r) {
+	if v.IsImplied(r) && c.fits(w, r) {
 		return
 	}
 	d := demand{int32(v.WTxn[w]), c.source(r), r}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"isovet/history/operations"
+	"isovet/internal/plural"
 )
 
 // transactional are the workloads whose anomalies are ones of transactions: the level that forbids each is named.
@@ -54,8 +55,8 @@ func longFork(_ context.Context, j *judge) error {
 		case len(keys) == 0 || op.Status != operations.OK:
 			continue
 		case len(keys) != size:
-			j.unknown("the read of line %d is of %d keys; expected a group of %d (setting group)", op.Line,
-				len(keys), size)
+			j.unknown("the read of line %d is of %s; expected a group of %d (setting group)", op.Line,
+				plural.Of(len(keys), "key"), size)
 			return nil
 		}
 		slices.Sort(keys)

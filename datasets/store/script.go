@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"isovet/datasets/workload"
+	"isovet/internal/plural"
 )
 
 // Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is
@@ -113,8 +114,9 @@ func checkScript(cfg Config) error {
 		sc := p.Script
 		commits += sc.commits()
 		if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < commits || rows < sc.Keys && !grows(cfg.Workload) {
-			return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
-				sc.Name, sc.sessions()+long, commits+long, sc.Keys, cfg.Sessions, cfg.Txns, rows)
+			return fmt.Errorf("fault %s needs %s, %s and %s; there are %d, %d and %d", sc.Name,
+				plural.Of(sc.sessions()+long, "session"), plural.Of(commits+long, "transaction"),
+				plural.Of(sc.Keys, "key"), cfg.Sessions, cfg.Txns, rows)
 		}
 		if sc.length()*scriptStep >= netTime/2 {
 			return fmt.Errorf("fault %s has %d steps; expected fewer than %d", sc.Name, sc.length(),

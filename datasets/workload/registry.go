@@ -204,10 +204,10 @@ func FewValue(id int64, values int) int64 {
 
 func needKeys(p Params, least int) error {
 	if p.Keys < least && p.Ops == 0 {
-		return fmt.Errorf("%d keys are too few; expected at least %d", p.Keys, least)
+		return fmt.Errorf("too few keys: %d; expected at least %d", p.Keys, least)
 	}
 	if p.Keys < least {
-		return fmt.Errorf("%d keys are too few for transactions of %d operations; expected at least %d", p.Keys, p.Ops,
+		return fmt.Errorf("too few keys for transactions of %d operations: %d; expected at least %d", p.Ops, p.Keys,
 			least)
 	}
 	return nil

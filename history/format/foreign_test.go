@@ -78,7 +78,7 @@ func TestForeignErrors(t *testing.T) {
 		{map[string]string{"J1.log": ""}, "J1.log:1: the file is empty, like all logs of the folder"},
 		{map[string]string{"J1.log": "{\"value\":[]}\n{\"values\":[]}"}, `J1.log:2: field "value": missing`},
 		{map[string]string{"J1.log": `{"value":[["r",1]]}`},
-			`J1.log:1: field "value": an operation r with 1 arguments; expected 3`},
+			`J1.log:1: field "value": an operation r with 1 argument; expected 3`},
 		{map[string]string{"J1.log": `{"value":[["range",1,2,[{}],[]]]}`}, `J1.log:1: field "range": a row without id`},
 	} {
 		_, err := Read(t.Context(), put(t, c.files), Options{})

@@ -75,8 +75,8 @@ func readStream(ctx context.Context, data []byte, file string) (*history.History
 	}
 	inSessions(h, seqs)
 	if again > 0 {
-		h.AddNote(history.NoteSkipped, again, "%d lines repeat a transaction of an earlier line and were "+
-			"ignored", again)
+		h.AddNote(history.NoteSkipped, again, "%s", plural.Phrase(again, "line repeats a transaction of an earlier "+
+			"line and was ignored", "lines repeat a transaction of an earlier line and were ignored"))
 	}
 	return h, nil
 }

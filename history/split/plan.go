@@ -16,6 +16,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/history/format/native"
+	"isovet/internal/plural"
 )
 
 // planner is a Plan on its way.
@@ -189,8 +190,8 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	}
 	f.Txns = p.set.Txns - before
 	if txns >= 0 && f.Txns != txns {
-		return &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %d transactions; expected %d, as %s "+
-			"lists", f.Txns, txns, format.PartsName)}
+		return &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %s; expected %d, as %s lists",
+			plural.Of(f.Txns, "transaction"), txns, format.PartsName)}
 	}
 	p.set.Files = append(p.set.Files, f)
 	p.set.Bytes += f.Bytes

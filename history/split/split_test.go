@@ -301,7 +301,7 @@ func TestBadParts(t *testing.T) {
 			"bytes; expected 7"},
 		{"a count", []string{format.PartsName, list(fmt.Sprintf(
 			`"parts":[{"file":"a.jsonl","bytes":%d,"transactions":5}]`, len(one))), "a.jsonl", one},
-			"found 1 transactions"},
+			"found 1 transaction;"},
 		{"a line that is wrong", []string{"a.jsonl", one, "b.jsonl", two + "{\"id\":3}\n"},
 			"b.jsonl:2: field \"ops\": missing"},
 		{"no history", []string{"a.jsonl", one, "b.txt", "hello\n"}, "b.txt:1: unknown format"},

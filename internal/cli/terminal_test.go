@@ -86,11 +86,11 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-func TestMeant(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	of := []string{"serializable", "snapshot-isolation", "causal", "si"}
 	for word, want := range map[string]string{"serialisable": "serializable", "cuasal": "causal",
 		"SERIALIZABLE": "serializable", "zebra": "", "sj": "si", "snapshotisolation": "snapshot-isolation"} {
-		got := console.Meant(word, of, "")
+		got := console.Suggest(word, of, "")
 		if want != "" {
 			want = " (did you mean " + want + "?)"
 		}

@@ -7,7 +7,8 @@
 // has it called once its value is there, to make again what was left out. Pointers that are equal are so afterwards;
 // slices become separate, with their capacities. A pointer into a slice or struct that is reached otherwise too must be
 // left out: it would become a value of its own. The fields of a struct whose field is tagged `freeze:"flat"` are written
-// as if they were the outer struct's: so fields can be grouped, and files of before are still read.
+// as if they were the outer struct's: so fields can be grouped, and files of before are still read. A field tagged
+// `freeze:"as=NAME"` has that name in the file: it was renamed, and files of before are still read.
 //
 // # The file
 //

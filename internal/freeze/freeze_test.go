@@ -173,8 +173,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestFlat: fields can be put into groups, and taken out of them, and files of before are read. Two fields of one name
-// are refused.
+// TestFlat: fields can be put into groups, taken out of them, and renamed, and files of before are read. Two fields of
+// one name are refused.
 func TestFlat(t *testing.T) {
 	type group struct {
 		b []int32
@@ -182,9 +182,9 @@ func TestFlat(t *testing.T) {
 		d func() `freeze:"-"`
 	}
 	type grouped struct {
-		a int64
-		g group `freeze:"flat"`
-		e string
+		a    int64
+		g    group  `freeze:"flat"`
+		last string `freeze:"as=e"`
 	}
 	type plain struct {
 		a int64

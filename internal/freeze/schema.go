@@ -3,6 +3,7 @@ package freeze
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // node is a type in a file; types in it are named by their places in the list of all.
@@ -73,7 +74,7 @@ func (s *schema) add(t reflect.Type, at string) (int, error) {
 	return i, err
 }
 
-// taken are the fields that are written, with their offsets in the whole.
+// taken returns the fields that are written, with their offsets in the whole and their names in the file.
 func taken(t reflect.Type) (out []reflect.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -85,6 +86,9 @@ func taken(t reflect.Type) (out []reflect.StructField) {
 				out = append(out, in)
 			}
 		default:
+			if name, ok := strings.CutPrefix(tag, "as="); ok {
+				f.Name = name
+			}
 			out = append(out, f)
 		}
 	}

@@ -34,6 +34,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/plural"
 	"isovet/level"
 	"isovet/record"
 )
@@ -192,7 +193,7 @@ func CheckHistory(t testing.TB, h *history.History, o Options) {
 	case r.Verdict == evidence.Unknown:
 		t.Errorf("isovettest: whether the database kept %s is unknown: %s%s", o.Level, r.Reason, seed(o))
 	default:
-		t.Logf("isovettest: %d transactions are %s", h.NumTxns(), o.Level)
+		t.Logf("isovettest: %s %s", plural.Phrase(h.NumTxns(), "transaction is", "transactions are"), o.Level)
 	}
 }
 

@@ -46,7 +46,7 @@ func (b *book) search(text string) (out []foundJSON) {
 		for i := range x.rows {
 			if name := fmt.Sprintf("session %d", n); x.rows[i].name == name {
 				out = append(out, foundJSON{What: "session", Name: name, Row: &i,
-					About: fmt.Sprintf("%d transactions", len(x.rows[i].txns))})
+					About: plural.Of(len(x.rows[i].txns), "transaction")})
 			}
 		}
 	}

@@ -133,11 +133,11 @@ type budget struct {
 
 // results has the findings, and reads to examine again.
 type results struct {
-	found   []Finding
-	told    map[ReadAt]bool // see suspects.go
-	doubts  []Doubt         `freeze:"-"`
-	misfits []misfit        `freeze:"-"`
-	later   []postponed
+	found    []Finding
+	told     map[ReadAt]bool // see suspects.go
+	suspects []SuspectRead   `freeze:"-"`
+	misfits  []misfit        `freeze:"-"`
+	later    []postponed
 }
 
 // attempt describes the last part: the reads that it was made for, and how it went.
@@ -160,7 +160,7 @@ type Stats struct {
 	Misfits, Windows     int64
 	Largest              int
 	Undecided, Skipped   int64
-	Confirmed, Withdrawn int64 // doubts
+	Confirmed, Withdrawn int64 // suspect reads
 	Window, Keys         int
 	Pending, Suspects    int
 	Unknown              int

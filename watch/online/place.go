@@ -317,7 +317,7 @@ func (e *Engine) resolve(ms []misfit) {
 			case e.attempt.others > math.MinInt64:
 				e.postpone(kept)
 			case e.attempt.dead && !e.stream.final:
-				e.doubt(kept)
+				e.awaitDeadWriters(kept)
 			default:
 				e.undecided(kept)
 			}

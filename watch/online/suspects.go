@@ -5,8 +5,8 @@ package online
 // stands on transactions that are there, with all that are known to have written what they read, and a history to which
 // more is added violates a level that its part violates, as long as each value is written once.
 
-// Doubt is a read that waits, or waited, for a late writer.
-type Doubt struct {
+// SuspectRead is a read that waits, or waited, for a late writer.
+type SuspectRead struct {
 	ReadAt
 	Settled   bool  // the wait is over
 	Confirmed bool  // it is a violation; otherwise it is explained, or not judged
@@ -20,7 +20,7 @@ func (e *Engine) tell(at ReadAt) {
 	}
 	if !e.out.told[at] {
 		e.out.told[at] = true
-		e.out.doubts = append(e.out.doubts, Doubt{ReadAt: at, Other: noLine})
+		e.out.suspects = append(e.out.suspects, SuspectRead{ReadAt: at, Other: noLine})
 	}
 }
 
@@ -30,7 +30,7 @@ func (e *Engine) settle(at ReadAt, found int, writer int64) {
 		return
 	}
 	delete(e.out.told, at)
-	d := Doubt{ReadAt: at, Settled: true, Other: max(writer, noLine)}
+	d := SuspectRead{ReadAt: at, Settled: true, Other: max(writer, noLine)}
 	for i := range e.out.found[found:] {
 		f := &e.out.found[found+i]
 		d.Confirmed = d.Confirmed || f.Kind == Violated && f.Line == at.Line && f.Op == at.Op
@@ -40,7 +40,7 @@ func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	} else {
 		e.stats.Withdrawn++
 	}
-	e.out.doubts = append(e.out.doubts, d)
+	e.out.suspects = append(e.out.suspects, d)
 }
 
 // lineOf returns the line of a slot's transaction.
@@ -51,15 +51,15 @@ func (e *Engine) lineOf(t uint32) int64 {
 	return e.slots[t].line
 }
 
-// TakeDoubts returns the reports since its last call.
-func (e *Engine) TakeDoubts() []Doubt {
-	out := e.out.doubts
-	e.out.doubts = nil
+// TakeSuspects returns the reports since its last call.
+func (e *Engine) TakeSuspects() []SuspectRead {
+	out := e.out.suspects
+	e.out.suspects = nil
 	return out
 }
 
-// Doubts lists the first reads that wait for a writer.
-func (e *Engine) Doubts(most int) (out []ReadAt) {
+// Suspects lists the first reads that wait for a writer.
+func (e *Engine) Suspects(most int) (out []ReadAt) {
 	list := func(w *waiting) {
 		if !w.done && len(out) < most {
 			out = append(out, ReadAt{w.line, w.at})

@@ -49,9 +49,9 @@ func (e *Engine) waiting(m misfit) *waiting {
 	return w
 }
 
-// doubt has a read wait of what only those wrote whose own reads nobody explains. The place of its transaction in its
-// session may be found without it.
-func (e *Engine) doubt(ms []misfit) {
+// awaitDeadWriters lets reads wait whose only possible writers read versions that nobody wrote. The place of their
+// transaction in its session is then decided without them.
+func (e *Engine) awaitDeadWriters(ms []misfit) {
 	var places []misfit
 	for _, m := range ms {
 		if m.i < 0 {

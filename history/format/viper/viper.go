@@ -24,6 +24,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/edn"
 	"isovet/history/format/logs"
+	"isovet/internal/plural"
 )
 
 // Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs of the right
@@ -255,7 +256,8 @@ func (r *reader) arrayOp(t edn.Token) error {
 			case a.Kind == edn.Bool:
 				flags[i] = a.N == 1
 			case a.Kind == edn.Close:
-				return r.s.Errorf(a.Pos, "value", "an operation %s with %d arguments; expected %d", name, i, want)
+				return r.s.Errorf(a.Pos, "value", "an operation %s with %s; expected %d", name,
+					plural.Of(i, "argument"), want)
 			default:
 				if args[i], err = r.value(a); err != nil {
 					return err

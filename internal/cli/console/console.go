@@ -187,7 +187,7 @@ func (e *Env) made() (out []*cobra.Command) {
 func SetUp(root *cobra.Command, e *Env) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Usagef("%v%s\nSee %s --help", err, meantFlag(c, err), c.CommandPath())
+		return Usagef("%v%s\nSee %s --help", err, suggestFlag(c, err), c.CommandPath())
 	})
 
 	root.AddCommand(e.made()...)

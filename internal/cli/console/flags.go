@@ -34,7 +34,7 @@ func (e *Enum) Type() string { return "name" }
 
 func (e *Enum) Set(s string) error {
 	if !slices.Contains(e.Choices, s) {
-		return fmt.Errorf("unknown %s %q%s; expected one of %s", e.What, s, Meant(s, e.Choices, ""),
+		return fmt.Errorf("unknown %s %q%s; expected one of %s", e.What, s, Suggest(s, e.Choices, ""),
 			strings.Join(e.Choices, ", "))
 	}
 	*e.Value = s
@@ -151,7 +151,7 @@ func (LevelValue) Type() string { return "level" }
 func (v LevelValue) Set(s string) error {
 	l, err := level.Parse(s)
 	if err != nil {
-		return fmt.Errorf("%w%s", err, Meant(s, level.Names(), ""))
+		return fmt.Errorf("%w%s", err, Suggest(s, level.Names(), ""))
 	}
 	*v.L = l
 	return nil

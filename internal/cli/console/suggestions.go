@@ -11,9 +11,9 @@ import (
 	"isovet/check"
 )
 
-// Meant is a question after a word that is none of those expected: which of them is nearest; "" where none is near.
-// before stands before each.
-func Meant(word string, of []string, before string) string {
+// Suggest asks after an unknown word which expected word the user meant: the nearest one, with before in front of it.
+// It returns "" where none is near.
+func Suggest(word string, of []string, before string) string {
 	best, near := "", 1+len(word)/3 // as many slips as a word of that length may well have
 	for _, w := range of {
 		if d := distance(strings.ToLower(word), strings.ToLower(w), near); d <= near && (best == "" || d < near) {
@@ -26,15 +26,15 @@ func Meant(word string, of []string, before string) string {
 	return " (did you mean " + before + best + "?)"
 }
 
-// moved says what does now what a command and a flag did before.
+// moved maps a command and a flag of earlier versions to the command that replaces them.
 var moved = map[string]string{
 	"hunt --replay":   "isovet replay HISTORY",
 	"hunt --campaign": "isovet campaign FILE",
 	"isovet incident": "isovet report HISTORY -o DIR",
 }
 
-// meantFlag is meant for a flag that a command does not have.
-func meantFlag(c *cobra.Command, err error) string {
+// suggestFlag returns a hint for a flag that a command does not have.
+func suggestFlag(c *cobra.Command, err error) string {
 	none, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || none.GetSpecifiedShortnames() != "" {
 		return ""
@@ -53,7 +53,7 @@ func meantFlag(c *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	return Meant(name, names, "--")
+	return Suggest(name, names, "--")
 }
 
 // distance counts the letters to add, leave out, replace or swap with their neighbour to turn one word into another

@@ -174,7 +174,7 @@ outcome, "@[1,2]" from time 1 to 2; pr{…}[…] a predicate read and what it fo
 						names = append(names, j.Kind)
 					}
 					return console.Usagef("unknown anomaly %q%s; isovet anomalies lists them", a,
-						console.Meant(a, names, ""))
+						console.Suggest(a, names, ""))
 				}
 				of = append(of, all[i])
 			}

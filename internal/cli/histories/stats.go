@@ -396,10 +396,10 @@ func (s *historyStats) text(w io.Writer) error {
 	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps,
 		"operation(s) at most in a transaction"))
 	if s.Estimated {
-		add("keys", "about %d, with about %d versions", s.Keys, s.Versions)
+		add("keys", "about %d, with about %s", s.Keys, plural.Of(s.Versions, "version"))
 		add("values", "not known whether unique: give more --memory")
 	} else {
-		add("keys", "%d, with %d versions", s.Keys, s.Versions)
+		add("keys", "%d, with %s", s.Keys, plural.Of(s.Versions, "version"))
 	}
 	switch {
 	case s.Estimated:

@@ -156,7 +156,7 @@ func Random(seed uint64, s Shape) []byte {
 	for range n {
 		txns = append(txns, r.txn(1+r.IntN(s.Ops), snapshots, overlap))
 	}
-	r.seats(txns, sessions)
+	r.assignSessions(txns, sessions)
 	r.times(txns)
 	skews := []string{"1", "2", "5", "4611686018427387904", "9223372036854775807"}
 	if r.one(6) {

@@ -80,8 +80,8 @@ func compact(v any) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// reseat makes the places of each session consecutive again.
-func (d *doc) reseat() {
+// renumber makes the places of each session consecutive again.
+func (d *doc) renumber() {
 	by := map[string][]map[string]any{}
 	for _, m := range d.lines {
 		if m["seq"] != nil {
@@ -125,7 +125,7 @@ func Shrink(text []byte, fails func(text []byte) bool) []byte {
 		if err != nil || !change(c) {
 			return false
 		}
-		c.reseat()
+		c.renumber()
 		t := c.text()
 		if bytes.Equal(t, best) || !fails(t) {
 			return false
@@ -180,7 +180,7 @@ func dropLines(best *[]byte, fails func(text []byte) bool) bool {
 			at++
 		}
 		c.lines = lines
-		c.reseat()
+		c.renumber()
 		t := c.text()
 		if !fails(t) {
 			return false

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// seats hands out ids and sessions, some with places.
-func (r *run) seats(txns []txn, sessions int) {
+// assignSessions gives transactions their ids and sessions, and sometimes their places there.
+func (r *run) assignSessions(txns []txn, sessions int) {
 	named, placed, ids := !r.one(6), r.one(3), r.IntN(4)
 	next := make([]int64, sessions)
 	for i := range txns {

@@ -6,9 +6,9 @@ import (
 	"isovet/history"
 )
 
-// sight is what a transaction found of a key that it read, or that a predicate operation of it ranged over: a version
-// from one of these transactions, indices into txns, -1 being the initial state.
-type sight struct {
+// readCandidates lists where a transaction may have read a key from, by a read or by a predicate operation:
+// transactions as indices into txns, -1 being the initial state.
+type readCandidates struct {
 	source
 	from []int
 }
@@ -22,8 +22,8 @@ func (w *world) weakPredicates() (order []uint32, ok bool) {
 		if in&w.sure != w.sure {
 			continue
 		}
-		if sights, ok := w.sights(in); ok {
-			if order, ok := w.choose(in, sights, nil); ok {
+		if candidates, ok := w.candidates(in); ok {
+			if order, ok := w.choose(in, candidates, nil); ok {
 				return order, true
 			}
 		}
@@ -31,9 +31,9 @@ func (w *world) weakPredicates() (order []uint32, ok bool) {
 	return nil, false
 }
 
-// sights lists what the transactions of a subset found, those with the fewest explanations first; false if one of them
-// contradicts itself.
-func (w *world) sights(in uint32) (out []sight, ok bool) {
+// candidates lists the reads of a subset's transactions, those with the fewest explanations first. It returns false if
+// one of them contradicts itself.
+func (w *world) candidates(in uint32) (out []readCandidates, ok bool) {
 	h := w.h
 	initial := w.initial()
 	for i, t := range w.txns {
@@ -49,7 +49,7 @@ func (w *world) sights(in uint32) (out []sight, ok bool) {
 			if len(asks) == 0 {
 				continue
 			}
-			s := sight{source: source{t3: i, key: k}}
+			s := readCandidates{source: source{t3: i, key: k}}
 			offer := func(u int, v uint32) {
 				if !slices.ContainsFunc(asks, func(d demand) bool { return !w.meets(k, v, d) }) {
 					s.from = append(s.from, u)
@@ -64,7 +64,7 @@ func (w *world) sights(in uint32) (out []sight, ok bool) {
 			out = append(out, s)
 		}
 	}
-	var sorted []sight
+	var sorted []readCandidates
 	for n := 0; len(sorted) < len(out); n++ {
 		for _, s := range out {
 			if len(s.from) == n {
@@ -75,9 +75,9 @@ func (w *world) sights(in uint32) (out []sight, ok bool) {
 	return sorted, true
 }
 
-// choose tries every writer of every sight. What the axiom demands only grows with the reads, so what no sequence keeps
+// choose tries every writer of every read. What the axiom demands only grows with the reads, so what no sequence keeps
 // is not tried further.
-func (w *world) choose(in uint32, left []sight, rf []source) (order []uint32, ok bool) {
+func (w *world) choose(in uint32, left []readCandidates, rf []source) (order []uint32, ok bool) {
 	if order, ok = w.commitOrder(in, rf); !ok || len(left) == 0 {
 		return order, ok
 	}

@@ -7,20 +7,20 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Sight says that transaction Txn, whose predicate operation Op says of Key only whether its predicate holds, saw one
-// of the writes From, ascending, of that key: some transaction's or the initial one.
-type Sight struct {
+// ImpliedRead says that transaction Txn saw one of the writes From of Key: some transaction's or the initial one. Its
+// predicate operation Op tells only whether the predicate holds for the key. From is ascending.
+type ImpliedRead struct {
 	Txn, Key, Op uint32
 	From         []uint32
 }
 
-// WithSights returns the view with further reads, each in Amb even where it is of one write; a transaction has at most
-// one of a key, and none of a key that it reads. Their version is that of the write (RVer), once RW has it. Cost:
-// linear.
-func (v *View) WithSights(sights []Sight) *View {
-	sights = slices.Clone(sights)
-	sorts.Stable(sights, func(a, b Sight) int { return int(a.Txn) - int(b.Txn) })
-	n := len(v.RW) + len(sights)
+// WithImpliedReads returns the view with further reads. Each is in Amb, even if only one write explains it. A
+// transaction has at most one implied read of a key, and none of a key that it reads. RVer is the version of the write,
+// once RW names it. Cost: linear.
+func (v *View) WithImpliedReads(implied []ImpliedRead) *View {
+	implied = slices.Clone(implied)
+	sorts.Stable(implied, func(a, b ImpliedRead) int { return int(a.Txn) - int(b.Txn) })
+	n := len(v.RW) + len(implied)
 	x := *v
 	x.RW, x.RKey, x.rVer = make([]uint32, 0, n), make([]uint32, 0, n), make([]uint32, 0, n)
 	x.rFar, x.rNear = make([]uint32, 0, n), nil
@@ -50,14 +50,14 @@ func (v *View) WithSights(sights []Sight) *View {
 			}
 			add(v.RW[r], v.RKey[r], v.RVer(r), op)
 		}
-		for ; len(sights) > 0 && sights[0].Txn == t; sights = sights[1:] {
-			may(sights[0].From)
-			add(none, sights[0].Key, none, sights[0].Op)
+		for ; len(implied) > 0 && implied[0].Txn == t; implied = implied[1:] {
+			may(implied[0].From)
+			add(none, implied[0].Key, none, implied[0].Op)
 		}
 		x.ROff = append(x.ROff, uint32(len(x.RW)))
 	}
 	return &x
 }
 
-// IsSight reports whether a read is one that WithSights added.
-func (v *View) IsSight(r uint32) bool { return v.rVer != nil && v.rVer[r] == history.None }
+// IsImplied reports whether WithImpliedReads added a read.
+func (v *View) IsImplied(r uint32) bool { return v.rVer != nil && v.rVer[r] == history.None }

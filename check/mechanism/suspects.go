@@ -10,8 +10,8 @@ import (
 // report when such a wait begins and when it ends, each once. No other finding can be overturned by a late transaction:
 // it is certain of the transactions that it names.
 
-// Doubt is a read that waits for a writer, or waited; it names transactions as their traces do.
-type Doubt struct {
+// SuspectRead reports that a read waits for a writer, or waits no longer. It names transactions as their traces do.
+type SuspectRead struct {
 	Reader    uint64
 	Key, Op   uint32
 	Settled   bool   // the wait is over
@@ -26,50 +26,50 @@ type Doubt struct {
 // NoTxn stands for no transaction.
 const NoTxn = none
 
-// Doubting turns on the reports of waiting reads; the caller then calls TakeDoubts too.
-func (x *Online) Doubting() { x.v.suspects.doubting = true }
+// ReportSuspects turns on the reports of waiting reads; the caller then calls TakeSuspects too.
+func (x *Online) ReportSuspects() { x.v.suspects.reporting = true }
 
-// TakeDoubts returns the reports since its last call. They are valid until the next report.
-func (x *Online) TakeDoubts() []Doubt {
-	all := x.v.suspects.doubts
-	x.v.suspects.doubts = all[:0]
+// TakeSuspects returns the reports since its last call. They are valid until the next report.
+func (x *Online) TakeSuspects() []SuspectRead {
+	all := x.v.suspects.reports
+	x.v.suspects.reports = all[:0]
 	return all
 }
 
-// Doubts lists reads that wait for a writer, longest wait first.
+// Suspects lists the reads that wait for a writer, longest wait first.
 //
 // Cost: all waiting reads.
-func (x *Online) Doubts(most int) (all []Doubt) {
+func (x *Online) Suspects(most int) (all []SuspectRead) {
 	for _, ss := range x.v.suspects.of {
 		for i := range ss {
-			all = append(all, ss[i].doubt())
+			all = append(all, ss[i].report())
 		}
 	}
-	sorts.Func(all, func(a, b Doubt) int {
+	sorts.Func(all, func(a, b SuspectRead) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at), cmp.Compare(a.Reader, b.Reader),
 			cmp.Compare(a.Op, b.Op))
 	})
 	return all[:min(most, len(all))]
 }
 
-// doubt returns the report of a suspect.
-func (s *suspect) doubt() Doubt {
-	return Doubt{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
+// report returns what is known of a suspect.
+func (s *suspect) report() SuspectRead {
+	return SuspectRead{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }
 
-// doubted reports that a read waits.
-func (v *Verifier) doubted(s *suspect) {
-	if v.suspects.doubting {
-		v.suspects.doubts = append(v.suspects.doubts, s.doubt())
+// waits reports that a read waits.
+func (v *Verifier) waits(s *suspect) {
+	if v.suspects.reporting {
+		v.suspects.reports = append(v.suspects.reports, s.report())
 	}
 }
 
 // resolved reports that a read waits no longer.
 func (v *Verifier) resolved(s *suspect, isViolation bool, writer uint64) {
-	if !v.suspects.doubting {
+	if !v.suspects.reporting {
 		return
 	}
-	d := s.doubt()
+	d := s.report()
 	d.Settled, d.Confirmed, d.Writer = true, isViolation, writer
-	v.suspects.doubts = append(v.suspects.doubts, d)
+	v.suspects.reports = append(v.suspects.reports, d)
 }

@@ -64,8 +64,8 @@ func (r *resolver) rowsOnce(t, p, op uint32) error {
 	return nil
 }
 
-// sights are the predicate operations of an order, one transaction after the other.
-type sights struct {
+// predicateReplay checks the predicate operations of an order, one transaction after the other.
+type predicateReplay struct {
 	x     *commitOrder
 	index *predicates.Index
 	c     *clocks // at causal
@@ -101,7 +101,7 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 	}
 	keys := func() []uint32 { return make([]uint32, h.NumKeys()) }
 	n := len(x.order) + 1
-	s := &sights{x: x, index: index, last: keys(), older: make([]uint32, len(x.keys)), writer: make([]uint32,
+	s := &predicateReplay{x: x, index: index, last: keys(), older: make([]uint32, len(x.keys)), writer: make([]uint32,
 		len(x.keys)), known: keys(), wrote: keys(), ver: keys(), own: keys(), match: keys(), tried: keys(),
 		from: make([]uint32, n), past: make([]uint32, n)}
 	if causal {
@@ -154,7 +154,7 @@ var fewUnseen = 256
 
 // hide finds what the transactions wrote that are not visible to that at place p, if they are few. A predicate is true
 // of the last visible version of a key only if it is of the current one, or that is one of these.
-func (s *sights) hide(p uint32) {
+func (s *predicateReplay) hide(p uint32) {
 	s.unseen, s.few = s.unseen[:0], s.c != nil && len(s.alone) <= fewUnseen
 	if !s.few {
 		return
@@ -179,7 +179,7 @@ func (s *sights) hide(p uint32) {
 }
 
 // txn looks at the predicate operations of the transaction at place p.
-func (s *sights) txn(p uint32) error {
+func (s *predicateReplay) txn(p uint32) error {
 	x, h := s.x, s.x.h
 	t := x.order[p-1]
 	lo, hi := h.TxnOps(t)
@@ -229,7 +229,7 @@ func (s *sights) txn(p uint32) error {
 }
 
 // op looks at one of them.
-func (s *sights) op(p, t, op uint32) (err error) {
+func (s *predicateReplay) op(p, t, op uint32) (err error) {
 	h := s.x.h
 	q := h.Ops.Ver[op]
 	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
@@ -265,7 +265,7 @@ func (s *sights) op(p, t, op uint32) (err error) {
 }
 
 // found is the version of k that t, at place p, has before it at the operation at hand.
-func (s *sights) found(p, t, k uint32) uint32 {
+func (s *predicateReplay) found(p, t, k uint32) uint32 {
 	x := s.x
 	if s.wrote[k] == p {
 		return s.own[k]
@@ -282,7 +282,7 @@ func (s *sights) found(p, t, k uint32) uint32 {
 }
 
 // lastVisible is the last place before p that wrote k and is visible to the transaction there, 0 if there is none.
-func (s *sights) lastVisible(p, k uint32) (w uint32) {
+func (s *predicateReplay) lastVisible(p, k uint32) (w uint32) {
 	if s.near != nil && s.near.brief {
 		return s.near.last(p, k)
 	}
@@ -295,7 +295,7 @@ func (s *sights) lastVisible(p, k uint32) (w uint32) {
 }
 
 // visible reports whether the transaction at place w is visible to that at place p, whose turn it is.
-func (s *sights) visible(p, w uint32) bool {
+func (s *predicateReplay) visible(p, w uint32) bool {
 	x := s.x
 	if s.c == nil {
 		h, t, u := x.h, x.order[p-1], x.order[w-1]
@@ -333,7 +333,7 @@ func (s *sights) visible(p, w uint32) bool {
 }
 
 // before reports whether u comes before t in their session, as the order has it, which keeps sessions.
-func (s *sights) before(u, t uint32) bool { return s.x.pos[u] < s.x.pos[t] }
+func (s *predicateReplay) before(u, t uint32) bool { return s.x.pos[u] < s.x.pos[t] }
 
 // weakRules are the axiom and what predicate operations say, at read-atomic and causal.
 func (x *commitOrder) weakRules(l level.Level, o Options) error {
