@@ -8,13 +8,13 @@ import (
 	"isovet/history"
 )
 
-// Parquet has the functions that read and write Parquet files. Package history/format/parquet registers them where a
-// program imports it; without it a program is a third smaller.
+// Parquet has the functions that read and write Parquet files. Package history/format/parquet registers them in
+// programs that import it; other programs are a third smaller.
 type Parquet struct {
 	Read func(ctx context.Context, data []byte, name string, workers int, done func(part []byte)) (*history.History,
 		error)
 	Write func(w io.Writer, h *history.History) error
-	// Open and NewWriter are for histories that memory does not hold.
+	// Open and NewWriter are for histories larger than memory.
 	Open      func(data []byte, name string) (Table, error)
 	NewWriter func(w io.Writer, header *history.History) (TableWriter, error)
 }
@@ -33,7 +33,7 @@ type TablePart struct {
 	From, To int // row groups in which the transactions begin
 	// Txns and Ops bound the transactions and operations of a batch; a single transaction may have more operations.
 	Txns, Ops int
-	// Header is a history whose Meta and Initial hold for all; nil: those of the file.
+	// Header is a history whose Meta and Initial apply to all batches; nil: those of the file.
 	Header *history.History
 }
 
@@ -45,7 +45,7 @@ type TableWriter interface {
 
 var columns Parquet
 
-// RegisterParquet has files read and written so. It is called by an init function.
+// RegisterParquet sets the functions that read and write Parquet files. An init function calls it.
 func RegisterParquet(p Parquet) {
 	columns = p
 	parquetTable.Write = func(w io.Writer, h *history.History, _ bool) error { return p.Write(w, h) }

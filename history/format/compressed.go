@@ -19,8 +19,8 @@ import (
 	"isovet/internal/bounds"
 )
 
-// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds
-// of times as it is decompressed, beyond a size that does no harm, is no history but a bomb.
+// A history is text and numbers that repeat one another: gzip makes it 10 to 30 times smaller. A file that grows
+// hundreds of times during decompression, beyond a harmless size, is no history but a bomb.
 const (
 	maxGrowth = 250
 	// The largest window that the program zstd accepts unless told otherwise; twice that of xz -9.
@@ -39,7 +39,7 @@ func init() {
 	bounds.Register("format.archive", &maxArchive)
 }
 
-// errBomb says what to do about what is none.
+// errBomb is the error for a file that grows like a bomb. It says what to do with one that is none.
 var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if it is a "+
 	"history, decompress it and give the plain file", maxGrowth)
 
@@ -55,12 +55,12 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded ends with errBomb where much more comes out of a decompressor than goes in.
+// bounded ends with errBomb if a decompressor returns far more bytes than it reads.
 type bounded struct {
 	r   io.Reader
 	in  *counted
 	out int64
-	err error // said again and again, as not all decompressors do
+	err error // returned by every further Read; not all decompressors do that
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -88,13 +88,14 @@ var magics = [...]struct{ name, magic string }{
 // magicSize is the number of bytes that detect a compression.
 const magicSize = 10
 
-// compression tells by the first bytes.
+// compression returns the compression of a file by its first bytes.
 func compression(head []byte) string {
 	for _, m := range magics {
 		if !bytes.HasPrefix(head, []byte(m.magic)) {
 			continue
 		}
-		// Three letters may begin a text: behind them bzip2 has a digit and the number of a block or of the end.
+		// A text may begin with bzip2's three letters too. In a bzip2 file a digit and the mark of a block or
+		// of the end follow.
 		if m.name == "bzip2" && (len(head) < 10 || head[3] < '1' || head[3] > '9' ||
 			string(head[4:10]) != "1AY&SY" && string(head[4:10]) != "\x17rE8P\x90") {
 			continue
@@ -104,7 +105,7 @@ func compression(head []byte) string {
 	return ""
 }
 
-// decompress sets in.stream to r's content, decompressed if need be.
+// decompress sets in.stream to r's content, decompressed if it is compressed.
 func (in *Input) decompress(r io.Reader) error {
 	magic, err := readUpTo(r, magicSize)
 	if err != nil {
@@ -184,7 +185,7 @@ func (in *Input) unzip(r io.Reader) error {
 	in.close = append(in.close, f.Close)
 	packed := &counted{}
 	packed.n.Store(int64(min(member.CompressedSize64, uint64(len(data)))))
-	// What is in it may be compressed by itself.
+	// The member may be compressed itself.
 	out := &Input{Name: in.Name + ": " + member.Name}
 	if magic, err := readUpTo(f, magicSize); err != nil {
 		return wrong("cannot read %s in the archive: %v", member.Name, err)
@@ -197,7 +198,7 @@ func (in *Input) unzip(r io.Reader) error {
 	return nil
 }
 
-// theHistory finds the history in an archive: its only file, or else that of a Jepsen run.
+// theHistory finds the history in an archive: its only file, or the history of a Jepsen run.
 func theHistory(all []*zip.File) (*zip.File, error) {
 	var files []*zip.File
 	for _, f := range all {
@@ -233,6 +234,6 @@ func theHistory(all []*zip.File) (*zip.File, error) {
 
 var readXZ func(io.Reader) (io.Reader, error)
 
-// RegisterXZ has files in xz decompressed so. Package history/format/xz calls it where a program imports it: a small
-// program does not.
+// RegisterXZ sets the decompressor of xz files. Package history/format/xz calls it in programs that import it; small
+// programs do not.
 func RegisterXZ(open func(io.Reader) (io.Reader, error)) { readXZ = open }

@@ -93,7 +93,7 @@ var (
 			return plume.Write(w, h, n, true)
 		}),
 	}
-	// Read as Plume's, which has all that it has; by itself for those who write for PolySI.
+	// It is read as Plume's format, which includes it. It is a format of its own for writing files for PolySI.
 	polysiText = Format{
 		Name: "polysi", About: "the same text without aborted transactions and without an initial one",
 		Tool: "PolySI", Holds: 0,
@@ -183,7 +183,7 @@ var (
 		Detect: detect(func(head []byte) bool {
 			return bytes.HasPrefix(head, []byte("PAR1")) || bytes.HasPrefix(head, []byte("PARE"))
 		}),
-		Read: readParquet, // what writes it is registered
+		Read: readParquet, // the writer is registered
 	}
 	porcupineKV = Format{
 		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",
@@ -201,7 +201,7 @@ var (
 	}
 )
 
-// detect makes a Detect of a test on a file's beginning that its own format alone passes.
+// detect makes a Detect of a test on a file's beginning that only files of this format pass.
 func detect(is func(head []byte) bool) func([]byte, string) Confidence {
 	return func(head []byte, _ string) Confidence {
 		if head != nil && is(head) {
@@ -221,7 +221,7 @@ func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	}
 }
 
-// whole makes a Read of a function on a file's bytes.
+// whole makes a Read of a function that reads a file's bytes.
 func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -236,7 +236,7 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 	}
 }
 
-// some is whole for formats of which a file without any transaction is none: nothing in it was understood.
+// some is whole for formats whose files have at least one transaction: in a file without any nothing was understood.
 func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return whole(func(data []byte, file string) (*history.History, error) {
@@ -256,7 +256,7 @@ func some(read func(data []byte, file string) (*history.History, error)) func(co
 	})
 }
 
-// positions makes a Read of one whose times are positions in the file.
+// positions makes a Read of a function whose times are positions in the file.
 func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -277,7 +277,7 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 	}
 }
 
-// jepsenRead makes a Read of one of package jepsen's.
+// jepsenRead makes a Read of a function of package jepsen.
 func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context,
 	*Input, Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -300,7 +300,7 @@ func inFolder(read func(ctx context.Context, dir string) (*history.History, erro
 	}
 }
 
-// numbered makes a Write of one that needs integers.
+// numbered makes a Write of a function that needs integers as keys and values.
 func numbered(name string, init integers.Explicit, write func(io.Writer, *history.History,
 	*integers.Numbers) error) func(io.Writer, *history.History, bool) error {
 	return func(w io.Writer, h *history.History, lossy bool) error {

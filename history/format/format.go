@@ -1,5 +1,5 @@
-// Package format is the list of file formats that hold histories: which there are, how a file's format is told from its
-// content, and how any of them is read and written, plain or compressed.
+// Package format lists the file formats of histories. It finds a file's format by its content, and reads and writes
+// files of each format, plain or compressed.
 //
 // A format is a [Format] value in the list that [All] returns; its reader and writer live in a package of their own
 // below this one. A new format is one new package and one new entry. A history is a file, a stream, or a folder (Cobra
@@ -67,11 +67,11 @@ func (f Feature) String() string { return strings.Join(f.Names(), ", ") }
 type Format struct {
 	Name  string   // as in --format
 	About string   // one line
-	Tool  string   // whose format it is
+	Tool  string   // the tool that the format comes from
 	Holds Feature  // what it can hold
 	Ext   []string // usual endings of file names, with the dot; for the choice of a format to write
 	Dir   bool     // a history is a folder
-	// Events says that files are invocations and completions in the order in which they happened, and Read heeds
+	// Events says that files list invocations and completions in the order of their occurrence, and that Read heeds
 	// Options.RealTime.
 	Events bool
 	// tellsNil says that Read heeds Options.Nil and Options.TextNumbers.
@@ -82,14 +82,15 @@ type Format struct {
 	Detect func(head []byte, path string) Confidence
 	// Read reads a history. Errors about the content are *history.InputError.
 	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
-	// Write writes a history; nil: the format is only read. What Holds leaves out has been refused before, unless
-	// lossy: then it is dropped, and what cannot be written at all is an error.
+	// Write writes a history; nil: the format is only read. A history with features beyond Holds has been refused
+	// before, unless lossy is set: then Write drops them, and returns an error for content that it cannot write at
+	// all.
 	Write func(w io.Writer, h *history.History, lossy bool) error
 	// WriteDir is Write for a format whose histories are folders: it fills an empty folder.
 	WriteDir func(dir string, h *history.History) error
 }
 
-// HeadSize bounds the beginning of a file that Detect sees.
+// HeadSize bounds the part of a file that Detect sees.
 const HeadSize = 1 << 16
 
 // Options says how to read. The zero value detects the format and uses all cores.
@@ -98,23 +99,23 @@ type Options struct {
 	Workers  int          // cores to use; 0: all
 	RealTime RealTime     // where real time comes from; "": by the file
 	Initial  InitialValue // what registers hold at first; "": by the file
-	Nil      Nil          // what a read of nil says; "": what it does by the file's own checker
-	// TextNumbers takes a text that is an integer for that integer, in Jepsen's files: keys and values alike.
+	Nil      Nil          // the meaning of a read of nil; "": as the file's own checker takes it
+	// TextNumbers reads a text that is an integer as that integer, in keys and values of Jepsen's files.
 	TextNumbers bool
-	// Progress, if set, is told now and then how many bytes of the file, as it lies there, were read. It may be called
-	// from any goroutine, by one at a time. Formats that are read as a whole say nothing of a plain file.
+	// Progress, if set, is called now and then with the number of bytes read of the file, compressed as it is. Any
+	// goroutine may call it, one at a time. Formats that read a file as a whole do not call it for a plain file.
 	Progress func(done, total int64)
 	// MaxBytes bounds the decompressed size of a file; a larger one is an error. 0: no bound.
 	MaxBytes int64
-	// Recorded is the number of bytes of a growing recording that count, whatever follows them. 0: all.
+	// Recorded is the number of bytes to read of a recording that still grows. 0: all.
 	Recorded int64
 }
 
-// RealTime says what tells the real time of transactions.
+// RealTime names the source of the transactions' real time.
 type RealTime string
 
 const (
-	ByFile  RealTime = "auto"  // what the file's times and positions tell: see the format
+	ByFile  RealTime = "auto"  // the file's times or positions; each format describes which
 	ByTime  RealTime = "time"  // the file's times
 	ByIndex RealTime = "index" // the order of invocations and completions in the file
 	Untimed RealTime = "none"  // nothing: there is no real time

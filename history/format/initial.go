@@ -12,28 +12,28 @@ import (
 	"isovet/internal/plural"
 )
 
-// InitialValue is what registers hold at first, in place of what the file says or leaves unsaid; "": what the file's
-// format says. It is a value as JSON (an integer, a string in quotes, true, false or null) for all keys; KEY=VALUE for
-// one; [FirstRead]; or several of them with commas between.
+// InitialValue gives registers an initial value, in place of the file's; "" keeps the one of the file's format. It is a
+// value as JSON (an integer, a string in quotes, true, false or null) for all keys, KEY=VALUE for one key, [FirstRead],
+// or a list of these with commas.
 type InitialValue string
 
-// FirstRead is the InitialValue by which a register holds at first what the first read of it found, if nobody wrote
-// that before: for databases that were not empty.
+// FirstRead is the InitialValue that takes a register's first read for its initial value, unless a transaction wrote
+// that value before. It is for databases that were not empty.
 const FirstRead InitialValue = "first-read"
 
-// Check returns an error if it is no such value.
+// Check returns an error if v is no valid InitialValue.
 func (v InitialValue) Check() error {
 	_, err := v.parse()
 	return err
 }
 
-// ofKeys reports whether it says something of single keys, which only the whole of a history can be asked for.
+// ofKeys reports whether v sets values of single keys. That needs the whole history.
 func (v InitialValue) ofKeys() bool {
 	says, err := v.parse()
 	return err == nil && (says.first || len(says.keys) > 0)
 }
 
-// initial is an InitialValue's parts.
+// initial is one part of an InitialValue.
 type initial struct {
 	first bool
 	all   *scalar
@@ -51,7 +51,7 @@ type scalar struct {
 	text  []byte
 }
 
-// in makes the value one of a history's.
+// in returns the scalar as a value of the history.
 func (s scalar) in(h *history.History) history.Value {
 	if s.value.Kind == history.String {
 		s.value.N = int64(h.Texts.Intern(s.text))
@@ -95,7 +95,7 @@ func (v InitialValue) parse() (says initial, err error) {
 	}
 }
 
-// outside returns where a byte is first that is in no quotes; the text's length: nowhere.
+// outside returns the index of the first c outside quotes, or the text's length if there is none.
 func outside(text string, c byte) int {
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -130,7 +130,7 @@ func parseScalar(s string) (x scalar, ok bool) {
 	return scalar{value: history.IntValue(n)}, err == nil
 }
 
-// Apply gives it to a history; "" changes nothing.
+// Apply sets a history's initial values; "" changes nothing.
 func (v InitialValue) Apply(h *history.History) error {
 	says, err := v.parse()
 	if err != nil {
@@ -173,7 +173,7 @@ func (v InitialValue) Apply(h *history.History) error {
 	return h.SetFirst(keys, values)
 }
 
-// keyNamed finds a key by its name on the command line: as JSON, or, where there is none of that, as a word.
+// keyNamed finds a key by its name on the command line: as JSON, or, if there is no such key, as a word.
 func keyNamed(h *history.History, name string) (uint32, bool) {
 	word := uint32(history.None)
 	for k := range h.Keys {
@@ -187,7 +187,7 @@ func keyNamed(h *history.History, name string) (uint32, bool) {
 	return word, word != history.None
 }
 
-// Nil says what a read of nil says in files of Jepsen's and Porcupine's, whose checkers do not agree.
+// Nil is the meaning of a read of nil in files of Jepsen's and Porcupine's. Their checkers disagree about it.
 type Nil string
 
 const (
@@ -199,7 +199,7 @@ const (
 // Nils are the values of Nil.
 func Nils() []string { return []string{string(NilAbsent), string(NilUnknown), string(NilInitial)} }
 
-// OneFile returns an error where the options say what only a history in one file, read at once, can have.
+// OneFile returns an error if an option needs a history in one file that is read at once.
 func (o *Options) OneFile() error {
 	if o.Nil != "" || o.TextNumbers || o.Initial.ofKeys() {
 		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read are for a history in " +
@@ -209,7 +209,7 @@ func (o *Options) OneFile() error {
 	return nil
 }
 
-// tells returns an error where the options ask for what the format's files leave no doubt of.
+// tells returns an error if an option sets what files of the format say themselves.
 func (o *Options) tells(f Format) error {
 	switch {
 	case f.tellsNil:

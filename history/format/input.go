@@ -23,25 +23,25 @@ type Input struct {
 	Dir  bool   // it is a folder: only Path can be used
 
 	mapped []byte    // the content of a plain file
-	mark   int       // the length of the byte order mark that it begins with
+	mark   int       // the length of its byte order mark
 	stream io.Reader // of anything else
 	// archive is the content of a file that is a zip archive, mapped into memory; nil: there is none.
 	archive []byte
-	blank   newlines // how many lines of the stream before head are blank
-	head    []byte   // what comes next of it, not yet read by the reader
+	blank   newlines // number of blank lines of the stream before head
+	head    []byte   // the next bytes of the stream, not yet read by the reader
 	close   []func() error
 
-	size int64 // of the file, as it lies there; 0: nobody knows
+	size int64 // of the file, compressed or not; 0: unknown
 	told func(done, total int64)
 	mu   sync.Mutex
-	done int64 // bytes of it that were read
-	said int64 // of these, what told knows
+	done int64 // bytes of the file read so far
+	said int64 // of these, the number last reported
 }
 
-// tellEvery is after how many bytes of the file Options.Progress is called again.
+// tellEvery is the number of bytes of the file between two calls of Options.Progress.
 const tellEvery = 1 << 20
 
-// read notes that so many bytes more of the file were read.
+// read counts n more bytes read of the file.
 func (in *Input) read(n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -51,7 +51,7 @@ func (in *Input) read(n int) {
 	}
 }
 
-// noting is a reader of an input's file, or of its mapping.
+// noting is a reader of an input's file or mapping that counts the bytes read.
 type noting struct {
 	r  io.Reader
 	in *Input
@@ -63,14 +63,14 @@ func (t noting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// release gives a part of the mapping back, which has been read.
+// release gives a part of the mapping that has been read back to the system.
 func (in *Input) release(part []byte) {
 	in.read(len(part))
 	mapped.ReleasePart(part)
 }
 
-// Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is
-// none, use Reader or Bytes. The bytes are gone once the reader has returned.
+// Mapped returns the content of a plain file, mapped into memory, including a byte order mark. It returns false if the
+// input is not mapped: use Reader or Bytes. The bytes are valid until the format's Read returns.
 func (in *Input) Mapped() ([]byte, bool) { return in.mapped, in.mapped != nil }
 
 // Reader returns the decompressed content.
@@ -85,8 +85,8 @@ func (in *Input) Reader() (io.Reader, error) {
 	return io.MultiReader(&blank, bytes.NewReader(in.head[in.mark:]), in.stream), nil
 }
 
-// Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once
-// the reader has returned.
+// Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are valid until
+// the format's Read returns.
 func (in *Input) Bytes() ([]byte, error) {
 	if in.mapped != nil {
 		return in.mapped[in.mark:], nil
@@ -102,7 +102,7 @@ func (in *Input) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// Close lets go of the file and its mapping.
+// Close closes the file and its mapping.
 func (in *Input) Close() error {
 	var errs []error
 	for i := len(in.close) - 1; i >= 0; i-- {
@@ -112,11 +112,11 @@ func (in *Input) Close() error {
 	return errors.Join(errs...)
 }
 
-// bom is the byte order mark that some programs put before a text in UTF-8. It is no part of the content.
+// bom is the byte order mark. Some programs put it before a text in UTF-8; it is not part of the content.
 var bom = []byte("\xef\xbb\xbf")
 
-// marked returns the length of a text's byte order mark. A binary file that happens to begin with its bytes has zeros
-// near.
+// marked returns the length of a text's byte order mark. A binary file may begin with the same bytes, but then has
+// zeros near.
 func marked(head []byte) int {
 	if !bytes.HasPrefix(head, bom) || bytes.IndexByte(head[:min(64, len(head))], 0) >= 0 {
 		return 0
@@ -124,8 +124,8 @@ func marked(head []byte) int {
 	return len(bom)
 }
 
-// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. Blank lines are no
-// content where they fill that.
+// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. If blank lines fill
+// that, Head skips them.
 func (in *Input) Head() ([]byte, error) {
 	if in.Dir {
 		return nil, nil
@@ -147,7 +147,7 @@ func (in *Input) Head() ([]byte, error) {
 		if err != nil && firstInk(head) == len(head) {
 			return nil, &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 		}
-		// An error behind some content returns when that has been read, and then with the line.
+		// An error behind some content is returned after that content, with its line.
 		in.head = head
 		in.mark = marked(head)
 	}
@@ -159,7 +159,7 @@ func firstInk(data []byte) int {
 	return len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
 }
 
-// newlines reads as so many ends of lines.
+// newlines is a reader of that many line feeds.
 type newlines int
 
 func (n *newlines) Read(p []byte) (int, error) {
@@ -174,8 +174,8 @@ func (n *newlines) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// readUpTo reads n bytes or all there are. Unlike io.ReadFull it does not mistake a decompressor's "unexpected EOF" for
-// the end.
+// readUpTo reads n bytes, or fewer at the end. Unlike io.ReadFull it does not take a decompressor's "unexpected EOF"
+// for the end.
 func readUpTo(r io.Reader, n int) ([]byte, error) {
 	buf := make([]byte, 0, n)
 	for len(buf) < n {
@@ -191,9 +191,9 @@ func readUpTo(r io.Reader, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// Open opens a file or folder, "-" being standard input. gzip, zstd, xz, bzip2 and zip are told by their magic bytes
-// and decompressed as they are read; a plain file is mapped into memory, so that it does not count as the program's
-// own.
+// Open opens a file or folder, "-" being standard input. It recognises gzip, zstd, xz, bzip2 and zip by their first
+// bytes and decompresses them while reading. It maps a plain file, so that the content does not count as the program's
+// memory.
 func Open(path string) (*Input, error) {
 	if path == "-" {
 		in := &Input{Name: "standard input"}
@@ -238,7 +238,7 @@ func Open(path string) (*Input, error) {
 	return in, nil
 }
 
-// reason is an error of package os without the path, which the message has already.
+// reason returns an error of package os without the path, which the message names already.
 func reason(err error) string {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err.Error()
@@ -299,7 +299,7 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	return h, o.RealTime.apply(h, f)
 }
 
-// begin opens what is to be read, and finds out its format.
+// begin opens the input and finds its format.
 func begin(path string, o *Options) (in *Input, f Format, err error) {
 	if o.Format != "" && o.Format != "auto" {
 		if f, err = named(o.Format); err != nil {
@@ -361,7 +361,7 @@ func begin(path string, o *Options) (in *Input, f Format, err error) {
 	return in, f, o.tells(f)
 }
 
-// limited is a reader whose content must end before so many bytes.
+// limited is a reader that fails if the content has more bytes than a limit.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -375,8 +375,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// apply is what RealTime says where the format's reader has not done it: Untimed drops the client's times. What the
-// format cannot tell is an error.
+// apply applies RealTime to a history if the format's reader has not done so: Untimed drops the client's times. It
+// returns an error if the format lacks the source of times.
 func (r RealTime) apply(h *history.History, f Format) error {
 	switch {
 	case r == "" || r == ByFile || f.Events:

@@ -18,16 +18,17 @@ import (
 // PartsName is the file that lists the parts of a history in a folder.
 const PartsName = partlist.Name
 
-// Part is one of the files that a history is in, as the list in their folder has it.
+// Part is an entry of the list: one of the files of a history.
 type Part = partlist.Part
 
-// PartList is the content of the file PartsName: it lists files that are whole.
+// PartList is the content of the file PartsName. It lists complete files.
 type PartList = partlist.List
 
-// WritePartList writes the list of a folder's parts, whole or not at all.
+// WritePartList writes the list of a folder's parts, atomically.
 func WritePartList(dir string, l PartList) error { return partlist.Write(dir, l) }
 
-// ReadPartList reads the list of a folder's parts; fs.ErrNotExist: it has none. It checks the list, and not the parts.
+// ReadPartList reads the list of a folder's parts. The error is fs.ErrNotExist if there is none. It checks the list,
+// not the parts.
 func ReadPartList(dir string) (PartList, error) {
 	path := filepath.Join(dir, PartsName)
 	data, err := os.ReadFile(path)
@@ -68,17 +69,16 @@ func ReadPartList(dir string) (PartList, error) {
 	return l, nil
 }
 
-// Parts returns the files of a folder whose files are one history, in their order: as its list says, or else by their
-// names, numbers in names by their value. Files whose names begin with a dot or an underscore are left out. Of a
-// history that is being recorded, or whose recording was broken off, there are more files than the list has: those that
-// end in partlist.Recording, as far as they are there.
+// Parts returns the files of a folder whose files are one history, in their order: that of the list, or else of their
+// names, with numbers in names by their value. It leaves out files whose names begin with a dot or an underscore. If
+// the history is being recorded, or the recording was broken off, Parts adds the files that end in partlist.Recording.
 func Parts(dir string) (paths []string, list *PartList, err error) {
 	for try := 0; ; try++ {
 		paths, list, err = partsOnce(dir)
 		if err != nil || list == nil || !list.Recording {
 			return paths, list, err
 		}
-		// A part may have been finished meanwhile: then it is in the list, and its recording is gone.
+		// A part may have been completed meanwhile: then the list has it, and its recording is gone.
 		now, lerr := ReadPartList(dir)
 		if lerr == nil && now.Recording && len(now.Parts) == len(list.Parts) || try == 3 {
 			return paths, list, err
@@ -127,7 +127,7 @@ func partsOnce(dir string) (paths []string, list *PartList, err error) {
 	return paths, nil, err
 }
 
-// regular returns the files of a folder that take says, in the order of their names.
+// regular returns the files of a folder for which take returns true, in the order of their names.
 func regular(dir string, take func(name string) bool) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -144,13 +144,13 @@ func regular(dir string, take func(name string) bool) (paths []string, err error
 	return paths, nil
 }
 
-// stem is a part's name up to the first dot.
+// stem returns a part's name up to the first dot.
 func stem(name string) string {
 	s, _, _ := strings.Cut(name, ".")
 	return s
 }
 
-// IsParts reports whether a folder is a history in parts: it has a list of them, or it is in no format of folders and
+// IsParts reports whether a folder is a history in parts: it has a list of parts, or no format of folders fits it and
 // its first file is in a format of files.
 func IsParts(dir string) bool {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
@@ -189,12 +189,12 @@ func IsParts(dir string) bool {
 	return err == nil
 }
 
-// SortNames sorts names as people do: numbers in them by their value.
+// SortNames sorts names, with numbers in them by their value.
 func SortNames(names []string) {
 	sorts.Func(names, compareNames)
 }
 
-// compareNames compares by parts that are digits or not: numbers by value, others by bytes.
+// compareNames compares names run by run: runs of digits by value, others by bytes.
 func compareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {

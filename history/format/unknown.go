@@ -13,7 +13,8 @@ import (
 	"isovet/internal/plural"
 )
 
-// parts are the files of a Jepsen run's folder that have its history, the best first: plain, then compressed.
+// parts returns the names of the files that may have the history in a Jepsen run's folder, the best first: plain, then
+// compressed.
 func parts() []string {
 	var all []string
 	for _, name := range []string{"history.edn", "history.json", "test.jepsen", "test.fressian", "history.txt",
@@ -25,15 +26,15 @@ func parts() []string {
 	return all
 }
 
-// Within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's
-// folders do. The folder is closed then.
+// Within returns the folder itself if it is in a format of folders. Otherwise it returns the history in a folder of
+// Jepsen's, and closes the folder.
 func Within(in *Input) (*Input, error) {
 	for _, f := range All() {
 		if f.Dir && f.Detect(nil, in.Path) > No {
 			return in, nil
 		}
 	}
-	// store has the last run's folder as latest, and so has the folder of a test within it.
+	// Jepsen's store names the last run's folder latest, and so does the folder of a test in it.
 	for _, dir := range []string{in.Path, filepath.Join(in.Path, "latest"), filepath.Join(in.Path, "current")} {
 		for _, name := range parts() {
 			path := filepath.Join(dir, name)
@@ -47,7 +48,7 @@ func Within(in *Input) (*Input, error) {
 	return in, nil
 }
 
-// IsRun reports whether a folder is a Jepsen run's, or a store or a test's folder whose latest run is read for it.
+// IsRun reports whether a folder is a Jepsen run's, or a store or a test's folder: of these the latest run is read.
 func IsRun(dir string) bool {
 	in := &Input{Name: dir, Path: dir, Dir: true}
 	run, err := Within(in)
@@ -58,10 +59,10 @@ func IsRun(dir string) bool {
 	return !run.Dir
 }
 
-// runsIn are the folders of Jepsen runs that a store, or the folder of a test in it, has.
+// runsIn returns the folders of the Jepsen runs in a store, or in the folder of a test.
 func runsIn(dir string) (runs []string) {
 	for _, depth := range []string{"*", "*/*"} {
-		dirs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), depth)) // the pattern is good
+		dirs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), depth)) // the pattern is valid
 		for _, d := range dirs {
 			for _, name := range parts() {
 				if st, err := os.Stat(filepath.Join(d, name)); err == nil && st.Mode().IsRegular() {
@@ -75,12 +76,12 @@ func runsIn(dir string) (runs []string) {
 	return runs
 }
 
-// escapeGlob is a path as a pattern that matches it alone.
+// escapeGlob returns a pattern that matches only the path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(path)
 }
 
-// few are the last of some names, with a word for those before.
+// few lists the last of some names, and counts those before.
 func few(names []string) string {
 	const most = 10
 	if n := len(names) - most; n > 0 {
@@ -89,7 +90,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// unknown is the error of an input in no known format: what it is, as far as that can be told, and what was expected.
+// unknown returns the error for an input in no known format. It says what the input seems to be, and what was expected.
 func unknown(in *Input, head []byte) error {
 	var names []string
 	for _, f := range All() {
@@ -118,7 +119,7 @@ func unknown(in *Input, head []byte) error {
 		strings.Join(names, ", ")}
 }
 
-// known says what files are that people have beside their histories.
+// known names other kinds of files that people keep beside their histories.
 func known(head []byte) string {
 	for _, k := range []struct{ magic, what string }{
 		{"\xff\xfe", "UTF-16 (expected UTF-8)"},
@@ -158,7 +159,8 @@ func isOperations(text []byte) bool {
 		bytes.Contains(text, []byte(`"Input"`)) && !bytes.Contains(text, []byte(`"ops"`))
 }
 
-// firstLine quotes the beginning of the first line with content, or counts the bytes of what is no text.
+// firstLine quotes the beginning of the first line with content; for a file that is no text it returns the number of
+// bytes.
 func firstLine(head []byte) string {
 	const most = 60
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))

@@ -25,7 +25,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// watchLog is the folder that isovet watch keeps: what it has taken, to be judged again, and cut down.
+// watchLog is the log folder of isovet watch, read to check or shrink a watched stream again.
 var watchLog = Format{
 	Name: "isovet-watch", About: "the folder of isovet watch: the transactions in its log, in the order of arrival",
 	Tool: "isovet", Holds: Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial,
@@ -54,8 +54,7 @@ var watchLog = Format{
 	},
 }
 
-// readStream reads the lines of a stream, which may say again what others said, and which has sessions that begin in
-// the midst or with gaps.
+// readStream reads the lines of a stream. Lines may be duplicates; sessions may begin in the middle and have gaps.
 func readStream(ctx context.Context, data []byte, file string) (*history.History, error) {
 	at := jsonl.Lines{File: file, Head: true}
 	head, is, err := jsonl.ReadHeader(data, file)
@@ -81,7 +80,7 @@ func readStream(ctx context.Context, data []byte, file string) (*history.History
 	return h, nil
 }
 
-// logSegments tells the first and the last segment of a watch's folder; 0: there is none.
+// logSegments returns the numbers of the first and the last segment of a watch's folder; 0 if it has none.
 func logSegments(dir string) (first, last int, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -123,10 +122,9 @@ func readSegment(dir string, n int) (path string, data []byte, err error) {
 	return path, data, err
 }
 
-// readLog reads the lines of all segments, without their places. The log's own lines become blank ones, and so does a
-// header that was repeated, so that a line's number is that over all segments; a torn end, of a write under
-// way or cut off, is none. cut: the first segments have been deleted, and the header, if there was one, comes from the
-// file that has it.
+// readLog reads the lines of all segments, without their places. It blanks the log's own lines and repeated headers, so
+// that line numbers count over all segments. A torn end, of an unfinished write, is no line. cut says that the first
+// segments were deleted; a header then comes from its own file.
 func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) {
 	first, last, err := logSegments(dir)
 	if err == nil && first > 1 {
@@ -152,7 +150,7 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 			return nil, cut, err
 		}
 		if all == nil {
-			all = data[:0] // nothing of it is needed once it has been read, and a line takes less than it did
+			all = data[:0] // reuses the memory, since a line only gets shorter
 		}
 		var record logline.Reader
 		for number := 1; ; number++ {
@@ -186,12 +184,12 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 	return all, cut, nil
 }
 
-// withoutBeginning leaves out of a history whose first transactions are missing what rests on those: reads of what no
-// transaction that is left wrote, and, where there are timestamps, of keys of which none that is left had committed a
-// write; reads of predicates and lists. Taking away reads makes no violation.
+// withoutBeginning drops reads that may depend on transactions missing from the beginning of a history. These are reads
+// of versions that no remaining transaction wrote, and all reads of predicates and lists. With timestamps they include
+// reads of a key before the first remaining commit that wrote it. Dropping reads makes no violation.
 func withoutBeginning(h *history.History) *history.History {
 	written := make([]bool, h.NumVersions())
-	since := map[uint32]int64{} // key → the first commit that is left
+	since := map[uint32]int64{} // key → the first remaining commit
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -241,8 +239,8 @@ func withoutBeginning(h *history.History) *history.History {
 	return part
 }
 
-// inSessions puts the transactions of each session in its order, wherever that begins and whatever is missing of it.
-// Where one has no place, the order of arrival stays.
+// inSessions orders each session's transactions by their places, which may begin anywhere and have gaps. If one has no
+// place, the session keeps the order of arrival.
 func inSessions(h *history.History, seqs jsonl.Seqs) {
 	for s := range h.NumSessions() {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -252,13 +250,13 @@ func inSessions(h *history.History, seqs jsonl.Seqs) {
 	}
 }
 
-// passAgain blanks the lines that say again what one before said of the transaction of the same id, or the same place
-// in a session, and returns how many they are. watch passes over them, too.
+// passAgain blanks duplicate lines, and returns their number: each repeats an earlier line about a transaction of the
+// same id, or of the same place in a session. watch ignores them, too.
 func passAgain(data []byte, file string) (passed int) {
 	type place struct{ session, seq int64 }
 	ids, places := map[int64][]byte{}, map[place][]byte{}
 	rest, number := data, int64(0)
-	_, _, _ = jsonl.Heads(data, file, 0, true, func(head *jsonl.Head) error { // what it finds wrong, reading finds
+	_, _, _ = jsonl.Heads(data, file, 0, true, func(head *jsonl.Head) error { // ReadLines will return the errors
 		var line []byte
 		for ; number < head.Line; number++ {
 			line, rest, _ = bytes.Cut(rest, []byte("\n"))
@@ -283,7 +281,7 @@ func passAgain(data []byte, file string) (passed int) {
 	return passed
 }
 
-// sameJSON reports whether two lines say the same, however they are written.
+// sameJSON reports whether two lines are equal as JSON.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

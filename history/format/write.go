@@ -19,22 +19,22 @@ import (
 
 // Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the
 // one with the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file
-// appears under its name only when it is whole. What the format cannot hold is an error that says so, unless lossy
-// drops it.
+// appears under its name only when it is whole. A feature of the history that the format cannot hold is an error,
+// unless lossy drops it.
 func Write(path string, h *history.History, name string, lossy bool) (err error) {
 	return WriteContext(context.Background(), path, h, name, lossy)
 }
 
-// Invocations reports whether a file of that name, or in the named format, has invocations and completions alone, as
-// Elle reads them, and what of a history it then leaves out that no checker of its own asks for: times of operations
-// within a transaction, and a first version other than nil.
+// Invocations reports whether a file of that name, or in the named format, consists of invocations and completions, as
+// Elle reads them. left lists features that it then drops and that no checker of such files needs: times of operations
+// in a transaction, and an initial version other than nil.
 func Invocations(path, name string, h *history.History) (is bool, left Feature) {
 	f, err := writable(path, name)
 	left = Used(h) &^ f.Holds
 	return err == nil && f.Events && left&^(OpTimes|Initial) == 0, left
 }
 
-// WriteContext is Write that ends with ctx, and then leaves nothing behind.
+// WriteContext is Write until ctx ends; then it leaves nothing behind.
 func WriteContext(ctx context.Context, path string, h *history.History, name string, lossy bool) (err error) {
 	f, err := writable(path, name)
 	if err != nil {
@@ -95,8 +95,8 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 	return os.Rename(tmp.Name(), path)
 }
 
-// Special reports whether a path is there and is neither a file nor a folder: a device such as /dev/null, a pipe. Such
-// a one is written to, and never replaced by a file.
+// Special reports whether a path exists and is neither a file nor a folder: a device such as /dev/null, or a pipe. It
+// is written to, and never replaced by a file.
 func Special(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
@@ -110,7 +110,7 @@ func createTemp(path string, special bool) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
-// Used returns what of a history only some formats can hold.
+// Used returns the features of a history that only some formats can hold.
 func Used(h *history.History) Feature {
 	var f Feature
 	for _, c := range [...]struct {
@@ -148,7 +148,7 @@ func Used(h *history.History) Feature {
 	return f
 }
 
-// Stoppable is a writer that writes no more once its context has ended.
+// Stoppable is a writer that stops once its context has ended.
 type Stoppable struct {
 	Ctx context.Context
 	W   io.Writer
@@ -165,7 +165,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// writeDir fills a temporary folder and renames it; the folder must not be there already.
+// writeDir fills a temporary folder and renames it to a path that must not exist.
 func writeDir(path string, h *history.History, f Format) error {
 	if path == "-" {
 		return fmt.Errorf("format %s is a folder and cannot be written to standard output", f.Name)
@@ -191,9 +191,8 @@ func writeDir(path string, h *history.History, f Format) error {
 // ErrEnding is the error for a file to write whose ending names no format.
 var ErrEnding = errors.New("the ending names no format")
 
-// Writable returns what Write would say before it looks at a history: that no format has the file's ending (ErrEnding)
-// or the name, or that the format is only read. "-", a file without an ending and the name "", or "auto", are JSON
-// lines.
+// Writable returns the errors of Write that do not depend on a history: no format has the file's ending (ErrEnding) or
+// the name, or the format is only read. "-", and a file without an ending, are JSON lines if the name is "" or "auto".
 func Writable(path, name string) error {
 	_, err := writable(path, name)
 	return err

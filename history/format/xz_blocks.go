@@ -7,23 +7,23 @@ import (
 	"io"
 )
 
-// xzGuard hands on a file in xz and follows its blocks (xz-file-format 1.2.1, sections 2 to 4; the chunks of LZMA2 as
-// liblzma has them), to refuse one that needs a large dictionary before the library sees it: that makes the dictionary
-// as soon as a block asks for it, whatever the block holds. What does not follow the format is refused, so that nothing
-// passes by unseen.
+// xzGuard passes on a file in xz and parses its blocks (xz-file-format 1.2.1, sections 2 to 4; the chunks of LZMA2 as
+// in liblzma). It refuses a block that needs a large dictionary before the library sees it: the library allocates the
+// dictionary at once, whatever the block holds. It refuses data that does not follow the format, so that no block
+// escapes the check.
 type xzGuard struct {
 	r    io.Reader
-	skip int64 // bytes that need not be looked at
-	need int   // bytes that step wants behind them
+	skip int64 // bytes to pass on without parsing
+	need int   // bytes that step needs after these
 	buf  []byte
-	step func(b []byte) error // is handed need bytes, and says what comes next
+	step func(b []byte) error // takes need bytes, and sets the next step
 	err  error
 
 	check  int64 // bytes of a block's checksum
 	block  int64 // bytes of a block behind its header
 	index  int64 // bytes of the index
 	left   uint64
-	number uint64 // of the index, as far as it is read
+	number uint64 // the current number of the index, as far as it is read
 	shift  uint
 }
 
@@ -71,7 +71,7 @@ func (g *xzGuard) follow(b []byte) error {
 
 func (g *xzGuard) want(n int, step func(b []byte) error) { g.need, g.step = n, step }
 
-// header is a stream's.
+// header reads the header of a stream.
 func (g *xzGuard) header(b []byte) error {
 	if string(b[:7]) != "\xfd7zXZ\x00\x00" {
 		return errXZ
@@ -91,7 +91,7 @@ func (g *xzGuard) blockSize(b []byte) error {
 	return nil
 }
 
-// blockHeader is a block's, but for its size.
+// blockHeader reads the header of a block, behind its size.
 func (g *xzGuard) blockHeader(b []byte) error {
 	flags, rest := b[0], b[1:len(b)-4]
 	number := func() uint64 {
@@ -99,7 +99,7 @@ func (g *xzGuard) blockHeader(b []byte) error {
 		rest = rest[max(0, min(size, len(rest))):]
 		return n
 	}
-	for _, has := range []byte{0x40, 0x80} { // sizes of the block
+	for _, has := range []byte{0x40, 0x80} { // the block's sizes
 		if flags&has != 0 {
 			number()
 		}
@@ -126,7 +126,7 @@ func (g *xzGuard) blockHeader(b []byte) error {
 	return nil
 }
 
-// chunk is the first byte of a chunk.
+// chunk reads the first byte of a chunk.
 func (g *xzGuard) chunk(b []byte) error {
 	g.block++
 	switch c := b[0]; {
@@ -136,7 +136,7 @@ func (g *xzGuard) chunk(b []byte) error {
 	case c <= 2:
 		g.want(2, g.plainChunk)
 	case c >= 0xc0:
-		g.want(5, g.packedChunk) // the last one sets properties
+		g.want(5, g.packedChunk) // the last byte sets properties
 	case c >= 0x80:
 		g.want(4, g.packedChunk)
 	default:
@@ -155,14 +155,14 @@ func (g *xzGuard) packedChunk(b []byte) error {
 	return nil
 }
 
-// jump goes to the next chunk: behind the header, of so many bytes, come as many as size says, and one.
+// jump goes to the next chunk: behind the header's remaining bytes there are size + 1 bytes.
 func (g *xzGuard) jump(header int, size []byte) {
 	g.skip = int64(binary.BigEndian.Uint16(size)) + 1
 	g.block += int64(header) + g.skip
 	g.want(1, g.chunk)
 }
 
-// records is a byte of a number of the index: how many blocks it lists, then two numbers for each.
+// records reads a byte of the index's numbers: the number of blocks, then two numbers for each.
 func (g *xzGuard) records(b []byte) error {
 	g.index++
 	if g.shift > 56 {
@@ -189,7 +189,7 @@ func (g *xzGuard) records(b []byte) error {
 	return nil
 }
 
-// behind reads what follows a stream: zeros, four by four, or another stream.
+// behind reads the bytes that follow a stream: padding of zeros, in fours, or another stream.
 func (g *xzGuard) behind(b []byte) error {
 	if string(b) == "\x00\x00\x00\x00" {
 		return nil

@@ -1,6 +1,7 @@
-// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line, transactions apart by a line of
-// dashes, sessions by a line of equals signs. There is no initial state: a file that needs one has a session that
-// writes it, and a read of what nobody wrote is a thin-air read. There are no ids, no aborted transactions, no times.
+// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line. A line of dashes separates
+// transactions, a line of equals signs sessions. There is no initial state: a file that needs one has a session that
+// writes it. A read of a value that nobody wrote is a thin-air read. There are no ids, no aborted transactions, no
+// times.
 //
 // Experimental: this package may still change.
 package awdit
@@ -13,7 +14,7 @@ import (
 	"isovet/history"
 )
 
-// Is reports whether a file's first line with content is an operation or a separator of this format.
+// Is reports whether the first line with content is an operation or a separator of this format.
 func Is(head []byte) bool {
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimSpace(line)
@@ -30,7 +31,7 @@ func Is(head []byte) bool {
 	return false
 }
 
-// separator returns the character that a line consists of, if that is - or =, else 0.
+// separator returns - or = if a line consists of that character alone, else 0.
 func separator(line []byte) byte {
 	if c := line[0]; (c == '-' || c == '=') && len(bytes.Trim(line, string(c))) == 0 {
 		return c
@@ -38,12 +39,13 @@ func separator(line []byte) byte {
 	return 0
 }
 
-// plain reads a line at pos as AWDIT writes it, "r 12 34", and returns where the next one begins; 0: it is another.
+// plain reads a line at pos as AWDIT writes it, "r 12 34", and returns where the next line begins; 0 if the line looks
+// otherwise.
 func plain(data []byte, pos int) (key, value int64, next int) {
 	if len(data)-pos < 6 || data[pos] != 'r' && data[pos] != 'w' || data[pos+1] != ' ' {
 		return 0, 0, 0
 	}
-	const most = 18 // digits of what fits surely
+	const most = 18 // a number of so many digits fits into an int64
 	i := pos + 2
 	for from := i; i < len(data); i++ {
 		c := data[i] - '0'
@@ -69,7 +71,7 @@ func plain(data []byte, pos int) (key, value int64, next int) {
 	return 0, 0, 0
 }
 
-// dashes reads a line of dashes at pos, and returns where the next one begins; 0: it is another.
+// dashes reads a line of dashes at pos, and returns where the next line begins; 0 if the line is another.
 func dashes(data []byte, pos int) (next int) {
 	i := pos
 	for i < len(data) && data[i] == '-' {

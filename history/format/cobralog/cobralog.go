@@ -5,18 +5,19 @@
 //
 //	S txnId [begin, ms]    C txnId [commit, ms]    W writeId key value    R writerTxnId writeId key value
 //
-// Nothing says whether times are there; a file is tried without them first. Transactions are logged once committed.
+// Nothing in a file says whether it has times: the reader tries first without them, then with them. Transactions are
+// logged once committed.
 //
 // # Meaning
 //
 // A version is (key, write id): values are hashes and are not used. Ids of writes are opaque 64-bit numbers and appear
-// here as signed ones. A read whose writer is 0xBEBEEBEE saw what was there before the run: that is the text "initial",
-// written by an initial transaction. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too where the
-// key was there before the run and no write deleted it, as Cobra's verifier has one initial version a key. Write id
-// 0xABCDEFAB deletes: null. Reads of the garbage collection's key (write ids 0x23332333 and 0x66666666 of the initial
-// transaction) are bookkeeping of Cobra's own and left out. Fence transactions are transactions on one key like any
-// others. A read that names a writer of whom there is no log saw a transaction whose client never learned the outcome:
-// it appears as one, with the writes that were seen.
+// here as signed ones. A read whose writer is 0xBEBEEBEE saw the version from before the run: here it is the text
+// "initial", which an initial transaction writes. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too
+// where the key was there before the run and no write deleted it, as Cobra's verifier has one initial version a key.
+// Write id 0xABCDEFAB deletes: null. Reads of the garbage collection's key (write ids 0x23332333 and 0x66666666 of the
+// initial transaction) are bookkeeping of Cobra's own and left out. Fence transactions are transactions on one key like
+// any others. A read may name a writer without a log: its client never learned the outcome. It becomes a transaction of
+// unknown outcome, with the writes that reads saw.
 //
 // Experimental: this package may still change.
 package cobralog
@@ -43,19 +44,19 @@ const (
 	missing = 0xADEAFBEE
 )
 
-// Is reports whether the folder has such logs: the first that is not empty begins with a transaction.
+// Is reports whether the folder has such logs: the first log that is not empty begins with a transaction.
 func Is(dir string) bool {
 	head, ok := logs.Head(dir, "T", 1)
 	return ok && len(head) > 0 && head[0] == 'S'
 }
 
-// folder collects what the logs of a folder say.
+// folder collects the content of a folder's logs.
 type folder struct {
 	ctx  context.Context
 	b    *history.Builder
 	told logs.Numbers       // transactions that have a log
-	lost map[uint64][]write // by writer that has none (known at the end)
-	// What reads say of a key before the run.
+	lost map[uint64][]write // by writer without a log (known at the end)
+	// Keys that reads show to have existed before the run, and keys that were deleted.
 	before, deletes map[uint64]struct{}
 }
 
@@ -109,7 +110,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	return f.b.Build()
 }
 
-// log is one file. A record's size depends on its letter alone, once it is known whether there are times.
+// log is one file. Once it is known whether the file has times, a record's letter gives its size.
 type log struct {
 	data  []byte
 	file  string
@@ -131,7 +132,7 @@ func (l *log) size(letter byte) int {
 	return 0
 }
 
-// check walks over the records, without times and, where that fails, with them.
+// check walks over the records as if there were no times, and if that fails, with times.
 func (l *log) check() error {
 	err := l.walk()
 	if err == nil {
@@ -182,7 +183,7 @@ func (l *log) walk() error {
 	return nil
 }
 
-// survey notes which transactions have a log and what reads say of the time before the run.
+// survey notes which transactions have a log, and which keys existed before the run.
 func (f *folder) survey(l *log) {
 	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
 		rec := l.data[pos+1:]
@@ -203,7 +204,7 @@ func (f *folder) survey(l *log) {
 	}
 }
 
-// gc reports whether a read is of the garbage collection's key.
+// gc reports whether an operation is on the garbage collection's key.
 func gc(id, writer uint64) bool {
 	return (id == gcTrue || id == gcFalse) && (writer == initial || writer == absent || writer == missing)
 }
@@ -244,7 +245,7 @@ func (f *folder) add(l *log, session int64) {
 		case 'S':
 			h = history.NewTxnHead()
 			h.HasSess, h.Session = true, session
-			// The logs of some clients count from the same number; ids that are not unique are left to Build to refuse.
+			// Some clients' logs count from the same number. Build refuses ids that are not unique.
 			h.HasID, h.ID = true, int64(at(0))
 			if l.timed {
 				h.Start = int64(at(1)) * 1e6
@@ -287,7 +288,7 @@ func (f *folder) always(key uint64) bool {
 	return before && !deletes
 }
 
-// strangers adds the writers that were read and have no log, and returns how many there are.
+// strangers adds the writers that reads name and that have no log. It returns their number.
 func (f *folder) strangers() int {
 	ids := make([]uint64, 0, len(f.lost))
 	for id := range f.lost {

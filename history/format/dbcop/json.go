@@ -8,7 +8,7 @@ import (
 )
 
 // IsJSON reports whether a file begins as a history in JSON: an array of arrays of objects with events, or an object
-// with that and how it was made.
+// with such an array and the run's parameters.
 func IsJSON(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	s := edn.Scanner{Data: head, JSON: true}
@@ -41,8 +41,8 @@ func IsJSON(head []byte) bool {
 	return false
 }
 
-// isSessions reports whether the first session that is not empty begins with a transaction. The bracket of all has been
-// read.
+// isSessions reports whether the first session that is not empty begins with a transaction. The outermost bracket has
+// been read.
 func isSessions(s *edn.Scanner) bool {
 	for {
 		t, err := s.Next()
@@ -65,12 +65,12 @@ func isSessions(s *edn.Scanner) bool {
 
 // ReadJSON reads a history in the JSON of dbcop since its rewrite of 2026: an array of sessions, or an object with that
 // in its field data. A session is an array of transactions, {"events": […], "committed": true}; an event is {"Write":
-// {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. A read's version null is what was never
-// written, and so is 0 where nobody writes it. Transactions that are not committed are aborted. Errors are
+// {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. In a read, version null is the initial
+// version, and so is 0 if nobody writes 0. Transactions that are not committed are aborted. Errors are
 // *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadJSON(data []byte, file string) (*history.History, error) { return readJSON(data, file, false) }
 
-// readJSON is ReadJSON; slow: by way of the scanner alone.
+// readJSON is ReadJSON. With slow it uses the scanner alone.
 func readJSON(data []byte, file string, slow bool) (*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	return read(file, len(data), func(to *sink) error {
@@ -79,7 +79,7 @@ func readJSON(data []byte, file string, slow bool) (*history.History, error) {
 	})
 }
 
-// history reads all there is.
+// history reads the whole file.
 func (r *jsonReader) history() error {
 	t, err := r.s.Next()
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *jsonReader) history() error {
 type jsonReader struct {
 	*sink
 	s    edn.Scanner
-	slow bool // nothing is taken for plain
+	slow bool // use the scanner alone
 }
 
 func (r *jsonReader) sessions(t edn.Token) error {
@@ -184,8 +184,8 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 	return nil
 }
 
-// plainTxns reads transactions of a session as long as they are plain (see edn.Plain), and leaves the others, from the
-// first on.
+// plainTxns reads transactions of a session as long as they are plain (see edn.Plain), and stops before the first other
+// one.
 func (r *jsonReader) plainTxns(session int64) {
 	p := r.s.Plain()
 	for !r.slow && p.Take('{') {
@@ -306,7 +306,7 @@ func plainVersion(p *edn.Plain, e *event) (ok bool) {
 	return ok
 }
 
-// event reads one, in either form.
+// event reads an event, in either form.
 func (r *jsonReader) event(t edn.Token) (e event, err error) {
 	if t.Opens() {
 		n := 0

@@ -2,28 +2,28 @@ package dbcop
 
 import "isovet/history"
 
-// sink is what the readers of dbcop's formats of 2026 hand transactions to, one after another. Nothing is there at
-// first; a version 0 that nobody writes is that too.
+// sink takes transactions from the readers of dbcop's formats of 2026, one after another. Keys are absent at first; a
+// read of version 0 that nobody writes sees that too.
 type sink struct {
 	b      *history.Builder
 	events []event // of the transaction that is being read
 
 	zero     []bool // by key: 0 is written to it
-	written  bool   // to some
-	read     bool   // 0 is
+	written  bool   // 0 is written to some key
+	read     bool   // 0 is read
 	size     int    // of the file
 	reserved bool
 }
 
-// event is one of a transaction.
+// event is an event of a transaction.
 type event struct {
 	version int64
 	key     uint32
 	write   bool
-	none    bool // a read of what was never written
+	none    bool // a read of the initial version
 }
 
-// read reads a file by way of from, which is called again where the meaning of 0 depends on what has come behind it.
+// read reads a file with from. It calls from again if the meaning of a read of 0 depends on later writes.
 func read(file string, size int, from func(to *sink) error) (*history.History, error) {
 	var zero []bool
 	for {
@@ -39,10 +39,10 @@ func read(file string, size int, from func(to *sink) error) (*history.History, e
 	}
 }
 
-// isZero reports whether 0 is written to a key, as far as is known.
+// isZero reports whether the part of the file read so far writes 0 to a key.
 func (s *sink) isZero(key uint32) bool { return int(key) < len(s.zero) && s.zero[key] }
 
-// end ends the transaction that has the events and begins at a place in the file.
+// end ends the transaction of the events; at is its place in the file.
 func (s *sink) end(session int64, line int, committed bool, at int) {
 	b := s.b
 	h := history.NewTxnHead()
@@ -64,7 +64,7 @@ func (s *sink) end(session int64, line int, committed bool, at int) {
 			continue
 		}
 		if !committed {
-			continue // it says nothing
+			continue // an event without content
 		}
 		v := history.IntValue(e.version)
 		if e.none {
@@ -78,7 +78,7 @@ func (s *sink) end(session int64, line int, committed bool, at int) {
 		b.Read(e.key, v)
 	}
 	b.EndTxn(h)
-	const enough = 1 << 18 // bytes from which the rest is estimated
+	const enough = 1 << 18 // bytes read before the rest is estimated
 	if !s.reserved && at >= enough {
 		s.reserved = true
 		more := float64(s.size-at) / float64(at) * 65 / 64

@@ -9,7 +9,7 @@ import (
 	"isovet/history"
 )
 
-// IsText reports whether the first line with content that is no comment begins with a transaction of the text form.
+// IsText reports whether the first line that is neither blank nor a comment begins with a transaction of the text form.
 func IsText(head []byte) bool {
 	for line := range bytes.Lines(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))) {
 		line = bytes.TrimSpace(line)
@@ -35,12 +35,12 @@ func dashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 //	---
 //	[y==1 y:=2]!
 //
-// := writes a version, == reads one, ==? reads what was never written, and so does ==0 where nobody writes 0. ! behind
-// a transaction: it did not commit. Nothing is there at first. Errors are *history.InputError with the line. Cost: one
-// pass, and history.Builder.Build. data is not referenced afterwards.
+// := writes a version and == reads one. ==? reads the initial version, and so does ==0 if nobody writes 0. A ! behind a
+// transaction says that it did not commit. Keys are absent at first. Errors are *history.InputError with the line.
+// Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadText(data []byte, file string) (*history.History, error) { return readText(data, file, false) }
 
-// readText is ReadText; slow: nothing is taken for plain.
+// readText is ReadText. With slow it uses the general reader alone.
 func readText(data []byte, file string, slow bool) (*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	return read(file, len(data), func(to *sink) error {
@@ -49,7 +49,7 @@ func readText(data []byte, file string, slow bool) (*history.History, error) {
 	})
 }
 
-// history reads all there is.
+// history reads the whole file.
 func (p *textReader) history(data []byte, file string) error {
 	session, lineNo := int64(0), 0
 	first, firstText := 0, []byte(nil)
@@ -108,17 +108,17 @@ func nothing(file string, line int, text []byte) error {
 // textReader reads a file in the text form.
 type textReader struct {
 	*sink
-	slow bool // nothing is taken for plain
+	slow bool // use the general reader alone
 	line []byte
-	// The keys whose names are a letter and a small number, plus one: what most are.
+	// Keys, plus one, whose names are a letter and a small number, as most are.
 	names ['z' + 1][]uint32
 }
 
-// maxPlain is the greatest number in the name of a plain variable.
+// maxPlain bounds the number in a variable's name that names has a place for.
 const maxPlain = 1 << 20
 
-// plainLine reads transactions of the line at pos as long as they are as dbcop writes them, and returns where the next
-// line begins, or, in this line, the first that is not so.
+// plainLine reads transactions of the line at pos as long as they look as dbcop writes them. It returns where the next
+// line begins, or where the first other transaction of this line begins.
 func (p *textReader) plainLine(data []byte, pos int, session int64, lineNo int) int {
 	for {
 		i, committed := p.plainTxn(data, pos)
@@ -137,8 +137,8 @@ func (p *textReader) plainLine(data []byte, pos int, session int64, lineNo int) 
 	}
 }
 
-// plainTxn reads the transaction whose bracket is data[i] and returns where it ends, before the end of the data; 0: it
-// is not plain.
+// plainTxn reads the transaction whose bracket is data[i] and returns where it ends, before the end of the data; 0 if
+// it is not plain.
 func (p *textReader) plainTxn(data []byte, i int) (next int, committed bool) {
 	p.events = p.events[:0]
 	for i+8 < len(data) {

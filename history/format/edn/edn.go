@@ -1,6 +1,6 @@
-// Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. It is what the
-// readers of Jepsen's, Viper's and TimeKiller's files stand on: they look at each value once and keep numbers and
-// interned texts only, so a tree of values would cost far more than the reading.
+// Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. The readers of
+// Jepsen's, Viper's and TimeKiller's files use it. They look at each value once and keep only numbers and interned
+// texts, so a tree of values would cost far more than the reading.
 //
 // EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white
 // space, "; …" is a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null
@@ -8,10 +8,8 @@
 // elements is the reader's to check.
 //
 // Clojure's printer writes more than that, and programs leave more than that in JSON: ##NaN and NaN are numbers, 0x1f
-// an integer,
-// #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What is left
-// out ([Scanner.Skip]) need
-// not be text at all but for its brackets and quotes, since nobody looks at it.
+// an integer, #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What
+// is left out ([Scanner.Skip]) need not be text at all but for its brackets and quotes, since nobody looks at it.
 //
 // Experimental: this package may still change.
 package edn
@@ -42,7 +40,7 @@ const (
 	Close       // ) ] }: Bracket
 )
 
-// Token is one token. Text is good until the next call of Next.
+// Token is one token. Text is valid until the next call of Next.
 type Token struct {
 	Kind    Kind
 	Bracket byte
@@ -86,8 +84,8 @@ func (t Token) String() string {
 
 const maxDepth = 1 << 10
 
-// Scanner reads tokens. JSON makes colons white space. With Keywords a string that begins with a colon is a keyword,
-// as programs that know JSON alone write them.
+// Scanner reads tokens. With JSON colons are white space. With Keywords a string that begins with a colon is a keyword:
+// programs that know only JSON write keywords so.
 type Scanner struct {
 	Data     []byte
 	File     string
@@ -96,8 +94,8 @@ type Scanner struct {
 
 	pos     int
 	open    []byte // brackets to be closed
-	within  int    // how many values that are left out, #_, the scanner is in
-	loose   int    // how many calls of Skip it is in: what is in a value that nobody looks at need not be one
+	within  int    // depth of values that #_ leaves out
+	loose   int    // depth of calls of Skip: a skipped value's content need not be valid
 	scratch []byte // of a string with escapes
 	again   bool   // after Seek
 	line    int    // of lineAt, from 0
@@ -107,15 +105,14 @@ type Scanner struct {
 // Pos returns where the next token is looked for.
 func (s *Scanner) Pos() int { return s.pos }
 
-// Seek goes to a position that Pos or a Token told. What stands there has been scanned before, so that brackets that
-// were opened earlier may close from now on without being matched.
+// Seek goes to a position that Pos or a Token returned. The text there was scanned before, so closing brackets are no
+// longer matched with those opened earlier.
 func (s *Scanner) Seek(pos int) { s.pos, s.open, s.again = pos, s.open[:0], true }
 
-// SeekOut goes to a position that is in no bracket.
+// SeekOut goes to a position outside all brackets.
 func (s *Scanner) SeekOut(pos int) { s.pos, s.open, s.again = pos, s.open[:0], false }
 
-// Line returns the line of a position, from 1. Cost: linear in the distance from the position that was asked for
-// before.
+// Line returns the line of a position, from 1. Cost: linear in the distance from the position of the call before.
 func (s *Scanner) Line(pos int) int {
 	if pos < s.lineAt {
 		s.line, s.lineAt = 0, 0
@@ -125,13 +122,14 @@ func (s *Scanner) Line(pos int) int {
 	return s.line + 1
 }
 
-// Errorf is an input error at a position.
+// Errorf returns an input error at a position.
 func (s *Scanner) Errorf(pos int, field, format string, args ...any) error {
 	return &history.InputError{File: s.File, Line: s.Line(min(pos, len(s.Data))), Off: -1, Field: field,
 		Msg: fmt.Sprintf(format, args...)}
 }
 
-// space marks white space, delim what ends a word, numeric what numbers consist of: ratios and Clojure's N and M too.
+// space marks white space, delim the bytes that end a word, numeric the bytes of numbers, including ratios and
+// Clojure's N and M.
 var space, delim, numeric [256]bool
 
 func init() {
@@ -268,10 +266,10 @@ func closer(open byte) byte {
 	return '}'
 }
 
-// object is the tag of what is no data: Clojure prints objects of Java as #object[class hash text].
+// object is the tag of a value that is no data: Clojure prints objects of Java as #object[class hash text].
 var object = []byte("#object[")
 
-// dispatch reads what stands behind a #, but for sets, tags and what is left out: ##NaN, #"…", #<…>, #object[…].
+// dispatch reads the values behind a # that are neither sets, tags nor #_: ##NaN, #"…", #<…>, #object[…].
 func (s *Scanner) dispatch(t Token) (Token, error) {
 	c := byte(0)
 	if s.pos < len(s.Data) {
@@ -340,7 +338,7 @@ func (s *Scanner) word() []byte {
 	return s.Data[start:s.pos]
 }
 
-// atom tells what a word without quotes is.
+// atom returns the token of a word without quotes.
 func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 	t.Text = w
 	c := w[0]
@@ -387,7 +385,7 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 	return t, nil
 }
 
-// integer reads a decimal integer of 64 bits, with Clojure's N behind it or not.
+// integer reads a decimal integer of 64 bits. Clojure's N may follow.
 func integer(w []byte) (int64, bool) {
 	neg := w[0] == '-'
 	if neg || w[0] == '+' {
@@ -415,7 +413,7 @@ func integer(w []byte) (int64, bool) {
 	return 0, false
 }
 
-// hexadecimal reads 0x1f, with a sign or not.
+// hexadecimal reads a number such as 0x1f, which may have a sign.
 func hexadecimal(w []byte) (int64, bool) {
 	digits, neg := bytes.CutPrefix(w, []byte("-"))
 	digits = bytes.TrimPrefix(digits, []byte("+"))

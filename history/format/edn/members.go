@@ -1,7 +1,7 @@
 package edn
 
-// Micro reads how a micro-operation of a register begins in EDN, "[:r " or "[:w ", perhaps behind a blank, and returns
-// its letter.
+// Micro reads the beginning of a register's micro-operation in EDN, "[:r " or "[:w ", perhaps behind a blank, and
+// returns its letter.
 func (p *Plain) Micro() (f byte, ok bool) {
 	i := p.pos
 	if i < len(p.data) && p.data[i] == ' ' {
@@ -17,8 +17,8 @@ func (p *Plain) Micro() (f byte, ok bool) {
 	return f, true
 }
 
-// Field reads how a member of a map begins in EDN, ":name ", perhaps behind a comma and a blank, and returns the name,
-// of small letters and hyphens; false: another is next, and it has not moved.
+// Field reads the beginning of a map's member in EDN, ":name ", perhaps behind a comma and a blank, and returns the
+// name. The name has only small letters and hyphens. It returns false, without moving, if something else is next.
 func (p *Plain) Field() (name []byte, ok bool) {
 	d, i := p.data, p.pos
 	if len(d)-i < 4 || p.json {

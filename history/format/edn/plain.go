@@ -2,19 +2,18 @@ package edn
 
 import "isovet/history"
 
-// Plain reads plain JSON and EDN, which is what programs write: integers of 64 bits, strings in ASCII without
-// escapes, no comments, tags and what else notations have for people. What it takes it takes as [Scanner] does; its
-// methods return false for everything else, right or wrong, and have then moved nowhere that matters: the reader goes
-// back to a Scanner, which reads it or says what is wrong. It costs a fifth of a Scanner.
+// Plain reads JSON and EDN as programs write them: integers of 64 bits, strings in ASCII without escapes, no comments
+// and no tags. It reads them as [Scanner] does. For everything else, right or wrong, its methods return false; the
+// caller then goes back to a Scanner, which reads the text or says what is wrong. A Plain costs a fifth of a Scanner.
 type Plain struct {
 	data []byte
 	pos  int
 	json bool
-	// What is white space.
+	// The class bits of white space.
 	white uint8
 }
 
-// NewPlain returns one at the beginning of a text.
+// NewPlain returns a Plain at the beginning of a text.
 func NewPlain(data []byte, json bool) Plain {
 	if json {
 		return Plain{data: data, json: json, white: isBlank | isColon}
@@ -22,17 +21,17 @@ func NewPlain(data []byte, json bool) Plain {
 	return Plain{data: data, white: isBlank}
 }
 
-// Plain returns one where the next token is looked for.
+// Plain returns a Plain at the position of the next token.
 func (s *Scanner) Plain() Plain {
 	p := NewPlain(s.Data, s.JSON)
 	p.pos = s.pos
 	return p
 }
 
-// Went moves the scanner to where p is: behind whole values.
+// Went moves the scanner to p's position, which is behind whole values.
 func (s *Scanner) Went(p *Plain) { s.pos = p.pos }
 
-// WentOut is Went behind the bracket that closes the innermost open one.
+// WentOut is Went for a p behind the bracket that closes the innermost open one.
 func (s *Scanner) WentOut(p *Plain) {
 	s.pos = p.pos
 	if n := len(s.open); n > 0 {
@@ -40,18 +39,18 @@ func (s *Scanner) WentOut(p *Plain) {
 	}
 }
 
-// Pos returns where it is.
+// Pos returns the position.
 func (p *Plain) Pos() int { return p.pos }
 
-// Back goes back to a place where it has been.
+// Back goes back to an earlier position.
 func (p *Plain) Back(pos int) { p.pos = pos }
 
-// What bytes are.
+// Classes of bytes.
 const (
 	isBlank = 1 << iota // in JSON and EDN
 	isColon             // white space in JSON
 	isDelim             // ends a word
-	isPlain             // of words that Plain leaves out: letters, digits and what stands for operators
+	isPlain             // bytes of words that Skip leaves out: letters, digits, operators
 	isOpen
 	isClose
 	isQuiet // isPlain or isBlank
@@ -90,7 +89,7 @@ func init() {
 	}
 }
 
-// Peek goes to the next byte that is no white space and returns it; 0 at the end.
+// Peek skips white space and returns the next byte; 0 at the end.
 func (p *Plain) Peek() byte {
 	if p.pos < len(p.data) {
 		if c := p.data[p.pos]; class[c]&p.white == 0 {
@@ -100,7 +99,7 @@ func (p *Plain) Peek() byte {
 	return p.blanks()
 }
 
-// blanks is Peek where there is white space. If it were compiled into Peek, that could not be compiled into others.
+// blanks is Peek if there is white space. It is a function of its own so that Peek can be inlined.
 //
 //go:noinline
 func (p *Plain) blanks() byte {
@@ -121,7 +120,7 @@ func (p *Plain) blanks() byte {
 	return 0
 }
 
-// Take goes behind the next byte that is no white space, if that is c.
+// Take skips white space and then the next byte, if that is c.
 func (p *Plain) Take(c byte) bool {
 	if p.Peek() != c {
 		return false
@@ -146,7 +145,7 @@ func (p *Plain) Int() (n int64, ok bool) {
 		n = n*10 + int64(c)
 		i++
 	}
-	// At the end of the text it may be cut.
+	// At the end of the text the number may be cut off.
 	if i == first || i-first > 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 && (d[i] != ':' || !p.json) {
 		return 0, false
 	}
@@ -200,7 +199,7 @@ func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
 }
 
 // Register reads a micro-operation of a register in JSON, ["r",1,2], perhaps behind a comma, of integers without sign
-// and of at most 18 digits; false: another is next, and it has not moved.
+// and of at most 18 digits. It returns false, without moving, if something else is next.
 func (p *Plain) Register() (f byte, key, n int64, ok bool) {
 	d, i := p.data, p.pos
 	if i < len(d) && d[i] == ',' {
@@ -230,7 +229,7 @@ func (p *Plain) Register() (f byte, key, n int64, ok bool) {
 	return f, key, n, true
 }
 
-// Begins reports whether a text is next as it stands, and a blank, a comma or a closing bracket behind it.
+// Begins reports whether the next bytes are text, followed by a blank, a comma or a closing bracket.
 func (p *Plain) Begins(text []byte) bool {
 	i := p.pos + len(text)
 	if i >= len(p.data) || string(p.data[p.pos:i]) != string(text) {
@@ -305,7 +304,7 @@ func (p *Plain) Nil() bool {
 	return true
 }
 
-// Skip leaves out a value: a scalar, or brackets with what is in them, up to 32 deep.
+// Skip skips a value: a scalar, or brackets with their content, nested up to 32 deep.
 func (p *Plain) Skip() bool {
 	c := p.Peek()
 	if c == '^' { // metadata, and a value
@@ -346,7 +345,7 @@ func (p *Plain) Skip() bool {
 			}
 		case c == ':':
 			if i+1 == len(d) || class[d[i+1]]&isDelim != 0 {
-				return false // it belongs to nothing
+				return false // no bracket is open
 			}
 		case c == '"':
 			p.pos = i
@@ -362,7 +361,7 @@ func (p *Plain) Skip() bool {
 	return false
 }
 
-// skipJSON is Skip for arrays and objects of JSON, whose scalars must be such.
+// skipJSON is Skip for arrays and objects of JSON. Their scalars must be valid.
 func (p *Plain) skipJSON() bool {
 	open, depth := uint64(0), 0
 	d, i := p.data, p.pos
@@ -418,7 +417,7 @@ func (p *Plain) skipJSON() bool {
 	return false
 }
 
-// skipScalar leaves out a value without brackets that begins with c.
+// skipScalar skips a value without brackets that begins with c.
 func (p *Plain) skipScalar(c byte) bool {
 	switch {
 	case c == '"':

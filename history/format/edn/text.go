@@ -99,7 +99,7 @@ func (s *Scanner) char(t Token) (Token, error) {
 	start := s.pos
 	_, n := utf8.DecodeRune(s.Data[s.pos:])
 	s.pos += n
-	s.word() // what follows belongs to it, up to a delimiter
+	s.word() // the character's name ends at a delimiter
 	t.Text = s.Data[start:s.pos]
 	switch string(t.Text) {
 	case "newline":

@@ -1,6 +1,6 @@
 package edn
 
-// Skip leaves out the next value, whatever it is.
+// Skip skips the next value, whatever it is.
 func (s *Scanner) Skip() error {
 	if p := s.Plain(); len(s.open) < maxDepth/2 && p.Skip() {
 		s.Went(&p)
@@ -9,7 +9,7 @@ func (s *Scanner) Skip() error {
 	return s.skip()
 }
 
-// skip is Skip for what is not plain, too.
+// skip is Skip for values that are not plain, too.
 func (s *Scanner) skip() error {
 	s.loose++
 	defer func() { s.loose-- }()
@@ -20,7 +20,7 @@ func (s *Scanner) skip() error {
 	return s.SkipRest(t)
 }
 
-// SkipRest leaves out what is left of the value that t begins.
+// SkipRest skips the rest of the value that t begins.
 func (s *Scanner) SkipRest(t Token) error {
 	switch t.Kind {
 	case EOF, Close:
@@ -41,8 +41,8 @@ func (s *Scanner) SkipRest(t Token) error {
 	return nil
 }
 
-// Fields reads a map whose bracket is t. Each gets the names of its fields, keywords, symbols or strings, and reads
-// their values; what says what the map is, for the errors.
+// Fields reads a map whose bracket is t. It calls each with the name of each field, a keyword, symbol or string; each
+// must read the value. what names the map in errors.
 func (s *Scanner) Fields(t Token, what string, each func(name Token) error) error {
 	if !t.OpensMap() {
 		return s.Errorf(t.Pos, what, "found %v; expected a map", t)
@@ -61,7 +61,8 @@ func (s *Scanner) Fields(t Token, what string, each func(name Token) error) erro
 	}
 }
 
-// Elements reads a sequence whose bracket is t. Each gets the first token of each element, and reads the rest of it.
+// Elements reads a sequence whose bracket is t. It calls each with the first token of each element; each must read the
+// rest.
 func (s *Scanner) Elements(t Token, what string, each func(t Token) error) error {
 	if !t.Opens() {
 		return s.Errorf(t.Pos, what, "found %v; expected an array", t)

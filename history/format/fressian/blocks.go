@@ -42,9 +42,9 @@ func IsValue(head []byte) bool {
 	return d.value() == nil && len(d.out) > 1 && d.out[0] == ':'
 }
 
-// EDN tells the history of a test.jepsen or a test.fressian as EDN: a map of the test's keys, whose :history, the
-// first of them, has an operation a line. Errors are *history.InputError with the byte. Cost: linear in the file and
-// in the text.
+// EDN returns the history of a test.jepsen or a test.fressian as EDN: a map of the test's keys. The first key is
+// :history, with an operation a line. Errors are *history.InputError with the byte. Cost: linear in the file and in the
+// text.
 func EDN(data []byte, file string) ([]byte, error) {
 	f, history, rest, err := open(data, file)
 	if err != nil {
@@ -67,7 +67,7 @@ func Test(data []byte, file string) ([]byte, error) {
 	return f.whole([]byte("[]"), rest), nil
 }
 
-// open reads the map of a test: its history, or where that is, and the rest.
+// open reads the map of a test: its history, or the number of the history's block, and the rest.
 func open(data []byte, file string) (f *blocks, history, rest []byte, err error) {
 	f = &blocks{data: data, file: file, used: map[int32]bool{}, most: 64*len(data) + 1<<20}
 	var root []byte
@@ -91,20 +91,20 @@ func open(data []byte, file string) (f *blocks, history, rest []byte, err error)
 	return f, history, rest, err
 }
 
-// blocks is a file that is read.
+// blocks is a file that is being read.
 type blocks struct {
 	data  []byte
 	file  string
 	index map[int32]int64
-	used  map[int32]bool // blocks that were read: none is part of two values
-	most  int            // how much more text there may be
+	used  map[int32]bool // blocks read so far: no block is part of two values
+	most  int            // bytes of text that may still be made
 }
 
 func (f *blocks) wrong(at int64, format string, args ...any) error {
 	return &history.InputError{File: f.file, Off: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-// block checks the block at an offset, and returns its type, what is in it and where that begins.
+// block checks the block at an offset. It returns the block's type, its content and the offset of the content.
 func (f *blocks) block(at int64) (typ uint16, data []byte, from int64, err error) {
 	if at < fileHeader || at > int64(len(f.data))-header {
 		return 0, nil, 0, f.wrong(max(at, 0), "found no room for a block of the file, which has %d bytes; expected "+
@@ -151,10 +151,10 @@ func (f *blocks) readIndex() (root int32, err error) {
 	return root, nil
 }
 
-// deepBlocks bounds the chain of blocks that lead to one another.
+// deepBlocks bounds the chain of blocks that refer to one another.
 const deepBlocks = 16
 
-// text is the value of a block as EDN; the elements of a vector are a line each.
+// text returns the value of a block as EDN, each element of a vector on its own line.
 func (f *blocks) text(id int32, depth int) ([]byte, error) {
 	at, ok := f.index[id]
 	switch {
@@ -196,7 +196,7 @@ func (f *blocks) text(id int32, depth int) ([]byte, error) {
 
 func isMap(text []byte) bool { return len(text) > 1 && text[0] == '{' }
 
-// one is the one value of bytes.
+// one decodes bytes that hold one value.
 func (f *blocks) one(data []byte, from int64) ([]byte, error) {
 	d := decoder{data: data, most: f.most, lines: true}
 	if err := d.value(); err != nil {
@@ -209,7 +209,7 @@ func (f *blocks) one(data []byte, from int64) ([]byte, error) {
 	return d.out, nil
 }
 
-// stream is a vector of all values of bytes.
+// stream decodes bytes that hold several values, as a vector.
 func (f *blocks) stream(data []byte, from int64) ([]byte, error) {
 	d := decoder{data: data, most: f.most, out: []byte{'['}}
 	for d.pos < len(d.data) {
@@ -222,7 +222,7 @@ func (f *blocks) stream(data []byte, from int64) ([]byte, error) {
 	return append(d.out, ']'), nil
 }
 
-// vector is a vector whose elements are in other blocks.
+// vector decodes a vector whose elements are in other blocks.
 func (f *blocks) vector(data []byte, at int64, depth int) ([]byte, error) {
 	all := []byte{'['}
 	want, n := int64(binary.BigEndian.Uint64(data)), int64(0)
@@ -247,7 +247,7 @@ func (f *blocks) vector(data []byte, at int64, depth int) ([]byte, error) {
 	return append(all, ']'), nil
 }
 
-// parts finds the history in a test's map, and the map without it.
+// parts splits a test's map into the history and the rest.
 func (f *blocks) parts(root []byte) (ops, rest []byte, err error) {
 	s := edn.Scanner{Data: root}
 	if t, err := s.Next(); err != nil || !t.OpensMap() {
@@ -276,7 +276,7 @@ func (f *blocks) parts(root []byte) (ops, rest []byte, err error) {
 	}
 }
 
-// whole is a test's map with its history first.
+// whole returns a test's map with its history first.
 func (f *blocks) whole(ops, rest []byte) []byte {
 	if string(ops) == "nil" { // while the run goes on
 		ops = []byte("[]")
@@ -286,7 +286,7 @@ func (f *blocks) whole(ops, rest []byte) []byte {
 	return append(append(out, '\n'), rest...)
 }
 
-// blockRef is the number of the block that a text refers to.
+// blockRef returns the number of the block that a text refers to.
 func blockRef(text []byte) (id int32, is bool) {
 	number, is := bytes.CutPrefix(text, []byte("#block-ref "))
 	if !is {

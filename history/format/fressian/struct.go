@@ -31,7 +31,7 @@ func (d *decoder) newStruct() error {
 // opFields are an operation's fields before the map of the rest.
 var opFields = [...]string{":index ", ":time ", ":type ", ":process ", ":f ", ":value "}
 
-// structure appends the struct of a type that was named.
+// structure appends a struct whose type was defined before.
 func (d *decoder) structure(i int64) error {
 	if i >= int64(len(d.structs)) {
 		return fmt.Errorf("found a struct of type %d of %d; expected one that was named", i, len(d.structs))
@@ -137,7 +137,7 @@ func (d *decoder) name(keyword bool) error {
 		whole = append(whole, text...)
 	}
 	switch {
-	case !word(whole): // which EDN cannot write
+	case !word(whole): // EDN has no form for it
 		d.out = appendString(d.out, whole)
 	case keyword:
 		d.out = append(append(d.out, ':'), whole...)
@@ -233,8 +233,8 @@ func (d *decoder) rawBytes() ([]byte, error) {
 	return d.bytes(c)
 }
 
-// fromCESU makes UTF-8 of Java's CESU-8, which has two surrogates of three bytes each for what is beyond the basic
-// plane.
+// fromCESU converts Java's CESU-8 to UTF-8. CESU-8 writes a character beyond the basic plane as two surrogates of three
+// bytes each.
 func fromCESU(b []byte) []byte {
 	surrogate := func(i int) rune {
 		if i+2 < len(b) && b[i] == 0xed && b[i+1]&0xe0 == 0xa0 && b[i+2]&0xc0 == 0x80 {
@@ -264,7 +264,7 @@ func fromCESU(b []byte) []byte {
 	return out
 }
 
-// appendString appends a text as EDN has it, without its own line ends. What [strconv.Unquote] reads back is the same.
+// appendString appends a text as an EDN string on one line. [strconv.Unquote] returns the same text.
 func appendString(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	for _, c := range text {

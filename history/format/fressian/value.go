@@ -58,15 +58,15 @@ const (
 // deep bounds the nesting of values, as in package edn.
 const deep = 1 << 9
 
-// decoder reads values and tells them as EDN.
+// decoder reads values and writes them as EDN.
 type decoder struct {
 	data    []byte
 	pos     int
 	out     []byte
-	most    int // how long out may become
+	most    int // bound on the length of out
 	depth   int
 	lines   bool     // each element of the outermost sequences is a line
-	cache   [][]byte // texts; nil: it is not whole yet
+	cache   [][]byte // texts; nil: the value is not complete yet
 	structs []structType
 }
 
@@ -94,7 +94,7 @@ func (d *decoder) take(n int64) ([]byte, error) {
 	return d.data[d.pos-int(n) : d.pos], nil
 }
 
-// integer reads an integer by its first byte; is: that begins one.
+// integer reads an integer that begins with byte c. is reports whether c begins one.
 func (d *decoder) integer(c byte) (n int64, is bool, err error) {
 	more := 0 // bytes, after the high part
 	switch {
@@ -161,7 +161,7 @@ func (d *decoder) value() error {
 	return nil
 }
 
-// coded appends the text of the value that begins with a byte.
+// coded appends the text of the value that begins with byte c.
 func (d *decoder) coded(c byte) error {
 	if n, is, err := d.integer(c); is {
 		d.out = strconv.AppendInt(d.out, n, 10)
@@ -227,7 +227,7 @@ func (d *decoder) coded(c byte) error {
 	return nil
 }
 
-// scalar appends the text of one of the values that are made of others.
+// scalar appends the text of a value that is made of other values, such as a date.
 func (d *decoder) scalar(c byte) error {
 	switch c {
 	case codeInst:
@@ -253,7 +253,7 @@ func (d *decoder) scalar(c byte) error {
 		if err != nil {
 			return err
 		}
-		if len(raw) > 1<<10 { // its text takes the square of the time
+		if len(raw) > 1<<10 { // making its text takes quadratic time
 			return fmt.Errorf("found an integer of %d bytes; expected at most 1024", len(raw))
 		}
 		n := new(big.Int).SetBytes(raw)
@@ -324,7 +324,7 @@ func (d *decoder) putCache() error {
 	return nil
 }
 
-// cached appends the text that the cache has at a place.
+// cached appends the text at place i of the cache.
 func (d *decoder) cached(i int64) error {
 	if i >= int64(len(d.cache)) || d.cache[i] == nil {
 		return fmt.Errorf("found a reference to value %d of %d in the cache; expected one that is there", i,
@@ -357,7 +357,7 @@ func (d *decoder) mapOrSet(set bool) error {
 	return d.sequence('{', '}', n, open)
 }
 
-// listLength reads how a list begins: its length, or that it is open.
+// listLength reads the beginning of a list: its length, or that it is open.
 func (d *decoder) listLength() (n int64, open bool, err error) {
 	c, err := d.byte()
 	switch {
@@ -374,7 +374,7 @@ func (d *decoder) listLength() (n int64, open bool, err error) {
 	return 0, false, fmt.Errorf("found the byte %#02x; expected a list", c)
 }
 
-// sequence appends n values in brackets; open: those up to the end of the list.
+// sequence appends n values in brackets, or, with open, the values up to the end of the list.
 func (d *decoder) sequence(begin, end byte, n int64, open bool) error {
 	between := byte(' ')
 	if d.lines && d.depth < 3 && begin == '[' {
@@ -400,7 +400,7 @@ func (d *decoder) sequence(begin, end byte, n int64, open bool) error {
 	return nil
 }
 
-// footer reads what may stand behind a value.
+// footer reads the footer that may follow a value.
 func (d *decoder) footer() error {
 	if d.pos < len(d.data) && d.data[d.pos] == codeFooter {
 		d.pos = min(len(d.data), d.pos+12)

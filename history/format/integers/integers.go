@@ -1,5 +1,5 @@
-// Package integers is for writers of formats whose keys and values are integers: what of a history fits, and how the
-// rest is renumbered. It is shared by package plume and package dbcop.
+// Package integers serves writers of formats whose keys and values are integers, plume and dbcop. It decides whether a
+// history fits such a format, and renumbers one that does not.
 //
 // Experimental: this package may still change.
 package integers
@@ -15,13 +15,14 @@ import (
 // Numbers says how keys and values are written.
 type Numbers struct {
 	h *history.History
-	// Order has the transactions in the order to write them: the initial one first, then session by session (see
-	// Session). Of those of unknown outcome it has the ones that did commit, at the end.
+	// Order lists the transactions in writing order: the initial one, then session by session (see Session).
+	// Transactions of unknown outcome stand at the end, and only those that certainly committed.
 	Order    []uint32
 	renumber bool
 	local    []int64 // version → number within its key, where renumbered
-	skip     []bool  // operation → a read that is left out; nil: there is none
-	fresh    []int64 // operation → its number within its key in place of its version's, 0: that; nil: there is none
+	skip     []bool  // operation → it is a read to leave out; nil: none is
+	// operation → a number within its key that replaces its version's; 0: the version's; nil: none is replaced
+	fresh []int64
 }
 
 // Explicit says which initial transactions a format can hold.
@@ -33,18 +34,17 @@ const (
 	NoKeys                  // nothing: every key holds 0
 )
 
-// Of decides how h is written. Without lossy, integers stay what they are and anything else is an error that says what
-// it is: a text or row as a key or value, null, an initial version that cannot be said. With lossy such a history is
-// renumbered: keys by their dense index from 1, the values of a key from 1, and 0 for what it holds at first.
-// Operations on lists and predicates have no place in either and are errors always. Cost: linear.
+// Of decides how to write h. Without lossy, integers stay as they are. Anything else is an error that names it: a text
+// or row as a key or value, null, or an initial version that the format cannot express. With lossy such a history is
+// renumbered: keys by their dense index from 1, the values of a key from 1, and 0 for its initial value. Operations on
+// lists and predicates are always errors. Cost: linear.
 //
-// What is left out makes no violation of a valid history. Of the transactions of unknown outcome those stay, as
-// committed ones, that committed in every order that explains the history: they alone can have written something that
-// another that stays has read. The others go, and with them the reads of what they could have written and others too,
-// for without them nobody may be left who wrote it in time. So do the reads of what a key held at first, in a history
-// that is renumbered, where somebody writes the same, such as null by a delete: what is written gets a number of its
-// own then. Orders that explain the whole explain what stays. Those of unknown outcome that stay are in sessions of
-// their own.
+// Leaving operations out makes no violation of a valid history. A transaction of unknown outcome stays, as a committed
+// one, if it committed in every order that explains the history: only then can a transaction that stays have read its
+// write. The others go. So do the reads of versions that these others could have written, along with somebody else: the
+// remaining writer may come too late. In a renumbered history a read of an initial value goes too if somebody writes
+// the same value, such as null by a delete: that write gets a number of its own. Orders that explain the whole history
+// explain the rest. The transactions of unknown outcome that stay are in sessions of their own.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")
@@ -69,7 +69,7 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 		}
 		n.rewritten(count)
 	}
-	// An initial transaction that says no more than the format says by itself is left out.
+	// An initial transaction is left out if it writes only the format's own initial values.
 	if h.Init != history.None && !n.renumber && n.writesNonzero(h.Init) {
 		n.Order = append(n.Order, h.Init)
 	}
@@ -89,8 +89,8 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	return n, nil
 }
 
-// Session returns the session in which a transaction is written, from 0: its own, or, of an unknown outcome, one for it
-// alone. It may have taken effect after what its client did next.
+// Session returns the session, from 0, in which a transaction is written. A transaction of unknown outcome gets a
+// session of its own: it may have taken effect after its client's next transaction.
 func (n *Numbers) Session(t uint32) int64 {
 	if n.h.Txns.Status[t] == history.Unknown {
 		return int64(n.h.NumSessions()) + int64(t)
@@ -98,8 +98,8 @@ func (n *Numbers) Session(t uint32) int64 {
 	return int64(n.h.Txns.Sess[t])
 }
 
-// rewritten leaves out the reads of initial versions that are written again, and gives those writes numbers of their
-// own, from count on for each key.
+// rewritten leaves out reads of an initial version that a transaction writes again, and gives each such write a number
+// of its own, from count on for each key.
 func (n *Numbers) rewritten(count []int64) {
 	h := n.h
 	for op, v := range h.Ops.Ver {
@@ -129,7 +129,7 @@ func (n *Numbers) rewritten(count []int64) {
 	}
 }
 
-// of reports whether an operation is a transaction's.
+// of reports whether an operation belongs to a transaction.
 func (n *Numbers) of(op, t uint32) bool {
 	if t == history.None {
 		return false
@@ -148,14 +148,14 @@ func (n *Numbers) leaveOut(op uint32) {
 // Skip reports whether an operation of a transaction in Order is left out.
 func (n *Numbers) Skip(op uint32) bool { return n.skip != nil && n.skip[op] }
 
-// unknown marks the transactions of unknown outcome that stay, and leaves out the reads of what the others could have
-// written; nil if there are none of unknown outcome. Cost: linear.
+// unknown marks the transactions of unknown outcome that stay, and leaves out reads of versions that the others could
+// have written. It returns nil if all outcomes are known. Cost: linear.
 func (n *Numbers) unknown() []bool {
 	h := n.h
 	if !slices.Contains(h.Txns.Status, history.Unknown) {
 		return nil
 	}
-	// Who wrote a version without having aborted: the only one, or several.
+	// The writer of a version that did not abort, or several.
 	const several = history.None - 1
 	writer := make([]uint32, h.NumVersions())
 	for v := range writer {
@@ -166,7 +166,7 @@ func (n *Numbers) unknown() []bool {
 			writer[v] = several
 		}
 	}
-	var todo []uint32 // transactions that did commit
+	var todo []uint32 // transactions that certainly committed
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] == history.Aborted {
 			continue
@@ -200,7 +200,7 @@ func (n *Numbers) unknown() []bool {
 			}
 		}
 	}
-	// Several could have written it. If those of unknown outcome all stay, nothing is lost.
+	// Several transactions could have written the version. If those of unknown outcome all stay, nothing is lost.
 	gone := make([]bool, h.NumVersions())
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] != history.Unknown || stays[t] {
@@ -231,7 +231,7 @@ func (n *Numbers) writesNonzero(t uint32) bool {
 	return false
 }
 
-// fits reports what does not fit as it is.
+// fits returns an error that names the first thing that does not fit without renumbering.
 func (n *Numbers) fits(init Explicit) error {
 	h := n.h
 	for k, key := range h.Keys {
@@ -273,7 +273,8 @@ func (n *Numbers) fits(init Explicit) error {
 				h.KeyString(k))
 		}
 	}
-	// dbcop's 0 is the initial one and a written one alike; a written one in the texts makes its key absent at first.
+	// In dbcop's binary format 0 is the initial value and may be written too. In its text formats a key to which 0
+	// is written is absent at first.
 	for t := uint32(0); init != AllKeys && t < uint32(h.NumTxns()); t++ {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi && t != h.Init; op++ {
@@ -294,7 +295,7 @@ func (n *Numbers) Key(k uint32) int64 {
 	return n.h.Keys[k].N
 }
 
-// Value returns the number of what an operation read or wrote.
+// Value returns the number of the version that an operation read or wrote.
 func (n *Numbers) Value(op uint32) int64 {
 	v := n.h.Ops.Ver[op]
 	switch {

@@ -7,16 +7,16 @@ import (
 	"isovet/history/format/edn"
 )
 
-// did is a micro-operation of integers as it was read last: 'r', 'w' or 'a'.
+// did is a micro-operation of integers that was read last: 'r', 'w' or 'a'.
 type did struct {
 	f      byte
 	key, n int64
 }
 
-// agrees is an error where a completion that is ok does something else than its invocation asked for: another function,
-// key or micro-operation, another value that is written. What an invocation leaves nil, and what reads found, the
-// completion says. One that says nothing is unsaid's. Cost: what the invocation has; all of both where that is no row
-// of integers.
+// agrees returns an error if an ok completion does something else than its invocation asked for: another function, key,
+// micro-operation or written value. Values read, and those that the invocation leaves nil, are the completion's to
+// tell. Function unsaid handles a completion without content. Cost: linear in the invocation, or in both if they are
+// not plain integers.
 func (r *reader) agrees(asked, done *event) error {
 	differs := func(does, asks string) error {
 		return r.s.Errorf(done.pos, "value", "the completion %s, its invocation (line %d) %s; expected what was "+
@@ -43,7 +43,7 @@ func (r *reader) agrees(asked, done *event) error {
 	inB, microB, err := r.microAt(b)
 	switch {
 	case err != nil || microA != microB:
-		return err // one that says nothing, or has another shape
+		return err // one without content, or of another shape
 	case microA:
 		if inA != a && inB != b {
 			if x, y := r.first(a), r.first(b); !r.same(x, y) {
@@ -87,7 +87,7 @@ func (r *reader) agrees(asked, done *event) error {
 	return differs("has "+short(r.span(b)), "has "+short(r.span(a)))
 }
 
-// unsays reports whether a form is nil, or a key with nil.
+// unsays reports whether a form is nil, or a key and nil.
 func (r *reader) unsays(at int) bool {
 	if pair, is := r.elements(at, 2); is {
 		at = pair[1]
@@ -95,7 +95,7 @@ func (r *reader) unsays(at int) bool {
 	return r.isScalar(at) && r.forms[at].token == edn.Nil
 }
 
-// didAll reports whether the micro-operations at a place are those that were read last, what reads found apart.
+// didAll reports whether the micro-operations at a place are those that were read last, apart from the values read.
 func (r *reader) didAll(at int) bool {
 	p := r.plainAt(at)
 	if !p.Take('[') {
@@ -129,7 +129,7 @@ func (r *reader) didAll(at int) bool {
 	return p.Take(']')
 }
 
-// microText is a micro-operation as it stands in the file; value nil: none.
+// microText is the text of a micro-operation; value nil: it has none.
 type microText struct {
 	f          byte
 	key, value []byte
@@ -145,8 +145,8 @@ func (m *microText) String() string {
 	return "writes " + short(m.value) + " to key " + short(m.key)
 }
 
-// sameMicros is agrees of two sequences of micro-operations. Some clients do them in another order, and say which: of
-// each key the same is written, in the same order, and the same keys are read.
+// sameMicros is agrees for two sequences of micro-operations. Some clients execute them in another order and report
+// that order. Then each key must have the same writes in the same order, and the same keys must be read.
 func (r *reader) sameMicros(asked, done int, differs func(does, asks string) error) error {
 	a, err := r.micros(asked)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *reader) sameMicros(asked, done int, differs func(does, asks string) err
 		return err
 	}
 	taken := make([]bool, len(b))
-	from := 0 // all before it are taken
+	from := 0 // all before it are matched
 	for i := range a {
 		x := &a[i]
 		j := -1
@@ -185,7 +185,7 @@ func (r *reader) sameMicros(asked, done int, differs func(does, asks string) err
 
 func none(text []byte) bool { return len(text) == 0 || string(text) == "nil" || string(text) == "null" }
 
-// micros are the micro-operations at a place.
+// micros returns the micro-operations at a place.
 func (r *reader) micros(at int) (all []microText, err error) {
 	r.s.Seek(at)
 	if _, err := r.s.Next(); err != nil {
@@ -229,10 +229,10 @@ func (r *reader) micros(at int) (all []microText, err error) {
 	}
 }
 
-// trimmed is a value's text without what stands around it.
+// trimmed returns a value's text without the white space, commas and colons around it.
 func trimmed(text []byte) []byte { return bytes.Trim(text, " \t\r\n,:") }
 
-// span is the text of the value at a place.
+// span returns the text of the value at a place.
 func (r *reader) span(at int) []byte {
 	r.s.Seek(at)
 	if r.s.Skip() != nil {
@@ -241,7 +241,7 @@ func (r *reader) span(at int) []byte {
 	return trimmed(r.s.Data[at:r.s.Pos()])
 }
 
-// first is the text of the first element of the sequence at a place.
+// first returns the text of the first element of the sequence at a place.
 func (r *reader) first(at int) []byte {
 	r.s.Seek(at)
 	if _, err := r.s.Next(); err != nil {
@@ -250,7 +250,7 @@ func (r *reader) first(at int) []byte {
 	return r.span(r.s.Pos())
 }
 
-// same reports whether two texts are the same value: as they stand, or as scalars.
+// same reports whether two texts are the same value: equal texts, or equal scalars.
 func (r *reader) same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -271,7 +271,7 @@ func (r *reader) same(a, b []byte) bool {
 	return ka == kb && ka != edn.Open && ka != edn.EOF && na == nb && sa == sb
 }
 
-// covers reports whether a form is another one, but for what is nil in it.
+// covers reports whether the completion's form equals the invocation's wherever the latter is not nil.
 func (r *reader) covers(asked, done int) bool {
 	a, b := r.forms[asked], r.forms[done]
 	switch {
@@ -290,7 +290,7 @@ func (r *reader) covers(asked, done int) bool {
 	return true
 }
 
-// short is a text for messages.
+// short cuts a text for messages.
 func short(text []byte) string {
 	const most = 40
 	if len(text) > most {

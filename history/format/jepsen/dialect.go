@@ -21,8 +21,8 @@ const (
 var shapes = [...]string{alone: "a value without a key", withKey: "a value with a key", txnShape: "micro-operations",
 	keyedTxn: "a key with micro-operations"}
 
-// shaped is an error where an operation has another shape than one before it: then one of them does not mean what it
-// would by itself, and what the file has would be told as reads of what nobody wrote.
+// shaped returns an error if an operation has another shape than those before it. One of the shapes would then be
+// misunderstood, and the file would be accused of reads that nobody wrote.
 func (r *reader) shaped(s shape, e *event) error {
 	switch {
 	case r.shape == s:
@@ -47,8 +47,8 @@ func (r *reader) shaped(s shape, e *event) error {
 		r.shapeLine, shapes[r.shape], expected)
 }
 
-// independent finds the parts of [key micro-operations]: in is where the micro-operations are, -1: it is none; appends
-// says whether they are of lists.
+// independent finds the parts of [key micro-operations]. in is the place of the micro-operations, -1 if the value is no
+// such pair; appends says whether they are on lists.
 func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err error) {
 	back := r.s.Pos()
 	defer r.s.Seek(back)
@@ -69,7 +69,7 @@ func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err e
 	return key, in, appends, nil
 }
 
-// microKey makes the key of a micro-operation; of an independent transaction's, the text "key key".
+// microKey makes the key of a micro-operation. In an independent transaction it is the text "key key".
 func (r *reader) microKey(t edn.Token) (uint32, error) {
 	if r.prefix == nil {
 		return r.key(t)
@@ -82,7 +82,7 @@ func (r *reader) microKey(t edn.Token) (uint32, error) {
 	return r.key(t) // says what is wrong
 }
 
-// keyedTxn adds a transaction of jepsen.independent; done is false if the value is none.
+// keyedTxn adds a transaction of jepsen.independent; done is false if the value is no such transaction.
 func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err error) {
 	key, in, _, err := r.independent(e.value)
 	if err != nil || in < 0 {
@@ -97,7 +97,7 @@ func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err 
 	return true, any, err
 }
 
-// mayWrite reports whether the file has the word w or write, as a keyword, symbol or text: without them no
+// mayWrite reports whether the file has the word w or write, as a keyword, symbol or text. Without them no
 // micro-operation is a write. Cost: the time to look for each letter w.
 func (r *reader) mayWrite() bool {
 	inWord := func(c byte) bool {
@@ -118,8 +118,8 @@ func (r *reader) mayWrite() bool {
 	return false
 }
 
-// findRegisters finds the keys that a micro-operation writes in a history of lists: a read of one says the value of a
-// register, and every other read says a list.
+// findRegisters finds the keys of a history of lists that some micro-operation writes. A read of such a key returns the
+// value of a register; every other read returns a list.
 func (r *reader) findRegisters() error {
 	for i := range r.events {
 		at := r.events[i].value

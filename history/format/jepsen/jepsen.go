@@ -10,29 +10,29 @@
 //
 // An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A
 // process is a session; a client stands for it where there is none, and one with a name gets a number below zero that
-// no other has. Operations without process have no session, and of one :f only one may be open at a time. What is not a
-// client's (:nemesis, and names of which there are infos that complete nothing) is left out, and so is what cannot
-// matter: reads of transactions that did not say what they read. Of a failed transaction its writes stay, as invoked,
-// so that whoever saw them is an aborted read. Completions alone have no times. :start-timestamp and :commit-timestamp
-// of a completion are database timestamps.
+// no other has. Operations without process have no session, and of one :f only one may be open at a time. Operations of
+// no client (:nemesis, and names with infos that complete nothing) are left out, and so are reads that do not say what
+// they read. A failed transaction keeps its writes, as invoked, so that a read of one is an aborted read. Completions
+// alone have no times. :start-timestamp and :commit-timestamp of a completion are database timestamps.
 //
-// An ok completion repeats what its invocation asks for, with what was read in it (nil may stand for what was not known
-// then). One that does something else is an error: whoever believes either accuses readers of what the other wrote.
+// An ok completion repeats its invocation, with the values read; the invocation may have nil for a value not known
+// then. A completion that does something else is an error: if either is wrong, readers of the other's writes are
+// accused.
 //
 // # Real time
 //
-// comes from :time (nanoseconds, seconds with a fraction, or dates), if every operation has one, they are not all the
-// same, no operation ends before it begins and none begins before its process's operation before it. Otherwise by
-// :index, if all operations have one, or by their order in the file, as Jepsen's own checkers do. Where the two tell
-// otherwise a note says which was taken; [Options] decides. Operations whose indices are not in order are put in order
-// first.
+// Real time comes from :time (nanoseconds, seconds with a fraction, or dates), if every operation has one, they are not
+// all the same, no operation ends before it begins, and each process's operations follow one another. Otherwise it
+// comes from :index, if all operations have one, or from the order in the file, as in Jepsen's own checkers. If time
+// and order disagree, a note says which one was used; [Options] decides. Operations whose indices are not in order are
+// put in order first.
 //
 // # Models
 //
 // A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
-// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys
-// that some [:w k v] writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts
-// "key k". A read of nil is one of the absent key, or the empty list. Otherwise :f says what it is:
+// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys that some [:w
+// k v] writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts "key k". A read
+// of nil is one of the absent key, or the empty list. Otherwise :f names the operation:
 //
 //   - read, write, delete (a write of nil), cas: one register, or one for each key where the operation has a :key or
 //     values are [key value] (independent). A cas is a read and a write; its value is [old new], [key [old new]],
@@ -46,7 +46,7 @@
 //   - add with a read that is a number (a counter), transfer (a bank), get/put/append of strings (Porcupine's key-value
 //     logs) do not say what was written: no reads and writes explain them, and they are refused with that reason.
 //
-// Operations with a key beside others without, and transactions beside registers, are an error with both lines.
+// A file with keyed and unkeyed operations, or with transactions and registers, is an error that names both lines.
 //
 // Experimental: this package may still change.
 package jepsen
@@ -59,7 +59,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// Is reports whether a file begins as one of this format; json says which of the two notations.
+// Is reports whether a file begins as one of this format, in JSON or in EDN.
 func Is(head []byte, json bool) bool {
 	s := edn.Scanner{Data: head, JSON: json, Keywords: json && keywords(head)}
 	t, err := s.Next()
@@ -74,7 +74,7 @@ func Is(head []byte, json bool) bool {
 	if err != nil || !t.OpensMap() {
 		return false
 	}
-	// The first map has a type, cut off by the head's end or not.
+	// The first map has a type; the head's end may cut the map off.
 	for {
 		t, err := s.Next()
 		if err != nil || t.Kind == edn.Close {
@@ -101,7 +101,7 @@ func Is(head []byte, json bool) bool {
 // keywords reports whether a file of JSON has keywords as texts that begin with a colon.
 func keywords(data []byte) bool { return bytes.Contains(data, []byte(`":type"`)) }
 
-// isVector reports whether what follows process is the rest of an operation that is a vector.
+// isVector reports whether the rest of an operation that is a vector follows its process.
 func isVector(s *edn.Scanner, process edn.Token, json bool) bool {
 	if process.Kind != edn.Int && process.Kind != edn.Word && process.Kind != edn.Text {
 		return false
@@ -119,22 +119,22 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 // Options says how to read.
 type Options struct {
 	JSON     bool   // the notation
-	RealTime string // where real time comes from: "time", "index", "none", or else what fits
-	// Nil is the meaning of an ok read of nil: "unknown", nothing; "absent" (or "initial", which the caller
-	// distinguishes from it), that the key is absent, or the list or set is empty. "": unknown of registers and
-	// sets, else absent.
+	RealTime string // source of real time: "time", "index", "none"; else the one that fits
+	// Nil is the meaning of an ok read of nil. "unknown": the read says nothing. "absent": the key is absent, or
+	// the list or set is empty; "initial" means the same here, and the caller tells them apart. "": unknown for
+	// registers and sets, else absent.
 	Nil string
-	// TextNumbers takes a text that is an integer for that integer, keys and values alike.
+	// TextNumbers reads a text that is an integer as that integer, in keys and values.
 	TextNumbers bool
 }
 
 // event is one operation of the file.
 type event struct {
-	process    int64 // of a named one its place among the names
+	process    int64 // a named process has its index among the names
 	time       int64
 	index      int64
 	start, end int64 // database timestamps
-	value, key int   // where they stand; -1: nowhere
+	value, key int   // their places; -1: none
 	pos        int
 	line       uint32
 	kind       kind
@@ -175,7 +175,7 @@ const (
 	otherFn
 )
 
-// fnNamed tells an :f by its name.
+// fnNamed returns the function of an :f.
 func fnNamed(name []byte) (fn, bool) {
 	switch string(name) {
 	case "txn":
@@ -213,11 +213,11 @@ type reader struct {
 	s        edn.Scanner
 	size     int // of the file; a log is scanned line by line
 	realTime string
-	plain    bool // what is plain is read as such, see plainEvent
+	plain    bool // try plain readers first, see plainEvent
 	events   []event
 	dialect
 	names    map[string]int64 // of processes
-	noClient int              // operations of what is no client
+	noClient int              // operations of no client
 	wrapped  bool             // the operations are a field of a map
 	inLog    bool             // they are lines of a log
 	lists    []saidList       // by key
@@ -234,21 +234,21 @@ type reader struct {
 	buf   []byte
 }
 
-// pairing is the state after invocations and completions are paired, with the counts for notes.
+// pairing is the state after pairing invocations with completions, with the counts for notes.
 type pairing struct {
-	completion []int32 // of an invocation its completion and the other way round; -1: none
+	completion []int32 // invocation → its completion, and the reverse; -1: none
 	byTime     bool
-	indexed    bool // all have an index, and in order
+	indexed    bool // all have an index, in order
 	versions   int  // values that have a version
-	nils       int  // reads of nil that say nothing, and where the first is
+	nils       int  // reads of nil without meaning, and the place of the first
 	nilLine    uint32
-	again      int // elements that stood in a read of a set already, and where the first is
+	again      int // repeated elements of reads of sets, and the place of the first
 	againLine  uint32
-	mark       []int32 // by key, the last read of a set that had it
+	mark       []int32 // key → the last read of a set that contained it
 	reads      int32   // of sets
 }
 
-// dialect is the form of the file's operations, as far as it was read.
+// dialect is the form of the operations read so far.
 type dialect struct {
 	used      [otherFn + 1]bool
 	other     string   // an :f of otherFn
@@ -257,9 +257,9 @@ type dialect struct {
 	timeLine  int      // the first that is not nil
 	shape     shape    // of the operations so far, and the first's line
 	shapeLine uint32
-	registers map[string]bool // keys that are written in a history of lists, as they stand in the file
+	registers map[string]bool // keys, as texts, that are written in a history of lists
 	keyedTxns bool            // some transactions are [key micro-operations]
-	prefix    []byte          // the key of the one that is being read, and a blank
+	prefix    []byte          // the key of the one being read, and a blank
 }
 
 func newReader(data []byte, file string, o Options) *reader {
@@ -282,7 +282,7 @@ func Read(data []byte, file string, o Options) (*history.History, error) {
 	return r.build()
 }
 
-// build makes the history of the operations that have been read.
+// build makes the history from the operations read.
 func (r *reader) build() (*history.History, error) {
 	if len(r.events) == 0 {
 		found := "no operation"
@@ -315,7 +315,7 @@ func (r *reader) build() (*history.History, error) {
 	return h, err
 }
 
-// asks is the level that a test with such operations asks for, where the file has real time. Jepsen's checkers of sets
+// asks returns the level that a test with such operations checks, if the file has real time. Jepsen's checkers of sets
 // allow stale reads.
 func (r *reader) asks(h *history.History) string {
 	switch {

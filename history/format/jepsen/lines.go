@@ -10,21 +10,21 @@ import (
 	"isovet/internal/plural"
 )
 
-// columns are those of an operation in a log: process, type, f and value, parted by white space. What stands before
-// them is not looked at, nor is what stands behind the value: why an operation failed.
+// columns holds the columns of an operation in a log: process, type, f and value, separated by white space. Text before
+// them is ignored, and so is text behind the value: the reason of a failure.
 type columns struct {
 	process []byte
 	kind    kind
 	f       []byte
-	value   int  // where it stands in the line; the line's length: nowhere
-	first   bool // the process is what the line begins with
+	value   int  // its place in the line; the line's length: it has none
+	first   bool // the line begins with the process
 	nemesis bool
 	quoted  bool // the process is a string
 	modern  bool // in a log as Jepsen has written it since 2015
 }
 
-// plainColumns is parse of a line as history.txt has it: a number, a type and a function with a tab or blank behind
-// each, and the value.
+// plainColumns is parse for a line of history.txt: a number, a type and a function, each followed by a tab or blank,
+// and the value.
 func plainColumns(text []byte) (l columns, found bool) {
 	i := 0
 	for i < len(text) && text[i]-'0' <= 9 {
@@ -55,7 +55,7 @@ func plainColumns(text []byte) (l columns, found bool) {
 	return l, true
 }
 
-// parse finds the columns of a line; false: it is no operation.
+// parse finds the columns of a line; false if it is no operation.
 func parse(text []byte) (l columns, found bool) {
 	var last []byte
 	at := -1
@@ -128,8 +128,9 @@ func kindOf(word []byte) (kind, bool) {
 
 func white(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// IsLog reports whether the first operation of a client in a file's beginning is one of [ReadLog]'s: it stands at the
-// beginning of its line, or behind "jepsen.util:", or it is none of one register, as in the logs of package porcupine.
+// IsLog reports whether [ReadLog] reads a file with this beginning. Its first operation of a client must stand at the
+// beginning of the line or behind "jepsen.util:", or be no operation on one register: those logs are package
+// porcupine's.
 func IsLog(head []byte) bool {
 	cut := len(head) > 0 && head[len(head)-1] != '\n'
 	for text := range bytes.Lines(head) {
@@ -156,7 +157,7 @@ func IsLog(head []byte) bool {
 }
 
 // ReadLog reads the operations of a log, a line each: Jepsen's history.txt, and jepsen.log, where they stand among
-// other lines. The other lines are skipped, which a note says. Positions are line numbers.
+// other lines. Other lines are skipped and counted in a note. Positions are line numbers.
 //
 //	3	:invoke	:txn	[[:append 7 1] [:r 8 nil]]
 //	2021-02-26 23:39:01,300{GMT}	INFO	[jepsen worker 3] jepsen.util: 3	:info	:txn	[[:append 7 1] [:r 8
@@ -220,7 +221,7 @@ func (r *reader) log() (*history.History, error) {
 			return nil, err
 		}
 		if l.value < len(text) {
-			// A value that is none, as where the reason of a failure is printed in its place, says nothing.
+			// The text in place of a value may be none, such as the reason of a failure. It is ignored.
 			r.s.Data = data[:end]
 			if p := r.plainAt(begin + l.value); r.plain && p.Skip() {
 				e.value = begin + l.value

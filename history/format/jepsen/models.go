@@ -17,7 +17,7 @@ const (
 	sets
 )
 
-// choose decides the model from what the file uses, or says why there is none.
+// choose decides the model from the functions and values of the file, or says why no model fits.
 func (r *reader) choose() error {
 	collection, number, balances, hasVersions := false, false, false, false
 	lists := bytes.Contains(r.s.Data, []byte("append"))
@@ -29,7 +29,7 @@ func (r *reader) choose() error {
 		}
 		v, simple := r.simple(e.value)
 		if simple = simple && r.plain; simple {
-			// No micro-operation.
+			// The value has no micro-operation.
 		} else if micro, appends, err := r.micro(e.value); err != nil {
 			return err
 		} else if micro {
@@ -41,7 +41,7 @@ func (r *reader) choose() error {
 				return nil
 			}
 			if !lists && i > 1<<8 {
-				break // micro-operations throughout, and no lists
+				break // only micro-operations, and no lists
 			}
 			continue
 		} else if _, in, appends, err := r.independent(e.value); err != nil {
@@ -95,12 +95,12 @@ func (r *reader) choose() error {
 	return nil
 }
 
-// objects are the objects of operations, by function; a read may be on each of the first two.
+// objects names the object of each function's operations. A read may be on a register or a set.
 var objects = [...]string{writeFn: "a register", casFn: "a register",
 	deleteFn: "a register", addFn: "a set or a counter",
 	acquireFn: "a mutex", releaseFn: "a mutex"}
 
-// oneKind is an error where operations are on objects of two kinds: no reading of the file means them all.
+// oneKind returns an error if operations are on objects of two kinds: no model has both.
 func (r *reader) oneKind() error {
 	var first *event
 	for i := range r.events {
@@ -117,7 +117,8 @@ func (r *reader) oneKind() error {
 	return nil
 }
 
-// begins reports whether a value's first element is a micro-operation, as it is in nearly all that have any.
+// begins reports whether a value's first element is a micro-operation. Nearly every value with micro-operations begins
+// so.
 func (r *reader) begins(at int) (bool, error) {
 	r.s.Seek(at)
 	for range 2 {
@@ -129,7 +130,7 @@ func (r *reader) begins(at int) (bool, error) {
 	return isRead(t) || isWrite(t) || t.Is("append"), err
 }
 
-// isRead reports whether a micro-operation reads: its name is short, or long as in Knossos's multi-registers.
+// isRead reports whether a micro-operation reads: its name is r, or read as in Knossos's multi-registers.
 func isRead(t edn.Token) bool  { return t.Is("r") || t.Is("read") }
 func isWrite(t edn.Token) bool { return t.Is("w") || t.Is("write") }
 
@@ -176,7 +177,7 @@ func (r *reader) micro(at int) (micro, appends bool, err error) {
 	}
 }
 
-// leave closes what t opened.
+// leave skips to the end of the sequence that t opened.
 func (r *reader) leave(t edn.Token, err error) error {
 	if err != nil || t.Kind != edn.Open {
 		return err
@@ -184,7 +185,7 @@ func (r *reader) leave(t edn.Token, err error) error {
 	return r.s.SkipRest(t)
 }
 
-// closeSequence leaves the sequence that the scanner is in.
+// closeSequence skips to the end of the sequence that the scanner is in.
 func (r *reader) closeSequence() error {
 	for {
 		t, err := r.s.Next()
@@ -237,7 +238,7 @@ func (r *reader) readShape(at int) (collection, number, balances bool, err error
 	return n != 2 || nested || r.used[addFn], false, false, nil
 }
 
-// ops adds the operations of a transaction of the given outcome; false: there is nothing to say of it.
+// ops adds the operations of a transaction of the given outcome; false if none is to be added.
 func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	if r.plain {
 		if done, any, err := r.simpleRegister(e, status); done || err != nil {
@@ -308,7 +309,7 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 		"delete, acquire, release and add; --workload NAME judges tests of other objects", r.other)
 }
 
-// number is the integer that a text is taken for.
+// number returns the integer that a text stands for.
 func (r *reader) number(t edn.Token) (int64, bool) {
 	if !r.numbers {
 		return 0, false
@@ -317,14 +318,14 @@ func (r *reader) number(t edn.Token) (int64, bool) {
 	return n, err == nil && strconv.FormatInt(n, 10) == string(t.Text)
 }
 
-// unjudged counts a read at a place that says nothing.
+// unjudged counts a read without meaning, and notes the place of the first.
 func (r *reader) unjudged(pos int) {
 	if r.nils++; r.nils == 1 {
 		r.nilLine = uint32(r.s.Line(pos))
 	}
 }
 
-// scalar makes a key or value of a token.
+// scalar makes a key or value from a token.
 func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
 	switch t.Kind {
 	case edn.Int:
@@ -368,7 +369,7 @@ func (r *reader) emptyAt(at int) bool {
 	return err == nil && t.Kind == edn.Nil
 }
 
-// microOps adds [[:r k v] …], which is at a place.
+// microOps adds the micro-operations [[:r k v] …] at a place.
 func (r *reader) microOps(at int, status history.Status) (bool, error) {
 	any, odd := false, false
 	defer func() {

@@ -11,7 +11,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// sort puts the operations in the order of their indices, if all have one and no two the same.
+// sort orders the operations by their indices, if all have one and all differ.
 func (r *reader) sort() error {
 	before := int64(math.MinInt64)
 	back := 0
@@ -44,7 +44,7 @@ func (r *reader) sort() error {
 	return nil
 }
 
-// dropped marks an operation that is nobody's.
+// dropped marks an operation that belongs to no client.
 const dropped = -2
 
 // pair finds each invocation's completion.
@@ -89,7 +89,7 @@ func (r *reader) pair() error {
 	return nil
 }
 
-// clock decides what tells real time, and says so where it is not what one would think.
+// clock decides the source of real time, and adds a note if it is an unexpected one.
 func (r *reader) clock() error {
 	invoked, orphans, orphan := false, 0, 0
 	for i := range r.events {
@@ -103,7 +103,7 @@ func (r *reader) clock() error {
 		}
 	}
 	if !invoked {
-		r.realTime = "none" // without an invocation nothing says when one began
+		r.realTime = "none" // without an invocation the begin is unknown
 	}
 	if r.realTime == "none" {
 		return nil
@@ -196,8 +196,8 @@ func have(n int) string { return plural.Phrase(n, "operation has", "operations h
 
 func goBack(n int) string { return plural.Phrase(n, "time goes back", "times go back") }
 
-// unlike counts the operations whose times cannot be: before their invocation's, or before what their process did
-// before; and says which is the first.
+// unlike counts the operations with impossible times: before their invocation, or before their process's last
+// operation. It returns the first of them too.
 func (r *reader) unlike() (bad, first int) {
 	last := map[int64]int64{}
 	for i := range r.events {
@@ -247,7 +247,7 @@ func (r *reader) txns() error {
 	return nil
 }
 
-// saySkipped notes what of the operations is not judged.
+// saySkipped adds notes about operations that are not judged.
 func (r *reader) saySkipped() {
 	if r.nils > 0 {
 		means := "Knossos takes nil for an answer that is not known"
@@ -271,7 +271,7 @@ func (r *reader) saySkipped() {
 func (r *reader) txn(first, last int32) error {
 	timed := r.realTime != "none"
 	h := history.NewTxnHead()
-	e := newEvent(0) // the one that says most
+	e := newEvent(0) // the one with the most content
 	h.Status = history.Unknown
 	if first >= 0 {
 		e = r.events[first]
@@ -305,7 +305,7 @@ func (r *reader) txn(first, last int32) error {
 			h.Status = history.Aborted
 		}
 		h.StartTS, h.CommitTS = c.start, c.end
-		// What a transaction that did not finish asked for is in its invocation.
+		// The invocation has the content of a transaction that did not finish.
 		if c.kind != ok && first >= 0 {
 			c.value = e.value
 		}
@@ -333,13 +333,13 @@ func (r *reader) txn(first, last int32) error {
 	return nil
 }
 
-// unsaid deals with an operation whose ok says nothing of what was done, as one with the value nil: what was written
-// its invocation says, since others may have read it; what was read nothing says.
+// unsaid adds an operation whose ok has no content, such as the value nil. Its writes come from the invocation, since
+// others may have read them; its reads are unknown.
 func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
 	if invoked.value < 0 || invoked.value == e.value {
 		return false, nil
 	}
-	if _, said, err := r.microAt(e.value); err != nil || said { // reads that say nothing
+	if _, said, err := r.microAt(e.value); err != nil || said { // reads without values
 		return false, err
 	}
 	_, asked, err := r.microAt(invoked.value)
@@ -356,7 +356,7 @@ func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
 	return r.ops(e, history.Committed)
 }
 
-// onlyWrites is an error where an invocation whose ok does not repeat its micro-operations has a read among them.
+// onlyWrites returns an error if an invocation has a read among its micro-operations and its ok does not repeat them.
 func (r *reader) onlyWrites(done *event, invoked event) error {
 	if invoked.value < 0 {
 		return nil
@@ -375,7 +375,7 @@ func (r *reader) onlyWrites(done *event, invoked event) error {
 			return err
 		}
 		if !t.Opens() {
-			return nil // for whoever reads it
+			return nil // the reader of the value will report it
 		}
 		f, err := r.s.Next()
 		if err != nil {
@@ -405,7 +405,7 @@ func (r *reader) isMicro(at int) (bool, error) {
 	return micro, err
 }
 
-// microAt is isMicro that looks behind a key, too, and returns where the sequence is.
+// microAt is isMicro for a value that may be a key and a sequence. It returns the place of the sequence.
 func (r *reader) microAt(at int) (in int, micro bool, err error) {
 	if micro, err := r.isMicro(at); err != nil || micro {
 		return at, micro, err
@@ -414,7 +414,7 @@ func (r *reader) microAt(at int) (in int, micro bool, err error) {
 	return in, in >= 0, err
 }
 
-// time returns when an operation was: its time, or where it stands.
+// time returns the time of an operation: its own, or its place in the file.
 func (r *reader) time(i int32) int64 {
 	switch e := &r.events[i]; {
 	case r.byTime:

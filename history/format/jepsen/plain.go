@@ -5,9 +5,9 @@ import (
 	"isovet/history/format/edn"
 )
 
-// What Jepsen and its kin print nearly always is read here, by edn.Plain: maps of plain fields, micro-operations and
-// registers of integers. Each function reports whether it was such; if not, nothing has been done, and the functions
-// beside them, which read everything, take over at the same place.
+// The functions of this file read the usual output of Jepsen and similar tools with edn.Plain: maps of plain fields,
+// and micro-operations and registers of integers. Each reports whether the text was plain. If not, it has done nothing,
+// and its general counterpart reads the same place.
 
 // plainEvent reads an operation that is a map; t is its bracket.
 func (r *reader) plainEvent(t edn.Token) (done bool, err error) {
@@ -78,7 +78,7 @@ func (r *reader) plainEvent(t edn.Token) (done bool, err error) {
 	return true, r.add(e)
 }
 
-// plainInteger reads an integer, or nil, which is none.
+// plainInteger reads an integer, or nil for none.
 func plainInteger(p *edn.Plain) (int64, bool) {
 	if p.Peek() == 'n' {
 		return history.NoTime, p.Nil()
@@ -86,7 +86,7 @@ func plainInteger(p *edn.Plain) (int64, bool) {
 	return p.Int()
 }
 
-// kindNamed tells a type by its name.
+// kindNamed returns the kind of a :type.
 func kindNamed(name []byte) (kind, bool) {
 	switch string(name) {
 	case "invoke":
@@ -113,7 +113,7 @@ func (r *reader) plainMicro(at int) bool {
 	return ok
 }
 
-// plainAt returns a reader at a place.
+// plainAt returns a plain reader at a place.
 func (r *reader) plainAt(at int) edn.Plain {
 	p := edn.NewPlain(r.s.Data, r.s.JSON)
 	p.Back(at)
@@ -137,8 +137,8 @@ func microNamed(p *edn.Plain) (byte, bool) {
 	return 0, false
 }
 
-// plainMicroOps adds micro-operations as long as they are plain, and leaves the scanner behind the last of them; any
-// says whether one said anything.
+// plainMicroOps adds micro-operations as long as they are plain, and leaves the scanner behind the last of them. any
+// reports whether it added an operation.
 func (r *reader) plainMicroOps(status history.Status) (any bool) {
 	p := r.s.Plain()
 	for {
@@ -173,7 +173,7 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 			if !p.Skip() || !p.Take(']') {
 				return any
 			}
-			r.b.Key(history.IntValue(k)) // keys are numbered as they are met
+			r.b.Key(history.IntValue(k)) // keys are numbered in the order of their first use
 			r.did = append(r.did, did{f: 'r', key: k})
 		case r.model == listModel:
 			if r.nilMeans == "unknown" && p.Peek() == 'n' || !r.plainList(&p, k) {
@@ -241,7 +241,7 @@ func (r *reader) plainList(p *edn.Plain, k int64) (ok bool) {
 	return true
 }
 
-// saidList is where the integers of the list stand that was last read of a key; to 0: it was not plain.
+// saidList is the place in the file of the list that was read last of a key; to is 0 if it was not plain.
 type saidList struct{ from, to int }
 
 func (r *reader) said(key uint32) *saidList {
@@ -251,7 +251,7 @@ func (r *reader) said(key uint32) *saidList {
 	return &r.lists[key]
 }
 
-// simple is a value that is nil, an integer, or a sequence of an integer and one of both: a register's.
+// simple is a plain value of a register: nil, an integer, or a pair of an integer with nil or an integer.
 type simple struct {
 	pair, null bool
 	key, n     int64
@@ -308,7 +308,7 @@ func (r *reader) simpleRegister(e *event, status history.Status) (done, any bool
 	return true, true, nil
 }
 
-// byProcess keeps a number for each process.
+// byProcess maps processes to numbers.
 type byProcess struct {
 	small []int32 // by process, plus one
 	large map[int64]int32

@@ -25,7 +25,7 @@ func (r *reader) file() error {
 		return err
 	}
 	if first.Kind != edn.Open && first.Kind != edn.Close {
-		// Not around the history: the first of the operations that are vectors.
+		// This vector is not around the history: it is the first operation.
 		if err := r.vector(t, first); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (r *reader) file() error {
 	return err
 }
 
-// operations reads those from t on until a token of the kind end.
+// operations reads operations from t on, up to a token of the kind end.
 func (r *reader) operations(t edn.Token, end edn.Kind) (err error) {
 	for ; err == nil; t, err = r.s.Next() {
 		switch {
@@ -101,7 +101,7 @@ func (r *reader) event(t edn.Token) error {
 				return err
 			}
 			if process && !isProcess {
-				err = r.s.SkipRest(v) // both: the process it is
+				err = r.s.SkipRest(v) // both :process and another field: :process counts
 				break
 			}
 			process = process || isProcess
@@ -146,7 +146,7 @@ func (r *reader) event(t edn.Token) error {
 		}
 	}
 	if !typed && r.wrapped {
-		return nil // what the history is a part of
+		return nil // a map around the history
 	}
 	if !client {
 		r.noClient++
@@ -158,8 +158,7 @@ func (r *reader) event(t edn.Token) error {
 	return r.add(e)
 }
 
-// vector reads one operation that is a vector, as Knossos had them first: [process type f value error]; t is its
-// bracket.
+// vector reads one operation in Knossos's first form, a vector [process type f value error]; t is its bracket.
 func (r *reader) vector(t, process edn.Token) error {
 	e := newEvent(t.Pos)
 	client, err := r.process(&e, process)
@@ -217,7 +216,7 @@ func (r *reader) add(e event) error {
 	return nil
 }
 
-// process reads who did it; false: no client.
+// process reads the process of an operation; false if it is no client.
 func (r *reader) process(e *event, t edn.Token) (client bool, err error) {
 	switch t.Kind {
 	case edn.Int:
@@ -260,7 +259,7 @@ func (r *reader) nameProcesses() {
 	}
 }
 
-// function reads what was done.
+// function reads the :f of an operation.
 func (r *reader) function(e *event, t edn.Token) error {
 	switch f, known := fnNamed(t.Text); {
 	case t.Kind == edn.Nil:

@@ -6,12 +6,12 @@ import (
 	"isovet/internal/plural"
 )
 
-// form is a value as its nesting has it: a scalar, or a sequence of forms.
+// form is a node of a value: a scalar, or a sequence of forms.
 type form struct {
 	pos   int
 	value history.Value
 	token edn.Kind
-	found string // what it is, where it is neither
+	found string // a description, if it is neither
 	child int    // the first element's place
 	next  int    // the next element's in the sequence around it; 0: none
 	n     int    // elements; -1: it is no sequence
@@ -69,8 +69,8 @@ func (r *reader) form(t edn.Token, depth int) (int, error) {
 	return at, nil
 }
 
-// oldNew makes the map {:old o :new n}, whose bracket was read for the form at a place, the sequence [o n]. done is
-// false where it is another map, of which nothing has been read then.
+// oldNew reads the map {:old o :new n}, behind its bracket, as the sequence [o n] into the form at a place. done is
+// false, and nothing is read, if it is another map.
 func (r *reader) oldNew(at, depth int) (done bool, err error) {
 	forms := len(r.forms)
 	var parts [2]int
@@ -121,7 +121,7 @@ func (r *reader) elements(at, n int) (e [deep]int, ok bool) {
 
 func (r *reader) isScalar(at int) bool { return r.forms[at].n < 0 && r.forms[at].found == "" }
 
-// wrong is the error of a value that is not what was expected.
+// wrong returns an error about a value that is not the expected one.
 func (r *reader) wrong(at int, expected string) error {
 	f := &r.forms[at]
 	switch {
@@ -171,7 +171,7 @@ func (r *reader) versioned(e *event) (bool, error) {
 	return is, nil
 }
 
-// register adds an operation on one register, or one of several; v is the first token of its value.
+// register adds an operation on the only register, or on one of several; v is the first token of its value.
 func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, error) {
 	if e.f == readFn && status != history.Committed || e.f == casFn && status == history.Aborted {
 		return false, nil
@@ -265,8 +265,8 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 }
 
 // cas finds the parts of a compare-and-set: [old new], [key [old new]], [key old new] or, with versions, [key [version
-// [old new]]] and, where a field names the key, [version [old new]]. old -1: it is none of them, and new is what is
-// wrong.
+// [old new]]] and, where a field names the key, [version [old new]]. old is -1 if it is none of them; new is then the
+// wrong form.
 func (r *reader) cas(at int, keyed bool) (old, new, key int, version bool, expected string) {
 	expected = "[old new] or [key [old new]]"
 	if keyed {
@@ -299,8 +299,8 @@ func (r *reader) cas(at int, keyed bool) (old, new, key int, version bool, expec
 	return last[0], last[1], pair[0], true, expected
 }
 
-// mutex adds an operation on a lock: a register that is 0, then 1, then 0 again. v is the first token of its value, of
-// which a key counts alone: [key …].
+// mutex adds an operation on a lock: a register that is 0, then 1, then 0 again. v is the first token of its value;
+// only a key in it matters: [key …].
 func (r *reader) mutex(e *event, v edn.Token, status history.Status) (bool, error) {
 	if status == history.Aborted {
 		return false, nil

@@ -90,9 +90,10 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 	return true, nil
 }
 
-// pairOf reads what stands in a value that v opens: of an independent set [key value], the key as a name, and v is
-// the value; else no name, and v again. Such a pair has a scalar first; so has a set's answer that is a vector, so its
-// second decides: for add any pair is independent, for read a nested collection is.
+// pairOf reads the key of an independent set's value [key value], which v opens. It returns the key as a name and the
+// token of the value; or no name, and v, if the value is no such pair. A pair begins with a scalar, and so may a set's
+// answer that is a vector. The second element decides: any pair of an add is independent, and a pair of a read if a
+// nested collection is second.
 func (r *reader) pairOf(e *event, v edn.Token) (name []byte, value edn.Token, err error) {
 	at := v.Pos
 	first, err := r.s.Next()
@@ -151,7 +152,7 @@ func (r *reader) ends(pair bool) error {
 	return err
 }
 
-// spelled appends a scalar's text.
+// spelled appends the text of a scalar.
 func spelled(dst []byte, t edn.Token) []byte {
 	if t.Kind == edn.Int {
 		return append(dst, t.String()...)

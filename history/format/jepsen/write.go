@@ -14,11 +14,11 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Check says why a history cannot be written as it is, nil if it can: an initial transaction, in a history of lists
-// a register that is read and that nothing writes, keys that are there at first with something else than null, deletes,
-// predicates, rows, reads of transactions of unknown outcome, times that lines one after another do not say. With lossy
-// what keys hold at first is written as nil, and such reads and times are dropped. Reads of aborted transactions say
-// nothing and are never written.
+// Check returns an error if a history cannot be written without loss. It cannot with an initial transaction, a register
+// of a history of lists that is read and never written, initial values other than null, deletes, predicates, rows,
+// reads of transactions of unknown outcome, or times that an order of lines cannot express. With lossy, initial values
+// are written as nil, and such reads and times are dropped. Reads of aborted transactions are never written, since they
+// say nothing.
 func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
@@ -30,7 +30,7 @@ func Check(h *history.History, lossy bool) error {
 	case slices.Contains(h.VerKind, history.Row):
 		return errors.New("the history has rows for values; expected numbers and strings")
 	}
-	lists, written := h.HasLists(), make([]bool, len(h.Keys)) // by transactions, the initial one apart
+	lists, written := h.HasLists(), make([]bool, len(h.Keys)) // by transactions other than the initial one
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; lists && t != h.Init && op < hi; op++ {
@@ -69,9 +69,8 @@ func Check(h *history.History, lossy bool) error {
 	return times(h)
 }
 
-// times says why a history's client times cannot be written, nil if they can or there are none. An operation without
-// the time at which it ended cannot be told from one that never did; only of what has not committed does that say
-// nothing.
+// times returns an error if a history's client times cannot be written. In the format an operation without an end looks
+// like one that never ended, so every committed transaction needs an end.
 func times(h *history.History) error {
 	if h.Txns.Start == nil && h.Txns.End == nil {
 		return nil
@@ -102,8 +101,8 @@ func times(h *history.History) error {
 	return nil
 }
 
-// span returns when a transaction is written to have begun and ended: where nothing says when one ended that did not
-// commit, at once.
+// span returns the begin and end that are written for a transaction. One that did not commit and has no end is written
+// to end at once.
 func span(h *history.History, t uint32) (start, end int64) {
 	start, end = h.Start(t), h.End(t)
 	if end == history.NoTime && h.Txns.Status[t] != history.Committed {
@@ -112,17 +111,17 @@ func span(h *history.History, t uint32) (start, end int64) {
 	return start, end
 }
 
-// line is one line to come: an invocation, or its completion.
+// line is a line to write: an invocation, or its completion.
 type line struct {
 	time int64
 	txn  uint32
 	done bool
 }
 
-// Write writes a history as EDN, an operation a line. Check has found no fault with it. A transaction is an invocation
-// and its completion: ok, fail or info, in the order of their times; transactions without session get a process each.
-// Without times, or with times that cannot be written so, only the completions are written, and no reader sees an order
-// that is not there.
+// Write writes a history as EDN, an operation a line. Check must accept it. A transaction is an invocation and its
+// completion: ok, fail or info, in the order of their times; transactions without session get a process each. Without
+// times, or with times that cannot be written, only the completions are written, so that no reader sees an order that
+// does not exist.
 func Write(w io.Writer, h *history.History) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	timed := h.Txns.Start != nil && times(h) == nil
@@ -191,7 +190,7 @@ func Write(w io.Writer, h *history.History) error {
 	return bw.Flush()
 }
 
-// nameSessions gives sessions without name the numbers that no other has.
+// nameSessions numbers sessions without a name; no other session has these numbers.
 func nameSessions(names []int64) {
 	used := make(map[int64]bool, len(names))
 	for _, n := range names {
@@ -209,7 +208,7 @@ func nameSessions(names []int64) {
 	}
 }
 
-// appendOps appends micro-operations; reads tell what they saw only where seen.
+// appendOps appends micro-operations. Reads have their values only if seen is set.
 func appendOps(buf []byte, h *history.History, t uint32, seen bool) []byte {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {

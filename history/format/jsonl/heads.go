@@ -15,10 +15,10 @@ type Head struct {
 	Init                   bool
 }
 
-// Heads gives f the heads of the transactions of whole lines, without reading their operations where the lines are as
-// Write writes them. lines is how many lines of the file stand before these; head says that they begin it. It returns
-// how many transactions and lines there are, the header not counted among the former. Errors are *history.InputError;
-// there may be more of them than this finds. Cost: a look for the ends of lines, and some tens of bytes of each.
+// Heads calls f with the head of each transaction of whole lines. It does not read the operations of lines that look as
+// Write writes them. lines is the number of lines of the file before these; head says that these begin the file. It
+// returns the numbers of transactions and lines; a header counts as a line only. Errors are *history.InputError; Heads
+// need not find every error. Cost: a look for the ends of lines, and some tens of bytes of each.
 func Heads(data []byte, file string, lines int64, head bool, f func(*Head) error) (txns, n int64, err error) {
 	if head && lines == 0 {
 		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -76,8 +76,8 @@ func (h *Head) read(line []byte, file string, no int64) (header bool, err error)
 	return false, nil
 }
 
-// scan reads the fields before the operations, if these are the last field and the others are plain; false: they are
-// not, or it is no transaction.
+// scan reads the fields before the operations, if the operations are the last field and the others are plain. It
+// returns false for every other line.
 func (h *Head) scan(line []byte) bool {
 	n := len(line)
 	if n > 0 && line[n-1] == '\r' {

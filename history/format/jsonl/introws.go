@@ -13,10 +13,9 @@ const (
 	maxMisses = 64
 )
 
-// shapes are the shapes that rows of integers had so far, the one that the last row had first; see Shape of package
-// history.
+// shapes lists the shapes of the rows of integers so far, the last row's first; see Shape of package history.
 type shapes struct {
-	of     *history.Builder // whose numbers they have
+	of     *history.Builder // it numbers the shapes
 	known  []shape
 	misses int
 	cells  []int64
@@ -40,10 +39,10 @@ func (x *rowHead) at(data []byte) bool {
 		(len(x.text) <= 8 || string(data[8:len(x.text)]) == string(x.text[8:]))
 }
 
-// shape learns the shape of a row, if it is one of integers.
+// shape learns the shape of a row of integers.
 func (p *parser) shape(row []byte) {
 	s := &p.shapes
-	if p.draft != nil { // whose shapes are forgotten now and then
+	if p.draft != nil { // a draft forgets its shapes now and then
 		return
 	}
 	if s.of != p.b {
@@ -69,8 +68,8 @@ func (p *parser) shape(row []byte) {
 	s.known = append(s.known, known)
 }
 
-// intRow reads the row at data[i] if it is of a known shape, and returns it as AppendRow of package history makes it,
-// and the position behind it; 0: it is another row, or there is a surprise.
+// intRow reads the row at data[i] if it has a known shape. It returns the row as AppendRow of package history makes it,
+// and the position behind it; 0 if the row is another, or unusual.
 func (p *parser) intRow(data []byte, i, limit int) (row []byte, end int) {
 	s := &p.shapes
 	if s.of != p.b {

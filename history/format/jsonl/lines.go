@@ -7,27 +7,27 @@ import (
 	"isovet/history"
 )
 
-// Lines says where some lines of a file stand in it, and in the history whose lines stand in one file or in several.
+// Lines says where some lines stand in their file, and in the history, which may span several files.
 type Lines struct {
 	File  string // for messages
 	Lines uint32 // lines of the file before these
-	Txns  int64  // transactions of the history before these: a line without id is named by its ordinal
+	Txns  int64  // transactions of the history before these: they number lines without ids
 	Head  bool   // these begin the file: the first may be a header
-	// Meta and Initial are what holds for all of the history, InitialText the text of an initial value that has one.
-	// They win over those of a header among the lines.
+	// Meta and Initial apply to the whole history; InitialText is the text of an initial value that has one. They
+	// override a header among the lines.
 	Meta        history.Meta
 	Initial     history.Value
 	InitialText []byte
 }
 
-// Seqs are the places in their sessions that the lines of transactions give, one for each transaction of a history;
-// history.NoTime where a line gives none, nil where none does.
+// Seqs lists the place in its session (seq) that each transaction's line gives. It is history.NoTime if the line gives
+// none; the slice is nil if no line gives one.
 type Seqs []int64
 
 // ReadLines is Read for some whole lines of a file, on one core. Their history has the sessions in the order of the
-// lines; whether that is the order of the places that the lines give (seq), which take more than these lines to check,
-// is left to the caller. Lines that say nothing are no error. Errors are *history.InputError, with the line in the
-// file. data is not referenced afterwards. Cost: that of Read.
+// lines. The caller must check that this is the order of the lines' places (seq): it takes more than these lines. Lines
+// without transactions are no error. Errors are *history.InputError, with the line in the file. data is not referenced
+// afterwards. Cost: that of Read.
 func ReadLines(ctx context.Context, data []byte, at Lines) (*history.History, Seqs, error) {
 	p := newParser(at.File)
 	if at.Head && at.Lines == 0 {
@@ -52,8 +52,8 @@ func ReadLines(ctx context.Context, data []byte, at Lines) (*history.History, Se
 	return h, p.seqs, err
 }
 
-// ReadHeader returns what the first of some lines that begin a file says for all of them; false: it is no header, or
-// there is no line yet. data ends at the end of a line or of the file.
+// ReadHeader reads the header from the first lines of a file. It returns false if the first line is no header, or no
+// line is complete. data ends at the end of a line or of the file.
 func ReadHeader(data []byte, file string) (h *history.History, is bool, err error) {
 	p := newParser(file)
 	data = p.skipBlank(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))

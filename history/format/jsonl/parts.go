@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// Parts reads what other formats hold as JSON in columns of theirs: values, lists, predicates and the rows that they
-// matched, written as in a line's operations. It is not safe for concurrent use.
+// Parts reads JSON from the columns of other formats: values, lists, predicates and their matched rows, written as in a
+// line's operations. It is not safe for concurrent use.
 type Parts struct {
 	p   *parser
 	buf []byte
@@ -21,10 +21,10 @@ func NewParts(b *history.Builder) *Parts {
 	return &Parts{p: p}
 }
 
-// Reset has what is read from now on go to another builder.
+// Reset switches to another builder.
 func (x *Parts) Reset(b *history.Builder) { x.p.b = b }
 
-// begin makes a text ready to be read: copied, with room behind it for the scanner, and in one line.
+// begin prepares a text for reading: it copies the text into one line, with room behind it for the scanner.
 func (x *Parts) begin(field string, text []byte) {
 	x.buf = append(append(x.buf[:0], text...), blanks[:]...)
 	if bytes.IndexByte(text, '\n') >= 0 {
@@ -47,7 +47,7 @@ func (x *Parts) begin(field string, text []byte) {
 // limit returns the index at which the scanner must stop.
 func (x *Parts) limit() int { return len(x.buf) - scanMargin }
 
-// rest demands that nothing follows what has been read.
+// rest checks that nothing follows the value read.
 func (x *Parts) rest() bool {
 	t := &x.p.tol
 	t.path = t.path[:0]
@@ -55,7 +55,7 @@ func (x *Parts) rest() bool {
 	return t.i == len(t.b) || t.syntax("the end")
 }
 
-// err is the error of what is read last. Its line is unknown, and its field has the way into the text.
+// err returns the error of the last read. Its line is unknown; its field has the path into the text.
 func (x *Parts) err(prefix string) error {
 	e := x.p.tol.err
 	e.Line, e.Off = 0, -1
@@ -63,8 +63,8 @@ func (x *Parts) err(prefix string) error {
 	return e
 }
 
-// Value reads a value: a scalar or a row; or, where list is true, the elements of a list, which are good until the next
-// call. field names the text in errors, which are *history.InputError.
+// Value reads a scalar or a row; or, if list is true, the elements of a list, which are valid until the next call.
+// field names the text in errors, which are *history.InputError.
 func (x *Parts) Value(field string, text []byte) (v history.Value, elems []history.Value, list bool, err error) {
 	x.begin(field, text)
 	t := &x.p.tol

@@ -5,7 +5,7 @@ import "isovet/history"
 const comparisons = `"=", "!=", "<", "<=", ">", ">=" or "in"`
 
 // predicate reads a condition on a row, checks its shape, and appends it to pred as compact JSON. Members of one object
-// must all hold. Which rows satisfy it is package predicates' business.
+// must all hold. Package predicates evaluates it.
 //
 //	P = {column: {comparison: scalar, …}, …} | {"or": [P, …]} | {"and": [P, …]} | {"not": P}
 //
@@ -51,7 +51,7 @@ func (t *tolerant) predicate(depth int) bool {
 	return ok
 }
 
-// member appends a member's name and its colon, and refuses a second of that name.
+// member appends a member's name and its colon, and refuses a repeated name.
 func (t *tolerant) member(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return t.fail("%s is given twice in one object of a predicate; expected it once", clip([]byte(name)))

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	minPiece  = 1 << 20 // a piece for one core is not made smaller
+	minPiece  = 1 << 20 // least size of one core's piece
 	blockSize = 1 << 20 // of decompressed input; the first ones are smaller
-	sample    = 1 << 18 // scanned bytes from which the rest is estimated
+	sample    = 1 << 18 // bytes scanned before the rest is estimated
 )
 
 // parser fills one builder from consecutive lines.
@@ -35,21 +35,21 @@ type parser struct {
 	some    bool            // see ReadLines
 	before  int64           // transactions before these, for ReadLines
 	seqs    Seqs            // for ReadLines
-	whole   int             // bytes that the builder will hold the content of in the end; 0: unknown
+	whole   int             // bytes of the input that the builder will take in all; 0: unknown
 
 	tol tolerant
 
 	shapes shapes
 
 	head     uint64 // the first eight digits of the latest time, see time
-	headTime int64  // what they count
+	headTime int64  // their value
 }
 
 func newParser(file string) *parser {
 	p := &parser{b: history.NewBuilder(), file: file}
 	p.b.File = file
 	p.tol.p = p
-	p.tol.strs = make([]byte, 0, 256) // not nil, so that the name of a step into a value never is
+	p.tol.strs = make([]byte, 0, 256) // not nil, so that a member's name never is
 	return p
 }
 
@@ -59,9 +59,9 @@ func Read(data []byte, file string) (*history.History, error) {
 	return ReadParallel(context.Background(), data, file, 1)
 }
 
-// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are skipped, as the
-// piece does not have them whole, and a line without id gets one of its own, see Unnamed. Many lines at once cost less
-// than one after the other.
+// ReadPiece is Read for some lines of a stream, behind its header. It skips sessions and places in them, since a piece
+// does not have whole sessions. A line without id gets an id of its own, see Unnamed. One call for many lines costs
+// less than one call a line.
 func ReadPiece(data []byte) (*history.History, error) {
 	p := newParser("")
 	p.piece = true
@@ -73,15 +73,15 @@ func ReadPiece(data []byte) (*history.History, error) {
 
 // Line is the content of a line of a stream: a header, or a transaction.
 type Line struct {
-	// H is the history of the one transaction, alone and in no session; of a header it has no transaction, and Meta and
+	// H is a history of the one transaction, in no session. For a header it has no transaction, but Meta and
 	// Initial.
 	H *history.History
-	// Head has what the line says of the transaction beside its operations, sessions and places among it.
+	// Head has the line's other fields of the transaction, including session and place.
 	Head history.TxnHead
 }
 
-// ReadLine reads a line of a stream by itself. lists: the stream's header says that its keys are lists. Errors are
-// *history.InputError, with line 1. Cost: that of the line's bytes, and a few microseconds.
+// ReadLine reads a line of a stream by itself. lists says that the stream's keys are lists, by its header. Errors are
+// *history.InputError, with line 1. Cost: linear in the line, and a few microseconds.
 func ReadLine(line []byte, lists bool) (Line, error) {
 	p := newParser("")
 	p.piece = true
@@ -91,7 +91,7 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 		return Line{}, err
 	}
 	h, err := p.finish(1)
-	if err == nil && h.NumTxns() > 0 { // texts have other numbers in what is built
+	if err == nil && h.NumTxns() > 0 { // texts are renumbered in the built history
 		if p.last.Node != history.None {
 			p.last.Node = h.Txns.Node[0]
 		}
@@ -105,13 +105,13 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 	return Line{h, p.last}, err
 }
 
-// unnamed is where the ids begin that ReadPiece gives to lines without.
+// unnamed is the first of the ids that ReadPiece gives to lines without one.
 const unnamed = math.MinInt64 + 1
 
 // Unnamed reports whether ReadPiece gave an id to a line that had none.
 func Unnamed(id int64) bool { return id < unnamed+math.MaxUint32 }
 
-// blanks are room for the scanner.
+// blanks is padding for the scanner.
 var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 
 // endTxn ends a transaction.
@@ -147,15 +147,14 @@ func (p *parser) endTxn(h history.TxnHead) {
 	p.b.EndTxn(h)
 }
 
-// ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference
-// to the history.
+// ReadParallel is Read on up to workers cores; it ends early when ctx does. The history does not depend on the number
+// of workers.
 func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	return ReadMapped(ctx, data, file, workers, nil)
 }
 
-// ReadMapped is ReadParallel for a mapped file: release, if set, is told now and then of parts that will not be read
-// again, unless for an error's sake, so that they need not stay in memory. It is called by several goroutines, on parts
-// of their own.
+// ReadMapped is ReadParallel for a mapped file. It calls release, if set, with parts that need not stay in memory: they
+// are read again only to describe an error. Several goroutines call it, each with its own parts.
 func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (
 	*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -268,7 +267,7 @@ func cutBlocks(r io.Reader, full chan<- []byte, free <-chan []byte, stop <-chan 
 			buf = make([]byte, 0, want)
 		}
 		buf = append(buf[:0], rest...)
-		// Not io.ReadFull: its ErrUnexpectedEOF could as well be that of a decompressor whose input is cut short.
+		// Not io.ReadFull: a decompressor whose input is cut short returns ErrUnexpectedEOF too.
 		for len(buf) < cap(buf) {
 			n, err := r.Read(buf[len(buf):cap(buf)])
 			buf = buf[:len(buf)+n]
@@ -315,10 +314,10 @@ func blank(line []byte) bool {
 	return true
 }
 
-// releaseEvery is the size of the parts of a mapped file that are released at once.
+// releaseEvery is the size of the parts that a mapped file is released in.
 const releaseEvery = 4 << 20
 
-// run reads data, which begins at the beginning of a line and ends at the end of one.
+// run reads data, which consists of whole lines.
 func (p *parser) run(ctx context.Context, data []byte) (err error) {
 	defer func(old bool) {
 		debug.SetPanicOnFault(old)
@@ -364,7 +363,7 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 				}
 				if i >= again && i < len(data)/2 {
 					again = len(data)
-					// The share of texts may grow, and the bytes of each. Room that is not used costs nothing.
+					// The rest may have more and longer texts. Unused room costs nothing.
 					p.b.ReserveRows(float64(p.whole-i) / float64(i) * 5 / 4)
 				}
 				continue

@@ -20,18 +20,18 @@ func IsPartial(head []byte) bool {
 
 // Lines of such a recording beside those of the format.
 const (
-	// versions that were there before, as their keys are met: one transaction in all
+	// initial versions, as their keys are first used: all are one transaction's
 	initPrefix   = `{"init":true,"ops":[`
 	intentPrefix = `{"intent":true,` // a transaction that is about to be committed
-	// how the one with that id ended: {"outcome":7,"status":"committed","end":99}
+	// the outcome of the transaction with that id: {"outcome":7,"status":"committed","end":99}
 	outcomePrefix = `{"outcome":`
 	completeLine  = `{"complete":true}` // the last: the recording was not cut off
 )
 
-// ReadPartial reads the recording of a run that was cut off, or is complete by its last line. A transaction that was
-// about to be committed and of which no line says how it ended is of unknown outcome. The last line may be torn, if it
-// has no line feed: it is left out. Both are reported in the history's notes; anything else that is wrong is an error,
-// with the line. Cost: that of Read, and another pass over the data and a copy of it.
+// ReadPartial reads the recording of a run that was cut off, or that its last line calls complete. A transaction that
+// was about to be committed has an unknown outcome if no line gives the outcome. A last line without line feed may be
+// torn and is left out. The history's notes report both; any other fault is an error with its line. Cost: that of Read,
+// another pass over the data, and a copy of it.
 func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	torn := 0
 	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {
@@ -71,7 +71,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 	}
 	lineNo = 0
 	clean := make([]byte, 0, len(data)+len(data)/8)
-	var first []byte // what was there before
+	var first []byte // the initial versions
 	open := 0
 	for line := range bytes.Lines(data) {
 		lineNo++
@@ -85,7 +85,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 				first = append(first, ',')
 			}
 			first = append(first, ops...)
-			clean = append(clean, '\n') // so that lines keep their numbers
+			clean = append(clean, '\n') // keeps the numbers of lines
 		case bytes.HasPrefix(line, []byte(outcomePrefix)), lineNo == complete:
 			clean = append(clean, '\n')
 		case bytes.HasPrefix(line, []byte(intentPrefix)):

@@ -27,9 +27,9 @@ const (
 	fOps
 )
 
-// scanMargin is what must follow a position for the scanner to go on from it without looking at the end of the data: an
-// operation of integers with times takes 5+4·21 bytes, and eight are loaded at a time. Lines nearer to the end are left
-// to the tolerant reader.
+// scanMargin is the number of bytes that must follow a position so that the scanner can read an operation without
+// checking for the end of the data. An operation of integers with times takes 5+4·21 bytes, and eight are loaded at a
+// time. The tolerant reader reads lines nearer to the end.
 const scanMargin = 128
 
 const (
@@ -39,8 +39,8 @@ const (
 	headMask   = 1<<40 - 1
 )
 
-// scan reads the transaction whose line begins at data[i] and returns where the next line begins; 0: there is a
-// surprise, and the tolerant reader must have the line. Operations before the surprise have been added to the builder.
+// scan reads the transaction whose line begins at data[i] and returns where the next line begins. It returns 0 at a
+// surprise: the tolerant reader must read the line. Operations before the surprise have been added to the builder.
 func (p *parser) scan(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	if i > limit || data[i] != '{' {
@@ -130,7 +130,7 @@ func (p *parser) scan(data []byte, i int) int {
 		case 'o':
 			if string(f[:6]) == `ops":[` {
 				if seen&fOps != 0 {
-					return 0 // before its operations are added
+					return 0 // no operation has been added
 				}
 				field = fOps
 				i = p.scanOps(data, i+7)
@@ -168,7 +168,7 @@ func (p *parser) scan(data []byte, i int) int {
 }
 
 // scanOps adds the operations of the array whose first element begins at data[i] and returns the position behind the
-// array; 0: there is a surprise.
+// array; 0 at a surprise.
 func (p *parser) scanOps(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	if i > limit {
@@ -197,8 +197,8 @@ func (p *parser) scanOps(data []byte, i int) int {
 	}
 }
 
-// scanOp adds the read, write or append of a scalar, the read of a list of integers, or the predicate operation, at
-// data[i] and returns the position behind it; 0: it is something else, and nothing has been added.
+// scanOp adds the operation at data[i]: a read, write or append of a scalar, a read of a list of integers, or a
+// predicate operation. It returns the position behind it; 0, adding nothing, if it is something else.
 func (p *parser) scanOp(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	var kind history.OpKind
@@ -294,8 +294,8 @@ func (p *parser) scanInts(data []byte, i, limit int) int {
 	}
 }
 
-// plainRow returns the position behind the row that begins at data[i], if it is in canonical form as it stands: no
-// white space, no escapes, columns in order; 0: it is not, or is no row.
+// plainRow returns the position behind the row at data[i] if its text is canonical: no white space, no escapes, columns
+// in order; else 0.
 func plainRow(data []byte, i, limit int) int {
 	if i > limit {
 		return 0
@@ -345,8 +345,8 @@ func plainRow(data []byte, i, limit int) int {
 	}
 }
 
-// plainString returns the position behind the closing quote of the string whose content begins at data[i]; 0: it has an
-// escape or a byte beyond ASCII, or comes near the end of the data.
+// plainString returns the position behind the closing quote of the string whose content begins at data[i]. It returns 0
+// if the string has an escape or a byte beyond ASCII, or comes near the end of the data.
 func plainString(data []byte, i, limit int) int {
 	for ; i <= limit; i++ {
 		c := data[i]
@@ -362,8 +362,8 @@ func plainString(data []byte, i, limit int) int {
 
 var pow10 = [9]uint64{1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}
 
-// integer reads an integer of up to 19 digits at data[i], which has at least 32 bytes to come, and returns the position
-// behind it; 0: it is none, has a leading zero or does not fit.
+// integer reads an integer of up to 19 digits at data[i] and returns the position behind it. At least 32 bytes must
+// follow. It returns 0 if there is no integer, it has a leading zero, or it does not fit.
 func integer(data []byte, i int) (int64, int) {
 	neg := data[i] == '-'
 	if neg {
@@ -400,13 +400,14 @@ func integer(data []byte, i int) (int64, int) {
 	return int64(v), i
 }
 
-// digits counts the decimal digits that t, eight bytes xor '0', begins with. A carry out of a byte that is no digit can
-// only spoil later bytes.
+// digits counts the decimal digits at the beginning of t, eight bytes xor '0'. A carry out of a byte that is no digit
+// can only spoil later bytes.
 func digits(t uint64) uint {
 	return uint(bits.TrailingZeros64(((t+0x7676767676767676)|t)&0x8080808080808080)) >> 3
 }
 
-// eight is the number that eight bytes of digit values spell, the first byte most significant: pairs, fours, eight.
+// eight returns the number of eight digit values, the first byte most significant. It combines pairs, then fours, then
+// all eight.
 func eight(t uint64) uint64 {
 	t = (t*10 + t>>8) & 0x00ff00ff00ff00ff
 	t = (t*100 + t>>16) & 0x0000ffff0000ffff

@@ -14,8 +14,8 @@ const (
 	headPredMask  = 1<<48 - 1
 )
 
-// scanPredicate adds the predicate operation at data[i] and returns the position behind it; 0: it is something else, or
-// there is a surprise, and nothing has been added. Nothing is allocated. Its plain twin is tolerant.operation.
+// scanPredicate adds the predicate operation at data[i] and returns the position behind it; 0, adding nothing, if it is
+// something else or there is a surprise. It allocates nothing. tolerant.operation is its simple counterpart.
 func (p *parser) scanPredicate(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	var kind history.OpKind
@@ -64,7 +64,7 @@ func (p *parser) scanPredicate(data []byte, i int) int {
 	return i
 }
 
-// scanRow reads a row that a predicate matched: [key, value], of a write [key, old, new] or [key, new].
+// scanRow reads a row that a predicate matched: [key, value] for a read, [key, old, new] or [key, new] for a write.
 func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r history.PredRow, end int) {
 	if data[i] != '[' {
 		return r, 0
@@ -104,7 +104,7 @@ func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r hist
 	return r, i + 1
 }
 
-// rowValue is plainValue of what a predicate names at a key; ref, if not 0, is Builder.RowRef's and stands for it.
+// rowValue is plainValue for the value of a matched row; ref, if not 0, is Builder.RowRef's number of the value.
 func (p *parser) rowValue(data []byte, i, limit int, key uint32) (ref uint32, v history.Value, end int) {
 	if i > limit || data[i] != '{' {
 		v, end = p.plainValue(data, i, limit)
@@ -122,7 +122,7 @@ func (p *parser) rowValue(data []byte, i, limit int, key uint32) (ref uint32, v 
 	return 0, p.b.RowAt(key, data[from:i]), i
 }
 
-// plainValue reads a scalar, or a row in canonical form; 0: it is something else.
+// plainValue reads a scalar, or a row in canonical form; end is 0 if it is something else.
 func (p *parser) plainValue(data []byte, i, limit int) (v history.Value, end int) {
 	if i > limit {
 		return v, 0
@@ -157,7 +157,7 @@ func (p *parser) plainValue(data []byte, i, limit int) (v history.Value, end int
 	return v, 0
 }
 
-// opTimes reads the times of an operation, if there are any, and its bracket; 0: there is a surprise.
+// opTimes reads an operation's times, if it has any, and its closing bracket; behind is 0 at a surprise.
 func (p *parser) opTimes(data []byte, i int) (start, end int64, behind int) {
 	start, end = history.NoTime, history.NoTime
 	if data[i] == ',' {
@@ -174,10 +174,10 @@ func (p *parser) opTimes(data []byte, i int) (start, end int64, behind int) {
 	return start, end, i + 1
 }
 
-// century is what the first eight of 19 digits count: in times in ns since 1970, 100 s.
+// century is the unit of the first eight of 19 digits: in times in ns since 1970 it is 100 s.
 const century = 100_000_000_000
 
-// time is integer for times, most of which have 19 digits, and the first eight of them in common.
+// time is integer for times. Most have 19 digits and share the first eight.
 func (p *parser) time(data []byte, i int) (int64, int) {
 	head := binary.LittleEndian.Uint64(data[i:])
 	if head == p.head {
@@ -194,9 +194,9 @@ func (p *parser) time(data []byte, i int) (int64, int) {
 	return n, behind
 }
 
-// plainPredicate returns the position behind the predicate at data[i], if it compares columns with scalars and is, as
-// it stands, what tolerant.predicate would make of it: no white space, no escapes, columns and comparisons ascending
-// and so different; 0: it is another.
+// plainPredicate returns the position behind the predicate at data[i] if it compares columns with scalars and its text
+// is already what tolerant.predicate would make of it: no white space, no escapes, and columns and comparisons in
+// ascending order, so that none repeats. Otherwise it returns 0.
 func plainPredicate(data []byte, i, limit int) int {
 	if i > limit || data[i] != '{' {
 		return 0
@@ -232,7 +232,7 @@ func plainPredicate(data []byte, i, limit int) int {
 	}
 }
 
-// plainComparisons returns the position behind the object of comparisons at data[i]; 0: it is not plain.
+// plainComparisons returns the position behind the object of comparisons at data[i]; 0 if it is not plain.
 func plainComparisons(data []byte, i, limit int) int {
 	var last []byte
 	for first := true; ; first = false {
@@ -284,8 +284,8 @@ func plainComparisons(data []byte, i, limit int) int {
 	}
 }
 
-// predicateAt reads the predicate at data[i] into t.pred and returns the position behind it; 0: there is something
-// wrong, and the line must be read from its beginning for the message to be right.
+// predicateAt reads the predicate at data[i] into t.pred and returns the position behind it. It returns 0 at an error:
+// the line must then be read from its beginning to get the right message.
 func (t *tolerant) predicateAt(data []byte, i int) int {
 	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
 	t.strs, t.pred = t.strs[:0], t.pred[:0]

@@ -10,10 +10,10 @@ import (
 // the end of the data at every step.
 const Margin = scanMargin
 
-// Stream reads lines of a stream, each by itself, into a draft: no line makes another one wrong. It is not safe for
-// concurrent use; several can read different lines at once.
+// Stream reads lines of a stream into a draft, each by itself: a wrong line does not affect the others. It is not safe
+// for concurrent use; several can read different lines at once.
 type Stream struct {
-	// Draft has the transactions of the lines that were understood, one a line, in their order.
+	// Draft has the transactions of the valid lines, one a line, in their order.
 	Draft *history.Draft
 	p     *parser
 }
@@ -25,9 +25,9 @@ func NewStream() *Stream {
 	return l
 }
 
-// Add reads the transaction at data[lo:hi], behind which a line feed and Margin more bytes stand. It returns false for
-// a blank line. Errors, of type *history.InputError and without a line's number: what is wrong with it; a header, too,
-// is no transaction. Nothing of such a line is left in the draft but keys and texts.
+// Add reads the transaction at data[lo:hi]; a line feed and Margin more bytes must follow. It returns false for a blank
+// line. Errors are *history.InputError without a line number; a header is an error too. A line with an error leaves
+// only keys and texts in the draft.
 func (l *Stream) Add(data []byte, lo, hi int) (bool, error) {
 	p, b := l.p, l.Draft.Builder()
 	m := l.Draft.Mark()
@@ -51,7 +51,7 @@ func (l *Stream) Add(data []byte, lo, hi int) (bool, error) {
 	return true, nil
 }
 
-// Reset begins anew.
+// Reset empties the draft.
 func (l *Stream) Reset() { l.Draft.Reset() }
 
 // MayBeHeader reports whether a line could be a header, which ReadPiece reads.

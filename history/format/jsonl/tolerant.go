@@ -14,8 +14,8 @@ import (
 // maxDepth bounds the nesting of values that are skipped, and of predicates.
 const maxDepth = 1000
 
-// tolerant reads lines that hold any JSON, and says what is wrong with those that do not hold what they should. Its
-// methods return false after an error, which err then holds; a line feed ends the line wherever it comes.
+// tolerant reads lines of any JSON, and describes what is wrong with those that are no transaction or header. Its
+// methods return false after an error and set err. A line feed always ends the line.
 type tolerant struct {
 	p   *parser
 	b   []byte // the line, or more than it
@@ -23,7 +23,7 @@ type tolerant struct {
 	err *history.InputError
 
 	field string // the field that is being read
-	path  []step // the way into it
+	path  []step // the path into it
 
 	strs  []byte // decoded strings of the value being read
 	elems []history.Value
@@ -96,7 +96,7 @@ func (t *tolerant) peek() byte {
 	return t.b[t.i]
 }
 
-// line reads one line. done operations of it are in the builder already.
+// line reads one line. The builder has its first done operations already.
 func (t *tolerant) line(line []byte, done int) error {
 	t.b, t.i, t.err, t.field, t.path = line, 0, nil, "", t.path[:0]
 	t.strs = t.strs[:0]
@@ -120,8 +120,7 @@ func (t *tolerant) line(line []byte, done int) error {
 	return nil
 }
 
-// isHeader reports whether the line has a field "format". What is wrong with the line, if anything, is left to be found
-// when it is read.
+// isHeader reports whether the line has a field "format". It does not report errors: the reading of the line does.
 func (t *tolerant) isHeader() bool {
 	header := false
 	if bytes.IndexByte(t.b, '\\') >= 0 || bytes.Contains(t.b, []byte(`"format"`)) {
@@ -133,7 +132,7 @@ func (t *tolerant) isHeader() bool {
 	return header
 }
 
-// object reads an object: member is called behind the colon of each, and must read the value.
+// object reads an object. It calls member behind the colon of each member; member must read the value.
 func (t *tolerant) object(member func(name []byte) bool) bool {
 	if t.peek() != '{' {
 		if t.field == "" {
@@ -175,7 +174,7 @@ func (t *tolerant) object(member func(name []byte) bool) bool {
 	}
 }
 
-// array reads an array: elem is called for each element, and must read it. It returns the number of elements.
+// array reads an array. It calls elem for each element; elem must read it. It returns the number of elements.
 func (t *tolerant) array(elem func(i int) bool) (n int, ok bool) {
 	t.i++ // the bracket
 	if t.peek() == ']' {
@@ -199,7 +198,7 @@ func (t *tolerant) array(elem func(i int) bool) (n int, ok bool) {
 	}
 }
 
-// end demands that nothing follows the line's object.
+// end checks that nothing follows the line's object.
 func (t *tolerant) end() bool {
 	t.field, t.path = "", t.path[:0]
 	if t.peek() != 0 || t.i < len(t.b) && t.b[t.i] == 0 {
@@ -210,7 +209,7 @@ func (t *tolerant) end() bool {
 
 func (t *tolerant) header() {
 	seen := map[string]bool{}
-	m, named := &t.p.b.Meta, "" // an isolation by its other name
+	m, named := &t.p.b.Meta, "" // the isolation level, under its other name
 	texts := map[string]*string{"name": &m.Name, "db": &m.DB, "isolation": &m.Isolation, "workload": &m.Workload,
 		"note": &m.Note, "level": &named}
 	ok := t.object(func(name []byte) bool {
@@ -376,8 +375,7 @@ func (t *tolerant) txn(done int) {
 	t.p.endTxn(h)
 }
 
-// sortColumns puts a row's columns in order and returns the index of one that equals its predecessor; -1: there is
-// none.
+// sortColumns sorts a row's columns and returns the index of one that repeats its predecessor's name; -1 if none does.
 func (t *tolerant) sortColumns() int {
 	sorts.Func(t.cols, func(a, b column) int {
 		return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end])

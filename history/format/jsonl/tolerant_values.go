@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// wrong records that the value at the present position is not what it should be: malformed, or of another type.
+// wrong records an error about the value at the present position: it is malformed, or of another type than expected.
 func (t *tolerant) wrong(expected string) bool {
 	what := t.kind()
 	if !t.skip(0) {
@@ -54,7 +54,7 @@ func clip(s []byte) string {
 	return strconv.Quote(string(s))
 }
 
-// text reads a string that is expected.
+// text reads a string, or records an error.
 func (t *tolerant) text() ([]byte, bool) {
 	if t.peek() != '"' {
 		return nil, t.wrong("a string")
@@ -88,7 +88,7 @@ func (t *tolerant) str() ([]byte, bool) {
 	return nil, t.syntax("'\"'")
 }
 
-// escaped reads on a string with escapes whose content begins at from.
+// escaped reads the rest of a string with escapes whose content begins at from.
 func (t *tolerant) escaped(from int) ([]byte, bool) {
 	keep := len(t.strs)
 	t.strs = append(t.strs, t.b[from:t.i]...)
@@ -219,7 +219,7 @@ func (t *tolerant) digits() bool {
 	return true
 }
 
-// int reads an integer that is expected.
+// int reads an integer, or records an error.
 func (t *tolerant) int() (int64, bool) {
 	c := t.peek()
 	if c != '-' && (c < '0' || c > '9') {

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// scalar reads null, an integer, a string or a boolean. others names what else would do, for messages.
+// scalar reads null, an integer, a string or a boolean. others names further kinds that the place allows, for messages.
 func (t *tolerant) scalar(others string) (history.Value, bool) {
 	switch c := t.peek(); {
 	case c == '"':
@@ -43,8 +43,7 @@ func (t *tolerant) value() (history.Value, bool) {
 	return t.scalar(" or a row (an object)")
 }
 
-// row reads a row and brings it into canonical form: columns sorted by their bytes, no white space, strings escaped no
-// more than needed.
+// row reads a row and makes it canonical: columns sorted by their bytes, no white space, only needed escapes.
 func (t *tolerant) row() (history.Value, bool) {
 	keep := len(t.strs)
 	defer func() { t.strs = t.strs[:keep] }()
@@ -146,8 +145,8 @@ func (t *tolerant) keyValue() (history.Value, bool) {
 	return history.Value{}, t.wrong("a key: a string or an integer")
 }
 
-// opAt reads and adds the operation at data[i] and returns the position behind it; 0: there is something wrong, and the
-// line must be read from its beginning for the message to be right.
+// opAt reads and adds the operation at data[i] and returns the position behind it. It returns 0 at an error: the line
+// must then be read from its beginning to get the right message.
 func (t *tolerant) opAt(data []byte, i int) int {
 	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
 	t.strs = t.strs[:0]
@@ -269,7 +268,7 @@ func (t *tolerant) part(i int, o *opReader) bool {
 		o.end, ok = t.opTime()
 		return ok
 	}
-	return t.skip(0) // too many; said when they are counted
+	return t.skip(0) // too many: reported when they are counted
 }
 
 // opTime reads an operation's time; null: it is not known.
@@ -299,7 +298,7 @@ func (t *tolerant) list() bool {
 	return ok
 }
 
-// predRows reads what a predicate matched.
+// predRows reads the rows that a predicate matched.
 func (t *tolerant) predRows(kind history.OpKind) bool {
 	t.rows = t.rows[:0]
 	form, most := "[key, value]", 2

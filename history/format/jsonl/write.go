@@ -8,9 +8,9 @@ import (
 	"isovet/internal/escape"
 )
 
-// Write writes a history, transactions in the order of the file it came from. What Read makes of it is the same history
-// (package internal/test/histtest/diff finds none), though not the same bytes as a file it was read from: defaults are
-// left out, ids, sessions and positions in sessions are always written.
+// Write writes a history, transactions in the order of the file it came from. Read returns the same history from it
+// (package internal/test/histtest/diff finds no difference). The bytes may differ from those of the file that it came
+// from: Write leaves out defaults, and always writes ids, sessions and positions in sessions.
 func Write(w io.Writer, h *history.History) error {
 	e := writer{w: w, h: h, buf: make([]byte, 0, writeBuffer+4096)}
 	e.header()
@@ -33,11 +33,11 @@ func Write(w io.Writer, h *history.History) error {
 // Writer writes a history that comes in batches.
 type Writer struct {
 	e    writer
-	next map[int64]uint32 // place of each session's next transaction; nil: places are left out
+	next map[int64]uint32 // session → place of its next transaction; nil: write no places
 }
 
-// NewWriter begins a file; the header is that of a history. places says that the lines are to have their places in
-// sessions, as Write's have; without them, the order of the lines is that of the sessions.
+// NewWriter begins a file; the header is that of a history. With places each line has its place in its session, as
+// Write's lines have; without, the order of the lines is the order of the sessions.
 func NewWriter(w io.Writer, header *history.History, places bool) *Writer {
 	x := &Writer{e: writer{w: w, h: header, buf: make([]byte, 0, writeBuffer+4096)}}
 	if places {
@@ -67,7 +67,7 @@ func (w *Writer) Add(h *history.History) error {
 	return nil
 }
 
-// Flush writes what has not been written yet.
+// Flush writes the buffered rest.
 func (w *Writer) Flush() error {
 	w.e.flush()
 	return w.e.err
@@ -75,7 +75,7 @@ func (w *Writer) Flush() error {
 
 const writeBuffer = 1 << 16
 
-// noPlace is the place of a transaction that is to be written without.
+// noPlace is the place of a transaction that is written without one.
 const noPlace = history.None
 
 type writer struct {
@@ -87,7 +87,7 @@ type writer struct {
 
 func (e *writer) flush() {
 	if e.err == nil {
-		_, e.err = e.w.Write(escape.JSON(e.buf)) // who looks at the file with cat sees what is in it
+		_, e.err = e.w.Write(escape.JSON(e.buf)) // safe to print on a terminal
 	}
 	e.buf = e.buf[:0]
 }

@@ -1,5 +1,5 @@
-// Package logline is a line of the segment log of isovet watch: its place in the source, the name of the source's
-// stream if there are several, what came, and a checksum of all three.
+// Package logline reads and writes lines of isovet watch's segment log. A line has its place in the source, the name of
+// the source's stream if there are several, the text that arrived, and a checksum of all three.
 //
 //	17~1a2b3c4d<TAB>line
 //	17~1a2b3c4d name<TAB>line
@@ -24,8 +24,8 @@ const (
 	digits = 8 // of a checksum, hexadecimal
 )
 
-// Begin appends what stands before a line. The line follows, then End is called with where it all began, then comes the
-// line's end.
+// Begin appends the beginning of a log line. The caller then appends the text, calls End with everything from where
+// Begin started, and appends the line end.
 func Begin(dst []byte, place int64, of string) []byte {
 	dst = strconv.AppendInt(dst, place, 10)
 	dst = append(dst, "~00000000"...)
@@ -35,7 +35,7 @@ func Begin(dst []byte, place int64, of string) []byte {
 	return append(dst, '\t')
 }
 
-// End writes the checksum of a line, without its end, that Begin began.
+// End writes the checksum into a line that Begin started, without its line end.
 func End(line []byte) {
 	at := bytes.IndexByte(line, mark)
 	sum := checksum(line, at)
@@ -46,7 +46,7 @@ func End(line []byte) {
 	}
 }
 
-// checksum returns the checksum of a line, without the checksum itself, which stands behind a mark.
+// checksum returns the checksum of a line, leaving out the checksum itself, which stands behind the mark.
 func checksum(line []byte, at int) uint32 {
 	sum := crc32.Update(0, castagnoli, line[:at])
 	return crc32.Update(sum, castagnoli, line[at+1+digits:])
@@ -60,14 +60,14 @@ func Append(dst []byte, place int64, of, line string) []byte {
 	return append(dst, '\n')
 }
 
-// ErrDamaged says that a line is not as it was written.
+// ErrDamaged says that a line changed after it was written.
 var ErrDamaged = errors.New("the record is not as it was written")
 
-// Reader takes lines apart, one after the other. The zero value begins a segment. From the first line with a checksum
-// on each must have one.
+// Reader splits lines of a segment, one after the other. Its zero value is for the segment's first line. From the first
+// line with a checksum on, every line must have one.
 type Reader struct{ Summed bool }
 
-// Cut takes a line without its end apart. Errors: ErrDamaged, with what was found and expected.
+// Cut splits a line, given without its line end. The error is ErrDamaged, with the checksums found and expected.
 func (r *Reader) Cut(line []byte) (place int64, of, text []byte, err error) {
 	tab := bytes.IndexByte(line, '\t')
 	head := line[:max(tab, 0)]
@@ -99,8 +99,8 @@ func (r *Reader) Cut(line []byte) (place int64, of, text []byte, err error) {
 	return place, of, line[tab+1:], nil
 }
 
-// Torn reports whether what stands behind a damaged line is no whole record either: then a write was cut off there.
-// Only lines with checksums can tell.
+// Torn reports whether no whole record follows a damaged line: then a write was cut off there. Only lines with
+// checksums can show it.
 func (r *Reader) Torn(behind []byte) bool {
 	if !r.Summed {
 		return false

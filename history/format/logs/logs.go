@@ -1,5 +1,5 @@
-// Package logs lists the logs of formats whose histories are folders: a file a client, named by a letter and the
-// client's number, T3.log. It is shared by package cobralog and package viper.
+// Package logs lists the logs of formats whose histories are folders, for packages cobralog and viper. Each client has
+// a file named by a letter and the client's number, such as T3.log.
 //
 // Experimental: this package may still change.
 package logs
@@ -23,8 +23,8 @@ type Log struct {
 	Number int64
 }
 
-// List returns the logs of a folder that begin with the prefix, by their numbers. What else is in the folder is passed
-// over; none at all is an error. Errors are *history.InputError.
+// List returns the logs of a folder that begin with the prefix, by their numbers. It ignores other files; a folder
+// without logs is an error. Errors are *history.InputError.
 func List(dir, prefix string) ([]Log, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func List(dir, prefix string) ([]Log, error) {
 	return all, nil
 }
 
-// number returns n of <prefix><n>.log.
+// number returns the n of a name <prefix><n>.log.
 func number(name, prefix string) (int64, bool) {
 	s, isLog := strings.CutSuffix(name, ".log")
 	s, ours := strings.CutPrefix(s, prefix)

@@ -1,20 +1,20 @@
 package logs
 
-// Numbers is a set of numbers, most of which are near others, as ids that are counted are: a bit each, in pages of 512
-// that are found by hashing. The zero value is empty.
+// Numbers is a set of numbers that stores a bit each, in pages of 512 that are found by hashing. It is small if most
+// numbers are near others, as counted ids are. The zero value is empty.
 type Numbers struct {
 	index []page // by hash of a page's number
 	bits  [][8]uint64
 	n     int
 }
 
-// page is a page's number, and where its bits stand, plus one; 0: free.
+// page is an index entry: a page's number, and the place of its bits, plus one; 0: free.
 type page struct {
 	number uint64
 	at     uint32
 }
 
-// find returns where a page is, or would be.
+// find returns the index entry of a page, or the free one where it belongs.
 func (s *Numbers) find(number uint64) int {
 	mask := len(s.index) - 1
 	h := number * 0x9e3779b97f4a7c15

@@ -22,7 +22,7 @@ func (s bitset) add(i uint32) bool {
 	return fresh
 }
 
-// whole checks what takes more than a row to see, once every row is known to be right.
+// whole makes the checks that need more than one row. Every row must have been checked before.
 func (v *verifier) whole(workers int) *problem {
 	tasks := []func() *problem{v.checkUses, v.checkSessions, v.checkIDs, v.checkTexts}
 	var next atomic.Int32
@@ -84,7 +84,7 @@ func (v *verifier) checkIDs() *problem {
 	if i, id := duplicate(v.h.Txns.ID, history.NoTime); i >= 0 {
 		return wrong(12, i, "transaction id %d a second time; expected unique ids", id)
 	}
-	// NoTime is as good an id as any.
+	// NoTime is a valid id, too.
 	if i := slices.Index(v.h.Txns.ID, history.NoTime); i >= 0 {
 		if j := slices.Index(v.h.Txns.ID[i+1:], history.NoTime); j >= 0 {
 			return wrong(12, i+1+j, "transaction id %d a second time; expected unique ids", int64(history.NoTime))
@@ -93,7 +93,7 @@ func (v *verifier) checkIDs() *problem {
 	return nil
 }
 
-// duplicate returns an index whose number, but not any, an earlier index has too; -1: there is none.
+// duplicate returns an index whose number an earlier index has too; -1 if there is none. The number any may repeat.
 func duplicate(col []int64, any int64) (int, int64) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, x := range col {
@@ -124,14 +124,14 @@ func duplicate(col []int64, any int64) (int, int64) {
 	return -1, 0
 }
 
-// How a key is used, as bits.
+// Uses of a key, as bits.
 const (
 	asList = 1 << iota
 	asRegister
 )
 
-// checkUses checks that lists and predicates are each used by one operation and agree with their versions, that no key
-// is a list and a register, and that initial versions are what history.History.InitVer says.
+// checkUses checks that one operation uses each list and predicate and agrees with its versions, that no key is both a
+// list and a register, and that initial versions are those of history.History.InitVer.
 func (v *verifier) checkUses() *problem {
 	h := v.h
 	var model []uint8
@@ -196,7 +196,8 @@ func (v *verifier) checkOpUses(model []uint8) *problem {
 	return nil
 }
 
-// checkPred checks the rows of a predicate: a read says which version it matched on, a write which it installed.
+// checkPred checks the rows of a predicate: a read must name the version that it matched, a write the one that it
+// installed.
 func (v *verifier) checkPred(i uint32, k history.OpKind) *problem {
 	h := v.h
 	for j := h.Preds.Off[i]; j < h.Preds.Off[i+1]; j++ {
@@ -243,7 +244,7 @@ func (v *verifier) checkRows(op uint32) *problem {
 // checkInit checks the initial transaction and the initial versions.
 func (v *verifier) checkInit(model []uint8) *problem {
 	h := v.h
-	var wrote []uint32 // by key: the version that the initial transaction leaves
+	var wrote []uint32 // key → the version that the initial transaction leaves
 	if t := h.Init; t != history.None {
 		if s := h.Txns.Status[t]; s != history.Committed {
 			return wrong(15, int(t), "the initial transaction is %s; expected committed", s)
@@ -291,7 +292,7 @@ func (v *verifier) checkInit(model []uint8) *problem {
 	return nil
 }
 
-// checkTexts checks that predicates and rows are JSON objects, since their readers rely on that.
+// checkTexts checks that predicates and rows are JSON objects; their readers rely on it.
 func (v *verifier) checkTexts() *problem {
 	h := v.h
 	if v.x.shapes != nil {
@@ -325,13 +326,13 @@ func (v *verifier) checkTexts() *problem {
 // isRow reports whether a text is a row.
 func (v *verifier) isRow(text uint32) bool {
 	if v.h.Texts.IsPacked(text) {
-		return true // checkTexts has seen to it
+		return true // checkTexts has checked it
 	}
 	return isRow(v.h.Texts.Text(text))
 }
 
-// isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not see
-// whether the columns are sorted.
+// isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not
+// check the order of the columns.
 func isRow(b []byte) bool {
 	n := len(b)
 	if n < 2 || b[0] != '{' || b[n-1] != '}' {

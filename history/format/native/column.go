@@ -17,14 +17,14 @@ type column struct {
 	id    uint32
 	name  string
 	width int
-	// bytes returns the column as it stands in a file, a view of it where that is how it stands in memory. nil: there
-	// is none.
+	// bytes returns the column in the file's form. It is a view if memory has the same form, and nil if there is no
+	// such column.
 	bytes func() []byte
-	// set makes bytes of a file the column, and its number of elements; it is a view of them if view.
+	// set makes the column from bytes of a file: a view of them, if view is set.
 	set func(b []byte, view bool)
 }
 
-// columns lists the columns of h, whose texts and meta are those of x, in the order of their sections.
+// columns lists the columns of h in the order of their sections. x has the texts and the meta data.
 func columns(h *history.History, x *rest) []column {
 	return []column{
 		col(1, "meta", &x.meta),
@@ -65,7 +65,7 @@ func columns(h *history.History, x *rest) []column {
 	}
 }
 
-// rest has the parts of a History that are no columns of their own.
+// rest has the parts of a History that are not stored as columns.
 type rest struct {
 	meta    []byte
 	arena   []byte
@@ -84,7 +84,7 @@ func (x *rest) texts() *history.Texts {
 	return history.NewPackedTexts(x.arena, x.textOff, x.shapes)
 }
 
-// version is the version of the layout that is needed.
+// version returns the version of the layout that the history needs.
 func (x *rest) version() uint32 {
 	if x.shapes == nil {
 		return 1
@@ -110,7 +110,7 @@ func appendMeta(dst []byte, m *history.Meta) []byte {
 	return dst
 }
 
-// parseMeta returns how many bytes it could use: all of them if the section is right.
+// parseMeta parses the meta data and returns the number of valid bytes: all of them if the section is right.
 func parseMeta(b []byte, m *history.Meta) int {
 	i := 0
 	for _, s := range metaFields(m) {
@@ -128,13 +128,13 @@ func parseMeta(b []byte, m *history.Meta) int {
 	return i
 }
 
-// inPlace says that columns stand in memory as they do in a file: this machine is little endian, and a Value is an
-// integer, a byte and seven bytes that mean nothing.
+// inPlace says that columns have the same form in memory as in a file: this machine is little endian, and a Value is an
+// integer, a byte and seven unused bytes.
 var inPlace = binary.NativeEndian.Uint16([]byte{1, 0}) == 1 &&
 	unsafe.Sizeof(history.Value{}) == 16 && unsafe.Offsetof(history.Value{}.N) == 0 &&
 	unsafe.Offsetof(history.Value{}.Kind) == 8
 
-// col makes a column. It is called once for each, and not worth being compiled into each place.
+// col makes a column. Inlining it would only enlarge the program.
 //
 //go:noinline
 func col[T element](id uint32, name string, p *[]T) column {
@@ -149,7 +149,7 @@ func col[T element](id uint32, name string, p *[]T) column {
 			switch {
 			case *p == nil:
 				return nil
-			case !inPlace || value: // a Value's last bytes could be anything
+			case !inPlace || value: // a Value's unused bytes may have any content
 				return encode(*p, width)
 			}
 			return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(*p))), len(*p)*width)

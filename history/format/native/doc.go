@@ -1,19 +1,19 @@
-// Package native is isovet's binary file of a history: its columns as they lie in memory, so that a file is mapped and
-// used in place. Versions are resolved: reading does not repeat the join. docs/history-format.md has the layout.
+// Package native reads and writes isovet's binary files. A file has a history's columns in their form in memory, so
+// that it is mapped and used in place. Versions are resolved: reading does not repeat the join. docs/history-format.md
+// has the layout.
 //
 // # Trust
 //
-// A file that is cut off or altered anywhere is refused, by its size or by a checksum; so is one whose checksums are
-// right but whose content no history could have, such as an index out of range: what Read returns keeps every promise
-// that history.Builder keeps and that a checker relies on, but one: that keys, texts and versions are each listed once
-// is the writer's word.
+// A file that is cut off or altered is refused, by its size or by a checksum. A file with right checksums is refused if
+// no history can have its content, such as an index out of range. So a history from Read has every property that
+// history.Builder ensures and checkers rely on, except one: that keys, texts and versions are listed once is not
+// checked.
 //
 // # Mapped files
 //
-// The columns of a mapped file are used where they are. They stay mapped for as long as the process lives, since
-// columns are handed on without the History they came from; what that costs is address space, as the pages belong to
-// the system's cache. A file must not be overwritten in place while it is in use. Write is to be given a new file,
-// which package format then renames.
+// The columns of a mapped file are used in place. They stay mapped until the process ends, since columns are used
+// without the History that they came from. That costs only address space: the pages belong to the system's cache. A
+// file must not be overwritten in place while it is in use. Write gets a new file, which package format then renames.
 //
 // # Files
 //

@@ -12,20 +12,20 @@ import (
 	"isovet/internal/mapped"
 )
 
-// File is a mapped file of which some transactions can be read without the others: see Slice. Its History's columns lie
-// in the mapping and are gone once it is closed.
+// File is a mapped file. Slice reads some of its transactions without the others. Its History's columns lie in the
+// mapping and are invalid once the file is closed.
 type File struct {
 	h     *history.History
 	data  []byte
 	unmap func() error
 	v     *verifier
 	list  []section
-	// rows are the columns of which a transaction has an entry, ops those of which an operation has one.
+	// rows are the columns with an entry for each transaction, ops those with an entry for each operation.
 	rows, ops []*part
 }
 
-// Open maps a plain file. What it says of its columns' places has been checked then, and nothing of what stands in
-// them: see Verify. Errors about the file are *history.InputError.
+// Open maps a plain file. It checks the places of the columns, but not their content: see Verify. Errors about the file
+// are *history.InputError.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *File) open(path string) error {
 	})
 }
 
-// Close lets go of the mapping.
+// Close unmaps the file.
 func (f *File) Close() error {
 	if f.unmap == nil {
 		return nil
@@ -93,10 +93,10 @@ func (f *File) Close() error {
 	return u()
 }
 
-// History is the whole of the file, for the numbers of what it has, its header and its initial transaction's place.
+// History returns the whole file as a history, for its sizes, its header and the place of its initial transaction.
 func (f *File) History() *history.History { return f.h }
 
-// Ops returns how many operations transactions lo to hi have; 0 if that cannot be read.
+// Ops returns the number of operations of transactions lo to hi; 0 if it cannot be read.
 func (f *File) Ops(lo, hi uint32) (n int) {
 	_ = f.guarded(func() error {
 		n = int(f.h.Txns.OpOff[hi] - f.h.Txns.OpOff[lo])
@@ -105,8 +105,8 @@ func (f *File) Ops(lo, hi uint32) (n int) {
 	return n
 }
 
-// Verify checks the file as Read does: checksums, and whether its content is one that a history could have. Pages that
-// were read are given back, but for those of columns to which others refer. Cost: that of Read.
+// Verify checks the file as Read does: the checksums, and that a history can have this content. It releases the pages
+// that it has read, except those of columns that others refer to. Cost: that of Read.
 func (f *File) Verify(ctx context.Context, workers int) error {
 	f.v.behind = mapped.ReleasePart
 	defer f.Release()
@@ -132,7 +132,7 @@ func (f *File) Ordered() (ordered bool, err error) {
 	return ordered, err
 }
 
-// Do runs f, which looks at the History: a page that is gone is an error, and no panic.
+// Do runs look, which reads the History. It returns an error, in place of a panic, if a page is gone.
 func (f *File) Do(look func() error) error { return f.guarded(look) }
 
 // Release gives the mapping's pages back to the system; they are read again where they are needed.
@@ -159,8 +159,8 @@ func (f *File) ReleaseRows(lo, hi uint32) {
 	}
 }
 
-// guarded runs f; a page that cannot be read any more, as the file was cut off meanwhile, and an index that is out of
-// range, as a file that was not verified can have, are errors.
+// guarded runs a function and turns two panics into errors: a page is gone since the file was cut off meanwhile, or an
+// index is out of range, as it can be in a file that was not verified.
 func (f *File) guarded(run func() error) (err error) {
 	defer func(old bool) {
 		debug.SetPanicOnFault(old)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// magic begins every file. As in PNG, a transfer that treats it as text breaks it.
+	// magic begins every file. As in PNG, a transfer as text breaks it.
 	magic = "\x89IVH\r\n\x1a\n"
-	// Version is the greatest version of the layout that this package writes and reads. A history that needs no more is
-	// written as version 1: only rows of integers, which stand packed, ask for version 2.
+	// Version is the greatest version of the layout that this package writes and reads. Only a history with packed
+	// rows of integers needs version 2; others are written as version 1.
 	Version = 2
 
 	headerSize  = 64
@@ -23,8 +23,8 @@ const (
 	align       = 64
 	maxSections = 64
 
-	// blockRows is the number of a section's elements under one checksum: few enough that those of a table's
-	// columns are still in the cache when they are checked after hashing.
+	// blockRows is the number of a section's elements under one checksum. It is small enough that a block of all
+	// columns of a table stays in the cache between hashing and checking.
 	blockRows = 1 << 15
 )
 

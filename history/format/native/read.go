@@ -11,10 +11,9 @@ import (
 	"isovet/internal/mapped"
 )
 
-// ReadFile reads a file. Its columns are used where the system maps them, for as long as the process lives: see the
-// package comment. Errors about the file are *history.InputError. Cost: one pass over the file for checksums and
-// checks, on up to workers cores; memory for scratch: a bit a transaction, and where there are lists, predicates or an
-// initial transaction, up to 5 bytes a key.
+// ReadFile reads a file. Its columns stay mapped until the process ends: see the package comment. Errors about the file
+// are *history.InputError. Cost: one pass over the file for checksums and checks, on up to workers cores; memory for
+// scratch: a bit a transaction, and where there are lists, predicates or an initial transaction, up to 5 bytes a key.
 func ReadFile(ctx context.Context, path string, workers int) (*history.History, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,8 +23,8 @@ func ReadFile(ctx context.Context, path string, workers int) (*history.History, 
 	return ReadOpen(ctx, f, path, workers)
 }
 
-// ReadOpen is ReadFile of a file that is open, at its beginning; path is its name in errors. Closing it later leaves
-// the history as it is.
+// ReadOpen is ReadFile for an open file, at its beginning; path is its name in errors. The history stays valid after
+// the file is closed.
 func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*history.History, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -46,7 +45,7 @@ func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*histo
 	return h, nil
 }
 
-// reason is an error of package os without the path, which the message has already.
+// reason returns an error of package os without the path, which the message names already.
 func reason(err error) string {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err.Error()
@@ -54,7 +53,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ReadFrom reads a stream, which must end where the history does.
+// ReadFrom reads a stream, which must end with the history.
 // Cost: that of Read; memory: the file's size, and a third of it again while it grows.
 func ReadFrom(ctx context.Context, r io.Reader, file string, workers int) (*history.History, error) {
 	buf := buffer(headerSize)
@@ -66,7 +65,7 @@ func ReadFrom(ctx context.Context, r io.Reader, file string, workers int) (*hist
 	if err != nil {
 		return nil, err
 	}
-	// The size may be a lie: no more memory is taken than four times what has come.
+	// The stated size may be wrong: take at most four times the memory of the bytes read.
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -86,7 +85,7 @@ func ReadFrom(ctx context.Context, r io.Reader, file string, workers int) (*hist
 			break
 		}
 	}
-	// The end must be seen too: a compressed stream's own checksum comes behind it.
+	// Read up to the end: a compressed stream has its own checksum there.
 	switch more, err := io.ReadFull(r, make([]byte, 1)); {
 	case more > 0:
 		return nil, errAt(file, int64(n), "", "the file goes on; expected its end here, as its header says")
@@ -110,7 +109,7 @@ func buffer(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(make([]uint64, (n+7)/8)))), n)
 }
 
-// read is Read; the columns are views of data if view, and if that can be.
+// read is Read. The columns are views of data if view is set and data is aligned.
 func read(ctx context.Context, data []byte, file string, workers int, view bool) (h *history.History, err error) {
 	view = view && inPlace && uintptr(unsafe.Pointer(unsafe.SliceData(data)))%8 == 0
 	v := newVerifier(file, &history.History{File: file}, &rest{})
@@ -135,7 +134,7 @@ func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view b
 	return v.content(ctx, list, workers)
 }
 
-// columns makes the sections of a file the history's columns and checks their numbers of elements and the header.
+// columns makes the history's columns from the sections of a file, and checks the header and the numbers of elements.
 func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	file, h, x := v.file, v.h, v.x
 	head, err := parseHeader(data[:min(len(data), headerSize)], file)
@@ -183,7 +182,7 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	return nil
 }
 
-// content checks what stands in the columns.
+// content checks the content of the columns.
 func (v *verifier) content(ctx context.Context, list []section, workers int) error {
 	file, h, x := v.file, v.h, v.x
 	if err := v.blocks(workers, ctx.Err); err != nil {
@@ -210,13 +209,13 @@ func (v *verifier) content(ctx context.Context, list []section, workers int) err
 	return nil
 }
 
-// errorf is a problem as an error with its place in the file.
+// errorf returns a problem as an error with its place in the file.
 func (v *verifier) errorf(p *problem) error {
 	e := errAt(v.file, 0, p.col.name, "element %d: %s", p.row, p.msg)
 	if s := v.byID[p.id]; s != nil {
 		e.Off = s.off + int64(p.row)*int64(p.col.width)
 	} else {
-		e.Off = headerSize // the table, where it is missing
+		e.Off = headerSize // in the table, if the section is missing
 	}
 	return e
 }

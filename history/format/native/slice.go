@@ -8,7 +8,7 @@ import (
 	"isovet/history"
 )
 
-// Slicer makes histories of runs of a file's transactions. It keeps memory from one to the next, and is for one
+// Slicer makes histories from ranges of a file's transactions. It reuses memory between calls, and is for one
 // goroutine.
 type Slicer struct {
 	f                     *File
@@ -21,10 +21,10 @@ type Slicer struct {
 // Slicer returns a slicer of the file.
 func (f *File) Slicer() *Slicer { return &Slicer{f: f} }
 
-// Slice returns transactions lo to hi of the file as a history of their own, which does not refer to the mapping: their
-// keys, versions and texts numbered in the order of their first use, their sessions with the transactions in the order
-// of the file. What keys hold at first is known for versions that these transactions name. The header's facts are the
-// file's. The contiguous columns' pages are given back then. Cost: linear in the transactions and their operations.
+// Slice returns transactions lo to hi of the file as a history of their own, which does not refer to the mapping. Keys,
+// versions and texts are numbered in the order of their first use; sessions have their transactions in the order of the
+// file. Initial values are known for versions that these transactions name. The header is the file's. Slice then
+// releases the pages of the contiguous columns. Cost: linear in the transactions and their operations.
 func (s *Slicer) Slice(lo, hi uint32) (h *history.History, err error) {
 	err = s.f.guarded(func() error {
 		h = s.slice(lo, hi)
@@ -191,7 +191,7 @@ func (s *Slicer) pred(h *history.History, from uint32) uint32 {
 	return uint32(len(p.Pred)) - 1
 }
 
-// remap numbers numbers in the order in which they come.
+// remap renumbers numbers in the order of their first use.
 type remap struct {
 	slot []slot
 	mask uint32
@@ -200,7 +200,7 @@ type remap struct {
 
 type slot struct{ old, next uint32 } // next: the new one plus one; 0: free
 
-// reset forgets all, with room for about n.
+// reset empties the map and makes room for about n numbers.
 func (m *remap) reset(n int) {
 	size := 64
 	for size < 2*n {
@@ -223,7 +223,7 @@ func (m *remap) at(old uint32) *slot {
 	}
 }
 
-// add returns the number of old, and whether it is a new one.
+// add returns the new number of old, and whether old was unknown.
 func (m *remap) add(old uint32) (uint32, bool) {
 	e := m.at(old)
 	if e.next != 0 {
@@ -240,7 +240,7 @@ func (m *remap) add(old uint32) (uint32, bool) {
 	return uint32(len(m.back)) - 1, true
 }
 
-// outOfRange reports whether an error is an index that is out of range.
+// outOfRange reports whether an error is an index out of range.
 func outOfRange(err error) bool {
 	r, ok := errors.AsType[runtime.Error](err)
 	return ok && strings.Contains(r.Error(), "out of range")

@@ -16,8 +16,8 @@ import (
 )
 
 // Writer writes a file of a history that comes in batches, without having all of it in memory: the columns of
-// transactions and operations go to temporary files. What it holds are the keys, texts and versions, each with what
-// finds it: about 25 bytes a version, 30 a key, 9 a transaction.
+// transactions and operations go to temporary files. In memory it keeps the keys, texts and versions with hash tables
+// of them: about 25 bytes a version, 30 a key, 9 a transaction.
 type Writer struct {
 	dir  string // of the temporary files
 	h    history.History
@@ -31,14 +31,14 @@ type Writer struct {
 	sessions map[int64]uint32
 	sess     []uint32 // of each transaction
 	count    []uint32 // of each session
-	initVers []uint32 // what the initial transaction wrote
+	initVers []uint32 // versions that the initial transaction wrote
 
 	textOf, keyOf, verOf []uint32 // of the batch → of the file
 	txns, ops            int64
 }
 
-// NewWriter begins a file. dir is where its temporary files are to be; header is a history, of no transactions perhaps,
-// whose facts (Meta, Initial) are the file's.
+// NewWriter begins a file. Temporary files go to dir. The file gets Meta and Initial of header, a history that need not
+// have transactions.
 func NewWriter(dir string, header *history.History) *Writer {
 	w := &Writer{dir: dir, sessions: map[int64]uint32{}}
 	w.h.Meta, w.h.Init = header.Meta, history.None
@@ -68,7 +68,7 @@ func put[T element](w *Writer, id uint32, s []T) {
 	w.col(id, x.width).put(x.bytes())
 }
 
-// times appends times to a column that is not there as long as no row has one.
+// times appends times to a column. The column exists only once a row has a time.
 func (w *Writer) times(id uint32, s []int64, before, n int64) {
 	if s == nil && w.cols[id] == nil {
 		return
@@ -95,7 +95,7 @@ func (w *Writer) pad(c *colFile, rows, x int64) {
 	}
 }
 
-// labels appends texts to a column that is not there as long as no row has one.
+// labels appends texts to a column. The column exists only once a row has a text.
 func (w *Writer) labels(id uint32, s []uint32, before, n int64) {
 	if s == nil && w.cols[id] == nil {
 		return
@@ -115,7 +115,7 @@ func (w *Writer) labels(id uint32, s []uint32, before, n int64) {
 }
 
 // Add appends the transactions of a history, in its order; sessions of one name are one, and their transactions follow
-// those that were added before. The history's own facts do not count. Cost: linear in it.
+// those that were added before. The history's own Meta and Initial are ignored. Cost: linear in it.
 func (w *Writer) Add(h *history.History) error {
 	if w.err != nil {
 		return w.err
@@ -207,18 +207,18 @@ func (w *Writer) names(h *history.History) {
 	}
 }
 
-// MixedError says that a key seems to be a list and a register. It may be a list of which null was read, which it takes
-// the whole history to see.
+// MixedError says that a key seems to be both a list and a register. It may be a list that a read saw as null; only the
+// whole history can tell.
 type MixedError struct{ history.InputError }
 
-// Unwrap returns what it is: bad input.
+// Unwrap returns the input error.
 func (e *MixedError) Unwrap() error { return &e.InputError }
 
-// asNull marks a key of which null was read and nothing told whether it is a list.
+// asNull marks a key that was read as null while nothing showed whether it is a list.
 const asNull = 1 << 2
 
-// uses notes how keys are used. A read of null is one of a list or of a register: what the batch took it for must be
-// what the whole would.
+// uses notes the uses of keys. A read of null may be one of a list or of a register; the batch must take it for the
+// same as the whole history would.
 func (w *Writer) uses(h *history.History) error {
 	for op, k := range h.Ops.Kind {
 		use := uint8(asRegister)
@@ -326,7 +326,7 @@ func (w *Writer) rows(id uint32) int64 {
 	return 0
 }
 
-// Finish writes the file. The Writer is to be closed afterwards.
+// Finish writes the file. The caller must close the Writer afterwards.
 func (w *Writer) Finish(out io.Writer) error {
 	if w.err != nil {
 		return w.err
@@ -340,7 +340,7 @@ func (w *Writer) Finish(out io.Writer) error {
 	for _, v := range w.initVers {
 		h.InitVer[h.VerKey[v]] = v
 	}
-	// The initial transaction belongs to no session, and so it stands in one without a name.
+	// The initial transaction belongs to no session: it gets one without a name.
 	h.SessOff = make([]uint32, len(w.count)+1)
 	for s, n := range w.count {
 		h.SessOff[s+1] = h.SessOff[s] + n

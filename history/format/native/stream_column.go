@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// colFile is a column on its way to a file.
+// colFile is a column in a temporary file.
 type colFile struct {
 	f      *os.File
 	buf    []byte
@@ -27,7 +27,7 @@ func (w *Writer) col(id uint32, width int) *colFile {
 	c := &colFile{width: width, left: blockRows, hash: xxhash.New(), buf: make([]byte, 0, 1<<16)}
 	c.f, c.err = os.CreateTemp(w.dir, ".column-*")
 	if c.err == nil {
-		_ = os.Remove(c.f.Name()) // so that it is gone even if the process ends; Close tries again
+		_ = os.Remove(c.f.Name()) // removed at once, in case the process ends early; Close tries again
 	}
 	if c.err != nil && w.err == nil {
 		w.err = c.err
@@ -67,7 +67,7 @@ func (c *colFile) seal() {
 	c.left = blockRows
 }
 
-// sum is the section's checksum, once all rows are there.
+// sum returns the section's checksum, once all rows are written.
 func (c *colFile) sum() uint64 {
 	if c.left < blockRows {
 		c.seal()
@@ -83,13 +83,13 @@ func hash2(a, b uint64) uint64 {
 	return x ^ x>>29
 }
 
-// numbering numbers things by their hashes; the things themselves stand elsewhere.
+// numbering is a hash table that numbers values stored elsewhere.
 type numbering struct {
 	slot []uint32 // number plus one; 0: free
 	n    uint32
 }
 
-// add returns the number of what is, the next one if it is new.
+// add returns the number of the value that is recognises, or the next number if the value is new.
 func (t *numbering) add(hash uint64, is func(uint32) bool, hashOf func(uint32) uint64) (uint32, bool) {
 	if 4*int(t.n) >= 3*len(t.slot) {
 		t.slot = make([]uint32, max(1024, 2*len(t.slot)))

@@ -1,6 +1,6 @@
 package native
 
-// table adds sections that are to be hashed and checked together, of those that are there.
+// table adds those of the given sections that exist as one table, which is hashed and checked together.
 func (v *verifier) table(all []table, check func(lo, hi int) *problem, ids []uint32) []table {
 	t := table{check: check}
 	for _, id := range ids {
@@ -29,7 +29,7 @@ func offsets(id uint32, off []uint32, total int) func(lo, hi int) *problem {
 	return func(lo, hi int) *problem { return ascending(id, off, lo, hi, total) }
 }
 
-// tables returns what is to be hashed, with the checks of single rows.
+// tables returns the tables to hash, with the checks of single rows.
 func (v *verifier) tables() []table {
 	h := v.h
 	var all []table

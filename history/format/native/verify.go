@@ -14,7 +14,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// part is a section that is there: its bytes as in the file, and the checksums of its blocks.
+// part is an existing section: its bytes as in the file, and the checksums of its blocks.
 type part struct {
 	col    *column
 	data   []byte
@@ -27,10 +27,10 @@ type part struct {
 type table struct {
 	parts []*part
 	rows  int
-	check func(lo, hi int) *problem // checks rows lo to hi; nil: each by itself says nothing
+	check func(lo, hi int) *problem // checks rows lo to hi; nil: there is nothing to check
 }
 
-// problem is an element that no history could have.
+// problem is an element that no history can have.
 type problem struct {
 	id  uint32 // section
 	row int
@@ -54,16 +54,16 @@ type verifier struct {
 	byID  [maxSections]*part
 
 	numTexts int
-	opLimit  [8]uint32 // kind → what the version must be below
+	opLimit  [8]uint32 // kind → bound of the operation's version
 	valLimit [8]uint64 // kind → greatest N, as unsigned
 	valKinds uint32    // kinds that a value may have, as bits
-	rowOf    []uint32  // by key: 1 + the last row of a predicate that names it; nil until there is one
+	rowOf    []uint32  // key → 1 + the last predicate row that names it; nil until there is one
 
 	opKinds  atomic.Uint32 // kinds of operations, as bits
 	verKinds atomic.Uint32 // kinds of versions, as bits
 	unsorted atomic.Bool   // transactions' ids do not ascend
 
-	behind func(part []byte) // if set: what is to be done with a block that has been read
+	behind func(part []byte) // if set, called with each block that has been read
 
 	mu     sync.Mutex
 	worst  *problem
@@ -92,14 +92,14 @@ func (v *verifier) rows(id uint32) int {
 	return 0
 }
 
-// lengths checks that columns of one table are of one length and that none is too long for its indices, and prepares
-// the checks of rows.
+// lengths checks that the columns of a table have the same length and none is too long for its indices. It prepares the
+// checks of rows.
 func (v *verifier) lengths() *problem {
 	const most = 1<<31 - 1
 	v.numTexts = max(0, v.rows(2)-1)
 	txns, ops, keys, vers := v.rows(12), v.rows(24), v.rows(4), v.rows(6)
 	lists, preds, rows := v.rows(28), v.rows(31), v.rows(33)
-	const may, off = 1, 2 // it need not be there; it is an offset column, of so many
+	const may, off = 1, 2 // may: the column need not exist; off: it is a column of offsets
 	for _, x := range []struct {
 		id   uint32
 		as   int
@@ -148,7 +148,7 @@ func (v *verifier) lengths() *problem {
 	return nil
 }
 
-// of gives a problem its column.
+// of sets a problem's column.
 func (v *verifier) of(p *problem) *problem {
 	if p != nil {
 		p.col = &v.cols[p.id-1]
@@ -157,7 +157,7 @@ func (v *verifier) of(p *problem) *problem {
 }
 
 // blocks hashes all sections and checks their rows, block by block on the given number of cores, until stop returns an
-// error. What it finds wrong, failed returns.
+// error. failed returns the problem that it found.
 func (v *verifier) blocks(workers int, stop func() error) error {
 	tables := v.tables()
 	first := make([]int, len(tables)+1) // number of a table's first block
@@ -200,8 +200,7 @@ func (v *verifier) blocks(workers int, stop func() error) error {
 	})
 }
 
-// parallel runs f on several goroutines. A page that cannot be read any more, since the file was cut off meanwhile, is
-// an error.
+// parallel runs f on several goroutines. It returns an error if a page is gone because the file was cut off meanwhile.
 func (v *verifier) parallel(workers int, f func() error) error {
 	guarded := func() (err error) {
 		defer func(old bool) {
@@ -244,7 +243,7 @@ func (v *verifier) report(p *problem) {
 	}
 }
 
-// failed returns what blocks found wrong.
+// failed returns the first problem that blocks found.
 func (v *verifier) failed() *problem { return v.worst }
 
 // below checks that elements lo to hi of a column are below limit.
@@ -311,7 +310,7 @@ func (v *verifier) checkOps(lo, hi int) *problem {
 	for i, k := range kinds {
 		high |= k
 		seen |= 1 << (k & 7)
-		// The top bit is set if the version is not below its limit; kinds that are none have limit 0.
+		// The top bit is set if the version is not below its limit; unknown kinds have limit 0.
 		under |= uint64(v.opLimit[k&7]) - 1 - uint64(vers[i])
 	}
 	v.opKinds.Or(seen)
@@ -360,7 +359,7 @@ func (v *verifier) checkVersions(lo, hi int) *problem {
 	return nil
 }
 
-// noteInitial notes a version with the initial value if it is not what its key begins with.
+// noteInitial notes a version with the initial value that is not its key's initial version.
 func (v *verifier) noteInitial(ver uint32) {
 	if v.h.InitVer[v.h.VerKey[ver]] == ver {
 		return
@@ -370,7 +369,7 @@ func (v *verifier) noteInitial(ver uint32) {
 	v.mu.Unlock()
 }
 
-// badValue says what is wrong with a value, "" if nothing.
+// badValue returns what is wrong with a value; "" if nothing is.
 func (v *verifier) badValue(x history.Value) string {
 	switch {
 	case x.Kind > history.Row:

@@ -11,9 +11,9 @@ import (
 	"isovet/history"
 )
 
-// Write writes a history. What Read makes of it is the same history, number for number, but for History.File. A history
-// that breaks what Read demands is refused before anything is written. Cost: two passes over the columns, one for the
-// checks and checksums, one for writing; no copy of them.
+// Write writes a history. Read returns the same history, number for number, except for History.File. A history that
+// Read would refuse is refused before anything is written. Cost: two passes over the columns, one for the checks and
+// checksums, one for writing; no copy of them.
 func Write(w io.Writer, h *history.History) error {
 	x := restOf(h)
 	v := newVerifier("", h, x)
@@ -74,7 +74,7 @@ func Write(w io.Writer, h *history.History) error {
 	return nil
 }
 
-// sum is the section's checksum: that of its blocks' checksums.
+// sum returns the section's checksum: the checksum of its blocks' checksums.
 func (p *part) sum() uint64 {
 	b := make([]byte, 0, 8*len(p.digest))
 	for _, d := range p.digest {

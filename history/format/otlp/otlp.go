@@ -1,5 +1,5 @@
 // Package otlp reads OpenTelemetry traces as JSON, one object or one a line, as OTLP's file exporter writes them
-// (opentelemetry.io/docs/specs/otel/protocol/file-exporter): spans that say so by their attributes are transactions.
+// (opentelemetry.io/docs/specs/otel/protocol/file-exporter).
 //
 // A span is a transaction if it has the attribute isovet.session. docs/recording.md lists the attributes and events.
 //
@@ -74,7 +74,7 @@ type anyVal struct {
 	} `json:"kvlistValue"`
 }
 
-// integer is one of 64 bits, which JSON of protocol buffers has as a text.
+// integer is an integer of 64 bits. JSON of protocol buffers has it as a text.
 type integer struct {
 	n   int64
 	set bool
@@ -89,17 +89,17 @@ func (i *integer) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// line is a transaction as a line of the project's format, and where it stands in the file.
+// line is a transaction as a line of the project's format, with its place in the file.
 type line struct {
-	from, to int // in the text that is made of them
+	from, to int // range in the text made of all lines
 	start    int64
 	at       int // the line where the span begins
 	span     string
 }
 
-// Read reads a file. Spans without the attribute are counted in passed. Errors about the content are
-// *history.InputError. Cost: one pass over the data, and the reading of its transactions as JSON lines; some copies of
-// the file and ten times the time where it is not plain, see plainReader.
+// Read reads a file. passed counts the spans without the attribute. Errors about the content are *history.InputError.
+// Cost: one pass over the data, and the reading of its transactions as JSON lines; some copies of the file and ten
+// times the time where it is not plain, see plainReader.
 func Read(data []byte, file string) (h *history.History, passed int, err error) {
 	if h, passed, ok := readPlain(data, file); ok {
 		return h, passed, nil
@@ -107,7 +107,7 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 	return read(data, file)
 }
 
-// read is Read by way of encoding/json, for whatever is in the file.
+// read is Read with encoding/json, for any content.
 func read(data []byte, file string) (h *history.History, passed int, err error) {
 	sessions := map[string]int{}
 	var lines []line
@@ -184,7 +184,7 @@ func readLines(text []byte, lines []line, file string) (*history.History, error)
 	if err != nil {
 		return nil, err
 	}
-	// Transactions have the lines of the file, not those of the text that was made of it.
+	// Transactions get the lines of the file, not those of the text made from it.
 	for t, l := range h.Txns.Line {
 		if l > 0 {
 			h.Txns.Line[t] = uint32(lines[l-1].at)
@@ -193,8 +193,8 @@ func readLines(text []byte, lines []line, file string) (*history.History, error)
 	return h, nil
 }
 
-// spanLines returns the lines where the spans of a trace begin, which begins in a line. A trace that gives a list of
-// them twice has fewer spans than that.
+// spanLines returns the lines where the spans of a trace begin; the trace begins in the given line. A trace that has a
+// list of spans twice has fewer spans than lines.
 func spanLines(text []byte, line int) (at []int) {
 	levels := [...]string{"resourceSpans", "scopeSpans", "spans"}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -241,7 +241,7 @@ func spanLines(text []byte, line int) (at []int) {
 	return at
 }
 
-// plain is an input error without its place, which is of a line that is not in the file.
+// plain returns an input error without its place: the line that it names is not in the file.
 func plain(err error) string {
 	if in, ok := errors.AsType[*history.InputError](err); ok {
 		if in.Field != "" {
@@ -252,7 +252,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// oneLine makes blanks of the line ends in a text of JSON, which can be nothing but white space.
+// oneLine replaces line ends in a text of JSON by blanks: they can only be white space there.
 func oneLine(text []byte) []byte {
 	for i, c := range text {
 		if c == '\n' || c == '\r' {
@@ -262,7 +262,7 @@ func oneLine(text []byte) []byte {
 	return text
 }
 
-// line makes a transaction of a span; nil: it is none.
+// line makes a transaction from a span; nil if the span is none.
 func (s *span) line(sessions map[string]int) ([]byte, error) {
 	var session, ops, status []byte
 	var rest []byte
@@ -319,7 +319,7 @@ func (s *span) line(sessions map[string]int) ([]byte, error) {
 		}
 	}
 	if code := strings.Trim(string(s.Status.Code), `"`); status == nil && (code == "2" || code == "STATUS_CODE_ERROR") {
-		status = []byte(`"unknown"`) // it may have taken effect: nobody says that it has not
+		status = []byte(`"unknown"`) // it may have taken effect
 	}
 	b := append([]byte(`{"session":`), session...)
 	b = strconv.AppendInt(append(b, `,"start":`...), s.Start.n, 10)
@@ -334,7 +334,7 @@ func (s *span) line(sessions map[string]int) ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// operation makes one of an event; nil: it is none.
+// operation makes an operation from an event; nil if the event is none.
 func operation(event string, attributes []attribute) ([]byte, error) {
 	kind, ok := map[string]string{"isovet.read": "r", "isovet.write": "w", "isovet.delete": "w",
 		"isovet.append": "a"}[event]
@@ -367,7 +367,7 @@ func operation(event string, attributes []attribute) ([]byte, error) {
 	return fmt.Appendf(nil, `[%q,%s,%s]`, kind, key, v), nil
 }
 
-// json is a value as the project's format has it.
+// json returns the value as JSON of the project's format.
 func (v *anyVal) json() ([]byte, error) {
 	switch {
 	case v.String != nil:

@@ -7,9 +7,9 @@ import (
 	"isovet/history"
 )
 
-// plainReader reads traces as exporters write them, without making values of them: each span becomes a line of the
-// project's format as it is met. It is as strict as encoding/json. What is unusual (fields given twice, in other case,
-// or null) and what is wrong it leaves to [read], which says what it is.
+// plainReader reads traces as exporters write them. It makes no values: it turns each span into a line of the project's
+// format at once. It is as strict as encoding/json. For unusual texts (fields given twice, in another case, or null)
+// and for errors it gives up, and [read] takes over.
 type plainReader struct {
 	data     []byte
 	i        int
@@ -19,22 +19,22 @@ type plainReader struct {
 
 	text  []byte // the lines
 	lines []line
-	none  int // spans that are none of ours
+	none  int // spans that are no transactions
 
-	val  []byte // of values that are being read
+	val  []byte // of the values being read
 	ops  []byte // of the span: those of its events,
 	said []byte // and those of its attribute
 	rest []byte // other fields
 
-	bare    bool   // the value to be read is that of isovet.ops: a text that goes to
-	opsText []byte // as it stands in the file; nil: it is in said already
-	array   []byte // and without its escapes
+	bare    bool   // the next value is isovet.ops: its text goes to the two fields below
+	opsText []byte // the text as in the file; nil: it is in said already
+	array   []byte // the text without escapes
 }
 
 // maxDepth bounds the nesting of plain values.
 const maxDepth = 64
 
-// readPlain is Read for what is plain; false: it is not, or is wrong.
+// readPlain is Read for plain files; ok is false if the file is not plain, or wrong.
 func readPlain(data []byte, file string) (h *history.History, passed int, ok bool) {
 	p := plainReader{data: data, line: 1, sessions: map[string]int{}}
 	for p.next() != 0 {
@@ -66,7 +66,7 @@ const (
 	spanAttributes
 	spanEvents
 	spanStatus
-	// and those of its attributes
+	// and its attributes
 	isSession
 	isOps
 	isStatus
@@ -164,7 +164,7 @@ func (p *plainReader) span() bool {
 // plainSpan has the attributes of a span.
 type plainSpan struct {
 	seen, session     int
-	status, statusEnd int // in val; -1: not said
+	status, statusEnd int // in val; -1: not given
 }
 
 // status reads the status of a span.
@@ -195,7 +195,7 @@ func (p *plainReader) status() (failed, ok bool) {
 	}
 }
 
-// attribute reads one of a span.
+// attribute reads an attribute of a span.
 func (p *plainReader) attribute(s *plainSpan) bool {
 	key, from, text, ok := p.keyed(0)
 	if !ok {
@@ -238,7 +238,7 @@ func (p *plainReader) attribute(s *plainSpan) bool {
 	return ok
 }
 
-// operations takes the operations that an attribute has as a text.
+// operations reads the operations from an attribute's text.
 func (p *plainReader) operations() bool {
 	if p.opsText == nil {
 		return true
@@ -260,7 +260,7 @@ func (p *plainReader) operations() bool {
 	return true
 }
 
-// event reads an event and makes an operation of it.
+// event reads an event and makes an operation from it.
 func (p *plainReader) event() bool {
 	if !p.take('{') {
 		return false

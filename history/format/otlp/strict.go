@@ -11,9 +11,9 @@ import (
 	"isovet/history"
 )
 
-// What is here reads JSON as strictly as encoding/json does.
+// The functions of this file read JSON as strictly as encoding/json does.
 
-// next goes to the next byte that is no white space and returns it; 0: the end, or a zero byte.
+// next skips white space and returns the next byte; 0 at the end, or for a zero byte.
 func (p *plainReader) next() byte {
 	for ; p.i < len(p.data); p.i++ {
 		if c := p.data[p.i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -31,8 +31,8 @@ func (p *plainReader) take(c byte) bool {
 	return true
 }
 
-// field reads the name of an object's next field and its colon; end: the object has ended. Names with escapes or beyond
-// ASCII are not plain.
+// field reads the name of an object's next field and its colon; end is true at the object's end. Names with escapes or
+// beyond ASCII are not plain.
 func (p *plainReader) field(first bool) (name []byte, end, ok bool) {
 	c := p.next()
 	if c == '}' {
@@ -49,7 +49,7 @@ func (p *plainReader) field(first bool) (name []byte, end, ok bool) {
 	return name, false, ok && simple && p.take(':')
 }
 
-// element goes to an array's next element; end: the array has ended.
+// element goes to an array's next element; end is true at the array's end.
 func (p *plainReader) element(first bool) (end, ok bool) {
 	c := p.next()
 	switch {
@@ -65,7 +65,7 @@ func (p *plainReader) element(first bool) (end, ok bool) {
 	return false, p.next() != ']'
 }
 
-// ordinary marks the bytes of strings that stand for themselves.
+// ordinary marks the bytes that need no escape in a string.
 var ordinary [256]bool
 
 func init() {
@@ -74,7 +74,7 @@ func init() {
 	}
 }
 
-// raw reads a string; simple: it is what it says, without escapes, in ASCII.
+// raw reads a string; simple says that it is ASCII without escapes.
 func (p *plainReader) raw() (text []byte, simple, ok bool) {
 	if p.next() != '"' {
 		return nil, false, false
@@ -141,7 +141,7 @@ func unescape(dst, raw []byte) []byte {
 	}
 }
 
-// str reads a string and appends it as one of JSON, as history.AppendJSONString writes it.
+// str reads a string and appends it as JSON, as history.AppendJSONString writes it.
 func (p *plainReader) str(dst []byte) ([]byte, bool) {
 	raw, simple, ok := p.raw()
 	if !ok {
@@ -153,7 +153,7 @@ func (p *plainReader) str(dst []byte) ([]byte, bool) {
 	return history.AppendJSONString(dst, string(unescape(nil, raw))), true
 }
 
-// integer reads a number of 64 bits, in quotes or not.
+// integer reads an integer of 64 bits, in quotes or not.
 func (p *plainReader) integer() (int64, bool) {
 	quoted := p.take('"')
 	d, i := p.data, p.i
@@ -182,7 +182,7 @@ func (p *plainReader) integer() (int64, bool) {
 	return int64(n), true
 }
 
-// number reads one as JSON has it.
+// number reads a number of JSON.
 func (p *plainReader) number() (text []byte, ok bool) {
 	p.next()
 	d, i := p.data, p.i
@@ -225,7 +225,7 @@ func (p *plainReader) literal(name string) bool {
 	return true
 }
 
-// skip leaves out a value.
+// skip skips a value.
 func (p *plainReader) skip(depth int) bool {
 	switch c := p.next(); {
 	case depth > maxDepth:
@@ -266,7 +266,7 @@ func (p *plainReader) skip(depth int) bool {
 	return ok
 }
 
-// other leaves out the value of a field that is none of these: none whose name encoding/json would take for one.
+// other skips the value of an unknown field. It refuses a name that encoding/json would take for one of the known.
 func (p *plainReader) other(name []byte, known ...string) bool {
 	for _, k := range known {
 		if len(k) == len(name) && strings.EqualFold(k, string(name)) {
@@ -276,7 +276,7 @@ func (p *plainReader) other(name []byte, known ...string) bool {
 	return p.skip(0)
 }
 
-// member reads the only field of an object that matters: an array, each element by each.
+// member reads an object of which only one field matters: an array. It calls each for every element.
 func (p *plainReader) member(name string, each func() bool) bool {
 	if !p.take('{') {
 		return false
@@ -301,7 +301,7 @@ func (p *plainReader) member(name string, each func() bool) bool {
 	}
 }
 
-// elements reads the elements of an array behind its bracket.
+// elements reads the elements of an array, behind its bracket.
 func (p *plainReader) elements(each func() bool) bool {
 	for first := true; ; first = false {
 		if end, ok := p.element(first); end || !ok {

@@ -8,8 +8,8 @@ import (
 	"isovet/history"
 )
 
-// keyed reads an attribute: its key, and its value as JSON, which stands at the end of val from where it says. text:
-// the value is one.
+// keyed reads an attribute: its key, and its value as JSON, which it appends to val at from. text says that the value
+// is a text.
 func (p *plainReader) keyed(depth int) (key []byte, from int, text, ok bool) {
 	from, p.bare = len(p.val), false
 	if !p.take('{') {
@@ -50,7 +50,7 @@ func (p *plainReader) keyed(depth int) (key []byte, from int, text, ok bool) {
 	return key, from, text, true
 }
 
-// value reads OTLP's AnyValue and appends it to val, as the project's format has it.
+// value reads OTLP's AnyValue and appends it to val as JSON of the project's format.
 func (p *plainReader) value(depth int) (text, ok bool) {
 	if depth > maxDepth || !p.take('{') {
 		return false, false
@@ -151,9 +151,9 @@ func (p *plainReader) values(keyed bool, depth int) bool {
 	return true
 }
 
-// plainOps reads the text of isovet.ops as programs write it, a list of reads, writes and appends of keys that are
-// integers or plain texts and of values that are such, null, or lists of integers, and appends the operations to said;
-// false: it is not so, and nothing was read. What it takes, unescape and skip take too.
+// plainOps reads the text of isovet.ops as programs write it: a list of reads, writes and appends. Keys are integers or
+// plain texts; values are such, null, or lists of integers. It appends the operations to said. It returns false,
+// reading nothing, for other texts. It accepts only texts that unescape and skip accept.
 func (p *plainReader) plainOps() bool {
 	if p.next() != '"' {
 		return false
@@ -163,7 +163,7 @@ func (p *plainReader) plainOps() bool {
 		return false
 	}
 	for first := true; ; first = false {
-		// What is shortest has 11 bytes, [\"r\",1,2], and the text is in brackets.
+		// The shortest operation has 11 bytes, [\"r\",1,2], and the text is in brackets.
 		i++ // behind the bracket or comma
 		if len(d)-i < 13 {
 			return false
@@ -223,7 +223,7 @@ func (p *plainReader) plainOps() bool {
 	}
 }
 
-// plainInt returns where an integer of at most 18 digits ends that begins at i; i: there is none.
+// plainInt returns the end of an integer of at most 18 digits that begins at i; i if there is none.
 func plainInt(d []byte, i int) int {
 	begin := i
 	if i < len(d) && d[i] == '-' {
@@ -239,7 +239,7 @@ func plainInt(d []byte, i int) int {
 	return i
 }
 
-// plainInts returns where a list of integers ends that begins at i; i: there is none.
+// plainInts returns the end of a list of integers that begins at i; i if there is none.
 func plainInts(d []byte, i int) int {
 	begin := i
 	if i++; i < len(d) && d[i] == ']' {
@@ -262,7 +262,7 @@ func plainInts(d []byte, i int) int {
 	}
 }
 
-// plainKey appends a plain text whose quotes are escaped, and returns where it ends; 0: there is none.
+// plainKey appends a plain text whose quotes are escaped, and returns its end; 0 if there is none.
 func plainKey(dst, d []byte, i int) ([]byte, int) {
 	if len(d)-i < 2 || d[i] != '\\' || d[i+1] != '"' {
 		return dst, 0

@@ -8,9 +8,9 @@ import (
 	"isovet/history/format"
 )
 
-// Heads tells of each transaction of the file what its first row says of its id, session, place there and whether it is
-// the initial one, and the row group in which it begins; nothing else of the head is set but the line. Errors are
-// *history.InputError, or of do. Cost: decoding these columns.
+// Heads calls do for each transaction of the file, with the row group in which it begins. The head has the line, id,
+// session, place in the session, and whether it is the initial transaction, as the first row has them. Errors are
+// *history.InputError, or do's. Cost: decoding these columns.
 func (f *File) Heads(ctx context.Context, do func(group int, h *history.TxnHead) error) (err error) {
 	defer f.changed(&err)()
 	r, err := f.newReader()
@@ -26,7 +26,7 @@ func (f *File) Heads(ctx context.Context, do func(group int, h *history.TxnHead)
 	return r.all(ctx, 0, f.NumGroups(), nil)
 }
 
-// each gives do the ids of a row group's rows.
+// each calls do with the ids of a row group's rows.
 func (c *cursor) each(ctx context.Context, g int, do func(id int64)) error {
 	c.enter(g)
 	for c.left > 0 {
@@ -53,8 +53,8 @@ func (c *cursor) noID(i int) error {
 	return e
 }
 
-// changed is deferred by whoever reads the file: where it is mapped into memory and is cut off meanwhile, that is an
-// error about the file.
+// changed is deferred by functions that read the file. If the file is mapped into memory and was cut off meanwhile, it
+// returns an error about the file.
 func (f *File) changed(err *error) func() {
 	old := debug.SetPanicOnFault(true)
 	return func() {
@@ -68,11 +68,11 @@ func (f *File) changed(err *error) func() {
 	}
 }
 
-// Each reads a part of the file and gives do its transactions in batches, each a history of its own, and the places in
-// their sessions that rows give (seq): one for each transaction, history.NoTime where there is none; nil where no row
-// gives any. A batch has its sessions in the order of the rows; whether that is the order of these places takes more
-// than a batch to check. Errors are *history.InputError, with the row in the file, or of do. Cost: that of Read;
-// memory: a batch, and a page of each column.
+// Each reads a part of the file and calls do with its transactions in batches, each a history of its own. seqs has each
+// transaction's place in its session, as the rows give it (seq); history.NoTime if they give none, and nil if no row
+// gives any. A batch has its sessions in the order of the rows. The caller must check that this is the order of the
+// places: it takes more than a batch. Errors are *history.InputError, with the row in the file, or do's. Cost: that of
+// Read; memory: a batch, and a page of each column.
 func (f *File) Each(ctx context.Context, p format.TablePart, do func(h *history.History, seqs []int64) error) (
 	err error,
 ) {
@@ -83,7 +83,7 @@ func (f *File) Each(ctx context.Context, p format.TablePart, do func(h *history.
 	}
 	r.batches = &batches{TablePart: p, do: do}
 	r.fresh()
-	// The last transaction before, which may go on in the first row group.
+	// The last transaction before the part may go on in the first row group.
 	for g := p.From - 1; g >= 0 && !r.skip.ok; g-- {
 		open := int64(0)
 		if err := f.cursor(cTxn, &open).each(ctx, g, func(id int64) { r.skip = cell{id, true} }); err != nil {
@@ -96,7 +96,7 @@ func (f *File) Each(ctx context.Context, p format.TablePart, do func(h *history.
 	return r.give()
 }
 
-// batches is the further state of a reader that reads in batches.
+// batches is the additional state of a reader that reads in batches.
 type batches struct {
 	format.TablePart
 	do   func(h *history.History, seqs []int64) error
@@ -111,7 +111,7 @@ func (x *batches) place(t int, seq int64) {
 	x.seqs = append(x.seqs, seq)
 }
 
-// full hands the present batch on if it has enough, where a transaction is to begin.
+// full hands on the current batch if it is large enough. It is called before a transaction begins.
 func (r *reader) full() error {
 	if x := r.batches; !r.any || r.b.NumTxns()+1 < x.Txns && r.b.NumOps() < x.Ops {
 		return nil
@@ -121,7 +121,7 @@ func (r *reader) full() error {
 	return r.give()
 }
 
-// give hands the present batch on and begins another.
+// give hands on the current batch and begins another.
 func (r *reader) give() error {
 	x := r.batches
 	if r.b.NumTxns() == 0 {
@@ -160,7 +160,7 @@ func (r *reader) fresh() {
 	r.parts.Reset(b)
 }
 
-// recode makes the numbers of texts in the present pages those of the present builder.
+// recode renumbers the texts in the current pages for the current builder.
 func (r *reader) recode() error {
 	for id, c := range r.cur {
 		if c == nil || c.code == nil || id == cKind || id == cStatus || c.c.form != fText {

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A column's number in the table below.
+// Numbers of columns in the table below.
 const (
 	cTxn = iota
 	cSession
@@ -37,7 +37,7 @@ const (
 	numColumns
 )
 
-// lastOfTxn is the last of the columns that say the same in all rows of a transaction.
+// lastOfTxn is the last of the columns that have the same value in all rows of a transaction.
 const lastOfTxn = cName
 
 // role is the purpose of a column's values.
@@ -54,7 +54,7 @@ const (
 	document      // JSON
 )
 
-// expected says what a column of the role may hold.
+// expected describes the values that a column of the role may have.
 func (r role) expected() string {
 	return [...]string{"integers", "integers or timestamps", "booleans", "texts", "texts",
 		"integers, texts or booleans", "integers or texts", "JSON as text"}[r]
@@ -82,7 +82,7 @@ func Columns() []string {
 	return names
 }
 
-// form is the way in which a column's values are stored, for reading.
+// form is the stored form of a column's values.
 type form uint8
 
 const (
@@ -105,12 +105,12 @@ type column struct {
 	physical format.Type
 	form     form
 	scale    int64 // fTimestamp
-	width    int   // of each value, in bytes, where all have the same; 0: they have not
+	width    int   // of each value, in bytes; 0: it varies
 	optional bool
-	wrong    string // what the column holds, if no value of it is of use: it may be there, and empty
+	wrong    string // the content, if it cannot be used: the column may then exist, but must be empty
 }
 
-// plays reports whether values of the form are of use in the role.
+// plays reports whether values of the form can be used in the role.
 func (f form) plays(r role) bool {
 	switch f {
 	case fBool:
@@ -125,7 +125,7 @@ func (f form) plays(r role) bool {
 	return f == fNull
 }
 
-// columnOf tells what a column of a file is; an error says what is wrong with it.
+// columnOf describes a column of a file, or returns an error that says what is wrong with it.
 func columnOf(e *format.SchemaElement, id, leaf int) (*column, error) {
 	c := &column{name: e.Name, id: id, leaf: leaf}
 	r := table[id].role
@@ -179,8 +179,8 @@ func columnOf(e *format.SchemaElement, id, leaf int) (*column, error) {
 	return c, nil
 }
 
-// annotated heeds what the file says of a column's values beside their physical type, in the old way and the new one;
-// what: how a person would call them; false: they are of no use.
+// annotated applies the logical type that the file gives a column's values, in its old form and its new one. what names
+// the type for people; ok is false if such values cannot be used.
 func (c *column) annotated(e *format.SchemaElement) (what string, ok bool) {
 	whole := c.form == fInt
 	timestamp := func(scale int64) { c.form, c.scale = fTimestamp, scale }
@@ -246,7 +246,7 @@ func (c *column) annotated(e *format.SchemaElement) (what string, ok bool) {
 	return "", true
 }
 
-// idOf returns a column's number in the table; -1: it is none of ours.
+// idOf returns a column's number in the table; -1 if the name is unknown.
 func idOf(name string) int {
 	return slices.IndexFunc(table[:], func(c struct {
 		name string

@@ -2,23 +2,23 @@
 // that DuckDB, pandas, polars and Spark read and write: a row for each operation. docs/formats.md has the columns and
 // their meaning; [Columns] has their names.
 //
-// A program that imports this package has package history/format read and write such files; others say that they
-// cannot.
+// In a program that imports this package, package history/format reads and writes such files; in others it returns an
+// error.
 //
 // # How a file is read
 //
-// The file's own description, its pages' headers and its encodings are the library's
-// (github.com/parquet-go/parquet-go): its decoders of encodings, not its readers of rows, which are six times slower.
-// Pages are found, decompressed and decoded here one by one, a column at a time, and handed on in windows of rows that
-// lie in one page of every column, so that a row costs no allocation. Files of others are read too: columns in any
-// order, integers of any width, with sign or without, timestamps of any unit, whole numbers as floating-point ones
-// (pandas makes these where some are missing), texts with or without dictionary, any compression.
+// The library (github.com/parquet-go/parquet-go) reads the file's description and the pages' headers, and decodes
+// values. Its readers of rows are not used, since they are six times slower. This package finds, decompresses and
+// decodes pages one by one, a column at a time. It hands on windows of rows that lie in one page of every column, so
+// that a row costs no allocation. Files of other programs are read too: columns in any order, integers of any width,
+// with or without sign, timestamps of any unit, whole numbers as floating-point ones (pandas makes these if some are
+// missing), texts with or without dictionary, any compression.
 //
 // # Trust
 //
-// A file may be cut off or forged. No size that a file states is believed before what it would take is bounded by the
-// file's own size: see guard.go. Whatever the library's decoders make of bytes that are wrong is an error with the
-// column and the place in the file.
+// A file may be cut off or forged. A size that a file states is used only after a check that its memory is bounded by
+// the file's own size: see guard.go. A failure of the library's decoders becomes an error with the column and the place
+// in the file.
 //
 // # Files
 //

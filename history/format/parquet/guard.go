@@ -10,13 +10,13 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
-// What a file may claim. The library allocates what it is told to; each claim is bounded first by what the file could
-// really hold.
+// Bounds on a file's claims. The library allocates what a file claims, so each claim is first checked against what the
+// file can hold.
 const (
-	// The same bounds as for compressed files (package format): no history grows more than so many times.
+	// The same bounds as for compressed files (package format): no history grows by a larger factor.
 	maxGrowth  = 250
 	freeGrowth = 64 << 20
-	// maxOpen bounds the decoded bytes of the present pages of all columns together.
+	// maxOpen bounds the decoded bytes of the current pages of all columns together.
 	maxOpen = 1 << 30
 	// maxElements bounds the structures in a file's description: row groups, columns of row groups and the like.
 	maxElements = 1 << 22
@@ -26,9 +26,9 @@ const (
 // growth bounds the decompressed size of n bytes.
 func growth(n int64) int64 { return freeGrowth + maxGrowth*n }
 
-// measure walks over one structure in Thrift's compact encoding (thrift-compact-protocol.md of Apache Thrift), whatever
-// its fields are, and returns its length; an error if it ends too early or lists more than a description may. Cost: one
-// pass; no memory.
+// measure walks over one structure in Thrift's compact encoding (thrift-compact-protocol.md of Apache Thrift), with any
+// fields, and returns its length. It returns an error if the structure ends too early or lists more than a description
+// may. Cost: one pass; no memory.
 func measure(b []byte) (int, error) {
 	w := walker{b: b, elements: maxElements}
 	if !w.structure(0) {
@@ -72,7 +72,7 @@ func (w *walker) structure(depth int) bool {
 				return false
 			}
 		}
-		if kind := head & 15; kind > 2 && !w.value(kind, depth) { // a boolean is in its head
+		if kind := head & 15; kind > 2 && !w.value(kind, depth) { // a boolean has its value in the head
 			return false
 		}
 	}
@@ -125,9 +125,8 @@ func (w *walker) value(kind byte, depth int) bool {
 	return false // a map: no description has one
 }
 
-// runs returns how much of src, in the hybrid of runs and packed bits that levels and numbers of a dictionary are in,
-// holds its first n values. Everything behind is of no use. An error if there are fewer, or a run is longer than what
-// is left.
+// runs returns the length of the part of src that holds its first n values, in the hybrid of runs and packed bits of
+// levels and dictionary numbers. It returns an error if there are fewer values, or a run is too long.
 func runs(src []byte, width uint, n int) (int, error) {
 	i := 0
 	for n > 0 {
@@ -156,7 +155,8 @@ func runs(src []byte, width uint, n int) (int, error) {
 	return i, nil
 }
 
-// deltas checks that src begins with n numbers that are encoded by their differences, and returns what they take.
+// deltas checks that src begins with n numbers that are encoded by their differences, and returns their length in
+// bytes.
 func deltas(src []byte, n int) (size int, err error) {
 	var head [3]uint64 // numbers in a block, its parts, numbers in all
 	for i := range head {
@@ -193,7 +193,7 @@ func deltas(src []byte, n int) (size int, err error) {
 			if width > 64 {
 				return 0, fmt.Errorf("differences of %d bits", width)
 			}
-			// Some leave out what is behind the last value.
+			// Some writers leave out the padding behind the last value.
 			size = min(len(src), size+int(block/parts/8)*int(width))
 			left -= min(left, block/parts)
 		}
@@ -201,7 +201,8 @@ func deltas(src []byte, n int) (size int, err error) {
 	return size, nil
 }
 
-// frontCoded checks n texts each of which begins as the one before does: so many, and not too long once spelt out.
+// frontCoded checks n front-coded texts, each of which shares a prefix with the one before: their number, and their
+// total length once decoded.
 func frontCoded(src []byte, n int) error {
 	size, err := deltas(src, n)
 	if err != nil {

@@ -28,15 +28,15 @@ type File struct {
 	meta    format.FileMetaData
 	columns [numColumns]*column // nil: the file has none
 	unknown []string            // the names of columns that are not ours
-	row     []int64             // of each row group's first row, and the end of the last
+	row     []int64             // number of each row group's first row, and the end of the last group
 }
 
 func (f *File) errAt(off int64, field, msg string, args ...any) *history.InputError {
 	return &history.InputError{File: f.name, Off: off, Field: field, Msg: fmt.Sprintf(msg, args...)}
 }
 
-// Open reads the description of a file whose whole content is data, which must stay as it is while the File is in use.
-// name is for messages. Errors are *history.InputError. Cost: linear in the description's size.
+// Open reads the description of a file. data is its whole content and must not change while the File is in use. name is
+// for messages. Errors are *history.InputError. Cost: linear in the description's size.
 func Open(data []byte, name string) (*File, error) {
 	f := &File{name: name, data: data}
 	size := int64(len(data))
@@ -70,7 +70,7 @@ func Open(data []byte, name string) (*File, error) {
 	return f, f.groups(at)
 }
 
-// protect turns a panic of the library into an error: it is about bytes that it did not expect.
+// protect turns a panic of the library, which unexpected bytes cause, into an error.
 func (f *File) protect(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -181,7 +181,7 @@ func (f *File) groups(end int64) error {
 			}
 		}
 	}
-	// Of each row a history keeps some bytes, however little the file needs for it.
+	// A history keeps some bytes for each row, however few the file has for it.
 	const least = 17
 	if total > growth(int64(len(f.data)))/least {
 		return f.errAt(-1, "", "%d rows in %d bytes; expected fewer", total, len(f.data))
@@ -192,7 +192,7 @@ func (f *File) groups(end int64) error {
 // chunk returns the place of a row group's column in the file.
 func chunk(m *format.ColumnMetaData) (from, size int64) {
 	from = m.DataPageOffset
-	// Some write 0, or a wrong place behind, where there is no dictionary.
+	// Without a dictionary some writers write 0, or a wrong place behind the data.
 	if d := m.DictionaryPageOffset; d > 0 && d < from {
 		from = d
 	}
@@ -208,7 +208,7 @@ func (f *File) lookup(key string) (string, bool) {
 	return f.meta.KeyValueMetadata[i].Value, true
 }
 
-// Header returns a history without transactions that has what the file says of the whole.
+// Header returns a history without transactions that has the file's Meta and Initial.
 func (f *File) Header() (*history.History, error) {
 	r, err := f.newReader()
 	if err != nil {
@@ -217,7 +217,7 @@ func (f *File) Header() (*history.History, error) {
 	return r.b.Build()
 }
 
-// GroupBytes returns how many bytes of the file a row group's columns take.
+// GroupBytes returns the number of bytes of a row group's columns in the file.
 func (f *File) GroupBytes(g int) int64 { return int64(len(f.span(g))) }
 
 // NumRows returns the number of rows.

@@ -23,26 +23,26 @@ import (
 type cursor struct {
 	f     *File
 	c     *column
-	code  func(text []byte) (int64, error) // the number of a text; nil: its place among the page's
+	code  func(text []byte) (int64, error) // returns the number of a text; nil: its index in the page
 	group int
 	codec format.CompressionCodec
 	off   int64 // of the next page
 	end   int64 // of the row group's column
-	left  int64 // rows of the row group that come in pages behind the present one
+	left  int64 // rows of the row group in pages behind the current one
 	open  *int64
 
-	// The present page: rows at to n of vals; of those, whose present is 0, there is no value. No present: all have
-	// one, unless none has.
+	// The current page: rows at to n of vals. A row whose entry in present is 0 has no value. If present is empty,
+	// all rows have a value, or none has.
 	row     int64 // in the file, of the page's first one
 	at, n   int
 	vals    []int64
 	present []byte
 	none    bool
-	// How many values it has, and whether they are numbers of the dictionary, in ints.
+	// The number of its values, and whether they are numbers of the dictionary, in ints.
 	values   int
 	numbered bool
 
-	held    int64 // what the page takes of open
+	held    int64 // the page's share of open
 	data    []byte
 	offsets []uint32 // of a document's texts in data
 	dict    dictionary
@@ -61,7 +61,7 @@ type buffers struct {
 // dictionary has the values of a row group's column by their numbers.
 type dictionary struct {
 	read    bool
-	vals    []int64 // integers, or the numbers that code gave to texts, -1: none yet
+	vals    []int64 // integers, or the numbers of texts by code; -1: none yet
 	data    []byte
 	offsets []uint32
 }
@@ -85,7 +85,7 @@ func (c *cursor) enter(group int) {
 	c.dict.read = false
 }
 
-// next reads the next page with rows, if the present one has no more.
+// next reads the next page with rows, if the current one has no more.
 func (c *cursor) next() error {
 	for c.at == c.n {
 		c.row += int64(c.n)
@@ -151,7 +151,7 @@ func (c *cursor) readPage() error {
 	return nil
 }
 
-// badRow is the error of one value of a page; absent values do not count.
+// badRow is an error about the i-th value of a page; absent values do not count.
 type badRow struct {
 	value int
 	msg   string
@@ -172,7 +172,7 @@ func (c *cursor) rowOf(i int) int {
 	return 0
 }
 
-// hold notes how much the page takes, and refuses what is too much together with the other columns' pages.
+// hold notes the memory of the page, and returns an error if it is too much together with the other columns' pages.
 func (c *cursor) hold(size int64) error {
 	*c.open += size - c.held
 	c.held = size
@@ -182,7 +182,7 @@ func (c *cursor) hold(size int64) error {
 	return nil
 }
 
-// rows checks how many rows a page has.
+// rows checks the number of rows of a page.
 func (c *cursor) rows(n int32) error {
 	if n < 0 || int64(n) > c.left {
 		return fmt.Errorf("%d rows; expected at most %d", n, c.left)
@@ -190,7 +190,7 @@ func (c *cursor) rows(n int32) error {
 	return nil
 }
 
-// begin counts a page's values, and what they take, before anything is made for them.
+// begin checks the number of a page's values and their memory before it is allocated.
 func (c *cursor) begin(values int32, head *format.PageHeader) (n int, err error) {
 	if err := c.rows(values); err != nil {
 		return 0, err
@@ -263,13 +263,13 @@ func (c *cursor) readV2(head *format.PageHeader, body []byte) error {
 	return c.readValues(h.V.Encoding, rest, n, values)
 }
 
-// unzstd decompresses zstd. A decoder is shared, since each has tables of its own.
+// unzstd returns a decoder of zstd. All columns share it, since each decoder has large tables.
 var unzstd = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxOpen),
 		zstd.WithDecodeAllCapLimit(true))
 })
 
-// decompress returns the size bytes that a page's body is compressed from. They are good until the next call.
+// decompress returns a page's decompressed body of size bytes. It is valid until the next call.
 func (c *cursor) decompress(body []byte, size int) ([]byte, error) {
 	if c.codec == format.Uncompressed {
 		if len(body) != size {
@@ -280,7 +280,7 @@ func (c *cursor) decompress(body []byte, size int) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
-	// The decoders of packed numbers read some bytes beyond.
+	// The decoders of packed numbers read some bytes beyond the end.
 	const beyond = 64
 	c.page = slices.Grow(c.page[:0], size+beyond)
 	dst := c.page[:size:size]
@@ -326,7 +326,7 @@ func (c *cursor) decompress(body []byte, size int) ([]byte, error) {
 	return c.page[:size], nil
 }
 
-// readFull fills dst and demands the end of r behind.
+// readFull fills dst and checks that r ends there.
 func readFull(r io.Reader, dst []byte) (int, error) {
 	n, err := io.ReadFull(r, dst)
 	if err != nil {

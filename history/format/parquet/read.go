@@ -15,10 +15,9 @@ import (
 )
 
 // Read reads a history from a file's whole content, on up to workers cores; it ends early when ctx does. name is for
-// messages. release, if set, is called with parts of data that will not be read again; it is called by several
-// goroutines, on parts of their own. Errors are *history.InputError: the line is the row, from 1, and the field the
-// column. data is not referenced afterwards. Cost: one pass over the columns, then history.Builder.Build; memory beyond
-// the history: a page of each column and core.
+// messages. Several goroutines call release, if it is set, with parts of data that will not be read again. Errors are
+// *history.InputError: the line is the row, from 1, and the field the column. data is not referenced afterwards. Cost:
+// one pass over the columns, then history.Builder.Build; memory beyond the history: a page of each column and core.
 func Read(ctx context.Context, data []byte, name string, workers int, release func(part []byte)) (
 	h *history.History, err error) {
 	f, err := Open(data, name)
@@ -41,7 +40,7 @@ func Read(ctx context.Context, data []byte, name string, workers int, release fu
 	return h, nil
 }
 
-// listed is a list of names for a note.
+// listed returns a list of names for a note.
 func listed(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -50,7 +49,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// renamed translates an error about transactions into the words of this format.
+// renamed puts an error about a transaction's id into the words of this format.
 func renamed(err error) error {
 	if e, ok := errors.AsType[*history.InputError](err); ok && e.Field == "id" {
 		e.Field = table[cTxn].name
@@ -60,7 +59,7 @@ func renamed(err error) error {
 	return err
 }
 
-// minRows is the least number of rows for a core; fewer in tests.
+// minRows is the least number of rows that a core gets; tests set fewer.
 var minRows int64 = 1 << 16
 
 // read fills a builder.
@@ -95,7 +94,7 @@ func (f *File) read(ctx context.Context, workers int, release func([]byte)) (*hi
 		from = to
 	}
 	wg.Wait()
-	// A transaction may go over the end of a row group: others write such files.
+	// A transaction may cross the end of a row group in files of other programs.
 	var last *reader
 	for i, r := range readers {
 		if last != nil && r.any && last.head.ID == r.first {
@@ -117,29 +116,29 @@ func (f *File) read(ctx context.Context, workers int, release func([]byte)) (*hi
 	return readers[0].b, nil
 }
 
-// reader makes transactions of rows.
+// reader makes transactions from rows.
 type reader struct {
 	f     *File
 	b     *history.Builder
 	parts *jsonl.Parts
 	cur   [numColumns]*cursor
 	view  [numColumns]view
-	open  int64 // what the present pages take
+	open  int64 // memory of the current pages
 	row   int64 // of the window's first row
 
 	any   bool  // a transaction has begun
 	first int64 // the id of the first one
 	head  history.TxnHead
-	ops   int64 // operations of the present one
+	ops   int64 // operations of the current one
 	empty bool  // it has a row without an operation
 	last  [lastOfTxn + 1]cell
 
-	batches *batches // nil: all is one
+	batches *batches // nil: the history is not read in batches
 	heads   func(group int, h *history.TxnHead) error
 	group   int
-	skip    cell // the transaction whose rows are not looked at, as they are of the part before
-	past    bool // the row group is behind the part: only the last transaction may go on in it
-	done    bool // and another has begun there
+	skip    cell // the transaction whose rows are skipped: they belong to the part before
+	past    bool // the row group is behind the part: only its last transaction may go on here
+	done    bool // another transaction has begun there
 	keyed   bool // the column key has texts
 }
 
@@ -153,7 +152,7 @@ type cell struct {
 type view struct {
 	vals    []int64
 	present []byte // nil: every row has a value
-	on      bool   // some row has
+	on      bool   // some row has a value
 }
 
 func (v *view) get(i int) (int64, bool) {
@@ -163,7 +162,7 @@ func (v *view) get(i int) (int64, bool) {
 	return v.vals[i], true
 }
 
-// newReader returns a reader with what the file says of the history as a whole.
+// newReader returns a reader that has read the file's metadata.
 func (f *File) newReader() (*reader, error) {
 	r := &reader{f: f, b: history.NewBuilder()}
 	r.b.File = f.name
@@ -229,7 +228,7 @@ func statusOf(s []byte) (int64, error) {
 	return 0, fmt.Errorf(`unknown status %.40q; expected "committed", "aborted" or "unknown"`, s)
 }
 
-// located is an error of package jsonl with its place.
+// located returns an error of package jsonl with its place.
 func (r *reader) located(err error, line int64) error {
 	if e, ok := errors.AsType[*history.InputError](err); ok {
 		e.File, e.Line = r.f.name, int(line)
@@ -237,7 +236,7 @@ func (r *reader) located(err error, line int64) error {
 	return err
 }
 
-// wrong is an error in a row of the window.
+// wrong returns an error about a row of the window.
 func (r *reader) wrong(i, id int, format string, args ...any) error {
 	e := r.f.errAt(-1, table[id].name, format, args...)
 	e.Line = int(r.row) + i + 1
@@ -246,7 +245,7 @@ func (r *reader) wrong(i, id int, format string, args ...any) error {
 
 // all reads row groups.
 func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) error {
-	const estimate = 1 << 14 // rows from which the rest is estimated
+	const estimate = 1 << 14 // rows read before the rest is estimated
 	rows := r.f.row[to] - r.f.row[from]
 	for g := from; g < r.f.NumGroups() && !r.done; g++ {
 		if r.past = g >= to; r.past && (r.batches == nil || !r.any) {
@@ -303,7 +302,7 @@ func (f *File) span(g int) []byte {
 	return f.data[min(lo, hi):hi]
 }
 
-// maxWindow is the number of rows that are read together: their columns stay in the second-level cache.
+// maxWindow is the number of rows that are read together, so that their columns stay in the second-level cache.
 const maxWindow = 4096
 
 // window reads n rows, which lie in one page of every column.
@@ -420,8 +419,8 @@ func (r *reader) begin(i int) error {
 	return nil
 }
 
-// agree checks that rows i to j, of one transaction, say the same of it, and the same as the rows before if these are
-// of it too.
+// agree checks that rows i to j, which belong to one transaction, have equal heads. With same they must equal the rows
+// before, too.
 func (r *reader) agree(i, j int, same bool) error {
 	for id := cSession; id <= lastOfTxn; id++ {
 		v := &r.view[id]

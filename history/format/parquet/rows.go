@@ -2,7 +2,7 @@ package parquet
 
 import "isovet/history"
 
-// operations adds those of rows i to j.
+// operations adds the operations of rows i to j.
 func (r *reader) operations(i, j int) error {
 	kinds, place := &r.view[cKind], &r.view[cOp]
 	for ; i < j; i++ {
@@ -40,7 +40,7 @@ func (r *reader) operations(i, j int) error {
 	return nil
 }
 
-// none checks row i, which has no operation: its transaction has none.
+// none checks row i of a transaction without operations.
 func (r *reader) none(i int) error {
 	for id := cKey; id <= cOpEnd; id++ {
 		if _, ok := r.view[id].get(i); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// readLevels reads which of n rows have a value, and returns how many.
+// readLevels reads which of n rows have a value, and returns their number.
 func (c *cursor) readLevels(src []byte, n int) (values int, err error) {
 	if n == 0 {
 		return 0, nil
@@ -23,7 +23,7 @@ func (c *cursor) readLevels(src []byte, n int) (values int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("levels: %w", err)
 	}
-	// Mostly all rows have one, or none has.
+	// Usually all rows have a value, or none has.
 	if head, k := binary.Uvarint(src); head == uint64(n)<<1 {
 		if src[k]&1 == 1 {
 			return n, nil
@@ -61,7 +61,7 @@ func (c *cursor) readValues(enc format.Encoding, src []byte, n, values int) erro
 		c.none = true
 		return nil
 	}
-	// pandas makes a column of floating-point numbers, which are none, of one that has nothing.
+	// pandas writes a column without values as floating-point numbers that are NaN.
 	if c.c.wrong != "" && c.c.form != fFloat {
 		return c.useless(0)
 	}
@@ -105,7 +105,7 @@ func (c *cursor) spread() {
 	if c.present == nil {
 		return
 	}
-	// From the end, so that no value is overwritten before it has moved.
+	// From the end, so that no value is overwritten before it moves.
 	c.vals = c.vals[:c.n]
 	i := c.values
 	for row := c.n - 1; row >= 0; row-- {
@@ -116,12 +116,12 @@ func (c *cursor) spread() {
 	}
 }
 
-// useless says that the page's i-th value is of no use.
+// useless returns an error about the page's i-th value: it cannot be used.
 func (c *cursor) useless(i int) error {
 	return &badRow{i, c.c.wrong + "; expected " + table[c.c.id].role.expected()}
 }
 
-// dropMissing makes rows without a value of those whose value is no number.
+// dropMissing drops values that are NaN: their rows have no value.
 func (c *cursor) dropMissing() {
 	for row, v := range c.vals {
 		if v != missing {
@@ -138,16 +138,16 @@ func (c *cursor) dropMissing() {
 	}
 }
 
-// oldDictionary is the old name of the encoding by a dictionary's numbers. Old programs still write it.
+// oldDictionary is the old number of the dictionary encoding. Some programs still write it.
 const oldDictionary format.Encoding = 2
 
-// document reports whether texts are handed on as they are.
+// document reports whether the column's texts stay texts, without numbers.
 func (c *cursor) document() bool { return c.code == nil }
 
-// text returns the text that a document's value stands for.
+// text returns the text of a document column's value.
 func (c *cursor) text(v int64) []byte { return c.data[c.offsets[v]:c.offsets[v+1]] }
 
-// codes makes numbers of the page's texts.
+// codes replaces the page's texts by their numbers.
 func (c *cursor) codes(values int) error {
 	for i := range values {
 		v, err := c.code(c.data[c.offsets[i]:c.offsets[i+1]])
@@ -159,17 +159,17 @@ func (c *cursor) codes(values int) error {
 	return nil
 }
 
-// readDictionary reads what the numbers in the row group's pages stand for.
+// readDictionary reads the dictionary of a row group's column.
 func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 	h := &head.DictionaryPageHeader
 	if !h.Valid || h.V.NumValues < 0 {
 		return errors.New("a dictionary without its header")
 	}
 	if c.c.wrong != "" && c.c.form != fFloat || c.c.form == fNull {
-		return nil // no value is looked at
+		return nil // no value is used
 	}
 	n := int(h.V.NumValues)
-	if int64(n) > int64(head.UncompressedPageSize) { // only booleans would be smaller, and have none
+	if int64(n) > int64(head.UncompressedPageSize) { // only booleans take less, and they have no dictionary
 		return fmt.Errorf("a dictionary of %d values in %d bytes", n, head.UncompressedPageSize)
 	}
 	if err := c.hold(int64(head.UncompressedPageSize) + 9*int64(n)); err != nil {
@@ -184,7 +184,7 @@ func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 	if c.c.form != fText {
 		d.vals, err = c.integers(d.vals[:0], format.Plain, body, n)
 		if bad, ok := errors.AsType[*badRow](err); ok {
-			return errors.New(bad.msg) // of no row yet
+			return errors.New(bad.msg) // it has no row yet
 		}
 		return err
 	}
@@ -198,7 +198,7 @@ func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 	return nil
 }
 
-// fromDictionary reads numbers of the dictionary, and puts in what they stand for.
+// fromDictionary reads a page's dictionary numbers and replaces them by their values.
 func (c *cursor) fromDictionary(src []byte, values int) error {
 	d := &c.dict
 	if !d.read {
@@ -230,7 +230,7 @@ func (c *cursor) fromDictionary(src []byte, values int) error {
 	return c.numbers(values)
 }
 
-// numbers puts in what the numbers in ints stand for.
+// numbers replaces the dictionary numbers in ints by their values.
 func (c *cursor) numbers(values int) error {
 	d := &c.dict
 	text := c.c.form == fText
@@ -249,7 +249,7 @@ func (c *cursor) numbers(values int) error {
 		c.vals = append(c.vals, v)
 	}
 	if text && c.document() {
-		// The dictionary serves all pages, the page's own texts none.
+		// The texts are copied, since the dictionary serves all pages.
 		c.data, c.offsets = append(c.data[:0], d.data...), append(c.offsets[:0], d.offsets...)
 		for i, k := range c.ints[:values] {
 			c.vals[i] = int64(k)
@@ -258,7 +258,7 @@ func (c *cursor) numbers(values int) error {
 	return nil
 }
 
-// texts decodes n texts: text i is data[offsets[i]:offsets[i+1]]. data and offsets are used again.
+// texts decodes n texts: text i is data[offsets[i]:offsets[i+1]]. It reuses data and offsets.
 func texts(data []byte, offsets []uint32, enc format.Encoding, src []byte, n int) ([]byte, []uint32, error) {
 	var err error
 	data, offsets = data[:0], offsets[:0]
@@ -300,7 +300,7 @@ func unsupported(enc format.Encoding) error {
 	return fmt.Errorf("isovet does not know the encoding %v", enc)
 }
 
-// integers decodes n values that are not texts, as integers.
+// integers decodes n values other than texts as integers.
 func (c *cursor) integers(dst []int64, enc format.Encoding, src []byte, n int) ([]int64, error) {
 	var err error
 	if c.c.physical == format.Boolean {
@@ -359,7 +359,7 @@ func (c *cursor) integers(dst []int64, enc format.Encoding, src []byte, n int) (
 	return dst[:n], c.convert(dst[:n])
 }
 
-// numeric reports whether an encoding is of numbers.
+// numeric reports whether an encoding stores numbers.
 func (c *cursor) numeric(enc format.Encoding) bool {
 	return enc == format.ByteStreamSplit || enc == format.DeltaBinaryPacked && (c.c.physical == format.Int32 ||
 		c.c.physical == format.Int64)
@@ -412,7 +412,7 @@ func (c *cursor) booleans(dst []int64, enc format.Encoding, src []byte, n int) (
 	return dst, unsupported(enc)
 }
 
-// convert makes integers of the bits of numbers of another kind, and nanoseconds of timestamps.
+// convert converts the bits of other kinds of numbers to integers, and timestamps to nanoseconds.
 func (c *cursor) convert(vals []int64) error {
 	r := table[c.c.id].role
 	switch c.c.form {
@@ -456,10 +456,10 @@ func (c *cursor) convert(vals []int64) error {
 	return nil
 }
 
-// missing stands for a floating-point value that is no number, as pandas has it for one that is not there.
+// missing stands for a NaN, which pandas writes for a missing value.
 const missing = math.MinInt64 + 1
 
-// fromBytes makes integers of n values of several bytes in data: old timestamps, and decimals.
+// fromBytes converts n values of several bytes in data to integers: old timestamps, and decimals.
 func (c *cursor) fromBytes(dst []int64, n int) ([]int64, error) {
 	for i := range n {
 		var b []byte

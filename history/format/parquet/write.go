@@ -11,7 +11,7 @@ import (
 )
 
 // layout is the schema of the files that Write makes: the columns in their order, each with its encoding. Numbers that
-// mostly are near the ones before them are written as differences.
+// are mostly near the ones before them are written as differences.
 type layout struct {
 	Txn       int64  `parquet:"txn,delta"`
 	Session   int64  `parquet:"session,optional,delta"`
@@ -39,18 +39,20 @@ type layout struct {
 }
 
 // groupRows is the number of rows of a row group, or a few more: it ends with a transaction. DuckDB reads row groups of
-// this size at once, and a machine with many cores has work for all. Fewer in tests.
+// this size at once, and a machine with many cores has work for all. Tests set fewer.
 var groupRows = 122_880
 
 const (
 	// batchRows is the number of rows that are passed to the library at once.
 	batchRows = 4096
-	// maxDictionary is the size of different texts from which a row group's column is written without a dictionary.
+	// maxDictionary bounds the size of a dictionary: a row group's column with more different texts is written
+	// without one.
 	maxDictionary = 1 << 20
 )
 
-// Write writes a history. What Read makes of it is the same history (package internal/test/histtest/diff finds none). A
-// text that is not UTF-8 is an error: Parquet's texts are. Cost: a few hundred nanoseconds a row; memory: a row group.
+// Write writes a history. Read returns the same history from it (package internal/test/histtest/diff finds no
+// difference). A text that is not UTF-8 is an error: Parquet's texts are. Cost: a few hundred nanoseconds a row;
+// memory: a row group.
 func Write(w io.Writer, h *history.History) error {
 	e, err := NewWriter(w, h)
 	if err != nil {
@@ -69,7 +71,7 @@ type Writer struct {
 	h       *history.History // the present batch
 	out     *parquetgo.GenericWriter[layout]
 	columns []*parquetgo.ColumnWriter
-	buf     [numColumns][]parquetgo.Value // rows to be handed on
+	buf     [numColumns][]parquetgo.Value // rows not yet handed on
 	rows    int                           // of the row group
 	seq     []uint32                      // of each transaction in its session; nil: as in the file
 	arena   []byte                        // the texts made for these rows
@@ -114,7 +116,7 @@ func (e *Writer) Add(h *history.History) error {
 			return err
 		}
 	}
-	return e.flush() // the texts are the history's
+	return e.flush() // rows refer to texts of h
 }
 
 // Close ends the file.
@@ -158,12 +160,12 @@ func (e *Writer) flush() error {
 	return nil
 }
 
-// add adds a value to a column that may be without.
+// add adds a value to an optional column.
 func (e *Writer) add(id int, v parquetgo.Value) { e.buf[id] = append(e.buf[id], v.Level(0, 1, id)) }
 
 func (e *Writer) null(id int) { e.buf[id] = append(e.buf[id], nulls[id]) }
 
-// nulls are the empty values of the columns.
+// nulls lists the empty value of each column.
 var nulls = func() (all [numColumns]parquetgo.Value) {
 	for id := range all {
 		all[id] = parquetgo.NullValue().Level(0, 0, id)
@@ -171,7 +173,7 @@ var nulls = func() (all [numColumns]parquetgo.Value) {
 	return all
 }()
 
-// time adds an integer; NoTime: none.
+// time adds an integer, or no value for NoTime.
 func (e *Writer) time(id int, v int64) {
 	if v == history.NoTime {
 		e.null(id)
@@ -187,14 +189,14 @@ func (e *Writer) text(id int, s []byte) {
 	e.add(id, parquetgo.ByteArrayValue(s))
 }
 
-// made adds the text that is made by appending to the arena.
+// made adds a text that appended writes to the arena.
 func (e *Writer) made(id int, appended func(dst []byte) []byte) {
 	from := len(e.arena)
 	e.arena = appended(e.arena)
 	e.text(id, e.arena[from:len(e.arena):len(e.arena)])
 }
 
-// named adds a text of a column of a transaction's texts.
+// named adds a transaction's text of column col.
 func (e *Writer) named(id int, col []uint32, t uint32) {
 	if col == nil || col[t] == history.None {
 		e.null(id)
@@ -203,7 +205,7 @@ func (e *Writer) named(id int, col []uint32, t uint32) {
 	e.text(id, e.h.Texts.Text(col[t]))
 }
 
-// txn adds a transaction's rows: one for each operation, or one alone.
+// txn adds a transaction's rows: one for each operation, or a single one without operation.
 func (e *Writer) txn(t uint32) error {
 	lo, hi := e.h.TxnOps(t)
 	if n := int(max(1, hi-lo)); e.rows > 0 && e.rows+n > groupRows {
@@ -231,7 +233,7 @@ func (e *Writer) txn(t uint32) error {
 	return e.err
 }
 
-// row adds what is reported of the transaction, and the place of the operation.
+// row adds the transaction's columns and the operation's index.
 func (e *Writer) row(t, op uint32) {
 	h := e.h
 	e.rows++
@@ -266,7 +268,7 @@ var (
 		history.ReadList: []byte("r"), history.PredRead: []byte("pr"), history.PredWrite: []byte("pw")}
 )
 
-// none adds nothing to the columns of an operation from id on.
+// none adds empty values to the columns of an operation, from id on.
 func (e *Writer) none(id int) {
 	for ; id < numColumns; id++ {
 		e.null(id)
@@ -341,7 +343,7 @@ func (e *Writer) value(v history.Value) {
 	}
 }
 
-// matched appends what a predicate matched, as JSON lines have it.
+// matched appends the rows that a predicate matched, as in JSON lines.
 func (e *Writer) matched(dst []byte, p uint32, write bool) []byte {
 	h := e.h
 	dst = append(dst, '[')

@@ -24,7 +24,7 @@ import (
 // op is one line.
 type op struct {
 	key, value int64
-	txn        int32 // dense
+	txn        int32 // dense index
 	write      bool
 }
 
@@ -37,7 +37,7 @@ type txn struct {
 	reads       bool
 }
 
-// Is reports whether a file begins as one of this format: with a whole operation.
+// Is reports whether a file begins as one of this format, with a whole operation.
 func Is(head []byte) bool {
 	p := parser{data: head}
 	p.blank()
@@ -57,7 +57,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	type name struct{ session, txn int64 }
 	index := make(map[name]int32)
 	last, lastName := int32(-1), name{}
-	inOrder := true // each transaction's lines are together
+	inOrder := true // each transaction's lines are adjacent
 	for p.blank(); p.pos < len(p.data); p.blank() {
 		l, plain := p.plain()
 		if !plain {
@@ -69,7 +69,7 @@ func Read(data []byte, file string) (*history.History, error) {
 		n := name{l.session, l.txn}
 		if last < 0 || n != lastName {
 			i, ok := index[n]
-			// Aborted transactions have no name of their own: each run of lines is one.
+			// Aborted transactions have no id of their own: each run of adjacent lines is one.
 			if !ok || l.txn == -1 {
 				i = int32(len(txns))
 				index[n] = i
@@ -87,7 +87,7 @@ func Read(data []byte, file string) (*history.History, error) {
 		ops = append(ops, op{l.key, l.value, last, l.write})
 	}
 
-	// Operations in one place for each transaction, by counting.
+	// Counting sort: each transaction's operations become adjacent.
 	off := make([]uint32, len(txns)+1)
 	for i, t := range txns {
 		off[i+1] = off[i] + t.ops
@@ -133,8 +133,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	return b.Build()
 }
 
-// initial gives the keys of the file their initial value, all of them or, where some transaction writes 0, those to
-// which none does.
+// initial gives the initial value 0 to all keys, or, if some transaction writes 0, to those to which none does.
 func initial(b *history.Builder, ops []op) {
 	written := make(map[int64]bool) // key → 0 is written to it
 	zero := false
@@ -161,7 +160,7 @@ func initial(b *history.Builder, ops []op) {
 	}
 }
 
-// uniqueIDs reports whether ids name transactions in the whole file.
+// uniqueIDs reports whether each id names one transaction in the whole file.
 func uniqueIDs(txns []txn) bool {
 	growing := true
 	for i, t := range txns {
@@ -227,7 +226,7 @@ func (p *parser) blank() {
 	}
 }
 
-// plain is line for what is written as programs write it; false: it is something else, and nothing is read.
+// plain is line for text as programs write it. It returns false, reading nothing, for other text.
 func (p *parser) plain() (l line, ok bool) {
 	d, i := p.data, p.pos
 	if len(d)-i < 10 || d[i] != 'r' && d[i] != 'w' || d[i+1] != '(' {
@@ -263,7 +262,7 @@ func (p *parser) plain() (l line, ok bool) {
 	return l, true
 }
 
-// line reads an operation and leaves what follows on its line.
+// line reads an operation, and not the rest of its line.
 func (p *parser) line() (line, error) {
 	var l line
 	switch p.data[p.pos] {
@@ -304,7 +303,7 @@ func (p *parser) line() (line, error) {
 	return l, nil
 }
 
-// number reads a decimal integer; false, and the place of its beginning, if there is none or it does not fit.
+// number reads a decimal integer. If there is none or it does not fit, it returns false and stays at its beginning.
 func (p *parser) number() (int64, bool) {
 	i := p.pos
 	neg := i < len(p.data) && p.data[i] == '-'
@@ -333,7 +332,7 @@ func (p *parser) number() (int64, bool) {
 	return int64(n), true
 }
 
-// rest is the beginning of what is left of the line, for messages.
+// rest returns the beginning of the rest of the line, for messages.
 func (p *parser) rest() string {
 	r := p.data[p.pos:]
 	for i, c := range r {

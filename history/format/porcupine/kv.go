@@ -9,8 +9,7 @@ import (
 	"isovet/history/format/edn"
 )
 
-// IsKV reports whether a file begins as a log of a key-value store does: with an operation that has a key and puts,
-// appends or gets.
+// IsKV reports whether a file begins as a log of a key-value store: with a put, append or get of a key.
 func IsKV(head []byte) bool {
 	s := edn.Scanner{Data: head}
 	t, err := s.Next()
@@ -50,16 +49,17 @@ type kvOp struct {
 	text       kvText
 	line       uint32
 	key        int32
-	number     int32 // of all
+	number     int32 // among all operations
 	token      int32 // a put's or append's
 	next       int32 // the next one with the same token, 0: none
-	// state is a put's or append's, 0 where nobody saw it; and what a get saw, unread where nobody wrote that.
+	// state is the state that a put or append made, 0 if nobody saw it; or the state that a get saw, unread if
+	// nobody wrote it.
 	state  int32
 	f      byte // 'g', 'p', 'a'
 	status history.Status
 }
 
-// kvText is a text: where it stands in the file, or, below zero, of one with escapes its number in the reader.
+// kvText is a text: its place in the file, or, below zero, the number in the reader of a text with escapes.
 type kvText struct {
 	at   int64
 	size uint32
@@ -76,60 +76,60 @@ type kvToken struct {
 	state, end  int32 // the first and last state that ends with it, 0: none
 }
 
-// kvState is a string that a key held: the one before, and the token behind it.
+// kvState is a string that a key held: an earlier state, followed by a token.
 type kvState struct {
 	before  int32 // 0: the empty string
 	token   int32
-	child   int32 // the first state behind it that was met, 0: none
-	next    int32 // the next one that ends with the same token
-	seen    int64 // the position at which the first get that saw it, as its answer or a beginning of that, had ended
-	after   int64 // the position at which the last get that saw a part of it only began
-	written int32 // by that operation of the key, -1: none
+	child   int32 // the first state found that follows it, 0: none
+	next    int32 // the next state that ends with the same token
+	seen    int64 // the end of the first get whose answer begins with it
+	after   int64 // the begin of the last get that saw only a part of it
+	written int32 // the operation of the key that wrote it, -1: none
 }
 
-// kvKey is a key with what was done to it.
+// kvKey is a key with its operations, tokens and states.
 type kvKey struct {
 	id     int32
 	ops    []kvOp
 	tokens []kvToken
 	states []kvState
-	forks  map[[2]int32]int32 // states that are not the first behind another: by that and the token
-	mixed  bool               // tokens cannot be told by their last byte
+	forks  map[[2]int32]int32 // further states behind a state: state and token → state
+	mixed  bool               // the last byte does not show where a token ends
 	end    byte               // that byte
-	path   []kvStep           // what the get before saw,
-	saw    []byte             // as a text
-	guess  int32              // the token that may be seen next
+	path   []kvStep           // the states that the get before saw
+	saw    []byte             // the text that it saw
+	guess  int32              // the token expected next
 
-	byText map[string]int32 // where tokens are mixed
-	sizes  []int            // of tokens, there
+	byText map[string]int32 // tokens by text, if mixed
+	sizes  []int            // lengths of tokens, if mixed
 
-	either   []int32 // two operations, of which either could have made what a get saw; nil: there are none
-	ruledOut bool    // no operation could have made something that a get saw
+	either   []int32 // two operations, each of which could have made a state that a get saw; nil: none
+	ruledOut bool    // no operation could have made some state that a get saw
 }
 
-// kvStep is a state on the way to a string, and where it ends in it.
+// kvStep is a state on the way to a string, and its end in the string.
 type kvStep struct{ end, state int32 }
 
-// kvReader reads a log: operations as they began, then, key by key, which tokens and states they are about.
+// kvReader reads a log: first the operations in the order of their begins, then, key by key, their tokens and states.
 type kvReader struct {
 	b       *history.Builder
 	data    []byte
-	escaped [][]byte // texts that stand otherwise in the file
-	slow    bool     // nothing is taken for plain
+	escaped [][]byte // texts with escapes in the file
+	slow    bool     // use the scanner alone
 	counts  []int32  // by key: how many operations it has
 	mark    []byte   // in no token
 	keyOf   []int32  // by text, plus one
 	small   []int32  // the same of keys that are small numbers, by these
-	ops     [][]kvOp // as they began, kvChunk each
+	ops     [][]kvOp // in the order of their begins, in chunks of kvChunk
 	count   int      // how many
 	out     []kvOut  // of each operation
-	few     []int32  // what processes with small numbers have begun, plus one; 0: nothing
+	few     []int32  // small process → its open operation, plus one; 0: none
 	more    map[int64]int32
 
-	// For a key at a time.
+	// Tables for one key at a time.
 	toks   []int32
-	slots  []int32 // tokens by the hashes of their texts, plus one; 0: free
-	shift  uint8   // 32 less the bits of a place there
+	slots  []int32 // hash table of tokens, plus one; 0: free
+	shift  uint8   // 32 minus the bits of a slot's number
 	last   []int64
 	tokens []kvToken
 	states []kvState
@@ -139,7 +139,7 @@ type kvReader struct {
 // kvChunk is the size of the chunks that hold operations while their number is unknown.
 const kvChunk = 1 << 13
 
-// op is an operation by its number.
+// op returns an operation by its number.
 func (r *kvReader) op(n int32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
 
 // text returns the text of an operation.
@@ -150,7 +150,7 @@ func (r *kvReader) text(t kvText) []byte {
 	return r.data[t.at : t.at+int64(t.size)]
 }
 
-// sort returns the operations key by key, and where each key's begin.
+// sort returns the operations key by key, and the index of each key's first.
 func (r *kvReader) sort() (all []kvOp, begin []int) {
 	all = make([]kvOp, r.count)
 	begin = make([]int, len(r.counts)+1)
@@ -176,17 +176,15 @@ func (r *kvReader) sort() (all []kvOp, begin []int) {
 //	{:process 3, :type :invoke, :f :append, :key "2", :value "x 3 1 y"}
 //	{:process 3, :type :ok, :f :append, :key "2", :value "x 3 1 y"}
 //
-// Every key holds the empty string at first, a put replaces it, an append writes behind it, a get returns it. Since
-// each token is put or appended once, a string that a get returned says by which appends it came about: such an append
-// is a compare-and-set here, a read of the string before it and a write of the one behind it, and a string is named by
-// its last token. An append that nobody saw is a write of a version of its own: whatever was there, nobody saw the
-// string without it afterwards, and a put alone can follow. A string that no order of puts and appends makes is a
-// version that nobody wrote.
+// Every key holds the empty string at first. A put replaces the string, an append adds to its end, a get returns it.
+// Each token is put or appended once, so the string of a get shows which appends made it. Such an append becomes a
+// compare-and-set: a read of the string before and a write of the string after it. The last token names a string. An
+// append that nobody saw becomes a write of a version of its own: afterwards nobody saw the string without it, so only
+// a put can follow. A string that no order of puts and appends makes is a version that nobody wrote.
 //
-// Of a token that was used more than once (Porcupine's logs have few, where a client began again), which operation it
-// was follows from the positions in the log, as a linearizable store has them; repeated is the number of such tokens.
-// Where they do not settle it, that is an error, unless the positions rule every choice out for some token: then no
-// choice is linearizable.
+// If a token was used more than once (Porcupine's logs have a few, where a client started again), the positions in the
+// log decide which operation a string shows, assuming a linearizable store. repeated counts such tokens. It is an error
+// if the positions leave a choice, unless they rule out every choice for some token: then no choice is linearizable.
 //
 // Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
 // repeated token at worst exponential in the number of its uses.
@@ -194,7 +192,7 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 	return readKV(data, file, false)
 }
 
-// readKV is ReadKV; slow: by way of the scanner alone.
+// readKV is ReadKV. With slow it uses the scanner alone.
 func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
 	r := kvReader{b: history.NewBuilder(), data: data, slow: slow, mark: []byte("@"), more: map[int64]int32{}}
 	r.b.File, r.b.Meta.Single = file, true
@@ -204,7 +202,7 @@ func readKV(data []byte, file string, slow bool) (h *history.History, repeated i
 	}
 	all, begin := r.sort()
 	r.out = make([]kvOut, r.count)
-	var open kvKey // one for which more than one choice is possible
+	var open kvKey // a key for which several choices are possible
 	ruledOut := false
 	for id := range r.counts {
 		k := &kvKey{id: int32(id), ops: all[begin[id]:begin[id+1]]}
@@ -212,7 +210,7 @@ func readKV(data []byte, file string, slow bool) (h *history.History, repeated i
 		if err := r.follow(k, file); err != nil {
 			return nil, 0, err
 		}
-		for _, one := range [...]bool{true, false} { // what is certain first
+		for _, one := range [...]bool{true, false} { // certain choices first
 			for i := range k.tokens {
 				if (k.tokens[i].count == 1) == one {
 					k.assign(int32(i))
@@ -238,19 +236,19 @@ func readKV(data []byte, file string, slow bool) (h *history.History, repeated i
 	return h, repeated, err
 }
 
-// kvOut is what becomes of an operation: a transaction of a read and a write, texts; history.None: none. It is made
-// key by key, while what is known of a key is near at hand, and then gone through in the order in which operations
-// began.
+// kvOut is the transaction made from an operation: the texts of its read and its write; history.None: it has none.
+// kvOuts are made key by key, while the key's tables are in the cache, and then used in the order of the operations'
+// begins.
 type kvOut struct{ read, write uint32 }
 
-// settle says what becomes of a key's operations.
+// settle makes the transactions of a key's operations.
 func (r *kvReader) settle(k *kvKey) {
 	for i := range k.ops {
 		o := &k.ops[i]
 		x := kvOut{history.None, history.None}
 		switch {
 		case o.f == 'g' && o.status != history.Committed:
-		case o.f == 'g' && o.state == unread: // of tokens that nobody wrote
+		case o.f == 'g' && o.state == unread: // it has tokens that nobody wrote
 			x.read = r.b.Text(append(bytes.Clone(r.mark), r.text(o.text)...))
 		case o.f == 'g':
 			x.read = r.version(k, o.state)
@@ -300,7 +298,7 @@ func (r *kvReader) build() (*history.History, error) {
 			h := history.NewTxnHead()
 			h.HasSess, h.Session, h.Status, h.Line = true, o.process, o.status, o.line
 			h.Start, h.End = o.start, o.end
-			if b.EndTxn(h); b.NumTxns() == 1 { // which columns there are is known now
+			if b.EndTxn(h); b.NumTxns() == 1 { // now the columns are known
 				b.Reserve(txns, ops)
 			}
 		}
@@ -310,8 +308,8 @@ func (r *kvReader) build() (*history.History, error) {
 	return b.Build()
 }
 
-// version names a state: by its last token, where an operation made it and the token was used once, else with the line
-// where it was made, or the number of the state where nothing made it.
+// version names a state by its last token, if an operation made it and the token was used once. Otherwise it adds the
+// line of the operation that made the state, or the state's number if none did.
 func (r *kvReader) version(k *kvKey, s int32) uint32 {
 	st := &k.states[s]
 	switch {
@@ -323,7 +321,7 @@ func (r *kvReader) version(k *kvKey, s int32) uint32 {
 	return r.own(k, st.written)
 }
 
-// own names what a put or append made.
+// own names the version that a put or append made.
 func (r *kvReader) own(k *kvKey, op int32) uint32 {
 	o := &k.ops[op]
 	x := &k.tokens[o.token]

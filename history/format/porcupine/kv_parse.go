@@ -7,7 +7,7 @@ import (
 	"isovet/history/format/edn"
 )
 
-// kvEvent is the fields of an event; Kind EOF: a field is missing.
+// kvEvent has the fields of an event; a missing field has Kind EOF.
 type kvEvent struct{ process, kind, f, key, value edn.Token }
 
 // parse reads the events.
@@ -108,7 +108,7 @@ func (e *kvEvent) scan(s *edn.Scanner, t edn.Token) error {
 		if err != nil {
 			return err
 		}
-		// The text of a string with escapes is the scanner's own.
+		// A string with escapes has its text in the scanner, not in the file.
 		if t.Kind == edn.Text && len(t.Text) > 0 && &t.Text[0] != &s.Data[t.Pos+1] {
 			t.Text = bytes.Clone(t.Text)
 		}
@@ -131,7 +131,7 @@ func (e *kvEvent) scan(s *edn.Scanner, t edn.Token) error {
 	})
 }
 
-// event adds an event, which stands at first.
+// event adds an event that begins at first.
 func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error {
 	wrong := func(t edn.Token, field, expected string) error {
 		if t.Kind == edn.EOF {
@@ -184,7 +184,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 	return nil
 }
 
-// pending returns what a process has begun.
+// pending returns the open operation of a process.
 func (r *kvReader) pending(process int64) (op int32, busy bool) {
 	if uint64(process) < uint64(len(r.few)) {
 		op = r.few[process]
@@ -194,7 +194,7 @@ func (r *kvReader) pending(process int64) (op int32, busy bool) {
 	return op - 1, op > 0
 }
 
-// begun notes what a process has begun; -1: nothing.
+// begun sets the open operation of a process; -1: none.
 func (r *kvReader) begun(process int64, op int32) {
 	const few = 1 << 16
 	if uint64(process) >= few {
@@ -235,9 +235,9 @@ func (r *kvReader) textOf(t *edn.Token) kvText {
 	return kvText{at: -int64(len(r.escaped)), size: uint32(len(t.Text))}
 }
 
-// key returns the key of a name, made if it is new.
+// key returns the key of a name, and adds it if it is new.
 func (r *kvReader) key(text []byte) int32 {
-	// Mostly names are small numbers.
+	// Most names are small numbers.
 	const digits = 5
 	n := 0
 	for _, c := range text {

@@ -12,7 +12,7 @@ import (
 	"isovet/history"
 )
 
-// findTokens finds the texts that were put or appended to a key, and who wrote them.
+// findTokens finds the texts that were put or appended to a key, and the operations that wrote them.
 func (r *kvReader) findTokens(k *kvKey) {
 	writes := 0
 	for i := range k.ops {
@@ -39,7 +39,8 @@ func (r *kvReader) findTokens(k *kvKey) {
 			k.tokens = append(k.tokens, kvToken{hash: hash, first: int32(i), last: int32(i), count: 1})
 			r.slots[at] = int32(len(k.tokens))
 			o.token = int32(len(k.tokens)) - 1
-			// Where all tokens end with the same byte, which stands nowhere else in them, that byte parts them.
+			// If all tokens end with the same byte, and it stands nowhere else in them, that byte separates
+			// them.
 			end := text[len(text)-1]
 			if len(k.tokens) == 1 {
 				k.end = end
@@ -59,7 +60,7 @@ func (r *kvReader) findTokens(k *kvKey) {
 // textHash spreads texts over 32 bits.
 func textHash(text []byte) uint32 { return uint32(xxhash.Sum64(text)) }
 
-// place returns the slot of a text: where its token is, or a free one.
+// place returns the slot of a text: the slot of its token, or a free one.
 func (r *kvReader) place(k *kvKey, text []byte, hash uint32) uint32 {
 	mask := uint32(len(r.slots) - 1)
 	for i := hash >> r.shift; ; i = (i + 1) & mask {
@@ -70,7 +71,7 @@ func (r *kvReader) place(k *kvKey, text []byte, hash uint32) uint32 {
 	}
 }
 
-// find finds the token of a key that a text is.
+// find returns the token of a key with the given text.
 func (r *kvReader) find(k *kvKey, text []byte) (token int32, ok bool) {
 	at := r.slots[r.place(k, text, textHash(text))]
 	return at - 1, at > 0
@@ -81,7 +82,7 @@ func (r *kvReader) tokenText(k *kvKey, token int32) []byte {
 	return r.text(k.ops[k.tokens[token].first].text)
 }
 
-// commonPrefix returns how many bytes two texts begin with alike.
+// commonPrefix returns the length of the longest common prefix of two texts.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -96,7 +97,7 @@ func commonPrefix(a, b []byte) int {
 	return i
 }
 
-// follow finds the states that gets saw.
+// follow finds the states that the gets of a key saw.
 func (r *kvReader) follow(k *kvKey, file string) error {
 	r.states = append(r.states[:0], kvState{written: -1})
 	k.states, k.path = r.states, r.path[:0]
@@ -117,15 +118,14 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 			}
 		}
 	}
-	// Who saw a state saw all before it, which have smaller numbers.
+	// A get that saw a state saw the states before it too; these have smaller numbers.
 	for s := len(k.states) - 1; s > 0; s-- {
 		if b := &k.states[k.states[s].before]; b.seen == 0 || k.states[s].seen < b.seen {
 			b.seen = k.states[s].seen
 		}
 	}
-	// A get that saw a part of a state was before what made the rest of it, if it saw a part of it that nothing but
-	// that put began.
-	// The positions at which the last gets that returned the states began.
+	// A get that saw only a part of a state came before the append of the rest, if only that put began the part.
+	// last has the begin of the last get that returned each state.
 	last := append(r.last[:0], make([]int64, len(k.states))...)
 	r.last = last
 	for i := range k.ops {
@@ -147,14 +147,14 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 	return nil
 }
 
-// get finds the state that a committed get saw; false: its string can be parted into tokens in more than one way.
-// Cost: linear in the string, times the number of lengths that tokens have if they are mixed.
+// get finds the state that a committed get saw. It returns false if the string splits into tokens in several ways.
+// Cost: linear in the string, times the number of different token lengths if tokens are mixed.
 func (r *kvReader) get(k *kvKey, o *kvOp) (clear bool) {
 	if k.mixed {
 		return r.parted(k, o)
 	}
 	text := r.text(o.text)
-	// Mostly a get sees what the one before saw, and some tokens more.
+	// Most gets see the string of the get before and a few more tokens.
 	same, pos, state := 0, int32(0), int32(0)
 	for common := int32(commonPrefix(text, k.saw)); same < len(k.path); same++ {
 		step := k.path[same]
@@ -197,7 +197,7 @@ func (r *kvReader) get(k *kvKey, o *kvOp) (clear bool) {
 	return true
 }
 
-// parted is get where it is not the last byte that tells where a token ends.
+// parted is get for tokens whose last byte does not show their end.
 func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 	if k.byText == nil {
 		k.byText = make(map[string]int32, len(k.tokens))
@@ -211,7 +211,7 @@ func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 		slices.Sort(k.sizes)
 	}
 	text := r.text(o.text)
-	// From the end: in how many ways, up to 2, the rest is tokens, and which the first of them is.
+	// From the end: the number of ways, up to 2, in which the rest splits into tokens, and the first token.
 	ways, first := make([]uint8, len(text)+1), make([]int32, len(text)+1)
 	ways[len(text)] = 1
 	for pos := len(text) - 1; pos >= 0; pos-- {
@@ -235,8 +235,8 @@ func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 	return ways[0] == 1
 }
 
-// behind returns the state that has a token behind another state, made if it is new. Behind the empty string there is
-// one for each operation that began it.
+// behind returns the state of a token behind another state, and adds it if it is new. Behind the empty string each
+// operation that began a string has a state of its own.
 func (r *kvReader) behind(k *kvKey, state, token int32, get *kvOp) int32 {
 	s := int32(len(k.states))
 	if state == 0 {
@@ -266,9 +266,9 @@ func (r *kvReader) behind(k *kvKey, state, token int32, get *kvOp) int32 {
 	return s
 }
 
-// root finds the operation that began the string that a get saw, with the string's first token: one that began before
-// the get ended, and behind which no put came that had ended before the get began, nor an append that the string has
-// nothing of. An append is one only where nothing was there.
+// root finds the operation that began the string of a get, with the string's first token. It must have begun before the
+// get ended. Between the two no put may lie whole, nor an append that is missing in the string. An append can begin a
+// string only where the key was empty.
 func (r *kvReader) root(k *kvKey, get *kvOp, token int32) int32 {
 	x := &k.tokens[token]
 	if x.count == 1 {
@@ -295,11 +295,11 @@ func (r *kvReader) root(k *kvKey, get *kvOp, token int32) int32 {
 	return found[0]
 }
 
-// assign finds out which operations on a token made the states that end with it, behind others; those that begin with
-// it are settled.
+// assign decides which operations on a token made the states that end with it behind another state. States that begin
+// with it are settled before.
 func (k *kvKey) assign(token int32) {
 	x := &k.tokens[token]
-	// Mostly there is one of each, and nobody else can have been it.
+	// Usually there is one operation and one state, and no choice.
 	if s := x.state; s == 0 {
 		return
 	} else if o := &k.ops[x.first]; x.count == 1 && s == x.end && k.states[s].before > 0 && o.state == 0 && o.f == 'a' {
@@ -349,7 +349,7 @@ func (k *kvKey) assign(token int32) {
 		return n
 	}
 	switch n := ways(0); {
-	case n == 0 && k.either == nil: // else it may be for what was chosen
+	case n == 0 && k.either == nil: // otherwise an earlier choice may be the reason
 		k.ruledOut = true
 	case n > 1 && k.either == nil && len(ops) > 1:
 		k.either = ops[:2]
@@ -367,8 +367,8 @@ func (k *kvKey) assign(token int32) {
 
 func (k *kvKey) make(op, state int32) { k.ops[op].state, k.states[state].written = state, op }
 
-// could reports whether an append could have made a state: it began before somebody had seen it, and ended after what
-// must have been before it had begun.
+// could reports whether an append could have made a state: it began before the end of the first get that saw the state,
+// and ended after the begins of all operations that must precede it.
 func (k *kvKey) could(op, state int32) bool {
 	o, s := &k.ops[op], &k.states[state]
 	if o.start > s.seen || o.status == history.Aborted {

@@ -1,11 +1,11 @@
-// Package porcupine reads what Porcupine's tests read: the console logs of Jepsen's etcd test, one register, a line an
-// event, and the logs of a key-value store (see [ReadKV]).
+// Package porcupine reads the logs of Porcupine's tests: the console logs of Jepsen's etcd test, with one register and
+// an event a line, and the logs of a key-value store (see [ReadKV]).
 //
 //	INFO  jepsen.util - 2	:invoke	:cas	[1 4]
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
 //
-// The columns are parted by tabs or spaces; what stands before the process is not looked at. A line that has no event
-// is skipped and counted, a nemesis' event is skipped.
+// Tabs or spaces separate the columns; text before the process is ignored. Lines without an event are skipped and
+// counted. Events of a nemesis are skipped.
 //
 // The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another
 // value than the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one
@@ -24,8 +24,8 @@ import (
 	"isovet/history"
 )
 
-// Is reports whether the first line with an event among a file's first lines is one of such a log; sure, if it is
-// written as etcd's test did.
+// Is reports whether the first event in a file's first lines is an event of such a log; sure says that it is written as
+// by etcd's test.
 func Is(head []byte) (is, sure bool) {
 	const most = 100
 	n := 0
@@ -35,7 +35,7 @@ func Is(head []byte) (is, sure bool) {
 		}
 		e, ok := split(line)
 		if !ok || e.prefix == 0 {
-			continue // a process at the beginning of a line is another format's
+			continue // a line that begins with the process belongs to another format
 		}
 		if is = e.nemesis() || known(e.name); is {
 			return true, bytes.Contains(line, []byte("jepsen.util - "))
@@ -57,7 +57,7 @@ func known(name []byte) bool {
 	return string(name) == ":read" || string(name) == ":write" || string(name) == ":cas"
 }
 
-// split finds the event of a line: a process, a type, an operation and the value; false: there is none.
+// split finds the event of a line: a process, a type, an operation and the value; false if there is none.
 func split(line []byte) (e event, ok bool) {
 	var last, before []byte
 	for pos := 0; ; {
@@ -92,8 +92,8 @@ func split(line []byte) (e event, ok bool) {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// form is the value at the beginning of a text: brackets with what is in them, or a word. What follows is why an
-// operation failed.
+// form returns the value at the beginning of a text: brackets with their content, or a word. The reason of a failure
+// may follow.
 func form(text []byte) []byte {
 	if len(text) > 0 && text[0] == '[' {
 		if end := bytes.IndexByte(text, ']'); end > 0 {
@@ -109,7 +109,7 @@ func form(text []byte) []byte {
 	return text
 }
 
-// op is an operation. It has no pointers: there are many of them, which the garbage collector need not look through.
+// op is an operation. It has no pointers, so that the garbage collector need not scan the many of them.
 type op struct {
 	start, end int64
 	line       uint32
@@ -132,7 +132,7 @@ const (
 	casFn
 )
 
-// fnOf tells it by its name.
+// fnOf returns the function of a name.
 func fnOf(name []byte) fn {
 	switch string(name) {
 	case ":read":
@@ -145,7 +145,7 @@ func fnOf(name []byte) fn {
 	return noFn
 }
 
-// pending are the operations that are open, by process, plus one.
+// pending maps processes to their open operations, plus one.
 type pending struct {
 	small []int
 	large map[int64]int
@@ -162,7 +162,7 @@ func (p *pending) get(process int64) (at int, ok bool) {
 	return at - 1, at > 0
 }
 
-// set notes one; at -1: there is none any more.
+// set sets the open operation of a process; at -1: none.
 func (p *pending) set(process int64, at int) {
 	switch {
 	case uint64(process) < uint64(len(p.small)):
@@ -180,7 +180,7 @@ func (p *pending) set(process int64, at int) {
 	}
 }
 
-// integer is strconv.ParseInt of base 10, for most texts faster.
+// integer is strconv.ParseInt in base 10, but faster for most texts.
 func integer(text []byte) (int64, error) {
 	n := int64(0)
 	for _, c := range text {
@@ -195,9 +195,9 @@ func integer(text []byte) (int64, error) {
 	return n, nil
 }
 
-// Read reads a log. unknownNil says that a read of nil says nothing; a note counts them then. passed is the
-// number of lines without an event. Errors are *history.InputError with the line; a file without any event is
-// one. Cost: one pass, and history.Builder.Build.
+// Read reads a log. With unknownNil a read of nil says nothing; a note counts such reads. passed is the number of lines
+// without an event. Errors are *history.InputError with the line; a file without any event is one. Cost: one pass, and
+// history.Builder.Build.
 func Read(data []byte, file string, unknownNil bool) (h *history.History, passed int, err error) {
 	const usual = 120 // bytes of an invocation and a completion, at least
 	ops := make([]op, 0, min(len(data)/usual, 1<<24))
@@ -213,7 +213,7 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 					first, firstText = lineNo, line
 				}
 			}
-			continue // of another part of the test
+			continue // an operation of another part of the test
 		}
 		events++
 		wrong := func(field, found, expected string) error {
@@ -284,7 +284,7 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 	return h, passed, err
 }
 
-// nothing is the error for a file of which nothing is what it should be.
+// nothing returns the error for a file without any event.
 func nothing(file string, line int, text []byte, expected string) error {
 	if text == nil {
 		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected " + expected}

@@ -9,17 +9,17 @@ import (
 	"isovet/history/format/edn"
 )
 
-// plain reads what TimeKiller and its kin write, in one pass. What is not so plain it leaves to [reader], which reads
-// all there is in files of this format, and tells what is wrong with the others.
+// plain reads files as TimeKiller and similar tools write them, in one pass. For other files it gives up, and [reader]
+// reads them or says what is wrong with them.
 type plain struct {
 	p edn.Plain
 	reader
-	list     bool // the operation's value is one
+	list     bool // the operation's value is a list
 	value    history.Value
 	hasValue bool
 }
 
-// readPlain reads a file that is plain throughout; false: it is not.
+// readPlain reads a file that is plain throughout; false if it is not.
 func readPlain(data []byte, file string) (*history.History, bool) {
 	r := plain{p: edn.NewPlain(data, true)}
 	r.names = map[string]int64{}
@@ -110,7 +110,7 @@ func (r *plain) object(x *txn) bool {
 	return ops && x.hasC && x.hasS && compare(x.sts, x.cts) <= 0
 }
 
-// integer reads a number, or a string that is one.
+// integer reads an integer, as a number or a string.
 func (r *plain) integer() (int64, bool) {
 	if r.p.Peek() != '"' {
 		return r.p.Int()

@@ -4,8 +4,8 @@
 //
 // with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be given as strings.
 // Timestamps are hybrid logical clocks: p the physical part, l the logical one, compared in this order. A history has
-// plain integers: where no l is other than 0 the timestamp is p; else all are replaced by their ranks, equal for equal
-// ones, which keeps every comparison.
+// plain integers: if every l is 0, the timestamp is p; else ranks replace all timestamps, equal for equal ones, which
+// keeps every comparison.
 //
 // What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and
 // nobody reads null: both are in use.
@@ -24,8 +24,8 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Is reports whether a file begins as one of this format: an array, and in its first object one of the fields of its
-// own.
+// Is reports whether a file begins as one of this format: an array whose first object has one of the format's own
+// fields.
 func Is(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	if len(head) == 0 || head[0] != '[' {
@@ -48,7 +48,7 @@ func Is(head []byte) bool {
 			return false
 		}
 		if s.Skip() != nil {
-			// Cut off by the end of the head: a long list of operations.
+			// The end of the head cuts off a long list of operations.
 			return string(t.Text) == "ops"
 		}
 	}
@@ -67,7 +67,7 @@ type reader struct {
 	nullRead    bool
 
 	elems []history.Value
-	names map[string]int64 // of tids and sids that are words
+	names map[string]int64 // numbers of tids and sids that are words
 }
 
 // txn has the fields of a transaction's object; its operations are in the builder already.
@@ -89,7 +89,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	return read(data, file)
 }
 
-// read is Read by way of edn.Scanner, for whatever is in the file.
+// read is Read with edn.Scanner, for any content.
 func read(data []byte, file string) (*history.History, error) {
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
 	var txns []txn
@@ -119,7 +119,7 @@ func read(data []byte, file string) (*history.History, error) {
 	return r.b.Build()
 }
 
-// notes says what was made of the timestamps and of what keys hold at first.
+// notes adds notes on the conversion of timestamps and on initial values.
 func (r *reader) notes(logical bool) {
 	if logical {
 		r.b.Note(history.NoteTimes, 0,
@@ -131,7 +131,7 @@ func (r *reader) notes(logical bool) {
 	}
 }
 
-// array reads an array, each element's first token handed to each.
+// array reads an array. It calls each with every element's first token.
 func (r *reader) array(field string, each func(t edn.Token) error) error {
 	t, err := r.s.Next()
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *reader) number(field string) (int64, error) {
 	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer", t)
 }
 
-// name reads a transaction's or session's id: a number, or a word, which gets one.
+// name reads a transaction's or session's id: a number, or a word, which gets a number.
 func (r *reader) name(field string) (int64, error) {
 	t, err := r.s.Next()
 	if err != nil {
@@ -320,7 +320,7 @@ func (r *reader) ops() error {
 	})
 }
 
-// kindOf tells what an operation is by its name; 0: it is none.
+// kindOf returns the kind of an operation's name; 0 if it is unknown.
 func kindOf(text []byte) byte {
 	if len(text) == 1 {
 		switch c := text[0] | 0x20; c {
@@ -349,7 +349,7 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 			return err
 		}
 	}
-	// A file with an append or the read of an array is one of lists: in it null is the empty one.
+	// A file with an append or a read of an array has lists: null is then the empty list.
 	if kind == 'r' && t.Opens() {
 		r.b.Meta.Lists = true
 		r.elems = r.elems[:0]
@@ -377,7 +377,7 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 	return nil
 }
 
-// scalarOp adds an operation but the read of a list.
+// scalarOp adds an operation other than a read of a list.
 func (r *reader) scalarOp(kind byte, key uint32, v history.Value) {
 	switch kind {
 	case 'r':
@@ -393,7 +393,7 @@ func (r *reader) scalarOp(kind byte, key uint32, v history.Value) {
 	}
 }
 
-// scalar makes a value or an element of a token.
+// scalar makes a value or a list's element from a token.
 func (r *reader) scalar(t edn.Token) (history.Value, error) {
 	switch t.Kind {
 	case edn.Int:

@@ -5,9 +5,9 @@ import (
 	"isovet/history/format/edn"
 )
 
-// plainTxn reads the fields of a transaction, behind its bracket, as long as they are plain (see edn.Plain); the
-// scanner is then behind what was read, which is all where done is true. Operations are handed on as they are met,
-// unless what they mean depends on fields to come.
+// plainTxn reads the fields of a transaction, behind its bracket, as long as they are plain (see edn.Plain), and leaves
+// the scanner behind them. done says that it read the whole transaction. It adds operations at once, unless their
+// meaning depends on later fields.
 func (r *reader) plainTxn(x *txn) (done bool, err error) {
 	p := r.s.Plain()
 	for {
@@ -72,7 +72,7 @@ func plainTime(p *edn.Plain, at *int64) bool {
 	return ok
 }
 
-// plainOps reads operations on one row as long as they are plain, and leaves the others, from the first on.
+// plainOps reads operations on one row as long as they are plain, and stops before the first other one.
 func (r *reader) plainOps(p *edn.Plain) {
 	for from := p.Pos(); p.Take('['); from = p.Pos() {
 		if !r.plainOp(p) {

@@ -6,12 +6,12 @@
 //
 // # Meaning
 //
-// Rows are never deleted: a delete writes a value that is marked dead, and a read that finds it tells that value. So
-// every version has a value of its own, and dead ones are versions like others here. i and d read the value before they
-// write. ok false: the write matched no row and did nothing. A range is a predicate read on the key. What a key held
-// before the run is not logged: it is the first value read of the key that nobody wrote. Four optional fields are the
-// client's clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial one, its
-// writes or the rows of its range; the one marked isFinal is an ordinary transaction without session.
+// Rows are never deleted: a delete writes a value that is marked dead, and a later read returns that value. So every
+// version has a value of its own, and dead ones are ordinary versions here. i and d read the value before they write.
+// ok false: the write matched no row and did nothing. A range is a predicate read on the key. The log lacks initial
+// values: the first value read of a key that nobody wrote is its initial one. Four optional fields are the client's
+// clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial one, its writes or
+// the rows of its range; the one marked isFinal is an ordinary transaction without session.
 //
 // Experimental: this package may still change.
 package viper
@@ -27,8 +27,8 @@ import (
 	"isovet/internal/plural"
 )
 
-// Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs of the right
-// names are such too: Read says what is wrong with them.
+// Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs with the right
+// names count: Read says what is wrong with them.
 func Is(dir string) bool {
 	head, ok := logs.Head(dir, "J", 64)
 	head = bytes.TrimSpace(head)
@@ -39,7 +39,7 @@ func Is(dir string) bool {
 type reader struct {
 	s       edn.Scanner
 	b       *history.Builder
-	slow    bool // nothing is taken for plain
+	slow    bool // use the scanner alone
 	before  bool // the transaction that is read is the initial one
 	rows    []history.PredRow
 	rowKeys []history.Value
@@ -50,8 +50,8 @@ type reader struct {
 type txn struct {
 	head           history.TxnHead
 	initial, final bool
-	value          int // where its operations stand, -1: nowhere yet
-	rest           int // where those begin that are not read yet, if some are read; all: none are left
+	value          int // the place of its operations, -1: unknown yet
+	rest           int // the place of the first operation not read yet, if some are read; all: all are read
 }
 
 const all = -1
@@ -60,7 +60,7 @@ const all = -1
 // over the bytes, and history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) { return read(ctx, dir, false) }
 
-// read is Read; slow: by way of the scanner alone.
+// read is Read. With slow it uses the scanner alone.
 func read(ctx context.Context, dir string, slow bool) (*history.History, error) {
 	files, err := logs.List(dir, "J")
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *reader) txn(t edn.Token, session int64) error {
 	return nil
 }
 
-// fields reads the fields of a transaction whose bracket is t, or those that are left.
+// fields reads the fields, or the remaining fields, of a transaction whose bracket is t.
 func (r *reader) fields(t edn.Token, x *txn) error {
 	return r.s.Fields(t, "", func(name edn.Token) (err error) {
 		switch {
@@ -183,7 +183,8 @@ func (r *reader) time() (int64, error) {
 	return t.N, err
 }
 
-// ops reads operations, from the bracket that they stand in; rest: where those begin that are left, 0: all are.
+// ops reads operations, from their opening bracket. rest is the place of the first that is not read yet; 0: all are to
+// be read.
 func (r *reader) ops(rest int) error {
 	t, err := r.s.Next()
 	if err != nil {
@@ -212,7 +213,8 @@ func (r *reader) ops(rest int) error {
 	})
 }
 
-// value makes a key or value of a token; null bounds and values of absent rows are null, the text "nil" too.
+// value makes a key or value from a token. null and the text "nil" are null: a bound left open, or the value of an
+// absent row.
 func (r *reader) value(t edn.Token) (history.Value, error) {
 	switch {
 	case t.Kind == edn.Int:
@@ -402,8 +404,8 @@ func (r *reader) rowList() error {
 	})
 }
 
-// scan adds a predicate read of the keys between two bounds, null for none; the initial transaction has written what it
-// found.
+// scan adds a predicate read of the keys between two bounds; null is no bound. In the initial transaction it adds
+// writes of the rows found.
 func (r *reader) scan(from, to history.Value) {
 	if r.before {
 		for i, row := range r.rows {

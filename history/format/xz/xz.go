@@ -1,4 +1,4 @@
-// Package xz has programs that import it read histories in files compressed with xz.
+// Package xz adds the reading of histories compressed with xz to programs that import it.
 //
 // Experimental: this package may still change.
 package xz
