@@ -9,28 +9,28 @@ import (
 	"isovet/collect/driver"
 )
 
-// Abort is a reason for which attempts at transactions did not commit, or for which nobody knows whether they did.
+// Abort is a reason why attempts at transactions did not commit, or have an unknown outcome.
 type Abort struct {
-	// Class is what it means: that of driver.Class, or one of ByClient and AtEnd.
+	// Class is the name of a driver.Class, or ByClient or AtEnd.
 	Class string
-	Code  string // the database's, such as an SQLSTATE; "": it gives none
-	Text  string // of the first, in one line
+	Code  string // the database's code, such as an SQLSTATE; "": it gives none
+	Text  string // text of the first error, in one line
 	Count int
-	// Unknown: the commit had been sent, so that nobody knows whether it took effect.
+	// Unknown says that the commit had been sent, so that nobody knows whether it took effect.
 	Unknown bool
 }
 
 const (
-	// ByClient is the class of transactions that the workload itself rolls back.
+	// ByClient is the class of transactions that the workload rolls back.
 	ByClient = "rolled back by the client"
 	// AtEnd is the class of transactions that were under way when the run ended.
 	AtEnd = "ended with the run"
 )
 
-// Refused reports whether it was the database that did not commit, or the connection with it.
+// Refused reports whether the database, or the connection to it, caused the abort.
 func (a *Abort) Refused() bool { return a.Class != ByClient && a.Class != AtEnd }
 
-// abortKey tells reasons apart: by the code or, where the database gives none, by the text with its numbers left out.
+// abortKey identifies a reason: by the code or, if the database gives none, by the text without its numbers.
 type abortKey struct {
 	class, code, text string
 	unknown           bool
@@ -42,7 +42,7 @@ const mostReasons = 64
 // longestReason bounds the bytes of a reason's text.
 const longestReason = 240
 
-// unmade counts an attempt that was not committed.
+// unmade counts an attempt that did not commit.
 func (c *client) unmade(class, code, text string, unknown bool) {
 	k := abortKey{class: class, code: code, unknown: unknown}
 	if code == "" {
@@ -64,12 +64,12 @@ func (c *client) unmade(class, code, text string, unknown bool) {
 	n.Count++
 }
 
-// unmadeBy is unmade for an error of the database's.
+// unmadeBy is unmade for an error of the database.
 func (c *client) unmadeBy(class driver.Class, err error, unknown bool) {
 	c.unmade(class.String(), driver.Code(err), err.Error(), unknown)
 }
 
-// withoutNumbers has one # for each number of a text.
+// withoutNumbers replaces each number of a text by #.
 func withoutNumbers(s string) string {
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	first := strings.IndexAny(s, "0123456789")
@@ -87,7 +87,7 @@ func withoutNumbers(s string) string {
 	return string(b)
 }
 
-// OneLine makes a line of an error's text, without passwords.
+// OneLine returns an error's text in one line, without passwords.
 func OneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(driver.Redact(s), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
@@ -98,19 +98,19 @@ func OneLine(s string) string {
 	return s
 }
 
-// aborts are the reasons of all sessions, the most frequent first.
+// aborts returns the reasons of all sessions, the most frequent first.
 func (r *run) aborts() []Abort {
 	lists := make([][]Abort, len(r.clients))
 	for i, c := range r.clients {
 		for _, a := range c.unmades {
 			lists[i] = append(lists[i], *a)
 		}
-		sortAborts(lists[i]) // which text is the first does not depend on a map's order
+		sortAborts(lists[i]) // so that the choice of the text does not depend on a map's order
 	}
 	return MergeAborts(lists...)
 }
 
-// MergeAborts adds up what several sessions or rounds were refused for.
+// MergeAborts adds up the reasons of several sessions or rounds.
 func MergeAborts(lists ...[]Abort) (all []Abort) {
 	at := map[abortKey]int{}
 	for _, list := range lists {
@@ -138,8 +138,8 @@ func sortAborts(all []Abort) {
 	})
 }
 
-// Refused is the number of attempts that the database refused, or whose connection was lost, those of unknown outcome
-// among them: not what the workload itself rolled back, nor what was under way when the run ended.
+// Refused returns the number of attempts that the database refused or whose connection was lost, including those of
+// unknown outcome. Attempts that the workload rolled back, or that the end of the run interrupted, do not count.
 func (s *Summary) Refused() (n int) {
 	for i := range s.Aborts {
 		if s.Aborts[i].Refused() {
@@ -149,8 +149,8 @@ func (s *Summary) Refused() (n int) {
 	return n
 }
 
-// class is what an error means for the transaction under way. A row without its parent is a refusal where the workload
-// has foreign keys, and else a fault of the workload's.
+// class returns the meaning of an error for the open transaction. A row without its parent is a refusal if the workload
+// has foreign keys; otherwise it is an error of the workload.
 func (r *run) class(err error) driver.Class {
 	class := r.target.DB.Classify(err)
 	if class == driver.Fatal && r.foreign && driver.Broken(err) {

@@ -10,29 +10,30 @@ import (
 	"isovet/history"
 )
 
-// callRec is what a session asked for with an operation, and what it was told: more than a history holds of it. It is
-// kept where a violation is to be told in the statements of the database, and to be repeated.
+// callRec records the request and the answer of an operation, in more detail than a history. With it a violation can be
+// described in the database's statements, and reproduced.
 type callRec struct {
 	op      workload.Op
-	version int64 // written, or read
+	version int64 // the version written or read
 	found   []driver.Match
 	change  driver.Change
 	locks   bool   // it reads with locks
-	why     string // the database refused
-	// of one that was refused, which is no operation of the history
+	why     string // why the database refused it
+	// times of a refused operation, which the history does not have
 	start, end int64
-	// before are those just before it that are none either: savepoints, and what was undone.
+	// before lists the calls just before it that the history does not have either: savepoints, and operations
+	// undone by them.
 	before []callRec
 }
 
-// endRec is how a transaction ended, beside what txnRec has.
+// endRec records the end of a transaction, in addition to txnRec.
 type endRec struct {
 	why    string    // the database's words, if it refused
-	failed *callRec  // the operation that was refused; nil: none, or begin or commit
-	undone []callRec // those before it, or before the end, that are no part of the history
+	failed *callRec  // the refused operation; nil: none, or begin or commit was refused
+	undone []callRec // calls before it, or before the end, that are not in the history
 }
 
-// call keeps an operation that has been done; o is what the log has of it, seen says that it stands there.
+// call records a finished operation. o is its form in the log; seen says that the log has it.
 func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	k := callRec{op: *op, start: o.start, end: o.end, locks: o.locks || c.r.locks &&
 		(op.Kind == workload.UpdateWhere || op.Kind == workload.DeleteWhere)}
@@ -60,7 +61,7 @@ func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	}
 }
 
-// told hands over the calls of a transaction in their order, those that are no part of the history among them.
+// told calls f with the calls of a transaction in order, including those that are not in the history.
 func (t *txnRec) told(l *log, e *endRec, f func(k *callRec)) {
 	for i := t.off; i < t.off+t.n; i++ {
 		k := &l.calls[i]
@@ -74,34 +75,35 @@ func (t *txnRec) told(l *log, e *endRec, f func(k *callRec)) {
 	}
 }
 
-// Event is something that a session did, in the database's words.
+// Event is an action of a session, in the database's words.
 type Event struct {
 	// Session counts from 0, Txn is the history's id of the transaction.
 	Session int
 	Txn     int64
-	// Start and End are nanoseconds since the run began; End is history.NoTime where no answer came.
+	// Start and End are nanoseconds since the run began; End is history.NoTime if no answer came.
 	Start, End int64
-	// Statements are what was sent: SQL where the database speaks it, else the operation in words.
+	// Statements are the statements sent: SQL if the database speaks it, else the operation in words.
 	Statements []string
-	// Got is what came back, in words.
+	// Got is the answer, in words.
 	Got string
-	// Locking says that it is a read that takes locks, and so none of the transaction's snapshot.
+	// Locking says that it is a read that takes locks, and so does not read from the transaction's snapshot.
 	Locking bool
 	// Refused says that the database refused it.
 	Refused bool
 }
 
-// Events tells the transactions of the history with these ids, or all of them if ids is nil, in the order of time. Nil
-// if the run did not record its sessions' statements (Config.KeepCalls).
+// Events returns the events of the transactions with these ids, or of all if ids is nil, in the order of time. It
+// returns nil if the run did not record its sessions' calls (Config.KeepCalls).
 func (r *Result) Events(ids []int64) []Event { return r.run.events(ids) }
 
-// Events tells all transactions of a schedule.
+// Events returns the events of all transactions of a schedule.
 func (p *Played) Events() []Event { return p.run.events(nil) }
 
-// Info says what database it is.
+// Info describes the database.
 func (t *Target) Info() driver.Info { return t.DB.Info() }
 
-// IsolationName is the first name of the isolation that c asks for; an error if its database has none of that name.
+// IsolationName returns the first name of the isolation that c asks for, or an error if the database has none of that
+// name.
 func (t *Target) IsolationName(c Config) (string, error) {
 	db := c.DB[0]
 	if t.cluster != nil {
@@ -110,7 +112,7 @@ func (t *Target) IsolationName(c Config) (string, error) {
 	return driver.IsolationName(db, c.Isolation)
 }
 
-// logs are those of all sessions.
+// logs returns the logs of all sessions.
 func (r *run) logs() (logs []*log) {
 	for _, c := range r.clients {
 		logs = append(logs, &c.log)
@@ -145,7 +147,7 @@ func (r *run) events(ids []int64) (out []Event) {
 			}
 			out = append(out, ev)
 		}
-		// When begin was answered is not kept.
+		// The time of begin's answer is not recorded.
 		if begin := say.begin(t.access); begin != "" {
 			add(t.start, t.start, "", "", false, begin)
 		}
@@ -176,7 +178,7 @@ func (r *run) events(ids []int64) (out []Event) {
 	return out
 }
 
-// words says operations in the database's words.
+// words describes operations in the database's words.
 type words struct {
 	r  *run
 	st *driver.Statements // nil: it speaks no SQL
@@ -197,7 +199,7 @@ func (w words) begin(a workload.Access) string {
 	return "begin"
 }
 
-// name is a row's name in the history.
+// name returns a row's name in the history.
 func (r *run) name(k workload.Key) string {
 	if t := r.tables[k.Table()].Name; t != "" {
 		return fmt.Sprintf("%s/%d", t, k.PK())
@@ -205,7 +207,7 @@ func (r *run) name(k workload.Key) string {
 	return fmt.Sprint(k.PK())
 }
 
-// call are the statements of an operation.
+// call returns the statements of an operation.
 func (w words) call(k *callRec) []string {
 	op := &k.op
 	t := &w.r.tables[op.Key.Table()]
@@ -245,7 +247,7 @@ func (w words) call(k *callRec) []string {
 	return w.st.Where(table, op.Where, k.change, k.found)
 }
 
-// verb is an operation in words; version is what it wrote.
+// verb describes an operation in words; version is the version that it wrote.
 func (r *run) verb(op *workload.Op, version int64) string {
 	name := r.name(op.Key)
 	t := &r.tables[op.Key.Table()]
@@ -282,7 +284,7 @@ func (r *run) verb(op *workload.Op, version int64) string {
 // mostShown bounds the rows of an answer in a message.
 const mostShown = 8
 
-// got is what an operation gave, in words.
+// got describes the answer to an operation in words.
 func (w words) got(k *callRec) string {
 	t := &w.r.tables[k.op.Key.Table()]
 	row := func(pk int64, cells []int64) string {

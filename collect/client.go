@@ -14,36 +14,37 @@ import (
 	"isovet/record"
 )
 
-// client is one session: it draws transactions and runs them one after the other.
+// client is a session. It draws transactions and runs them one after the other.
 type client struct {
 	r    *run
 	id   int32
 	node int
 	sess driver.Session // nil: connection lost
 	log  log
-	rng  *rand.Rand // pauses; the workload has its own
+	rng  *rand.Rand // for pauses; the workload has its own
 	work workload.Client
 	txn  workload.Txn
 	next int64 // unique value of the next write; sessions count in steps of their number
-	// intent is the id of the transaction that is being committed in the recording in progress; 0: it is not there.
+	// intent is the id, in the partial recording, of the transaction that is being committed; 0: the recording does
+	// not have it.
 	intent int64
-	open   *record.Open // the same in parts
-	// With Config.KeepCalls: what the last operation with a condition found and did.
+	open   *record.Open // the same for a recording in parts
+	// With Config.KeepCalls: the rows that the last operation with a condition found and changed.
 	found  []driver.Match
 	change driver.Change
-	failed *callRec  // the operation of the transaction under way that was refused
+	failed *callRec  // the refused operation of the open transaction
 	saved  int       // length of log.ops at the savepoint
-	undone []callRec // with Config.KeepCalls: what was done since the last call of the log that is no part of it
-	why    string    // why the transaction under way was refused
-	alone  bool      // the operation under way is a transaction by itself
-	// unmades are the reasons of attempts that did not commit.
+	undone []callRec // with Config.KeepCalls: calls since the log's last one that the log does not have
+	why    string    // why the open transaction was refused
+	alone  bool      // the current operation is a transaction by itself
+	// unmades has the reasons of attempts that did not commit.
 	unmades map[abortKey]*Abort
-	// For a run in parts: what was counted of transactions that the log has forgotten, logs for live.
+	// For a run in parts: counts of transactions that the log has dropped; logs for live.
 	tallies map[string]*tally
-	mu      sync.Mutex // of older, and of published where there are some
+	mu      sync.Mutex // guards older, and published if older has some
 	older   []log
 	watched
-	// For live: no transaction that is not published begins before since.
+	// For live: no unpublished transaction begins before since.
 	since     atomic.Int64
 	published atomic.Pointer[log]
 }
@@ -71,18 +72,18 @@ func (c *client) drop() {
 	}
 }
 
-// ended is how an attempt at a transaction ended.
+// ended is the outcome of an attempt at a transaction.
 type ended uint8
 
 const (
 	committed  ended = iota
-	again            // refused: the same once more
+	again            // refused: try it again
 	rolledBack       // by the client
 	unclear          // nobody knows
 	stopped          // the run is over
 )
 
-// loop is a session's work: transactions until enough have committed or the run is stopped.
+// loop runs transactions until enough have committed or the run is stopped.
 func (c *client) loop() {
 	defer c.since.Store(never)
 	for !c.r.stop.Load() && c.r.take() {
@@ -93,8 +94,7 @@ func (c *client) loop() {
 		how := again
 		for tries := 0; how == again; tries++ {
 			if tries > 0 {
-				// The longer it fails, the longer the pause: among sessions that all collide somebody gets
-				// through.
+				// The pause grows with each failure, so that among colliding sessions one gets through.
 				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
 			}
 			if c.r.stop.Load() {
@@ -111,8 +111,8 @@ func (c *client) loop() {
 	}
 }
 
-// take takes a ticket for a transaction. A session that gives its ticket back takes it again itself, so nobody needs to
-// wait for one.
+// take takes a ticket for a transaction. A session that returns its ticket takes it again itself, so no session waits
+// for one.
 func (r *run) take() bool {
 	for {
 		n := r.tickets.Load()
@@ -125,7 +125,7 @@ func (r *run) take() bool {
 	}
 }
 
-// draw draws a transaction that the session's node can run: a replica gets those that do not write at first.
+// draw draws a transaction that the session's node can run: on a replica one that does not begin with a write.
 func (c *client) draw() error {
 	const most = 1000
 	for range most {
@@ -138,8 +138,8 @@ func (c *client) draw() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("node %s is a replica, but workload %s has no read-only transactions", c.r.what,
-		c.r.info.Nodes[c.node].Name)
+	return fmt.Errorf("node %s is a replica, but workload %s has no read-only transactions",
+		c.r.info.Nodes[c.node].Name, c.r.what)
 }
 
 func writes(ops []workload.Op) bool {
@@ -152,7 +152,7 @@ func writes(ops []workload.Op) bool {
 	return false
 }
 
-// reach connects again if the connection is lost. The database may take its time to come back.
+// reach connects again if the connection is lost. It waits for the database to come back.
 func (c *client) reach() bool {
 	if c.sess != nil {
 		return true
@@ -190,7 +190,7 @@ func (c *client) attempt() ended {
 	} else if alone {
 		return c.attemptAlone(x)
 	}
-	if x.access == workload.Alone { // begun like others
+	if x.access == workload.Alone { // begin it like others
 		x.access, t.Access = workload.ReadWrite, workload.ReadWrite
 	}
 	if err := c.begin(t.Access); err != nil {
@@ -258,7 +258,7 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
 		return c.refused(x, err, "commit")
 	}
-	// Whatever went wrong after the commit was sent: nobody knows whether it took effect.
+	// After an error behind the sending of the commit nobody knows whether it took effect.
 	x.status, x.end = history.Unknown, history.NoTime
 	c.write(*x)
 	c.r.unknown.Add(1)
@@ -271,7 +271,7 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 	return unclear
 }
 
-// refused ends an attempt that has had no effect.
+// refused ends an attempt that had no effect.
 func (c *client) refused(x *txnRec, err error, where string) ended {
 	c.why = err.Error()
 	class := c.r.class(err)
@@ -304,7 +304,7 @@ func (c *client) giveUp(x *txnRec) {
 	c.unmade(AtEnd, "", "", false)
 }
 
-// write puts a transaction into the log.
+// write adds a transaction to the log.
 func (c *client) write(x txnRec) {
 	c.under = false
 	if c.r.cfg.NoRecord {
@@ -334,14 +334,14 @@ func (c *client) write(x txnRec) {
 	}
 }
 
-// writeIfAny is write for transactions that may have done nothing, which are not worth a line.
+// writeIfAny is write for a transaction that may be empty: such a one is not logged.
 func (c *client) writeIfAny(x txnRec) {
 	if c.log.pending() > 0 {
 		c.write(x)
 	}
 }
 
-// do runs an operation, writes it down, and gives the workload what it found.
+// do runs an operation, logs it, and gives the result to the workload.
 func (c *client) do(op *workload.Op) error {
 	o := &c.o
 	*o = opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now(),
@@ -357,8 +357,8 @@ func (c *client) do(op *workload.Op) error {
 	return err
 }
 
-// send has the database do an operation. What is in o when it enters a call stands if the call does not come back, and
-// nothing that others read is touched before it has left the call: whose it is shows then.
+// send runs an operation on the database. If a call does not come back, o has what was known before the call. send
+// changes nothing that others read until it has left the call, because only then the session is known to own it.
 func (c *client) send(op *workload.Op, o *opRec) error {
 	t := &c.r.tables[op.Key.Table()]
 	switch {
@@ -370,7 +370,7 @@ func (c *client) send(op *workload.Op, o *opRec) error {
 	return c.doPlain(op, o, t)
 }
 
-// note writes an operation down. A write whose answer was lost is written down too: others may have seen it.
+// note logs an operation. It logs a write whose answer was lost too, since others may have seen it.
 func (c *client) note(op *workload.Op, o *opRec, err error, lost bool) {
 	o.end = c.r.now()
 	if c.r.cfg.NoRecord {
@@ -408,7 +408,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	case workload.Write:
 		return c.writeRow(s, op, o)
 	case workload.Delete:
-		// A delete that finds no row has written nothing, whatever others have put there meanwhile.
+		// A delete that finds no row has written nothing, whatever others write there meanwhile.
 		c.enter(operating)
 		row, err := s.GetRow(table, pk, true)
 		c.leave()
@@ -450,7 +450,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	return nil
 }
 
-// writeRow writes a row of a table with columns, or inserts it where there is none.
+// writeRow overwrites a row of a table with columns, or inserts it if there is none.
 func (c *client) writeRow(s driver.Columnar, op *workload.Op, o *opRec) error {
 	table, pk := op.Key.Table(), op.Key.PK()
 	row := append([]int64{c.value()}, op.Row...)
@@ -460,7 +460,7 @@ func (c *client) writeRow(s driver.Columnar, op *workload.Op, o *opRec) error {
 		c.enter(operating)
 		inserted, err := i.InsertRow(table, pk, row)
 		c.leave()
-		if op.Absent = err == nil && !inserted; op.Absent { // what is certain: nobody else writes to the key
+		if op.Absent = err == nil && !inserted; op.Absent { // certain, since nobody else writes to the key
 			o.kind, o.value, o.locks = history.Read, history.Value{}, c.r.locks
 		}
 		return err

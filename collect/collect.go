@@ -19,63 +19,63 @@ import (
 	"isovet/internal/safego"
 )
 
-// Config says what is run, and where. The zero value with a DB is 10,000 transactions of BlindW by 24 sessions at the
-// database's default isolation.
+// Config describes a run. The zero value with a DB runs 10,000 transactions of BlindW in 24 sessions at the database's
+// default isolation.
 type Config struct {
-	// DB is the database's URL, or those of a cluster's nodes over which the sessions are spread, or one server to
-	// start, such as "postgres:start".
+	// DB is the database's URL, or the URLs of a cluster's nodes, over which the sessions are spread, or a server
+	// to start, such as "postgres:start".
 	DB []string
-	// Isolation is a level's name; "": the database's default. The drivers (driver.All) tell which there are.
+	// Isolation is a level's name; "": the database's default. The drivers (driver.All) list the names.
 	Isolation string
 
 	Workload, Variant string // "": blindw, and the workload's first
 	Keys, Ops         int    // 0: the workload's own
-	Values            int    // as workload.Params.Values: what the history shows; the database holds unique ids
-	// Custom is run instead of a named workload.
+	Values            int    // as workload.Params.Values: for the history; the database holds unique ids
+	// Custom is a workload to run instead of a named one.
 	Custom workload.Workload
-	// Own is run instead: SQL statements on tables of the user's own.
+	// Own is a workload of SQL statements on the user's own tables, to run instead.
 	Own     *sqlwork.Workload
-	ownLast int64 // the largest version that its tables hold at first
-	// SetupSQL are statements to run once, behind the load, SessionSQL those that every session begins with, on SQL
-	// databases.
+	ownLast int64 // the largest initial version in its tables
+	// SetupSQL are statements to run once after the load, SessionSQL statements that every session begins with.
+	// Both are for SQL databases.
 	SetupSQL, SessionSQL []string
 
-	Txns     int           // committed transactions; 0: 10,000, or without bound if there is a Duration
+	Txns     int           // committed transactions; 0: 10,000, or unbounded with a Duration
 	Duration time.Duration // 0: until all are committed
 	Sessions int           // 0: 24
-	Seed     uint64        // of the workload; what the database makes of it is not determined
+	Seed     uint64        // of the workload; the database's timing is not determined by it
 	Think    time.Duration // a session's pause before each operation
 
 	// Timestamps records the database's own timestamps (PostgreSQL, Badger, etcd).
 	Timestamps bool
-	// Fault is done to the servers while the run lasts.
+	// Fault is injected into the servers during the run.
 	Fault Fault
-	Send  string // how statements are sent, one of driver.Sender's ways; "": as the URL says
+	Send  string // a way of driver.Sender to send statements; "": the URL's
 	// Timeout bounds each answer of a server; 0: 10 s.
 	Timeout time.Duration
-	// Patience is how long a session tries to reach a database that is gone; 0: 30 s.
+	// Patience is the time for which a session tries to reach a lost database; 0: 30 s.
 	Patience time.Duration
-	// KeepCalls keeps what each operation asked for and why the database refused, for Result.Events and Result.Script:
-	// some hundred bytes an operation. It cannot be had with Rotate.
+	// KeepCalls records each operation's request, and the database's reason if it refused, for Result.Events and
+	// Result.Script. It costs some hundred bytes an operation, and excludes Rotate.
 	KeepCalls bool
-	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no
+	// NoRecord runs the same clients without recording, to measure the cost of recording. The Result has no
 	// History.
 	NoRecord bool
-	// Progress, if set, is told about twice a second how far the run is.
+	// Progress, if set, is called about twice a second.
 	Progress func(Progress)
-	// Live, if set, is given the transactions while the run lasts.
+	// Live, if set, gets the transactions during the run.
 	Live Live
-	// Partial, if set, is a file for the recording while the run lasts, which holds all that the clients saw if this
-	// program is killed: isovet reads it as a history. It is begun anew by each run, lacks the database's timestamps,
-	// and stays when the run has ended: the caller removes it once it has the history safe.
+	// Partial, if set, is a file for a recording during the run. If this program is killed, the file has all that
+	// the clients saw, and isovet reads it as a history. Each run overwrites it. It lacks the database's
+	// timestamps. It stays after the run: the caller removes it once the history is stored.
 	Partial string
 	Ahead   *Ahead        // of a hunt
-	Grace   time.Duration // how long sessions may take to end once the time is up; 0: Timeout
-	// Rotate, if set, has the recording go to the parts of a folder, and not into the Result.
+	Grace   time.Duration // time for sessions to end once the time is up; 0: Timeout
+	// Rotate, if set, writes the recording to parts in a folder, and not to the Result.
 	Rotate *Rotate
 }
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Stage                       string // "starting", "loading", "running"
 	Committed, Aborted, Unknown int
@@ -89,7 +89,7 @@ type Result struct {
 	History *history.History // nil with Config.Rotate
 	Parts   Parts            // with Config.Rotate
 	Summary Summary
-	// Interrupted says that ctx ended the run; the history holds what was done by then.
+	// Interrupted says that ctx ended the run; the history ends there.
 	Interrupted bool
 
 	run *run
@@ -107,7 +107,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// DriverOptions is how to open the database.
+// DriverOptions returns the options for opening the database.
 func (c *Config) DriverOptions() driver.Options {
 	o := driver.Options{Isolation: c.Isolation, Timestamps: c.Timestamps, Timeout: c.Timeout, SetupSQL: c.SetupSQL,
 		SessionSQL: c.SessionSQL}
@@ -117,7 +117,7 @@ func (c *Config) DriverOptions() driver.Options {
 	return o
 }
 
-// Validate says what the settings have against each other.
+// Validate returns an error if settings are wrong or exclude each other.
 func (c *Config) Validate() error {
 	switch {
 	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
@@ -138,9 +138,8 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Fault.validate(), c.validateRotate())
 }
 
-// Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the
-// run itself fails, because the database is gone for good, say, the error comes with a Result that holds what was
-// recorded by then.
+// Run opens the database, collects one history, and closes it. It leaves nothing in the database. If the run itself
+// fails, for example because the database is lost, the error comes with a Result of the recording up to then.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	t, err := Open(ctx, c)
 	if err != nil {
@@ -150,15 +149,15 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return t.Collect(ctx, c)
 }
 
-// Target is an open database to collect from, more than once if wanted.
+// Target is an open database to collect from, once or repeatedly.
 type Target struct {
 	DB      driver.DB
 	Options driver.Options
-	cluster *server.Cluster // nil: it was there before
+	cluster *server.Cluster // nil: this program did not start it
 	closed  sync.Once
 	hung    hung
 	URLs    []string // of the nodes
-	// Broken says that an error has broken the database: it is opened anew before the next load.
+	// Broken says that an error broke the database: it is opened anew before the next load.
 	Broken atomic.Bool
 }
 
@@ -202,7 +201,7 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 	return t, nil
 }
 
-// Close removes what was loaded, closes the database, and ends a server that Open has started.
+// Close removes the loaded tables, closes the database, and ends a server that Open started.
 func (t *Target) Close() (err error) {
 	t.closed.Do(func() {
 		if t.cluster != nil {
@@ -234,30 +233,30 @@ type run struct {
 	work    workload.Workload
 	what    string // workload/variant
 	note    string
-	values  int // as Config.Values, or the variant's
+	values  int // Config.Values, or the variant's number
 	clients []*client
 	epoch   time.Time
 	partial *partial // nil: none
-	// atFirst are the rows that the tables hold at first, without their versions; nil: as the workload's tables say.
+	// atFirst has the tables' initial rows, without versions; nil: those of the workload's tables.
 	atFirst map[workload.Key][]int64
-	nodeOf  []int // of the sessions of a schedule; nil: spread
+	nodeOf  []int // session of a schedule → node; nil: they are spread
 	locks   bool  // the database has reads that take locks
-	shares  bool  // and such that share them
+	shares  bool  // and reads that take read locks
 	foreign bool  // the tables have foreign keys
 
-	tickets                     atomic.Int64 // transactions that may still be begun
+	tickets                     atomic.Int64 // transactions still to begin
 	committed, aborted, unknown atomic.Int64
 	stop                        atomic.Bool
-	cutOff                      atomic.Bool // calls under way are ended
+	cutOff                      atomic.Bool // open calls are being ended
 	changes                     schemaCounts
 
 	mu  sync.Mutex
-	err error // the first that ends the run
+	err error // the first error that ends the run
 }
 
-// Collect loads the workload's tables, runs it, and returns what the clients saw. c must name the same database as
-// Open's did, and the same isolation; the rest may differ. Database errors in the middle come with a Result of what was
-// recorded.
+// Collect loads the workload's tables, runs it, and returns what the clients saw. c must have the same database and
+// isolation as Open's; the rest may differ. A database error during the run comes with a Result of the recording up to
+// then.
 func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -309,7 +308,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if c.NoRecord || c.Rotate != nil {
 		return res, r.err
 	}
-	// An interrupt has ended the clients' work, not ours.
+	// An interrupt ends the clients' work, but the history is still built.
 	h, err := r.build(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, errors.Join(err, r.err)
@@ -318,7 +317,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	return res, r.err
 }
 
-// openRecording opens the files that are written while the run lasts, if there are such.
+// openRecording opens the files that are written during the run, if any.
 func (r *run) openRecording(ctx context.Context) (err error) {
 	switch c := &r.cfg; {
 	case c.Rotate != nil:
@@ -402,7 +401,7 @@ func (r *run) disconnect() {
 	}
 }
 
-// cutAfter is how long sessions may take to end their transactions when they are told to stop.
+// cutAfter is the time for sessions to end their transactions when the run stops.
 const cutAfter = 2 * time.Second
 
 // drive runs all sessions to the end.
@@ -439,7 +438,7 @@ func (r *run) sessions(ctx context.Context, session func(*client)) {
 	}()
 }
 
-// watch tells the progress, and stops the clients when the time is up or ctx ends; those that hang are cut off.
+// watch reports progress, and stops the clients when the time is up or ctx ends. It cuts off clients that hang.
 func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -477,5 +476,5 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// now is the clients' clock: nanoseconds since the run began, by the monotonic clock.
+// now returns the clients' time: nanoseconds since the run began, by the monotonic clock.
 func (r *run) now() int64 { return int64(time.Since(r.epoch)) }

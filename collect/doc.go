@@ -7,7 +7,7 @@
 //	…
 //	err = format.Write("h.jsonl", r.History, "auto", false)
 //
-// There are three ways to say which transactions are run, from the least work to the most freedom:
+// There are three ways to choose the transactions, from the least work to the most freedom:
 //
 //   - Config.Workload names one of those that the in-memory store runs too (package datasets/workload);
 //   - Config.Custom is a workload of your own: tables, and a small step machine for each client;

@@ -11,12 +11,12 @@ import (
 	"isovet/level"
 )
 
-// Ahead checks what a round has recorded while the round lasts, and ends it when there is a violation, or when what is
-// recorded takes as long to check as the hunt has time left.
+// Ahead checks the recording of a round during the round. It ends the round at a violation, or when checking the
+// recording would take the rest of the hunt's time.
 type Ahead struct {
 	Level level.Level
 	Until time.Time // when the hunt's time is up
-	// Rate is how long a check takes, in seconds a transaction, as the last one showed; 0: there was none.
+	// Rate is the duration of the last check, in seconds a transaction; 0: there was none.
 	Rate float64
 
 	Checks   int
@@ -25,27 +25,27 @@ type Ahead struct {
 
 const (
 	aheadEvery = 100 * time.Millisecond
-	// aheadLeast is the least number of transactions for which a check starts before the end of the round.
+	// aheadLeast is the least number of transactions that are checked before the end of the round.
 	aheadLeast = 50
-	// aheadShare bounds the share of the time that checks ahead take: one in so many parts.
+	// aheadShare bounds the time of early checks: one part in so many of the round.
 	aheadShare = 5
-	// aheadPause is the least pause between two checks ahead.
+	// aheadPause is the least pause between two early checks.
 	aheadPause = 500 * time.Millisecond
 )
 
-// Took notes what a check of n transactions cost.
+// Took notes the duration of a check of n transactions.
 func (a *Ahead) Took(d time.Duration, n int) {
 	if n > 0 {
 		a.Rate = d.Seconds() / float64(n)
 	}
 }
 
-// need is how long the check of n transactions will take, with something to spare: checks take more than linear time.
+// need estimates the duration of a check of n transactions, with a margin: checks take more than linear time.
 func (a *Ahead) need(n int) time.Duration {
 	return time.Duration(1.5 * a.Rate * float64(n) * float64(time.Second))
 }
 
-// lookAhead checks the run until done.
+// lookAhead checks the run repeatedly until done is closed.
 func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 	a := r.cfg.Ahead
 	if a == nil {
@@ -96,10 +96,10 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// past makes a history of a moment while the run lasts, which violates no level that the whole one does not violate.
-// Whatever has ended before the oldest transaction under way began is in it as it is; of what else has ended, and began
-// before, there are the writes, and a commit whose outcome is unknown. So whatever the transactions that are there as
-// they are can have seen is there: it began before they ended. nil: nothing has ended.
+// past makes a history of the run so far that violates a level only if the whole history does. It has the transactions
+// that ended before the oldest open transaction began, unchanged. Of transactions that ended later but began before
+// that moment it has only the writes, and their commits get an unknown outcome. So it has every write that the
+// unchanged transactions can have seen. nil: no transaction has ended.
 func (r *run) past() (*history.History, error) {
 	mark := int64(never)
 	for _, c := range r.clients {
@@ -107,7 +107,7 @@ func (r *run) past() (*history.History, error) {
 	}
 	var logs []*log
 	for _, c := range r.clients {
-		p := c.published.Load() // behind the marks: what began before mark and is not here is under way
+		p := c.published.Load() // read after the marks: what began before mark and is missing here is open
 		if p == nil {
 			continue
 		}
@@ -143,7 +143,7 @@ func (r *run) past() (*history.History, error) {
 	return r.history(logs, 1, map[int64]bool{})
 }
 
-// addWrites adds what an operation of another log with the same rows wrote, and not what it read.
+// addWrites adds the writes of an operation from another log that shares the rows, without its reads.
 func (l *log) addWrites(of *log, o opRec) {
 	switch o.kind {
 	case history.Write, history.Append:
@@ -157,7 +157,7 @@ func (l *log) addWrites(of *log, o opRec) {
 	}
 }
 
-// Examine checks a history with the checker that isovet check would take.
+// Examine checks a history with the checker that isovet check would choose.
 func Examine(ctx context.Context, h *history.History, l level.Level, limit time.Duration) (*evidence.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"isovet/collect/server"
 )
 
-// FaultKind is what is done to a server.
+// FaultKind is a kind of fault.
 type FaultKind uint8
 
 const (
@@ -24,21 +24,21 @@ const (
 	Partition           // cut a server off from its clients for a while
 	Split               // cut a server off from the other servers for a while
 	Skew                // set a server's clock
-	Scripted            // run a program of the user's own, to break something and to mend it
+	Scripted            // run the user's program, to break something and to mend it
 	Schema              // add and drop indexes and columns while sessions use the tables
 	Stall               // stop one process or thread of a server for some milliseconds
 )
 
 var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl", "stall"}
 
-// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Partition and
-// Scripted work with any server, Schema with SQL databases, the others with those that the run has started: Split with
-// clusters on Linux, by root, Stall on Linux, and Skew where faketime's library is installed and reaches the server.
+// Fault is a fault that is repeated during the run, each time on a random server of a cluster. Partition and Scripted
+// work with any server, Schema with SQL databases. The others need servers that the run has started: Split a cluster on
+// Linux and root, Stall Linux, Skew faketime's library and a server that it works with.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
-	// Program, of Scripted, is run with the arguments "break" or "heal", the server's number from 1, and its URL
-	// without the password.
+	// Program is the program of Scripted. Its arguments are "break" or "heal", the server's number from 1, and its
+	// URL without the password.
 	Program string
 }
 
@@ -69,12 +69,12 @@ func ParseFault(s string) (Fault, error) {
 		":DURATION, "))
 }
 
-// Ours reports whether it needs a server that the run has started.
+// Ours reports whether the fault needs a server that the run has started.
 func (f Fault) Ours() bool {
 	return f.Kind != NoFault && f.Kind != Partition && f.Kind != Scripted && f.Kind != Schema
 }
 
-// options are how a server is started so that it can be broken.
+// options returns the options for starting a server that the fault can break.
 func (f Fault) options() server.Options {
 	return server.Options{Apart: f.Kind == Split, Clocks: f.Kind == Skew}
 }
@@ -87,22 +87,22 @@ func (f Fault) validate() error {
 	return nil
 }
 
-// down is how long a server stays dead, paused or cut off from its clients.
+// down is the time for which a server stays dead, paused or cut off from its clients.
 const down = 300 * time.Millisecond
 
-// apart is how long a server stays cut off from the others, or broken by a program: as long as it is well, for clusters
-// take seconds to see it.
+// apart returns the time for which a server stays cut off from the others, or broken by a program. It is half of the
+// period, since clusters take seconds to notice.
 func (f Fault) apart() time.Duration { return max(down, f.Every/2) }
 
-// stalls are how long a process or thread is stopped at most: it holds its locks for that long, or stands between two
-// steps of the server's own.
+// stalls bounds the time for which a process or thread is stopped. It keeps its locks for that time, or stays between
+// two internal steps of the server.
 const stalls = 50 * time.Millisecond
 
-// skews are how far a clock is set off, of which one is chosen each time.
+// skews are the offsets of clocks; one is chosen each time.
 var skews = [...]time.Duration{0, -time.Hour, -30 * time.Second, -time.Second, -50 * time.Millisecond,
 	50 * time.Millisecond, time.Second, 30 * time.Second, time.Hour}
 
-// breakThings does the fault until done.
+// breakThings injects the fault again and again until done is closed.
 func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 	f := r.cfg.Fault
 	if f.Kind == NoFault {
@@ -138,8 +138,7 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// breakOne does the fault once. What it breaks is mended even when the run is over: whoever comes next needs the
-// server.
+// breakOne injects the fault once. It mends the server even if the run is over: the next run needs it.
 func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(time.Duration) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	cl, f := r.target.cluster, r.cfg.Fault
@@ -178,7 +177,7 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 	return nil
 }
 
-// scriptWithin is how long a program may take.
+// scriptWithin bounds the time of a program.
 const scriptWithin = time.Minute
 
 // script runs the user's program.

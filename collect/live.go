@@ -8,30 +8,29 @@ import (
 	"isovet/history"
 )
 
-// Live gets a run while it lasts, in pieces of its history. Its methods are called one after the other; an error
-// ends the run.
+// Live gets a run's history in pieces during the run. Its methods are called one after the other; an error ends the
+// run.
 type Live interface {
-	// Begin is told the history's header before the first transaction.
+	// Begin gets the history's header before the first transaction.
 	Begin(meta history.Meta) error
-	// Ended is given transactions that have ended, in the order and with the ids that they will have in the Result's
-	// History, but without the database's timestamps. The initial transaction, which comes first, has the loaded
-	// versions of rows that had not been touched before. No transaction that follows in later pieces begins before
-	// mark.
+	// Ended gets transactions that have ended, in the order and with the ids of the Result's History, but without
+	// the database's timestamps. The initial transaction comes first; it has the loaded versions of rows that no
+	// earlier piece touched. No transaction in later pieces begins before mark.
 	Ended(piece *history.History, mark int64) error
 }
 
-// liveEvery is how often the sessions are looked at.
+// liveEvery is the interval between two looks at the sessions.
 const liveEvery = 10 * time.Millisecond
 
-// Each session publishes what it has written down (client.published), and a moment before which no transaction of it
-// begins that is not published (client.since). Who reads all moments first and then what is published has every
-// transaction that ended before the least of them.
+// Each session publishes its log (client.published), and a moment before which none of its unpublished transactions
+// begins (client.since). A reader that reads all moments first, and then the logs, has every transaction that ended
+// before the least moment.
 
-// never is client.since of a session that is done.
+// never is client.since of a session that has ended.
 const never = math.MaxInt64
 
-// publish makes the session's log visible to live. What stands in it is not changed before the run is over, and a
-// longer one is another slice.
+// publish makes the session's log visible to live. Published entries do not change before the end of the run; a longer
+// log is another slice.
 func (c *client) publish() {
 	if c.r.cfg.Live == nil && c.r.cfg.Ahead == nil {
 		return
@@ -40,11 +39,11 @@ func (c *client) publish() {
 	c.published.Store(&l)
 }
 
-// live gives pieces to cfg.Live until done, and what is left then.
+// live passes pieces to cfg.Live until done is closed, and then the rest.
 type live struct {
 	r     *run
 	to    Live
-	at    []int // transactions of each session that have been given
+	at    []int // session → number of transactions passed on
 	known map[int64]bool
 	last  int64 // id
 }
@@ -73,14 +72,14 @@ func (r *run) followLive(done <-chan struct{}) {
 	}
 }
 
-// step gives what has ended since the last.
+// step passes on the transactions that have ended since the last step.
 func (l *live) step() error {
 	mark := int64(never)
 	for _, c := range l.r.clients {
 		mark = min(mark, c.since.Load())
 	}
 	var logs []*log
-	past := mark // no transaction that is given later begins before
+	past := mark // no transaction passed on later begins before
 	for i, c := range l.r.clients {
 		at, passed := l.at[i], 0 // transactions of earlier logs
 		for _, p := range c.logs() {
@@ -118,10 +117,10 @@ func (l *live) step() error {
 	return l.to.Ended(h, past)
 }
 
-// ended is when the client was done with a transaction.
+// ended returns the time when the client finished a transaction.
 func (t *txnRec) ended() int64 {
 	if t.end == history.NoTime {
-		return max(t.commit, t.start) // never answered, perhaps never sent
+		return max(t.commit, t.start) // no answer came, and perhaps nothing was sent
 	}
 	return t.end
 }

@@ -11,7 +11,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-// data is what the workload needs to be loaded.
+// data returns the data to load for the workload.
 func (r *run) data() driver.Data {
 	var rows iter.Seq2[int64, driver.Row] = func(yield func(int64, driver.Row) bool) {
 		for i, t := range r.tables {
@@ -76,7 +76,7 @@ func (r *run) data() driver.Data {
 	return d
 }
 
-// loadedKeys are the rows of a table that a schedule has it hold at first, in order.
+// loadedKeys returns the keys of a table's initial rows in a schedule, in order.
 func (r *run) loadedKeys(table int) (pks []int64) {
 	for k := range r.atFirst {
 		if k.Table() == table {
@@ -87,7 +87,7 @@ func (r *run) loadedKeys(table int) (pks []int64) {
 	return pks
 }
 
-// holds reports whether a table holds a row at first.
+// holds reports whether a row is loaded.
 func (r *run) holds(k workload.Key) bool {
 	if r.atFirst != nil {
 		_, ok := r.atFirst[k]
@@ -96,7 +96,7 @@ func (r *run) holds(k workload.Key) bool {
 	return k.PK() < int64(r.tables[k.Table()].Rows)
 }
 
-// row is what a row of a table with columns holds at first.
+// row returns the loaded version of a row of a table with columns.
 func (r *run) row(k workload.Key) []int64 {
 	if r.atFirst != nil {
 		return append([]int64{initial}, r.atFirst[k]...)
@@ -104,7 +104,7 @@ func (r *run) row(k workload.Key) []int64 {
 	return loadedRow(&r.tables[k.Table()], k.PK())
 }
 
-// breaks notes whether an error has broken the database.
+// breaks notes whether an error broke the database.
 func (t *Target) breaks(err error) {
 	if b, ok := t.DB.(driver.Breaker); ok && err != nil && b.Breaks(err) {
 		t.Broken.Store(true)
@@ -122,10 +122,10 @@ func (r *run) fail(err error) {
 	r.stop.Store(true)
 }
 
-// load fills the database, which is opened anew where it is broken. No session may be open.
+// load fills the database, and first opens it anew if it is broken. No session may be open.
 func (t *Target) load(ctx context.Context, d driver.Data) error {
 	if t.Broken.Load() {
-		_ = t.DB.Close() // it is broken: what it says of it is of no use
+		_ = t.DB.Close() // it is broken: the error means nothing
 		db, err := driver.Open(ctx, t.URLs, t.Options)
 		if err != nil {
 			return fmt.Errorf("opening it anew: %w", err)
@@ -138,7 +138,7 @@ func (t *Target) load(ctx context.Context, d driver.Data) error {
 	return err
 }
 
-// send has statements sent in a way of the database's.
+// send sets the database's way of sending statements.
 func (t *Target) send(way string) error {
 	if s, ok := t.DB.(driver.Sender); ok {
 		return s.Send(way)

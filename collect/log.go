@@ -14,7 +14,7 @@ import (
 	"isovet/history"
 )
 
-// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row stands in the log's
+// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row is in the log's
 // cells.
 type opRec struct {
 	key, value history.Value
@@ -33,10 +33,10 @@ type txnRec struct {
 	session, node      int32
 	status             history.Status
 	access             workload.Access
-	id                 int64 // in the recording in parts; 0: there is none
+	id                 int64 // in the recording in parts; 0: none
 }
 
-// log is what one session has written down. It has one writer.
+// log has the operations and transactions of one session. It has one writer.
 type log struct {
 	txns  []txnRec
 	ops   []opRec
@@ -46,10 +46,10 @@ type log struct {
 	stamp []driver.Stamp // of txns; nil without timestamps
 	calls []callRec      // of ops, and ends of txns: with Config.KeepCalls
 	ends  []endRec
-	line  []byte // what the recording in progress is told, in the making
+	line  []byte // buffer for a line of the partial recording
 }
 
-// predRec is an operation with a predicate and the rows of which it was true.
+// predRec is an operation with a predicate, and its matching rows.
 type predRec struct {
 	pred []byte
 	rows []predRow
@@ -60,7 +60,7 @@ type predRow struct {
 	oldUnknown    bool
 }
 
-// add writes down an operation, end a transaction: that of all operations since the last end.
+// add logs an operation; end logs a transaction with all operations since the last end.
 func (l *log) add(o opRec) { l.ops = append(l.ops, o) }
 
 func (l *log) end(t txnRec) {
@@ -72,7 +72,7 @@ func (l *log) end(t txnRec) {
 	l.txns = append(l.txns, t)
 }
 
-// pending is the number of operations since the last end.
+// pending returns the number of operations since the last end.
 func (l *log) pending() int {
 	if k := len(l.txns); k > 0 {
 		return len(l.ops) - l.txns[k-1].off - l.txns[k-1].n
@@ -80,7 +80,7 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// locking are the places of the locking reads among some operations, as a history has them; nil: there is none.
+// locking returns the places of the locking reads among some operations, in the form of a history; nil: there is none.
 func (l *log) locking(off, n int) (text []byte) {
 	for i, o := range l.ops[off : off+n] {
 		if o.locks {
@@ -93,8 +93,8 @@ func (l *log) locking(off, n int) (text []byte) {
 	return text
 }
 
-// order returns all transactions of the logs, in the order in which the clients were done with them: a session's own
-// stay in order, for each of its times lies before the next transaction's.
+// order returns all transactions of the logs in the order of their ends. It keeps each session's order, since each of a
+// transaction's times lies before the next transaction's.
 func order(logs []*log) (all []*txnRec, of []*log) {
 	type entry struct {
 		t   *txnRec
@@ -115,7 +115,7 @@ func order(logs []*log) (all []*txnRec, of []*log) {
 	return all, of
 }
 
-// row keeps a row; nil is an absent one.
+// row stores a row; nil is an absent one.
 func (l *log) row(cells []int64) history.Value {
 	if cells == nil {
 		return history.Value{}
@@ -124,11 +124,11 @@ func (l *log) row(cells []int64) history.Value {
 	return history.Value{Kind: history.Row, N: int64(len(l.cells) - len(cells))}
 }
 
-// naming says how what logs hold is called in a history.
+// naming translates keys and values of logs to those of a history.
 type naming struct {
 	key func(history.Value) uint32
 	row func(l *log, key, v history.Value) history.Value // of values of kind Row
-	// values, if not 0, has workload.FewValue in the place of versions.
+	// values, if not 0, makes workload.FewValue replace versions.
 	values int
 }
 
@@ -200,7 +200,7 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 	}
 }
 
-// initial is the version that loaded rows hold at first.
+// initial is the version of loaded rows.
 const initial = 0
 
 // build makes the history of a run of a workload: the initial versions of the loaded rows that were touched, then all
@@ -216,13 +216,13 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 	return r.history(logs, 1, map[int64]bool{})
 }
 
-// history makes a history of what logs hold, ids from first on. The initial transaction has the rows that are not
-// known; they are then.
+// history makes a history from logs, with ids from first on. The initial transaction has the rows that are not in
+// known, and adds them to known.
 func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.History, error) {
 	return r.historyOf(logs, first, known, true)
 }
 
-// initial makes a history of the initial transaction alone, of the rows that logs touch.
+// initial makes a history of only the initial transaction, with the rows that logs touch.
 func (r *run) initial(logs []*log) (*history.History, error) {
 	return r.historyOf(logs, 1, map[int64]bool{}, false)
 }
@@ -280,7 +280,7 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 	return b.Build()
 }
 
-// loadedRow is what a row of a table with columns holds at first: the version, then the columns.
+// loadedRow returns the loaded content of a row of a table with columns: the version, then the columns.
 func loadedRow(t *workload.Table, pk int64) []int64 {
 	row := make([]int64, 1+len(t.Columns))
 	row[0] = initial
@@ -290,7 +290,7 @@ func loadedRow(t *workload.Table, pk int64) []int64 {
 	return row
 }
 
-// rowText writes rows as the format has them: columns in the order of their names, "u" among them for the version.
+// rowText writes rows in the format's form: columns sorted by name, with "u" for the version.
 type rowText struct {
 	b     *history.Builder
 	order [][]int // table → places in a row, by name
@@ -333,8 +333,7 @@ func (x *rowText) row(text []byte, table int, row []int64) []byte {
 	return append(text, '}')
 }
 
-// condition writes ranges as a predicate of the format: columns in the order of their names, several ranges of one as
-// "and".
+// condition writes ranges as a predicate of the format: columns sorted by name, several ranges of one column as "and".
 func condition(columns []workload.Column, where []workload.Range) []byte {
 	parts := make([]string, 0, len(where))
 	for _, r := range where {

@@ -38,7 +38,7 @@ func (c *client) doList(op *workload.Op, o *opRec) error {
 	return c.errNoSuch(op)
 }
 
-// errNoSuch is for operations that a table of the workload's cannot have.
+// errNoSuch returns the error for an operation that the workload's table does not support.
 func (c *client) errNoSuch(op *workload.Op) error {
 	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it",
 		driver.ErrUnsupported, c.r.what, op.Kind)

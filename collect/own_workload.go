@@ -16,16 +16,16 @@ import (
 	"isovet/record"
 )
 
-// ownClient is a session that runs a workload of the user's own.
+// ownClient is a session that runs the user's own workload.
 type ownClient struct {
 	c    *client // connection, pauses, counts; its log is not used
 	own  *sqlwork.Workload
 	rec  *record.Session
 	rng  *rand.Rand
-	next *atomic.Int64 // the last unique number that was given out
-	// Where a backslash is an escape.
+	next *atomic.Int64 // the last unique number used
+	// The database takes a backslash for an escape.
 	backslash bool
-	sum       txnRec // of the attempt under way, for the summary
+	sum       txnRec // the open attempt, for the summary
 	idle      *fruitless
 }
 
@@ -34,13 +34,13 @@ type fruitless struct {
 	attempts, since atomic.Int64
 }
 
-// Where so many attempts over so long have not committed anything, none will.
+// If so many attempts over so long a time have not committed, none will.
 const (
 	fruitlessAttempts = 1000
 	fruitlessTime     = 10 * time.Second
 )
 
-// refuse counts an attempt that did not commit, and gives up where none does.
+// refuse counts an attempt that did not commit, and ends the run if none commits.
 func (o *ownClient) refuse(why string) {
 	r := o.c.r
 	long := time.Duration(r.now() - o.idle.since.Load())
@@ -50,7 +50,7 @@ func (o *ownClient) refuse(why string) {
 	}
 }
 
-// collectOwn runs a workload of the user's own.
+// collectOwn runs the user's own workload.
 func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error) {
 	if !t.speaks() {
 		return nil, fmt.Errorf("%s takes no SQL; expected PostgreSQL, MariaDB, MySQL or SQLite for workload %s",
@@ -83,7 +83,7 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	if err := r.ownSetup(ctx, rec); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
-	// Not where the set-up failed: a table that it found there already is not the workload's to drop.
+	// No teardown if the set-up failed: an existing table does not belong to the workload.
 	defer func() {
 		err = errors.Join(err, r.ownStatements(context.WithoutCancel(ctx), "teardown", c.Own.Teardown))
 	}()
@@ -111,18 +111,18 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 
 func noRows(func(int64, driver.Row) bool) {}
 
-// speaks reports whether the database's sessions take SQL.
+// speaks reports whether the database's sessions accept SQL.
 func (t *Target) speaks() bool {
 	s, err := t.DB.Connect(context.Background(), 0)
 	if err != nil {
-		return true // the error will be met again, and said
+		return true // the error will occur again and be reported
 	}
 	defer s.Close()
 	_, ok := s.(driver.Speaker)
 	return ok
 }
 
-// ownStatements runs statements on a connection of their own.
+// ownStatements runs statements on a new connection.
 func (r *run) ownStatements(ctx context.Context, what string, statements []string) error {
 	if len(statements) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (r *run) ownStatements(ctx context.Context, what string, statements []strin
 	return nil
 }
 
-// ownSetup runs the set-up, and records what the tables hold then.
+// ownSetup runs the set-up, and records the tables' content.
 func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 	if err := r.ownStatements(ctx, "setup", r.cfg.Own.Setup); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
 	r.sessions(ctx, func(c *client) { own[c.id].loop() })
 }
 
-// loop is a session's work.
+// loop runs transactions until the run stops.
 func (o *ownClient) loop() {
 	c := o.c
 	for !c.r.stop.Load() && c.r.take() {
@@ -277,7 +277,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	return unclear
 }
 
-// count enters how an attempt ended into the totals and the summary.
+// count adds the outcome of an attempt to the totals and the summary.
 func (o *ownClient) count(s history.Status) {
 	r := o.c.r
 	switch s {
@@ -296,7 +296,7 @@ func (o *ownClient) count(s history.Status) {
 	o.c.log.end(o.sum)
 }
 
-// step runs a statement and records what its answer says.
+// step runs a statement and records the effects that its answer shows.
 func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) error {
 	got, err := o.c.sess.(driver.Speaker).Say(s.Text(values, o.backslash))
 	if err != nil {
@@ -323,7 +323,7 @@ func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) 
 	return s.KeepFrom(values, a)
 }
 
-// rollback rolls back, or gives the connection up.
+// rollback rolls back, or closes the connection.
 func (o *ownClient) rollback() error {
 	if o.c.sess == nil {
 		return nil
@@ -335,7 +335,7 @@ func (o *ownClient) rollback() error {
 	return err
 }
 
-// refused ends an attempt that has had no effect.
+// refused ends an attempt that had no effect.
 func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 	c := o.c
 	class, broken := c.r.target.DB.Classify(err), driver.Broken(err)
@@ -350,7 +350,7 @@ func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 	if class == driver.Aborted || broken {
 		o.refuse(fmt.Sprintf("refused, %s: %v", where, err))
 	}
-	if broken { // it would be broken again
+	if broken { // it would fail again
 		return rolledBack
 	}
 	if class == driver.Fatal {

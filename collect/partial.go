@@ -12,10 +12,10 @@ import (
 	"isovet/record"
 )
 
-// partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction
-// that wrote stands there before its commit is sent, since others may see what it wrote before its client has the
-// answer; how it ended is a line of its own. Nobody waits for that, nor for what wrote nothing: if it is lost, the
-// outcome is unknown.
+// partial is the recording of a run during the run, in JSON lines that jsonl.ReadPartial reads. A transaction with
+// writes is written before its commit is sent, since others may see its writes before its client has the answer. Its
+// outcome is a line of its own. The client does not wait for that line, nor for transactions without writes: if the
+// line is lost, the outcome is unknown.
 type partial struct {
 	r     *run
 	rows  *rowText
@@ -24,7 +24,7 @@ type partial struct {
 	mu    sync.Mutex
 	to    *record.Stream // nil: to parts
 	parts *record.Parts
-	known map[int64]bool // keys whose loaded versions have been told
+	known map[int64]bool // keys whose loaded versions are written
 	last  int64          // id
 }
 
@@ -66,8 +66,8 @@ func (p *partial) written() Parts {
 	return Parts{Txns: txns, Ops: ops, Files: files}
 }
 
-// write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are
-// handed to the operating system, and all before them.
+// write appends the loaded versions of the operations' keys, if they are new, and then the line. With now it passes
+// these and all earlier lines to the operating system.
 func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	return p.to.Append(b, now)
 }
 
-// id gives out the next transaction's.
+// id returns the next transaction's id.
 func (p *partial) id() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,7 @@ func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
 	return strconv.AppendInt(b, v.N, 10)
 }
 
-// txn writes a transaction behind what begins its line; without the end of the line.
+// txn appends a transaction to the beginning of its line, without the line's end.
 func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte {
 	number := func(name string, n int64) {
 		if n != history.NoTime {
@@ -234,7 +234,8 @@ func (p *partial) op(b []byte, l *log, o *opRec) []byte {
 	return append(strconv.AppendInt(b, o.end, 10), ']')
 }
 
-// intend writes a transaction that is about to be committed, if it wrote; 0: it did not. In parts, it is open then.
+// intend writes a transaction that is about to be committed, if it has writes; id is 0 if it has none. In a recording
+// in parts it is then open.
 func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err error) {
 	ops := l.ops[len(l.ops)-l.pending():]
 	wrote := false
@@ -256,7 +257,8 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err er
 	return id, nil, p.write(l, ops, l.line, true)
 }
 
-// ended writes how a transaction ended; intent is its id if it stands there already. Its operations are the log's last.
+// ended writes the outcome of a transaction; intent is its id if it is written already. Its operations are the log's
+// last.
 func (p *partial) ended(l *log, x *txnRec, intent int64, open *record.Open) error {
 	if open != nil {
 		l.txns[len(l.txns)-1].id = intent

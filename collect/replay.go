@@ -14,13 +14,14 @@ import (
 	"isovet/level"
 )
 
-// maxReplayed bounds the operations of a history that becomes a schedule: each step waits for those before it.
+// maxReplayed bounds the operations of a history that is made into a schedule, where each step waits for those before
+// it.
 const maxReplayed = 5000
 
 // ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of
-// the recorded times. Keys become rows of one table, in which every key is loaded; versions are new ones. Transactions
-// that were aborted are rolled back where they ended. Errors: a history without times of its operations, with
-// predicates, lists beside other values, or with too many operations.
+// the recorded times. Keys become rows of one table, in which every key is loaded; versions are new. Aborted
+// transactions are rolled back at their ends. Errors: a history without times of its operations, with predicates, lists
+// beside other values, or with too many operations.
 func ScheduleOf(h *history.History) (*Schedule, error) {
 	switch {
 	case h.HasPredicates():
@@ -69,7 +70,7 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 		if h.Txns.Status[t] == history.Aborted {
 			end = Step{Kind: Rollback, Text: fmt.Sprintf("a%d", n+1)}
 		}
-		if at == history.NoTime { // somewhere behind the last operation
+		if at == history.NoTime { // any time after the last operation
 			if at = h.End(t); at == history.NoTime && hi > lo {
 				at = h.OpEnd(hi - 1)
 			}
@@ -84,7 +85,7 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 	return s, nil
 }
 
-// replayed is the step of one operation.
+// replayed returns the step of one operation.
 func replayed(h *history.History, op uint32, session int, lists bool) (Step, error) {
 	k := h.OpKey(op)
 	st := Step{Kind: Do, Op: workload.Op{Key: workload.MakeKey(0, int64(k))}}
@@ -105,7 +106,7 @@ func replayed(h *history.History, op uint32, session int, lists bool) (Step, err
 	return st, nil
 }
 
-// Replayed is how often a schedule violated a level.
+// Replayed counts the runs of a schedule that violated a level.
 type Replayed struct {
 	Runs, Violated, Undecided int
 	DB, Isolation             string
@@ -113,7 +114,7 @@ type Replayed struct {
 	Last *evidence.Result
 }
 
-// Replay plays a schedule so many times and checks what its clients saw each time.
+// Replay plays a schedule runs times and checks the history of each run.
 func Replay(ctx context.Context, c Config, s *Schedule, l level.Level, runs int, told func(Replayed)) (Replayed,
 	error) {
 	var out Replayed

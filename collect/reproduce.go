@@ -15,43 +15,43 @@ import (
 	"isovet/level"
 )
 
-// Found is a violation while the database that showed it is still open, with the tables of the run.
+// Found is a violation with its database, which is still open and has the tables of the run.
 type Found struct {
 	Target *Target
 	Config Config
 	Level  level.Level
 	Answer *evidence.Result
-	// Result is the run that showed it; nil where a schedule did.
+	// Result is the run that showed it; nil if a schedule did.
 	Result *Result
 	// Played and Schedule are the schedule that showed it.
 	Played   *Played
 	Schedule *Schedule
 }
 
-// Reproduction is a script of a violation, with what came of playing it on fresh tables.
+// Reproduction is a script of a violation, with the results of playing it on fresh tables.
 type Reproduction struct {
 	Script *Script
 	Replayed
-	// Played is the last run that violated the level; nil: none did.
+	// Played is the last run that violated the level; nil if none did.
 	Played *Played
-	// Control is how often the same transactions violated the level one after the other, in the order of their ends; no
-	// run where the script itself did not.
+	// Control has the runs of the same transactions one after the other, in the order of their ends. It has no runs
+	// if the script itself never violated the level.
 	Control Replayed
-	// Tried is how often the database was asked to play a schedule, From how many transactions the first one had that
-	// violated the level.
+	// Tried is the number of schedules that the database played; From is the number of transactions of the first
+	// one that violated the level.
 	Tried, From int
 }
 
 // ReproduceOptions bound the search.
 type ReproduceOptions struct {
-	// For is how long to look for a script, and to cut it down; 0: 30 s.
+	// For bounds the time to find and reduce a script; 0: 30 s.
 	For time.Duration
-	// Runs is how often the script is played at the end; 0: 10.
+	// Runs is the number of runs of the final script; 0: 10.
 	Runs int
 	Told func(what string)
 }
 
-// mostOverlapping bounds the transactions, besides the violation's own, with which a script may begin.
+// mostOverlapping bounds the transactions of a first script, besides the violation's own.
 const mostOverlapping = 150
 
 // Reproduce makes a script of a violation and cuts it down for as long as the database still violates the level when it
@@ -128,7 +128,7 @@ func (p *reproducer) violates(s *Script) bool {
 	return r != nil && r.Verdict == evidence.Violated
 }
 
-// waits returns the number of a script's steps that wait for others; false: it does not violate the level.
+// waits returns the number of a script's steps that wait for others; false if the script does not violate the level.
 func (p *reproducer) waits(s *Script) (int, bool) {
 	played, r := p.play(s)
 	if r == nil || r.Verdict != evidence.Violated {
@@ -137,8 +137,8 @@ func (p *reproducer) waits(s *Script) (int, bool) {
 	return len(played.Waited), true
 }
 
-// finish plays the script as often as asked, and the one that it was cut down from if that shows the violation more
-// often.
+// finish plays the final script the requested number of times. If fewer than eight of ten runs show the violation, it
+// does the same with the unreduced script, and takes that one if it shows the violation more often.
 func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
 	p.count(best)
 	if 10*p.out.Violated < 8*p.out.Runs && whole != best && p.ctx.Err() == nil {
@@ -161,7 +161,7 @@ func (p *reproducer) count(s *Script) {
 	p.out.Replayed, p.out.Played = p.runs(s, "run")
 }
 
-// runs plays a script as often as asked, and returns the last run that violated the level too.
+// runs plays a script the requested number of times, and also returns the last run that violated the level.
 func (p *reproducer) runs(s *Script, name string) (out Replayed, last *Played) {
 	for n := range p.o.Runs {
 		if p.ctx.Err() != nil || n >= 3 && out.Violated == 0 && p.late() {
@@ -181,7 +181,7 @@ func (p *reproducer) runs(s *Script, name string) (out Replayed, last *Played) {
 	return out, last
 }
 
-// candidate is a script in the making.
+// candidate is a script that is being reduced.
 type candidate struct {
 	p     *reproducer
 	txns  []txnScript
@@ -233,7 +233,7 @@ func (p *reproducer) candidates(ids []int64) (out []*candidate) {
 	return out
 }
 
-// stateAt are the rows that the tables held at a time, as far as transactions that had ended by then tell.
+// stateAt returns the tables' rows at a time, by the transactions that had ended then.
 func (r *run) stateAt(at int64) map[workload.Key][]int64 {
 	rows := map[workload.Key][]int64{}
 	for i := range r.tables {
@@ -253,7 +253,7 @@ func (r *run) stateAt(at int64) map[workload.Key][]int64 {
 	return rows
 }
 
-// apply has rows be what they are once operations have been done.
+// apply applies the effects of operations to rows.
 func apply(rows map[workload.Key][]int64, calls []callRec) {
 	for i := range calls {
 		k := &calls[i]
@@ -278,11 +278,11 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 	}
 }
 
-// mostRows bounds the rows of a table with conditions with which a script may begin; of larger tables it has only the
-// rows that it names.
+// mostRows bounds the rows that a script loads into a table with conditions; of a larger table it loads only the rows
+// that it names.
 const mostRows = 2000
 
-// needed are the rows that a script's steps may meet.
+// needed returns the rows that a script's steps may access.
 func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []candidateRow) {
 	named, count := map[workload.Key]bool{}, map[int]int{}
 	for i := range txns {
@@ -302,7 +302,7 @@ func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []can
 	return out
 }
 
-// Setup makes the tables of a script and explains the statements of events on them.
+// Setup makes the tables of a script and asks the database for the plans of the events' statements.
 func (f *Found) Setup(ctx context.Context, s *Script, events []Event) (Setup, error) {
 	x, err := s.Schedule()
 	if err != nil {
@@ -311,7 +311,7 @@ func (f *Found) Setup(ctx context.Context, s *Script, events []Event) (Setup, er
 	return f.Target.Setup(ctx, f.played(), x, events)
 }
 
-// played is the Config of the runs of its scripts.
+// played returns the Config for runs of scripts.
 func (f *Found) played() Config {
 	c := f.Config
 	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
@@ -319,7 +319,7 @@ func (f *Found) played() Config {
 	return c
 }
 
-// script is a candidate as it can be played.
+// script returns the candidate as a script.
 func (x *candidate) script() *Script {
 	type timed struct {
 		at int64
@@ -365,7 +365,7 @@ func (p *reproducer) describe(s *Script) {
 	s.SetupSQL, s.SessionSQL = p.c.SetupSQL, p.c.SessionSQL
 }
 
-// reduce leaves out transactions, rows and operations as long as the database still violates the level.
+// reduce removes transactions, rows and operations as long as the database still violates the level.
 func (p *reproducer) reduce(x *candidate) *Script {
 	tell := func() {
 		p.o.Told("cutting the schedule down: " + plural.Of(len(x.txns), "transaction") + ", " +
@@ -416,7 +416,7 @@ func (p *reproducer) reduce(x *candidate) *Script {
 	return x.script()
 }
 
-// fold has the tables hold at first what transactions wrote that ended before others began, where that will do.
+// fold replaces transactions that ended before others began by initial rows, if the level is still violated.
 func (x *candidate) fold() {
 	for i := 0; i < len(x.txns) && !x.p.late(); {
 		t := x.txns[i]
@@ -443,7 +443,7 @@ func (x *candidate) fold() {
 	}
 }
 
-// sweep leaves things out of a list as long as ok says that it will do.
+// sweep removes elements of a list as long as ok returns true.
 func sweep[T any](p *reproducer, list *[]T, ok func() bool) {
 	all := slices.Clone(*list)
 	gone := make([]bool, len(all))

@@ -18,20 +18,20 @@ import (
 	"isovet/record"
 )
 
-// Rotate has the recording go to the parts of a folder, which are one history: package record has how. Memory then does
-// not grow with the run, and the Result has no History; memory holds some kilobytes for each kind of
-// transaction, a number for each loaded row that was touched, and what one part needs while it is made.
+// Rotate writes the recording to parts in a folder, which are one history; package record describes them. Memory then
+// does not grow with the run, and the Result has no History. Memory holds some kilobytes for each kind of transaction,
+// a number for each loaded row that was touched, and the data of the part being made.
 type Rotate struct {
-	Dir    string // must not be there yet, or be empty
+	Dir    string // must not exist, or be empty
 	Ending string // of the parts, one of split.Endings; "": .ivh
-	// A part ends when it has so many bytes of JSON lines, as they are recorded, so many transactions, or this age. All
-	// 0: with 256 MiB.
+	// A part ends at this number of bytes of recorded JSON lines, this number of transactions, or this age. All 0:
+	// at 256 MiB.
 	Bytes int64
 	Txns  int64
 	Every time.Duration
 }
 
-// Parts is what a run has written into the parts of a folder.
+// Parts describes the parts that a run has written.
 type Parts struct {
 	Txns, Ops int64
 	Files     int
@@ -56,7 +56,7 @@ func (c *Config) validateRotate() error {
 	return nil
 }
 
-// rotation is how package record is to make the parts.
+// rotation returns package record's settings for the parts.
 func (o *Rotate) rotation(ctx context.Context, header *history.History) record.Rotation {
 	ending := cmp.Or(o.Ending, ".ivh")
 	return record.Rotation{Bytes: o.Bytes, Every: o.Every, Txns: o.Txns,
@@ -73,15 +73,15 @@ func (o *Rotate) rotation(ctx context.Context, header *history.History) record.R
 		}}
 }
 
-// emptyOf is a history without transactions, with a header.
+// emptyOf returns a history with a header and without transactions.
 func emptyOf(m history.Meta) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta = m
 	return b.Build()
 }
 
-// openParts begins a recording in parts. What the tables hold at first is the first part, all of it: what the run will
-// touch is not known yet.
+// openParts begins a recording in parts. The first part has all loaded rows, since it is not known which ones the run
+// will touch.
 func (r *run) openParts(ctx context.Context) (*partial, error) {
 	o := r.cfg.Rotate
 	header, err := emptyOf(r.meta())
@@ -109,12 +109,12 @@ func (r *run) openParts(ctx context.Context) (*partial, error) {
 	return p, nil
 }
 
-// loaded is a history of the initial transaction alone.
+// loaded returns a history of only the initial transaction.
 func (r *run) loaded() (*history.History, error) {
 	l := &log{}
 	for i, t := range r.tables {
 		if t.List {
-			continue // an element would be one of the list
+			continue // a row of a list would read as an element
 		}
 		for pk := range int64(t.Rows) {
 			l.add(opRec{key: history.IntValue(int64(workload.MakeKey(i, pk)))})
@@ -127,8 +127,7 @@ func (r *run) loaded() (*history.History, error) {
 	return r.initial([]*log{l})
 }
 
-// keep does with a transaction that stands in the log and in the recording what is to be done before the log forgets
-// it.
+// keep processes a logged and recorded transaction before the log drops it.
 func (c *client) keep(x *txnRec) {
 	c.tally(x)
 	if c.r.cfg.Live == nil {
@@ -145,8 +144,8 @@ func (c *client) keep(x *txnRec) {
 	c.publish()
 }
 
-// segment bounds the transactions of a session's log where Live follows a run in parts: then a new log begins, and the
-// old one is dropped once it was passed on.
+// segment bounds the transactions of a session's log if Live follows a run in parts. Then a new log begins, and the old
+// one is dropped once it was passed on.
 const segment = 256
 
 // forget empties the log.
@@ -156,7 +155,7 @@ func (l *log) forget() {
 	*l = log{txns: l.txns[:0], ops: l.ops[:0], lists: l.lists[:0], preds: l.preds[:0], cells: l.cells[:0], line: l.line}
 }
 
-// logs returns the session's logs for live: older ones and what is published of the present.
+// logs returns the session's logs for live: older ones and the published part of the current one.
 func (c *client) logs() []*log {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +169,7 @@ func (c *client) logs() []*log {
 	return all
 }
 
-// given forgets older logs of which n transactions have been given, and returns how many of these there are yet.
+// given drops older logs whose transactions are among the n passed on, and returns how many of the n remain.
 func (c *client) given(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,8 +196,7 @@ func (c *client) tally(x *txnRec) {
 	}
 }
 
-// tally counts transactions of a kind in memory that does not grow with them: durations by 32 classes to each power of
-// two.
+// tally counts transactions of a kind in constant memory: durations in 32 classes for each power of two.
 type tally struct {
 	n     [3]int // by status
 	times [64 * classes]uint32
@@ -215,7 +213,7 @@ func place(d int64) int {
 	return shift*classes + int(n>>shift)
 }
 
-// duration is the middle of a class.
+// duration returns the middle of a class.
 func duration(place int) time.Duration {
 	if place < 2*classes {
 		return time.Duration(place)
@@ -233,7 +231,7 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// quantile is quantile of the times.
+// quantile returns a quantile of the durations.
 func (t *tally) quantile(q float64) time.Duration {
 	n := t.n[history.Committed]
 	at := min(int(q*float64(n)), n-1)
@@ -245,7 +243,7 @@ func (t *tally) quantile(q float64) time.Duration {
 	return 0
 }
 
-// tallied is the summary's templates of all sessions.
+// tallied returns the summary's templates of all sessions.
 func (r *run) tallied() (all []Template) {
 	sum := map[string]*tally{}
 	for _, c := range r.clients {

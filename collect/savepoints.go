@@ -7,8 +7,8 @@ import (
 	"isovet/datasets/workload"
 )
 
-// saving makes a savepoint or goes back to it. What was done since is undone: it is taken out of the log, reads too,
-// which may have seen what was undone. So a read of an undone version is one of a version that nobody wrote.
+// saving makes a savepoint or rolls back to it. A rollback removes the operations since from the log, including reads,
+// which may have seen undone writes. So a read of an undone version by others is a read of a version that nobody wrote.
 func (c *client) saving(op *workload.Op, o *opRec) error {
 	s, ok := c.sess.(driver.Saver)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// StepKind says what a step of a schedule does.
+// StepKind is the kind of a step of a schedule.
 type StepKind uint8
 
 const (
@@ -26,16 +26,16 @@ const (
 	Rollback
 )
 
-// Step is what one session does at one point of a schedule.
+// Step is an action of one session at one point of a schedule.
 type Step struct {
 	Session int // from 0
 	Kind    StepKind
 	Op      workload.Op // of Do
-	Text    string      // as it was written
+	Text    string      // its notation
 }
 
-// Schedule is a script for a few sessions: who does what, in which order. A session that the database makes wait does
-// its later steps when it may go on; the others do not wait for it.
+// Schedule is a list of steps of a few sessions, in order. If the database makes a session wait, it does its later
+// steps when it can go on; the others do not wait for it.
 type Schedule struct {
 	Steps    []Step
 	Sessions int
@@ -43,9 +43,9 @@ type Schedule struct {
 	Predicates bool
 
 	tables []workload.Table // nil: scheduleTables
-	// loaded are the rows that the tables hold at first: columns, or a number, or several; nil: what the tables say.
+	// loaded has the tables' initial rows: columns, or a number, or several; nil: those of the tables.
 	loaded map[workload.Key][]int64
-	nodes  []int // of the sessions; nil: spread
+	nodes  []int // session → node; nil: they are spread
 }
 
 // scheduleTables are the tables of schedules: the items x, y and z, and table t, whose column v holds 0, 10 and 20 in
@@ -104,7 +104,7 @@ func ParseSchedule(text string) (*Schedule, error) {
 	return s, nil
 }
 
-// parse reads a step's verb and what stands between its parentheses.
+// parse reads a step's verb and the text between its parentheses.
 func (st *Step) parse(verb, arg string) error {
 	kinds := map[string]workload.OpKind{"r": workload.Read, "l": workload.Read, "w": workload.Write,
 		"d": workload.Delete}
@@ -177,10 +177,10 @@ func (st *Step) parseWhere(verb, arg string) error {
 	return nil
 }
 
-// Played is how a schedule went.
+// Played is the result of playing a schedule.
 type Played struct {
 	History *history.History
-	// Refused says of each session why the database refused its transaction; "": it did not.
+	// Refused has each session's reason if the database refused its transaction; "": it did not.
 	Refused []string
 	// Waited lists the steps that the database made wait for others.
 	Waited []string
@@ -188,17 +188,17 @@ type Played struct {
 	run *run
 }
 
-// scheduleWait is how long a step may take before the others go on without it: it waits for one of them then.
+// scheduleWait is the time after which a step counts as waiting for another session, and the others go on.
 const scheduleWait = 120 * time.Millisecond
 
 // player is a session that runs its steps of a schedule.
 type player struct {
 	c     *client
 	steps chan Step
-	busy  atomic.Int32 // steps that are sent and not done
+	busy  atomic.Int32 // steps sent and not finished
 	idle  chan struct{}
 	x     *txnRec
-	over  bool // refused: the rest of its steps is left out
+	over  bool // refused: its further steps are skipped
 	why   string
 }
 
@@ -295,7 +295,7 @@ func (r *run) players(s *Schedule) []*player {
 	return players
 }
 
-// settled waits until no session has a step to do; false says that one of them waits for another.
+// settled waits until no session has an open step; false says that one of them waits for another.
 func settled(players []*player) bool {
 	late := time.NewTimer(scheduleWait)
 	defer late.Stop()
@@ -352,7 +352,7 @@ func (p *player) refused(err error, where string) {
 	p.c.refused(p.x, err, where)
 }
 
-// String is the schedule in its notation.
+// String returns the schedule in its notation.
 func (s *Schedule) String() string {
 	var words []string
 	for _, st := range s.Steps {
@@ -372,7 +372,7 @@ type nobody struct{}
 func (nobody) Next(*workload.Txn) {}
 func (nobody) Step(*workload.Txn) {}
 
-// Against says what the database did against a schedule.
+// Against describes how the database prevented a schedule.
 func (p *Played) Against() string {
 	var parts []string
 	if len(p.Waited) > 0 {

@@ -10,7 +10,7 @@ import (
 	"isovet/collect/driver"
 )
 
-// schemaCounts are what a run did to the schema.
+// schemaCounts counts a run's changes of the schema.
 type schemaCounts struct{ made, refused atomic.Int64 }
 
 // schemaChanger is the session that changes the schema.
@@ -21,14 +21,14 @@ type schemaChanger struct {
 	all  []driver.SchemaChange
 }
 
-// changeSchema makes a change every so often, and takes it back after half of the time, until pause says that the run
-// is over. The first node that writes is told.
+// changeSchema makes a change in every period, and reverts it after half of the period, until pause reports the end of
+// the run. It uses the first node that accepts writes.
 func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.Duration) bool) error {
 	c := schemaChanger{r: r, all: driver.SchemaChanges(r.info.Dialect, r.data())}
 	for r.info.Nodes[c.node].ReadOnly && c.node < len(r.info.Nodes)-1 {
 		c.node++
 	}
-	ctx = context.WithoutCancel(ctx) // a change is taken back even when the run is over
+	ctx = context.WithoutCancel(ctx) // a change is reverted even after the end of the run
 	defer c.drop()
 	for pause(r.cfg.Fault.Every / 2) {
 		i := rng.IntN(len(c.all))
@@ -37,7 +37,7 @@ func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.
 		switch {
 		case err == nil:
 			r.changes.made.Add(1)
-		case class == driver.Fatal: // it has no such thing
+		case class == driver.Fatal: // the database does not support the change
 			r.changes.refused.Add(1)
 			if c.all = append(c.all[:i:i], c.all[i+1:]...); len(c.all) == 0 {
 				return fmt.Errorf("%s: %w", x.Do, err)
@@ -56,14 +56,14 @@ func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.
 	return nil
 }
 
-// undoTries is how often undoing a change may fail before that ends the run.
+// undoTries bounds the failures to revert a change before they end the run.
 const undoTries = 30
 
-// undo takes a change back; doubtful says that it may not have been made.
+// undo reverts a change; doubtful says that it may not have been made.
 func (c *schemaChanger) undo(ctx context.Context, statement string, doubtful bool) error {
 	for try := 1; ; try++ {
 		class, err := c.say(ctx, statement)
-		if err == nil || class == driver.Fatal && (doubtful || try > 1) { // it is not there, or was gone the first time
+		if err == nil || class == driver.Fatal && (doubtful || try > 1) { // not made, or reverted already
 			return nil
 		}
 		if class == driver.Fatal || try == undoTries {
@@ -73,7 +73,7 @@ func (c *schemaChanger) undo(ctx context.Context, statement string, doubtful boo
 	}
 }
 
-// say sends a statement, and tells what its error means for the next.
+// say sends a statement and returns the class of its error.
 func (c *schemaChanger) say(ctx context.Context, statement string) (driver.Class, error) {
 	db := c.r.target.DB
 	if c.sess == nil {

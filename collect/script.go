@@ -16,19 +16,19 @@ import (
 	"isovet/history"
 )
 
-// Script is a schedule as a file: what a few sessions do, in which order, on tables that hold some rows at first. It
-// holds no SQL that a database is to run: any database that isovet knows can play it.
+// Script is a schedule as a file: the ordered steps of a few sessions, and tables with their initial rows. It has no
+// SQL, so any database that isovet knows can play it.
 type Script struct {
 	Format  string `json:"format"` // "isovet-schedule"
 	Version int    `json:"version"`
-	// Note says where it comes from.
+	// Note describes its origin.
 	Note string `json:"note,omitempty"`
-	// Isolation is what to ask the database for, Level what it then broke.
+	// Isolation is the isolation to ask the database for, Level the level that it then violated.
 	Isolation  string   `json:"isolation,omitempty"`
 	Level      string   `json:"level"`
 	SetupSQL   []string `json:"setup_sql,omitempty"`
 	SessionSQL []string `json:"session_sql,omitempty"`
-	// Nodes says with which node of a cluster each session speaks, from 0; absent: the sessions are spread.
+	// Nodes has each session's node in a cluster, from 0; absent: the sessions are spread.
 	Nodes  []int         `json:"nodes,omitempty"`
 	Tables []ScriptTable `json:"tables"`
 	Steps  []ScriptStep  `json:"steps"`
@@ -39,16 +39,16 @@ type ScriptTable struct {
 	Name    string         `json:"name,omitempty"`
 	List    bool           `json:"list,omitempty"`
 	Columns []ScriptColumn `json:"columns,omitempty"`
-	// Rows are what it holds at first: the key, then the columns, or the number.
+	// Rows are its initial rows: the key, then the columns, or the number.
 	Rows [][]int64 `json:"rows,omitempty"`
-	// Wide: the rows are a key and a list of numbers.
+	// Wide says that a row is a key and a list of numbers.
 	Wide bool `json:"wide,omitempty"`
-	// Plan is how the rows of a condition are to be looked for: sequential, index, index-only or bitmap; absent: as the
-	// database likes.
+	// Plan is the plan for finding rows by a condition: sequential, index, index-only or bitmap; absent: the
+	// database's choice.
 	Plan string `json:"plan,omitempty"`
-	// Direct: update and erase find their rows by themselves, in one statement.
+	// Direct says that update and erase find their rows by themselves, in one statement.
 	Direct bool `json:"direct,omitempty"`
-	// Foreign are foreign keys: the number of a column, and that of the table, before this one, whose keys it holds.
+	// Foreign are foreign keys: the number of a column, and the number of the earlier table whose keys it holds.
 	Foreign [][2]int `json:"foreign_keys,omitempty"`
 }
 
@@ -60,9 +60,9 @@ type ScriptColumn struct {
 	Unique bool `json:"unique,omitempty"`
 }
 
-// ScriptStep is what a session does. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
-// write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update,
-// select-for-share, update, erase, which have a condition, savepoint and rollback-to.
+// ScriptStep is an action of a session. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
+// write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update, select-for-share,
+// update, erase, savepoint and rollback-to; select to erase have a condition.
 type ScriptStep struct {
 	Session int           `json:"session"` // from 1
 	Do      string        `json:"do"`
@@ -92,7 +92,7 @@ type ScriptSet struct {
 
 const scriptFormat = "isovet-schedule"
 
-// doing are the names of operations, by kind; a read that locks is "lock".
+// doing maps kinds of operations to their names; a locking read is "lock".
 var doing = map[workload.OpKind]string{workload.Read: "read", workload.Write: "write", workload.Delete: "delete",
 	workload.Append: "append", workload.ReadWhere: "select", workload.UpdateWhere: "update",
 	workload.DeleteWhere: "erase", workload.Savepoint: "savepoint", workload.RollbackTo: "rollback-to"}
@@ -141,7 +141,7 @@ func (s *Script) Write(w io.Writer) error {
 // IsScript reports whether a file that begins so is a script.
 func IsScript(start []byte) bool { return bytes.Contains(start, []byte(`"`+scriptFormat+`"`)) }
 
-// ReadScript reads a script and says what is wrong with it: the place in it, and what was expected.
+// ReadScript reads a script. Its errors name the place and what was expected.
 func ReadScript(r io.Reader) (*Script, *Schedule, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
@@ -159,7 +159,7 @@ func ReadScript(r io.Reader) (*Script, *Schedule, error) {
 // mostSessions bounds the sessions of a script.
 const mostSessions = 200
 
-// Schedule is what can be played.
+// Schedule returns the script as a schedule, which can be played.
 func (s *Script) Schedule() (*Schedule, error) {
 	x := &Schedule{loaded: map[workload.Key][]int64{}, nodes: s.Nodes}
 	if len(s.Tables) == 0 || len(s.Tables) > 16 || len(s.Steps) == 0 || len(s.Steps) > maxReplayed {
@@ -205,7 +205,7 @@ func (s *Script) Schedule() (*Schedule, error) {
 	return x, nil
 }
 
-// table is what the workload knows of the table with number i.
+// table returns the workload's form of table i.
 func (s *Script) table(i int) (w workload.Table, err error) {
 	t := &s.Tables[i]
 	w = workload.Table{Name: t.Name, List: t.List, Direct: t.Direct}
@@ -304,7 +304,7 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	return x, nil
 }
 
-// condition takes the step's condition and changes over into an operation on a table of so many columns.
+// condition sets an operation's condition and changes from the step; the table has so many columns.
 func (st *ScriptStep) condition(op *workload.Op, columns int) error {
 	for _, r := range st.Where {
 		if r.Column < 0 || r.Column >= columns {
@@ -341,7 +341,7 @@ func (t *ScriptTable) rowName(key int64, all bool) string {
 	return fmt.Sprintf("%s/%d", t.Name, key)
 }
 
-// scriptOp is a step of an operation.
+// scriptOp returns the step of an operation.
 func scriptOp(session int, op *workload.Op) ScriptStep {
 	st := ScriptStep{Session: session, Do: doing[op.Kind], Table: op.Key.Table(), Key: op.Key.PK()}
 	switch op.Kind {
@@ -377,7 +377,7 @@ func scriptOp(session int, op *workload.Op) ScriptStep {
 	return st
 }
 
-// scriptTables are tables without their rows.
+// scriptTables returns the script's form of tables, without rows.
 func scriptTables(tables []workload.Table) (out []ScriptTable) {
 	for i := range tables {
 		t := &tables[i]
@@ -425,7 +425,7 @@ func ScriptOf(s *Schedule, isolation, level string) *Script {
 	return out
 }
 
-// loadedCells is what a loaded row of a workload's holds, without the version.
+// loadedCells returns the content of a workload's loaded row, without the version.
 func loadedCells(t *workload.Table, pk int64) []int64 {
 	switch {
 	case t.Columns != nil:
@@ -438,13 +438,13 @@ func loadedCells(t *workload.Table, pk int64) []int64 {
 	return []int64{t.Payload}
 }
 
-// scriptOrder is the order of the steps of a script that is made from a recording.
+// scriptOrder is the order of steps in a script made from a recording.
 type scriptOrder uint8
 
 const (
-	byStart  scriptOrder = iota // by when operations were sent
-	byEnd                       // by when they were answered
-	byEffect                    // commits by when they were answered, others by when they were sent
+	byStart  scriptOrder = iota // by the sending of operations
+	byEnd                       // by their answers
+	byEffect                    // commits by their answers, others by their sending
 )
 
 // txnScript is a transaction of a recording as steps, each with its time.
@@ -455,10 +455,10 @@ type txnScript struct {
 	at      [3][]int64 // by scriptOrder
 	start   int64
 	end     int64
-	calls   []callRec // that took effect
+	calls   []callRec // calls that took effect
 }
 
-// scripted makes steps of a transaction.
+// scripted makes the steps of a transaction.
 func scripted(id int64, t *txnRec, l *log, e *endRec) txnScript {
 	x := txnScript{id: id, session: t.session, start: t.start, end: t.ended()}
 	if t.status != history.Aborted {
@@ -475,7 +475,7 @@ func scripted(id int64, t *txnRec, l *log, e *endRec) txnScript {
 		}
 		x.at[byEffect] = append(x.at[byEffect], start)
 	}
-	// Begin just before the first operation, which is when the database takes its snapshot, or sends begin.
+	// Begin when begin was sent, or just before the first operation, when the database takes its snapshot.
 	add(ScriptStep{Do: "begin"}, t.start, t.start)
 	t.told(l, e, func(k *callRec) { add(scriptOp(0, &k.op), k.start, k.end) })
 	if k := e.failed; k != nil {

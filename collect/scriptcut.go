@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// tidy leaves out tables that no step is about, and has transactions begin just before their first operation and end
-// just behind their last one, as far as that will do: so fewer statements wait for each other.
+// tidy removes unused tables, and moves the begin of transactions just before their first operation and the end just
+// behind their last one, as long as the level stays violated. So fewer statements wait for each other.
 func (p *reproducer) tidy(s *Script) *Script {
 	p.until = time.Now().Add(p.o.For / 2)
 	waits, ok := p.waits(s)
@@ -36,7 +36,7 @@ func (p *reproducer) tidy(s *Script) *Script {
 		t.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), i, i+1), to, st)
 		if n, ok := p.waits(&t); ok && n <= waits {
 			if s, waits = &t, n; to > i {
-				i-- // another step stands here now
+				i-- // another step is here now
 			}
 		}
 	}
@@ -47,8 +47,8 @@ func (p *reproducer) tidy(s *Script) *Script {
 	return s.renumbered()
 }
 
-// apart has as few transactions as possible overlap others, so that nothing waits, as far as that will do. waits is how
-// many steps of the script wait.
+// apart makes as few transactions as possible overlap, so that no step waits, as long as the level stays violated.
+// waits is the number of the script's steps that wait.
 func (p *reproducer) apart(s *Script, waits int) *Script {
 	for n := 0; n < len(s.transactions()); n++ {
 		for _, t := range s.inOne(s.transactions()[n]) {
@@ -64,7 +64,7 @@ func (p *reproducer) apart(s *Script, waits int) *Script {
 	return s
 }
 
-// fewerSessions has as few sessions as possible run the transactions.
+// fewerSessions moves the transactions to as few sessions as possible.
 func (p *reproducer) fewerSessions(s *Script) *Script {
 	s = s.renumbered()
 	for from := 2; from <= s.sessions(); from++ {
@@ -78,7 +78,7 @@ func (p *reproducer) fewerSessions(s *Script) *Script {
 	return s
 }
 
-// withoutSteps leaves out reads and writes one by one.
+// withoutSteps removes reads and writes one by one.
 func (p *reproducer) withoutSteps(s *Script) *Script {
 	for i := len(s.Steps) - 1; i >= 0 && !p.late(); i-- {
 		if slices.Contains(tableless, s.Steps[i].Do) {
@@ -93,10 +93,10 @@ func (p *reproducer) withoutSteps(s *Script) *Script {
 	return s
 }
 
-// tableless are the steps that are about no table.
+// tableless are the steps without a table.
 var tableless = []string{"begin", "commit", "rollback", "savepoint", "rollback-to"}
 
-// withoutIdle is the script without the tables that no step is about, unless tables refer to each other.
+// withoutIdle returns the script without unused tables, unless tables refer to each other.
 func (s *Script) withoutIdle() *Script {
 	if slices.ContainsFunc(s.Tables, func(t ScriptTable) bool { return t.Foreign != nil }) {
 		return s
@@ -119,8 +119,8 @@ func (s *Script) withoutIdle() *Script {
 	return &t
 }
 
-// withoutFirst is the script whose tables hold at first what its first transaction writes; nil where that does more
-// than write rows, or where others are under way beside it.
+// withoutFirst returns the script with the writes of its first transaction as initial rows; nil if that transaction
+// does more than write rows, or overlaps others.
 func (s *Script) withoutFirst() *Script {
 	t := *s
 	t.Tables = slices.Clone(s.Tables)
@@ -149,7 +149,7 @@ func (s *Script) withoutFirst() *Script {
 	return nil
 }
 
-// renumbered is the script with its sessions numbered in the order in which they come.
+// renumbered returns the script with its sessions numbered by their first steps.
 func (s *Script) renumbered() *Script {
 	number := map[int]int{}
 	t := *s
@@ -169,7 +169,7 @@ func (s *Script) renumbered() *Script {
 	return &t
 }
 
-// transactions are the steps of each transaction, by their places, in the order of their ends.
+// transactions returns the places of each transaction's steps, in the order of the transactions' ends.
 func (s *Script) transactions() (out [][]int) {
 	open := map[int][]int{}
 	for i, st := range s.Steps {
@@ -182,7 +182,7 @@ func (s *Script) transactions() (out [][]int) {
 	return out
 }
 
-// serial is the script with its transactions one after the other, in the order of their ends.
+// serial returns the script with its transactions one after the other, in the order of their ends.
 func (s *Script) serial() *Script {
 	t := *s
 	t.Steps = nil
@@ -194,11 +194,11 @@ func (s *Script) serial() *Script {
 	return &t
 }
 
-// inOne are the scripts in which no step of another transaction stands between those of this one, which starts at any
-// of the places between the steps of the others.
+// inOne returns the scripts in which the transaction's steps are adjacent: one for each place between the steps of the
+// others.
 func (s *Script) inOne(places []int) (out []*Script) {
 	if places[len(places)-1]-places[0] == len(places)-1 {
-		return nil // it is so already
+		return nil // they are adjacent already
 	}
 	var own, others []ScriptStep
 	for i, st := range s.Steps {
@@ -211,7 +211,7 @@ func (s *Script) inOne(places []int) (out []*Script) {
 	for at := range len(others) + 1 {
 		t := *s
 		t.Steps = slices.Insert(slices.Clone(others), at, own...)
-		if _, err := t.Schedule(); err == nil { // else a transaction of its session is under way there
+		if _, err := t.Schedule(); err == nil { // otherwise another transaction of its session is open there
 			out = append(out, &t)
 		}
 	}
@@ -225,8 +225,8 @@ func (s *Script) sessions() (n int) {
 	return n
 }
 
-// inSession is the script in which one session does what another one did; nil where their transactions overlap or they
-// speak with different nodes.
+// inSession returns the script in which session to takes over the steps of session from; nil if their transactions
+// overlap or they use different nodes.
 func (s *Script) inSession(from, to int) *Script {
 	if s.Nodes != nil && s.Nodes[from-1] != s.Nodes[to-1] {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Setup is what a script begins with, in the database's words: how its tables are made and loaded, and how the
-// statements of its sessions then look for rows.
+// Setup is the set-up of a script in the database's words: the statements that make and load its tables, and the plans
+// of its sessions' statements.
 type Setup struct {
 	Tables, Rows []string
 	// After are statements that follow the load, such as analyze.
@@ -19,20 +19,20 @@ type Setup struct {
 	Plans []StatementPlan
 }
 
-// StatementPlan is what the database's EXPLAIN says of a statement.
+// StatementPlan is the answer of the database's EXPLAIN for a statement.
 type StatementPlan struct {
 	Statement string   `json:"statement"`
 	Plan      []string `json:"plan"`
 }
 
-// explains are how a dialect asks for a plan.
+// explains are the dialects' statements that ask for a plan.
 var explains = map[string]string{"postgres": "explain ", "mysql": "explain ", "sqlite": "explain query plan "}
 
-// mostPlans is how many statements are explained at most.
+// mostPlans bounds the statements that are explained.
 const mostPlans = 24
 
-// Setup loads the tables of a script and explains the statements of events on them. The zero Setup: the database speaks
-// no SQL. c is the Config of the script's runs.
+// Setup loads the tables of a script and asks for the plans of the events' statements. It returns the zero Setup if the
+// database speaks no SQL. c is the Config of the script's runs.
 func (t *Target) Setup(ctx context.Context, c Config, s *Schedule, events []Event) (Setup, error) {
 	r, err := t.loaded(ctx, c, s)
 	if err != nil {
@@ -69,9 +69,10 @@ func (t *Target) Setup(ctx context.Context, c Config, s *Schedule, events []Even
 	return x, nil
 }
 
-// planLines are the rows of an answer, one a line; of several columns those that are not null, with their names.
+// planLines returns the rows of an answer, one a line. Of several columns it shows those that are not null, with their
+// names.
 func planLines(a *driver.Answer) (lines []string) {
-	detail := slices.Index(a.Columns, "detail") // SQLite's; the others are numbers of its own
+	detail := slices.Index(a.Columns, "detail") // SQLite's; its other columns are internal numbers
 	for _, row := range a.Rows {
 		var cells []string
 		for i, v := range row {
@@ -87,7 +88,7 @@ func planLines(a *driver.Answer) (lines []string) {
 	return lines
 }
 
-// setup is what a run's tables were made of; the zero Setup where the database speaks no SQL.
+// setup returns the statements that made a run's tables; the zero Setup if the database speaks no SQL.
 func (r *run) setup() Setup {
 	w := r.words()
 	if w.st == nil {
@@ -95,15 +96,15 @@ func (r *run) setup() Setup {
 	}
 	d := r.data()
 	plain := slices.ContainsFunc(r.tables, func(t workload.Table) bool { return t.Columns == nil && !t.List })
-	tables := slices.DeleteFunc(slices.Clone(w.st.Tables), func(q string) bool { // those that nobody uses
+	tables := slices.DeleteFunc(slices.Clone(w.st.Tables), func(q string) bool { // unused tables
 		return !d.Lists && strings.HasPrefix(q, "create table isovet_list") ||
 			!plain && strings.HasPrefix(q, "create table isovet_kv")
 	})
 	return Setup{Tables: tables, Rows: w.st.Insert(d), After: w.st.After}
 }
 
-// planWords are what EXPLAIN has for a plan, by the product's first word. % stands for the index's name, and ! begins
-// what it must not have.
+// planWords are words in the answer of EXPLAIN that show a plan, by the product's first word. % stands for the index's
+// name; ! marks a word that must be missing.
 var planWords = map[string]map[workload.Plan][]string{
 	"PostgreSQL": {workload.Sequential: {"Seq Scan"}, workload.ByIndex: {"Index Scan using %"},
 		workload.IndexOnly: {"Index Only Scan"}, workload.Bitmap: {"Bitmap Index Scan on %"}},
@@ -113,8 +114,8 @@ var planWords = map[string]map[workload.Plan][]string{
 	"MySQL":   {workload.Sequential: {"!key=%"}, workload.ByIndex: {"key=%"}, workload.IndexOnly: {"Using index"}},
 }
 
-// otherPlan says how the database looks for the rows of a table that asks for a plan, where it takes another one. ""
-// says that it takes that plan, or that isovet cannot tell.
+// otherPlan describes the database's plan for a table that asks for another one. It returns "" if the database uses the
+// requested plan, or isovet cannot tell.
 func (r *run) otherPlan() string {
 	product, _, _ := strings.Cut(r.info.Name, " ")
 	w := r.words()
@@ -142,7 +143,7 @@ func (r *run) otherPlan() string {
 	return ""
 }
 
-// differs reports whether a plan lacks one of the words, or has one that it must not have.
+// differs reports whether a plan lacks one of the words, or has a word that must be missing.
 func differs(words []string, index, plan string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		word, not := strings.CutPrefix(strings.Replace(word, "%", index, 1), "!")

@@ -9,8 +9,8 @@ import (
 	"isovet/history"
 )
 
-// canBeAlone reports whether the drawn transaction is to be one statement by itself, and the session can do that. The
-// client is asked for the operation once more when it is run.
+// canBeAlone reports whether the drawn transaction is one statement that can run without BEGIN, and the session
+// supports it. The client is asked for the operation again when it runs.
 func (c *client) canBeAlone(t *workload.Txn) (bool, error) {
 	s, ok := c.sess.(driver.Autocommitter)
 	if !ok || t.Access != workload.Alone || c.r.info.Unbounded {
@@ -24,7 +24,7 @@ func (c *client) canBeAlone(t *workload.Txn) (bool, error) {
 		case workload.Write, workload.Append:
 			write = true
 			fits = !t.Ops[0].IfAbsent
-		default: // it is more than one statement, on some databases
+		default: // on some databases it takes several statements
 			fits = false
 		}
 	}
@@ -36,7 +36,7 @@ func (c *client) canBeAlone(t *workload.Txn) (bool, error) {
 }
 
 // attemptAlone runs the drawn transaction, which is one statement. The statement is the commit too, so its answer comes
-// behind the moment at which the commit was sent.
+// after the sending of the commit.
 func (c *client) attemptAlone(x *txnRec) ended {
 	t := &c.txn
 	c.work.Step(t)
@@ -64,7 +64,7 @@ func (c *client) attemptAlone(x *txnRec) ended {
 	return c.uncommitted(x, err)
 }
 
-// announce puts a write that is a transaction by itself into the recording in progress, before it is sent.
+// announce adds a write that is a transaction by itself to the partial recording before it is sent.
 func (c *client) announce(o *opRec) error {
 	p := c.r.partial
 	if !c.alone || p == nil || c.r.cfg.NoRecord {
@@ -72,7 +72,7 @@ func (c *client) announce(o *opRec) error {
 	}
 	l := &c.log
 	l.add(*o)
-	l.ops[len(l.ops)-1].end = o.start + 1 // not known: it is behind the commit, as readers will see
+	l.ops[len(l.ops)-1].end = o.start + 1 // unknown, but after the commit, as readers will show
 	var err error
 	c.intent, c.open, err = p.intend(l, &c.x)
 	l.ops = l.ops[:len(l.ops)-1]
@@ -82,7 +82,7 @@ func (c *client) announce(o *opRec) error {
 	return nil
 }
 
-// aloneEvent says of the one statement of a transaction how the transaction ended.
+// aloneEvent adds the outcome of a transaction to the event of its only statement.
 func aloneEvent(last *Event, t *txnRec, e *endRec) {
 	switch {
 	case t.status == history.Unknown:

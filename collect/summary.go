@@ -8,7 +8,7 @@ import (
 	"isovet/history"
 )
 
-// Summary is what is told about a run.
+// Summary summarises a run.
 type Summary struct {
 	DB, Isolation, Workload     string
 	Nodes                       []string
@@ -16,15 +16,16 @@ type Summary struct {
 	Committed, Aborted, Unknown int
 	Elapsed                     time.Duration
 	Templates                   []Template // by name
-	Aborts                      []Abort    // why attempts did not commit, the most frequent reason first
-	// With faults of kind Schema: how many changes were made, and how many the database refused, as those that waited
-	// too long for a lock.
+	Aborts                      []Abort    // reasons of attempts that did not commit, the most frequent first
+	// With faults of kind Schema: the numbers of changes made, and of changes that the database refused, for
+	// example because they waited too long for a lock.
 	SchemaChanges, SchemaRefused int
-	// OtherPlan says how the database looks for rows where the workload asks for another plan; "": as asked.
+	// OtherPlan describes the database's plan if it differs from the one that the workload asks for; "": it does
+	// not.
 	OtherPlan string
 }
 
-// Rate is the number of commits a second.
+// Rate returns the number of commits a second.
 func (s *Summary) Rate() float64 {
 	if s.Elapsed <= 0 {
 		return 0
@@ -32,7 +33,7 @@ func (s *Summary) Rate() float64 {
 	return float64(s.Committed) / s.Elapsed.Seconds()
 }
 
-// AbortRate is the share of attempts that were aborted, by the database or by the client.
+// AbortRate returns the share of attempts that the database or the client aborted.
 func (s *Summary) AbortRate() float64 { return Share(s.Aborted, s.Committed+s.Aborted+s.Unknown) }
 
 func Share(part, all int) float64 {
@@ -42,18 +43,18 @@ func Share(part, all int) float64 {
 	return float64(part) / float64(all)
 }
 
-// Template is a kind of transaction of the workload's.
+// Template is a kind of transaction of the workload.
 type Template struct {
 	Name                        string
 	Committed, Aborted, Unknown int
-	P50, P99                    time.Duration // of committed ones, from begin to the commit's answer
+	P50, P99                    time.Duration // durations of committed ones, from begin to the commit's answer
 }
 
-// AbortRate is the share of attempts that were aborted.
+// AbortRate returns the share of aborted attempts.
 func (t *Template) AbortRate() float64 { return Share(t.Aborted, t.Committed+t.Aborted+t.Unknown) }
 
-// summary counts what the logs hold. Attempts that were refused before they had done anything are in no log, but in the
-// totals.
+// summary counts the transactions of the logs. Attempts that were refused before their first operation are not in the
+// logs, but in the totals.
 func (r *run) summary() Summary {
 	s := Summary{
 		DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Sessions: r.cfg.Sessions,
@@ -72,7 +73,7 @@ func (r *run) summary() Summary {
 	for _, c := range r.clients {
 		for i := range c.log.txns {
 			if r.cfg.Rotate != nil {
-				break // they were counted
+				break // they are counted already
 			}
 			t := &c.log.txns[i]
 			k, ok := index[t.name]

@@ -15,13 +15,13 @@ import (
 	"isovet/internal/safego"
 )
 
-// A call into a database inside this program may never come back, and nothing can end it. Its session is given up then:
-// the watchdog ends the session's part of the history, and the goroutine ends when the call comes back, if ever.
+// A call into a database inside this program may never come back, and nothing can end it. The watchdog then abandons
+// its session: it ends the session's part of the history, and the goroutine ends when the call comes back, if ever.
 //
-// A session says when a call begins and when it is over (client.calling). The watchdog gives a session up by changing
-// that word, so either the session finds its word as it was, or all that it owns is the watchdog's.
+// A session notes the begin and end of a call in client.calling. The watchdog abandons a session by changing that word.
+// So either the session finds its word unchanged, or the watchdog owns the session's data.
 
-// stage is what a call is about.
+// stage is the kind of a call.
 type stage uint8
 
 const (
@@ -32,17 +32,18 @@ const (
 	closing
 )
 
-// watched is what a client and the watchdog share.
+// watched is the state that a client and the watchdog share.
 type watched struct {
-	// calling is when the call under way began, on the clients' clock; 0: there is none; gone: the session is given up.
+	// calling is the begin of the open call, by the clients' clock; 0: there is none; gone: the session is
+	// abandoned.
 	calling atomic.Int64
 	mine    int64 // as it was stored
 	stage   stage
-	x       txnRec       // the attempt under way, or the last one
-	under   bool         // it is under way, and not in the log
-	o       opRec        // the operation under way, or the last one
+	x       txnRec       // the open attempt, or the last one
+	under   bool         // it is open, and not in the log
+	o       opRec        // the open operation, or the last one
 	doing   *workload.Op // the same
-	// over is closed when the session's goroutine has ended, or is given up.
+	// over is closed when the session's goroutine has ended, or is abandoned.
 	over  chan struct{}
 	group safego.Group
 }
@@ -51,7 +52,7 @@ const gone = -1
 
 func (w *watched) isGone() bool { return w.calling.Load() == gone }
 
-// enter says that a call begins.
+// enter notes the begin of a call.
 func (c *client) enter(s stage) {
 	if !c.r.info.Unbounded {
 		return
@@ -61,19 +62,19 @@ func (c *client) enter(s stage) {
 	c.calling.Store(c.mine)
 }
 
-// leave says that the call is over. It ends the goroutine of a session that is given up.
+// leave notes the end of the call. It ends the goroutine of an abandoned session.
 func (c *client) leave() {
 	if !c.r.info.Unbounded || c.calling.CompareAndSwap(c.mine, 0) {
 		return
 	}
 	defer c.r.target.hung.back()
 	if c.stage != closing {
-		c.sess.Close() // what it holds would stop others
+		c.sess.Close() // its locks would block others
 	}
 	runtime.Goexit()
 }
 
-// begin, commit and rollback are the session's, watched.
+// begin, commit and rollback are the session's calls, under the watchdog.
 func (c *client) begin(a workload.Access) error {
 	c.enter(beginning)
 	defer c.leave()
@@ -89,7 +90,7 @@ func (c *client) commit() error {
 	return c.sess.Commit()
 }
 
-// rollback gives the connection up where it does not work.
+// rollback closes the connection if rolling back fails.
 func (c *client) rollback() {
 	c.enter(rollingBack)
 	err := c.sess.Rollback()
@@ -99,7 +100,7 @@ func (c *client) rollback() {
 	}
 }
 
-// start runs a session's part.
+// start runs a part of a session's work.
 func (c *client) start(part func()) {
 	c.over = make(chan struct{})
 	c.group.Go(func() {
@@ -112,7 +113,7 @@ func (c *client) start(part func()) {
 	})
 }
 
-// await waits until every session has ended or is given up.
+// await waits until every session has ended or is abandoned.
 func (r *run) await() {
 	for _, c := range r.clients {
 		<-c.over
@@ -129,13 +130,13 @@ func (r *run) await() {
 	}
 }
 
-// cut ends the calls that are under way.
+// cut ends the open calls.
 func (r *run) cut() {
 	r.cutOff.Store(true)
 	r.target.DB.Cut()
 }
 
-// watchCalls gives sessions up whose calls take longer than an answer may, until done.
+// watchCalls abandons sessions whose calls exceed the time for an answer, until done is closed.
 func (r *run) watchCalls(done <-chan struct{}) {
 	if !r.info.Unbounded {
 		return
@@ -164,13 +165,13 @@ func (r *run) watchCalls(done <-chan struct{}) {
 	}
 }
 
-// noAnswer is the error of a call that did not come back.
+// noAnswer returns the error of a call that did not come back.
 func noAnswer(d time.Duration) error {
 	return fmt.Errorf("the database has not answered for %v", d)
 }
 
-// bury ends the part of a session that is given up: nobody else touches what is the session's. Its transaction was not
-// committed, for nobody will commit it; or nobody knows.
+// bury ends the part of an abandoned session, whose data now belong to the watchdog. The session's transaction is
+// aborted, since nobody will commit it, or of unknown outcome if its commit was sent.
 func (c *client) bury() {
 	defer c.since.Store(never)
 	r, x := c.r, &c.x
@@ -205,7 +206,7 @@ func (c *client) bury() {
 	}
 }
 
-// hung counts the calls of sessions that were given up, and that are under way still.
+// hung counts the open calls of abandoned sessions.
 type hung struct {
 	mu    sync.Mutex
 	calls int
@@ -246,13 +247,13 @@ func (h *hung) await(limit time.Duration) error {
 	}
 }
 
-// close closes the database, which may wait for what does not come back.
+// close closes the database, which may wait for calls that do not come back.
 func (h *hung) close(db driver.DB, limit time.Duration) error {
 	if !db.Info().Unbounded {
 		return db.Close()
 	}
 	if err := h.await(limit); err != nil {
-		return err // closing it would wait for them, too
+		return err // closing would wait for them, too
 	}
 	var err error
 	ended := make(chan struct{})
@@ -270,5 +271,5 @@ func (h *hung) close(db driver.DB, limit time.Duration) error {
 	}
 }
 
-// closeWithin is how long a database may take to close at least: it may write what it holds.
+// closeWithin is the least time that a database gets to close: it may have to write its data.
 const closeWithin = 10 * time.Second

@@ -17,7 +17,7 @@ const (
 	After
 )
 
-// relate says in which order reach has two writes of a key.
+// relate returns the order of two writes of a key that reach shows.
 func (p *Polygraph) relate(reach closure.Index, f, w uint32) Relation {
 	u, v := p.WriteNode(f), p.WriteNode(w)
 	switch {
@@ -29,9 +29,9 @@ func (p *Polygraph) relate(reach closure.Index, f, w uint32) Relation {
 	return Open
 }
 
-// OptionEdges calls f for each edge that option o brings: of its write's transaction to the operation's, and of the
-// latter to each target of which relate does not say that its version is earlier; is Open says that the edge is there
-// only if it is later.
+// OptionEdges calls f for each edge of option o: from its write's transaction to the operation's, and from there to
+// each target whose version is not known to be earlier. If relate leaves the order of the versions open, is is Open:
+// the edge holds only if the target's version is later.
 func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f func(e Edge, is Relation,
 	target uint32)) {
 	c := &p.Based[p.Options[o].Of]
@@ -46,10 +46,9 @@ func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f f
 	}
 }
 
-// pruneBased drops the options of predicate constraints that would close a cycle with the known graph, and adds the
-// edges of the constraints that have one left; those that an option satisfies whatever the rest need nothing. It
-// returns how many it settled, and whether anything changed. Source: [Vbox] §4.3 "Predicate Constraint Pruning" with
-// errata V14 and V18.
+// pruneBased drops the options of predicate constraints that would close a cycle with the known graph. A constraint
+// with one option left becomes known edges. A constraint with an option that needs no further edge is satisfied. It
+// returns whether anything changed. Source: [Vbox] §4.3 "Predicate Constraint Pruning" with errata V14 and V18.
 func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) (changed bool, conflict *Conflict) {
 	relate := func(f, w uint32) Relation { return p.relate(reach, f, w) }
 	for i := range p.Based {
@@ -109,8 +108,7 @@ func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) 
 	return changed, nil
 }
 
-// option reports whether an operation may have been based on write f, as far as reach knows, and whether that needs no
-// further edge.
+// option reports whether reach allows that an operation was based on write f, and whether that needs no further edge.
 func (p *Polygraph) option(reach closure.Index, c *Based, f uint32) (possible, free bool) {
 	t, u := c.Node, p.WriteNode(f)
 	if u >= 0 && reach.Reaches(t, u) {
@@ -135,7 +133,7 @@ func (p *Polygraph) option(reach closure.Index, c *Based, f uint32) (possible, f
 	return true, free
 }
 
-// OpenBased counts the predicate constraints that are left.
+// OpenBased counts the predicate constraints that are not settled.
 func (p *Polygraph) OpenBased() int {
 	n := 0
 	for i := range p.Based {
@@ -146,7 +144,7 @@ func (p *Polygraph) OpenBased() int {
 	return n
 }
 
-// StoryOf is Story of a constraint, with its own transaction.
+// StoryOf calls f with the transactions of Story and with the constraint's own.
 func (p *Polygraph) StoryOf(c *Based, f func(t uint32)) {
 	v := p.V
 	m := prepass.Miss{Op: c.Op, Key: c.Key}
@@ -168,7 +166,7 @@ func (p *Polygraph) StoryOf(c *Based, f func(t uint32)) {
 	}
 }
 
-// OpenEdges counts the edges that the open choices and predicate constraints may bring, an upper bound.
+// OpenEdges returns an upper bound of the edges that the open choices and predicate constraints may add.
 func (p *Polygraph) OpenEdges() int {
 	n := 0
 	for _, c := range p.Choices {
@@ -188,9 +186,9 @@ func (p *Polygraph) Later(a, b uint32) bool {
 	return p.WriteNode(w) >= 0 && (p.WriteNode(x) < 0 || p.Sooner(x, w))
 }
 
-// Relate returns what is known of two writes of a key without reachability: an initial version is before all others,
-// real time and pruning have settled some, and which choice has the rest: then is is Open, and either tells whether the
-// choice's "A before B" is "f before w".
+// Relate returns a function that relates two writes of a key without reachability. An initial version is before all
+// others; real time and pruning have settled some pairs; a choice decides the rest. In the last case is is Open, and
+// either tells whether the choice's "A before B" means "f before w".
 func (p *Polygraph) Relate() func(f, w uint32) (is Relation, choice int, either bool) {
 	keys := make(map[uint32]bool)
 	for i := range p.Based {

@@ -18,7 +18,7 @@ func (p *Polygraph) Baseless() *Conflict {
 	return nil
 }
 
-// Mismatch returns a predicate constraint that no version of its key can satisfy, in whatever order, as an anomaly.
+// Mismatch returns a predicate constraint that no version of its key satisfies in any order, as an anomaly.
 func (p *Polygraph) Mismatch() (evidence.Anomaly, bool) {
 	for i := range p.Based {
 		c := &p.Based[i]
@@ -33,7 +33,7 @@ func (p *Polygraph) Mismatch() (evidence.Anomaly, bool) {
 	return evidence.Anomaly{}, false
 }
 
-// target returns the write of a PRW edge's To; false: its order is time's alone.
+// target returns the write of a PRW edge's To; false if only time orders it.
 func (p *Polygraph) target(e Edge) (w uint32, ok bool) {
 	c := &p.Based[p.Options[e.W].Of]
 	for _, w := range p.Targets[c.TLo:c.THi] {
@@ -44,9 +44,9 @@ func (p *Polygraph) target(e Edge) (w uint32, ok bool) {
 	return none, false
 }
 
-// excluded returns the cycles that show why an operation was not based on option o, over edges for which use is true:
-// the first closes if it was, and the second, if there is one, if the target of the first was before the option's
-// version.
+// excluded returns the cycles that show why an operation was not based on option o, over edges for which use is true.
+// The first cycle closes if the operation was based on o. If it assumes that a target's version is later than the
+// option's, a second cycle closes if it is earlier.
 func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edge, bool) {
 	c := &p.Based[p.Options[o].Of]
 	base := p.Options[o].W
@@ -74,8 +74,8 @@ func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edg
 	return nil, false
 }
 
-// baseReasons returns the cycle behind an edge that pruning took from the one option left of a constraint, beside those
-// of dropped: why its target's version is later than the option's.
+// baseReasons explains an edge of a constraint's last option. It returns the cycle that shows why the edge's target has
+// a later version than the option; dropped explains why the other options are impossible.
 func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	s := p.Settled[e.By]
 	use := func(x *Edge) bool { return x.By < e.By }
@@ -91,8 +91,8 @@ func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	return out
 }
 
-// dropped returns the cycles that show why pruning dropped options of a predicate constraint: what another cycle
-// assumes of the operation is that it was based on one of the others.
+// dropped returns the cycles that show why pruning dropped options of a predicate constraint. Other cycles rest on
+// that: they assume that the operation was based on one of the remaining options.
 func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 	for o := c.Lo; o < c.Hi; o++ {
 		if !p.Options[o].Out {
@@ -108,14 +108,14 @@ func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 	return out
 }
 
-// baseConflict returns the cycles of a predicate constraint without options: why each was dropped, and where time
-// leaves none, for each version that the operation may have been based on how time excludes it.
+// baseConflict returns the cycles of a predicate constraint without options. They show why each option was dropped; if
+// there were none from the start, they show for each version that fits how time excludes it.
 func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
 	if c.Lo < c.Hi {
 		return p.dropped(f, c)
 	}
 	if c.Read > 0 {
-		return nil // the reader and its possible writers tell all, see Story
+		return nil // the reader and its possible writers are the whole evidence, see Story
 	}
 	of := int32(slices.IndexFunc(p.Based, func(x Based) bool { return x.Op == c.Op && x.Key == c.Key }))
 	bases, others, _ := p.V.Bases(prepass.Miss{Op: c.Op, Key: c.Key})

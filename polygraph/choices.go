@@ -16,8 +16,9 @@ func (p *Polygraph) AllPairs() {
 	}
 }
 
-// Overlapping makes choices only of pairs of writes whose transactions overlap in time, and adds what time says of the
-// others: a reader of a write that ended before another began precedes that other write.
+// Overlapping makes choices only of pairs of writes whose transactions overlap in time. Time orders the other pairs: if
+// one write's transaction ended before another's began, the readers of the first precede the second. Overlapping adds
+// these edges.
 //
 // Source:  [Vbox] §4.2 "Constructing Known Graph" and §4.3 "Item Constraint Avoidance". Differs: the paper's reader
 // edges have their indices swapped (errata V7); only those that time does not imply are added. Cost:    O(writes +
@@ -44,9 +45,9 @@ func (p *Polygraph) Overlapping() {
 	p.kwNode = nil
 }
 
-// Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction
-// to b's, and a's readers to b's transaction; with split nodes a's commit to b's begin, and the readers' begins to b's
-// commit (errata B4). It stops when f returns false, and reports whether it did not.
+// Side calls f for each edge that the order "a before b" adds ([Vbox] Eq. 1 with errata V2): from a's transaction to
+// b's, and from a's readers to b's transaction. With split nodes they lead from a's commit to b's begin, and from the
+// readers' begins to b's commit (errata B4). It stops when f returns false, and then returns false.
 func (p *Polygraph) Side(a, b uint32, f func(Edge) bool) bool {
 	v := p.WriteNode(b)
 	begin := p.BeginNode(v)

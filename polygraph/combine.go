@@ -9,9 +9,9 @@ import (
 // overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no
 // other write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the
 // initial version precedes all others of its key. Constraints that speak of the same two chains are one choice
-// (coalescing). Of a key of which a read has several possible writers, or a predicate constraint speaks, or that one
-// writes or reads who may not have committed, all writes are chains by themselves, since Based asks for their order: so
-// Predicates comes first.
+// (coalescing). Some keys are not combined, since Based needs the order of their writes: keys with a read of several
+// possible writers, with a predicate constraint, or accessed by a transaction that may not have committed. So
+// Predicates must be called before.
 //
 // Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints". Keeps:   an acyclic completion exists
 // before iff after. Two read-modify-writes of one version (a lost update) give a cycle of known edges. Cost:    linear,
@@ -23,7 +23,7 @@ func (p *Polygraph) Combine() error {
 	for w := range next {
 		next[w] = noWrite
 	}
-	inner := make([]bool, len(v.WKey)) // has a predecessor in its chain
+	inner := make([]bool, len(v.WKey)) // it has a predecessor in its chain
 	alone := p.uncombined()
 	mine := make([]uint32, v.H.NumKeys())
 	stamp := make([]int32, v.H.NumKeys())
@@ -95,7 +95,7 @@ func (p *Polygraph) Combine() error {
 	return nil
 }
 
-// uncombined returns the keys that Combine leaves alone; nil: none.
+// uncombined returns the keys that Combine does not combine; nil: none.
 func (p *Polygraph) uncombined() []bool {
 	v := p.V
 	if len(v.Amb) == 0 && len(p.Based) == 0 {

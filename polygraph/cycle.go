@@ -11,14 +11,14 @@ import (
 // openBase separates the By of guarded edges from the other reasons: By = openBase − index.
 const openBase int32 = -16
 
-// OpenBy is the By of an edge that holds only if an open choice is settled so; i is the caller's index.
+// OpenBy returns the By of an edge that holds only if an open choice goes one way; i is the caller's index.
 func OpenBy(i int) int32 { return openBase - int32(i) }
 
 // OpenIndex returns the index behind an OpenBy.
 func OpenIndex(by int32) (i int, ok bool) { return int(openBase - by), by <= openBase }
 
-// Finder finds paths in a known graph with further edges, real time included, for explanations. It is a snapshot: edges
-// that come later are not seen.
+// Finder finds paths in a known graph with extra edges, real time included, for explanations. It does not see edges
+// that are added later.
 type Finder struct {
 	p     *Polygraph
 	edges []Edge
@@ -53,10 +53,10 @@ func (p *Polygraph) NewFinder(extra []Edge) *Finder {
 // Path returns a shortest path from u to v over edges for which use is true (nil: all), real time counting as an edge;
 // false if there is none. A path from a node to itself is a cycle.
 //
-// What begins after v's end is not visited through time. So where the edges contradict time, a path may be missed or be
-// longer than the shortest. On some cycle it is found all the same: a node y that begins after v's end and leads to v
-// closes, with real time from v to y, a cycle of fewer edges, and in a cycle with the fewest there is no such y
-// (TestPaths). Cost: linear in the part of the graph that begins no later than v ends.
+// Path does not follow time to nodes that begin after v's end. So if the edges contradict time, it may miss a path, or
+// return one that is not the shortest. It still finds a cycle if there is one: a node y that begins after v's end and
+// leads to v closes a shorter cycle, with real time from v to y, and a shortest cycle has no such y (TestPaths). Cost:
+// linear in the part of the graph that begins no later than v ends.
 func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	p := f.p
 	f.epoch++
@@ -64,7 +64,7 @@ func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	// Nodes lowest:… of the nodes sorted by start have been reached through time.
 	lowest := int32(p.N)
 	if p.Start != nil {
-		// What begins after v's end does not lead to v in a graph that time agrees with, and need not be visited.
+		// In a graph that agrees with time, nodes that begin after v's end do not lead to v: skip them.
 		lowest = f.after(p.End[v])
 	}
 	visit := func(x, by int32) bool {
@@ -146,10 +146,10 @@ func (p *Polygraph) KnownCycle() []Edge {
 	return cycle
 }
 
-// Reasons returns for a set of cycles all cycles of the proof: the given ones, and for every order of writes that they
-// assume and that pruning or time settled, the cycle that the opposite order closes; for every predicate operation of
-// which they assume what it was based on, the cycles of what pruning found it not to be based on, though its constraint
-// may still be open; and so on. Read as clauses over the orders, the result leaves the orders of open choices only.
+// Reasons completes a set of cycles to a proof. For every order of writes that a cycle assumes and that pruning or time
+// settled, it adds the cycle that the opposite order closes. For every predicate operation whose base a cycle assumes,
+// it adds the cycles that exclude its other options, even if its constraint is still open. It does the same for the
+// added cycles. Read as clauses over orders, the result assumes only the orders of open choices.
 func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	var f *Finder
 	finder := func() *Finder {
@@ -161,7 +161,7 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	settled := make(map[int32]bool)
 	timed := make(map[[2]int32]bool)
 	based := make(map[[2]int32]bool)
-	dropped := make(map[int32]bool) // by predicate constraint
+	dropped := make(map[int32]bool) // predicate constraint → its reasons are in
 	var pairs map[[2]uint32]int32
 	out := cycles
 	choice := func(by int32) {
@@ -194,7 +194,7 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 			case e.By >= 0:
 				choice(e.By)
 			case e.Dep == evidence.PRW:
-				// The order of the versions that an option assumes may be settled.
+				// The order of versions that an option assumes may be settled.
 				if pairs == nil {
 					pairs = p.settledPairs()
 				}

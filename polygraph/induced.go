@@ -13,43 +13,45 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Constraint is PolySI's generalized constraint of two transactions that write a common key: either A's versions come
-// first, of all the keys that both write, or B's.
+// Constraint is PolySI's generalized constraint of two transactions that write common keys: on all of these keys either
+// A's versions come first, or B's.
 type Constraint struct {
 	A, B     int32 // transactions by number, A < B
 	from, to uint32
 }
 
-// Induced is a polygraph as PolySI sees it: a node a transaction (half the node's number in the polygraph, which is
-// split), generalized constraints, and reachability in the graph that the known part induces, (SO ∪ WR ∪ WW);RW?. Its
-// cycles are what snapshot isolation forbids.
+// Induced is PolySI's form of a polygraph. It has a node for each transaction (half the node's number in the split
+// polygraph), generalized constraints, and reachability in the induced graph of the known part, (SO ∪ WR ∪ WW);RW?.
+// Snapshot isolation forbids cycles of that graph.
 //
 // Source: [PolySI], generalized polygraphs, induced SI graph, pruning. Differs: initial versions come first from the
-// start; the paper has a transaction that writes them, and pruning find it so.
+// start; in the paper a transaction writes them, and pruning finds that it comes first.
 type Induced struct {
 	P *Polygraph
 	N int
 	// Open are the constraints that are not settled.
 	Open  []Constraint
-	pairs [][2]uint32 // writes of one key by A and by B, those of a constraint together
+	pairs [][2]uint32 // writes of a key by A and by B, constraint by constraint
 
 	deps, antis []graph.Edge // known: SO, WR, WW, real time; RW
-	settled     [][2]uint32  // pairs of writes in the order that pruning found
+	settled     [][2]uint32  // pairs of writes, ordered by pruning
 
-	// Of the last round. In and Anti are the known dependencies by target and the known anti-dependencies by source.
+	// The state of the last round. In has the known dependencies by target, Anti the known anti-dependencies by
+	// source.
 	In, Anti *graph.CSR
 	// Reduced are the edges of the known induced graph without those that others imply.
 	Reduced []graph.Edge
 	pos     []int32  // node → its place in a topological order of the known induced graph
 	width   int      // words a row
 	rows    []uint64 // Invariant: bit pos[v] of row pos[u] is set iff u reaches v, u ≠ v
-	// With chains, what rows would say is asked of reach instead: see BySessions.
+	// With chains, reach replaces rows: see BySessions.
 	chains [][]int32
 	reach  *closure.Sessions
 }
 
-// NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. false: the
-// constraints and the known graph would have more than limit edges. Cost: quadratic in a key's writes, as the paper's.
+// NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. It returns
+// false if the constraints and the known graph would have more than limit edges. Cost: quadratic in a key's writes, as
+// the paper's.
 func NewInduced(p *Polygraph, limit int) (*Induced, bool) {
 	edges := len(p.Known)
 	for k := range uint32(p.V.H.NumKeys()) {
@@ -83,9 +85,9 @@ func (g *Induced) know(e Edge) {
 	}
 }
 
-// realTime adds the pairs that real time orders and between which no third transaction lies: a path leads through those
-// that do. Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of their
-// starts.
+// realTime adds the pairs that real time orders, except those with a third transaction between them: a path over it
+// implies these. Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of
+// their starts.
 func (g *Induced) realTime() {
 	p := g.P
 	if p.Start == nil {
@@ -110,7 +112,7 @@ func (g *Induced) realTime() {
 	}
 }
 
-// constrain makes a constraint of each two transactions that write a common key.
+// constrain makes a constraint for each pair of transactions that write a common key.
 func (g *Induced) constrain() {
 	p, v := g.P, g.P.V
 	later := slices.Clone(p.KWOff) // key → its writes by later transactions
@@ -143,8 +145,8 @@ func (g *Induced) constrain() {
 	}
 }
 
-// Side calls f for each edge that putting one transaction of a constraint first adds, A with first, else B: its
-// versions before the other's, and those that read them before the other. Nodes are transactions.
+// Side calls f for each edge that a constraint adds if one transaction comes first: A with first, else B. Its versions
+// come before the other's, and the readers of its versions before the other transaction. Nodes are transactions.
 func (g *Induced) Side(c Constraint, first bool, f func(Edge)) {
 	for _, w := range g.Pairs(c, first) {
 		g.P.Side(w[0], w[1], func(e Edge) bool {
@@ -155,7 +157,7 @@ func (g *Induced) Side(c Constraint, first bool, f func(Edge)) {
 	}
 }
 
-// Pairs returns the writes that putting one transaction of a constraint first, A with first, else B, puts in order.
+// Pairs returns the pairs of writes that a constraint orders if A (with first) or else B comes first.
 func (g *Induced) Pairs(c Constraint, first bool) [][2]uint32 {
 	pairs := g.pairs[c.from:c.to]
 	if first {
@@ -168,7 +170,7 @@ func (g *Induced) Pairs(c Constraint, first bool) [][2]uint32 {
 	return pairs
 }
 
-// Settled returns the edges of the polygraph with split nodes that settled constraints brought.
+// Settled returns the edges that settled constraints add to the polygraph with split nodes.
 func (g *Induced) Settled() (out []Edge) {
 	for _, w := range g.settled {
 		g.P.Side(w[0], w[1], func(e Edge) bool { out = append(out, e); return true })
@@ -176,17 +178,17 @@ func (g *Induced) Settled() (out []Edge) {
 	return out
 }
 
-// Bytes is the size of the closure.
+// Bytes returns the size of the closure.
 func (g *Induced) Bytes() int64 { return int64(g.N) * int64((g.N+63)/64) * 8 }
 
-// Prune settles every constraint one side of which would close a cycle with the known induced graph, over its
-// transitive closure, which is computed anew each round until one settles nothing. refuted: the known induced graph has
-// a cycle, or neither side of a constraint is possible. It counts rounds. The error is ctx's.
+// Prune settles every constraint one side of which would close a cycle with the known induced graph. It works in
+// rounds, each with a new transitive closure, until a round settles nothing. refuted says that the known induced graph
+// has a cycle, or that neither side of a constraint is possible. The error is ctx's.
 //
 // Source: [PolySI], pruning constraints: a WW edge is impossible if its target reaches its source, an RW edge if its
-// target reaches one of those on which its source depends. Cost: a round, for N transactions: a row of N bits for each
-// known dependency that is followed by anti-dependencies, and for each edge that no others imply; a question for each
-// edge of a constraint, for an RW edge one for each dependency of its source.
+// target reaches a node that its source depends on. Cost: a round, for N transactions: a row of N bits for each known
+// dependency that is followed by anti-dependencies, and for each edge that no others imply; a question for each edge of
+// a constraint, for an RW edge one for each dependency of its source.
 func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err error) {
 	for {
 		rounds++
@@ -207,7 +209,7 @@ func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err erro
 	}
 }
 
-// round settles what the closure settles; false: neither side of a constraint is possible.
+// round settles the constraints that the closure decides; false if neither side of one is possible.
 func (g *Induced) round(ctx context.Context) (possible bool, err error) {
 	left := g.Open[:0]
 	for i, c := range g.Open {
@@ -253,7 +255,7 @@ func (g *Induced) possible(c Constraint, first bool) bool {
 	return true
 }
 
-// Reaches reports whether u reaches v, or is v, in the known induced graph as it was when the last round began.
+// Reaches reports whether u reaches v, or is v, in the known induced graph at the begin of the last round.
 func (g *Induced) Reaches(u, v int32) bool {
 	if g.reach != nil {
 		return g.reach.Reaches(2*u+1, 2*v+1)
@@ -262,7 +264,7 @@ func (g *Induced) Reaches(u, v int32) bool {
 	return u == v || g.rows[int(g.pos[u])*g.width+int(at>>6)]>>(uint(at)&63)&1 != 0
 }
 
-// close computes the induced graph of what is known, and its closure; false: it has a cycle.
+// close computes the known induced graph and its closure; false if the graph has a cycle.
 func (g *Induced) close(ctx context.Context) (acyclic bool, err error) {
 	g.In = graph.BuildFunc(g.N, func(emit func(u, v int32)) {
 		for _, e := range g.deps {
@@ -288,7 +290,7 @@ func (g *Induced) close(ctx context.Context) (acyclic bool, err error) {
 	clear(g.rows)
 	g.compose()
 
-	// Rows are merged from the last node to the first. What a merged row brought needs no merging of its own.
+	// Rows are merged from the last node to the first. Nodes that a merged row has added are not merged themselves.
 	g.Reduced = g.Reduced[:0]
 	direct := make([]uint64, g.width)
 	for at := g.N - 1; at >= 0; at-- {
@@ -344,12 +346,12 @@ func (g *Induced) compose() {
 	}
 }
 
-// order lists the nodes of the known induced graph in topological order, as far as no cycle stops it. Nothing is
-// composed for it: the anti-dependencies of a node let go of their targets as soon as all is out on which the node
-// depends, though the node be not.
+// order lists the nodes of the known induced graph in topological order, up to a cycle. It composes no edges: a node's
+// anti-dependencies release their targets as soon as all nodes are listed that the node depends on, even before the
+// node itself.
 func (g *Induced) order() []int32 {
 	out := graph.Build(g.N, g.deps)
-	waits := make([]int32, g.N) // anti-dependencies into the node, and itself to start
+	waits := make([]int32, g.N) // what the node waits for: anti-dependencies into it, and itself
 	for i := range waits {
 		waits[i] = 1
 	}

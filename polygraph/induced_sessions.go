@@ -5,13 +5,13 @@ import (
 	"isovet/internal/graph"
 )
 
-// BySessions has Prune look at a closure by sessions in place of a full matrix: chains are paths of known edges that
-// cover the polygraph's split nodes. That closure is of the graph of begins and commits, where a dependency leads from
-// a commit to a begin and an anti-dependency from a begin to a commit: one commit reaches another there iff the one
-// transaction reaches the other in the induced graph, whose edges need not be composed then.
+// BySessions makes Prune use a closure by sessions in place of a full matrix. chains are paths of known edges that
+// cover the polygraph's split nodes. The closure is that of the graph of begins and commits, where a dependency leads
+// from a commit to a begin and an anti-dependency from a begin to a commit. One commit reaches another there iff its
+// transaction reaches the other's in the induced graph, so the edges of the latter need not be composed.
 func (g *Induced) BySessions(chains [][]int32) { g.chains = chains }
 
-// closeBySessions is close over chains.
+// closeBySessions is close with chains.
 func (g *Induced) closeBySessions() (acyclic bool, err error) {
 	reach, acyclic, err := closure.NewSessions(graph.BuildFunc(2*g.N, func(emit func(u, v int32)) {
 		for u := range int32(g.N) {
@@ -31,9 +31,9 @@ func (g *Induced) closeBySessions() (acyclic bool, err error) {
 	return true, nil
 }
 
-// reduceBySessions fills Reduced with the edges of the known induced graph between neighbours of a chain, and of the
-// others those from the last of a chain that reaches the target to the first of another that the source reaches: the
-// rest follows from them, since what an edge that is left out leads past is nearer.
+// reduceBySessions fills Reduced with edges that imply all of the known induced graph: those between neighbours of a
+// chain, and between two chains those from the last node that reaches the target to the first node that the source
+// reaches. Any other edge leads past such nodes.
 //
 // Cost: for each transaction the product of the known dependencies into it and the known anti-dependencies out of it.
 func (g *Induced) reduceBySessions() {
@@ -61,8 +61,8 @@ func (g *Induced) reduceBySessions() {
 	}
 }
 
-// first is the place of the first commit of a chain that a commit reaches. A begin that it reaches is followed by its
-// commit.
+// first returns the place of the first commit of a chain that a commit reaches. If it reaches a begin, the commit
+// follows in the chain.
 func (g *Induced) first(from, chain int32) int32 {
 	at := g.reach.After(from)[chain]
 	if at < int32(len(g.chains[chain])) && g.chains[chain][at]&1 == 0 {
@@ -71,7 +71,7 @@ func (g *Induced) first(from, chain int32) int32 {
 	return at
 }
 
-// last is the place of the last commit of a chain that reaches a commit, or -1.
+// last returns the place of the last commit of a chain that reaches a commit, or -1.
 func (g *Induced) last(to, chain int32) int32 {
 	at := g.reach.Before(to)[chain] - 1
 	if at >= 0 && g.chains[chain][at]&1 == 0 {

@@ -9,8 +9,8 @@ import (
 	"isovet/evidence"
 )
 
-// crowded reports whether the pairs of writes that time leaves open, and the pairs of readers of an initial version and
-// writers, are more than most. Cost: linear, with times times log n.
+// crowded reports whether there are more than most pairs to list: pairs of writes that time leaves open, and pairs of a
+// reader of an initial version and a writer. Cost: linear, with times times log n.
 func (p *Polygraph) crowded(most int) bool {
 	n := 0
 	for k := range uint32(p.V.H.NumKeys()) { // as if there were no times
@@ -24,8 +24,8 @@ func (p *Polygraph) crowded(most int) bool {
 	return p.open+p.initial > most
 }
 
-// countListed fills open, the pairs of writes of a key that time leaves open, and initial, the pairs of a reader of a
-// key's initial version and a writer of the key. Cost: linear, with times times log n; once.
+// countListed sets open, the number of pairs of writes of a key that time leaves open, and initial, the number of pairs
+// of a reader of a key's initial version and a writer of the key. It counts once. Cost: linear, with times times log n.
 func (p *Polygraph) countListed() {
 	if p.counted {
 		return
@@ -50,7 +50,8 @@ func (p *Polygraph) countListed() {
 	}
 }
 
-// nodesByKey fills kwNode, the node of each of KW: what is looked at for its time stands together then, key by key.
+// nodesByKey fills kwNode, the node of each write of KW, so that the times of a key's writes are near each other in
+// memory.
 func (p *Polygraph) nodesByKey() {
 	if p.kwNode != nil {
 		return
@@ -67,8 +68,8 @@ func (p *Polygraph) nodesByKey() {
 	}
 }
 
-// byTime calls f for the writes in the order of their nodes, each with its node, and where the later writes of its key
-// stand in KW: what one looks at is then near what the one before looked at.
+// byTime calls f for the writes in the order of their nodes, each with its node and the range in KW of its key's later
+// writes. This order keeps consecutive accesses near each other in memory.
 func (p *Polygraph) byTime(f func(u int32, w, from, to uint32)) {
 	v := p.V
 	next := slices.Clone(p.KWOff)
@@ -82,8 +83,8 @@ func (p *Polygraph) byTime(f func(u int32, w, from, to uint32)) {
 	}
 }
 
-// after returns how many of the writes KW[from:to], of one key, begin before end or at it; kwNode must be there. Cost:
-// the logarithm of how many.
+// after returns how many of the writes KW[from:to], of one key, begin at end or before; kwNode must be filled. Cost:
+// the logarithm of that number.
 func (p *Polygraph) after(from, to uint32, end int64) int {
 	nodes := p.kwNode[from:to]
 	lo, step := 0, 1
@@ -102,15 +103,15 @@ func (p *Polygraph) after(from, to uint32, end int64) int {
 	return lo
 }
 
-// ListBytes is about how many bytes the choices of AllPairs or Overlapping take, and the edges of readers of initial
+// ListBytes estimates the bytes of the choices of AllPairs or Overlapping, and of the edges from readers of initial
 // versions.
 func (p *Polygraph) ListBytes() float64 {
 	p.countListed()
 	return 16*float64(p.open) + 20*float64(p.initial)
 }
 
-// InitialBytes is about how many bytes the edges from readers of initial versions to the writers of their keys take,
-// where no times are used. Cost: linear.
+// InitialBytes estimates the bytes of the edges from readers of initial versions to the writers of their keys, if times
+// are not used. Cost: linear.
 func InitialBytes(v *prepass.View) float64 {
 	n := 0.0
 	writes := make([]int32, v.H.NumKeys())
@@ -136,19 +137,19 @@ type Ranked interface {
 	Span(v int32) (from, to int32)
 }
 
-// maxNarrow bounds the edges that a round of Narrow adds: those of later pairs may follow from them.
+// maxNarrow bounds the edges that a round of Narrow adds: they may imply those of later pairs.
 var maxNarrow = 1 << 22
 
-// Narrow is Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound in one, for a polygraph
-// that is Crowded: it adds the edges that every order of the history obeys by what reach says, and lists in Choices
-// only what it leaves open. reach is the closure of the known graph, real time included (FullGraph). The caller
-// computes it anew until a round adds no edge; then Choices are what is left, unless left, their number, is more than
-// most. Without split nodes, a pair of writes that nobody read is no choice: in any order of the nodes one of the two
-// is first, and nothing else rests on it.
+// Narrow replaces Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound for a polygraph that
+// is Crowded. It adds the edges that reach shows to hold in every order of the history, and lists in Choices only the
+// pairs that reach leaves open. reach is the closure of the known graph, real time included (FullGraph). The caller
+// computes it anew for each round, until a round adds no edge. Choices then has all open pairs, unless their number,
+// left, is more than most. Without split nodes, a pair of writes that nobody read is no choice: in any order of the
+// nodes one of the two is first, and nothing depends on which.
 //
-// A pair of writes is looked at only where one of the two, or a reader of the earlier one, has no order with the other:
-// beyond the window of the one and its readers all edges of the pair are implied. Once a round has looked at all, later
-// ones look only at the choices that it left: what is settled has its edges.
+// A pair of writes needs examination only if one of the two, or a reader of the earlier one, has no order with the
+// other: outside the window of a write and its readers all edges of the pair are implied. After a round that has
+// examined all pairs, later rounds examine only the choices that it left.
 //
 // Source: [Cobra] §4.3, in windows of a topological order. An edge that another of the same round implies is not added.
 // Keeps:   the polygraph has an acyclic completion before iff after.
@@ -176,8 +177,8 @@ func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, 
 			x.initial(k, r)
 		}
 	}
-	// By rank, and not key by key: what is looked at one after the other is together in memory.
-	at := make([]uint32, len(p.KWOff)) // key → how many of its writes were looked at
+	// By rank rather than key by key: consecutive accesses are then near each other in memory.
+	at := make([]uint32, len(p.KWOff)) // key → number of its writes examined
 	for _, u := range reach.Order() {
 		for a, to := p.writes(u); a < to; a++ {
 			k := p.V.WKey[a]
@@ -211,7 +212,7 @@ func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, 
 	return x.edges, left, nil, nil
 }
 
-// byRank returns KW, and the rank of each write's (begin) node, with the writes of each key by rank.
+// byRank returns KW with the writes of each key sorted by rank, and the rank of each write's (begin) node.
 func (p *Polygraph) byRank(reach Ranked) (ws []uint32, rank []int32) {
 	v := p.V
 	ws, rank = make([]uint32, len(p.KW)), make([]int32, len(p.KW))
@@ -226,7 +227,7 @@ func (p *Polygraph) byRank(reach Ranked) (ws []uint32, rank []int32) {
 	return ws, rank
 }
 
-// writes are those of the transaction that begins at a node, from and before to; none at other nodes.
+// writes returns the range of the writes of the transaction that begins at a node; it is empty at other nodes.
 func (p *Polygraph) writes(u int32) (from, to uint32) {
 	if int(u) >= p.N || p.BeginNode(u) != u {
 		return 0, 0
@@ -235,7 +236,7 @@ func (p *Polygraph) writes(u int32) (from, to uint32) {
 	return p.V.WOff[t], p.V.WOff[t+1]
 }
 
-// again is a round that looks only at the choices that are left.
+// again is a round that examines only the remaining choices.
 func (x *narrower) again(ctx context.Context) (edges, left int, conflict *Conflict, err error) {
 	p := x.p
 	open := p.Choices[:0]
@@ -267,21 +268,21 @@ func (x *narrower) again(ctx context.Context) (edges, left int, conflict *Confli
 	return x.edges, len(open), nil, nil
 }
 
-// narrower is a round of Narrow, at the pairs of write a.
+// narrower is the state of a round of Narrow, at the pairs of write a.
 type narrower struct {
 	p     *Polygraph
 	reach Ranked
 	edges int
 	steps int
 	ws    []uint32 // writes of the key, by rank
-	rank  []int32  // of these, that of the (begin) node
+	rank  []int32  // of their (begin) nodes
 
 	a     uint32
 	u     int32 // its node
 	end   int32 // the rank from which on a and its readers reach everything
 	after int32 // the last target of an edge from u, -1
 	last  []int32
-	// before are writes that turned out to be before a, with the edges that say so.
+	// before lists the writes found to be before a, with the edges that show it.
 	before []Settled
 }
 
@@ -304,7 +305,7 @@ func (x *narrower) initial(k uint32, r int32) {
 	}
 }
 
-// begin turns to the pairs of write a with those after it.
+// begin starts on the pairs of write a with the writes after it.
 func (x *narrower) begin(a uint32) {
 	x.a, x.u, x.after, x.before = a, x.p.WriteNode(a), -1, x.before[:0]
 	_, x.end = x.reach.Span(x.u)
@@ -316,7 +317,7 @@ func (x *narrower) begin(a uint32) {
 	}
 }
 
-// pair looks at the pair of a and b, whose begin is not before that of a in the topological order.
+// pair examines the pair of a and b; b's begin is not before a's in the topological order.
 func (x *narrower) pair(b uint32) (open bool, conflict *Conflict) {
 	p := x.p
 	if !p.Split && len(x.last) == 0 && len(p.Readers(b)) == 0 {
@@ -337,7 +338,7 @@ func (x *narrower) pair(b uint32) (open bool, conflict *Conflict) {
 	return false, nil
 }
 
-// add appends an edge that settling s brings.
+// add appends an edge that follows from s, a settled choice.
 func (x *narrower) add(by *int32, s Settled, e Edge) {
 	if *by < 0 {
 		*by = int32(len(x.p.Settled))
@@ -368,7 +369,8 @@ func (x *narrower) follows(b uint32, bad Edge) {
 	}
 }
 
-// finish adds the edges of the writes that are before a. Of those that one another reaches only the last has new ones.
+// finish adds the edges from the writes that are before a. If one of them reaches another, only the latter has new
+// edges.
 func (x *narrower) finish() {
 	p, last := x.p, int32(-1)
 	begin := p.BeginNode(x.u)

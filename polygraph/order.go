@@ -3,11 +3,11 @@ package polygraph
 import "isovet/internal/graph"
 
 // Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with
-// split nodes as events (evidence.Result.Order); false if there is a cycle. Transactions that may not have committed
-// (MayCount) and that no edge shows to have been read from are left out. Cost: linear, two sorts with times.
+// split nodes as events (evidence.Result.Order); false if there is a cycle. It leaves out transactions that may not
+// have committed (MayCount), unless an edge shows that others read from them. Cost: linear, two sorts with times.
 func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	g := p.FullGraph(extra)
-	// Among the free nodes the smallest number first keeps the order close to time.
+	// The smallest free node comes first: that keeps the order close to time.
 	topo, ok := graph.Topological(g)
 	if !ok {
 		return nil, false
@@ -26,7 +26,7 @@ func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	return out, true
 }
 
-// FullGraph is the known graph with extra edges and, where times are used, the auxiliary nodes of the time chain,
+// FullGraph returns the known graph with extra edges. With times it has the auxiliary nodes of the time chain too,
 // numbered from N (graph.TimeChain).
 func (p *Polygraph) FullGraph(extra []Edge) *graph.CSR {
 	n, chain := p.N, []graph.Edge(nil)
@@ -54,8 +54,8 @@ func (p *Polygraph) FullGraph(extra []Edge) *graph.CSR {
 	return b.CSR()
 }
 
-// Components returns the strongly connected components of the known graph with extra edges, time included: comp by
-// node.
+// Components returns the strongly connected components of the known graph with extra edges, time included. comp maps
+// nodes to components.
 func (p *Polygraph) Components(extra []Edge) (comp []int32, n int) {
 	comp, n = graph.Components(p.FullGraph(extra))
 	return comp, n

@@ -2,17 +2,16 @@ package polygraph
 
 import "isovet/evidence"
 
-// A transaction of unknown outcome from which nobody needs to have read, but ambiguous reads may have, committed or
-// not: whatever explains the history. It counts iff somebody is taken to have read from it; one that counts only adds
-// constraints (errata V27), so nothing else asks for it.
+// This file is about transactions of unknown outcome that only ambiguous reads may have read from. Such a transaction
+// may have committed or not, whichever explains the history. It counts iff some read is taken to have read from it:
+// otherwise it would only add constraints (errata V27).
 //
-// It has nodes as others do. Its edges fall in two: what leads into it may be known, since a cycle needs an edge out as
-// well; what leaves it is there only if it counts. Those edges are options of reads, which imply that it counts, sides
-// of open choices, which an encoding guards by that besides, and Maybe. Real time has none, since nobody knows when it
-// ended, and session order puts nobody behind it. So the known graph says nothing of it that rests on its outcome,
-// unless a read is settled that saw it.
+// It has nodes as others do. Edges into it may be known edges: alone they close no cycle. Edges out of it hold only if
+// it counts. They are options of reads, which imply that it counts; sides of open choices, which an encoding guards
+// with its outcome; and Maybe. Real time adds no edges out of it, since its end is unknown, and session order puts no
+// transaction behind it. So the known graph does not depend on its outcome, unless a settled read saw it.
 
-// leaveOpen makes the outcomes of the view's open transactions a choice.
+// leaveOpen marks the view's open transactions, whose outcome is a choice.
 func (p *Polygraph) leaveOpen() {
 	if len(p.V.Open) == 0 || p.V.Index != nil {
 		return
@@ -23,14 +22,13 @@ func (p *Polygraph) leaveOpen() {
 	}
 }
 
-// MayCount reports whether the transaction of node u is one of unknown outcome, of which it is a choice whether it
-// counts (Options.Outcomes).
+// MayCount reports whether the transaction of node u has an unknown outcome that is a choice (Options.Outcomes).
 func (p *Polygraph) MayCount(u int32) bool { return p.unsure != nil && p.unsure[p.Txn[u]] }
 
 // OpenOutcomes reports whether there are such transactions.
 func (p *Polygraph) OpenOutcomes() bool { return p.unsure != nil }
 
-// know adds an edge that is known, or that is if its beginning counts.
+// know adds a known edge, or an edge that holds if the transaction of its source counts.
 func (p *Polygraph) know(e Edge) {
 	if p.MayCount(e.From) {
 		p.Maybe = append(p.Maybe, e)
@@ -39,7 +37,7 @@ func (p *Polygraph) know(e Edge) {
 	p.Known = append(p.Known, e)
 }
 
-// refute drops what reads may have seen of the transaction of a node: it did not commit.
+// refute drops the options of reads of a node's transaction, which did not commit.
 func (p *Polygraph) refute(u int32) {
 	for o := range p.Options {
 		x := &p.Options[o]
@@ -49,7 +47,7 @@ func (p *Polygraph) refute(u int32) {
 	}
 }
 
-// Counted lists the (begin) nodes of which MayCount is true and settled reads show that they count.
+// Counted lists the (begin) nodes that settled reads show to count, among those of MayCount.
 func (p *Polygraph) Counted() (nodes []int32) {
 	if p.unsure == nil {
 		return nil
@@ -66,8 +64,8 @@ func (p *Polygraph) Counted() (nodes []int32) {
 	return nodes
 }
 
-// seen returns which transactions the known graph and extra edges show to have been read from by ambiguous reads; nil
-// where no outcome is open.
+// seen marks the transactions that ambiguous reads read from, by the known graph and extra edges; nil if no outcome is
+// open.
 func (p *Polygraph) seen(extra []Edge) []bool {
 	if p.unsure == nil {
 		return nil

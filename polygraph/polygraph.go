@@ -1,10 +1,10 @@
-// Package polygraph turns a history's view into what a search has to settle: a known graph of transactions that must
-// precede each other, and choices, one for each pair of writes of a key whose order the history leaves open.
+// Package polygraph turns a history's view into the problem that a search solves: a known graph of transactions that
+// must precede each other, and choices, one for each pair of writes of a key whose order the history leaves open.
 //
 // A polygraph (V, E, C) is Papadimitriou's, in the form of Cobra §3: V the transactions that count, E the known edges,
 // C the choices. The history satisfies the level iff some way to settle the choices leaves the graph acyclic ([Vbox]
-// Theorem 4.1 with no predicates; [Cobra] §3). Which known edges there are is the level's: reads always, session order
-// and real time where the level asks for them (errata V8).
+// Theorem 4.1 with no predicates; [Cobra] §3). The level decides the known edges: reads always, session order and real
+// time if the level asks for them (errata V8).
 //
 // # Files
 //
@@ -38,10 +38,10 @@ const none = history.None
 // Edge is an edge of the known graph, or one that a choice would add.
 type Edge struct {
 	From, To int32
-	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None
-	// for SO. PWR and PRW: the option that the predicate operation is based on, an index into Options.
+	// W is a write: for WR and RW the write that was read, for WW the write that To installs, None for SO. For PWR
+	// and PRW it is the index in Options of the option that the predicate operation is based on.
 	W uint32
-	// By says why the edge is known: ByHistory, ByTime, or the index into Settled of the choice that brought it.
+	// By says why the edge is known: ByHistory, ByTime, or the index in Settled of the choice that added it.
 	By  int32
 	Dep evidence.Dep
 }
@@ -49,22 +49,23 @@ type Edge struct {
 // Reasons of known edges beside settled choices.
 const (
 	ByHistory int32 = -1 // the history shows it
-	ByTime    int32 = -2 // RW: the writer of what From read ended before To began
+	ByTime    int32 = -2 // RW: the writer of the version that From read ended before To began
 	ByInner   int32 = -3 // from a transaction's begin to its commit: no edge of evidence
 )
 
-// Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. Where writes
-// have been combined to chains, A and B are the chains' last writes and A0 and B0 their first; else the same.
+// Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. For chains
+// of combined writes, A and B are the last writes of the chains and A0 and B0 the first; otherwise A0 is A, and B0 is
+// B.
 type Choice struct{ A, B, A0, B0 uint32 }
 
-// Either returns the writes that "A before B" puts in order.
+// Either returns the writes that "A before B" orders.
 func (c Choice) Either() (first, then uint32) { return c.A, c.B0 }
 
-// Or returns the writes that "B before A" puts in order.
+// Or returns the writes that "B before A" orders.
 func (c Choice) Or() (first, then uint32) { return c.B, c.A0 }
 
-// Settled is a choice that pruning decided: First's version before Then's, since the edge Bad, which the other order
-// brings, would have closed a cycle with the edges known at that moment (those with By smaller than this one's index).
+// Settled is a choice that pruning decided: First's version comes before Then's. The other order's edge Bad would have
+// closed a cycle with the edges known at that moment (those with a By below this one's index).
 //
 // With Based it is the predicate constraint Based-1 that pruning decided instead: Option is the only one left.
 type Settled struct {
@@ -81,23 +82,22 @@ type Polygraph struct {
 	N     int
 	Txn   []uint32 // node → transaction
 	Node  []int32  // transaction → its node, the begin node of two; -1 where it does not count
-	// Split: each transaction has a begin node and, the next number, a commit node, as snapshot isolation asks (the
-	// BC-polygraph, errata B4). An edge that orders a before b goes from a's commit to b's begin, an anti-dependency
-	// from the reader's begin to the writer's commit. Both nodes have the transaction's interval: what that adds
-	// follows through the edge between them.
+	// Split says that each transaction has a begin node and, with the next number, a commit node, as snapshot isolation
+	// needs (the BC-polygraph, errata B4). An edge that orders a before b goes from a's commit to b's begin, an
+	// anti-dependency from the reader's begin to the writer's commit. Both nodes have the transaction's interval; the
+	// order that this adds follows from the edge between them anyway.
 	Split bool
 	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller)
 	// does not use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
 	Start, End []int64
-	// Hint guesses when each node took effect: the end of its interval where all have one, else its place in its
-	// session. A wrong hint costs time, never the answer.
+	// Hint guesses when each node took effect: the end of its interval if all have one, else its place in its
+	// session. A wrong hint costs time, but changes no answer.
 	Hint []int64
 	byWrite
 
 	Known   []Edge
 	Choices []Choice
-	// Maybe are the edges that leave a node whose transaction may not have committed (MayCount): they are there if it
-	// did.
+	// Maybe has the edges out of nodes whose transactions may not have committed (MayCount): they hold if it did.
 	Maybe   []Edge
 	Settled []Settled
 	// Based are the predicate constraints, see predicates.go; Options and Targets are theirs.
@@ -108,8 +108,8 @@ type Polygraph struct {
 	Relaxed, AtMostOne bool
 	counts
 	kwNode []int32 // see nodesByKey
-	unsure []bool  // by transaction, nil: none. See MayCount
-	// narrowed says that Narrow has examined all pairs, and Choices are those that it left open.
+	unsure []bool  // transaction → MayCount; nil: none
+	// narrowed says that Narrow has examined all pairs and Choices has those left open.
 	narrowed bool
 }
 
@@ -117,47 +117,49 @@ type Polygraph struct {
 type counts struct {
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
-	// Crowded: choices and readers of initial versions would be more than Options.Most. Neither is made: see Narrow.
+	// Crowded says that there would be more choices and edges of initial readers than Options.Most. Neither is
+	// made: see Narrow.
 	Crowded bool
-	// open and initial are what countListed counted.
+	// open and initial are the counts of countListed.
 	open, initial int
 	counted       bool
 }
 
-// byWrite are readers by what they read, and writes by key.
+// byWrite has the readers by the write that they read, and the writes by key.
 type byWrite struct {
-	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes that read write w, without its own writer.
+	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes of the transactions that read write w, except its writer.
 	RdOff []uint32
 	Rd    []int32
-	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k but the initial one, by node number.
+	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k except the initial one, by node number.
 	KWOff []uint32
 	KW    []uint32
 }
 
 // Options say which parts of the level's order to use and how.
 type Options struct {
-	// RealTime uses client times. At a strict level it is required; elsewhere it makes the check stricter than the
-	// level, which is still enough for a "valid" (Vbox's fast path).
+	// RealTime uses client times. A strict level requires it; elsewhere it makes the check stricter than the level,
+	// which still suffices for a "valid" (Vbox's fast path).
 	RealTime bool
 	Skew     int64 // ns; widens every interval at both ends
-	// Relaxed makes no predicate constraint that a transaction could satisfy which the view leaves out
-	// (prepass.View.LeftOut): a "no" then holds whether it counts or not, and an order need not explain every predicate
+	// Relaxed omits predicate constraints that a transaction outside the view could satisfy (prepass.View.LeftOut).
+	// A "no" then holds whether that transaction counts or not, but an order need not explain every predicate
 	// operation.
 	Relaxed bool
-	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which
+	// AtMostOne makes encodings require that a predicate operation was based on one version only (Vbox Eq. 7). It
 	// changes no verdict (errata V15).
 	AtMostOne bool
-	// Outcomes makes nodes of the transactions whose outcome the view leaves open (prepass.View.Open) too, of histories
-	// without predicate operations: whether they committed is a choice of what ambiguous reads saw. See outcomes.go.
+	// Outcomes also makes nodes for transactions whose outcome the view leaves open (prepass.View.Open), in
+	// histories without predicate operations. Whether they committed depends on the choices of ambiguous reads. See
+	// outcomes.go.
 	Outcomes bool
 	// Most bounds choices, and edges from readers of initial versions to writers; see Polygraph.Crowded. 0: no bound.
 	Most int
 }
 
 // New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial
-// versions before every writer. It does not make choices: see Overlapping, AllPairs, and, where there are too many,
-// Narrow. Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions
-// × writers of the key where no times are used.
+// versions before every writer. Overlapping or AllPairs make the choices, or Narrow if there are too many; Predicates
+// handles reads with several possible writers. Cost: linear, plus readers of initial versions × writers of the key if
+// times are not used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l, Split: l.Snapshot(), Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
 	if o.Outcomes {
@@ -227,7 +229,7 @@ func (p *Polygraph) step() int {
 	return 1
 }
 
-// CommitNode is the node at which the transaction of a (begin) node commits; the same where nodes are not split.
+// CommitNode returns the commit node of a (begin) node's transaction: the same node unless nodes are split.
 func (p *Polygraph) CommitNode(begin int32) int32 {
 	if p.Split {
 		return begin | 1
@@ -235,7 +237,7 @@ func (p *Polygraph) CommitNode(begin int32) int32 {
 	return begin
 }
 
-// BeginNode is the node at which the transaction of a node begins; the same where nodes are not split.
+// BeginNode returns the begin node of a node's transaction: the same node unless nodes are split.
 func (p *Polygraph) BeginNode(u int32) int32 {
 	if p.Split {
 		return u &^ 1
@@ -295,7 +297,7 @@ func (p *Polygraph) Sooner(a, b uint32) bool {
 	return u < v
 }
 
-// MissingTime returns a committed transaction without start or end, which the strict levels need; false where there is
+// MissingTime returns a committed transaction without start or end, which the strict levels need; false if there is
 // none.
 func MissingTime(h *history.History) (uint32, bool) {
 	for t := range uint32(h.NumTxns()) {
@@ -315,7 +317,7 @@ func (p *Polygraph) WriteNode(w uint32) int32 {
 	return -1
 }
 
-// Before reports whether real time, where used, puts u before v.
+// Before reports whether real time, if used, puts u before v.
 func (p *Polygraph) Before(u, v int32) bool { return p.Start != nil && p.End[u] < p.Start[v] }
 
 // Readers returns the nodes that read write w, ascending.
@@ -351,7 +353,7 @@ func (p *Polygraph) Writers(k uint32) []uint32 { return p.KW[p.KWOff[k]:p.KWOff[
 func (p *Polygraph) wrEdges() {
 	v := p.V
 	n := len(v.RW) + p.N
-	p.Known = make([]Edge, 0, n+n/16) // of sessions and of time there are few more: else all would be there twice
+	p.Known = make([]Edge, 0, n+n/16) // sessions and time add few edges: growing would copy all
 	for i := 0; i < p.N; i += p.step() {
 		t := p.Txn[i]
 		if p.Split {
@@ -366,8 +368,8 @@ func (p *Polygraph) wrEdges() {
 	}
 }
 
-// sessionEdges links each transaction to the one before it in its session. One of unknown outcome comes after the
-// earlier ones but not before the later ones: it may take effect late.
+// sessionEdges links each transaction to the one before it in its session. A transaction of unknown outcome follows the
+// earlier ones, but does not precede the later ones: it may take effect late.
 func (p *Polygraph) sessionEdges() {
 	h := p.V.H
 	for s := range h.NumSessions() {
@@ -388,8 +390,8 @@ func (p *Polygraph) sessionEdges() {
 	}
 }
 
-// initialReaders adds reader → writer for readers of initial versions: every other version of the key is later. Writers
-// that begin after the reader's end are after it by real time already.
+// initialReaders adds reader → writer for readers of initial versions: every other version of the key is later. Real
+// time already orders writers that begin after the reader's end.
 func (p *Polygraph) initialReaders() {
 	for k := range uint32(p.V.H.NumKeys()) {
 		for _, r := range p.Readers(k) {
@@ -406,7 +408,7 @@ func (p *Polygraph) initialReaders() {
 	}
 }
 
-// Graph returns the known graph as it stands. With times, edges that real time implies are left out when trim is set.
+// Graph returns the current known graph. With trim and times it leaves out edges that real time implies.
 func (p *Polygraph) Graph(trim bool) *graph.CSR {
 	edges := make([]graph.Edge, 0, len(p.Known))
 	for _, e := range p.Known {

@@ -11,15 +11,15 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Based is a predicate constraint: node's predicate operation Op missed Key (or, where Missed is false, overwrote it
-// blindly), so that it was based on one of the writes of Options[Lo:Hi], of which its predicate is not true (not
-// false). Based on f, node comes after f's transaction, and before that of each of Targets[TLo:THi] whose version is
-// after f's.
+// Based is a predicate constraint. Node's predicate operation Op missed Key (or, if Missed is false, overwrote it
+// blindly). So it was based on one of the writes Options[Lo:Hi], for which its predicate is not true (or not false). If
+// it was based on f, node comes after f's transaction, and before the transaction of each of Targets[TLo:THi] whose
+// version is after f's.
 //
 // Source: [Vbox] Eq. 5, Theorem 4.1; the initial, absent and deleted versions, all later versions rather than the next
 // one, and without the transaction's own, by errata V5, V12, V13; blind writes by V16.
 //
-// A read with several possible writers is one more such constraint (errata V6): it was based on a version of the value
+// A read with several possible writers is such a constraint too (errata V6): it was based on a version with the value
 // that it saw. Read is then one more than its number in the view; else 0.
 type Based struct {
 	Node     int32
@@ -28,23 +28,23 @@ type Based struct {
 	TLo, THi uint32
 	Read     uint32
 	Missed   bool
-	Done     bool // satisfied whatever the rest, or settled
+	Done     bool // satisfied by an option without further edges, or settled
 }
 
-// Option is one write that a predicate operation may have been based on; W of an initial version is its key. Edges of
-// kinds PWR and PRW name theirs in Edge.W, by its index in Options.
+// Option is a write that a predicate operation may have been based on; W of an initial version is its key. Edges of
+// kinds PWR and PRW have the option's index in Options as Edge.W.
 type Option struct {
 	Of  int32 // in Based
 	W   uint32
 	Out bool  // pruning found it impossible
-	At  int32 // if Out: how many choices were settled by then; its reason rests on no later one
+	At  int32 // if Out: the number of choices settled by then; its reason uses no later one
 }
 
-// Predicates makes the constraints of the view's predicates and of its reads with several possible writers, and reports
-// whether they have no more than limit options and targets in all (0: no limit). With times it looks only at versions
-// that can be visible: of w before g before the operation's transaction in real time, w is not what it was based on,
-// and g does for w. So a constraint is made only where a version that the predicate excludes overlaps the transaction,
-// or follows nothing that does; all others are settled without being listed.
+// Predicates makes the constraints of the view's predicates and of its reads with several possible writers. It reports
+// whether they have at most limit options and targets in all (0: no limit). With times it considers only versions that
+// can be visible: if w, g and the operation's transaction follow one another in real time, the operation was not based
+// on w. So a constraint is made only if a version that the predicate excludes overlaps the transaction, or is the last
+// before it; all others are settled without being listed.
 //
 // Source:  [Vbox] §4.1, and §4.3 "Predicate Constraint Avoidance" as errata V14 corrects it: what time satisfies is not
 // made, what it makes impossible is no option, and a constraint without options is a violation. Cost:    with times,
@@ -57,7 +57,7 @@ func (p *Polygraph) Predicates(limit int) bool {
 	}
 	b := &baser{p: p, limit: limit, mark: make([]uint32, v.H.NumKeys()), mine: make([]uint32, v.H.NumKeys())}
 	for _, m := range v.Blind {
-		if u := p.Node[v.H.TxnOf(m.Op)]; u >= 0 { // else its outcome is open
+		if u := p.Node[v.H.TxnOf(m.Op)]; u >= 0 { // otherwise its outcome is open
 			b.constrain(u, m, false)
 		}
 	}
@@ -83,11 +83,11 @@ type baser struct {
 	p     *Polygraph
 	limit int
 	full  bool
-	mark  []uint32 // key → one more than the operation that has been looked at for it last
-	mine  []uint32 // key → one more than the node that reads it, or wrote it before the operation at hand
+	mark  []uint32 // key → one more than the operation last examined for it
+	mine  []uint32 // key → one more than the node that reads it, or wrote it before the current operation
 }
 
-// only makes those that the view lists.
+// only makes the constraints of the operations that the view lists.
 func (b *baser) only() {
 	p := b.p
 	var list []prepass.Miss
@@ -111,8 +111,8 @@ func (b *baser) only() {
 	}
 }
 
-// operations makes those of a node's predicate operations; each lists the versions in question of which a predicate is
-// true.
+// operations makes the constraints of a node's predicate operations. each calls its f with the candidate versions for
+// which a predicate is true.
 func (b *baser) operations(u int32, each func(q uint32, f func(key, ver uint32))) {
 	p := b.p
 	v, h := p.V, p.V.H
@@ -150,7 +150,7 @@ func (b *baser) operations(u int32, each func(q uint32, f func(key, ver uint32))
 	}
 }
 
-// constrain makes the constraint of one key of an operation, unless nothing follows from it.
+// constrain makes the constraint of one key of an operation, unless it has no consequence.
 func (b *baser) constrain(u int32, m prepass.Miss, missed bool) {
 	p := b.p
 	if b.full || p.Relaxed && p.maybeLeftOut(m, missed) {
@@ -171,7 +171,7 @@ func (b *baser) read(i int) {
 	}
 	for _, w := range v.Cand[v.CandOff[i]:v.CandOff[i+1]] {
 		if p.Relaxed && !v.Initial(w) && p.WriteNode(w) < 0 {
-			return // it may have seen what a transaction of open outcome wrote
+			return // it may have seen a write of a transaction of open outcome
 		}
 	}
 	b.base(u, prepass.Miss{Op: op, Key: v.RKey[r]}, false, r+1, func(ver uint32) bool { return ver == v.RVer(r) })
@@ -221,8 +221,8 @@ func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits fun
 	b.full = b.limit > 0 && len(p.Options)+len(p.Targets) > b.limit
 }
 
-// LastBefore returns the transaction that began last of those that wrote a key and had ended in real time before an
-// operation's transaction began; false if there is none. What had ended before it began is hidden from the operation.
+// LastBefore returns the last to begin of the transactions that wrote a key and ended, in real time, before an
+// operation's transaction began; false if there is none. It hides the writers that ended before it began.
 func (p *Polygraph) LastBefore(m prepass.Miss) (t uint32, ok bool) {
 	u := p.Node[p.V.H.TxnOf(m.Op)]
 	last := int32(-1)
@@ -237,7 +237,7 @@ func (p *Polygraph) LastBefore(m prepass.Miss) (t uint32, ok bool) {
 	return p.Txn[last], true
 }
 
-// maybeLeftOut reports whether a transaction that was left out may have made the version that an operation was based
+// maybeLeftOut reports whether a transaction outside the view may have written the version that an operation was based
 // on.
 func (p *Polygraph) maybeLeftOut(m prepass.Miss, missed bool) bool {
 	for _, ver := range p.V.LeftOutVersions(m.Key) {
@@ -248,9 +248,9 @@ func (p *Polygraph) maybeLeftOut(m prepass.Miss, missed bool) bool {
 	return false
 }
 
-// sweep goes through the nodes by their ends with the set of versions that one of those to come can see: a version
-// comes with its transaction's start, and goes when all nodes that began before the first that certainly hides it has
-// ended are done.
+// sweep visits the nodes by their ends. It keeps the set of versions that a remaining node can see. A version enters at
+// its transaction's start. It leaves when no remaining node began before the end of the first transaction that
+// certainly hides it.
 func (b *baser) sweep() {
 	p := b.p
 	v := p.V
@@ -258,11 +258,11 @@ func (b *baser) sweep() {
 	for k := range uint32(v.H.NumKeys()) {
 		live.Add(k, v.WVer[k])
 	}
-	// hides[off[g]:off[g+1]]: the writes that node g hides from all that begin after its end, and no node that ends
-	// earlier does.
+	// hides[off[g]:off[g+1]] are the writes that node g, and no node with an earlier end, hides from all nodes that
+	// begin after its end.
 	hider := make([]int32, len(v.WKey))
 	for w := range hider {
-		hider[w] = -1 // those of transactions that do not count never come
+		hider[w] = -1 // writes of transactions that do not count never enter
 	}
 	by := graph.NewGroups[uint32](p.N)
 	var soonest []int32

@@ -7,13 +7,13 @@ import (
 	"isovet/evidence"
 )
 
-// PruneStats counts what pruning did.
+// PruneStats has the counts of pruning.
 type PruneStats struct {
 	Rounds, Settled, Edges int
 }
 
-// Conflict is a choice neither side of which is possible: Either is an edge that "A before B" brings, Or one that "B
-// before A" brings, and each closes a cycle with the edges known so far.
+// Conflict is a choice neither side of which is possible. Either is an edge of "A before B", Or one of "B before A";
+// each closes a cycle with the edges known so far.
 //
 // With Based it is a predicate constraint instead, all options of which are impossible.
 type Conflict struct {
@@ -88,9 +88,8 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 	return Edge{}, false
 }
 
-// settle records a choice as decided and adds its edges. They all end at the same node, or at its commit, from which
-// none of their beginnings can be reached, so that no cycle can arise. Edges that are implied already are kept in Known
-// only if they are new to reach.
+// settle records a choice as decided and adds its edges. All edges end at one node or at its commit, which reaches none
+// of their sources, so that no cycle arises. Known gets only the edges that reach does not imply.
 func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) int {
 	by := int32(len(p.Settled))
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
@@ -111,9 +110,9 @@ func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) 
 	return n
 }
 
-// PruneRound settles every choice one side of which would close a cycle with the graph that reach is the closure of,
-// without updating reach; the caller computes it anew for the next round, as Cobra does. It returns how many it
-// settled. Source: [Cobra] §4.3.
+// PruneRound settles every choice one side of which would close a cycle with the graph of the closure reach. It does
+// not update reach; the caller computes it anew for the next round, as Cobra does. It returns the number of settled
+// choices. Source: [Cobra] §4.3.
 func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 	n := 0
 	left := p.Choices[:0]

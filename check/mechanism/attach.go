@@ -37,7 +37,7 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 	}
 	for i := range k.vers {
 		if w := &k.vers[i]; w.txn != none && !w.open && w.c > h && w.d < a {
-			return false // it has been overwritten in the meantime
+			return false // a known write has overwritten it
 		}
 	}
 	if !k.isHeld {

@@ -212,8 +212,8 @@ func (g *certifier) cycle(from, to uint64, key uint32, kind uint8, why Reason) [
 	return path
 }
 
-// prune forgets transactions that ended before floor and that nothing precedes: no cycle enters them ([Leopard]
-// Definition 4). Late edges into them are left out then, which loses violations and makes none (errata L11).
+// prune forgets transactions that ended before floor and have no predecessor: no cycle enters them ([Leopard]
+// Definition 4). Later edges into them are dropped. That may lose violations but makes none (errata L11).
 func (g *certifier) prune(floor int64) {
 	if !g.on {
 		return
@@ -231,14 +231,14 @@ func (g *certifier) prune(floor int64) {
 			t := g.stack[len(g.stack)-1]
 			g.stack = g.stack[:len(g.stack)-1]
 			if g.at(t).gone {
-				continue // two edges led there
+				continue // already counted: two edges lead there
 			}
 			g.forget(t)
 			out := g.at(t).out
 			for e := len(out) - 1; e >= 0; e-- {
 				to := out[e].to
 				if to > s {
-					continue // the loop comes to it
+					continue // the outer loop will reach it
 				}
 				if m := g.at(to); m.nin == 0 && m.d < floor {
 					g.stack = append(g.stack, to)
@@ -253,7 +253,7 @@ func (g *certifier) prune(floor int64) {
 func (g *certifier) forget(t uint64) {
 	n := g.at(t)
 	n.gone = true
-	n.in = n.in[:0] // of forgotten ones
+	n.in = n.in[:0] // its predecessors are forgotten
 	g.alive--
 	ring, mask := g.ring, uint64(len(g.ring)-1)
 	for i := range n.out {

@@ -1,7 +1,7 @@
 package mechanism
 
-// consistent verifies the reads of a committed transaction against the versions that its snapshots may see, and that
-// some moment explains those of one snapshot together.
+// consistent verifies the reads of a committed transaction. Each must return a version that its snapshot may see, and
+// one moment must explain all reads of a snapshot together.
 //
 // Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7. Differs:
 // the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
@@ -42,7 +42,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 			}
 		}
 		if more {
-			continue // one of several: nothing follows
+			continue // it may be one of several versions: nothing follows
 		}
 		if v.p.Reads != NoReads && !locked {
 			v.places[i] = int32(at)
@@ -100,9 +100,9 @@ func (v *Verifier) moment(a, b int64) moment {
 	return moment{lo: a, hi: b}
 }
 
-// whole verifies that a snapshot from a on, of which versions at places were read, has transactions whole: all that one
-// of them wrote, if a read of the snapshot saw some of it, or if first updater wins had it commit before. Intervals
-// alone do not tell where they overlap, since each version's is looked at by itself.
+// whole verifies that a snapshot shows other transactions whole: it must see all writes of a transaction if one of its
+// reads saw one of them, or if first updater wins had it commit before. The snapshot begins at a; places are those of
+// the versions read. The intervals of single versions do not show this where they overlap.
 //
 // Source:  atomic visibility (errata L8: each possible order of a commit and a snapshot); not in [Leopard].
 // Cost: near nothing, but where commits overlap with the snapshot: then the versions that do, for each read.
@@ -160,8 +160,8 @@ func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []pre
 	}
 }
 
-// torn reports a transaction of which the snapshot saw a part. The read missed it, although seen did not, or its place
-// before a later writer shows that it had committed.
+// torn reports a transaction that the snapshot saw only in part. The read missed it, although the read seen saw it, or
+// its place before a later writer shows that it had committed.
 func (v *Verifier) torn(p *pending, t *together, seen, read *Trace) {
 	if t.read < 0 {
 		v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{t.id, p.id},
@@ -192,7 +192,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	case w.succ == p.serial:
 	case w.succ != none:
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
-	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // the edge would have no use
+	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // nobody uses the edge
 	default:
 		// The next version is unknown or has not arrived; any version that is certainly later serves the order
 		// as well.

@@ -1,6 +1,6 @@
 package mechanism
 
-// grave is a value that no version has any more, or ever had.
+// grave is a value whose version was forgotten, or never installed.
 type grave struct {
 	val    uint64
 	before int64  // 1 + the number of the key's grave before this; 0: none
@@ -64,7 +64,7 @@ func (g *graveyard) find(k *keyState, val uint64) *grave {
 	return nil
 }
 
-// buryUninstalled buries a write that nobody may read.
+// buryUninstalled buries a write that was never installed.
 func (v *Verifier) buryUninstalled(k *keyState, op *Trace, id uint64) {
 	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, overOp: uninstalled})
 	v.appeared(op.Key, op.Val, id)

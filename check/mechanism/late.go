@@ -7,12 +7,12 @@ import (
 	"isovet/internal/sorts"
 )
 
-// A transaction that comes when transactions that ended after it have been dispatched already is late. It is not
-// verified, and must not make others look wrong. Two things see to that. Its versions are installed, as those of a
-// transaction of unknown outcome are: they can be read, and nothing is deduced from them. And a read of a value of
-// which no writer is known waits (Options.Late): its writer may be late. Once the writer has come in time the read is a
-// violation, for then the snapshot could not see it; once it has come late the read is not judged; and if it never
-// comes, the read is a violation in the end.
+// A transaction is late if transactions that ended after it have been dispatched before it arrives. It is not verified,
+// and must not make others look wrong. So its versions are installed like those of a transaction of unknown outcome:
+// they can be read, and nothing is deduced from them. And a read of a value without a known writer waits
+// (Options.Late), since the writer may be late. If the writer arrives in time, the read is a violation, for its
+// snapshot could not see the write. If the writer is late, the read is not judged. If it never arrives, the read is a
+// violation in the end.
 
 // suspects are possible violations that wait for a writer.
 type suspects struct {

@@ -1,10 +1,10 @@
 package mechanism
 
 // Both orders of two lock holders are impossible iff each acquired the lock before the other can have released it
-// ([Leopard] §V-B, Theorem 3; errata L8). Of two that ended, both orders are never possible as long as each acquired
-// its lock before it ended, but for clock skew.
+// ([Leopard] §V-B, Theorem 3; errata L8). Without clock skew, both orders are never possible for two holders that
+// ended, since each acquired its lock before its end.
 
-// possible reports whether a holder that releases not before rel can come before one that has the lock at acqAft.
+// possible reports whether a holder that releases at rel or later can come before one that has the lock by acqAft.
 func possible(rel, acqAft int64) bool { return rel < acqAft }
 
 // share takes a shared lock, and compares it with exclusive locks of versions and of open transactions.

@@ -24,8 +24,8 @@ const Nothing = ^uint64(0)
 // Verify verifies a history's traces under a profile. Transactions, keys and operations in the report are the history's
 // transactions, keys and operations, Val its versions. Options.Initial and Duplicates are the history's own.
 //
-// Committed transactions need start and end times. Where the commit's or an operation's time is missing or contradicts
-// the transaction's, the interval is as wide as the transaction: less is found then, and nothing wrong. Errors:
+// Committed transactions need start and end times. If the time of the commit or an operation is missing or contradicts
+// the transaction's, its interval is the whole transaction: fewer violations are found then, but no false ones. Errors:
 // *MissingTimes; ctx's. Cost: linear, one merge over the sessions; memory as long as transactions overlap.
 func Verify(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	s, err := newSource(h)
@@ -41,9 +41,9 @@ func Verify(ctx context.Context, h *history.History, o Options) (*Report, error)
 	o.Duplicates = o.Duplicates || duplicates(h)
 	v := NewVerifier(len(s.lanes), o)
 	v.keys = make([]keyState, h.NumKeys())
-	// What is verified depends on the order of ends only, and on the begins of transactions under way. So whole
-	// transactions are merged, by their ends, their begins told beforehand: one step a transaction where merge has one
-	// a trace.
+	// Verification depends only on the order of ends and on the begins of open transactions. So whole transactions
+	// are merged by their ends, after their begins are passed on: one step a transaction, where merge has one a
+	// trace.
 	t := newTree(len(s.lanes))
 	for n := 0; ; n++ {
 		w := t.winner()
@@ -123,7 +123,7 @@ type source struct {
 	timed bool             // some operation has times
 	txns  [][]uint32       // of a lane
 	bufs  [][]Trace
-	lanes [][]Trace // what is left to dispatch of the present transaction
+	lanes [][]Trace // the rest of the current transaction, to be dispatched
 }
 
 // chain is a piece of a session whose transactions do not overlap.
@@ -244,7 +244,7 @@ func (s *source) times(t uint32) (x span, ok bool) {
 		}
 		x.ops = prev <= x.bef
 	}
-	// Statements that are sent in one message with the commit may end with it.
+	// Statements sent in one message with the commit may end with it.
 	together := !x.ops && s.timed
 	if x.start == history.NoTime {
 		return x, false

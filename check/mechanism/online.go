@@ -3,19 +3,19 @@ package mechanism
 // OnlineOptions are the parameters of NewOnline.
 type OnlineOptions struct {
 	Options
-	// Lateness is by how many ns a transaction may begin before the latest end seen without being late; Forever:
-	// only Advance moves the watermark.
+	// Lateness is the number of ns by which a transaction may begin before the latest end seen without being late.
+	// Forever: only Advance moves the watermark.
 	Lateness int64
 }
 
-// Online verifies whole transactions that arrive one after the other, each when its client was done with it, in an
-// order that is nearly that of their ends.
+// Online verifies whole transactions that arrive one after the other, each after its end, in nearly the order of their
+// ends.
 //
-// The verifier wants the ends of transactions in the order of their Bef, and to know of each that is under way. So
-// arrivals wait until the watermark has passed their end: a moment before which no transaction that is still to arrive
-// begins. The watermark is Lateness before the latest end seen, or what Advance says. A transaction that begins before
-// the watermark is late: it is not judged, and makes nobody else look wrong (late.go). Everything is a function of the
-// calls, in their order.
+// The verifier needs the ends of transactions in the order of their Bef, and must know every open transaction. So
+// arrivals wait until the watermark has passed their end. The watermark is a moment before which no transaction begins
+// that has yet to arrive. The watermark is Lateness before the latest end seen, or what Advance says. A transaction
+// that begins before the watermark is late: it is not judged, and makes nobody else look wrong (late.go). Everything is
+// a function of the calls, in their order.
 //
 // Cost: log2 of the waiting transactions, besides the verifier's. Memory: the transactions that end within Lateness of
 // the latest end, 40 bytes a trace.
@@ -141,7 +141,7 @@ func (x *Online) Settle() {
 // Close ends the stream.
 func (x *Online) Close() *Report {
 	x.Advance(Forever)
-	for len(x.wait) > 0 { // transactions whose clients never got an answer come at the end of time
+	for len(x.wait) > 0 { // transactions without an answer to the client come last
 		w := x.pop()
 		x.dispatch(&w)
 	}

@@ -281,7 +281,7 @@ func (x *Online) DropKey(key uint32) {
 	*k = keyState{}
 }
 
-// ErrState says that a saved state is damaged.
+// ErrState says that a key's saved state is damaged.
 var ErrState = errors.New("what was known of a key is damaged")
 
 // InitialOf returns the initial value of a key from its saved state.

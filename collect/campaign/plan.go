@@ -1,8 +1,8 @@
-// Package campaign hunts through a table: databases × isolations × levels × workloads × faults, a slice of time for
-// each cell in turn, every slice with a seed of its own. What was run stands in a folder, so that a
-// campaign that was ended goes on where it was, and that several machines can share one.
+// Package campaign hunts through a table: databases × isolations × levels × workloads × faults. Each cell in turn gets
+// a slice of time, with a seed of its own. A folder records the hunts, so that a campaign can be continued after it was
+// stopped, and several machines can share one.
 //
-// Files: plan.go what is hunted, and its cells; run.go the hunts, over cores; table.go what was run, in words and as a
+// Files: plan.go the plan and its cells; run.go the hunts, on several cores; table.go the results as a table and as a
 // page.
 //
 // Experimental: this package may still change.
@@ -29,15 +29,15 @@ import (
 	"isovet/level"
 )
 
-// Plan says what is hunted. A file has it in YAML; every field but databases may be left out.
+// Plan is the plan of a campaign, a file in YAML. Every field but databases may be left out.
 type Plan struct {
 	Databases []Database `yaml:"databases"`
-	// Workloads, and Faults as --fault takes them, of every database that does not say its own.
+	// Workloads, and Faults in the form of --fault, are for every database that has none of its own.
 	Workloads []string `yaml:"workloads"`
 	Faults    []string `yaml:"faults"`
-	// Slice is how long a cell is hunted at a time; 0: 20 s.
+	// Slice is the time of one hunt of a cell; 0: 20 s.
 	Slice time.Duration `yaml:"slice"`
-	// Sessions and Txns, of a round, are those of a hunt; 0: its own.
+	// Sessions and Txns are those of a hunt's round; 0: the hunt's defaults.
 	Sessions int `yaml:"sessions"`
 	Txns     int `yaml:"txns"`
 	// Script is the program of faults such as script:5s.
@@ -46,31 +46,31 @@ type Plan struct {
 	Timeout time.Duration `yaml:"op-timeout"`
 }
 
-// Database is one of a plan's.
+// Database is a database of a plan.
 type Database struct {
-	// DB is a URL, or several of a cluster's nodes with blanks between, or a server to start.
+	// DB is a URL, or the URLs of a cluster's nodes separated by blanks, or a server to start.
 	DB string `yaml:"db"`
-	// Isolations are those to ask for; nil: all that the database offers.
+	// Isolations are the isolations to ask for; nil: all that the database offers.
 	Isolations []string `yaml:"isolations"`
-	// Levels are hunted for each; nil: what the database's documentation promises.
+	// Levels are the levels to check at each isolation; nil: those that the database's documentation promises.
 	Levels    []string `yaml:"levels"`
 	Workloads []string `yaml:"workloads"`
 	Faults    []string `yaml:"faults"`
 }
 
-// defaultWorkloads reach most that the databases do with rows, lists and conditions, with the plain ones and in single
-// statements, by one index and another, with foreign keys and savepoints. rows is not for databases that promise read
-// committed alone: what InnoDB's repeatable read says of itself, that updates find the newest rows and reads the
-// snapshot's, is a non-monotonic read for us.
+// defaultWorkloads cover most of what databases do with rows, lists and conditions: plain and single statements,
+// several indexes, foreign keys and savepoints. rows is left out for databases that promise only read committed: InnoDB
+// documents that updates find the newest rows and reads those of the snapshot, which isovet counts as a non-monotonic
+// read.
 var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
 	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
 	"rmw/autocommit"}
 
-// schemaFault is done to SQL databases whose schema can be changed in ways that we know.
+// schemaFault is for SQL databases with known schema changes.
 const schemaFault = "ddl:1s"
 
-// Default is every database inside this program, and every server that can be started, at what its documentation
-// promises; PostgreSQL with each way of sending statements, too.
+// Default returns a plan of all databases inside this program and all servers that can be started, at the levels that
+// their documentation promises. It has PostgreSQL once for each way of sending statements.
 func Default() *Plan {
 	p := &Plan{Faults: []string{"none", schemaFault}}
 	for _, s := range driver.All() {
@@ -92,7 +92,7 @@ func Default() *Plan {
 	return p
 }
 
-// Read reads a plan. Errors name file, field, what stands there and what was expected.
+// Read reads a plan. Errors name the file and the field, and say what was found and expected.
 func Read(file string) (*Plan, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -171,13 +171,13 @@ func (p *Plan) validate() error {
 	return nil
 }
 
-// split parts a workload from its variant, if one is named: rows/direct.
+// split splits a name such as rows/direct into workload and variant.
 func split(w string) (name, variant string) {
 	name, variant, _ = strings.Cut(w, "/")
 	return name, variant
 }
 
-// Cell is what one hunt is about.
+// Cell is a cell of the table: the subject of a hunt.
 type Cell struct {
 	DB        string `json:"db"` // without passwords
 	Product   string `json:"product,omitempty"`
@@ -185,9 +185,9 @@ type Cell struct {
 	Level     string `json:"level"`
 	Workload  string `json:"workload"`
 	Fault     string `json:"fault"`
-	// Source is where the documentation promises the level; "": the plan asks for it.
+	// Source is the place in the documentation that promises the level; "": the plan asks for the level.
 	Source string `json:"source,omitempty"`
-	// Allowed are anomalies of that level that it allows nevertheless.
+	// Allowed are anomalies that the level forbids and the documentation allows nevertheless.
 	Allowed []level.Anomaly `json:"allowed,omitempty"`
 
 	urls  []string
@@ -195,18 +195,18 @@ type Cell struct {
 	fault collect.Fault
 }
 
-// key tells cells apart from run to run; the product may be another version by then.
+// key identifies a cell across runs; it leaves out the product, whose version may change.
 func (c *Cell) key() string {
 	return strings.Join([]string{c.DB, c.Isolation, c.Level, c.Workload, c.Fault}, "|")
 }
 
-// Away is a database of the plan that could not be had.
+// Away is a database of the plan that could not be opened.
 type Away struct {
 	DB     string `json:"db"`
 	Reason string `json:"reason"`
 }
 
-// looked is what a database said when it was opened at an isolation.
+// looked is what a database reported when it was opened at an isolation.
 type looked struct {
 	info  driver.Info
 	first string // the isolation's first name
@@ -224,7 +224,7 @@ func look(ctx context.Context, c collect.Config) (o looked) {
 	return o
 }
 
-// survey opens each database once at each isolation, however often the plan has it, and makes the cells.
+// survey opens each database of the plan once at each isolation, and makes the cells.
 func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, away []Away) {
 	seen := map[string]looked{}
 	for _, d := range p.Databases {
@@ -272,8 +272,8 @@ func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, aw
 	return cells, away
 }
 
-// cells are those of a database at an isolation that was looked at, at the levels that the plan names or the
-// documentation promises; none: there is no such level.
+// cells returns the cells of a database at an isolation: one for each level that the plan names or the documentation
+// promises.
 func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells []*Cell) {
 	promise := driver.Promised(o.info, o.first)
 	levels := d.Levels
@@ -296,7 +296,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells [
 			for _, f := range d.Faults {
 				fault, _ := collect.ParseFault(f)
 				if fault.Ours() && !server.Is(urls[0]) {
-					continue // nothing of it is ours to break
+					continue // this program did not start it, and may not break it
 				}
 				if fault.Kind == collect.Schema && driver.SchemaChanges(o.info.Dialect, driver.Data{}) == nil {
 					continue
@@ -313,7 +313,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells [
 	return cells
 }
 
-// offered are the isolations of a database, by its URL or the name of its server.
+// offered returns the isolations of a database, by its URL or the name of its server.
 func offered(url string) (names []string, err error) {
 	kind, _, _ := strings.Cut(url, ":")
 	if server.Is(url) && kind == "galera" {
@@ -333,7 +333,7 @@ func offered(url string) (names []string, err error) {
 	return names, nil
 }
 
-// FaultFlag is the cell's fault as --fault takes it; "": none.
+// FaultFlag returns the cell's fault in the form of --fault; "": none.
 func (c *Cell) FaultFlag() string {
 	if c.fault.Kind == collect.NoFault {
 		return ""

@@ -27,14 +27,14 @@ import (
 // Config says how a campaign is run.
 type Config struct {
 	Plan *Plan
-	// Dir is where its state is: runs.jsonl, a line a hunt.
+	// Dir is the folder of its state: runs.jsonl, a line a hunt.
 	Dir string
 	For time.Duration
-	// Jobs is the number of hunts at once; 0: 1. A database that runs already has one at a time. Shard of Shards,
-	// from 1, selects the cells for this machine; 0: all.
+	// Jobs is the number of hunts at once; 0: 1. A database that was running before gets one at a time. Shard of
+	// Shards, from 1, selects the cells for this machine; 0: all.
 	Jobs, Shard, Shards int
-	// Keep, if set, is given each violation while its database is open, and says where it was kept. It is called by
-	// several hunts at once. An error ends the campaign: what is found could not be kept.
+	// Keep, if set, is called with each violation while its database is open, and returns where it stored it.
+	// Several hunts call it at once. An error ends the campaign.
 	Keep func(ctx context.Context, c *Cell, f *collect.Found, g []*hunt.Group) (where string, err error)
 	Told func(what string)
 }
@@ -68,21 +68,21 @@ type Find struct {
 
 const runsFile = "runs.jsonl"
 
-// Campaign is a campaign with what was run of it, in this folder, by all shards that share it.
+// Campaign is a campaign with its hunts so far, by all shards that share the folder.
 type Campaign struct {
 	Cells []*Cell
 	Away  []Away
 	Runs  []Run
 
 	mu   sync.Mutex
-	busy map[string]bool // what the hunts under way have: Cell.needs
+	busy map[string]bool // resources of the running hunts, see Cell.needs
 	file *os.File
 	cfg  Config
 	err  error
 }
 
-// Start hunts until the time is up: each time the cell of this shard that was hunted the least by then, those without a
-// violation first. Errors: of the folder, and of Keep, which end it early; a hunt's own are in its line.
+// Start hunts until the time is up. It takes the cell of this shard with the least hunting time so far, cells without a
+// violation first. Errors of the folder and of Keep end it early; a hunt's own errors are in its line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -118,7 +118,8 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	return p, p.err
 }
 
-// readRuns reads what was run; a last line that is not complete was being written when the program was killed.
+// readRuns reads the hunts so far. A last line that is not complete is left out: the program was killed while writing
+// it.
 func readRuns(file string) (runs []Run, err error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +134,7 @@ func readRuns(file string) (runs []Run, err error) {
 		line, err := s.ReadString('\n')
 		if err != nil {
 			if line != "" {
-				// The next line must not stand behind it.
+				// The next line must not follow it.
 				return runs, os.Truncate(file, size(f)-int64(len(line)))
 			}
 			return runs, nil
@@ -154,7 +155,7 @@ func size(f *os.File) int64 {
 	return i.Size()
 }
 
-// mine reports whether a cell is this shard's: by its name, so that it does not depend on the others.
+// mine reports whether a cell is this shard's. Only the cell's name decides, so that the other cells do not matter.
 func (p *Campaign) mine(c *Cell) bool {
 	return p.cfg.Shards < 2 || int(hash(c.key())%uint64(p.cfg.Shards)) == p.cfg.Shard-1
 }
@@ -165,7 +166,7 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// take chooses the next cell; nil: there is none, or what is found cannot be written down.
+// take chooses the next cell; nil if there is none, or results cannot be stored.
 func (p *Campaign) take() *Cell {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,15 +192,15 @@ func (p *Campaign) take() *Cell {
 	return best
 }
 
-// give gives back what take has taken. Who holds p.mu calls it.
+// give returns a cell that take has taken. The caller holds p.mu.
 func (p *Campaign) give(c *Cell) {
 	for _, n := range c.needs() {
 		delete(p.busy, n)
 	}
 }
 
-// needs is what one hunt has at a time: the cell, and databases that are there before it, for hunts load tables of the
-// same names. A server that it starts, and a database in memory, is its own.
+// needs returns the resources that only one hunt at a time may use: the cell, and databases that exist before the hunt,
+// since hunts load tables of the same names. A server that the hunt starts, or a database in memory, is its own.
 func (c *Cell) needs() []string {
 	all := []string{c.key()}
 	for _, u := range c.urls {
@@ -229,7 +230,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	t := p.tallies()[c.key()]
 	p.mu.Unlock()
 	p.cfg.Told(fmt.Sprintf("%s, %s, %s, %s, fault %s", c.DB, c.Isolation, c.Level, c.Workload, c.Fault))
-	// A cell's seeds do not overlap: no hunt has so many rounds.
+	// A cell's seeds do not overlap: no hunt has a million rounds.
 	r := Run{Cell: *c, Seed: hash(c.key())>>24 + uint64(t.runs)*1_000_000, Begun: time.Now().UTC()}
 	name, variant := split(c.Workload)
 	cfg := hunt.Config{Level: c.at, For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
@@ -249,7 +250,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	}
 	h, err := hunt.Run(ctx, cfg)
 	if ctx.Err() != nil && !h.Violated {
-		return // half a hunt is none
+		return // an interrupted hunt does not count
 	}
 	r.ElapsedMS = float64(h.Elapsed.Microseconds()) / 1e3
 	r.Rounds, r.Committed, r.Attempts, r.Refused, r.Undecided = len(h.Rounds), h.Committed, h.Attempts, h.Refused,
@@ -267,7 +268,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	switch {
 	case h.Violated:
 		r.Verdict = "violation"
-		if err != nil { // the round ended early, or it was not kept
+		if err != nil { // the round ended early, or its result was not stored
 			r.Reason = err.Error()
 		}
 	case errors.Is(err, driver.ErrUnsupported):
@@ -296,21 +297,21 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	p.err = errors.Join(p.err, unkept, err)
 }
 
-// tally is what was run of a cell.
+// tally sums up the hunts of a cell.
 type tally struct {
 	runs, rounds, undecided, committed, attempts, refused, failed, unsupported int
 
 	elapsed time.Duration
-	first   time.Duration // to the first violation, over its runs; 0: none
+	first   time.Duration // hunting time up to the first violation; 0: none
 	kinds   []string
 
 	kept, reason string
 }
 
-// hopeless reports whether it makes no sense to hunt a cell again.
+// hopeless reports whether hunting the cell again is pointless.
 func (t *tally) hopeless() bool { return t.unsupported > 0 || t.failed >= 3 }
 
-// tallies sums up by cell.
+// tallies sums up the hunts by cell.
 func (p *Campaign) tallies() map[string]tally {
 	all := map[string]tally{}
 	for i := range p.Runs {

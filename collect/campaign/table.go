@@ -16,7 +16,7 @@ import (
 	"isovet/level"
 )
 
-// Row is a cell with what was run of it.
+// Row is a cell with the sum of its hunts.
 type Row struct {
 	Cell
 	Elapsed          time.Duration
@@ -25,21 +25,22 @@ type Row struct {
 	Attempts         int
 	Refused          int
 	Kinds            []string      // of violations
-	First            time.Duration // until the first, over the cell's hunts
-	Kept             string        // where that one is, in the folder; "": nowhere
-	Outcome, Because string        // in a word, and why
+	First            time.Duration // hunting time up to the first violation
+	Kept             string        // its place in the folder; "": it was not stored
+	Outcome, Because string        // a word, and the reason
 }
 
-// NoneFound is the outcome of a cell that was hunted in earnest, and showed no violation.
+// NoneFound is the outcome of a cell that was hunted long enough and showed no violation.
 const NoneFound = "none found"
 
-// Contradicts reports whether the cell shows what the database's documentation rules out.
+// Contradicts reports whether the cell shows an anomaly that the database's documentation rules out.
 func (r *Row) Contradicts() bool {
 	p := driver.Promise{But: r.Allowed}
 	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool { return !p.Excepts(level.Anomaly(k)) })
 }
 
-// Rows are the cells of the plan, those of other shards among them, and cells that were run under an earlier plan.
+// Rows returns the cells of the plan, including those of other shards, and cells that were hunted under an earlier
+// plan.
 func (p *Campaign) Rows() []Row {
 	cells := map[string]*Cell{}
 	var order []string
@@ -68,7 +69,7 @@ func (p *Campaign) Rows() []Row {
 	return rows
 }
 
-// outcome is what a cell's hunts say together.
+// outcome returns the combined outcome of a cell's hunts.
 func (t *tally) outcome() (word, why string) {
 	switch {
 	case t.runs == 0:
@@ -87,7 +88,7 @@ func (t *tally) outcome() (word, why string) {
 	return NoneFound, t.reason
 }
 
-// Sum says in a sentence what was run.
+// Sum describes the hunts in a sentence.
 func (p *Campaign) Sum() string {
 	var elapsed time.Duration
 	committed, cells, violated, contradicts := 0, 0, 0, 0
@@ -114,7 +115,7 @@ func (p *Campaign) Sum() string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
 
-// Markdown writes the table, without cells that were not run.
+// Markdown writes the table, without cells that were not hunted.
 func (p *Campaign) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n%s%s", p.Sum(), "| database | isolation | hunted for | workload | fault | s | rounds | "+
@@ -141,13 +142,13 @@ func (r *Row) product() string {
 	return r.Product
 }
 
-// Name is the database, as the page has it.
+// Name returns the database's name on the page.
 func (r Row) Name() string { return r.product() }
 
-// RefusedShare is in per cent of the attempts.
+// RefusedShare returns the refused attempts in per cent of all.
 func (r Row) RefusedShare() float64 { return 100 * float64(r.Refused) / float64(max(r.Attempts, 1)) }
 
-// FirstAfter is in seconds; "": there is none.
+// FirstAfter returns the time up to the first violation in seconds; "" if there is none.
 func (r Row) FirstAfter() string {
 	if len(r.Kinds) == 0 {
 		return ""
@@ -155,7 +156,7 @@ func (r Row) FirstAfter() string {
 	return seconds(r.First)
 }
 
-// Seconds are those hunted.
+// Seconds returns the hunting time in seconds.
 func (r Row) Seconds() string { return seconds(r.Elapsed) }
 
 // Against reports whether it contradicts the documentation.

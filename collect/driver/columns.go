@@ -13,20 +13,22 @@ import (
 // ColumnsSQL runs the operations on tables with columns as SQL text. All values are integers, so the text holds them.
 type ColumnsSQL struct {
 	Tables []Table
-	// Ask runs a statement and hands over each row; the slice is good until the next row.
+	// Ask runs a statement and calls row with each row; the slice is valid until the next row.
 	Ask    func(sql string, row func([]int64) error) error
 	Upsert Upsert
-	// KeyTaken tells the error of an insert whose primary key is there. It is for OnKey, which goes by every unique
-	// index: a row of a table that has one is inserted by itself, and overwritten where this says so.
+	// KeyTaken reports whether an insert failed since its primary key exists. OnKey needs it, because "on duplicate
+	// key" applies to every unique index: a row of a table with a unique index is inserted by itself, and
+	// overwritten if KeyTaken is true.
 	KeyTaken func(error) bool
-	dual     string // what stands behind a select without a table
+	dual     string // text behind a select without a table
 	mod      bool   // the remainder is mod(a, b), not a % b
-	Lock     string // " for update", or "" where there is no such thing
+	Lock     string // " for update", or "" if the database has none
 	Share    string // " for share", or ""
 	Tells    Telling
-	// Text runs a statement whose answer is one text: for telling.gathers.
+	// Text runs a statement whose answer is one text; for Telling.gathers.
 	Text func(sql string) (string, error)
-	// Hint is what stands behind a table's name in a select for a plan; index is the name of the index. Nil: nothing.
+	// Hint returns the text behind a table's name that makes a select use a plan; index is the name of the index.
+	// Nil: no text.
 	Hint func(p workload.Plan, index string) string
 }
 
@@ -39,12 +41,13 @@ func (c *ColumnsSQL) table(id int) *Table {
 	panic(fmt.Sprintf("driver: no table %d with columns was loaded", id))
 }
 
-// columnName is a column's name in the database, which is no reserved word.
+// columnName returns a column's name in the database. It is no reserved word.
 func columnName(c workload.Column) string { return "c_" + c.Name }
 
 func TableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
 
-// CreateTables are the statements that make the tables; integer is the type, options what follows the columns.
+// CreateTables returns the statements that make the tables; integer is the integer type, options the text behind the
+// columns.
 func CreateTables(tables []Table, integer, options string) (sql []string) {
 	for i := range tables {
 		t := &tables[i]
@@ -53,7 +56,7 @@ func CreateTables(tables []Table, integer, options string) (sql []string) {
 			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
 		}
 		q += oldColumns(t, integer)
-		for _, f := range t.Foreign { // in a clause of its own: MySQL overlooks it in a column's
+		for _, f := range t.Foreign { // in a clause of its own: MySQL ignores it in a column's
 			q += fmt.Sprintf(", foreign key (%s) references %s(k)", columnName(t.Columns[f.Column]), TableName(f.Table))
 		}
 		sql = append(sql, q+")"+options)
@@ -66,7 +69,7 @@ func CreateTables(tables []Table, integer, options string) (sql []string) {
 	return sql
 }
 
-// createIndex is the statement that makes the index of a column.
+// createIndex returns the statement that makes the index of a column.
 func createIndex(t *Table, i int) string {
 	of, unique := columnName(t.Columns[i]), ""
 	if t.Plan == workload.IndexOnly {
@@ -80,7 +83,7 @@ func createIndex(t *Table, i int) string {
 
 func IndexName(table int, c workload.Column) string { return TableName(table) + "_" + columnName(c) }
 
-// allColumns are those of an index that has all of them, one first.
+// allColumns lists the columns of an index on all columns, with one first.
 func allColumns(t *Table, first int) string {
 	of := columnName(t.Columns[first])
 	for i, c := range t.Columns {
@@ -91,7 +94,7 @@ func allColumns(t *Table, first int) string {
 	return of + ", k, u"
 }
 
-// hinted is a table's name in a select, with what makes the database take the table's plan.
+// hinted returns a table's name for a select, with the hint for the table's plan.
 func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 	name := TableName(t.ID)
 	if c.Hint == nil || t.Plan == workload.AnyPlan || len(where) == 0 || !t.Columns[where[0].Column].Index {
@@ -103,10 +106,10 @@ func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 // maxTables bounds the tables with columns of a workload; all of them are dropped at the end.
 const maxTables = 16
 
-// DropTables are the statements that remove everything of ours.
+// DropTables returns the statements that remove all of isovet's tables.
 func DropTables() []string {
 	sql := []string{"drop table if exists isovet_kv", "drop table if exists isovet_list"}
-	for i := range maxTables { // those first that refer to others
+	for i := range maxTables { // first the tables that refer to others
 		sql = append(sql, "drop table if exists "+TableName(maxTables-1-i))
 	}
 	return sql
@@ -203,8 +206,8 @@ func (c *ColumnsSQL) PutRow(table int, pk int64, row []int64) error {
 	return c.Ask(UpdateSQL(TableName(table), columns, values, false), noRow)
 }
 
-// InsertRow goes by what the database has for it: ON CONFLICT DO NOTHING, INSERT IGNORE, or else a locking look at the
-// unique values.
+// InsertRow inserts a row unless another is in the way. It uses the database's statement for that, ON CONFLICT DO
+// NOTHING or INSERT IGNORE, or else a locking read of the unique values.
 func (c *ColumnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool, err error) {
 	t := c.table(table)
 	values := valuesOf(pk, row)
@@ -241,9 +244,8 @@ func (c *ColumnsSQL) DeleteRow(table int, pk int64) error {
 	return c.Ask(fmt.Sprintf("delete from %s where k = %d", TableName(table), pk), noRow)
 }
 
-// Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the
-// change replaces are known on every database. Of a table that is Direct the change finds them by itself, where the
-// database can tell.
+// Where selects the rows, with locks if it changes them, and then changes them. So it knows the replaced versions on
+// every database. On a Direct table the change finds the rows by itself, if the database can report them.
 func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
 	t := c.table(table)
 	if c.direct(t, &change) {
@@ -282,7 +284,7 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	return found, c.Ask(fmt.Sprintf("update %s set %s where k in (%s)", TableName(table), set, in), noRow)
 }
 
-// expression is a Set's value as SQL.
+// expression returns a Set's value as SQL.
 func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 	q := fmt.Sprintf("%d + %d * k", s.Add, s.Mul)
 	if s.Keep {
@@ -296,7 +298,7 @@ func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 	return q
 }
 
-// condition is a conjunction of ranges as SQL.
+// condition returns a conjunction of ranges as SQL.
 func condition(t *Table, where []workload.Range) string {
 	var all []string
 	for _, r := range where {

@@ -10,15 +10,15 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Telling is how a database says which rows an update or a delete has found by itself, and what they held before. The
-// zero value: it does not, and the rows must be looked for first.
+// Telling describes how a database reports the rows that an update or delete found, with their earlier values. With the
+// zero value it does not, and the rows must be selected first.
 type Telling struct {
 	Updates, Deletes bool // by RETURNING
-	// gathers says that an update can gather the keys in a variable of the session: MySQL's and MariaDB's.
+	// gathers says that an update can collect the keys in a session variable, as in MySQL and MariaDB.
 	gathers bool
 }
 
-// direct reports whether a change is to be one statement, and can be.
+// direct reports whether a change should be one statement, and can be.
 func (c *ColumnsSQL) direct(t *Table, change *Change) bool {
 	if !t.Direct || change.Reads() {
 		return false
@@ -26,10 +26,10 @@ func (c *ColumnsSQL) direct(t *Table, change *Change) bool {
 	return change.Delete && c.Tells.Deletes || change.Set != nil && (c.Tells.Updates || c.Tells.gathers)
 }
 
-// oldColumn is the column in which an update of a Direct table keeps what the column was before.
+// oldColumn returns the column in which an update of a Direct table stores the earlier value of a column.
 func oldColumn(name string) string { return "o_" + name }
 
-// columnsOf are the columns of a table behind the key.
+// columnsOf returns the columns of a table behind the key.
 func columnsOf(t *Table) []string {
 	all := []string{"u"}
 	for _, c := range t.Columns {
@@ -38,7 +38,7 @@ func columnsOf(t *Table) []string {
 	return all
 }
 
-// oldColumns are what a Direct table has beside its columns, as part of the statement that makes it.
+// oldColumns returns the further columns of a Direct table, as part of the statement that makes the table.
 func oldColumns(t *Table, integer string) (sql string) {
 	if !t.Direct {
 		return ""
@@ -49,7 +49,7 @@ func oldColumns(t *Table, integer string) (sql string) {
 	return sql
 }
 
-// target is a table's name behind "insert into".
+// target returns a table's name behind "insert into".
 func (t *Table) target() string {
 	if !t.Direct {
 		return TableName(t.ID)
@@ -57,7 +57,7 @@ func (t *Table) target() string {
 	return TableName(t.ID) + "(k, " + strings.Join(columnsOf(t), ", ") + ")"
 }
 
-// target is the same in an upsert: a merge names its columns by itself.
+// target returns the same for an upsert; a merge names its columns itself.
 func (c *ColumnsSQL) target(t *Table) string {
 	if c.Upsert == Merge {
 		return TableName(t.ID)
@@ -65,13 +65,13 @@ func (c *ColumnsSQL) target(t *Table) string {
 	return t.target()
 }
 
-// keysVariable gathers the keys of the rows of an update, with a comma before each.
+// keysVariable collects the keys of an update's rows, with a comma before each.
 const keysVariable = "@isovet_keys"
 
-// whereDirect changes rows in one statement, which finds them by whichever index the database likes, and asks
-// afterwards which they were. An update keeps what they held in columns beside. MySQL evaluates assignments from left
-// to right (manual, UPDATE), the standard all of them on the old row: those columns come first, which is right for
-// both.
+// whereDirect changes rows in one statement, for which the database chooses the index, and asks afterwards which rows
+// they were. An update stores the earlier values in further columns. MySQL evaluates assignments from left to right
+// (manual, UPDATE), the standard all of them on the old row. The further columns come first, which is right in both
+// cases.
 func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
 	name, all := TableName(t.ID), columnsOf(t)
 	old := make([]string, len(all))
@@ -122,13 +122,13 @@ func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change
 	if err != nil || keys == "" {
 		return nil, err
 	}
-	// A server may try a statement again by itself: then some of the keys may be those of rows that it left alone.
+	// A server may retry a statement by itself: then some of the keys may belong to rows that it did not change.
 	return found, c.Ask(fmt.Sprintf("select k, %s from %s where k in (%s) and u = %d", before, name, keys[1:],
 		change.Version), take)
 }
 
-// FindTelling finds out how a database tells, by the row with the mark. exec runs a statement, text one with an answer;
-// refused tells an error that is an answer. All of it is rolled back.
+// FindTelling finds out, with the row of the mark, how a database reports changed rows. exec runs a statement, text one
+// with an answer; refused reports whether an error is the server's answer. It rolls everything back.
 func FindTelling(tables []Table, exec func(string) error, text func(string) (string, error), begin string,
 	refused func(error) bool) (tells Telling, err error) {
 	if !slices.ContainsFunc(tables, func(t Table) bool { return t.Direct }) {

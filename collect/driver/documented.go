@@ -7,11 +7,11 @@ import (
 	"isovet/level"
 )
 
-// Documented says what a database's documentation promises of an anomaly.
+// Documented says what a database's documentation promises about an anomaly.
 type Documented uint8
 
 const (
-	// Unspoken: isovet knows of no sentence about it.
+	// Unspoken says that isovet knows of no sentence about it.
 	Unspoken Documented = iota
 	Allowed
 	Forbidden
@@ -19,36 +19,35 @@ const (
 
 func (d Documented) String() string { return [...]string{"", "allowed", "forbidden"}[d] }
 
-// Promise is what the documentation of a database says of one of its isolation levels, in the field's terms. Read
-// committed is promised where dirty reads and dirty writes are excluded and a statement reads one snapshot, repeatable
-// read of MySQL and MariaDB among them: what its plain reads have from one snapshot, its writes and locking reads have
-// not.
+// Promise is the statement of a database's documentation about one of its isolation levels, in the field's terms. Read
+// committed is promised if dirty reads and dirty writes are excluded and a statement reads one snapshot. That includes
+// repeatable read of MySQL and MariaDB: only its plain reads share a snapshot, its writes and locking reads do not.
 type Promise struct {
-	Database  string // how Info.Name begins
+	Database  string // the beginning of Info.Name
 	Isolation string
-	// Levels are promised; nil: none is, and all is allowed.
+	// Levels are the promised levels; nil: none is, and everything is allowed.
 	Levels []level.Level
 	// Source is the place in the documentation.
 	Source string
-	// But are anomalies that it allows nevertheless, which those levels forbid, through session order or without.
+	// But lists anomalies that those levels forbid and the documentation allows, with or without session order.
 	But []level.Anomaly
 }
 
-// NewPromise makes one; see the fields of Promise.
+// NewPromise makes a Promise; see its fields.
 func NewPromise(database, isolation string, levels []level.Level, source string, but []level.Anomaly) Promise {
 	return Promise{database, isolation, levels, source, but}
 }
 
-// MixedReads are of snapshots beside newest rows: where a transaction's plain reads are from one snapshot and its own
-// writes and locking reads go to what is newest, a read behind such a write has both. Where the order of versions is
-// not known, each of its possible orders may show one of them.
+// MixedReads are the anomalies of a mix of snapshot and newest rows. If plain reads come from a snapshot but writes and
+// locking reads use the newest rows, a read after such a write may see both. If the order of versions is unknown, each
+// possible order may show one of these anomalies.
 var MixedReads = []level.Anomaly{level.NonMonotonicRead, level.FracturedRead, level.NoOrder}
 
-// LostUpdates are what shows where of two transactions that write a row neither is refused.
+// LostUpdates are the anomalies that show if neither of two transactions that write a row is refused.
 var LostUpdates = []level.Anomaly{level.LostUpdate, level.Divergence, level.IncompatibleOrder, level.NoOrder}
 
-// Promised returns what the documentation of a database says of an isolation, by its first name; the zero Promise where
-// isovet knows of none. What a manual says of one server is no promise of a cluster's.
+// Promised returns the promise of a database's documentation about an isolation, by its first name; the zero Promise if
+// isovet knows of none. A manual's statement about one server is no promise about a cluster.
 func Promised(in Info, isolation string) Promise {
 	if len(in.Nodes) > 1 {
 		return Promise{}
@@ -63,12 +62,13 @@ func Promised(in Info, isolation string) Promise {
 	return Promise{}
 }
 
-// Excepts reports whether an anomaly is one of But, through session order or without.
+// Excepts reports whether an anomaly is in But, with or without session order.
 func (p *Promise) Excepts(kind level.Anomaly) bool {
 	return slices.Contains(p.But, level.Anomaly(strings.TrimSuffix(string(kind), "-session")))
 }
 
-// Says is what the documentation promises of an anomaly that is forbidden from a level on, and by its kinds.
+// Says returns what the documentation promises about an anomaly. from is the weakest level that forbids it, kinds are
+// its kinds.
 func (p *Promise) Says(from level.Level, kinds []level.Anomaly) Documented {
 	switch {
 	case p.Source == "":

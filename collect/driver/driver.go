@@ -1,7 +1,7 @@
 // Package driver speaks with databases: one small file a client library, all behind one interface. A driver knows rows,
-// not transactions of a workload: a row has a key, the unique id of the write that made it, and a payload. It says of
-// every error what it means for the transaction under way (Class) and, where the database can tell without patches,
-// when in the database's own order a transaction began and committed.
+// not transactions of a workload: a row has a key, the unique id of the write that made it, and a payload. It
+// classifies every error by its meaning for the open transaction (Class). If the database can report it without
+// patches, it gives the begin and commit of a transaction in the database's own order.
 //
 // # Rows
 //
@@ -33,25 +33,25 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Row is a version of a row. A Dead one is the tombstone that a delete leaves.
+// Row is a version of a row. A Dead row is the tombstone that a delete leaves.
 type Row struct {
 	Version, Payload int64
-	Wide             []int64 // more payload, where Data.Wide says that there is such
+	Wide             []int64 // more payload, if Data.Wide is set
 	Dead             bool
 }
 
-// Class says what an error means for the transaction under way.
+// Class is the meaning of an error for the open transaction.
 type Class uint8
 
 const (
-	// Fatal: neither this transaction nor another one can go on.
+	// Fatal says that neither this transaction nor another one can go on.
 	Fatal Class = iota
-	// Aborted: the database refused; the transaction has had no effect and may be tried again once it is rolled back.
+	// Aborted says that the database refused. The transaction had no effect and may be tried again after a rollback.
 	Aborted
-	// Lost: the connection is gone. Before the commit was sent the transaction has had no effect; after that nobody
-	// knows.
+	// Lost says that the connection is gone. If the commit was not sent, the transaction had no effect; otherwise
+	// nobody knows.
 	Lost
-	// Unclear: the connection is there, and the database says that it does not know whether the commit took effect.
+	// Unclear says that the connection exists, but the database does not know whether the commit took effect.
 	Unclear
 )
 
@@ -63,25 +63,25 @@ func (c Class) String() string {
 type Options struct {
 	// Isolation is a level's name as the database or this project calls it; "": the database's default.
 	Isolation string
-	// Timestamps asks for what the database's own timestamps can be made of.
+	// Timestamps asks for the data from which the database's own timestamps are derived.
 	Timestamps bool
 	// Timeout bounds each answer of a server; 0: 10 s.
 	Timeout time.Duration
-	// SetupSQL are statements to run once, behind the load; SessionSQL those that every new session begins with. Both
-	// are for SQL databases.
+	// SetupSQL are statements to run once after the load, SessionSQL statements that every new session begins with.
+	// Both are for SQL databases.
 	SetupSQL, SessionSQL []string
-	// Nodes are names for the URLs, for the history; nil: their hosts and ports.
+	// Nodes are names for the URLs in the history; nil: their hosts and ports.
 	Nodes []string
 }
 
-// Data is what a workload needs before the run.
+// Data is the data to load before a run.
 type Data struct {
 	Rows  iter.Seq2[int64, Row] // in the order of keys
 	Lists bool                  // it has lists, empty at first
 	Wide  bool                  // some rows have Row.Wide
-	// Tables are those whose rows have columns.
+	// Tables are the tables whose rows have columns.
 	Tables []Table
-	// Mark is a number that no earlier run has used; whoever sees it on a node sees all that was loaded.
+	// Mark is a number that no earlier run used. A client that sees it on a node sees the whole load there.
 	Mark int64
 }
 
@@ -89,7 +89,7 @@ type Data struct {
 type Table struct {
 	ID      int
 	Columns []workload.Column
-	Unique  []int // of the columns with an index: it is unique
+	Unique  []int // columns whose index is unique
 	Plan    workload.Plan
 	Roomy   bool // workload.Table, as is Direct
 	Direct  bool
@@ -100,24 +100,24 @@ type Table struct {
 // Match is a row that an operation with a condition found.
 type Match struct {
 	PK int64
-	// Old and New are the version and the columns before and after the operation; New is nil where it only read or
+	// Old and New are the version and the columns before and after the operation; New is nil if it only read or
 	// deleted.
 	Old, New []int64
 }
 
-// Change is what an operation with a condition does to the rows it finds. The zero value only reads.
+// Change is the change that an operation makes to the rows of its condition. The zero value only reads.
 type Change struct {
 	Delete  bool
 	Set     []workload.Set // with Version: an update
 	Version int64
-	// Lock and Share are for reads: they take the write locks, or the read locks, of the rows that they find, where the
+	// Lock and Share are for reads: they take the write locks, or the read locks, of the rows found, if the
 	// database has such.
 	Lock, Share bool
 }
 
 func (c *Change) Reads() bool { return !c.Delete && c.Set == nil }
 
-// Apply is the row that a change makes of another.
+// Apply returns the changed row.
 func (c *Change) Apply(pk int64, old []int64) []int64 {
 	row := append([]int64(nil), old...)
 	row[0] = c.Version
@@ -129,23 +129,23 @@ func (c *Change) Apply(pk int64, old []int64) []int64 {
 
 // Columnar is a Session that has tables with columns.
 type Columnar interface {
-	// GetRow returns the version and the columns of a row, nil where there is none.
+	// GetRow returns the version and the columns of a row; nil if there is none.
 	GetRow(table int, pk int64, lock bool) ([]int64, error)
-	// PutRow inserts or overwrites a row; DeleteRow leaves no tombstone, which no predicate could be true of.
+	// PutRow inserts or overwrites a row. DeleteRow leaves no tombstone: no predicate could be true of it.
 	PutRow(table int, pk int64, row []int64) error
 	DeleteRow(table int, pk int64) error
-	// Where finds the rows of which all ranges hold, and changes them. The rows are ordered by key and the caller's to
-	// keep.
+	// Where finds the rows for which all ranges hold, and changes them. The rows are ordered by key; the caller may
+	// keep them.
 	Where(table int, where []workload.Range, change Change) ([]Match, error)
 }
 
-// Inserter is a Columnar that can insert a row and leave one that is in its way, by a unique index, as it is. Others
-// have no unique indexes.
+// Inserter is a Columnar that can insert a row unless another one is in the way by a unique index. Sessions without it
+// get no unique indexes.
 type Inserter interface {
 	InsertRow(table int, pk int64, row []int64) (inserted bool, err error)
 }
 
-// Saver is a Session that can go back to a place in its transaction; SQL databases have it.
+// Saver is a Session with savepoints; those of SQL databases are.
 type Saver interface {
 	Savepoint() error
 	RollbackTo() error
@@ -161,63 +161,62 @@ const MarkKey = -1
 
 // DB is an open database: one server, or the nodes of a cluster. It is safe for concurrent use.
 type DB interface {
-	// Info says what answers.
+	// Info describes the database.
 	Info() Info
-	// Load makes the tables and fills them, after it has removed what an earlier run has left, and waits until every
-	// node has them. No session may be open.
+	// Load removes what an earlier run has left, makes and fills the tables, and waits until every node has them.
+	// No session may be open.
 	Load(ctx context.Context, d Data) error
 	// Connect opens a session with a node. The session is for one goroutine.
 	Connect(ctx context.Context, node int) (Session, error)
-	// Classify says what an error of a session means.
+	// Classify returns the class of a session's error.
 	Classify(err error) Class
-	// Cut closes all connections, so that whoever waits for an answer gets an error.
+	// Cut closes all connections, so that every open call gets an error.
 	Cut()
-	// Partition cuts a node off from its clients: connections are closed, and none can be made until it is healed.
-	// False says that there is no network between them.
+	// Partition cuts a node off from its clients: it closes their connections, and none can be made until it is
+	// healed. It returns false if there is no network between them.
 	Partition(node int, off bool) bool
-	// Close removes what Load has made and closes the database.
+	// Close removes the tables of Load and closes the database.
 	Close() error
 }
 
-// Sender is a DB whose sessions can send their statements in several ways, one of them now: see Info.Statements.
+// Sender is a DB whose sessions can send statements in several ways; Info.Statements is the current one.
 type Sender interface {
-	// Ways are the others, as parameters of a URL; none where the URL names one.
+	// Ways returns the other ways, as parameters of a URL; none if the URL names one.
 	Ways() []string
-	// Send has the sessions that are opened from now on do it so; "": as the URL says.
+	// Send sets the way for sessions opened from now on; "": the URL's.
 	Send(way string) error
 }
 
-// Breaker is a DB inside this program that an error can break: nothing of it answers then until it is closed and opened
-// anew.
+// Breaker is a DB inside this program that an error can break: it then fails until it is closed and opened anew.
 type Breaker interface {
-	// Breaks reports whether an error says so. Classify says Fatal of it.
+	// Breaks reports whether an error has broken the database. Its class is Fatal.
 	Breaks(err error) bool
 }
 
 // Info describes an open database.
 type Info struct {
-	// Name is product and version, such as "PostgreSQL 15.20". A fork or a re-implementation is called what it is, and
-	// not what it says for the sake of clients: "Dolt 1.83.2 (says MySQL 8.0.31)".
+	// Name is product and version, such as "PostgreSQL 15.20". For a fork or a re-implementation it is the real
+	// product, and not the one that it names for its clients: "Dolt 1.83.2 (says MySQL 8.0.31)".
 	Name string
-	// Version is what the server itself answers when it is asked for its version.
+	// Version is the server's own answer to a question for its version.
 	Version string
 	// Dialect is the family of SQL that sessions speak: "mysql", "postgres", "sqlite"; "": none.
 	Dialect string
-	// Settings are the statements with which isovet begins every session, those of Options.SessionSQL apart.
+	// Settings are the statements with which isovet begins every session, without those of Options.SessionSQL.
 	Settings []Setting
-	// Statements is how they are sent, where the URL or Sender.Send says so: a parameter and its value; "": as the
-	// driver likes.
+	// Statements is the way of sending statements that the URL or Sender.Send sets, a parameter and its value; "":
+	// the driver's default.
 	Statements string
 	Isolation  string // the level in force, in the database's words
 	Nodes      []Node
-	// Unbounded says that Options.Timeout does not bound its calls, so that one may never come back.
+	// Unbounded says that Options.Timeout does not bound the database's calls: one may never come back.
 	Unbounded bool
 }
 
-// Setting is a statement with which isovet begins every session of its own.
+// Setting is a statement with which isovet begins every session.
 type Setting struct {
 	SQL string `json:"sql"`
-	// Refused is what the server answered where it does not know the setting; "": it took it.
+	// Refused is the answer of a server that does not know the setting; "": it accepted the setting.
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -231,27 +230,27 @@ type Node struct {
 // Aborted or Unclear it must be rolled back, after Lost closed.
 type Session interface {
 	Begin() error
-	// Get reads a row; lock takes its write lock where the database has such a thing.
+	// Get reads a row; with lock it takes the row's write lock, if the database has such locks.
 	Get(key int64, lock bool) (r Row, found bool, err error)
 	// Put inserts or overwrites a row.
 	Put(key int64, r Row) error
 	// Append adds an element to a list.
 	Append(key, element int64) error
-	// List reads a whole list, into dst; found is false where nothing was ever appended.
+	// List reads a whole list into dst; found is false if nothing was ever appended.
 	List(dst []int64, key int64) (elements []int64, found bool, err error)
 	Commit() error
 	Rollback() error
 	Close()
 }
 
-// Accessor is a Session that can begin a transaction which will only read as such. Where the database refuses that, it
-// begins one like others.
+// Accessor is a Session that can begin a read-only transaction. If the database refuses, it begins an ordinary one.
 type Accessor interface {
 	BeginAs(a workload.Access) error
 }
 
-// Autocommitter is a Session that can have its next operation be a transaction of its own, at the level of all others,
-// without Begin and Commit; writes says that it is a Put, a PutRow or an Append, else it only reads. False: it cannot.
+// Autocommitter is a Session whose next operation can be a transaction of its own, at the same level, without Begin and
+// Commit. writes says that the operation is a Put, a PutRow or an Append; otherwise it only reads. It returns false if
+// the session cannot do it.
 type Autocommitter interface {
 	Autocommit(writes bool) (bool, error)
 }
@@ -259,30 +258,30 @@ type Autocommitter interface {
 // NoTime marks a missing timestamp.
 const NoTime = math.MinInt64
 
-// Stamp is what a session knows of a transaction's place in the database's own order.
+// Stamp has a session's data about a transaction's place in the database's own order.
 type Stamp struct {
 	Start, Commit int64  // NoTime: not known
 	Snapshot      string // PostgreSQL: pg_current_snapshot()
 	XID           uint64 // PostgreSQL: pg_current_xact_id(); 0: none was given
 }
 
-// Stamper is a Session that can tell them.
+// Stamper is a Session that has stamps.
 type Stamper interface {
 	// Stamp returns the stamp of the transaction that has just ended.
 	Stamp() Stamp
 }
 
-// Stamped is a transaction whose timestamps are to be found: its stamp and, where it wrote, one of its last writes'
-// keys and versions.
+// Stamped is a transaction whose timestamps are to be found: its stamp and, if it wrote, the key and version of one of
+// its last writes.
 type Stamped struct {
 	Stamp
-	Committed, Wrote bool // Committed is false where the outcome is unknown
+	Committed, Wrote bool // Committed is false if the outcome is unknown
 	Key, Version     int64
 }
 
 // Resolver is a DB that finds timestamps after the run.
 type Resolver interface {
-	// Resolve fills in Start and Commit; both stay NoTime where they cannot be known.
+	// Resolve sets Start and Commit; both stay NoTime if they cannot be known.
 	Resolve(ctx context.Context, txns []Stamped) error
 }
 
@@ -293,14 +292,14 @@ func Unsupported(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
 }
 
-// unsent is an error before the commit was sent: the transaction has had no effect even if the connection is lost.
+// unsent is an error before the commit was sent: the transaction had no effect even if the connection is lost.
 type unsent struct{ error }
 
 func (n unsent) Unwrap() error { return n.error }
 
-// NotSent says of an error that the commit was not sent.
+// NotSent marks an error as one before the commit was sent.
 func NotSent(err error) error { return unsent{err} }
 
-// CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction has surely
-// had no effect.
+// CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction had no
+// effect.
 func CommitNotSent(err error) bool { return errors.As(err, new(unsent)) }

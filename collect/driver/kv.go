@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What key-value stores hold: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list
+// The texts in key-value stores: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list
 // "1,2,3".
 
 func RowText(r Row) []byte {
@@ -63,7 +63,7 @@ func AppendList(b []byte, list []int64) []byte {
 	return b
 }
 
-// appended is a list's text with one more element.
+// appended returns a list's text with one more element.
 func appended(list string, element int64) []byte {
 	b := []byte(list)
 	if len(b) > 0 {
@@ -72,7 +72,7 @@ func appended(list string, element int64) []byte {
 	return strconv.AppendInt(b, element, 10)
 }
 
-// Texts is a session of a key-value store: what rows and lists are made of.
+// Texts is a session of a key-value store that reads and writes texts, on which KVOps builds rows and lists.
 type Texts interface {
 	GetText(key []byte) (string, bool, error)
 	PutText(key, value []byte) error
@@ -84,7 +84,7 @@ const (
 	KeyPrefix  = "isovet/"
 )
 
-// KVKey is a row's key: a prefix and the number in an order-keeping form.
+// KVKey returns a row's key: a prefix and the number in a form that keeps the order.
 func KVKey(prefix string, k int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix), uint64(k)^1<<63)
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Lift takes the numbers out of a statement of ours and leaves parameters in their place: "?", or "$1" and so on. Text
-// in quotes stays. A sign belongs to its number where no operand stands before it.
+// Lift replaces the numbers in a statement of isovet's by parameters: "?", or "$1" and so on. Text in quotes stays. A
+// sign belongs to its number if no operand stands before it.
 func Lift(q string, numbered bool) (text string, numbers []int64) {
 	var b strings.Builder
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	word := func(c byte) bool { return c == '_' || digit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }
-	operand := false // the last thing was one
+	operand := false // the last token was an operand
 	for i := 0; i < len(q); {
 		c, j := q[i], i+1
 		switch {
@@ -58,22 +58,23 @@ func parameter(n int, numbered bool) string {
 	return "?"
 }
 
-// MostPrepared bounds how many statements a session keeps prepared: lists of keys differ in length.
+// MostPrepared bounds the prepared statements of a session: statements with lists of keys differ in length.
 const MostPrepared = 100
 
-// RowRunner is a runner that has rows one by one.
+// RowRunner is a runner that returns rows one by one.
 type RowRunner interface {
 	runner
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Preparing has the server prepare each statement that has values, once.
+// Preparing makes the server prepare each statement with values once.
 type Preparing struct {
 	C     *sql.Conn
 	cache map[string]*sql.Stmt
 }
 
-// statement is a prepared one and its values; nil: it has none and is sent as it is, or there are too many.
+// statement returns a prepared statement and its values; nil if it has no values, or too many are prepared: then it is
+// sent as text.
 func (p *Preparing) statement(ctx context.Context, q string, args []any) (*sql.Stmt, []any, error) {
 	if len(args) == 0 {
 		var numbers []int64
@@ -121,7 +122,7 @@ func (p *Preparing) QueryContext(ctx context.Context, q string, args ...any) (*s
 	return p.C.QueryContext(ctx, q, args...)
 }
 
-// QueryRowContext is for statements with parameters; where one cannot be prepared, the row says why.
+// QueryRowContext runs a statement with parameters. If it cannot be prepared, the row has the error.
 func (p *Preparing) QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row {
 	if st, values, err := p.statement(ctx, q, args); err == nil && st != nil {
 		return st.QueryRowContext(ctx, values...)

@@ -18,23 +18,23 @@ type Scheme struct {
 	Name  string   // of the driver
 	URLs  []string // schemes of its URLs, the usual one first
 	About string
-	// Isolations are the names of levels that it takes, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first, with other names after "=".
 	Isolations []string
 	// Embedded says that the database runs inside this program.
 	Embedded bool
-	// SQL says that its sessions are Speakers.
+	// SQL says that its sessions implement Speaker.
 	SQL bool
-	// Promises are what the documentation says of the isolations, by the databases that the driver speaks with.
+	// Promises are the documentation's statements about the isolations, for each database of the driver.
 	Promises []Promise
-	// Broken reports whether the database refused a statement of the user's for what it would have done to the data,
-	// and Code is the code that it gave an error; see the functions of these names. Nil: it tells neither.
+	// Broken reports whether the database refused a user's statement because of the data, and Code returns the code
+	// of an error; see the functions of these names. Nil: unknown.
 	Broken func(error) bool
 	Code   func(error) string
 	open   func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
-// registered are the drivers, each of which registers itself in an init of its file. A program may add its own while
-// others are in use.
+// registered has the drivers. Each registers itself in an init function. A program may add its own while others are in
+// use.
 var (
 	registering sync.Mutex
 	registered  []Scheme
@@ -47,19 +47,19 @@ func All() []Scheme {
 	return all()
 }
 
-// all is All for who holds the lock.
+// all is All; the caller holds the lock.
 func all() []Scheme {
 	byName := func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) }
 	return slices.SortedFunc(slices.Values(registered), byName)
 }
 
-// Register adds a database with an adapter of its own, at any time and from any goroutine.
+// Register adds a database, at any time and from any goroutine.
 func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
 	s.open = open
 	register(s)
 }
 
-// register adds a scheme. A name or an URL that is there already is a mistake in the program.
+// register adds a scheme. It panics if the name or a URL is registered already.
 func register(s Scheme) {
 	if s.Name == "" || len(s.URLs) == 0 || len(s.Isolations) == 0 || s.open == nil {
 		panic(fmt.Sprintf("driver: database %q lacks a name, a scheme of URLs, an isolation or what opens it", s.Name))
@@ -74,15 +74,14 @@ func register(s Scheme) {
 	registered = append(registered, s)
 }
 
-// Broken reports whether a database refused a statement of the user's for what it would have done to the data: a
-// constraint, a value out of its type's range, an error that a trigger raises. The transaction is to be rolled back,
-// and would be refused again.
+// Broken reports whether a database refused a user's statement because of the data: a constraint, a value out of its
+// type's range, an error that a trigger raises. The transaction must be rolled back, and would be refused again.
 func Broken(err error) bool {
 	return slices.ContainsFunc(All(), func(s Scheme) bool { return s.Broken != nil && s.Broken(err) })
 }
 
-// Code is the code that a database gives an error: an SQLSTATE of PostgreSQL's protocol, the number of MySQL's,
-// SQLite's extended code, etcd's; "": it gives none.
+// Code returns the code that a database gives an error: an SQLSTATE of PostgreSQL's protocol, MySQL's number, SQLite's
+// extended code, etcd's code; "": it gives none.
 func Code(err error) string {
 	for _, s := range All() {
 		if s.Code == nil {
@@ -92,7 +91,7 @@ func Code(err error) string {
 			return code
 		}
 	}
-	var state interface{ SQLState() string } // pgconn's, and those of other libraries
+	var state interface{ SQLState() string } // pgconn and other libraries have it
 	if errors.As(err, &state) {
 		return state.SQLState()
 	}
@@ -157,7 +156,7 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	return db, nil
 }
 
-// IsolationName is the first name of an isolation of a database; "" is the default.
+// IsolationName returns the first name of an isolation of a database; want "" is the default.
 func IsolationName(db, want string) (string, error) {
 	s, err := Lookup(db)
 	if err != nil {
@@ -179,12 +178,12 @@ func isolation(s Scheme, want string) (string, error) {
 	return "", Unsupported("%s has no isolation %q; expected one of %s", s.Name, want, strings.Join(names, ", "))
 }
 
-// normal writes the name of a level in one way.
+// normal returns a normal form of a level's name.
 func normal(s string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(strings.TrimSpace(s)))
 }
 
-// host is the part of a URL by which to call the node.
+// host returns the part of a URL that names the node.
 func host(db string) string {
 	if u, err := url.Parse(db); err == nil && u.Host != "" {
 		return u.Host
@@ -195,17 +194,17 @@ func host(db string) string {
 
 var (
 	userinfo = pattern.Lazy(`://[^/?#]*@`)
-	// inText is userinfo within a text, where an @ may stand far behind an address.
+	// inText matches userinfo within a text, where an @ may also stand far behind an address.
 	inText = pattern.Lazy(`://[^/?#@\s"'` + "`" + `]*@`)
 	secret = pattern.Lazy(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
 )
 
-// Redact takes user and password out of a URL.
+// Redact removes user and password from a URL.
 func Redact(db string) string {
 	return secret().ReplaceAllString(userinfo().ReplaceAllString(db, "://…@"), "${1}…")
 }
 
-// redacted is an error whose text has no password.
+// redacted is an error without passwords in its text.
 type redacted struct {
 	error
 	text string
@@ -214,16 +213,16 @@ type redacted struct {
 func (r redacted) Error() string { return r.text }
 func (r redacted) Unwrap() error { return r.error }
 
-// clean takes the passwords of the URLs out of an error of a library's or of the server's: where the URL stands, or its
-// user and password before an @, or a parameter. Elsewhere it takes nothing away, for a password may be a part of any
-// word ("sa", "root"); but one that is no ordinary word is not shown anywhere.
+// clean removes the passwords of the URLs from an error of a library or the server: in the URL, in user and password
+// before an @, and in a parameter. Elsewhere it removes a password only if it is no ordinary word, since one such as
+// "sa" or "root" may be a part of other words.
 func clean(err error, urls []string) error {
 	text := err.Error()
 	for _, s := range urls {
 		text = strings.ReplaceAll(text, s, Redact(s))
 		u, e := url.Parse(s)
 		if e != nil {
-			// What is wrong may be in the midst of a password, and the library says what it found there.
+			// The fault may be inside a password, and the library then quotes a part of it.
 			if strings.Contains(s, "@") && strings.Contains(text, "parse") {
 				return redacted{err, "not a URL that can be read; expected scheme://user:password@host:port/database," +
 					" with other characters than letters and digits in user and password as %XX"}
@@ -258,6 +257,6 @@ func clean(err error, urls []string) error {
 
 var (
 	secretName = pattern.Lazy(`(?i)password|passwd|pwd|secret|token`)
-	// plainWord is what may stand in a text for reasons of its own: a word, a number, a short name.
+	// plainWord matches texts that may stand in a message by chance: a word, a number, a short name.
 	plainWord = pattern.Lazy(`^(?:[a-z_]*|[A-Z_]*|[A-Z][a-z]*|[0-9]*|.{0,4})$`)
 )

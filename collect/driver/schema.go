@@ -7,16 +7,16 @@ import (
 	"isovet/datasets/workload"
 )
 
-// SchemaChange changes the schema beside a load in a way that leaves the answer to every statement of ours as it is.
-// Undo takes it back; "": there is nothing to take back.
+// SchemaChange changes the schema during a load without changing the answer to any of isovet's statements. Undo reverts
+// it; "": there is nothing to revert.
 type SchemaChange struct{ Do, Undo string }
 
-// SchemaChanges are those that databases of a dialect (Info.Dialect) are known to take while others read and write the
-// tables of a load; nil: none are known. A database that speaks the same dialect may refuse some.
+// SchemaChanges returns changes that databases of a dialect (Info.Dialect) are known to accept while others read and
+// write the tables of a load; nil: none are known. A database of the same dialect may refuse some.
 //
-// An added column has no place in an insert that names no columns: MariaDB's and MySQL's is invisible, SQLite's is
-// generated. PostgreSQL takes an insert with fewer values, and its manual (13.6) excepts forms of ALTER TABLE that
-// rewrite the table from all isolation: those are none of these.
+// An added column must not disturb inserts that name no columns: for MariaDB and MySQL it is invisible, for SQLite
+// generated. PostgreSQL accepts inserts with fewer values. Its manual (13.6) says that forms of ALTER TABLE that
+// rewrite the table break isolation: these changes are none of them.
 func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 	add := func(do, undo string) { all = append(all, SchemaChange{do, undo}) }
 	index := func(table, column string) {
@@ -61,7 +61,7 @@ func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 			case !c.Index:
 				index(name, columnName(c))
 			case t.Plan != workload.AnyPlan || slices.Contains(t.Unique, i):
-				// Statements name it, or it keeps values apart.
+				// A statement names this index, or it keeps values unique.
 			case dialect == "mysql":
 				add("drop index "+IndexName(t.ID, c)+" on "+name, createIndex(t, i))
 			case dialect != "":
@@ -72,7 +72,7 @@ func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 	return all
 }
 
-// SchemaPatience is a setting by which a change of the schema gives up soon: sessions wait behind it.
+// SchemaPatience returns a setting that makes a waiting schema change give up soon, since sessions wait behind it.
 func SchemaPatience(dialect string) string {
 	switch dialect {
 	case "postgres":

@@ -10,7 +10,7 @@ import (
 
 var givesRows = pattern.Lazy(`(?is)^\s*(?:select|with|show|values|table|pragma|explain)\b|\breturning\b`)
 
-// SessionSQL runs the statements that the user wants a new session to begin with.
+// SessionSQL runs the user's statements for a new session.
 func SessionSQL(o *Options, run func(string) error) error {
 	for _, q := range o.SessionSQL {
 		if err := run(q); err != nil {
@@ -20,7 +20,7 @@ func SessionSQL(o *Options, run func(string) error) error {
 	return nil
 }
 
-// SetupSQL runs the statements that the user wants run once, behind the load.
+// SetupSQL runs the user's statements that follow the load.
 func SetupSQL(o *Options, run func(string) error) error {
 	for _, q := range o.SetupSQL {
 		if err := run(q); err != nil {
@@ -71,7 +71,7 @@ func SayOn(c runner, statement string) (Answer, error) {
 	return a, rows.Err()
 }
 
-// Plain makes int64, string or nil of what a library of database/sql returns.
+// Plain converts a value of a database/sql library to int64, string or nil.
 func Plain(v any, integer bool) any {
 	switch v := v.(type) {
 	case nil, int64, string:

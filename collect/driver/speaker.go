@@ -1,6 +1,6 @@
 package driver
 
-// Answer is what a statement of the user's gave.
+// Answer is the answer to a user's statement.
 type Answer struct {
 	Columns []string
 	// Rows have a value for each column: int64, string, or nil.
@@ -8,8 +8,8 @@ type Answer struct {
 	Affected int64 // rows that it inserted, changed or deleted
 }
 
-// Speaker is a Session that runs statements of the user's own.
+// Speaker is a Session that runs the user's own statements.
 type Speaker interface {
-	// Say runs one statement, in which all values are written out.
+	// Say runs one statement with all values written out.
 	Say(statement string) (Answer, error)
 }

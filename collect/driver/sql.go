@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// KVTable is the statement that makes the table of plain rows, all but its options.
+// KVTable returns the statement that makes the table of plain rows, without its options.
 func KVTable(wide bool, integer, text string) string {
 	w := ""
 	if wide {
@@ -21,7 +21,7 @@ func KVTable(wide bool, integer, text string) string {
 	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// KVGet is the statement that reads a plain row, KVPut the one that writes it.
+// KVGet returns the statement that reads a plain row, KVPut the one that writes it.
 func KVGet(wide bool) string {
 	if wide {
 		return "select u, p, w from isovet_kv where k = ?"
@@ -34,12 +34,12 @@ func KVPut(wide bool, u Upsert) string {
 	return u.SQL(KVName, columns, placeholders(len(columns)), false, "")
 }
 
-// ListAppend is the statement that adds an element to a list.
+// ListAppend returns the statement that adds an element to a list.
 func ListAppend(u Upsert) string { return u.SQL(ListName, ListColumns, placeholders(2), true, "") }
 
 func placeholders(n int) []string { return slices.Repeat([]string{"?"}, n) }
 
-// KVArgs are the arguments of KVPut.
+// KVArgs returns the arguments of KVPut.
 func KVArgs(wide bool, key int64, r Row) []any {
 	args := []any{key, r.Version, nil}
 	if !r.Dead {
@@ -51,7 +51,7 @@ func KVArgs(wide bool, key int64, r Row) []any {
 	return args
 }
 
-// wideText is a row's column w.
+// wideText returns a row's column w.
 func wideText(r Row) any {
 	if r.Wide == nil {
 		return nil
@@ -151,8 +151,8 @@ func ExecOn(ctx context.Context, c *sql.Conn) func(string) error {
 	}
 }
 
-// Undoes tries on the row with the mark whether a transaction can be rolled back: tables may be of a kind that has
-// none, and a server may end a transaction with a statement that has begun it.
+// Undoes checks, with the row of the mark, that a transaction can be rolled back: tables may be of a kind without
+// transactions, and some servers commit each statement at once.
 func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
 	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey), rollback} {
 		if _, err := c.ExecContext(ctx, q); err != nil {
@@ -216,7 +216,7 @@ func SQLLoad(exec func(sql string) error, d Data, batch int) error {
 	return flush()
 }
 
-// Discard closes a connection rather than give it back.
+// Discard closes a connection rather than return it to the pool.
 func Discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
 	_ = c.Close()

@@ -13,39 +13,39 @@ import (
 	"isovet/collect/driver/dial"
 )
 
-// SQL is a database of the user's own that has a driver for database/sql: what RegisterSQL needs to run all workloads
-// against it. Rows, lists, and tables with columns are tables, as of any other SQL database. How it overwrites a row
-// is found out: by "on conflict", "on duplicate key", merge, or a look and then an update or an insert.
+// SQL describes a user's database with a driver for database/sql: RegisterSQL then makes all workloads run on it. Rows,
+// lists and tables with columns are tables, as in any other SQL database. The driver finds by trial how to overwrite a
+// row: by "on conflict", "on duplicate key", merge, or a read and then an update or an insert.
 type SQL struct {
 	Scheme string // of its URLs, such as "mydb": --db mydb:…
 	About  string // for --help
-	// Isolations are the names of the levels that it takes, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first, with other names after "=".
 	Isolations []string
-	// Levels are what BeginTx is asked for; what is not there is sql.LevelDefault.
+	// Levels maps the names to the levels for BeginTx; a missing name is sql.LevelDefault.
 	Levels   map[string]sql.IsolationLevel
 	Promises []Promise
-	// Embedded says that it runs inside the program, and has no nodes.
+	// Embedded says that the database runs inside the program, and has no nodes.
 	Embedded bool
 	// Open opens the database that a URL names; every connection of it can be a session.
 	Open func(url string) (*sql.DB, error)
-	// Version is a query whose answer is the version; "": none. Name stands before it.
+	// Name is the product, Version a query for its version; "": none.
 	Name, Version string
-	// Text is the type of texts, Lock what stands behind a select that locks its rows; "": "text", and nothing.
+	// Text is the type of texts; "": "text". Lock is the text behind a select that locks its rows; "": none.
 	Text, Lock string
-	// Dual is what stands behind a select without a table, such as " from dual".
+	// Dual is the text behind a select without a table, such as " from dual".
 	Dual string
 	// Batch bounds the rows of an insert; 0: 500.
 	Batch int
-	// Classify says what an error means; Lost and context errors are told by themselves.
+	// Classify returns the class of an error. Lost connections and context errors are recognised without it.
 	Classify func(error) Class
-	// Breaks reports whether an error of class Fatal says that nothing answers until the database is opened anew, which
-	// an Embedded one can be; nil: none does.
+	// Breaks reports whether an error of class Fatal breaks an Embedded database until it is opened anew; nil: none
+	// does.
 	Breaks func(error) bool
-	// Settings are statements that a session begins with; one that is refused is noted.
+	// Settings are statements that a session begins with; a refusal is noted.
 	Settings []string
 }
 
-// RegisterSQL adds a database to those that isovet knows..
+// RegisterSQL registers a database.
 func RegisterSQL(d SQL) {
 	Register(Scheme{Name: d.Scheme, URLs: []string{d.Scheme}, About: d.About, Isolations: d.Isolations,
 		Embedded: d.Embedded, SQL: true, Promises: d.Promises},
@@ -108,10 +108,10 @@ func (s *sqlDB) closeNodes() (err error) {
 func (s *sqlDB) Info() Info { return s.info }
 func (s *sqlDB) Cut()       {}
 
-// Partition: a driver of database/sql makes its connections by itself.
+// Partition does nothing: a driver of database/sql makes its connections by itself.
 func (s *sqlDB) Partition(int, bool) bool { return false }
 
-// Classify goes by what the adapter says, and by what every library says of a connection that is gone.
+// Classify uses the adapter's Classify, and the usual errors of a lost connection.
 func (s *sqlDB) Classify(err error) Class {
 	if s.d.Classify != nil {
 		if c := s.d.Classify(err); c != Fatal {
@@ -124,10 +124,10 @@ func (s *sqlDB) Classify(err error) Class {
 	return Fatal
 }
 
-// Breaks goes by what the adapter says.
+// Breaks uses the adapter's Breaks.
 func (s *sqlDB) Breaks(err error) bool { return s.d.Embedded && s.d.Breaks != nil && s.d.Breaks(err) }
 
-// drop removes our tables; whether a table is there shows in the error of one that is not.
+// drop removes isovet's tables. It ignores errors, since a table may not exist.
 func (s *sqlDB) drop(exec func(string) error) {
 	for _, q := range DropTables() {
 		_ = exec(strings.Replace(q, " if exists", "", 1))
@@ -170,7 +170,7 @@ func (s *sqlDB) Load(ctx context.Context, d Data) error {
 	return SetupSQL(&s.o, exec)
 }
 
-// Undoes is the check of that name, by BeginTx.
+// undoes is Undoes with BeginTx.
 func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
 	tx, err := c.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
 	return err
 }
 
-// findUpsert finds how a row is overwritten, by the row with the mark, each time in a transaction that is rolled back.
+// findUpsert finds, with the row of the mark, the statement that overwrites a row. It rolls each trial back.
 func (s *sqlDB) findUpsert(ctx context.Context, c *sql.Conn, d Data) error {
 	row := []string{strconv.Itoa(MarkKey), strconv.FormatInt(d.Mark, 10), "0", "''"}[:len(KVColumns(d.Wide))]
 	var all []error
@@ -231,7 +231,7 @@ func (s *sqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		return nil, err
 	}
 	for _, q := range s.d.Settings {
-		_ = ExecOn(ctx, c)(q) // openSQL has noted what is refused
+		_ = ExecOn(ctx, c)(q) // openSQL has noted refusals
 	}
 	if err := SessionSQL(&s.o, ExecOn(ctx, c)); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -246,17 +246,17 @@ func (s *sqlDB) Connect(ctx context.Context, node int) (Session, error) {
 
 // sqlSession runs its transactions by BeginTx.
 type sqlSession struct {
-	*ColumnsSQL // nil without tables with columns
+	*ColumnsSQL // nil if there are no tables with columns
 	db          *sqlDB
 	c           *sql.Conn
 	tx          *sql.Tx // nil: none is open
-	// Of the last statement; nil: there was none.
+	// The context of the last statement; nil: there was none.
 	ctx  context.Context
 	done func()
 }
 
-// within is a context for the next statement, which must be answered in time. That of the statement before ends, the
-// rows of which have been read.
+// within returns a context for the next statement, which must be answered in time. It ends the context of the statement
+// before, whose rows have been read.
 func (x *sqlSession) within() context.Context {
 	x.settle()
 	ctx, cancel := context.WithTimeout(context.Background(), x.db.o.Timeout)
@@ -271,8 +271,8 @@ func (x *sqlSession) settle() {
 	}
 }
 
-// timed is a session's transaction each of whose statements must be answered in time, whatever the context. A library
-// may call that by a name of its own.
+// timed is a session's transaction whose statements must each be answered in time, whatever context they are given. A
+// library may return an error of its own for that.
 type timed struct{ x *sqlSession }
 
 func (t timed) ExecContext(_ context.Context, q string, args ...any) (sql.Result, error) {
@@ -287,7 +287,7 @@ func (t timed) QueryContext(_ context.Context, q string, args ...any) (*sql.Rows
 	return rows, late(ctx, err)
 }
 
-// late says of an error that the time was up when it came.
+// late marks an error that came after the time was up.
 func late(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -302,7 +302,7 @@ func (x *sqlSession) Begin() (err error) {
 
 func (x *sqlSession) Commit() error { return x.tx.Commit() }
 
-// Rollback: a commit that failed may have ended the transaction.
+// Rollback accepts that a failed commit may have ended the transaction.
 func (x *sqlSession) Rollback() error {
 	if x.tx == nil {
 		return nil
@@ -327,7 +327,7 @@ func (x *sqlSession) Say(statement string) (Answer, error) {
 	return a, x.inTime(err)
 }
 
-// inTime says of an error of a statement whose rows were read that the time was up.
+// inTime marks an error in reading a statement's rows that came after the time was up.
 func (x *sqlSession) inTime(err error) error {
 	if err != nil && x.ctx != nil {
 		return late(x.ctx, err)
@@ -385,7 +385,7 @@ func (x *sqlSession) Append(key, element int64) error {
 	return x.write(ListName, ListColumns, values, true, found)
 }
 
-// write inserts a row or overwrites it; found is of use where the database cannot tell by itself.
+// write inserts or overwrites a row. found says whether it exists, for databases without a statement that does both.
 func (x *sqlSession) write(table string, columns, values []string, appends, found bool) error {
 	switch {
 	case x.db.upsert != LookFirst:

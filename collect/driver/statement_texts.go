@@ -8,32 +8,32 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Statements says what the sessions of a database send, for people to read and to repeat by hand: the texts are made of
-// the statements that the sessions themselves use, with all values written out.
+// Statements returns the statements that sessions of a database send, for people to read and to repeat by hand. The
+// texts come from the statements that the sessions use, with all values written out.
 type Statements struct {
-	// Tables are the statements that made the tables of the last load.
+	// Tables are the statements that make the tables of the last load.
 	Tables []string
-	// After are those that follow the load, such as analyze.
+	// After are the statements that follow the load, such as analyze.
 	After []string
 	Begin string
-	// Access is Begin for transactions that only read; "": there is no such thing.
+	// Access is Begin for read-only transactions; "": there is none.
 	Access Accesses
-	Alone  string // what a session is told before statements outside of transactions; "": nothing
+	Alone  string // a session's setting for statements outside of transactions; "": none
 
 	Wide    bool
-	Columns ColumnsSQL // how it writes, and locks, plain rows and lists too
+	Columns ColumnsSQL // also how to write, and lock, plain rows and lists
 }
 
-// Speller is a DB that can say so.
+// Speller is a DB that has Statements.
 type Speller interface {
-	// Statements is about the last load; nil before the first.
+	// Statements returns the statements of the last load; nil before the first.
 	Statements() *Statements
 }
 
 // Accesses are statements that begin a transaction, by workload.Access.
 type Accesses [workload.Deferrable + 1]string
 
-// Or is the statement for an access, or plain.
+// Or returns the statement for an access, or plain.
 func (x *Accesses) Or(a workload.Access, plain string) string {
 	if int(a) < len(x) && x[a] != "" {
 		return x[a]
@@ -41,7 +41,8 @@ func (x *Accesses) Or(a workload.Access, plain string) string {
 	return plain
 }
 
-// Find tries which of the statements the database takes; what it refuses is "". An error is one that is no answer.
+// Find tries which of the statements the database accepts, and sets those that it refuses to "". It returns an error
+// only if a server does not answer.
 func (x *Accesses) Find(exec func(string) error, rollback string, refused func(error) bool) error {
 	for a, q := range x {
 		if q == "" {
@@ -61,7 +62,7 @@ func (x *Accesses) Find(exec func(string) error, rollback string, refused func(e
 	return nil
 }
 
-// BeginAs says how a transaction is begun; "": not at all.
+// BeginAs returns the statement that begins a transaction; "": none.
 func (s *Statements) BeginAs(a workload.Access) string {
 	if a == workload.Alone {
 		return s.Alone
@@ -79,7 +80,7 @@ func literal(v any) string {
 	return "'" + strings.ReplaceAll(fmt.Sprint(v), "'", "''") + "'"
 }
 
-// Get says a read of a plain row. It, Put, Append and List are the calls of a Session of these names.
+// Get returns the statements of a Session's Get; Put, Append and List those of the calls of these names.
 func (s *Statements) Get(key int64, lock bool) []string {
 	q := strings.Replace(KVGet(s.Wide), "?", literal(key), 1)
 	if lock {
@@ -107,8 +108,8 @@ func (s *Statements) List(key int64) []string {
 
 const ListGet = "select val from " + ListName + " where k = ?"
 
-// write is an insert or update; where there is none in one, the row is looked for first, and the statement that follows
-// is the one for a row that is there.
+// write returns the statement that inserts or updates. If the database has none, it returns a read of the row, and the
+// statement for an existing row.
 func (s *Statements) write(look, table string, columns, values []string, appends bool) []string {
 	if u := s.Columns.Upsert; u != LookFirst {
 		return []string{u.SQL(table, columns, values, appends, s.Columns.dual)}
@@ -122,7 +123,7 @@ func (s *Statements) Locks() bool { return s.Columns.Lock != "" }
 // Shares reports whether a read can take the row's read lock.
 func (s *Statements) Shares() bool { return s.Columns.Share != "" }
 
-// asked is columns whose statements are noted and answered with rows.
+// asked returns a ColumnsSQL that notes its statements in said and answers them with found.
 func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
 	c, said = s.Columns, &[]string{}
 	c.Ask = func(q string, row func([]int64) error) error {
@@ -132,17 +133,17 @@ func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
 				return err
 			}
 		}
-		found = nil // of the first statement alone
+		found = nil // only the first statement gets the rows
 		return nil
 	}
 	return c, said
 }
 
-// GetRow says a read of a row of a table with columns. It, PutRow, DeleteRow and Where are the calls of a Columnar of
-// these names; found is what Where found.
+// GetRow returns the statements of a Columnar's GetRow; PutRow, DeleteRow and Where those of the calls of these names.
+// found is the result of Where.
 func (s *Statements) GetRow(table int, pk int64, lock bool) []string {
 	c, said := s.asked(nil)
-	_, _ = c.GetRow(table, pk, lock) // nothing can go wrong: nobody is asked
+	_, _ = c.GetRow(table, pk, lock) // no error is possible: no server is asked
 	return *said
 }
 
@@ -152,7 +153,7 @@ func (s *Statements) PutRow(table int, pk int64, row []int64) []string {
 	return *said
 }
 
-// Saving says a savepoint, or going back to it.
+// Saving returns the statement of a savepoint, or of a rollback to it.
 func (s *Statements) Saving(back bool) []string {
 	if back {
 		return []string{RollbackToSQL}
@@ -188,7 +189,7 @@ func (s *Statements) Where(table int, where []workload.Range, change Change, fou
 	return *said
 }
 
-// Insert are the statements that load rows: plain ones, and those of tables with columns.
+// Insert returns the statements that load rows: plain ones, and those of tables with columns.
 func (s *Statements) Insert(d Data) []string {
 	var out []string
 	say := func(q string) error {

@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// Store is a key-value database of the user's own: what RegisterStore needs to run workloads against it. Rows and lists
-// are made of its keys and values as of any other key-value store's; conditions on columns it has not.
+// Store describes a user's key-value database: RegisterStore then makes workloads run on it. Rows and lists become keys
+// and values, as in any other key-value store. It has no conditions on columns.
 type Store struct {
 	Scheme string // of its URLs, such as "mydb": --db mydb:…
 	About  string // for --help
-	// Isolations are the names of the levels that it takes, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first, with other names after "=".
 	Isolations []string
 	Open       func(url, isolation string) (KV, error)
-	// Promises are what its documentation says of the isolations.
+	// Promises are the documentation's statements about the isolations.
 	Promises []Promise
 	// Name is product and version; "": the scheme.
 	Name string
-	// Remote says that it runs elsewhere. Then Classify may tell a connection that is Lost, before and behind the
-	// commit; nil: nothing but conflicts is told.
+	// Remote says that the store runs elsewhere. Classify may then return Lost for a lost connection, before and
+	// behind the commit; nil: only conflicts are recognised.
 	Remote   bool
 	Classify func(error) Class
 }
 
-// KV is an open store. It is safe for concurrent use. One that has a method Product() string tells by it what it is,
-// and its version.
+// KV is an open store. It is safe for concurrent use. It may have a method Product() string that returns product and
+// version.
 type KV interface {
 	// Begin begins a transaction, which one goroutine uses.
 	Begin() (KVTxn, error)
 	Close() error
 }
 
-// KVTxn is a transaction; Rollback is called behind an error of Commit too. An error that wraps ErrConflict says that
-// the store has refused it and that it has had no effect; of any other error of Commit nobody knows whether it took
-// effect, and any other error of Get and Put ends the run.
+// KVTxn is a transaction; Rollback is called after an error of Commit too. An error that wraps ErrConflict says that
+// the store refused the transaction and that it had no effect. After any other error of Commit the outcome is unknown;
+// any other error of Get and Put ends the run.
 type KVTxn interface {
 	Get(key []byte) (value []byte, found bool, err error)
 	Put(key, value []byte) error
@@ -44,10 +44,10 @@ type KVTxn interface {
 	Rollback() error
 }
 
-// ErrConflict is what a store's errors wrap where it refuses a transaction.
+// ErrConflict is the error that a store wraps to refuse a transaction.
 var ErrConflict = errors.New("the store refused the transaction")
 
-// RegisterStore adds a store to the databases that isovet knows..
+// RegisterStore registers a store.
 func RegisterStore(s Store) {
 	register(Scheme{Name: s.Scheme, URLs: []string{s.Scheme}, About: s.About, Isolations: s.Isolations,
 		Embedded: !s.Remote, Promises: s.Promises,
@@ -71,7 +71,7 @@ type storeDB struct {
 	info Info
 	// classify is the store's own, or nil
 	classify func(error) Class
-	run      string // of the keys: each load has its own, so that nothing of an earlier one is seen
+	run      string // part of the keys: each load has its own, so that it sees no earlier one
 }
 
 func (s *storeDB) Info() Info               { return s.info }
@@ -83,7 +83,7 @@ func (s *storeDB) Connect(context.Context, int) (Session, error) {
 	return &storeSession{KVOps{t}, t}, nil
 }
 
-// Classify: a commit that failed for another reason than a conflict has an outcome that nobody knows.
+// Classify returns an unknown outcome for a commit that failed for another reason than a conflict.
 func (s *storeDB) Classify(err error) Class {
 	var c commitError
 	switch {
@@ -139,7 +139,7 @@ func (s *storeDB) key(k []byte) []byte {
 	return append([]byte(s.run), strings.TrimPrefix(string(k), KeyPrefix)...)
 }
 
-// commitError is what a commit failed with.
+// commitError is the error of a failed commit.
 type commitError struct{ error }
 
 func (c commitError) Unwrap() error { return c.error }

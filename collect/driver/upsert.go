@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Upsert is how a database inserts a row or overwrites the one that is there.
+// Upsert is the way in which a database inserts a row or overwrites an existing one.
 type Upsert uint8
 
 const (
 	OnConflict Upsert = iota // insert … on conflict (k) do update: PostgreSQL's, SQLite's
 	OnKey                    // insert … on duplicate key update: MySQL's
 	Merge                    // merge into … using …: the SQL standard's
-	LookFirst                // a locking read, then an update or an insert: what every database has
+	LookFirst                // a locking read, then an update or an insert: works on every database
 )
 
 func (u Upsert) String() string {
 	return [...]string{"on conflict", "on duplicate key", "merge", "a look, then update or insert"}[u]
 }
 
-// change is the part of a statement that overwrites, with the columns behind the key; appends says that the last of
-// them is added to a list.
+// change returns the part of a statement that overwrites the columns behind the key; appends says that the last column
+// is added to a list.
 func (u Upsert) change(table string, columns []string, appends bool) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
@@ -35,7 +35,7 @@ func (u Upsert) change(table string, columns []string, appends bool) string {
 	return strings.Join(set, ", ")
 }
 
-// value is the value that was to be inserted.
+// value returns the expression of the value to insert.
 func (u Upsert) value(column string) string {
 	switch u {
 	case OnKey:
@@ -46,7 +46,7 @@ func (u Upsert) value(column string) string {
 	return "excluded." + column
 }
 
-// SQL is the whole statement, of one row with the key first; dual is what stands behind a select without a table.
+// SQL returns the whole statement for one row, with the key first; dual is the text behind a select without a table.
 func (u Upsert) SQL(table string, columns, values []string, appends bool, dual string) string {
 	if u != Merge {
 		how := " on conflict (k) do update set "
@@ -65,7 +65,7 @@ func (u Upsert) SQL(table string, columns, values []string, appends bool, dual s
 		u.change(table, columns[1:], appends), strings.Join(columns, ", "), strings.Join(theirs, ", "))
 }
 
-// UpdateSQL makes the statement of LookFirst for a row that is there.
+// UpdateSQL returns the statement of LookFirst for an existing row.
 func UpdateSQL(table string, columns, values []string, appends bool) string {
 	set := make([]string, len(columns)-1)
 	for i, c := range columns[1:] {
@@ -77,7 +77,7 @@ func UpdateSQL(table string, columns, values []string, appends bool) string {
 	return fmt.Sprintf("update %s set %s where k = %s", table, strings.Join(set, ", "), values[0])
 }
 
-// InsertSQL makes the one for a row that is not there yet.
+// InsertSQL returns the statement for a new row.
 func InsertSQL(table string, values []string) string {
 	return "insert into " + table + " values (" + strings.Join(values, ", ") + ")"
 }
@@ -87,7 +87,7 @@ const (
 	ListName = "isovet_list"
 )
 
-// KVColumns are the columns of the table of plain rows.
+// KVColumns returns the columns of the table of plain rows.
 func KVColumns(wide bool) []string {
 	if wide {
 		return []string{"k", "u", "p", "w"}

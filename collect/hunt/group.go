@@ -11,22 +11,22 @@ import (
 	"isovet/level"
 )
 
-// Group are violations of one kind.
+// Group is the violations of one kind.
 type Group struct {
 	Kind level.Anomaly
-	// Txns are the names of the workload's transactions that take part in them, the most frequent first.
+	// Txns are the names of the workload's transactions in them, the most frequent first.
 	Txns []string
-	// Rounds is in how many rounds it was found, Anomalies how many of them the checks listed.
+	// Rounds counts the rounds with such violations, Anomalies the violations that the checks listed.
 	Rounds, Anomalies int
-	// First is the round that showed it first.
+	// First is the first round that showed one.
 	First Round
-	// Text says what happened first, in words.
+	// Text describes the first violation.
 	Text string
 
 	times map[string]int // of Txns
 }
 
-// Name is by what to call it: "lost-update of deposit, withdraw".
+// Name returns a name such as "lost-update of deposit, withdraw".
 func (g *Group) Name() string {
 	if len(g.Txns) == 0 {
 		return string(g.Kind)
@@ -34,10 +34,10 @@ func (g *Group) Name() string {
 	return string(g.Kind) + " of " + strings.Join(g.Txns, ", ")
 }
 
-// After is how long the hunt took to find it.
+// After returns the hunting time until the first violation.
 func (g *Group) After() time.Duration { return g.First.At }
 
-// group enters the anomalies of a round, and returns the groups that are new.
+// group adds the anomalies of a round, and returns the new groups.
 func (h *Hunted) group(r Round, res *evidence.Result) (fresh []*Group) {
 	seen := map[*Group]bool{}
 	for i := range res.Anomalies {
@@ -59,7 +59,7 @@ func (h *Hunted) group(r Round, res *evidence.Result) (fresh []*Group) {
 	return fresh
 }
 
-// count enters the names of an anomaly's transactions.
+// count counts the names of an anomaly's transactions.
 func (g *Group) count(names []string) {
 	for _, n := range names {
 		if g.times[n]++; g.times[n] == 1 {
@@ -71,7 +71,7 @@ func (g *Group) count(names []string) {
 	})
 }
 
-// namesOf are the names of the transactions of an anomaly, each once.
+// namesOf returns the names of an anomaly's transactions, each once.
 func namesOf(res *evidence.Result, a *evidence.Anomaly) (names []string) {
 	h := res.H
 	for _, t := range a.Txns {

@@ -1,5 +1,5 @@
-// Package hunt runs a workload against a database and checks what was recorded, until there is a violation or the time
-// is up.
+// Package hunt runs a workload against a database and checks the recording, again and again, until there is a violation
+// or the time is up.
 //
 // Experimental: this package may still change.
 package hunt
@@ -17,18 +17,19 @@ import (
 	"isovet/level"
 )
 
-// Config says what is hunted.
+// Config describes a hunt.
 type Config struct {
-	// Config is what each round collects. Txns is the size of a round, 0: 2,000; Duration is ignored. Where Keys is 0,
-	// rounds take turns between few keys, which collide most, and the workload's own number. Where no workload is
-	// named, Custom and Own are nil, they take turns between those of Loads. Seed is the first round's.
+	// Config is the configuration of each round. Txns is the size of a round, 0: 2,000; Duration is ignored. If
+	// Keys is 0, rounds alternate between few keys, which collide most, and the workload's own number. If no
+	// workload is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. Seed is the
+	// first round's.
 	collect.Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
-	// GoOn has the hunt go on behind a violation until the time is up.
+	// GoOn makes the hunt go on after a violation until the time is up.
 	GoOn bool
-	// Keep, if set, is given a violation while the database is still open, the first of each group; the hunt goes on or
-	// ends when it has returned. Its time does not count.
+	// Keep, if set, is called with the first violation of each group while the database is still open. The hunt
+	// waits for it; its time does not count.
 	Keep func(ctx context.Context, f *collect.Found, g []*Group) error
 	// Told, if set, is called after each round.
 	Told func(Round)
@@ -38,37 +39,37 @@ type Config struct {
 type Round struct {
 	Number int // from 1
 	Seed   uint64
-	// Workload and Variant are the round's, as Config has them.
+	// Workload and Variant are those of the round, as in Config.
 	Workload, Variant string
 	Keys              int // 0: the workload's own
-	// Send is how statements were sent, as Config has it, and Fault what was done meanwhile.
+	// Send is the way of sending statements, as in Config, and Fault the fault injected.
 	Send  string
 	Fault collect.Fault
 
 	Summary collect.Summary
 	Verdict evidence.Verdict
 	Reason  string // of an unknown verdict
-	// Ahead is how often it was checked while it lasted; Early says that such a check saw a violation and ended it.
+	// Ahead is the number of checks during the round; Early says that one of them found a violation and ended it.
 	Ahead int
 	Early bool
-	At    time.Duration // when its check had ended, since the hunt began
+	At    time.Duration // end of its check, since the begin of the hunt
 }
 
-// Hunted is what a hunt has brought home.
+// Hunted is the result of a hunt.
 type Hunted struct {
-	// Last is the last round's history with its check, or that of the last violation. Nil if no round came to an end.
+	// Last is the check of the last round, or of the last violation. Nil if no round ended.
 	Last     *evidence.Result
 	Violated bool
 	Rounds   []Round
-	// Found are the violations, grouped, in the order in which they were found.
+	// Found has the violations, grouped, in the order of their discovery.
 	Found     []*Group
 	Committed int // in all rounds
 	Undecided int // rounds whose check ended without an answer
-	// Attempts is the number of transactions that the rounds tried, Refused of them by the database, Aborts the
-	// reasons.
+	// Attempts counts the transactions that the rounds tried, Refused those that the database refused; Aborts has
+	// the reasons.
 	Attempts, Refused int
 	Aborts            []collect.Abort
-	// Broken are the errors that have broken the database, which was opened anew for the next round: driver.Breaker.
+	// Broken are the errors that broke the database (driver.Breaker). It was opened anew for the next round.
 	Broken      []string
 	Elapsed     time.Duration
 	Interrupted bool
@@ -77,13 +78,13 @@ type Hunted struct {
 }
 
 const (
-	// FewCommits is the number of committed transactions below which a hunt that has found nothing says nothing.
+	// FewCommits is the number of commits below which a hunt without violations means nothing.
 	FewCommits = 100
-	// MostRefused is the share of refused attempts above which it says nothing.
+	// MostRefused is the share of refused attempts above which such a hunt means nothing.
 	MostRefused = 0.9
 )
 
-// Inconclusive says why it means nothing that a hunt has found nothing; "": it means something.
+// Inconclusive says why a hunt without violations means nothing; "": it means something.
 func (h *Hunted) Inconclusive() string {
 	refused := ""
 	if len(h.Aborts) > 0 {
@@ -107,13 +108,13 @@ func (h *Hunted) Inconclusive() string {
 	return ""
 }
 
-// bounds are how a hunt keeps to its time.
+// bounds has the time limits of a hunt.
 type bounds struct {
 	until time.Time
-	// Grace is how long sessions may take to end, behind which they are cut off; late how long a check may take when
-	// the time is up: a history in hand is worth an answer.
+	// Grace is the time for sessions to end before they are cut off; late bounds a check that runs when the time is
+	// up, so that a recorded history still gets an answer.
 	grace, late time.Duration
-	spent       time.Duration // what a round took beside the run: the load, connections
+	spent       time.Duration // time of a round outside the run: the load, connections
 }
 
 func newBounds(d time.Duration) *bounds {
@@ -121,13 +122,13 @@ func newBounds(d time.Duration) *bounds {
 		time.Second)}
 }
 
-// left is how long a round's clients may run.
+// left returns the time that a round's clients may run.
 func (b *bounds) left() time.Duration { return time.Until(b.until) - b.grace - b.spent }
 
-// Run collects histories from a database and checks them, each with a new seed, until one of them violates the level
-// or the time is up. Each round has fresh tables and is checked while it lasts, too: of workloads with statements of
-// the user's own, at its end only. Every verdict is certified. It ends within a tenth of its time behind it, or within
-// a second. Errors: those of Open and Collect, and faults of ours; the rounds before are in the result.
+// Run collects histories from a database and checks them, each with a new seed, until one of them violates the level or
+// the time is up. Each round has fresh tables. It is checked during the round too, unless the workload has the user's
+// own statements. Every verdict is certified. Run overshoots its time by at most a tenth, or a second. Errors are those
+// of Open and Collect, and internal ones; the result has the rounds before.
 func Run(ctx context.Context, c Config) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
@@ -151,7 +152,7 @@ func Run(ctx context.Context, c Config) (*Hunted, error) {
 	return out, out.hunt(ctx, &c, t, all)
 }
 
-// hunt is the rounds of Run.
+// hunt runs the rounds of Run.
 func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*turn) error {
 	begin, b := time.Now(), newBounds(c.For)
 	defer func() { h.Elapsed = time.Since(begin) }()
@@ -198,7 +199,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			if c.Keep != nil && len(fresh) > 0 {
 				from := time.Now()
 				kept := c.keep(ctx, t, one, r, res, fresh)
-				begin = begin.Add(time.Since(from)) // what follows the find is no part of the hunt
+				begin = begin.Add(time.Since(from)) // storing a violation is no part of the hunt
 				b.until = b.until.Add(time.Since(from))
 				if kept != nil {
 					return errors.Join(err, kept)
@@ -212,7 +213,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			continue
 		}
 		if err != nil && one.Fault != c.Fault && ctx.Err() == nil {
-			for _, t := range all { // it does not bear what was not asked for
+			for _, t := range all { // an addition that the user did not ask for fails
 				t.schema = false
 			}
 			err = nil
@@ -223,14 +224,14 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 	}
 }
 
-// roundOf says what came of round n.
+// roundOf returns the result of round n.
 func roundOf(n int, one *collect.Config, r *collect.Result, res *evidence.Result, at time.Duration) Round {
 	return Round{Number: n, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant, Keys: one.Keys,
 		Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict, Reason: res.Reason,
 		Ahead: one.Ahead.Checks, Early: one.Ahead.Violated, At: at}
 }
 
-// keep hands a violation with something new to Config.Keep.
+// keep passes a violation with a new group to Config.Keep.
 func (c *Config) keep(ctx context.Context, t *collect.Target, one collect.Config, r *collect.Result,
 	res *evidence.Result, fresh []*Group) error {
 	one.Ahead, one.Grace = nil, 0
@@ -238,7 +239,7 @@ func (c *Config) keep(ctx context.Context, t *collect.Target, one collect.Config
 	return c.Keep(ctx, f, fresh)
 }
 
-// add enters a round.
+// add adds a round to the result.
 func (h *Hunted) add(r Round, res *evidence.Result) {
 	s := &r.Summary
 	h.Rounds = append(h.Rounds, r)
@@ -260,7 +261,7 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 // mostBroken bounds the rounds in a row in which the database may break without a commit.
 const mostBroken = 3
 
-// survives enters an error that has broken the database, and reports whether the hunt goes on with it opened anew.
+// survives notes an error that broke the database, and reports whether the hunt goes on with a reopened one.
 func (h *Hunted) survives(t *collect.Target, round, committed int, err error) bool {
 	if err == nil || !t.Broken.Load() {
 		return false

@@ -11,16 +11,16 @@ import (
 	"isovet/datasets/workload"
 )
 
-// huntLoads are the workloads that a hunt takes turns with where none is named. First are those that find most: lost
-// updates, write skew, lost updates of equal values, phantoms, and what random statements by secondary indexes bring.
-// Among the others are those that take other paths through a database: updates by an index in one statement, insert
-// if absent, foreign keys, savepoints, single statements without BEGIN.
+// huntLoads are the workloads that a hunt alternates between if none is named. Those that find most come first: lost
+// updates, write skew, lost updates of equal values, phantoms, and random statements by secondary indexes. Others take
+// further paths through a database: updates by an index in one statement, insert if absent, foreign keys, savepoints,
+// single statements without BEGIN.
 var huntLoads = []struct{ workload, variant string }{{"rmw", ""}, {"smallbank", ""}, {"counters", ""},
 	{"claim", "fresh"}, {"rows", ""}, {"booking", ""}, {"rows", "direct"}, {"longfork", ""}, {"list-append", ""},
 	{"references", ""}, {"mix", ""}, {"rows", "locking"}, {"claim", "insert"}, {"rows", "savepoints"},
 	{"rows", "autocommit"}, {"rmw", "autocommit"}}
 
-// Loads names them.
+// Loads returns the names of huntLoads.
 func Loads() (names []string) {
 	for _, l := range huntLoads {
 		names = append(names, LoadName(l.workload, l.variant))
@@ -35,18 +35,18 @@ func LoadName(workload, variant string) string {
 	return workload
 }
 
-// turn is a workload of a hunt, with the numbers of keys that its rounds take turns with.
+// turn is a workload of a hunt, with the numbers of keys that its rounds alternate between.
 type turn struct {
 	workload, variant string
 	sizes             []int
 	rounds            int
-	ways              []string // of sending; "" is the URL's
+	ways              []string // of sending statements; "" is the URL's
 	place             int      // among the turns
-	schema            bool     // some rounds are run beside changes of the schema
+	schema            bool     // some rounds change the schema meanwhile
 }
 
-// turns are the hunt's: of one workload, or of all of huntLoads that can have c's number of keys. An SQL database may
-// have defaults of its own.
+// turns returns a hunt's turns: one for the named workload, or one for each of huntLoads that allows c's number of
+// keys. SQL databases have other defaults.
 func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 	if c.Custom != nil || c.Own != nil {
 		return []*turn{{workload: c.Workload, variant: c.Variant, sizes: []int{c.Keys}}}, nil
@@ -75,8 +75,8 @@ func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 	return all, err
 }
 
-// vary has the turns take others of the database's ways of sending statements, and change the schema beside every third
-// round, where the hunt is not told what to do.
+// vary makes the turns use the database's other ways of sending statements, and change the schema during every third
+// round, unless the user has set these.
 func vary(all []*turn, c *collect.Config, db driver.DB) {
 	ways := []string{c.Send}
 	if s, ok := db.(driver.Sender); ok && c.Send == "" {
@@ -88,8 +88,8 @@ func vary(all []*turn, c *collect.Config, db driver.DB) {
 	}
 }
 
-// next is whose turn it is in round n, and sets what it does: its number of keys, how statements are sent, and what is
-// done beside them, so that in time each meets each.
+// next returns the turn of round n, and sets its number of keys, way of sending statements and fault, so that in time
+// all combinations occur.
 func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	t := all[n%len(all)]
 	k := t.rounds
@@ -106,7 +106,7 @@ func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	return t
 }
 
-// longest bounds a round, so that every workload has its turn, with few keys and with more, before the time is up.
+// longest bounds a round, so that before the time is up every workload has rounds with few keys and with more.
 func longest(all []*turn, whole, left time.Duration) time.Duration {
 	if len(all) == 1 {
 		return left
@@ -114,7 +114,7 @@ func longest(all []*turn, whole, left time.Duration) time.Duration {
 	return min(left, max(whole/time.Duration(2*len(all)), 100*time.Millisecond))
 }
 
-// unfit takes a turn out whose workload the database cannot run; false: there is no other.
+// unfit removes a turn whose workload the database cannot run; false if no turn is left.
 func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
 	if !errors.Is(err, driver.ErrUnsupported) || len(all) == 1 {
 		return all, false
@@ -122,8 +122,7 @@ func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
 	return slices.DeleteFunc(all, func(x *turn) bool { return x == t }), true
 }
 
-// contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is
-// nothing to find.
+// contended returns the numbers of keys that rounds alternate between: few first, since violations need collisions.
 func contended(c *collect.Config, t *turn, sql bool) ([]int, error) {
 	info, err := workload.Lookup(t.workload)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"isovet/level"
 )
 
-// Phenomenon is an anomaly that Run looks for: schedules that bring it about where the database lets them, and the
-// weakest level that forbids it. A schedule shows the phenomenon if what its clients saw violates that level.
+// Phenomenon is an anomaly that Run looks for: schedules that cause it if the database allows it, and the weakest level
+// that forbids it. A schedule shows the phenomenon if its history violates that level.
 type Phenomenon struct {
 	Name  string
 	About string
@@ -26,9 +26,9 @@ type Phenomenon struct {
 //go:embed phenomena.tsv
 var phenomenaTSV string
 
-// Phenomena lists what Run looks for, the worst first. The schedules are those of the papers that named the
-// phenomena: Berenson et al. (SIGMOD 1995) A1 to A5B and P4, Adya (1999) G0 to G2, Fekete et al. (2004) for the
-// read-only anomaly; each with readers behind it where what the writers did could not be told otherwise.
+// Phenomena lists the phenomena that Run looks for, the worst first. The schedules are those of the papers that named
+// the phenomena: Berenson et al. (SIGMOD 1995) A1 to A5B and P4, Adya (1999) G0 to G2, Fekete et al. (2004) for the
+// read-only anomaly; with readers at the end where the writers' effects would not show otherwise.
 func Phenomena() []Phenomenon {
 	var all []Phenomenon
 	_, rows, _ := strings.Cut(phenomenaTSV, "\n") // the columns' names

@@ -1,5 +1,5 @@
-// Package probe tells which anomalies a database allows at each of its isolation levels: schedules that bring them
-// about where the database lets them, and random load.
+// Package probe finds the anomalies that a database allows at each of its isolation levels, by schedules that cause
+// them if the database allows it, and by random load.
 //
 // Experimental: this package may still change.
 package probe
@@ -21,32 +21,32 @@ import (
 	"isovet/level"
 )
 
-// Config says what is probed.
+// Config describes a probe.
 type Config struct {
 	DB []string
 	// Isolations are the levels to ask the database for; nil: all that it offers.
 	Isolations []string
-	// Load is how long random load runs in all, after the schedules; 0: none.
+	// Load is the total time of random load, after the schedules; 0: none.
 	Load     time.Duration
 	Sessions int // of the load; 0: 12
 	Seed     uint64
 	Timeout  time.Duration // of a database's answer; 0: 10 s
-	// Keep, if set, is given each anomaly that is seen, while the database is open and holds what showed it.
+	// Keep, if set, is called with each anomaly seen, while the database is open and still has the run's tables.
 	Keep func(ctx context.Context, c *Cell, kinds []level.Anomaly, f *collect.Found) error
-	// Told, if set, is told what is being done.
+	// Told, if set, is called with the current step.
 	Told func(what string, done, total int)
 }
 
-// Seen says how a phenomenon was seen.
+// Seen says whether and how a phenomenon was seen.
 type Seen uint8
 
 const (
-	// NotSeen: neither the schedules nor the load showed it.
+	// NotSeen says that neither the schedules nor the load showed it.
 	NotSeen Seen = iota
-	// BySchedule and UnderLoad: it was seen.
+	// BySchedule and UnderLoad say what showed it.
 	BySchedule
 	UnderLoad
-	// NotTried: the database has no such operations, or the run did not come to it.
+	// NotTried says that the database lacks the operations, or the run ended before.
 	NotTried
 )
 
@@ -54,7 +54,7 @@ func (s Seen) String() string {
 	return [...]string{"not seen", "seen", "seen under load", "not tried"}[s]
 }
 
-// MarshalText is the name.
+// MarshalText returns the name.
 func (s Seen) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Cell is one phenomenon at one isolation of the database.
@@ -62,36 +62,36 @@ type Cell struct {
 	Phenomenon string
 	Isolation  string
 	Seen       Seen
-	// Documented says what the database's documentation promises of it.
+	// Documented is the promise of the database's documentation about it.
 	Documented driver.Documented
-	// How says how it was prevented, or why it was not tried: steps that waited, transactions that were refused.
+	// How says how the database prevented it (steps waited, transactions were refused), or why it was not tried.
 	How string
-	// Schedule is the one that showed it; Result its history with the certified violation. Both of the load too.
+	// Schedule is the schedule, or the load, that showed it; Result is its history with the certified violation.
 	Schedule string
 	Result   *evidence.Result
 
 	found *collect.Found
 }
 
-// Contradicts reports whether what was seen is forbidden by the database's documentation.
+// Contradicts reports whether the phenomenon was seen although the database's documentation rules it out.
 func (c *Cell) Contradicts() bool {
 	return (c.Seen == BySchedule || c.Seen == UnderLoad) && c.Documented == driver.Forbidden
 }
 
-// IsolationInfo is one of the database's levels.
+// IsolationInfo describes one of the database's isolation levels.
 type IsolationInfo struct {
-	Name   string // as isovet calls it
-	Said   string // as the database does
-	Source string // where its documentation says what it promises
+	Name   string // isovet's name
+	Said   string // the database's name
+	Source string // place in the documentation with its promise
 	// Commits and Aborts count the load's transactions.
 	Commits, Aborts int
-	// Undecided says which of the load's histories could not be judged, and why.
+	// Undecided lists the histories of the load without a verdict, and why.
 	Undecided []string
-	// Other are kinds of anomalies that the load showed and that are no row of the table.
+	// Other are kinds of anomalies that the load showed and that have no row in the table.
 	Other []level.Anomaly
 }
 
-// Probed is what a probe has found.
+// Probed is the result of a probe.
 type Probed struct {
 	DB          string
 	Nodes       int
@@ -101,7 +101,7 @@ type Probed struct {
 	Interrupted bool
 }
 
-// Cell finds a cell.
+// Cell returns the cell of a phenomenon at an isolation.
 func (p *Probed) Cell(phenomenon, isolation string) *Cell {
 	for i := range p.Cells {
 		if c := &p.Cells[i]; c.Phenomenon == phenomenon && c.Isolation == isolation {
@@ -111,7 +111,7 @@ func (p *Probed) Cell(phenomenon, isolation string) *Cell {
 	return nil
 }
 
-// Contradictions lists the cells that the database's documentation rules out.
+// Contradictions lists the cells that contradict the database's documentation.
 func (p *Probed) Contradictions() []*Cell {
 	var out []*Cell
 	for i := range p.Cells {
@@ -122,22 +122,22 @@ func (p *Probed) Contradictions() []*Cell {
 	return out
 }
 
-// probeLoads are the workloads of the random load, and their number of keys: few, so that transactions collide.
+// probeLoads are the workloads of the random load, with few keys, so that transactions collide.
 var probeLoads = []struct {
 	workload, variant string
 	keys              int
 }{{"rmw", "", 6}, {"smallbank", "", 6}, {"mix", "", 12}, {"longfork", "", 12}, {"claim", "", 0}, {"booking", "", 0},
 	{"counters", "", 4}, {"rows", "", 10}, {"claim", "fresh", 0}}
 
-// probeTxns is the size of a load's history, checkLoad how long its check may take.
+// probeTxns is the size of a load's history; checkLoad bounds its check.
 const (
 	probeTxns = 400
 	checkLoad = 5 * time.Second
 )
 
-// Run asks a database for each of its isolation levels and tries each phenomenon: schedules first, then random load
-// that is checked at every level. Every anomaly that it reports is certified. Errors: those of Open and of the
-// database; what was found by then comes with them.
+// Run tries each phenomenon at each isolation level of a database: first by schedules, then by random load that is
+// checked at every level. Every anomaly that it reports is certified. Errors are those of Open and of the database;
+// they come with the results so far.
 func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	begin := time.Now()
 	if err := (&collect.Config{DB: c.DB}).Validate(); err != nil {
@@ -188,7 +188,7 @@ func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	return p.out, nil
 }
 
-// prober is a probe under way.
+// prober is the state of a probe.
 type prober struct {
 	cfg         Config
 	scheme      driver.Scheme
@@ -249,7 +249,7 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// openNodes is Open for servers that are there already, by the names that they were started under.
+// openNodes is Open for running servers, with their names from the start.
 func openNodes(ctx context.Context, c collect.Config, nodes []string) (*collect.Target, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -301,16 +301,16 @@ func (p *prober) schedules(ctx context.Context, t *collect.Target, cfg collect.C
 	return cell, nil
 }
 
-// keep hands out an anomaly that was seen.
+// keep passes an anomaly to Config.Keep.
 func (p *prober) keep(ctx context.Context, c *Cell, ph *Phenomenon, f *collect.Found) error {
 	if p.cfg.Keep == nil {
 		return nil
 	}
-	f.Config.DB = p.cfg.DB // as it was named
+	f.Config.DB = p.cfg.DB // as the user named it
 	return p.cfg.Keep(ctx, c, ph.Kinds, f)
 }
 
-// load runs random load for so long, checks each history at every level, and enters what it shows.
+// load runs random load for a time, checks each history at every level, and adds the anomalies to the result.
 func (p *prober) load(ctx context.Context, t *collect.Target, cfg collect.Config, in *IsolationInfo,
 	long time.Duration) error {
 	end := time.Now().Add(long)
@@ -347,7 +347,7 @@ func (p *prober) load(ctx context.Context, t *collect.Target, cfg collect.Config
 	return nil
 }
 
-// enter checks a load's history at every level and enters the anomalies found.
+// enter checks a load's history at every level and adds the anomalies to the result.
 func (p *prober) enter(ctx context.Context, f *collect.Found, in *IsolationInfo, what string) error {
 	h := f.Result.History
 	limited, cancel := context.WithTimeout(ctx, checkLoad)
@@ -375,7 +375,7 @@ func (p *prober) enter(ctx context.Context, f *collect.Found, in *IsolationInfo,
 	return nil
 }
 
-// found enters an anomaly that a load showed.
+// found adds an anomaly that a load showed to the result.
 func (p *prober) found(ctx context.Context, f *collect.Found, kind level.Anomaly, r *evidence.Result, in *IsolationInfo,
 	what string) error {
 	for _, ph := range Phenomena() {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Options say what is to be done to the servers later.
+// Options prepare servers for faults.
 type Options struct {
-	// Apart gives each server a network namespace of its own, between which Split cuts. Linux, root and the program ip
-	// are needed, and a server of several nodes.
+	// Apart gives each server a network namespace of its own, so that Split can cut them off. It needs Linux, root,
+	// the program ip and a cluster.
 	Apart bool
-	// Clocks gives each server a clock that Skew sets, by the library of faketime.
+	// Clocks gives each server a clock that Skew can set, by faketime's library.
 	Clocks bool
 }
 
-// ErrNotHere says that this system, or this program's rights, do not allow what is asked for.
+// ErrNotHere says that this system, or this program's rights, do not allow the request.
 var ErrNotHere = errors.New("not possible here")
 
-// host is the address of the next node to be added.
+// host returns the address of the next node.
 func (c *Cluster) host() string { return c.hostOf(len(c.nodes)) }
 
 func (c *Cluster) hostOf(i int) string {
@@ -30,8 +30,8 @@ func (c *Cluster) hostOf(i int) string {
 	return c.net.address(i)
 }
 
-// Split cuts a server off from the other servers, or lets it reach them again. Clients reach all of them either way.
-// It is for clusters that were started with Options.Apart.
+// Split cuts a server off from the other servers, or connects it again. Clients reach all of them either way. The
+// cluster must have been started with Options.Apart.
 func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 	if c.net == nil {
 		return fmt.Errorf("%w: the servers were not started apart", ErrNotHere)
@@ -42,16 +42,16 @@ func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 // mostApart bounds the servers of a network.
 const mostApart = 9
 
-// network is a namespace for each server and one for a router between them and this program: what it forwards can be
-// cut off without a sound.
+// network has a network namespace for each server and one for a router between them and this program. The router can
+// drop packets silently.
 type network struct {
-	name string // of the namespaces, with a number behind; the router's has none
+	name string // of the namespaces, followed by a number; the router's has none
 	base string // of the addresses, such as 10.213.7.
 	made []string
-	near string // this program's end of the link to the router; "": there is none yet
+	near string // this program's end of the link to the router; "": not made yet
 }
 
-// address is a node's.
+// address returns the address of a node.
 func (n *network) address(i int) string { return fmt.Sprintf("%s%d", n.base, 4*i+6) }
 
 func (n *network) gateway(i int) string { return fmt.Sprintf("%s%d", n.base, 4*i+5) }
@@ -92,12 +92,12 @@ func (n *network) add(ctx context.Context, i int) error {
 		fmt.Sprintf("-n %s addr add %s/30 dev %s", space, n.address(i), there),
 		fmt.Sprintf("-n %s link set %s up", space, there),
 		fmt.Sprintf("-n %s link set lo up", space),
-		// No other way: who asks for a name, as rsync does, is told at once that there is none to ask.
+		// No default route: a program that looks up a name, as rsync does, gets an error at once.
 		fmt.Sprintf("-n %s route add %s0/24 via %s", space, n.base, n.gateway(i)),
 	)
 }
 
-// split has the router drop what goes between one node and the others: it is lost, and nobody is told.
+// split makes the router drop, silently, all packets between one node and the others.
 func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 	verb := "del"
 	if cut {
@@ -117,7 +117,7 @@ func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 	return nil
 }
 
-// remove takes the namespaces away, with the links that end there.
+// remove removes the namespaces and their links.
 func (n *network) remove() error {
 	ctx := context.Background()
 	var errs []error

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNetwork makes the router. Names and addresses are of this process; a network that is taken is left alone.
+// newNetwork makes the router. Names contain this process's id; it chooses an address range that is free.
 func newNetwork(ctx context.Context) (_ *network, err error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: partitions between servers need root", ErrNotHere)
@@ -39,7 +39,7 @@ func newNetwork(ctx context.Context) (_ *network, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = n.remove() // why it could not be made tells more
+			_ = n.remove() // the first error says more
 		}
 	}()
 	if err := ip(ctx, "netns", "add", n.name); err != nil {
@@ -64,7 +64,7 @@ func newNetwork(ctx context.Context) (_ *network, err error) {
 	})
 }
 
-// sweep removes the namespaces of programs that were killed. What fails is left for the next.
+// sweep removes the namespaces of programs that were killed. It ignores errors.
 func sweep(ctx context.Context) {
 	left, err := filepath.Glob("/run/netns/isovet-*-*")
 	if err != nil {
@@ -78,7 +78,7 @@ func sweep(ctx context.Context) {
 	}
 }
 
-// within does something in a network namespace: what is started there stays there.
+// within calls do in a network namespace: processes started there stay there.
 func within(space string, do func() error) (err error) {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")
@@ -99,7 +99,7 @@ func within(space string, do func() error) (err error) {
 	}
 	defer func() {
 		if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
-			err = back // the thread ends with its goroutine
+			err = back // the thread must end with its goroutine
 			return
 		}
 		runtime.UnlockOSThread()

@@ -53,7 +53,7 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 		for _, o := range sorted(options) {
 			args = append(args, "--"+o[0]+"="+o[1])
 		}
-		// None is healthy before most are there.
+		// No node is healthy before most are up.
 		ready := listening(c.hostOf(i), ports[2*i])
 		if i == n-1 || n == 1 {
 			ready = etcdHealthy("http://" + at)
@@ -65,7 +65,7 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	return nil
 }
 
-// etcdHealthy returns a check whether a node says that it is well: that its cluster has a leader.
+// etcdHealthy returns a check of a node's health: its cluster must have a leader.
 func etcdHealthy(client string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", nil)

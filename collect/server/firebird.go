@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Firebird is started for programs that have a driver of it: they Register it.
+// Firebird is for programs that have a driver of it: they Register it.
 var Firebird = Kind{"firebird", "firebird:start", startFirebird}
 
-// Register adds what a program can start beside those of All.
+// Register adds a kind of server that a program can start to All.
 func Register(k Kind) { kinds = append(kinds, k) }
 
 // startFirebird starts a server with a folder of its own for settings, users and data. The address is bound by the
@@ -49,10 +49,10 @@ func startFirebird(ctx context.Context, c *Cluster, arg string, options url.Valu
 	if err := os.WriteFile(filepath.Join(c.dir, "firebird.conf"), []byte(conf.String()), 0o600); err != nil {
 		return err
 	}
-	for _, f := range []string{"plugins.conf", "databases.conf"} { // where packages put them
+	for _, f := range []string{"plugins.conf", "databases.conf"} { // the packages' places
 		text, err := os.ReadFile(filepath.Join("/etc/firebird/3.0", f))
 		if err != nil {
-			continue // another package's are beside the binaries
+			continue // another package has them beside the binaries
 		}
 		if err := os.WriteFile(filepath.Join(c.dir, f), text, 0o600); err != nil {
 			return err

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// h2Jars are where packages put H2.
+// h2Jars are the packages' paths of H2.
 var h2Jars = []string{"/usr/share/java/h2.jar", "/usr/share/java/h2-*.jar"}
 
-// startH2 starts H2's server of PostgreSQL's protocol. Its settings are Java's: h2:start?h2.maxCompactTime=0.
+// startH2 starts H2's server of PostgreSQL's protocol. Its settings are Java properties: h2:start?h2.maxCompactTime=0.
 func startH2(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
 		return fmt.Errorf("%q; expected h2:start", arg)

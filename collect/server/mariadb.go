@@ -32,7 +32,7 @@ func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 		args = append(args, "--user=mysql")
 	}
 	if c.net != nil {
-		// Clients come from an address of the network then, where there is no root by default.
+		// Clients then come from an address of the network, for which no root user exists by default.
 		users := filepath.Join(c.dir, "users.sql")
 		text := fmt.Sprintf("insert into mysql.global_priv select '%s%%', user, priv from mysql.global_priv where "+
 			"host = 'localhost' and user = 'root';\n", c.net.base)
@@ -44,7 +44,7 @@ func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 	return c.run(ctx, m.install, args...)
 }
 
-// node is the command of a server with its data, its port and further settings.
+// node returns the command of a server with its data, its port and further settings.
 func (m mariadb) node(c *Cluster, data, host string, port int, settings map[string]string,
 	options url.Values) func() *exec.Cmd {
 	all := map[string]string{
@@ -71,7 +71,7 @@ func (m mariadb) node(c *Cluster, data, host string, port int, settings map[stri
 	return c.server(m.server, args...)
 }
 
-// ready asks a server whether it is there.
+// ready returns a check whether a server answers.
 func (m mariadb) ready(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -108,7 +108,7 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 	return c.add(ctx, "mariadb", mariadbURL(host, port), m.node(c, data, host, port, nil, options), m.ready(host, port))
 }
 
-// galeraFolders are where packages put the replication library.
+// galeraFolders are the packages' folders of the replication library.
 var galeraFolders = []string{"/usr/lib/galera", "/usr/lib64/galera-4", "/usr/lib64/galera",
 	"/opt/homebrew/opt/galera/lib"}
 
@@ -183,7 +183,7 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 	return nil
 }
 
-// findGalera finds the library that makes a MariaDB a node of a cluster.
+// findGalera finds MariaDB's replication library.
 func findGalera() (string, error) {
 	for _, f := range galeraFolders {
 		if p := filepath.Join(f, "libgalera_smm.so"); exists(p) {

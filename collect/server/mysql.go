@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// startMySQL starts Oracle's server, or one that is built like it.
+// startMySQL starts Oracle's server, or a similar one.
 func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
 		return fmt.Errorf("%q; expected mysql:start", arg)

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// pgFolders are where packages put the binaries.
+// pgFolders are the packages' folders of the binaries.
 var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
 	"/opt/homebrew/opt/postgresql@*/bin"}
 
 // startPostgres starts one server, or with "standby" a primary and its hot standby. A commit on the primary then waits
-// until the standby shows it, and for the disk: without any wait between the commit record and the moment when the
-// primary shows the commit, the two hardly ever show commits in different orders.
+// for the standby, and for the disk. Without a wait between the commit record and the visibility of the commit, the two
+// servers hardly ever show commits in different orders.
 func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" && arg != "standby" {
 		return fmt.Errorf("%q; expected postgres:start or postgres:start:standby", arg)
@@ -86,7 +86,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	return add("standby", standby, ports[1], "fsync=off", "hot_standby=on")
 }
 
-// postgresSettings are the server's settings; those that were asked for come last.
+// postgresSettings returns the server's settings; the requested ones come last.
 func (c *Cluster) postgresSettings(standby bool, options url.Values) map[string]string {
 	settings := map[string]string{
 		"unix_socket_directories": c.dir, "max_connections": "300",
@@ -105,7 +105,7 @@ func (c *Cluster) postgresSettings(standby bool, options url.Values) map[string]
 	return settings
 }
 
-// letIn lets clients in that come from the addresses of the cluster's network.
+// letIn admits clients from the addresses of the cluster's network.
 func (c *Cluster) letIn(data string) error {
 	if c.net == nil {
 		return nil
@@ -118,7 +118,7 @@ func (c *Cluster) letIn(data string) error {
 	return errors.Join(err, f.Close())
 }
 
-// postgresReady returns a check whether a server lets somebody in: it begins to talk as a client does.
+// postgresReady returns a check whether a server accepts clients: it connects like a client.
 func postgresReady(host string, port int) func(context.Context) error {
 	const who = "user\x00postgres\x00database\x00postgres\x00\x00"
 	hello := binary.BigEndian.AppendUint32(nil, uint32(8+len(who)))
@@ -140,16 +140,16 @@ func postgresReady(host string, port int) func(context.Context) error {
 		if _, err := io.ReadFull(c, answer[:]); err != nil {
 			return err
 		}
-		if answer[0] != 'R' { // it asks who we are, or lets us in
+		if answer[0] != 'R' { // it asks for a password, or accepts
 			return errors.New("it is not ready")
 		}
-		_, err = c.Write([]byte{'X', 0, 0, 0, 4}) // end of the talk
+		_, err = c.Write([]byte{'X', 0, 0, 0, 4}) // end of the connection
 		return err
 	}
 }
 
-// linkLibraries makes the links of the libraries that a package from npm lacks, which it lists in pg-symlinks.json, in
-// a folder of the cluster's.
+// linkLibraries makes links to libraries in a folder of the cluster. A package from npm lacks them and lists them in
+// pg-symlinks.json.
 func (c *Cluster) linkLibraries(at string) error {
 	text, err := os.ReadFile(filepath.Join(at, "pg-symlinks.json"))
 	if errors.Is(err, os.ErrNotExist) {

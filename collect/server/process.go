@@ -11,7 +11,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// process is a running child; what it writes is kept for messages.
+// process is a running child process, with the end of its output for messages.
 type process struct {
 	cmd   *exec.Cmd
 	out   lastBytes
@@ -30,13 +30,13 @@ func launch(cmd *exec.Cmd) (*process, error) {
 		return nil, err
 	}
 	p.group.Go(func() {
-		_ = cmd.Wait() // how it ended shows in what it wrote
+		_ = cmd.Wait() // its output shows the reason
 		close(p.ended)
 	})
 	return p, nil
 }
 
-// launchIn is launch in a network namespace; "": this program's.
+// launchIn is launch in a network namespace; "" is this program's.
 func launchIn(space string, cmd *exec.Cmd) (p *process, err error) {
 	if space == "" {
 		return launch(cmd)
@@ -48,7 +48,7 @@ func launchIn(space string, cmd *exec.Cmd) (p *process, err error) {
 	return p, err
 }
 
-// kill ends the process and its children at once and waits for that.
+// kill kills the process and its children at once and waits for their end.
 func (p *process) kill() {
 	if p == nil {
 		return
@@ -58,8 +58,8 @@ func (p *process) kill() {
 	p.group.Wait()
 }
 
-// quit asks the process to end without delay and waits a little. PostgreSQL then ends its children itself,
-// which nobody could do for it once it is dead.
+// quit asks the process to end without delay and waits a little. PostgreSQL then ends its children itself; once it is
+// dead nobody could.
 func (p *process) quit() {
 	if p == nil || p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
 		return
@@ -92,7 +92,7 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 
 func (p *process) log() string { return tail(p.out.String()) }
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes is a writer that keeps the end of its input.
 type lastBytes struct {
 	mu sync.Mutex
 	b  []byte

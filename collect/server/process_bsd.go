@@ -4,8 +4,8 @@ package server
 
 import "syscall"
 
-// dieWithParent: these systems have no such thing.
+// dieWithParent does nothing: these systems have no such feature.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// descendants: children with groups of their own see by themselves that their parent is gone.
+// descendants returns none: children with groups of their own notice by themselves that their parent is gone.
 func descendants(int) []int { return nil }

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the system kill a server if this program is killed and cannot do it.
+// dieWithParent makes the system kill a server if this program is killed.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// descendants returns the children of a process, and theirs.
+// descendants returns the children of a process, and their descendants.
 func descendants(pid int) []int {
 	children := map[int][]int{}
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -23,7 +23,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue // it has ended
 		}
-		// pid (name) state ppid …; the name may hold anything.
+		// pid (name) state ppid …; the name may have any content.
 		i := strings.LastIndexByte(string(b), ')')
 		fields := strings.Fields(string(b[i+1:]))
 		if i < 0 || len(fields) < 2 {

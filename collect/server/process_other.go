@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// owner is whoever runs this program.
+// owner is the user who runs this program.
 type owner struct{}
 
 func ownerNamed(string) (owner, error) { return owner{}, nil }

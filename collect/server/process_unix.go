@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// owner is the user whose the servers are; the zero value is whoever runs this program.
+// owner is the user who runs the servers; the zero value is the user who runs this program.
 type owner struct {
 	uid, gid uint32
 	other    bool
@@ -57,9 +57,9 @@ func detach(cmd *exec.Cmd) {
 	dieWithParent(cmd.SysProcAttr)
 }
 
-// killTree kills a process, its group and its children, which may have groups of their own as PostgreSQL's have.
+// killTree kills a process, its group and its descendants, which may have groups of their own, as in PostgreSQL.
 func killTree(p *os.Process) {
-	// Stopped, it cannot make new children while we look for them.
+	// A stopped process cannot make new children during the search for them.
 	_ = syscall.Kill(p.Pid, syscall.SIGSTOP)
 	all := descendants(p.Pid)
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// startRedis starts a server whose every write is in its file before it is answered.
+// startRedis starts a server that writes each change to its file before it answers.
 func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	bin, ports, data, err := c.single("redis", arg, "redis-server", 1)
 	if err != nil {

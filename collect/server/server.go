@@ -1,9 +1,8 @@
-// Package server starts throw-away database servers from the binaries that are installed: on loopback, on free ports,
-// in a folder of their own that is removed when they are closed. A server can be killed and started again on the same
-// data, and stopped for a while.
+// Package server starts throw-away database servers from installed binaries: on loopback, on free ports, in a folder of
+// their own that is removed at the end. A server can be killed and started again on the same data, and paused.
 //
-// The settings make a server fast that may lose everything when the machine stops, and nothing when only the server is
-// killed: commits reach the operating system before they are answered, but not the disk.
+// The settings make servers fast: commits reach the operating system before they are answered, but not the disk. A
+// server loses nothing if it is killed, but may lose everything if the machine stops.
 //
 // Files: server.go what is common; process.go a child process and its end, process_*.go by system; apart.go networks
 // between servers that can be cut, apart_*.go by system; clocks.go clocks that can be set; then one file a database.
@@ -37,7 +36,7 @@ type Kind struct {
 	start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
 }
 
-// kinds are what can be started.
+// kinds are the servers that can be started.
 var kinds = []Kind{
 	{"dolt", "dolt:start (?bin=FOLDER)", startDolt},
 	{"etcd", "etcd:start, etcd:start:N (N nodes)", startEtcd},
@@ -50,7 +49,7 @@ var kinds = []Kind{
 	{"tidb", "tidb:start (?bin=FOLDER; one tidb-server with its own store)", startTiDB},
 }
 
-// All returns what can be started, by name.
+// All returns the servers that can be started, by name.
 func All() []Kind {
 	return slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -58,30 +57,30 @@ func All() []Kind {
 // ErrMissing says that a server's binaries are not installed.
 var ErrMissing = errors.New("not installed")
 
-// Is reports whether a database is named as one to start, like "postgres:start".
+// Is reports whether a database's name asks for a server to start, like "postgres:start".
 func Is(db string) bool {
 	_, rest, ok := strings.Cut(db, ":")
 	return ok && (rest == "start" || strings.HasPrefix(rest, "start:") || strings.HasPrefix(rest, "start?"))
 }
 
-// Cluster is a running server, or several that belong together.
+// Cluster is a running server, or several that form a cluster.
 type Cluster struct {
 	URLs   []string // for clients, a node each
 	Names  []string
 	nodes  []*node
 	dir    string
 	held   *filelock.Folder // that folder
-	user   owner            // whose the servers are
-	bin    string           // where their binaries are; "": where packages put them
-	client string           // what the URLs have behind them: the client's parameters
-	env    []string         // for the servers, beside this program's own
+	user   owner            // the user of the servers
+	bin    string           // folder of their binaries; "": the packages' folders
+	client string           // the client's parameters, at the end of URLs
+	env    []string         // environment of the servers, besides this program's
 	net    *network         // nil: loopback
 	clocks *clocks          // nil: the machine's
 	mu     sync.Mutex
 	ended  bool
 }
 
-// node is one server process and how to start it again.
+// node is one server process, with the command that starts it again.
 type node struct {
 	mu      sync.Mutex
 	p       *process
@@ -90,12 +89,12 @@ type node struct {
 	space   string // its network namespace; "": this program's
 }
 
-// Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the
-// question mark are settings of the server, but for bin, which is the folder of its binaries (or a binary), and those
-// of the client, which the URLs have. Errors: ErrMissing where the binaries are not found; what the server's log says.
+// Start starts the servers of a name like "postgres:start:standby?synchronous_commit=off". The parameters after the
+// question mark are settings of the server, except bin, the folder of its binaries (or a binary), and client
+// parameters, which go to the URLs. Errors are ErrMissing if the binaries are not found, or quote the server's log.
 func Start(ctx context.Context, db string) (*Cluster, error) { return StartWith(ctx, db, Options{}) }
 
-// StartWith is Start for servers to which more is done than to be killed and paused. Errors: ErrNotHere too.
+// StartWith is Start with preparations for further faults than Kill and Pause. Errors include ErrNotHere.
 func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error) {
 	name, rest, _ := strings.Cut(db, ":")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -131,7 +130,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 			panic(v)
 		}
 		if err != nil {
-			if ctx.Err() != nil { // what the server's programs had to say when they were killed tells nothing
+			if ctx.Err() != nil { // the output of killed programs means nothing
 				err = context.Cause(ctx)
 			}
 			err = fmt.Errorf("%s: %w", db, errors.Join(err, c.Close()))
@@ -156,7 +155,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 	return c, nil
 }
 
-// ofClient takes the parameters of client libraries, which no server has, out of the settings.
+// ofClient removes the parameters of client libraries from the settings and returns them.
 func ofClient(options url.Values) string {
 	theirs := url.Values{}
 	for _, name := range []string{"default_query_exec_mode", "interpolateParams"} {
@@ -196,7 +195,7 @@ func (c *Cluster) Restart(ctx context.Context, i int) error {
 	return n.start(ctx)
 }
 
-// Pause stops a server without ending it; whoever asks it waits. Resume lets it go on.
+// Pause stops a server without ending it: its clients wait. Resume lets it go on.
 func (c *Cluster) Pause(i int) error  { return c.nodes[i].pause(true) }
 func (c *Cluster) Resume(i int) error { return c.nodes[i].pause(false) }
 
@@ -206,7 +205,7 @@ func (n *node) pause(stop bool) error {
 	return n.p.pause(stop)
 }
 
-// Stall stops one process of a server, or one thread where the server is one process, for a while.
+// Stall stops one process of a server, or one thread if the server is a single process, for a while.
 func (c *Cluster) Stall(i int, rng *rand.Rand, d time.Duration) error {
 	n := c.nodes[i]
 	n.mu.Lock()
@@ -251,7 +250,7 @@ func (c *Cluster) removeData() (err error) {
 	return err
 }
 
-// add starts a server and makes it part of the cluster.
+// add starts a server and adds it to the cluster.
 func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd,
 	ready func(context.Context) error) error {
 	i := len(c.nodes)
@@ -278,11 +277,11 @@ func (c *Cluster) add(ctx context.Context, name, url string, command func() *exe
 	return n.start(ctx)
 }
 
-// startWithin is how long a server may take to answer.
+// startWithin bounds the time until a server answers.
 const startWithin = 60 * time.Second
 
-// start starts the process until it answers. A server that ends at once is tried again for a while: the children of a
-// killed one may hold what it needs.
+// start starts the process and waits until it answers. For a while it retries a server that ends at once: children of a
+// killed one may still hold its resources.
 func (n *node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -303,7 +302,7 @@ func (n *node) start(ctx context.Context) error {
 	}
 }
 
-// freePorts returns ports of loopback that nobody listens on. All are held until all are found, so that they differ.
+// freePorts returns free ports of loopback. It holds all until all are found, so that they differ.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener
@@ -323,8 +322,8 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// spaces makes the network namespaces of so many nodes, if they are to be apart: their addresses are known before they
-// are started.
+// spaces makes the network namespaces of n nodes, if the cluster needs them, so that their addresses are known before
+// the nodes start.
 func (c *Cluster) spaces(ctx context.Context, n int) error {
 	if c.net == nil {
 		return nil
@@ -337,7 +336,7 @@ func (c *Cluster) spaces(ctx context.Context, n int) error {
 	return nil
 }
 
-// listening returns a check whether somebody answers at a port.
+// listening returns a check whether a port accepts connections.
 func listening(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var d net.Dialer
@@ -349,7 +348,7 @@ func listening(host string, port int) func(context.Context) error {
 	}
 }
 
-// find looks for a binary where the user says it is, else in the folders given and in PATH.
+// find looks for a binary in the user's folder, or else in the given folders and in PATH.
 func (c *Cluster) find(name string, folders ...string) (string, error) {
 	if c.bin == "" {
 		return find(name, folders...)
@@ -398,7 +397,7 @@ func byVersion(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// sub makes a folder of the servers' owner below the cluster's.
+// sub makes a folder below the cluster's that belongs to the servers' owner.
 func (c *Cluster) sub(name string) (string, error) {
 	d := filepath.Join(c.dir, name)
 	if err := os.Mkdir(d, 0o700); err != nil {
@@ -407,7 +406,7 @@ func (c *Cluster) sub(name string) (string, error) {
 	return d, c.user.own(d)
 }
 
-// as sets the user under whom the servers run, where this program runs as root and they refuse to.
+// as sets the user of servers that refuse to run as root, if this program runs as root.
 func (c *Cluster) as(name string) error {
 	var err error
 	if c.user, err = ownerNamed(name); err != nil {
@@ -428,7 +427,7 @@ func (c *Cluster) prepare(cmd *exec.Cmd) {
 	}
 }
 
-// run runs a command of a server's to its end.
+// run runs a command of a server and waits for its end.
 func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	c.prepare(cmd)
@@ -457,7 +456,7 @@ func sorted(options url.Values) (pairs [][2]string) {
 	return pairs
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(s string) string {
 	const most = 2000
 	s = strings.TrimSpace(s)
@@ -467,8 +466,7 @@ func tail(s string) string {
 	return s
 }
 
-// single is what a database needs that is one server: its binary, ports and a folder for its data. Nothing may stand
-// behind the name.
+// single prepares a database of one server: its binary, ports and a folder for its data. arg must be empty.
 func (c *Cluster) single(name, arg, binary string, ports int) (bin string, free []int, data string, err error) {
 	if arg != "" {
 		return "", nil, "", fmt.Errorf("%q; expected %s:start", arg, name)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stall stops one process of a server, or one thread where the server is one process, for a while. What has ended
-// meanwhile is no error.
+// stall stops one process of a server, or one thread if the server is a single process, for a while. It is no error if
+// that one ends meanwhile.
 func stall(server int, rng *rand.Rand, d time.Duration) error {
 	if all := descendants(server); len(all) > 0 {
 		pid := all[rng.IntN(len(all))]
@@ -28,7 +28,7 @@ func stall(server int, rng *rand.Rand, d time.Duration) error {
 		return unlessEnded(err)
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", server))
-	// Not the first: its stop would be taken for the end of the process by who waits for that.
+	// Not the first thread: the wait for the process would take its stop for the end of the process.
 	threads = slices.DeleteFunc(threads, func(t string) bool { return filepath.Base(t) == strconv.Itoa(server) })
 	if err != nil || len(threads) == 0 {
 		return err
@@ -47,7 +47,7 @@ func unlessEnded(err error) error {
 	return err
 }
 
-// stallThread stops a thread of another process as a debugger does: a signal would stop all of its threads.
+// stallThread stops a thread of another process as a debugger does: a signal would stop all threads.
 func stallThread(tid int, d time.Duration) error {
 	runtime.LockOSThread() // a tracee belongs to a thread
 	defer runtime.UnlockOSThread()
@@ -74,7 +74,7 @@ func stallThread(tid int, d time.Duration) error {
 		return nil // it has ended
 	}
 	time.Sleep(d)
-	signal := status.StopSignal() // one that came just now is handed on
+	signal := status.StopSignal() // a signal that came just now is passed on
 	if status.TrapCause() == unix.PTRACE_EVENT_STOP || signal == unix.SIGTRAP {
 		signal = 0
 	}

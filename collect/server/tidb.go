@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// startTiDB starts one server that keeps its data by itself (unistore), as its developers' tests do.
+// startTiDB starts one server with its built-in storage (unistore), as in its developers' tests.
 func startTiDB(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	bin, ports, data, err := c.single("tidb", arg, "tidb-server", 2)
 	if err != nil {

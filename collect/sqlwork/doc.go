@@ -1,11 +1,10 @@
-// Package sqlwork reads workloads of the user's own: SQL statements with parameters on his tables, in a YAML file, of
-// which the columns that hold key and version are named. It tells what a statement's answer says that was read and
-// written.
+// Package sqlwork reads the user's own workloads: a YAML file with SQL statements with parameters on the user's tables.
+// The file names the columns of key and version. The package derives reads and writes from the answer to a statement.
 //
-//   - file.go: the file, and what is wrong with it
+//   - file.go: the file, and its errors
 //   - token.go: a statement's words, names, texts and parameters
 //   - understand.go: one statement: which rows of which table it reads or writes
-//   - statement.go: its text with values, and what its answer says
+//   - statement.go: its text with values, and the effects that its answer shows
 //   - draw.go: parameters, drawn once a transaction
 //
 // Experimental: this package may still change.

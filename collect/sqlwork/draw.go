@@ -10,20 +10,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parameter says how a parameter's value is drawn.
+// Parameter describes the random choice of a parameter's value.
 type Parameter struct {
-	// Int is a range of integers, both ends in it; Zipf skews it towards its lower end by this exponent, above 1.
+	// Int is a range of integers, including both ends; Zipf, above 1, is the exponent of a skew towards the lower
+	// end.
 	Int  []int64 `yaml:"int"`
 	Zipf float64 `yaml:"zipf"`
-	// Differs names a parameter whose value this one must not have.
+	// Differs names a parameter whose value must differ from this one's.
 	Differs string `yaml:"differs"`
 	// Choice lists the values.
 	Choice []any `yaml:"choice"`
-	// Unique gives each statement a number that no other has: for versions.
+	// Unique gives each statement a new number, for versions.
 	Unique bool `yaml:"-"`
 }
 
-// UnmarshalYAML takes the word "unique" too.
+// UnmarshalYAML accepts the word "unique" too.
 func (p *Parameter) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		if n.Value != "unique" {
@@ -118,7 +119,7 @@ func (w *Workload) Draw(rng *rand.Rand) (*Transaction, map[string]any) {
 	for name := range w.Parameters {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { // those that differ from others come behind them
+	slices.SortFunc(names, func(a, b string) int { // parameters with Differs come after the others
 		x, y := w.Parameters[a].Differs != "", w.Parameters[b].Differs != ""
 		switch {
 		case x != y && y:

@@ -16,46 +16,46 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Workload is what a file says.
+// Workload is the content of a file.
 type Workload struct {
 	Name string `yaml:"name"`
-	// Setup is run once before the load, Teardown once behind it; Session by every new session.
+	// Setup runs once before the load, Teardown once after it, Session in every new session.
 	Setup    []string `yaml:"setup"`
 	Session  []string `yaml:"session"`
 	Teardown []string `yaml:"teardown"`
-	// Tables are those whose rows the history has; the file names the columns of their keys and versions.
+	// Tables are the tables whose rows are recorded; the file names the columns of their keys and versions.
 	Tables       map[string]*Table     `yaml:"tables"`
 	Parameters   map[string]*Parameter `yaml:"parameters"`
 	Transactions []*Transaction        `yaml:"transactions"`
 }
 
-// Table says where a table's rows have their key and the version that the last write gave them.
+// Table names a table's columns of the key, and of the version that the last write set.
 type Table struct {
 	Name    string `yaml:"-"`
 	Key     string `yaml:"key"`
 	Version string `yaml:"version"`
 
-	label, key, version string // the same without quotes
+	label, key, version string // without quotes
 }
 
 // Transaction is a template.
 type Transaction struct {
 	Name   string  `yaml:"name"`
 	Weight float64 `yaml:"weight"` // 0: 1
-	// Rollback is the share of these transactions that their client rolls back.
+	// Rollback is the share of these transactions that the client rolls back.
 	Rollback float64 `yaml:"rollback"`
 	Steps    []*Step `yaml:"steps"`
 }
 
-// Step is a statement; in the file it is the statement's text, or a map.
+// Step is a statement; the file has its text, or a map.
 type Step struct {
 	SQL string `yaml:"sql"`
-	// Table, Key and Version say what the statement does where its text does not: the table, and the parameters that
-	// hold the key of the one row that it is about and the version that it writes.
+	// Table, Key and Version describe a statement whose text is not understood: the table, the parameter of the key
+	// of its only row, and the parameter of the version that it writes.
 	Table   string `yaml:"table"`
 	Key     string `yaml:"key"`
 	Version string `yaml:"version"`
-	// Keep makes parameters of the later statements of columns of the first row of the answer: parameter → column.
+	// Keep turns columns of the answer's first row into parameters of later statements: parameter → column.
 	Keep map[string]string `yaml:"keep"`
 	// Unrecorded statements are run and not recorded.
 	Unrecorded bool `yaml:"unrecorded"`
@@ -81,7 +81,7 @@ func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(s))
 }
 
-// known refuses fields of other names, which the library does at the top alone.
+// known refuses unknown fields; the library does so only at the top level.
 func known(n *yaml.Node, names ...string) error {
 	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 		if k := n.Content[i]; !slices.Contains(names, k.Value) {
@@ -91,7 +91,7 @@ func known(n *yaml.Node, names ...string) error {
 	return nil
 }
 
-// Read reads a file. Errors name the file, the line and what was expected.
+// Read reads a file. Errors name the file and the line, and say what was expected.
 func Read(path string) (*Workload, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func Parse(text []byte) (*Workload, error) {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// check completes the workload and finds what is wrong with it.
+// check completes the workload and returns an error if it is wrong.
 func (w *Workload) check() error {
 	if len(w.Tables) == 0 {
 		return errors.New("tables: there are none; expected each table's key and version column, such as " +
@@ -149,7 +149,7 @@ func (w *Workload) check() error {
 	if len(w.Transactions) == 0 {
 		return errors.New("transactions: there are none")
 	}
-	kept := false // whether some transaction is not always rolled back
+	kept := false // some transaction may commit
 	for i, t := range w.Transactions {
 		if t == nil {
 			return fmt.Errorf("transaction %d is empty; expected name, weight, steps", i+1)
@@ -198,7 +198,7 @@ func (t *Table) check(name string) error {
 	return nil
 }
 
-// resolve finds out what a step does.
+// resolve finds the effect of a step.
 func (w *Workload) resolve(s *Step, kept map[string]bool) error {
 	var err error
 	if s.what, err = w.parse(s); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// verb is what a statement does with the rows of its table.
+// verb is the kind of access that a statement makes to its table.
 type verb uint8
 
 const (
@@ -23,24 +23,25 @@ const (
 type statement struct {
 	verb  verb
 	table *Table // nil: not recorded
-	// key and version are the parameters of the row that the statement is about, and of what it writes; "": none.
+	// key and version are the parameters of the accessed row's key and of the version written; "": none.
 	key, version string
-	// exact: the row of that key and no other, whatever else it holds; an answer without rows says that it is absent.
+	// exact says that the statement accesses exactly the row of that key, without further conditions: an answer
+	// without rows then shows that it is absent.
 	exact bool
-	// returns: the answer's rows are those that were changed.
+	// returns says that the answer has the changed rows.
 	returns bool
-	// replaces: an insert that may overwrite the row that is there.
+	// replaces says that an insert may overwrite an existing row.
 	replaces bool
 	parts    []part
 
 	toks  []token
-	names []string // what the text calls the table
+	names []string // the table's names in the text
 }
 
 // part is a piece of the statement's text, or a parameter.
 type part struct{ text, parameter string }
 
-// parameters lists those of the text, and those that key and version name.
+// parameters lists the parameters of the text, and those that key and version name.
 func (st *statement) parameters() []string {
 	var names []string
 	for _, p := range st.parts {
@@ -56,7 +57,7 @@ func (st *statement) parameters() []string {
 	return names
 }
 
-// split takes the parameters out of a text.
+// split splits a text at its parameters.
 func split(sql string, toks []token) []part {
 	var parts []part
 	last := 0
@@ -69,7 +70,8 @@ func split(sql string, toks []token) []part {
 	return append(parts, part{text: sql[last:]})
 }
 
-// Text writes the statement out with its values. backslash: the database takes a backslash in a text for an escape.
+// Text returns the statement with its values. backslash says that the database takes a backslash in a text for an
+// escape.
 func (s *Step) Text(values map[string]any, backslash bool) string {
 	var b strings.Builder
 	for _, p := range s.what.parts {
@@ -96,7 +98,7 @@ func literal(v any, backslash bool) string {
 	return "'" + text + "'"
 }
 
-// Uniques lists the statement's unique parameters, which want a new value each time.
+// Uniques lists the statement's unique parameters, which need a new value each time.
 func (w *Workload) Uniques(s *Step) []string {
 	var names []string
 	for _, n := range s.what.parameters() {
@@ -107,15 +109,14 @@ func (w *Workload) Uniques(s *Step) []string {
 	return names
 }
 
-// Effect is what an answer says of one row. Value is the version that was read or written; nil: the row is absent, or
-// deleted.
+// Effect is a read or write of one row that an answer shows. Value is the version; nil: the row is absent, or deleted.
 type Effect struct {
 	Write bool
 	Key   string
 	Value any
 }
 
-// Answer is what a statement gave.
+// Answer is the answer to a statement.
 type Answer struct {
 	Columns  []string
 	Rows     [][]any
@@ -125,7 +126,7 @@ type Answer struct {
 // Writes reports whether a statement's intent is a write: if its answer is lost, it may have taken effect.
 func (s *Step) Writes() bool { return s.what.table != nil && s.what.verb != sel }
 
-// Intended is the write that a statement was about to make where its answer was lost; false where that is not known.
+// Intended returns the write of a statement whose answer was lost; false if it is unknown.
 func (s *Step) Intended(values map[string]any) (Effect, bool) {
 	if !s.Writes() || s.what.key == "" {
 		return Effect{}, false
@@ -133,7 +134,7 @@ func (s *Step) Intended(values map[string]any) (Effect, bool) {
 	return s.effect(values), true
 }
 
-// effect is the write of the row that the parameters name.
+// effect returns the write of the row that the parameters name.
 func (s *Step) effect(values map[string]any) Effect {
 	st := &s.what
 	e := Effect{Write: true, Key: st.table.keyName(values[st.key])}
@@ -145,14 +146,14 @@ func (s *Step) effect(values map[string]any) Effect {
 
 func (t *Table) keyName(key any) string { return t.label + "/" + fmt.Sprint(plain(key)) }
 
-// Row is how the history calls a row of the table, and its version.
+// Row returns the history's name of a row of the table, and its version.
 func (t *Table) Row(key, version any) (string, any) { return t.keyName(key), plain(version) }
 
-// integral are the texts that say an integer, as a column of decimals or texts gives one back.
+// integral matches texts of integers, as columns of decimals or texts return them.
 var integral = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
 
-// plain makes one value of what one value is in columns of several types: an integer that was written is read from a
-// column of texts as "7", and from one of decimals as "7.00".
+// plain normalises a value across column types: a written integer 7 is read as "7" from a column of texts, and as
+// "7.00" from one of decimals.
 func plain(v any) any {
 	if s, ok := v.(string); ok {
 		if m := integral.FindStringSubmatch(s); m != nil {
@@ -164,7 +165,7 @@ func plain(v any) any {
 	return v
 }
 
-// Effects tells what an answer says that was read and written.
+// Effects returns the reads and writes that an answer shows.
 func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
 	st := &s.what
 	switch {
@@ -179,13 +180,13 @@ func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
 			a.Affected, st.table.Key)
 	case a.Affected > 0:
 		return []Effect{s.effect(values)}, nil
-	case st.exact && st.verb != insert: // there is no such row
+	case st.exact && st.verb != insert: // the row does not exist
 		return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
 	}
 	return nil, nil
 }
 
-// column finds the one column of an answer that has a name.
+// column finds the only column of an answer with a name.
 func (a *Answer) column(name string) (int, bool) {
 	is := func(c string) bool { return strings.EqualFold(c, name) }
 	i := slices.IndexFunc(a.Columns, is)
@@ -207,7 +208,7 @@ func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, 
 	}
 	var out []Effect
 	for _, row := range a.Rows {
-		if hasKey && row[key] == nil { // of an outer join or a sum of nothing
+		if hasKey && row[key] == nil { // a row of an outer join, or an empty sum
 			continue
 		}
 		e := Effect{Value: plain(row[version])}
@@ -243,7 +244,7 @@ func (st *statement) returned(s *Step, values map[string]any, a Answer) ([]Effec
 	return out, nil
 }
 
-// KeepFrom enters what the step keeps of an answer; without a row, null.
+// KeepFrom sets the values that the step keeps from an answer; null if it has no row.
 func (s *Step) KeepFrom(values map[string]any, a Answer) error {
 	for name, column := range s.Keep {
 		i, ok := a.column(column)

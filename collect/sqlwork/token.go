@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is what a token of SQL is.
+// tokenKind is the kind of a token of SQL.
 type tokenKind uint8
 
 const (
 	word      tokenKind = iota // a keyword or a plain name
 	quoted                     // a name in quotes, "…" or `…`
 	text                       // a text, '…' or $tag$…$tag$
-	number                     // digits and what belongs to them
+	number                     // digits, with a fraction and an exponent
 	parameter                  // :name
 	sign                       // any other character, and "::"
 )
 
-// token is a piece of a statement. Blanks and comments are none.
+// token is a token of a statement. Blanks and comments are no tokens.
 type token struct {
 	kind       tokenKind
 	text       string // a name without its quotes; a parameter without its colon
 	start, end int    // in the statement
-	// depth is the number of parentheses, brackets and CASEs around it; those themselves stand outside.
+	// depth is the number of parentheses, brackets and CASEs around it; these have the outer depth themselves.
 	depth int
 }
 
@@ -43,12 +43,12 @@ func (t *token) name() bool { return t.kind == word || t.kind == quoted }
 
 var dollarTag = regexp.MustCompile(`^\$(?:[A-Za-z_]\w*)?\$`)
 
-// tokens takes a statement apart: as SQL:2016 says (§5), with the quotes, comments and casts of PostgreSQL, MySQL and
-// SQLite. Errors: what is opened and not closed, and a backslash before a quote, which is an escape to some databases
-// and not to others. Linear in the text.
+// tokens splits a statement into tokens by SQL:2016 (§5), with the quotes, comments and casts of PostgreSQL, MySQL and
+// SQLite. Errors are an unclosed quote, comment or bracket, and a backslash before a quote, which is an escape for some
+// databases only. Cost: linear in the text.
 func tokens(sql string) ([]token, error) {
 	var out []token
-	var open []string // what closes those that are open
+	var open []string // closing tokens of the open brackets
 	for i := 0; i < len(sql); {
 		c, rest := sql[i], sql[i:]
 		t := token{kind: sign, start: i, end: i + 1, depth: len(open)}
@@ -117,7 +117,7 @@ func tokens(sql string) ([]token, error) {
 	return out, nil
 }
 
-// nest follows what opens and closes; open are those that close what is open.
+// nest updates the open brackets; open has their closing tokens.
 func (t *token) nest(open []string) ([]string, error) {
 	switch {
 	case t.is("("):
@@ -135,7 +135,7 @@ func (t *token) nest(open []string) ([]string, error) {
 	return open, nil
 }
 
-// closing finds the end of what begins with a quote, which is doubled within.
+// closing finds the end of a text in quotes, in which a quote is doubled.
 func closing(s string) (n int, inner string, err error) {
 	q := s[0]
 	for i := 1; i < len(s); i++ {
@@ -155,7 +155,7 @@ func closing(s string) (n int, inner string, err error) {
 
 var parameterName = regexp.MustCompile(`^[A-Za-z_]\w*`)
 
-// wordOf is the name that a text begins with.
+// wordOf returns the name at the beginning of a text.
 func wordOf(s string) string {
 	for i, r := range s {
 		if r == '_' || unicode.IsLetter(r) || i > 0 && (r == '$' || unicode.IsDigit(r)) {
@@ -166,7 +166,7 @@ func wordOf(s string) string {
 	return s
 }
 
-// names reads a name, its parts with dots between: their texts without quotes, and how many tokens they are.
+// names reads a name of parts separated by dots. It returns the parts without quotes, and the number of tokens.
 func names(toks []token) (parts []string, n int) {
 	for n < len(toks) && toks[n].name() {
 		parts = append(parts, toks[n].text)
@@ -179,7 +179,7 @@ func names(toks []token) (parts []string, n int) {
 	return parts, n
 }
 
-// bare is a name of the file without its quotes.
+// bare returns a name of the file without its quotes.
 func bare(name string) (string, bool) {
 	toks, err := tokens(name)
 	if err != nil {
@@ -189,7 +189,7 @@ func bare(name string) (string, bool) {
 	return strings.Join(parts, "."), n > 0 && n == len(toks)
 }
 
-// next finds the first token from i on, of the given depth, that is one of the words; len(toks) where there is none.
+// next finds the first token from i on, at the given depth, that is one of the words; len(toks) if there is none.
 func next(toks []token, i, depth int, words ...string) int {
 	for ; i < len(toks); i++ {
 		if toks[i].depth == depth && toks[i].is(words...) {

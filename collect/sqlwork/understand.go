@@ -55,13 +55,13 @@ func (w *Workload) parse(s *Step) (statement, error) {
 	return st, st.complete(s)
 }
 
-// begin finds the verb and the table's name, and where the text goes on behind it.
+// begin finds the verb and the table's name, and the index of the token behind it.
 func (st *statement) begin() (name string, behind int) {
 	toks := st.toks
-	at := len(toks) // of the table's name
+	at := len(toks) // index of the table's name
 	switch t := &toks[0]; {
 	case t.is("with"):
-		for i := range toks[1:] { // what a WITH changes is not what its rows say
+		for i := range toks[1:] { // changes inside a WITH do not show in the answer
 			if toks[i+1].is("insert", "delete", "merge") || toks[i+1].is("update") && !toks[i].is("for", "key") {
 				return "", 0
 			}
@@ -100,7 +100,7 @@ func (st *statement) begin() (name string, behind int) {
 	return strings.Join(parts, "."), at + n
 }
 
-// from is behind the first FROM from i on, however deep.
+// from returns the index behind the first FROM from i on, at any depth.
 func (st *statement) from(i int) int {
 	for ; i < len(st.toks); i++ {
 		if st.toks[i].is("from") {
@@ -110,14 +110,14 @@ func (st *statement) from(i int) int {
 	return i
 }
 
-// find finds the parameters of key and version in the text, unless the step names them. behind is where the text goes
-// on behind the table's name; plain: the statement's first table is the one it is about.
+// find finds the parameters of key and version in the text, unless the step names them. behind is the index behind the
+// table's name; plain says that the statement accesses its first table only.
 func (st *statement) find(behind int, plain bool) error {
 	if st.verb == insert {
 		return st.findInserted(behind)
 	}
 	toks := st.toks
-	alias := behind // what stands between the table's name and the next clause
+	alias := behind // tokens between the table's name and the next clause
 	if alias < len(toks) && toks[alias].is("as") {
 		alias++
 	}
@@ -153,7 +153,7 @@ func (st *statement) find(behind int, plain bool) error {
 	conditions := splitAt(toks[where+1:end], 0, "and")
 	for i, c := range conditions {
 		if i > 0 && next(conditions[i-1], 0, 0, "between") < len(conditions[i-1]) {
-			continue // the other end of a range
+			continue // the upper bound of a range
 		}
 		column, p := st.assigned(c)
 		if p != "" && strings.EqualFold(column, st.table.key) {
@@ -166,7 +166,8 @@ func (st *statement) find(behind int, plain bool) error {
 	return nil
 }
 
-// assigned reads "column = :parameter", the column of this table. The parameter is "" where another value is there.
+// assigned reads "column = :parameter" for a column of this table. The parameter is "" if the value is another
+// expression.
 func (st *statement) assigned(toks []token) (column, param string) {
 	if len(toks) > 2 && toks[0].kind == parameter && toks[1].is("=") { // :k = id
 		toks = append(slices.Clone(toks[2:]), toks[1], toks[0])
@@ -188,8 +189,8 @@ func (st *statement) assigned(toks []token) (column, param string) {
 	return column, param
 }
 
-// harmless reports whether what follows a condition leaves its rows: an order, a lock that is waited for, a limit of
-// one row or more.
+// harmless reports whether the clauses after a condition do not change its rows: an order, a lock that waits, a limit
+// of one row or more.
 func harmless(toks []token) bool {
 	for i := range toks {
 		switch t := &toks[i]; {
@@ -256,8 +257,7 @@ func (st *statement) findInserted(behind int) error {
 	return st.findOverwritten(toks[end:])
 }
 
-// findOverwritten reads what an insert does with a row that is there: ON CONFLICT … DO UPDATE SET, ON DUPLICATE KEY
-// UPDATE.
+// findOverwritten reads an insert's clause for an existing row: ON CONFLICT … DO UPDATE SET, ON DUPLICATE KEY UPDATE.
 func (st *statement) findOverwritten(toks []token) error {
 	up := next(toks, 0, 0, "update")
 	if up == len(toks) {
@@ -292,7 +292,7 @@ func (st *statement) setVersion(name string) {
 	}
 }
 
-// complete says what a statement lacks to be recorded.
+// complete returns an error if a statement lacks something that recording needs.
 func (st *statement) complete(s *Step) error {
 	t := st.table
 	switch {

@@ -12,12 +12,12 @@ import (
 	"isovet/solver"
 )
 
-// Part makes a history of some transactions of the whole that violates a level only if the whole does: of members all
-// operations but the reads of versions of which not all writers are known, and of the writers of what members
-// read their writes of those keys. writers must have every version that members read.
+// Part makes a history from some transactions of the whole that violates a level only if the whole does. It has all
+// operations of members, except reads of versions whose writers are not all known; and of the writers of the versions
+// that members read, the writes of those keys. writers must have every version that members read.
 //
-// It is a restriction of the whole: transactions are left out together with the reads that saw their writes, and writes
-// that none of its reads saw. An order of the whole, restricted to it, is an order of it.
+// Part leaves out transactions together with the reads of their writes, and writes that none of its reads saw. So an
+// order of the whole, restricted to the part, is an order of the part.
 func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, initial Value) (*history.History, error) {
 	in := make(map[uint64]bool, len(members))
 	for _, x := range members {

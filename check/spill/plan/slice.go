@@ -7,10 +7,10 @@ import (
 	"isovet/level"
 )
 
-// Split takes out of a slice of the order the transactions that belong behind it: those that read what neither a key
-// holds before the slice nor one that stays installs, and those that come behind such a one by their session or in real
-// time, where the level asks for that. txns are in their present order, and so are both answers. Cost: a pass over the
-// operations, and one for each time that some went, mostly two.
+// Split removes the transactions from a slice of the order that belong behind it. These read a version that neither
+// exists before the slice nor is installed by a staying transaction; or they follow such a transaction in their session
+// or in real time, if the level asks for that. txns are in their present order, and so are both answers. Cost: a pass
+// over the operations, and one more for each pass that removed some; usually two.
 func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Txn) {
 	installs := make(map[Want]int) // by the number of staying transactions that install it
 	for _, x := range txns {

@@ -39,18 +39,18 @@ func (o *Options) order() (l level.Level, sessions bool) {
 	return o.Level, true
 }
 
-// Solve looks for an order of a window's transactions, all of those that stand between two places, that leaves to what
-// comes after it the same state. They are in their present order, and so is the answer: events, each a transaction's
-// index, twice, plus 1 where it commits.
+// Solve looks for an order of a window's transactions that leaves the same state to the rest of the history. A window
+// has all transactions between two places, in their present order. The answer is a list of events: each is twice a
+// transaction's index, plus 1 for a commit.
 //
-// known is what the keys hold at the window's begin that its transactions read. If it is nil, what the reads show of
-// others is taken for that, which may be wrong where a value is written twice: whoever uses the order replays the keys.
+// known has the values at the window's begin of the keys that its transactions read. If it is nil, Solve guesses them
+// from the reads. The guess may be wrong if a value is written twice, so the caller must replay the keys.
 //
-// wish says of keys what they are to hold in the end, if not what the last writer installed; with free, what others
-// hold then is left open.
+// wish has the values that keys must have at the window's end; other keys must have the value of their last writer, or,
+// with free, any value.
 //
-// The window is given to package replay as a history of its own: an initial transaction writes the state at its begin,
-// a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
+// Package replay solves the window as a history of its own. An initial transaction writes the state at the begin. A
+// last one reads the state at the end, and a key of each other transaction, so that it comes behind all.
 func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free bool, o Options) (a Answer,
 	events []int32, err error) {
 	asked, sessions := o.order()

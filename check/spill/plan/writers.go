@@ -110,8 +110,7 @@ func (s *search) add(i int32, x Writer) {
 	}
 }
 
-// loaded takes the header's initial value from a key that the initial transaction writes: its writer then is one of
-// another value.
+// loaded handles a key that the initial transaction writes: the header's initial value no longer applies to the key.
 func (s *search) loaded(k uint32, c *cursor) {
 	for _, i := range s.of[k] {
 		if w := &s.wants[i]; len(w.by) == 1 && w.by[0].Place == NoPlace {

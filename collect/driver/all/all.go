@@ -1,4 +1,4 @@
-// Package all links the databases that isovet speaks with: whoever imports it can open them by their URLs.
+// Package all links all drivers. A program that imports it can open every database by its URL.
 //
 // Experimental: this package may still change.
 package all

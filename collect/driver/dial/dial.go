@@ -1,4 +1,4 @@
-// Package dial makes connections whose requests must be answered in time, and cuts them where a fault is asked for.
+// Package dial makes connections whose requests must be answered in time, and cuts them for faults.
 //
 // Experimental: this package may still change.
 package dial
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Dialer makes connections each of whose requests must be answered in time, and can cut them all. It takes the place of
-// a context for each request, which would cost the libraries a goroutine each.
+// Dialer makes connections whose requests must be answered in time, and can cut them all. It replaces a context for
+// each request, which would cost the libraries a goroutine each.
 type Dialer struct {
 	timeout time.Duration
 	mu      sync.Mutex
 	open    map[*conn]struct{}
-	off     map[string]bool // addresses that are cut off
+	off     map[string]bool // addresses cut off
 	Quick   bool            // answers are acknowledged at once
 }
 
@@ -78,7 +78,7 @@ type conn struct {
 	addr string
 }
 
-// Write sends a request; its answer must be there before the time is up.
+// Write sends a request; its answer must arrive before the time is up.
 func (c *conn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(c.d.timeout)); err != nil {
 		return 0, err
@@ -114,7 +114,7 @@ func Lost(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// Until tries something again until it succeeds or the time is up.
+// Until calls try until it succeeds or the time is up.
 func Until(ctx context.Context, limit time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quickAck has the next answers acknowledged at once. A server that sends an answer in small pieces and waits for the
-// acknowledgement of each would else wait 40 ms.
+// quickAck makes the system acknowledge the next answers at once. A server that sends an answer in small pieces, and
+// waits for the acknowledgement of each, would otherwise wait 40 ms.
 func quickAck(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
@@ -17,6 +17,6 @@ func quickAck(c net.Conn) {
 	if err != nil {
 		return
 	}
-	// It only saves time.
+	// An error only costs time.
 	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
 }

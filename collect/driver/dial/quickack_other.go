@@ -4,5 +4,5 @@ package dial
 
 import "net"
 
-// quickAck: there is no such setting.
+// quickAck does nothing: the system has no such setting.
 func quickAck(net.Conn) {}

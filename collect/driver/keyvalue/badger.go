@@ -31,7 +31,7 @@ func init() {
 	}, openBadger)
 }
 
-// badgerPromises are the documentation's words as levels.
+// badgerPromises are the promises of Badger's documentation.
 var badgerPromises = []driver.Promise{
 	driver.NewPromise("Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
 		"Badger's README: Badger supports concurrent ACID transactions with serializable snapshot isolation (SSI) "+
@@ -71,7 +71,7 @@ func openBadger(_ context.Context, urls []string, iso string, o driver.Options) 
 func (b *badgerDB) Info() driver.Info { return b.info }
 func (b *badgerDB) Cut()              {}
 
-// Partition: there is nothing between us.
+// Partition does nothing: there is no network.
 func (b *badgerDB) Partition(int, bool) bool { return false }
 
 func (b *badgerDB) Load(_ context.Context, d driver.Data) error {
@@ -103,7 +103,7 @@ func (b *badgerDB) Close() error {
 	return errors.Join(err, b.db.Close())
 }
 
-// Classify: a conflict is the one error of a transaction that may be tried again.
+// Classify returns Aborted only for a conflict.
 func (b *badgerDB) Classify(err error) driver.Class {
 	if errors.Is(err, badger.ErrConflict) {
 		return driver.Aborted
@@ -139,7 +139,7 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 				pk = int64(workload.MakeKey(table, pk))
 			}
 			err := item.Value(func(v []byte) error {
-				// The version is a row's first number and a list's last.
+				// The version is the first number of a row and the last of a list.
 				first, _, _ := strings.Cut(string(v), " ")
 				n, err := strconv.ParseInt(first[strings.LastIndexByte(first, ',')+1:], 10, 64)
 				at[write{pk, n}] = int64(item.Version())
@@ -183,7 +183,7 @@ func (s *badgerSession) Begin() error {
 	return nil
 }
 
-// GetText and put let other sessions run in between: without a network between them, transactions would hardly overlap.
+// GetText and put let other sessions run in between: without a network, transactions would hardly overlap.
 func (t *badgerTxn) GetText(key []byte) (value string, found bool, err error) {
 	runtime.Gosched()
 	item, err := t.txn.Get(key)

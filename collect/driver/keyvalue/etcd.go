@@ -1,4 +1,4 @@
-// Package keyvalue speaks with stores of keys and values: etcd, Redis, Badger.
+// Package keyvalue has the drivers of key-value stores: etcd, Redis, Badger.
 //
 // Experimental: this package may still change.
 package keyvalue
@@ -35,8 +35,8 @@ func init() {
 	}, openEtcd)
 }
 
-// etcdDB speaks with etcd's JSON gateway, which every server of the last years has: the gRPC client would be the
-// largest dependency of the project by far.
+// etcdDB uses etcd's JSON gateway, which every server of the last years has. The gRPC client would be by far the
+// project's largest dependency.
 type etcdDB struct {
 	d     *dial.Dialer
 	urls  []string // of the nodes, scheme://host
@@ -126,7 +126,7 @@ func (t *etcdTxn) call(path string, in, out any) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.GetBody = nil // no second try behind our back
+	req.GetBody = nil // no hidden retry
 	if t.e.token != "" {
 		req.Header.Set("Authorization", t.e.token)
 	}
@@ -205,7 +205,7 @@ type etcdTxnAnswer struct {
 	Succeeded bool
 }
 
-// clear removes our keys.
+// clear removes isovet's keys.
 func (e *etcdDB) clear(s *etcdSession) error {
 	end := []byte(driver.KeyPrefix)
 	end[len(end)-1]++
@@ -254,7 +254,8 @@ func (e *etcdDB) Close() error {
 
 var errChanged = errors.New("a compared key has changed")
 
-// Classify: a failed comparison is a refusal; the server's own time-outs and leader changes may have had an effect.
+// Classify takes a failed comparison for a refusal. After the server's own time-outs and leader changes the commit may
+// have taken effect.
 func (e *etcdDB) Classify(err error) driver.Class {
 	var a *etcdError
 	switch {
@@ -370,8 +371,8 @@ func (s *etcdSession) Commit() error {
 func (s *etcdSession) Rollback() error { s.t.forget(); return nil }
 func (s *etcdSession) Close()          { s.t.http.CloseIdleConnections() }
 
-// Stamp: a snapshot at revision r sees the commits up to r, so commits become even numbers and snapshots odd ones. Who
-// read nothing has the snapshot just before its commit.
+// Stamp makes commits even numbers and snapshots odd ones, since a snapshot at revision r sees the commits up to r. A
+// transaction that read nothing has the snapshot just before its commit.
 func (s *etcdSession) Stamp() driver.Stamp {
 	t := s.t
 	st := driver.Stamp{Start: driver.NoTime, Commit: driver.NoTime}
@@ -393,7 +394,7 @@ func (s *etcdSession) Stamp() driver.Stamp {
 // Resolve has nothing to add: the revisions are the timestamps.
 func (e *etcdDB) Resolve(context.Context, []driver.Stamped) error { return nil }
 
-// etcdCode is the code of gRPC.
+// etcdCode returns the gRPC code of an error.
 func etcdCode(err error) string {
 	var e *etcdError
 	if !errors.As(err, &e) {

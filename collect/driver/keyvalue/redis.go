@@ -68,7 +68,7 @@ func openRedis(ctx context.Context, urls []string, iso string, o driver.Options)
 	return r, nil
 }
 
-// with runs f on a connection of its own.
+// with runs f on a new connection.
 func (r *redisDB) with(ctx context.Context, f func(redis.Conn) error) error {
 	c, err := redis.DialURLContext(ctx, r.url, r.o...)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *redisDB) Partition(_ int, off bool) bool {
 	return true
 }
 
-// clearRedis removes our keys.
+// clearRedis removes isovet's keys.
 func clearRedis(c redis.Conn) error {
 	var keys []any
 	for cursor := "0"; ; {
@@ -137,7 +137,7 @@ func (r *redisDB) Close() error { return r.with(context.Background(), clearRedis
 
 var errWatched = errors.New("EXEC: a watched key was changed")
 
-// Classify: an EXEC that finds a watched key changed answers nil.
+// Classify takes the answer nil for a refusal: an EXEC gives it if a watched key has changed.
 func (r *redisDB) Classify(err error) driver.Class {
 	var e redis.Error
 	switch {
@@ -188,7 +188,7 @@ func (t *redisTxn) GetText(key []byte) (string, bool, error) {
 			return "", false, err
 		}
 	}
-	v, err := redis.String(t.c.Do("GET", key)) // and the answer to WATCH, whose error would be this one
+	v, err := redis.String(t.c.Do("GET", key)) // it also receives the answer to WATCH, with its error
 	if errors.Is(err, redis.ErrNil) {
 		return "", false, nil
 	}
@@ -210,7 +210,7 @@ func (t *redisTxn) forget() {
 	t.order = t.order[:0]
 }
 
-// Commit sends an EXEC even where nothing is written: what was read must still be so.
+// Commit sends an EXEC even without writes: the keys read must not have changed.
 func (s *redisSession) Commit() error {
 	c := s.t.c
 	err := errors.Join(c.Send("MULTI"), c.Send("ECHO", "isovet"))
@@ -243,8 +243,8 @@ func (s *redisSession) Rollback() error {
 
 func (s *redisSession) Close() { _ = s.t.c.Close() }
 
-// redisProduct is the name and version of a server that speaks Redis' protocol, of what "INFO server" answers: Valkey,
-// Dragonfly and KeyDB tell a version of Redis too, for the sake of clients.
+// redisProduct returns the name and version of a server with Redis' protocol, from its answer to "INFO server". Valkey,
+// Dragonfly and KeyDB give a version of Redis too, for their clients.
 func redisProduct(info string) (name, says string) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {

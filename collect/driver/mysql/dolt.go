@@ -20,7 +20,7 @@ func init() {
 			"read-uncommitted=ru",
 		},
 		SQL: true,
-		// Whatever level is asked for: Dolt takes all names.
+		// The same for every level: Dolt accepts all names.
 		Promises: []driver.Promise{
 			driver.NewPromise("Dolt", "repeatable-read", []level.Level{level.ReadCommitted}, doltPromise, nil),
 			driver.NewPromise("Dolt", "serializable", []level.Level{level.ReadCommitted}, doltPromise, nil),

@@ -1,4 +1,4 @@
-// Package mysql speaks with MariaDB and MySQL, and with what speaks their protocol: Galera, TiDB, Dolt.
+// Package mysql is the driver of MariaDB and MySQL, and of servers with their protocol: Galera, TiDB, Dolt.
 //
 // Experimental: this package may still change.
 package mysql
@@ -45,7 +45,7 @@ func init() {
 	}, open)
 }
 
-// promises are the documentation's words as levels.
+// promises are the promises of the documentation.
 var promises = []driver.Promise{
 	driver.NewPromise("MariaDB", "read-uncommitted", nil, "MariaDB documentation, SET TRANSACTION: dirty reads are "+
 		"possible", nil),
@@ -80,11 +80,12 @@ type server struct {
 	addrs  []string // of the nodes
 	setup  []string // statements of a new session
 	info   driver.Info
-	tables []driver.Table // with columns, loaded last
-	wide   bool           // so were rows with wide payloads
+	tables []driver.Table // tables with columns of the last load
+	wide   bool           // the last load had wide payloads
 	access driver.Accesses
 	tells  driver.Telling
-	// prepared: the server prepares all statements that have values, else the client writes the values in.
+	// prepared says that the server prepares all statements with values; otherwise the client writes the values
+	// into the text.
 	prepared bool
 }
 
@@ -135,7 +136,7 @@ func connect(ctx context.Context, urls []string, o driver.Options, setup ...stri
 		m.info.Dialect, m.info.Settings = "mysql", nil
 		m.info.Name = product(m.info.Version, func(q string) string {
 			var v sql.NullString
-			_ = c.QueryRowContext(ctx, q).Scan(&v) // "" where there is no such function or variable
+			_ = c.QueryRowContext(ctx, q).Scan(&v) // "" if there is no such function or variable
 			return v.String
 		})
 		if len(urls) > 1 {
@@ -145,7 +146,7 @@ func connect(ctx context.Context, urls []string, o driver.Options, setup ...stri
 		if err := m.prepare(ctx, c, told); err != nil {
 			return err
 		}
-		// MySQL 8 has renamed MariaDB's tx_isolation.
+		// MySQL 8 renamed tx_isolation; MariaDB keeps it.
 		if err := c.QueryRowContext(ctx, "select @@transaction_isolation").Scan(&m.info.Isolation); err != nil {
 			if err := c.QueryRowContext(ctx, "select @@tx_isolation").Scan(&m.info.Isolation); err != nil {
 				return err
@@ -161,7 +162,7 @@ func connect(ctx context.Context, urls []string, o driver.Options, setup ...stri
 	return m, err
 }
 
-// config reads a URL; its parameters are the library's own or variables of the session.
+// config reads a URL. Its parameters are the library's, or session variables.
 func config(s string) (*mysql.Config, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -187,12 +188,12 @@ func config(s string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// silent takes what the library would log.
+// silent discards the library's log.
 type silent struct{}
 
 func (silent) Print(...any) {}
 
-// makeDatabase makes the database if it is not there yet.
+// makeDatabase makes the database if it does not exist.
 func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 	plain := cfg.Clone()
 	plain.DBName = ""
@@ -207,14 +208,14 @@ func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 		_, err := db.ExecContext(ctx, "create database if not exists `"+strings.ReplaceAll(cfg.DBName, "`", "``")+"`")
 		var e *mysql.MySQLError
 		if errors.As(err, &e) && (e.Number == 1044 || e.Number == 1142 || e.Number == 1227) {
-			return nil // we may not; if it is not there, the connection says so
+			return nil // no right to create it; if it does not exist, connecting fails
 		}
 		return err
 	})
 }
 
-// settled is f, tried again while a server hangs up on it, as a node of Galera does while others join. Only for what
-// may be done twice.
+// settled calls f again while the server closes the connection, as a node of Galera does while others join. f must be
+// safe to repeat.
 func settled(ctx context.Context, f func() error) (err error) {
 	gone := dial.Until(ctx, 2*time.Second, func() error {
 		if err = f(); errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sqldriver.ErrBadConn) {
@@ -225,11 +226,11 @@ func settled(ctx context.Context, f func() error) (err error) {
 	return cmp.Or(gone, err)
 }
 
-// lockWait bounds how long a session waits for a lock. Where a server has no such thing, it waits as long as it likes.
+// lockWait bounds a session's wait for a lock. A server without this setting may wait longer.
 const lockWait = "set session innodb_lock_wait_timeout = 2"
 
-// prepare runs the statements of a new session and tells of each, if told is not nil. What only saves time may be
-// refused; a variable that a server does not have is else the isolation that it cannot give.
+// prepare runs the statements of a new session and reports each to told, if it is not nil. A setting that only saves
+// time may be refused. Any other unknown variable means that the server cannot provide the isolation.
 func (m *server) prepare(ctx context.Context, c *sql.Conn, told func(driver.Setting)) error {
 	for _, s := range m.setup {
 		_, err := c.ExecContext(ctx, s)
@@ -249,12 +250,12 @@ func (m *server) prepare(ctx context.Context, c *sql.Conn, told func(driver.Sett
 	return nil
 }
 
-// settledWith is with for what may be done twice.
+// settledWith is with for an f that is safe to repeat.
 func (m *server) settledWith(ctx context.Context, node int, f func(*sql.Conn) error) error {
 	return settled(ctx, func() error { return m.with(ctx, node, f) })
 }
 
-// with runs f on a connection of its own.
+// with runs f on a new connection.
 func (m *server) with(ctx context.Context, node int, f func(*sql.Conn) error) error {
 	c, err := m.nodes[node].Conn(ctx)
 	if err != nil {
@@ -266,27 +267,28 @@ func (m *server) with(ctx context.Context, node int, f func(*sql.Conn) error) er
 
 func (m *server) Info() driver.Info { return m.info }
 
-// makes are the statements that make the tables of a load.
+// makes returns the statements that make the tables of a load.
 func (m *server) makes(d driver.Data) []string {
 	return slices.Concat([]string{driver.KVTable(d.Wide, "bigint", "mediumtext"+ascii) + innoDB,
 		"create table isovet_list(k bigint primary key, val mediumtext" + ascii + " not null)" + innoDB},
 		driver.CreateTables(d.Tables, "bigint", innoDB))
 }
 
-// Statements says what sessions send.
+// Statements returns the statements that sessions send.
 func (m *server) Statements() *driver.Statements {
 	return &driver.Statements{Tables: m.makes(driver.Data{Wide: m.wide, Tables: m.tables}), Begin: "begin",
 		Access: m.access, Wide: m.wide,
 		Columns: *m.columns(nil)}
 }
 
-// Columns is how sessions speak to tables with columns.
+// Columns returns the access to tables with columns.
 func (m *server) columns(ask func(string, func([]int64) error) error) *driver.ColumnsSQL {
 	return &driver.ColumnsSQL{Tables: m.tables, Ask: ask, Upsert: driver.OnKey, Lock: " for update",
 		Share: " lock in share mode", Hint: hint, KeyTaken: keyTaken, Tells: m.tells}
 }
 
-// keyTaken tells a duplicate of the primary key from one of another unique index. The statement alone is undone.
+// keyTaken distinguishes a duplicate primary key from a duplicate in another unique index. Only the statement is
+// undone.
 func keyTaken(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 1062 && strings.Contains(e.Message, "PRIMARY")
@@ -299,16 +301,17 @@ func (m *server) Partition(node int, off bool) bool {
 	return true
 }
 
-// What MariaDB and MySQL want said, and others may not know.
+// Table options that MariaDB and MySQL need, and other servers may not know.
 const (
 	innoDB = " engine=InnoDB"
 	ascii  = " character set ascii"
 )
 
-// refused reports whether a server has answered, with an error.
+// refused reports whether an error is the server's answer.
 func refused(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 
-// createAnyhow runs a statement, where the server refuses it without what is reported of engine and characters.
+// createAnyhow runs a statement. If the server refuses it, it runs it again without the options for engine and
+// characters.
 func createAnyhow(exec func(string) error, statement string) error {
 	err := exec(statement)
 	bare := strings.ReplaceAll(strings.TrimSuffix(statement, innoDB), ascii, "")
@@ -382,12 +385,11 @@ func (m *server) Close() error {
 	return err
 }
 
-// aborts are the numbers of errors after which the transaction has had no effect once it is rolled back: deadlock,
-// lock wait timeout, record changed since the snapshot, duplicate key, query interrupted, table changed since the
-// snapshot; TiDB's write conflicts.
+// aborts are the numbers of refusals: deadlock, lock wait timeout, record changed since the snapshot, duplicate key,
+// query interrupted, table changed since the snapshot; TiDB's write conflicts.
 var aborts = []uint16{1213, 1205, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028}
 
-// lostCodes are those after which the session is of no use: shutdown, killed, and Galera's "not yet prepared for
+// lostCodes are the numbers of errors that end the session: shutdown, killed, and Galera's "not yet prepared for
 // application use".
 var lostCodes = []uint16{1053, 1927, 1152, 1159, 1161, 1047, 1040, 4031}
 
@@ -440,8 +442,8 @@ func (m *server) Connect(ctx context.Context, node int) (driver.Session, error) 
 	return s, nil
 }
 
-// brokenCodes are the numbers of what is refused for the data: null, duplicate key, foreign keys, checks, values out of
-// range or too long, SIGNAL.
+// brokenCodes are the numbers of errors about the data: null, duplicate key, foreign keys, checks, values out of range
+// or too long, SIGNAL.
 var brokenCodes = []uint16{1048, 1062, 1216, 1217, 1264, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819,
 	4025}
 
@@ -451,7 +453,7 @@ func broken(err error) bool {
 	return errors.As(err, &m) && slices.Contains(brokenCodes, m.Number)
 }
 
-// code is the error's number.
+// code returns the error's number.
 func code(err error) string {
 	var m *mysql.MySQLError
 	if !errors.As(err, &m) {
@@ -460,7 +462,7 @@ func code(err error) string {
 	return strconv.Itoa(int(m.Number))
 }
 
-// hint is for one of the two plans that MySQL has; it has no bitmaps.
+// hint returns the hint for one of MySQL's two plans; it has no bitmaps.
 func hint(p workload.Plan, index string) string {
 	if p == workload.Sequential {
 		return " ignore index (" + index + ")"

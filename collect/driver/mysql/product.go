@@ -8,14 +8,14 @@ import (
 	"isovet/internal/pattern"
 )
 
-// product is the name and version of a server that speaks MySQL's protocol. version is what "select version()"
-// answers, which is what the handshake says too: many answer with a version of MySQL, for the sake of clients, and are
-// told by functions and variables that they alone have.
+// product returns the name and version of a server with MySQL's protocol. version is its answer to "select version()",
+// and the handshake's. Many servers give a version of MySQL there, for their clients; product recognises them by
+// functions and variables that only they have.
 func product(version string, ask driver.Asker) string {
 	number, rest, _ := strings.Cut(version, "-")
 	says := func(name string) string { return fmt.Sprintf("%s (says MySQL %s)", name, number) }
 	if strings.Contains(rest, "MariaDB") {
-		if m := mariadbOwn().FindStringSubmatch(version); m != nil { // behind "5.5.5-", for the sake of replicas
+		if m := mariadbOwn().FindStringSubmatch(version); m != nil { // it may follow "5.5.5-", for replicas
 			number = m[1]
 		}
 		name := "MariaDB " + number

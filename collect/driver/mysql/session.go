@@ -11,9 +11,9 @@ import (
 )
 
 type session struct {
-	*driver.ColumnsSQL // nil without tables with columns
+	*driver.ColumnsSQL // nil if there are no tables with columns
 	c                  *sql.Conn
-	run                driver.RowRunner // c, or by way of prepared statements
+	run                driver.RowRunner // c, or prepared statements on it
 	access             *driver.Accesses
 	wide               bool
 	get, put, add      string
@@ -55,8 +55,8 @@ func (s *session) List(dst []int64, key int64) ([]int64, bool, error) {
 		key))
 }
 
-// Autocommit: the session's level is that of all its transactions. A row of a table with unique indexes is written by
-// an insert and an update.
+// Autocommit needs no statement: the session's level applies to all its transactions. It returns false for writes if a
+// table has unique indexes: such a row is written by an insert and an update.
 func (s *session) Autocommit(writes bool) (bool, error) {
 	return !writes || s.ColumnsSQL == nil ||
 		!slices.ContainsFunc(s.Tables, func(t driver.Table) bool { return len(t.Unique) > 0 }), nil

@@ -32,8 +32,7 @@ func init() {
 	}, openTiDB)
 }
 
-// openTiDB never lets the server repeat a transaction by itself: the client would have read what the repetition has
-// not.
+// openTiDB forbids the server to repeat a transaction by itself: the repetition would not have the client's reads.
 func openTiDB(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	setup := []string{lockWait}
 	mode := map[string]string{"optimistic": "optimistic", "pessimistic": "pessimistic",
@@ -50,5 +49,5 @@ func openTiDB(ctx context.Context, urls []string, iso string, o driver.Options) 
 	return connect(ctx, urls, o, setup...)
 }
 
-// noRetry is TiDB's default, and gone from its newest versions.
+// noRetry sets TiDB's default; its newest versions lack the setting.
 const noRetry = "set session tidb_disable_txn_auto_retry = 1"

@@ -13,25 +13,25 @@ import (
 	"isovet/datasets/workload"
 )
 
-// ways are how a server that speaks PostgreSQL's protocol wants to be asked for what every one of them has. They are
-// found out: each way is tried, PostgreSQL's own first, and what the server refuses is left. The zero value and a level
-// are to begin with.
+// ways has a server's variants of statements that all servers with PostgreSQL's protocol have in some form. The driver
+// finds them by trial: it tries each variant, PostgreSQL's own first, until the server accepts one. It starts from the
+// zero value and a level.
 type ways struct {
-	settings []string // that a session makes where the server lets it
+	settings []string // settings of a session, if the server accepts them
 	level    string   // "default": the server's own
 	begin    string
-	session  []string // statements that a session must begin with
+	session  []string // statements that every session must begin with
 	upsert   driver.Upsert
-	lock     string // " for update", or "" where there is no such thing
+	lock     string // " for update", or "" if the server has none
 	share    string // " for share", or ""
 	noCopy   bool
-	varchar  string // the type of texts, where "text" is none that can be read back
-	pieces   bool   // it sends its answers in small pieces
+	varchar  string // the type of texts, if the server cannot read back "text"
+	pieces   bool   // the server sends its answers in small pieces
 	access   driver.Accesses
 	tells    driver.Telling
 }
 
-// Text is the type of texts.
+// text returns the type of texts.
 func (w *ways) text() string {
 	if w.varchar != "" {
 		return w.varchar
@@ -39,10 +39,10 @@ func (w *ways) text() string {
 	return "text"
 }
 
-// refused reports whether a server has answered, with an error.
+// refused reports whether an error is the server's answer.
 func refused(err error) bool { return errors.As(err, new(*pgconn.PgError)) }
 
-// findBegin finds what begins a transaction at the level.
+// findBegin finds the statement that begins a transaction at the level.
 func (p *server) findBegin(c *pgconn.PgConn) error {
 	level := " isolation level " + p.level
 	try := []ways{{begin: "begin" + level}, {begin: "start transaction" + level},
@@ -75,9 +75,9 @@ func (p *server) findBegin(c *pgconn.PgConn) error {
 	return first
 }
 
-// levelInForce asks for the level of a transaction that has begun as all will.
+// levelInForce asks for the level of a transaction that began like all others will.
 func (p *server) levelInForce(c *pgconn.PgConn) string {
-	defer func() { _ = run(c, "rollback") }() // whether it had to be
+	defer func() { _ = run(c, "rollback") }() // whether or not one is open
 	for _, q := range []string{
 		"show transaction_isolation",
 		// H2, which answers "read committed" to all that PostgreSQL has.
@@ -98,7 +98,7 @@ func (p *server) levelInForce(c *pgconn.PgConn) string {
 	return p.level + ", as asked for"
 }
 
-// fill copies the rows in, by inserts where there is no COPY, and the mark last.
+// fill loads the rows by COPY, or by inserts if the server has no COPY, and the mark last.
 func (p *server) fill(ctx context.Context, c *pgconn.PgConn, d driver.Data) error {
 	if p.noCopy {
 		return driver.SQLLoad(func(q string) error { return run(c, q) }, d, 500)
@@ -136,12 +136,12 @@ func (p *server) fill(ctx context.Context, c *pgconn.PgConn, d driver.Data) erro
 		return err
 	}
 	for _, q := range roomySQL(d.Tables) {
-		_ = run(c, q) // not all that speak the protocol have such indexes
+		_ = run(c, q) // some servers have no such indexes
 	}
 	return run(c, driver.InsertSQL(driver.KVName, markRow(d)))
 }
 
-// withoutCopy inserts the rows if COPY is what was refused.
+// withoutCopy inserts the rows if the server refused COPY.
 func (p *server) withoutCopy(ctx context.Context, c *pgconn.PgConn, d driver.Data, copied bool, err error) error {
 	if copied || !refused(err) {
 		return err
@@ -158,8 +158,8 @@ func markRow(d driver.Data) []string {
 	return row
 }
 
-// Undoes tries on the row with the mark whether a transaction can be rolled back: a server may end it with a statement
-// that has begun it.
+// undoes checks, with the row of the mark, that a transaction can be rolled back: some servers commit each statement at
+// once.
 func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	for _, q := range append(p.session, p.begin, "update isovet_kv set u = 0 where k = "+row[0], "rollback") {
@@ -175,7 +175,7 @@ func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	return err
 }
 
-// findUpsert finds how a row is overwritten, and whether it can be locked, by the row with the mark.
+// findUpsert finds, with the row of the mark, the statement that overwrites a row, and whether a row can be locked.
 func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	var first error
@@ -217,14 +217,14 @@ func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	return nil
 }
 
-// findAccess finds how a transaction that only reads is begun.
+// findAccess finds the statement that begins a read-only transaction.
 func (p *server) findAccess(c *pgconn.PgConn) error {
 	p.access = driver.Accesses{workload.ReadOnly: p.begin + "; set transaction read only",
 		workload.Deferrable: p.begin + "; set transaction read only, deferrable"}
 	return p.access.Find(func(q string) error { return run(c, q) }, "rollback", refused)
 }
 
-// typed gives values the types of the columns k, u, p and w.
+// typed casts values to the types of the columns k, u, p and w.
 func typed(values []string, text string) []string {
 	all := make([]string, len(values))
 	for i, v := range values {
@@ -239,7 +239,7 @@ func typed(values []string, text string) []string {
 
 type statement struct{ name, sql string }
 
-// statements are those that a session prepares.
+// statements returns the statements that a session prepares.
 func (w *ways) statements(d driver.Data) []statement {
 	columns, row := driver.KVColumns(d.Wide), typed([]string{"$1", "$2", "$3", "$4"}, w.text())
 	get := "select " + strings.Join(columns[1:], ", ") + " from isovet_kv where k = " + row[0]
@@ -262,8 +262,8 @@ func (w *ways) writing(name, table string, columns, row []string, appends bool) 
 		{name + " new", driver.InsertSQL(table, row)}}
 }
 
-// yugabyteClass tells YugabyteDB's internal errors by their words: some versions give conflicts no code of their own.
-// Of a time-out nobody knows what it has ended; before the commit it is as good as a refusal.
+// yugabyteClass classifies YugabyteDB's internal errors by their text: some versions give conflicts no code of their
+// own. After a time-out the outcome is unknown; before the commit it counts as a refusal.
 func yugabyteClass(text string) driver.Class {
 	for _, w := range []struct {
 		words string

@@ -22,7 +22,7 @@ func init() {
 		},
 		SQL: true,
 		Promises: []driver.Promise{
-			// Of lost updates nothing is reported.
+			// The documentation says nothing about lost updates.
 			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},
 				"H2, Advanced, Transaction Isolation: Dirty reads, non-repeatable reads, and phantom reads aren't "+
 					"possible; H2 currently doesn't ensure equivalence of concurrent and serializable execution",
@@ -40,8 +40,8 @@ func init() {
 	}, openH2)
 }
 
-// openH2 speaks PostgreSQL's protocol. H2's text is a large object, of which a new one is made for every element of a
-// list. It finds no deadlock before the time-out.
+// openH2 opens H2 by PostgreSQL's protocol. In H2 a text is a large object, so that every append to a list would make a
+// new one. H2 detects a deadlock only at the time-out.
 func openH2(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	return connect(ctx, urls, iso, o, ways{settings: []string{"set lock_timeout 50"},
 		varchar: "varchar(100000000)", pieces: true})

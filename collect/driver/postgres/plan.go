@@ -5,7 +5,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-// planOf is the plan of the first of the tables that asks for one.
+// planOf returns the plan of the first table that asks for one.
 func planOf(tables []driver.Table) workload.Plan {
 	for i := range tables {
 		if p := tables[i].Plan; p != workload.AnyPlan {
@@ -15,7 +15,7 @@ func planOf(tables []driver.Table) workload.Plan {
 	return workload.AnyPlan
 }
 
-// planSettings are what a session sets beside them for a plan: all other ways to a row are made dear.
+// planSettings returns the further settings of a session for a plan: they disable all other ways to a row.
 func planSettings(p workload.Plan) (sql []string) {
 	if p == workload.AnyPlan {
 		return nil
@@ -34,8 +34,7 @@ func planSettings(p workload.Plan) (sql []string) {
 	return sql
 }
 
-// roomySQL builds the indexes of tables that are to be roomy anew, ten pages where there was one: PostgreSQL's least
-// fillfactor.
+// roomySQL rebuilds the indexes of roomy tables with PostgreSQL's least fillfactor: ten pages in place of one.
 func roomySQL(tables []driver.Table) (sql []string) {
 	for i := range tables {
 		t := &tables[i]

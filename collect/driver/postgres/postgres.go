@@ -1,5 +1,5 @@
-// Package postgres speaks with PostgreSQL, and with what speaks its protocol: CockroachDB, YugabyteDB, H2. dialects.go
-// is how such servers want to be asked, snapshot_order.go timestamps from snapshots.
+// Package postgres is the driver of PostgreSQL, and of servers with its protocol: CockroachDB, YugabyteDB, H2.
+// dialects.go has the servers' variants of statements, snapshot_order.go timestamps from snapshots.
 //
 // Experimental: this package may still change.
 package postgres
@@ -39,7 +39,7 @@ func init() {
 	}, open)
 }
 
-// promises are the documentation's words as levels.
+// promises are the promises of the documentation.
 var promises = []driver.Promise{
 	driver.NewPromise("PostgreSQL", "read-uncommitted", []level.Level{level.ReadCommitted},
 		"PostgreSQL manual, 13.2, table 13.1: read uncommitted behaves like read committed", nil),
@@ -58,8 +58,8 @@ type server struct {
 	d     *dial.Dialer
 	cfg   []*pgconn.Config
 	info  driver.Info
-	data  driver.Data // what was loaded last
-	mode  execMode    // of sessions that are opened; asked is that of the URL
+	data  driver.Data // the last load
+	mode  execMode    // of new sessions; asked is the URL's
 	asked execMode
 	lone  lone
 	ways
@@ -69,7 +69,7 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (dri
 	return connect(ctx, urls, iso, o, ways{settings: settings})
 }
 
-// connect opens a database of whose ways something is known.
+// connect opens a database; known has the ways that are known beforehand.
 func connect(ctx context.Context, urls []string, iso string, o driver.Options, known ways) (driver.DB, error) {
 	p := &server{o: o, d: dial.New(o.Timeout), ways: known}
 	p.level, p.d.Quick = strings.ReplaceAll(iso, "-", " "), known.pieces
@@ -105,7 +105,7 @@ func connect(ctx context.Context, urls []string, iso string, o driver.Options, k
 	return p, nil
 }
 
-// look asks a node what it is.
+// look asks a node for its product and version.
 func (p *server) look(ctx context.Context, node int) error {
 	c, err := p.dial(ctx, node)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *server) look(ctx context.Context, node int) error {
 	}
 	p.info.Dialect = "postgres"
 	p.info.Name = product(p.info.Version, func(q string) string {
-		v, _ := ask(c, q) // "" where there is no such function
+		v, _ := ask(c, q) // "" if there is no such function
 		return v
 	})
 	for _, q := range p.settings {
@@ -140,12 +140,12 @@ func (p *server) look(ctx context.Context, node int) error {
 	return nil
 }
 
-// settings are what a session sets where the server lets it. With the default deadlock_timeout of a second a
-// workload that deadlocks often hardly moves; only a superuser may set it. A scan of the whole table, which is the plan
-// for a small one, locks the whole table's predicate, and nearly everything aborts.
+// settings are a session's settings, if the server accepts them. With the default deadlock_timeout of a second a
+// workload with many deadlocks hardly moves; only a superuser may set it. For a small table the planner chooses a scan
+// of the whole table, which locks all of it at serializable, so that nearly everything aborts.
 var settings = []string{"set deadlock_timeout = '10ms'", "set enable_seqscan = off"}
 
-// Dial connects to a node, without the statements of a session.
+// dial connects to a node, without the statements of a session.
 func (p *server) dial(ctx context.Context, node int) (*pgconn.PgConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()
@@ -158,7 +158,7 @@ func run(c *pgconn.PgConn, sql string) error {
 	return err
 }
 
-// Ask returns the first field of the first row that any of the statements gives.
+// ask returns the first field of the first row that any of the statements returns.
 func ask(c *pgconn.PgConn, sql string) (string, error) {
 	results, err := c.Exec(context.Background(), sql).ReadAll()
 	if err != nil {
@@ -174,14 +174,14 @@ func ask(c *pgconn.PgConn, sql string) (string, error) {
 
 func (p *server) Info() driver.Info { return p.info }
 
-// makes are the statements that make the tables of a load.
+// makes returns the statements that make the tables of a load.
 func (p *server) makes(d driver.Data) []string {
 	return slices.Concat([]string{driver.KVTable(d.Wide, "bigint", p.text()),
 		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)"},
 		driver.CreateTables(d.Tables, "bigint", ""))
 }
 
-// Statements says what sessions send.
+// Statements returns the statements that sessions send.
 func (p *server) Statements() *driver.Statements {
 	return &driver.Statements{Tables: p.makes(p.data), After: append(roomySQL(p.data.Tables), "analyze"),
 		Begin: p.begin, Access: p.access, Alone: p.lone.set,
@@ -189,7 +189,7 @@ func (p *server) Statements() *driver.Statements {
 		Columns: *p.columns(nil)}
 }
 
-// Columns is how sessions speak to tables with columns.
+// columns returns the access to tables with columns.
 func (p *server) columns(ask func(string, func([]int64) error) error) *driver.ColumnsSQL {
 	return &driver.ColumnsSQL{Tables: p.data.Tables, Ask: ask, Upsert: p.upsert, Lock: p.lock, Share: p.share,
 		Tells: p.tells}
@@ -238,7 +238,7 @@ func (p *server) Load(ctx context.Context, d driver.Data) error {
 	if err := driver.SetupSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
 		return err
 	}
-	_ = run(c, "analyze") // not all that speak the protocol have it
+	_ = run(c, "analyze") // some servers have no such statement
 	for i := 1; i < len(p.cfg); i++ {
 		if err := p.await(ctx, i, d.Mark); err != nil {
 			return err
@@ -247,7 +247,7 @@ func (p *server) Load(ctx context.Context, d driver.Data) error {
 	return nil
 }
 
-// await waits until a node shows what was loaded.
+// await waits until a node shows the load.
 func (p *server) await(ctx context.Context, node int, mark int64) error {
 	c, err := p.dial(ctx, node)
 	if err != nil {
@@ -283,9 +283,8 @@ func (p *server) Close() error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// aborts are the codes of errors after which the transaction has had no effect and may be tried again: serialization
-// failure, deadlock, lock not available, a statement cancelled, a key inserted twice; H2's lock time-out and row
-// changed since the snapshot.
+// aborts are the codes of refusals: serialization failure, deadlock, lock not available, a statement cancelled, a key
+// inserted twice; H2's lock time-out and row changed since the snapshot.
 var aborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000",
 	"HYT00", "90131"}
 
@@ -303,7 +302,7 @@ func (p *server) Classify(err error) driver.Class {
 		case e.Code == "XX000":
 			return yugabyteClass(e.Message)
 		case e.Code == "HY000" && strings.Contains(e.Message, "Transaction was illegally transitioned"):
-			return driver.Lost // an internal error of H2, of this session alone: another one can go on
+			return driver.Lost // an internal error of H2 that ends only this session
 		}
 		return driver.Fatal
 	}
@@ -321,7 +320,7 @@ func (p *server) Connect(ctx context.Context, node int) (driver.Session, error) 
 		return nil, err
 	}
 	for _, q := range slices.Concat(p.settings, planSettings(planOf(p.data.Tables))) {
-		_ = run(c, q) // look and Load have noted who refuses
+		_ = run(c, q) // look and Load have noted a refusal
 	}
 	for _, q := range p.session {
 		if err := run(c, q); err != nil {
@@ -345,14 +344,14 @@ func (p *server) Connect(ctx context.Context, node int) (driver.Session, error) 
 }
 
 type session struct {
-	*driver.ColumnsSQL // nil without tables with columns
+	*driver.ColumnsSQL // nil if there are no tables with columns
 	p                  *server
 	c                  *pgconn.PgConn
 	stamp              driver.Stamp
 	num                [3][24]byte
 	args               [4][]byte
 	mode               execMode
-	told               bool // Autocommit has made its setting
+	told               bool // Autocommit has sent its setting
 	sender
 }
 
@@ -417,7 +416,7 @@ func (s *session) Put(key int64, r driver.Row) error {
 	return s.write("put", "lock", n)
 }
 
-// write runs a statement that inserts or overwrites; where there is none, it looks for the row first.
+// write runs the statement that inserts or overwrites a row. If the server has none, it looks for the row first.
 func (s *session) write(name, look string, args int) error {
 	if s.p.upsert == driver.LookFirst {
 		found := false

@@ -9,7 +9,7 @@ import (
 	"isovet/internal/pattern"
 )
 
-// forks tell servers that speak PostgreSQL's protocol by their answer to "select version()".
+// forks recognise servers with PostgreSQL's protocol by their answer to "select version()".
 var forks = []struct {
 	name string
 	is   func() *regexp.Regexp
@@ -26,8 +26,8 @@ var forks = []struct {
 	{"EDB Postgres Advanced Server", pattern.Lazy(`\bEnterpriseDB Advanced Server ([0-9][^ ,)]*)`)},
 }
 
-// product is the name and version of a server that speaks PostgreSQL's protocol; version is what "select
-// version()" answers.
+// product returns the name and version of a server with PostgreSQL's protocol; version is its answer to "select
+// version()".
 func product(version string, ask driver.Asker) string {
 	for _, f := range forks {
 		if m := f.is().FindStringSubmatch(version); m != nil {

@@ -12,8 +12,8 @@ import (
 	"isovet/collect/driver"
 )
 
-// execMode is how statements with values are sent by PostgreSQL's protocol. The names are those of the client library
-// pgx, whose parameter of a URL this is.
+// execMode is the way of sending statements with values by PostgreSQL's protocol. The names are those of the URL
+// parameter of the client library pgx.
 type execMode uint8
 
 const (
@@ -27,7 +27,7 @@ const execModeName = "default_query_exec_mode"
 
 var execModes = [...]string{"", "simple_protocol", "exec", "cache_statement"}
 
-// takeMode reads the mode from the parameters that the server would be given.
+// takeMode removes the mode from the parameters that would go to the server.
 func (p *server) takeMode(cfg *pgconn.Config) error {
 	v, ok := cfg.RuntimeParams[execModeName]
 	if !ok {
@@ -41,7 +41,7 @@ func (p *server) takeMode(cfg *pgconn.Config) error {
 	return nil
 }
 
-// parameter is the mode as a parameter of a URL.
+// parameter returns the mode as a parameter of a URL.
 func (m execMode) parameter() string {
 	if m == anyMode {
 		return ""
@@ -49,7 +49,7 @@ func (m execMode) parameter() string {
 	return execModeName + "=" + execModes[m]
 }
 
-// Ways are the modes as parameters of a URL; none if that names one.
+// Ways returns the modes as parameters of a URL; none if the URL names one.
 func (p *server) Ways() (all []string) {
 	for m := simpleMode; int(m) < len(execModes) && p.asked == anyMode; m++ {
 		all = append(all, m.parameter())
@@ -57,7 +57,7 @@ func (p *server) Ways() (all []string) {
 	return all
 }
 
-// Send has the sessions that are opened from now on send their statements so; "": as the URL says.
+// Send sets the mode of sessions opened from now on; "": the URL's.
 func (p *server) Send(way string) error {
 	if way == "" {
 		p.mode, p.info.Statements = p.asked, p.asked.parameter()
@@ -72,13 +72,13 @@ func (p *server) Send(way string) error {
 	return fmt.Errorf("%s; expected one of %s", way, strings.Join(execModes[1:], ", "))
 }
 
-// sender is what a session knows of the statements that it has prepared, or would have.
+// sender has the prepared statements of a session, or their texts.
 type sender struct {
-	texts  map[string]string // by name, where they are not prepared
-	byText map[string]string // by text, of those prepared on the way
+	texts  map[string]string // texts by name, if they are not prepared
+	byText map[string]string // names by text, of statements prepared during the run
 }
 
-// prepare makes a session's own statements ready.
+// prepare prepares the session's own statements.
 func (s *session) prepare(ctx context.Context, all []statement) error {
 	for _, st := range all {
 		if s.mode == simpleMode || s.mode == unnamed {
@@ -95,7 +95,7 @@ func (s *session) prepare(ctx context.Context, all []statement) error {
 	return nil
 }
 
-// exec runs one of the session's own statements and hands over each row.
+// exec runs one of the session's own statements and calls row with each row.
 func (s *session) exec(name string, args int, row func(v [][]byte) error) error {
 	switch s.mode {
 	case simpleMode:
@@ -106,7 +106,7 @@ func (s *session) exec(name string, args int, row func(v [][]byte) error) error 
 	return read(s.c.ExecPrepared(context.Background(), name, s.args[:args], nil, nil), row)
 }
 
-// written is a statement with the values in their places, as quoted text, of which the statement says the type.
+// written returns a statement with its values filled in as quoted text; the statement casts them.
 func written(q string, args [][]byte) string {
 	var b strings.Builder
 	for {
@@ -124,7 +124,7 @@ func written(q string, args [][]byte) string {
 	}
 }
 
-// read hands over each row of an answer.
+// read calls row with each row of an answer.
 func read(r *pgconn.ResultReader, row func(v [][]byte) error) error {
 	var bad error
 	for r.NextRow() {
@@ -170,7 +170,8 @@ func (s *session) askInts(q string, row func([]int64) error) error {
 	return s.say(q, each)
 }
 
-// lifted runs a statement with its numbers as parameters. A MERGE keeps them: nothing there tells their types.
+// lifted runs a statement with its numbers as parameters. A MERGE keeps its numbers, since it does not show their
+// types.
 func (s *session) lifted(q string, row func([][]byte) error) error {
 	ctx := context.Background()
 	var args [][]byte

@@ -18,7 +18,7 @@ func (s *session) Say(statement string) (driver.Answer, error) {
 	for results.NextResult() {
 		r := results.ResultReader()
 		a = driver.Answer{}
-		// The library's Result has no columns where it has no rows.
+		// The library's Result has no columns if it has no rows.
 		var types []uint32
 		for _, f := range r.FieldDescriptions() {
 			a.Columns, types = append(a.Columns, f.Name), append(types, f.DataTypeOID)
@@ -35,8 +35,8 @@ func (s *session) Say(statement string) (driver.Answer, error) {
 	return a, results.Close()
 }
 
-// rowOf reads a row in text form; the types are the catalogue's: int8, int2, int4 and oid, and char(n), which is
-// filled up with blanks that mean nothing.
+// rowOf reads a row in text form. types are numbers of the catalogue: int8, int2, int4, oid, and char(n), whose padding
+// blanks it removes.
 func rowOf(raw [][]byte, types []uint32) []any {
 	row := make([]any, len(raw))
 	for i, b := range raw {
@@ -51,22 +51,21 @@ func rowOf(raw [][]byte, types []uint32) []any {
 	return row
 }
 
-// broken uses the error's class: data, constraints, the checks of views, PL/pgSQL's own.
+// broken decides by the error's class: data, constraints, the checks of views, PL/pgSQL's own.
 func broken(err error) bool {
 	var p *pgconn.PgError
 	return errors.As(err, &p) && len(p.Code) == 5 &&
 		slices.Contains([]string{"22", "23", "44", "P0"}, p.Code[:2])
 }
 
-// lone is what a server that speaks PostgreSQL's protocol wants to be told, so that statements outside of transactions
-// have the level of the others.
+// lone has the setting by which a server gives statements outside of transactions the same level as transactions.
 type lone struct {
 	ok  bool
-	set string // of the session; "": nothing
+	set string // the session's statement; "": none is needed
 }
 
-// findLone tries it. Without a word from the server about the level in force, nobody can say that it is the right one.
-// Timestamps are asked for within transactions.
+// findLone finds the setting by trial. It needs the server's answer about the level in force to know that the level is
+// right. With timestamps there are no lone statements, since timestamps are asked for within transactions.
 func (p *server) findLone(c *pgconn.PgConn) error {
 	p.lone = lone{}
 	if p.o.Timestamps {

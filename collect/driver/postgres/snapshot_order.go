@@ -12,7 +12,8 @@ import (
 	"isovet/collect/driver"
 )
 
-// snapshot is PostgreSQL's: transaction x is visible if it is below xmax and not among xip, the ones in progress.
+// snapshot is a snapshot of PostgreSQL: transaction x is visible if it is below xmax and not in xip, the transactions
+// in progress.
 type snapshot struct {
 	xmax uint64
 	xip  []uint64 // in order
@@ -53,7 +54,7 @@ func (s snapshot) sees(xid uint64) bool {
 // finished counts the transactions that were over when the snapshot was taken.
 func (s snapshot) finished() uint64 { return s.xmax - uint64(len(s.xip)) }
 
-// Resolve makes timestamps of snapshots. The snapshots of one primary are ordered by inclusion, and the number of
+// Resolve derives timestamps from snapshots. The snapshots of one primary are ordered by inclusion, and the number of
 // transactions that each of them sees finished sorts them. A committed transaction gets its place in the gap before the
 // first snapshot that sees it; inside a gap no snapshot can tell the order, and any is right (xids are used). Commits
 // and snapshots are then numbered one after the other. Neither commit LSN, xid nor commit time give a correct order: a
@@ -85,7 +86,7 @@ func (p *server) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	return chain(txns, func(xid uint64) bool { return unknown[xid] })
 }
 
-// chain numbers the snapshots and commits; committed says which transactions of unknown outcome took effect.
+// chain numbers the snapshots and commits; committed reports whether a transaction of unknown outcome took effect.
 func chain(txns []driver.Stamped, committed func(xid uint64) bool) error {
 	type taken struct {
 		snapshot

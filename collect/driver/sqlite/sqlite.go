@@ -1,4 +1,4 @@
-// Package sqlite speaks with SQLite, which runs inside this program.
+// Package sqlite is the driver of SQLite, which runs inside this program.
 //
 // Experimental: this package may still change.
 package sqlite
@@ -40,7 +40,7 @@ func init() {
 	}, open)
 }
 
-// promises are the documentation's words as levels.
+// promises are the promises of the documentation.
 var promises = []driver.Promise{
 	driver.NewPromise("SQLite", "serializable", []level.Level{level.StrictSerializable},
 		"SQLite, Isolation In SQLite: serializable", nil),
@@ -51,11 +51,11 @@ var promises = []driver.Promise{
 type database struct {
 	o      driver.Options
 	db     *sql.DB
-	dir    *filelock.Folder // of a throw-away database, else nil
+	dir    *filelock.Folder // nil unless the database is a throw-away one
 	begin  string
 	info   driver.Info
-	tables []driver.Table // with columns, loaded last
-	wide   bool           // so were rows with wide payloads
+	tables []driver.Table // tables with columns of the last load
+	wide   bool           // the last load had wide payloads
 }
 
 func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ driver.DB, err error) {
@@ -75,7 +75,7 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ d
 		}
 		file = filepath.Join(s.dir.Path, "db")
 	}
-	// Nothing of ours takes long here but waiting for another session's lock.
+	// Only waiting for another session's lock takes long here.
 	wait := min(5*time.Second, o.Timeout).Milliseconds()
 	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(off)", file,
 		wait)
@@ -102,27 +102,27 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ d
 func (s *database) Info() driver.Info { return s.info }
 func (s *database) Cut()              {}
 
-// makes are the statements that make the tables of a load.
+// makes returns the statements that make the tables of a load.
 func (s *database) makes(d driver.Data) []string {
 	return slices.Concat([]string{driver.KVTable(d.Wide, "integer", "text"),
 		"create table isovet_list(k integer primary key, val text not null)"},
 		driver.CreateTables(d.Tables, "integer", ""))
 }
 
-// Statements says what sessions send.
+// Statements returns the statements that sessions send.
 func (s *database) Statements() *driver.Statements {
 	return &driver.Statements{Tables: s.makes(driver.Data{Wide: s.wide, Tables: s.tables}), Begin: s.begin,
 		Wide:    s.wide,
 		Columns: *s.columns(nil)}
 }
 
-// Columns is how sessions speak to tables with columns.
+// columns returns the access to tables with columns.
 func (s *database) columns(ask func(string, func([]int64) error) error) *driver.ColumnsSQL {
 	return &driver.ColumnsSQL{Tables: s.tables, Ask: ask, Upsert: driver.OnConflict, Hint: hint,
 		Tells: driver.Telling{Updates: true, Deletes: true}}
 }
 
-// Partition: there is nothing between us.
+// Partition does nothing: there is no network.
 func (s *database) Partition(int, bool) bool { return false }
 
 func (s *database) Load(ctx context.Context, d driver.Data) error {
@@ -163,8 +163,8 @@ func (s *database) Close() error {
 	return errors.Join(err, s.db.Close(), s.dir.Remove())
 }
 
-// Classify: SQLITE_BUSY and SQLITE_LOCKED, in all their forms, are refusals (a snapshot too old to be written on is
-// BUSY_SNAPSHOT), and so is SQLITE_SCHEMA, which says that the schema has changed too often meanwhile.
+// Classify takes SQLITE_BUSY and SQLITE_LOCKED, in all their forms, for refusals (a snapshot too old for writing is
+// BUSY_SNAPSHOT), and SQLITE_SCHEMA, which says that the schema changed too often meanwhile.
 func (s *database) Classify(err error) driver.Class {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -190,7 +190,7 @@ func (s *database) Connect(ctx context.Context, _ int) (driver.Session, error) {
 		return nil, err
 	}
 	x := &session{s: s, c: c}
-	// Without being asked SQLite does not check them.
+	// By default SQLite does not check foreign keys.
 	if refers(s.tables) {
 		if _, err := c.ExecContext(ctx, foreignKeysOn); err != nil {
 			_ = c.Close()
@@ -224,8 +224,8 @@ func refers(tables []driver.Table) bool {
 
 const foreignKeysOn = "pragma foreign_keys = on"
 
-// lookAnew has a connection that has seen other tables see those that are there: it is told when it runs a statement,
-// but compiles an insert by what it remembers, and refuses one with another number of columns.
+// lookAnew makes a connection read the schema anew. A connection notices new tables only when it runs a statement: it
+// would compile an insert with the old schema, and refuse it because of the number of columns.
 func (s *database) lookAnew(ctx context.Context, c *sql.Conn) error {
 	var n int
 	return c.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&n)
@@ -268,7 +268,7 @@ func (x *session) Close() {
 			_ = st.Close()
 		}
 	}
-	// Another session will have the connection.
+	// Another session will use the connection.
 	_, _ = x.c.ExecContext(context.Background(), "rollback")
 	_ = x.c.Close()
 }
@@ -289,19 +289,19 @@ func (x *session) List(dst []int64, key int64) ([]int64, bool, error) {
 	return driver.ScanList(dst, x.list.QueryRowContext(context.Background(), key))
 }
 
-// Autocommit: there is one level.
+// Autocommit needs nothing: there is only one level.
 func (x *session) Autocommit(bool) (bool, error) { return true, nil }
 
 // Say runs a statement as text.
 func (x *session) Say(statement string) (driver.Answer, error) { return driver.SayOn(x.c, statement) }
 
-// broken reports whether a constraint refused it.
+// broken reports whether a constraint refused a statement.
 func broken(err error) bool {
 	var s *sqlite.Error
 	return errors.As(err, &s) && s.Code()&0xff == 19 // SQLITE_CONSTRAINT
 }
 
-// code is the extended code.
+// code returns the extended code.
 func code(err error) string {
 	var s *sqlite.Error
 	if !errors.As(err, &s) {
@@ -310,7 +310,7 @@ func code(err error) string {
 	return strconv.Itoa(s.Code())
 }
 
-// hint is for one of the two plans that SQLite has; it has no bitmaps.
+// hint returns the hint for one of SQLite's two plans; it has no bitmaps.
 func hint(p workload.Plan, index string) string {
 	if p == workload.Sequential {
 		return " not indexed"
