@@ -83,7 +83,7 @@ func TestUnknown(t *testing.T) {
 			"transaction 4, which reads list \"x\", is unknown", level.Serializable, ""},
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
 		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
-			"predicate operations beside lists: cobra checks item operations only", level.Serializable, "cobra"},
+			"predicate operations and lists: cobra checks only item operations", level.Serializable, "cobra"},
 		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: cobra checks item operations only: as " +
 			"published, it relates the writes of one key and who read them; vbox adds to that what predicates missed",
 			level.Serializable, "cobra"},

@@ -65,7 +65,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		case len(v.Anomalies) > 0:
 			return listsRefuted(v, o.Level), "", nil
 		case len(v.Open) > 0:
-			return nil, fmt.Sprintf("registers beside lists need known outcomes: that of transaction %d is "+
+			return nil, fmt.Sprintf("a history of registers and lists needs known outcomes: that of transaction %d is "+
 				"unknown", h.Txns.ID[v.Open[0]]), nil
 		case v.Ambiguous != "":
 			return nil, "list elements must be appended once: " + v.Ambiguous, nil

@@ -273,7 +273,7 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 		return x.Result, nil
 	}
 	if len(x.View.Open) > 0 {
-		x.Unknown("registers beside lists need known outcomes: that of transaction %d is unknown",
+		x.Unknown("a history of registers and lists needs known outcomes: that of transaction %d is unknown",
 			h.Txns.ID[x.View.Open[0]])
 		return x.Result, nil
 	}

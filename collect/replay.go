@@ -100,7 +100,7 @@ func replayed(h *history.History, op uint32, session int, lists bool) (Step, err
 		verb, st.Op.Kind = "w", workload.Append
 	case kind == history.Read && !lists, kind == history.ReadList && lists:
 	default:
-		return st, errors.New("the history has lists beside other values; expected one or the other")
+		return st, errors.New("the history has lists and other values; expected one or the other")
 	}
 	st.Text = fmt.Sprintf("%s%d(%s)", verb, session, h.KeyString(k))
 	return st, nil

@@ -18,8 +18,8 @@ import (
 	"isovet/level"
 )
 
-// Item is what became of a history, for programs that collect such: one answer, or one a level, or none and why. Work
-// is the answer about operations.
+// Item is the result for a history, for programs that collect results: one answer, or one for each level, or an error.
+// Work is the answer about operations.
 type Item struct {
 	Path    string
 	Answers []*evidence.Result
@@ -31,16 +31,15 @@ type Item struct {
 // Stream writes a document of items, one after the other, possibly from several processes in turn: it keeps nothing
 // between calls. Begin and End stand around all items.
 type Stream struct {
-	// Begin is told how many items there will be, and how many answers each has.
+	// Begin gets the number of items, and the number of answers of each.
 	Begin func(w io.Writer, items, answers int) error
-	// Item writes the item number i, from 0; said is how many findings the items before had (Findings).
+	// Item writes item i, from 0; said is the number of findings of the items before (Findings).
 	Item func(w io.Writer, i, answers, said int, it *Item) error
-	// End is told the exit status, and its reason where the items end early.
+	// End gets the exit status, and its reason if the items end early.
 	End func(w io.Writer, status int, reason string) error
 }
 
-// NewStream returns a document by name: junit, sarif or github; false where there is no such. Version is the
-// program's, for those that say it.
+// NewStream returns a document by name: junit, sarif or github; false for other names. version is the program's.
 func NewStream(name, version string) (Stream, bool) {
 	switch name {
 	case "junit":
@@ -53,7 +52,7 @@ func NewStream(name, version string) (Stream, bool) {
 	return Stream{}, false
 }
 
-// Findings is the number of an item's problems: violations, open questions, mistakes.
+// Findings returns the number of an item's problems: violations, unknown verdicts, errors.
 func (it *Item) Findings() (n int) {
 	for _, fs := range it.all() {
 		n += len(fs)
@@ -64,7 +63,7 @@ func (it *Item) Findings() (n int) {
 	return n
 }
 
-// all are the findings of each answer.
+// all returns the findings of each answer.
 func (it *Item) all() (out [][]finding) {
 	for _, r := range it.Answers {
 		out = append(out, findings(it.Path, r))
@@ -75,7 +74,7 @@ func (it *Item) all() (out [][]finding) {
 	return out
 }
 
-// unanswered reports whether the item is a mistake alone.
+// unanswered reports whether the item has only an error.
 func (it *Item) unanswered() bool { return len(it.Answers) == 0 && it.Work == nil }
 
 // spot is a line of a file; 0: unknown.
@@ -85,7 +84,8 @@ type spot struct {
 	what string
 }
 
-// repository is GITHUB_WORKSPACE, else the nearest folder that has .git, from the working folder upwards; "": none.
+// repository returns GITHUB_WORKSPACE, or else the nearest folder with .git, from the working folder upwards; "" if
+// there is none.
 func repository() string {
 	root := os.Getenv("GITHUB_WORKSPACE")
 	if dir, err := os.Getwd(); root == "" && err == nil {
@@ -98,7 +98,7 @@ func repository() string {
 	return root
 }
 
-// inRepository names a file as it is named in its repository, with slashes; a file outside keeps its name.
+// inRepository returns a file's name in its repository, with slashes; a file outside keeps its name.
 func inRepository(file string) string {
 	root := repository()
 	if at, err := filepath.Abs(file); root != "" && file != "-" && err == nil {
@@ -118,10 +118,10 @@ type finding struct {
 	txns              []int64
 	level, checker    string
 	workload          string // in a level's place
-	of                int    // how many of the kind there are; 0: nobody counted
+	of                int    // number of findings of the kind; 0: not counted
 }
 
-// findings are those of an answer; none where it is valid or where no checker decides the level.
+// findings returns the findings of an answer; none if it is valid or no checker decides the level.
 func findings(path string, r *evidence.Result) (out []finding) {
 	switch r.Verdict {
 	case evidence.Holds:
@@ -148,7 +148,7 @@ func findings(path string, r *evidence.Result) (out []finding) {
 			f.at, f.with = all[0], all[1:]
 		}
 		for _, t := range a.Txns {
-			if at, ok := inSource(r.H, t); ok { // what the reader can change
+			if at, ok := inSource(r.H, t); ok { // the place that the reader can change
 				f.at, f.with = at, all
 				break
 			}
@@ -158,10 +158,10 @@ func findings(path string, r *evidence.Result) (out []finding) {
 	return out
 }
 
-// skipped reports whether no checker was asked: none decides the level for the history.
+// skipped reports whether no checker decides the level for the history.
 func skipped(r *evidence.Result) bool { return r.Verdict == evidence.Unknown && r.Checker == "" }
 
-// mistake is where an item's error is, as far as it says.
+// mistake returns the place of an item's error, if it is known.
 func (it *Item) mistake() spot {
 	at := spot{file: it.Path}
 	for err := it.Err; err != nil; {
@@ -185,18 +185,17 @@ func (it *Item) errText() string {
 	return it.Err.Error()
 }
 
-// Totals is what many histories come to.
+// Totals sums up the results of many histories.
 type Totals struct {
 	Histories int            `json:"histories,omitempty"`
 	Valid     int            `json:"valid,omitempty"`
 	Violated  int            `json:"violated,omitempty"`
 	Open      int            `json:"open,omitempty"`
-	Failed    int            `json:"failed,omitempty"` // without an answer: bad input, a fault of ours
+	Failed    int            `json:"failed,omitempty"` // without an answer: bad input, or an internal error
 	Kinds     map[string]int `json:"kinds,omitempty"`  // of the first anomaly of each violated history
 }
 
-// Add counts a history in: it is violated if it is so at one of the levels that were asked about, else open if it is so
-// at one.
+// Add counts a history. It is violated if a requested level is violated, or else open if the verdict at one is unknown.
 func (t *Totals) Add(it *Item) {
 	t.Histories++
 	violated, open := false, false
@@ -233,7 +232,7 @@ func (t *Totals) kind(name string) {
 	t.Kinds[name]++
 }
 
-// String is a line.
+// String returns the totals in a line.
 func (t *Totals) String() string {
 	parts := []string{}
 	add := func(n int, one, many string) {
@@ -261,7 +260,7 @@ func kindCounts(kinds map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Kinds counts an answer's anomalies by kind: all, where somebody looked for all, else those listed.
+// Kinds counts an answer's anomalies by kind: all, if the checker looked for all, or else the listed ones.
 func Kinds(r *evidence.Result) map[string]int {
 	out := map[string]int{}
 	for k, n := range r.Counts {
@@ -276,7 +275,7 @@ func Kinds(r *evidence.Result) map[string]int {
 	return out
 }
 
-// rules are the kinds that a document may speak of.
+// rules returns the kinds that a document may have.
 func rules() []level.Anomaly {
 	return append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps)
 }
@@ -329,8 +328,8 @@ func data(s string) string {
 
 func property(s string) string { return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s)) }
 
-// junit writes what CI systems know as JUnit XML: a suite a history, a case a level. What is unknown, and what could
-// not be read, is an error there, not a failure.
+// junit writes what CI systems know as JUnit XML: a suite a history, a case a level. An unknown verdict, or a file that
+// could not be read, is an error there, not a failure.
 //
 // Source: the schema of Jenkins' xUnit plugin, junit-10.xsd.
 var junit = Stream{
@@ -406,7 +405,7 @@ func junitCaseOf(it *Item, r *evidence.Result) junitCase {
 	return c
 }
 
-// junitCaseWith is a case of findings; counts are those of all kinds, where the findings are not all.
+// junitCaseWith returns a case with findings; counts has the counts of all kinds, if the findings are not all.
 func junitCaseWith(it *Item, name string, ms float64, fs []finding, out string, counts map[string]int) junitCase {
 	c := junitCase{Name: name, Class: escape.XML(it.Path), Time: seconds(ms / 1e3), Out: escape.XML(out)}
 	switch {

@@ -18,7 +18,7 @@ const (
 	boxPad     = 8
 )
 
-// box is a transaction as it stands in a figure.
+// box is a transaction in a figure.
 type box struct {
 	t     uint32
 	head  string
@@ -29,8 +29,8 @@ type box struct {
 }
 
 // circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
-// and key. Cycles of more than most transactions are cut, which the figure says. name
-// is the one by which the page's sentences know the cycle's edges.
+// and key. It cuts cycles of more than most transactions, and notes that in the figure. The page's sentences refer to
+// the edges by name.
 func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
 	cut := 0
 	if len(cycle) > most {
@@ -172,7 +172,7 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, id string
 
 func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
-// heads are the arrow heads of all dependencies, which edges refer to; they take the colour of their class.
+// heads returns the arrow heads of all dependencies, which edges refer to. Their class gives the colour.
 func heads() string {
 	var b strings.Builder
 	b.WriteString(`<svg class="heads" width="0" height="0" aria-hidden="true"><defs>`)

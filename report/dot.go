@@ -76,7 +76,7 @@ func statusMark(h *history.History, t uint32) string {
 	return ""
 }
 
-// txnTip says what the file says of a transaction.
+// txnTip returns the file's data about a transaction.
 func txnTip(h *history.History, t uint32) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "transaction %d, %s", h.Txns.ID[t], h.Txns.Status[t])

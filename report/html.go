@@ -26,8 +26,8 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// The style and the script stand in the page itself, in sections that XML does not read as elements, and the page
-// allows nothing else by their hashes.
+// The style and the script are in the page itself, in sections that XML does not parse. By their hashes the page allows
+// only these.
 var (
 	styleElement, styleHash   = inline("style", "/*<![CDATA[*/\n"+pageStyle+"/*]]>*/")
 	scriptElement, scriptHash = inline("script", "//<![CDATA[\n"+pageScript+"//]]>\n")
@@ -41,7 +41,7 @@ func inline(element, text string) (markup, string) {
 		"'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// What a page shows at most, beside MaxNodes transactions a figure.
+// Bounds of a page, besides MaxNodes transactions a figure.
 const (
 	maxAnomalies = 10
 	maxCases     = 100
@@ -92,16 +92,16 @@ type pageCase struct {
 	So     string
 }
 
-// pageStep is an edge as a sentence, with what it rests on.
+// pageStep is an edge as a sentence, with its grounds.
 type pageStep struct {
 	ID, Dep, Text string
 	Rests         []string
 }
 
-// edgeIDs are the names of the steps that are about an edge, with blanks between them.
+// edgeIDs maps an edge to the names of the steps about it, separated by blanks.
 type edgeIDs map[evidence.Edge]string
 
-// means says in words what a dependency is.
+// means describes the dependencies in words.
 var means = map[evidence.Dep]string{
 	evidence.WR:  "read from: the second read what the first wrote",
 	evidence.WW:  "version order: the second overwrote what the first wrote",
@@ -113,7 +113,7 @@ var means = map[evidence.Dep]string{
 	evidence.TS:  "the database's timestamps",
 }
 
-// used is the legend of the dependencies that occur.
+// used returns the legend of the dependencies that occur.
 func used(as []evidence.Anomaly) []pair {
 	var out []pair
 	for i := range as {
@@ -138,7 +138,7 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 	return HTMLWith(w, name, r, HTMLOptions{})
 }
 
-// HTMLOptions say what a page names beside the verdict.
+// HTMLOptions are further data of a page.
 type HTMLOptions struct {
 	// Shrink is the command that finds the smallest history with the violation; "": isovet shrink with name and level.
 	Shrink string
@@ -172,7 +172,7 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 	return d.write(w)
 }
 
-// kinds counts the anomalies by kind, where there are several.
+// kinds counts the anomalies by kind, if there are several kinds.
 func kinds(r *evidence.Result) (out []pair) {
 	if len(r.Anomalies) < 2 {
 		return nil
@@ -222,7 +222,7 @@ func (d *pageData) write(w io.Writer) error {
 	return err
 }
 
-// metaPairs is what a history says of itself.
+// metaPairs returns a history's header as pairs.
 func metaPairs(h *history.History) (out []pair) {
 	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation},
 		{"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
@@ -233,7 +233,7 @@ func metaPairs(h *history.History) (out []pair) {
 	return out
 }
 
-// firstLines are the first lines of a text that have at most so many bytes, and how many more there are.
+// firstLines returns the first lines of a text, up to most bytes, and the number of further lines.
 func firstLines(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -295,7 +295,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 	return p
 }
 
-// statPairs lists what is not zero.
+// statPairs lists the statistics that are not zero.
 func statPairs(s *evidence.Stats) []pair {
 	var out []pair
 	n := func(name string, v int64) {

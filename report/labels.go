@@ -9,7 +9,7 @@ type area struct{ x0, y0, x1, y1 float64 }
 
 func (a area) meets(b area) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 }
 
-// labelHeight is how high the name of an edge is.
+// labelHeight is the height of an edge's name.
 const labelHeight = 13
 
 // curve is an edge's line between two bars: a cubic Bézier curve.
@@ -31,14 +31,14 @@ func newCurve(a, b [2]float64, y1, y2 float64) curve {
 	return curve{x1: a[0], y1: y1, cx1: far, cx2: far, x2: b[0] - 1, y2: y2}
 }
 
-// at is the point of a curve at t from 0 to 1.
+// at returns the point of a curve at t, from 0 to 1.
 func (c curve) at(t float64) (x, y float64) {
 	u := 1 - t
 	b0, b1, b2, b3 := u*u*u, 3*u*u*t, 3*u*t*t, t*t*t
 	return b0*c.x1 + b1*c.cx1 + b2*c.cx2 + b3*c.x2, (b0+b1)*c.y1 + (b2+b3)*c.y2
 }
 
-// along are the places on a curve that are tried for its name, and beside are those around its middle.
+// along are the places on a curve to try for its name, beside those around its middle.
 var along = [...]float64{0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}
 
 // place finds the middle of a name of width w that meets nothing taken and stands right of left: on the curve, beside

@@ -10,14 +10,14 @@ import (
 	"isovet/predicates"
 )
 
-// What the search for the longest order takes and shows at most.
+// Bounds of the search for the longest order, and of its figure.
 const (
 	maxLinearSteps = 1_000_000
 	maxLinearShown = 12
 )
 
-// pageLinear is how far an order of the operations on a register comes in real time, and where it gets stuck, in the
-// manner of Porcupine's pictures.
+// pageLinear is a longest order of the operations on a register in real time, and the place where it gets stuck, in the
+// style of Porcupine's pictures.
 type pageLinear struct {
 	Key   string
 	Left  int // steps before those shown
@@ -42,15 +42,15 @@ type linearTxn struct {
 type linearSearch struct {
 	h     *history.History
 	txns  []linearTxn
-	after []int32 // the list of those not placed, by their begins: who comes after whom; entry 0 stands before all
+	after []int32 // linked list of the transactions not placed, by their begins; entry 0 stands before all
 	prev  []int32
 	tried map[linearMemo]bool
 	path  []int
 	best  []int
-	left  int // transactions that may be looked at
+	left  int // budget: transactions to look at
 	state uint32
 	key   uint32
-	// truths are those of conditions, such as that of a compare-and-set; nil: there are none.
+	// truths has the truths of conditions, such as that of a compare-and-set; nil: there are none.
 	truths *predicates.Truths
 }
 
@@ -61,7 +61,7 @@ type linearMemo struct {
 	state uint32
 }
 
-// with adds or takes out a transaction.
+// with adds or removes a transaction.
 func (m linearMemo) with(i int) linearMemo {
 	m.a ^= mix(uint64(i) + 1)
 	m.b ^= mix(^uint64(i))
@@ -140,7 +140,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 	return s.page(a, start)
 }
 
-// apply tells what the register has after a transaction, and whether it read what there was before.
+// apply returns the register's version after a transaction, and whether its read fits the version before.
 func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	for _, op := range s.txns[i].ops {
 		v, kind := s.h.Ops.Ver[op], s.h.Ops.Kind[op]
@@ -196,9 +196,8 @@ func (s *linearSearch) putBack(i int) {
 	s.after[p], s.prev[q] = int32(i+1), int32(i+1)
 }
 
-// next calls f for the transactions that may come next, until it returns true: those that began before any other that
-// has to come has ended; these others first. f is
-// not called, and must is false, where none has to come.
+// next calls f for the transactions that may come next, until f returns true. These began before the end of every
+// transaction that must still come; the latter are tried first. If none must come, must is false and f is not called.
 func (s *linearSearch) next(f func(i int) bool) (must bool) {
 	end := int64(1<<63 - 1)
 	for j := s.after[0]; j != 0 && s.txns[j-1].start <= end; j = s.after[j] {
@@ -220,7 +219,7 @@ func (s *linearSearch) next(f func(i int) bool) (must bool) {
 	return true
 }
 
-// search tries all orders of what is not placed.
+// search tries all orders of the transactions not placed.
 func (s *linearSearch) search(placed linearMemo) (found bool) {
 	if s.left <= 0 {
 		return false
@@ -253,7 +252,7 @@ func (s *linearSearch) search(placed linearMemo) (found bool) {
 	return found
 }
 
-// page shows the end of the longest order, and what of the rest may not come next, and why.
+// page shows the end of the longest order, and why the remaining transactions cannot come next.
 func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 	h := s.h
 	text := func(i int) string {

@@ -13,21 +13,21 @@ import (
 	"isovet/internal/plural"
 )
 
-// Issue is what a bug report says.
+// Issue is the content of a bug report.
 type Issue struct {
 	File   string           // the history that was recorded
 	Whole  *history.History // that; its header says what was recorded
-	Small  *history.History // the smallest that shows it
-	Answer *evidence.Result // for that
+	Small  *history.History // the smallest history that shows it
+	Answer *evidence.Result // the answer for Small
 	From   string           // the size of the whole, in words
-	About  string           // what the anomaly is; "" where nobody says
-	Flags  string           // of isovet check, to ask the same again
+	About  string           // description of the anomaly; "": none
+	Flags  string           // flags of isovet check for the same question
 	// Version is the program's.
 	Version string
 }
 
-// Markdown writes the text of a bug report: what was promised, what was seen, the smallest history that shows it, and
-// how anybody can verify that.
+// Markdown writes the text of a bug report: the promise, the observation, the smallest history that shows it, and how
+// to verify it.
 func Markdown(w io.Writer, s *Issue) error {
 	r := s.Answer
 	kind, what := "violation of a mechanism", ""

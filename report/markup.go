@@ -8,15 +8,15 @@ import (
 	"isovet/internal/plural"
 )
 
-// markup is a piece of a page that stands in it as it is.
+// markup is a piece of a page that needs no escaping.
 type markup string
 
 // pageWriter writes a page. Not html/template: that looks methods up by their names, so that a program linked with it
 // keeps every method of every type, a seventh of the program that checks and does nothing else.
 type pageWriter struct{ strings.Builder }
 
-// f writes a format of a page's own, and in it strings of anyone's: all but markup are escaped, for the text of
-// elements and for attributes in double quotes.
+// f writes a format with arguments. It escapes all strings but markup, for the text of elements and for attributes in
+// double quotes.
 func (p *pageWriter) f(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
@@ -35,7 +35,7 @@ func (p *pageWriter) f(format string, args ...any) {
 // inText escapes what stands in an element's text alone: quotes stay, of which the values of a history are full.
 func inText(s string) markup { return markup(strings.ReplaceAll(esc(s), "&#34;", `"`)) }
 
-// link is an address relative to the page, and what it says; "#" for any other.
+// link returns an address relative to the page, and its text; "#" for any other address.
 func link(to string) (href, text string) {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" {
@@ -75,7 +75,7 @@ func (p *pageWriter) frame(timeline markup) {
 	}
 }
 
-// page writes the whole.
+// page writes the whole page.
 func (p *pageWriter) page(d *pageData) {
 	p.f(`<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
@@ -381,7 +381,7 @@ func (p *pageWriter) orderRows(g *orderGroupOf, shown int) {
 	p.f("</pre>")
 }
 
-// legend says what the arrows are.
+// legend explains the arrows.
 func (p *pageWriter) legend(deps []pair) {
 	if len(deps) == 0 {
 		return

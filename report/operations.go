@@ -31,7 +31,7 @@ type Operation struct {
 	Status  string `json:"status"`
 }
 
-// Operation is one of the history by its place.
+// Operation returns an operation of the history by its place.
 func (w *Work) Operation(i int) Operation {
 	op := &w.H.Ops[i]
 	o := Operation{Line: op.Line, Process: op.Process, F: op.F, Value: operations.Text(op.In),
@@ -53,7 +53,7 @@ func (o *Operation) String() string {
 		o.Status)
 }
 
-// Text is a finding in words, with its operations a line each where the words do not have them.
+// Text describes a finding, with its operations a line each if the description lacks them.
 func (w *Work) Text(f *workloads.Finding) string {
 	var b strings.Builder
 	b.WriteString(f.Text)
@@ -66,7 +66,7 @@ func (w *Work) Text(f *workloads.Finding) string {
 	return b.String()
 }
 
-// Summary is a line on what was judged.
+// Summary returns a line about the judged operations.
 func (w *Work) Summary() string {
 	if w.H == nil {
 		return ""
@@ -78,7 +78,7 @@ func (w *Work) Summary() string {
 	return strings.Join(words, ", ")
 }
 
-// findings are those of the answer.
+// findings returns the findings of the answer.
 func (w *Work) findings(path string) (out []finding) {
 	a := w.Answer
 	if a.Verdict == evidence.Unknown {
@@ -102,7 +102,7 @@ func (w *Work) findings(path string) (out []finding) {
 	return out
 }
 
-// about is the workload's rule in words.
+// about describes the workload's rule.
 func (w *Work) about() string {
 	all := workloads.All()
 	if i := slices.IndexFunc(all, func(x workloads.Workload) bool { return x.Name == w.Answer.Workload }); i >= 0 {
@@ -111,7 +111,7 @@ func (w *Work) about() string {
 	return ""
 }
 
-// junitCase is the answer as a case.
+// junitCase returns the answer as a case.
 func (w *Work) junitCase(it *Item) junitCase {
 	return junitCaseWith(it, w.Answer.Workload, w.MS, w.findings(it.Path), w.about()+"; "+w.Summary(), w.Answer.Counts)
 }

@@ -173,7 +173,7 @@ func keyOf(h *history.History, t uint32) uint32 {
 // How far inside a bar the path of an order stays: pathMargin at its end, pathInset at its begin, where its name is.
 const pathMargin, pathInset = 9, 38
 
-// placeWidth is how far apart the numbers of places on the path are at least; those in between are left out.
+// placeWidth is the least distance between the numbers of places on the path; numbers in between are left out.
 const placeWidth = 17
 
 // drawPath draws the order of a valid history: a line that leads from each transaction to the next, through a moment at
@@ -217,7 +217,7 @@ func (f *timelineFigure) drawPath(b *strings.Builder) {
 		strings.TrimSpace(which.String()), places.String())
 }
 
-// pageMechanisms is what a checker found under a profile of the database.
+// pageMechanisms has the findings of a checker under a profile of the database.
 type pageMechanisms struct {
 	Profile    string
 	Found      []pair
@@ -231,7 +231,7 @@ type pageMechanism struct {
 	Timeline             markup
 }
 
-// newPageMechanisms prepares the failures of mechanisms, nil where none were looked for.
+// newPageMechanisms prepares the failures of mechanisms; nil if the checker looked for none.
 func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 	m := r.Mechanisms
 	if m == nil {
@@ -304,7 +304,7 @@ type listElem struct {
 	Odd         bool // stands where the longest read has another one, or was never committed
 }
 
-// What a table of lists shows at most.
+// Bounds of a table of lists.
 const (
 	maxListRows  = 20
 	maxListElems = 40
@@ -376,8 +376,8 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 	return out
 }
 
-// appenders says of the elements of lists, which are versions, who appended them, and which appends were not installed:
-// in a transaction that aborted. by has the elements that are asked for.
+// appenders finds the appenders of lists' elements, which are versions, and the appends of aborted transactions, which
+// were not installed. by has the requested elements.
 func appenders(h *history.History, by map[uint32]string) (aborted map[uint32]bool) {
 	aborted = map[uint32]bool{}
 	for op, kind := range h.Ops.Kind {

@@ -13,10 +13,10 @@ func TxnName(h *history.History, t uint32) string {
 	return txnName(h, t)
 }
 
-// KeyName is a key as pages write it: as JSON, without quotes where it reads like a name.
+// KeyName returns a key in the form of pages: JSON, without quotes if it looks like a name.
 func KeyName(h *history.History, k uint32) string { return keyName(h, k) }
 
-// OpText writes an operation as pages do, shortened: what it does, the key, the value.
+// OpText returns an operation in the short form of pages: kind, key, value.
 func OpText(h *history.History, op uint32) string { return opText(h, op) }
 
 // SessionName names a session by its number in the file.

@@ -14,7 +14,7 @@ import (
 // callerIn finds the place in the program that recorders note behind a statement.
 var callerIn = regexp.MustCompile(`/\* ([^\s*]+):(\d+) \*/`)
 
-// inSource is the first place in the repository's source that a transaction's statements come from.
+// inSource returns the first place in the repository's source that issued a statement of a transaction.
 func inSource(h *history.History, t uint32) (at spot, ok bool) {
 	root := repository()
 	for _, m := range callerIn.FindAllStringSubmatch(evidence.Statements(h, t), -1) {

@@ -164,7 +164,7 @@ func sarifResults(path string, fs []finding) (out []sarifResult) {
 	return out
 }
 
-// base is a kind without the ending that says which orders it needs: the rule's id.
+// base returns a kind without the ending for the orders that it needs: the rule's id.
 func base(kind string) string {
 	for _, end := range []string{"-session", "-process", "-realtime"} {
 		if b, ok := strings.CutSuffix(kind, end); ok {

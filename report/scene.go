@@ -43,7 +43,7 @@ func txnName(h *history.History, t uint32) string {
 	return fmt.Sprintf("T%d", h.Txns.ID[t])
 }
 
-// keyName is a key without quotes where it reads like a name.
+// keyName returns a key, without quotes if it looks like a name.
 func keyName(h *history.History, k uint32) string {
 	if k == history.None {
 		return ""
@@ -95,7 +95,7 @@ func opText(h *history.History, op uint32) string {
 	return text
 }
 
-// matched names the rows that a predicate operation found, given by its place in Preds.
+// matched names the rows of a predicate operation, given by its place in Preds.
 func matched(h *history.History, p uint32) string {
 	var rows []string
 	for i := h.Preds.Off[p]; i < h.Preds.Off[p+1]; i++ {
@@ -118,7 +118,7 @@ func matched(h *history.History, p uint32) string {
 	return strings.Join(rows, ", ")
 }
 
-// edgeLabel is an edge's dependency and key.
+// edgeLabel returns an edge's dependency and key.
 func edgeLabel(h *history.History, e evidence.Edge) string {
 	if e.Key == history.None {
 		return e.Dep.String()
@@ -145,7 +145,7 @@ func why(h *history.History, e evidence.Edge) string {
 	return fmt.Sprintf("%s < %s (%s)", txnName(h, e.From), txnName(h, e.To), edgeLabel(h, e))
 }
 
-// maxWhy is how long a sentence is at most, in characters.
+// maxWhy bounds a sentence, in characters.
 const maxWhy = 600
 
 // short shortens the key and the values of a sentence on an edge, where the sentence is long.
@@ -168,7 +168,7 @@ func short(line string, h *history.History, e evidence.Edge) string {
 	return clip(line, maxWhy)
 }
 
-// scene is what a figure shows: transactions, of each the operations that matter, and edges.
+// scene is the content of a figure: transactions with their relevant operations, and edges.
 type scene struct {
 	h     *history.History
 	txns  []uint32
@@ -180,8 +180,8 @@ type scene struct {
 	left  int                 // transactions left out
 	path  []uint32            // transactions in the order of a valid history
 	alone bool                // it is one for each key, in turn
-	// witness are the transactions that only wrote what others read, or read the order of a list: they are in no cycle,
-	// and did nothing wrong.
+	// witness has the transactions that only wrote a version read by others, or read the order of a list: they are
+	// in no cycle, and did nothing wrong.
 	witness map[uint32]bool
 	order   map[evidence.Edge]uint32 // the read that shows the order on which a ww edge of a list rests
 }
@@ -195,7 +195,7 @@ func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
 	return cycles
 }
 
-// newScene collects what the anomalies speak of, in their order, until max transactions are in.
+// newScene collects the transactions and operations of the anomalies, in their order, up to max transactions.
 func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
 		shown: map[uint32]bool{}, witness: map[uint32]bool{}, order: map[evidence.Edge]uint32{}}
@@ -296,7 +296,7 @@ func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 	}
 }
 
-// writersSeen are the transactions that wrote what the operations of anomalies of single reads saw.
+// writersSeen returns the writers of the versions that anomalies of single reads saw.
 func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32) {
 	seen := map[uint32]bool{} // versions
 	for i := range anomalies {
@@ -336,7 +336,7 @@ func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32
 	return out
 }
 
-// ends returns the operations that an edge leads from and to, None where it is the whole transaction.
+// ends returns the operations at the ends of an edge; None for the whole transaction.
 func (s *scene) ends(e evidence.Edge) (from, to uint32) {
 	switch e.Dep {
 	case evidence.WR:
@@ -353,7 +353,7 @@ func (s *scene) ends(e evidence.Edge) (from, to uint32) {
 	return history.None, history.None
 }
 
-// cell is an operation if it is shown.
+// cell returns an operation if it is shown, else None.
 func (s *scene) cell(t, op uint32) uint32 {
 	if slices.Contains(s.cells[t], op) {
 		return op

@@ -16,7 +16,7 @@ const (
 	maxNamedKeys = 3
 )
 
-// should says, for each kind of anomaly, what a database that keeps the level would have done.
+// should has, for each kind of anomaly, what a database that keeps the level would have done.
 var should = map[level.Anomaly]string{
 	level.ThinAirRead: "Return only what some transaction wrote, or the initial value.",
 	level.G1a:         "Never return what a transaction wrote that aborted.",
@@ -64,13 +64,14 @@ var should = map[level.Anomaly]string{
 	level.Timestamps:      "Give a commit timestamp that is not before the start timestamp.",
 }
 
-// inShort answers the three questions of whoever sees a violation first: who, which rows, and what was to be done.
+// inShort answers the first three questions about a violation: which transactions, which rows, and what should have
+// happened.
 type inShort struct {
 	Who, Rows, Should string
 	Txns              []shortTxn
 }
 
-// shortTxn is a transaction that an anomaly speaks of, as a table shows it.
+// shortTxn is a row of the table of an anomaly's transactions.
 type shortTxn struct {
 	T                           uint32
 	Name, Session, Where, Times string
@@ -146,7 +147,7 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 	return short
 }
 
-// culprits are the transactions of the anomaly, without those that only show an order of versions.
+// culprits returns the transactions of the anomaly, without those that only show an order of versions.
 func (s *scene) culprits() []uint32 {
 	var culprits []uint32
 	for _, t := range s.txns {
@@ -195,7 +196,7 @@ func (s *scene) readers() (names []string) {
 	return names
 }
 
-// and joins words as a sentence does.
+// and joins words with commas and "and".
 func and(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -204,7 +205,7 @@ func and(words []string) string {
 	return strings.Join(words[:n], ", ") + " and " + words[n]
 }
 
-// restsOn says what an edge of a proof rests on: the operations, where they stand in the file, and what is assumed.
+// restsOn returns the grounds of an edge of a proof: the operations with their places in the file, and assumptions.
 func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge) (out []string) {
 	h := r.H
 	key := clip(keyName(h, e.Key), 60)
@@ -274,7 +275,7 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 	return out
 }
 
-// placeOf is where a transaction stands: its session, and its line in the file.
+// placeOf returns a transaction's place: its session, and its line in the file.
 func placeOf(h *history.History, t uint32) string {
 	text := sessionName(h, h.Txns.Sess[t])
 	if l := h.Txns.Line[t]; l > 0 {

@@ -13,7 +13,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// TextOptions say how much Text writes. The zero value is the default.
+// TextOptions are the options of Text. The zero value is the default.
 type TextOptions struct {
 	MaxAnomalies int // anomalies described; 0: 3
 	MaxLines     int // lines of a description; 0: 40
@@ -21,7 +21,7 @@ type TextOptions struct {
 	Color bool
 }
 
-// paint puts a colour of terminals around a text.
+// paint adds a terminal colour to a text.
 func (o *TextOptions) paint(code, text string) string {
 	if !o.Color {
 		return text
@@ -86,7 +86,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	return b.Flush()
 }
 
-// mechanisms is the section on the database's mechanisms.
+// mechanisms writes the section about the database's mechanisms.
 func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 	if m == nil {
 		return
@@ -136,7 +136,7 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 	}
 }
 
-// textOf is an anomaly's text, made where the checker left it out, and the statements of its transactions.
+// textOf returns an anomaly's text, made if the checker left it out, and the statements of its transactions.
 func textOf(a *evidence.Anomaly, r *evidence.Result) string {
 	text := a.Text
 	if text == "" {
@@ -145,7 +145,7 @@ func textOf(a *evidence.Anomaly, r *evidence.Result) string {
 	return evidence.InSQL(text, a, r.H)
 }
 
-// Summary says in a line what was checked, by whom, and how long it took.
+// Summary returns a line with the history, the checker and the time.
 func Summary(r *evidence.Result) string {
 	s := &r.Stats
 	parts := []string{}
@@ -213,5 +213,5 @@ func Millis(ms float64) string {
 	return fmt.Sprintf("%.2f ms", ms)
 }
 
-// sortedKeys are a map's keys in their order.
+// sortedKeys returns a map's keys, sorted.
 func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

@@ -23,19 +23,20 @@ const (
 	foldedShare  = 0.15 // of the whole: an idle span as long as that is marked where it is folded
 )
 
-// clock says when transactions began and ended, on one of three axes.
+// clock has the begins and ends of transactions on one of three axes.
 type clock struct {
 	h          *history.History
 	start, end func(t uint32) int64 // history.NoTime where it is not known
-	// text writes a moment; fine, if there is one, tells it from others close to it; axis names the axis.
+	// text writes a moment; fine, if set, writes it exactly enough to distinguish it from others; axis names the
+	// axis.
 	text  func(at int64) string
 	fine  func(at int64) string
 	axis  string
 	scale bool // distances mean something
 }
 
-// newClock takes the database's timestamps where the verdict is about them, else the clients' times, else the order of
-// the file.
+// newClock uses the database's timestamps if the verdict is about them, or else the clients' times, or else the order
+// of the file.
 func newClock(r *evidence.Result, drawn []uint32) *clock {
 	h := r.H
 	has := func(start, end func(uint32) int64) bool {
@@ -65,7 +66,7 @@ func newClock(r *evidence.Result, drawn []uint32) *clock {
 		text: func(int64) string { return "" }, axis: "order in the file →"}
 }
 
-// begin is the first start of a history, history.NoTime if none is known.
+// begin returns the first start of a history, history.NoTime if none is known.
 func begin(h *history.History) int64 {
 	first := int64(history.NoTime)
 	for t, at := range h.Txns.Start {
@@ -130,14 +131,14 @@ type bar struct {
 	x, s     [2]float64 // readable and to scale
 }
 
-// timelineFigure is a timeline under way.
+// timelineFigure is a timeline being drawn.
 type timelineFigure struct {
 	r     *evidence.Result
 	s     *scene
 	clock *clock
 	bars  []bar
 	at    map[uint32]int // transaction → bar
-	// moments are the times at which something begins or ends; x and scaled are where they stand.
+	// moments are the times at which a transaction begins or ends; x and scaled are their positions.
 	moments   []int64
 	x, scaled []float64
 	rows      []uint32 // sessions
@@ -228,10 +229,10 @@ func inOrder(n int, compare func(i, j uint32) int) []uint32 {
 	return order
 }
 
-// width is what a bar's text needs.
+// width returns the width of a bar's text.
 func (b *bar) width() float64 { return b.box.w }
 
-// spread finds where the moments stand: from left to right, each as far as the bars that end there need.
+// spread positions the moments from left to right, each as far right as the bars that end there need.
 func (f *timelineFigure) spread() {
 	n := len(f.moments)
 	f.x, f.scaled = make([]float64, n+1), make([]float64, n+1)
@@ -431,7 +432,7 @@ func sessionName(h *history.History, g uint32) string {
 	return "no session"
 }
 
-// barTip is the tooltip of a transaction: what the file says of it and its operations.
+// barTip returns the tooltip of a transaction: the file's data about it and its operations.
 func barTip(h *history.History, t uint32) string {
 	var b strings.Builder
 	b.WriteString(txnTip(h, t))

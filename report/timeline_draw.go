@@ -84,7 +84,7 @@ func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
 	return right
 }
 
-// anchor is the height at which an edge meets a bar: that of the operation, or of the name.
+// anchor returns the height at which an edge meets a bar: that of the operation, or of the name.
 func (f *timelineFigure) anchor(b *bar, op uint32) float64 {
 	if i := slices.Index(b.box.ops, op); op != history.None && i >= 0 {
 		return b.y + barPad + 9 + float64(i+1)*lineHeight - 4

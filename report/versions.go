@@ -10,13 +10,13 @@ import (
 	"isovet/internal/sorts"
 )
 
-// What a figure shows of a key's versions at most.
+// Bounds of a figure of a key's versions.
 const (
 	maxMarkedKeys = 2
 	maxMarks      = 10
 )
 
-// versionMark is a version on the time axis: where its writer committed.
+// versionMark is a version on the time axis, at its writer's commit.
 type versionMark struct {
 	at          int64
 	x, s        float64
@@ -80,7 +80,7 @@ func (f *timelineFigure) markVersions() {
 	}
 }
 
-// xAt is where a moment stands that may lie between those of the bars.
+// xAt returns the position of a moment, which may lie between those of the bars.
 func (f *timelineFigure) xAt(at int64, x []float64) float64 {
 	i, found := slices.BinarySearch(f.moments, at)
 	switch {

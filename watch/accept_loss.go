@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// LostError says that a log does not have what it had: its end is before that of a checkpoint, or something in its
-// midst is damaged. Config.AcceptLoss goes on without it.
+// LostError says that a log has lost lines: it ends before a checkpoint's place, or is damaged in the middle. With
+// Config.AcceptLoss the watch goes on without them.
 type LostError struct{ what string }
 
 func (e *LostError) Error() string {
@@ -21,11 +21,10 @@ func (e *LostError) Error() string {
 		"part and asks the source for the rest again"
 }
 
-// beforeLoss is behind the names of files that are put aside where a loss is accepted, damagedName behind those of
-// segments.
+// beforeLoss is the ending of files that are put aside when a loss is accepted, damagedName that of segments.
 const beforeLoss, damagedName = ".before-loss", ".damaged"
 
-// reaches is what is wrong with a log that ends before a position.
+// reaches returns an error if a log ends before a position.
 func (l *Log) reaches(at Position) error {
 	path := segmentName(l.dir, at.Segment)
 	size := int64(0)
@@ -82,7 +81,7 @@ func (w *watcher) accept() error {
 			break
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			break // what is wrong with that is reported when it is opened
+			break // opening the file will report the error
 		}
 		if err != nil {
 			return err
@@ -101,7 +100,7 @@ func (w *watcher) accept() error {
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 
-// cutLog ends a log at a position. What was behind it stays in files of other names.
+// cutLog ends a log at a position. The part behind it stays in files of other names.
 func cutLog(dir string, at Position) error {
 	list, err := segments(dir)
 	if err != nil {
@@ -131,7 +130,7 @@ func cutLog(dir string, at Position) error {
 		return err
 	}
 	if there := writable(dir, at.Segment); there {
-		err = os.Rename(path, path+damagedName) // a crash here leaves it there whole
+		err = os.Rename(path, path+damagedName) // a crash here leaves the whole segment
 	}
 	if err = errors.Join(err, os.Rename(path+".new", path)); err != nil {
 		return err
@@ -144,8 +143,7 @@ func cutLog(dir string, at Position) error {
 	return syncDir(dir)
 }
 
-// tellAnew puts aside the lines of violations behind one, and the folders of incidents, which are written anew from the
-// evidence that there is.
+// tellAnew puts aside the lines of violations after number last, and the folders of incidents. Both are written anew.
 func tellAnew(dir string, last int64) error {
 	old, err := oldFiles(dir)
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 // AionOptions are the parameters of NewAion.
 type AionOptions struct {
 	timestamp.Options
-	// Lateness is how far, in the database's timestamps, a transaction may start before the latest start seen and not
-	// be late.
+	// Lateness is the distance, in the database's timestamps, by which a transaction may start before the latest
+	// start seen without being late.
 	Lateness int64
-	// Wait, if positive, is how late a transaction may come instead: a duration. Where the timestamps tell time it is a
-	// difference of theirs, and the watermark is never closer to the clock than that. Else the watermark is where the
-	// stream had got so long ago, by the clock, as AION's time-outs have it.
+	// Wait, if positive, replaces Lateness by a duration. If the timestamps are times, it is a difference of
+	// timestamps, and the watermark stays at least that far behind the clock. Otherwise the watermark is the
+	// stream's progress of that long ago, by the clock, as with AION's time-outs.
 	Wait time.Duration
-	// Unit is what the timestamps are; UnitUnknown: the first ones show it.
+	// Unit is the unit of the timestamps; UnitUnknown: the first ones show it.
 	Unit   Unit
 	Attach Attach
 	Gate   GateOptions
 	Bounds
 }
 
-// Attach says whether keys hold what nobody knows when the stream begins.
+// Attach says whether the initial values of keys are unknown.
 type Attach uint8
 
 const (
-	// AttachNever: they hold what the header and the initial transaction say, else null.
+	// AttachNever takes them from the header and the initial transaction, else null.
 	AttachNever Attach = iota
-	// AttachAuto: they hold what nobody knows if there is neither an initial transaction nor an initial value.
+	// AttachAuto takes them for unknown if there is neither an initial transaction nor an initial value.
 	AttachAuto
 	AttachAlways
 )
@@ -44,7 +44,7 @@ var attachNames = [...]string{"never", "auto", "always"}
 
 func (a Attach) String() string { return attachNames[a] }
 
-// AttachNames are the names that ParseAttach knows.
+// AttachNames returns the names that ParseAttach accepts.
 func AttachNames() []string { return attachNames[:] }
 
 // ParseAttach returns the mode of a name.
@@ -69,9 +69,9 @@ type aion struct {
 	front     frontier // starts, or commits at the serializable levels
 	attached  bool
 	begun     bool
-	max       int64 // latest of what front takes
+	max       int64 // the latest time given to front
 	watermark int64
-	past      []ahead // clock and front when it was told
+	past      []ahead // clock and front at each call of Clock
 	suspects  suspects
 	wrote     repeats   // whether values repeat
 	told      []Suspect `freeze:"-"`
@@ -83,7 +83,7 @@ type aion struct {
 	shortened int64           // see shorten
 }
 
-// NewAion returns a judge by the database's timestamps. Errors: options that cannot be.
+// NewAion returns a judge by the database's timestamps, or an error about the options.
 func NewAion(o AionOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Wait < 0 {
 		return nil, fmt.Errorf("lateness %d, %v is negative", o.Lateness, o.Wait)
@@ -107,7 +107,7 @@ func NewAion(o AionOptions) (Judge, error) {
 	return j, nil
 }
 
-// stamped is the later one of a transaction's timestamps.
+// stamped returns the later of a transaction's timestamps.
 func stamped(h *history.TxnHead) (int64, bool) {
 	if h.Status == history.Aborted || h.StartTS == history.NoTime || h.CommitTS == history.NoTime {
 		return 0, false
@@ -150,7 +150,7 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.p.err
 }
 
-// let takes what the gate lets go, and what it has found; true: another batch has begun.
+// let takes the lines that the gate releases, and its findings. It returns true if another batch has begun.
 func (j *aion) let(bad func(place int64, err error)) (any bool) {
 	j.found = append(j.found, j.g.take()...)
 	j.settle(j.o.Gate.Patience)
@@ -162,7 +162,7 @@ func (j *aion) let(bad func(place int64, err error)) (any bool) {
 	return any
 }
 
-// begins lets go what waits for more first transactions, for nothing comes.
+// begins releases the first transactions that wait for others, since no more lines arrive.
 func (j *aion) begins() {
 	if j.g.waits() {
 		j.g.begin()
@@ -181,7 +181,7 @@ func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 		case err != nil:
 			l.Err = err
 		case fate == held:
-			j.p.doubtOps(b.Text(i)) // who reads what it wrote is not accused
+			j.p.doubtOps(b.Text(i)) // readers of its writes are not accused
 			return
 		case fate == again || fate == waiting:
 			return
@@ -209,12 +209,12 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	}
 	who := int64(math.MinInt64) + b.Lines[i].N
 	if err == nil && j.p.hasWho {
-		who = int64(j.p.who) // its number may be another's later on
+		who = int64(j.p.who) // its number may be reused later
 	}
 	j.add(t, who)
 }
 
-// at is where a transaction stands for the watermark.
+// at returns the time of a transaction that the watermark compares.
 func (j *aion) at(t *timestamp.Arrival) int64 {
 	if j.o.Level.Serial() && !j.o.ReadOnlyAtStart {
 		return t.Commit
@@ -247,13 +247,13 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	j.shorten()
 }
 
-// explain settles reads that wait for what a late transaction wrote.
+// explain settles reads that wait for a late transaction's writes.
 func (j *aion) explain(t *timestamp.Arrival) {
 	j.suspects.late(t, j.p.keys.Sum, func(x *suspect) { j.acquit(x, t.ID) })
 	j.suspects.came(t, j.p.keys.Sum, j.a.Arrived()-1, j.max)
 }
 
-// follow moves the watermark by the timestamps, if they tell how far.
+// follow moves the watermark by the timestamps, if these are times.
 func (j *aion) follow() {
 	v, any := j.front.value()
 	if !any {
@@ -271,7 +271,7 @@ func (j *aion) follow() {
 	}
 }
 
-// late is how late a transaction may come, in timestamps, if they tell it.
+// late returns the lateness in timestamps, if it is known.
 func (j *aion) late() (ticks int64, known bool) {
 	if j.o.Wait > 0 {
 		return j.g.unit.ticks(j.o.Wait)
@@ -279,7 +279,7 @@ func (j *aion) late() (ticks int64, known bool) {
 	return j.o.Lateness, true
 }
 
-// Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
+// Clock moves the watermark if the timestamps are no times, and ends waits for writers.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
 	j.suspects.expire(j.g.pace.clock, j.convict)
@@ -331,11 +331,11 @@ func (j *aion) End() {
 	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
-// settle takes what has become final; what a writer that comes late may explain waits for it.
+// settle takes the final findings. A read that a late writer may explain waits for it.
 func (j *aion) settle(patience time.Duration) {
 	for _, f := range j.a.Take() {
 		key, sum := "", uint64(0)
-		if f.Key != history.None { // it has its number still
+		if f.Key != history.None { // its key still has a number
 			key, sum = j.p.keys.Name(f.Key), j.p.keys.Sum(f.Key)
 		}
 		j.settled(f, key, sum, patience)
@@ -366,8 +366,8 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 	}
 }
 
-// mayBeLate reports whether a read that is wrong may have seen what a transaction wrote that has not come: nobody has
-// written the value, or the reader itself or one who committed later has, or values repeat, or may yet.
+// mayBeLate reports whether a wrong read may have seen a write of a transaction that has not arrived. So it is if no
+// other transaction that committed before has written the value, or if values repeat, or may do so later.
 func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false

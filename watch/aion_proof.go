@@ -13,9 +13,9 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// prove makes a history of the transactions that a violation is about: who fails; who should have been seen, or was
-// met; the writer of the version read. Of each there is what it did to the violation's key, of others than the reader
-// what it wrote; so that no other read is accused. What CHRONOS finds in it is the certificate.
+// prove makes a history of a violation's transactions: the failing one, the one that it should have seen or that it
+// conflicts with, and the writer of the version read. It has their operations on the violation's key; only the reader
+// keeps its reads, so that no other read is accused. The verdict of CHRONOS on it is the certificate.
 func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 	ids := []int64{v.Txn}
 	if v.Other != nil {
@@ -76,12 +76,12 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 // addMembers adds the transactions of a violation to its history.
 func (j *aion) addMembers(p *aionPart, v *Violation, members []recalled) {
 	session := v.Axiom == timestamp.SESSION.String()
-	// Of two writers that meet the writes tell it. A read whose writer is not here would be accused of another thing.
+	// For a conflict of two writers the writes suffice. A read whose writer is missing here would be accused.
 	reads := v.Axiom != timestamp.NOCONFLICT.String()
 	var in []sessionPlace
 	for i, m := range members {
 		p.note(m)
-		at := int64(i) // of a violation of the session itself: the one before comes first
+		at := int64(i) // for a violation of SESSION: the earlier one comes first
 		if !session && m.head.StartTS != history.NoTime {
 			at = m.head.StartTS
 		}
@@ -90,13 +90,13 @@ func (j *aion) addMembers(p *aionPart, v *Violation, members []recalled) {
 	for i, rank := range ranks(in) {
 		m := members[i]
 		in[i].setOn(&m.head, rank)
-		// One that writes stands at its commit, where one that does not stands at its start.
+		// A writer stands at its commit, a reader at its start.
 		p.member(m, reads && m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
 	}
 }
 
-// named finds transactions by the names that violations give them: their ids, or, of lines without, the place behind
-// the header.
+// named finds transactions by their names in violations: their ids, or, for lines without ids, their places behind the
+// header.
 func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	known := map[int64]recalled{}
 	var rest []int64
@@ -124,8 +124,8 @@ func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	return known, err
 }
 
-// source finds the writers of what an operation read, if nobody of members did: a transaction, or the initial one; why
-// says that there is none.
+// source finds the writers of the version that an operation read, if it is none of members: a transaction, or the
+// initial one. why says that there is none.
 func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *history.Builder) (w []recalled,
 	why string, err error) {
 	lo, hi := me.h.TxnOps(me.t)
@@ -138,7 +138,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 		if len(elems) == 0 {
 			return nil, "", nil
 		}
-		ver = elems[len(elems)-1] // the last one says how far it saw
+		ver = elems[len(elems)-1] // the last element shows how far it saw
 	}
 	name := versionOf(me.h, ver)
 	val := me.h.VerValue(ver)
@@ -171,7 +171,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 	x, any, err := log.writer(me.h, ver)
 	if err != nil || any {
 		if any && !x.head.HasID {
-			x.id = -1 - me.id // of a line without; its place is not known
+			x.id = -1 - me.id // a line without id, whose place is unknown
 		}
 		return []recalled{x}, "", err
 	}
@@ -190,7 +190,7 @@ func (p *aionPart) mine(h *history.History, key uint32) bool {
 	return p.key == "" || h.KeyString(key) == p.key
 }
 
-// note notes what a transaction has appended.
+// note notes a transaction's appends.
 func (p *aionPart) note(w recalled) {
 	lo, hi := w.h.TxnOps(w.t)
 	for op := lo; op < hi; op++ {
@@ -200,8 +200,8 @@ func (p *aionPart) note(w recalled) {
 	}
 }
 
-// member adds a transaction: what it did to the key, with reads if it is the one that fails; all that it wrote, if that
-// is wanted; nothing, if it is about its session alone. Of lists those elements are left out that nobody here has
+// member adds a transaction with its operations on the key: its reads if it is the failing one, all its writes if
+// writes is set, and none if the violation is about the session only. It leaves out elements of lists that no member
 // appended.
 func (p *aionPart) member(w recalled, reads, writes, session bool) {
 	h := w.h

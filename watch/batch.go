@@ -12,28 +12,28 @@ import (
 	"isovet/internal/safego"
 )
 
-// Batch is some lines of a stream in their order, and what the reader of the history format makes of them. Batches are
-// read side by side, and judged one after the other.
+// Batch is a run of lines of a stream, with the transactions that the reader of the history format makes from them.
+// Batches are read in parallel, and judged one after the other.
 type Batch struct {
 	// First is the number of the first line in the stream.
 	First int64
-	// Lines say what each line is.
+	// Lines describes each line.
 	Lines []LineRead
-	// Header is what the first line of the stream says, if it is a header.
+	// Header is the stream's header, if the first line is one.
 	Header *history.History
-	// H has the transactions, one a line, as a draft shows them; Heads what else the lines say of them.
+	// H has the transactions, one a line, in the form of a draft; Heads has the lines' other fields.
 	H     *history.History
 	Heads []history.TxnHead
 
 	text   []byte      // as in the log, with a margin behind
-	most   int         // bytes of text that it had lately
-	last   []lastPlace // of each stream that has lines here
+	most   int         // recent maximum of text's length
+	last   []lastPlace // for each stream with lines here
 	lines  *jsonl.Stream
-	ready  chan struct{} // H is there
+	ready  chan struct{} // closed when H is made
 	broken *safego.Panic
 }
 
-// LineRead is what a line is: a transaction of H; else bad input, if Err is set, or nothing, such as a header.
+// LineRead describes a line: a transaction of H, bad input if Err is set, or neither, such as a header.
 type LineRead struct {
 	N      int64 // its number in the stream
 	Place  int64
@@ -42,7 +42,7 @@ type LineRead struct {
 	lo, hi int // in text
 }
 
-// outsized is how much more room for text than what is needed is not kept, beside eight times that.
+// outsized is the unused room, besides eight times the needed, from which a batch gives its text buffer up.
 const outsized = 16 << 20
 
 func newBatch() *Batch {
@@ -62,7 +62,7 @@ func NewBatch(first int64, lines [][]byte) *Batch {
 }
 
 func (b *Batch) reset(first int64) {
-	if b.most = max(len(b.text), b.most/2); cap(b.text) > 8*b.most+outsized { // there was a line of very many
+	if b.most = max(len(b.text), b.most/2); cap(b.text) > 8*b.most+outsized { // there was a very long line
 		b.text, b.lines = nil, jsonl.NewStream()
 	}
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
@@ -70,13 +70,13 @@ func (b *Batch) reset(first int64) {
 	b.lines.Reset()
 }
 
-// add adds a line as it stands in the log.
+// add adds a line in the log's form.
 func (b *Batch) add(l Line) {
 	b.moved(l.Of, l.Place)
 	b.addNumber(b.First+int64(len(b.Lines)), l)
 }
 
-// lastPlace is where a stream has got in a batch.
+// lastPlace is the place of a stream's last line in a batch.
 type lastPlace struct {
 	of    string
 	place int64
@@ -106,10 +106,10 @@ func (b *Batch) addNumber(n int64, l Line) {
 	b.text = logline.Begin(b.text, place, l.Of)
 	lo := len(b.text)
 	if len(line) > 0 && line[0] == '!' {
-		b.text = append(b.text, ' ') // '!' begins lines of our own
+		b.text = append(b.text, ' ') // '!' begins the log's own lines
 	}
 	b.text = append(b.text, line...)
-	if bytes.IndexByte(line, '\n') >= 0 { // white space in a message; inside of a string it is none of JSON
+	if bytes.IndexByte(line, '\n') >= 0 { // white space inside a message; JSON allows none in a string
 		for i, c := range b.text[lo:] {
 			if c == '\n' {
 				b.text[lo+i] = ' '
@@ -121,7 +121,7 @@ func (b *Batch) addNumber(n int64, l Line) {
 	b.text = append(b.text, '\n')
 }
 
-// logged is what goes to the log.
+// logged returns the text for the log.
 func (b *Batch) logged() []byte {
 	if len(b.Lines) == 0 {
 		return nil
@@ -131,7 +131,7 @@ func (b *Batch) logged() []byte {
 
 var margin [jsonl.Margin]byte
 
-// seal says that no line is added any more.
+// seal ends the adding of lines.
 func (b *Batch) seal() { b.text = append(b.text, margin[:]...) }
 
 // Text returns line i; it is valid as long as the batch.
@@ -139,7 +139,7 @@ func (b *Batch) Text(i int) []byte { return b.text[b.Lines[i].lo:b.Lines[i].hi] 
 
 // read reads the lines. Cost: that of the history format's scanner, and 13 bytes an operation.
 func (b *Batch) read() {
-	begins := b.First == 0 // a header may come
+	begins := b.First == 0 // a header may stand here
 	for i := range b.Lines {
 		l := &b.Lines[i]
 		if begins {
@@ -166,7 +166,7 @@ func (b *Batch) read() {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// header takes line i if it is a header.
+// header takes line i, and returns true, if it is a header.
 func (b *Batch) header(i int) bool {
 	line := b.Text(i)
 	if !jsonl.MayBeHeader(line) {
@@ -184,13 +184,13 @@ func (b *Batch) header(i int) bool {
 	return false
 }
 
-// comesAgain reports whether a line is the stream's header as it was: whoever sends may begin anew, with another file
-// or as another process, and that says nothing new.
+// comesAgain reports whether a line repeats the stream's header. A sender may start anew, with another file or as
+// another process.
 func (l *LineRead) comesAgain(header, text []byte) bool {
 	return l.Err != nil && len(header) > 0 && bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(header))
 }
 
-// plain is an input error without the number of the line, which is 1 of 1.
+// plain returns an input error without the line number, which would always be 1.
 func plain(err error) error {
 	in, ok := errors.AsType[*history.InputError](err)
 	switch {
@@ -202,7 +202,7 @@ func plain(err error) error {
 	return errors.New(in.Msg)
 }
 
-// readers read batches, several at once.
+// readers reads batches, several at once.
 type readers struct {
 	jobs  chan *Batch
 	group safego.Group
@@ -220,7 +220,7 @@ func newReaders(n int) *readers {
 	return r
 }
 
-// tryRead is read for another goroutine: a panic is handed to who waits for the batch.
+// tryRead is read for another goroutine: it passes a panic to the goroutine that waits for the batch.
 func (b *Batch) tryRead() {
 	defer func() {
 		if v := recover(); v != nil {

@@ -13,12 +13,13 @@ import (
 	"isovet/internal/keystore"
 )
 
-// Bounds say how much a judge keeps in memory.
+// Bounds bounds the memory of a judge.
 type Bounds struct {
-	// Memory, in bytes, is for the whole process; 0: as much as it takes. What is known of idle keys and sessions lies
-	// in Dir then, as far as it does not fit.
+	// Memory is the memory of the whole process in bytes; 0: no bound. States of idle keys and sessions that do not
+	// fit go to Dir.
 	Memory int64
-	// Dir is a folder of the judge's own, such as "keys" in the folder of the log. It is deleted when the judge begins.
+	// Dir is a folder that only the judge uses, such as "keys" in the folder of the log. It is deleted when the
+	// judge begins.
 	Dir string
 }
 
@@ -30,7 +31,7 @@ func (o *Bounds) store() *keystore.Store {
 	return keystore.New(keystore.Options{Dir: o.Dir, Memory: o.Memory})
 }
 
-// keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
+// keysFolder is the name of a checkpoint's folder of key states.
 const keysFolder = "keys"
 
 func (j *aion) Checkpoint(dir string) error {
@@ -47,7 +48,7 @@ func (j *aion) Restore(dir string) error {
 	return j.o.restore(dir, j.store)
 }
 
-// keysCheckpoint writes what lies on disk to a checkpoint.
+// keysCheckpoint writes the states on disk to a checkpoint.
 func keysCheckpoint(s *keystore.Store, dir string) error {
 	if s == nil {
 		return nil
@@ -55,7 +56,7 @@ func keysCheckpoint(s *keystore.Store, dir string) error {
 	return s.Checkpoint(filepath.Join(dir, keysFolder))
 }
 
-// restore brings back from a checkpoint what lies on disk.
+// restore restores the states on disk from a checkpoint.
 func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	dir = filepath.Join(dir, keysFolder)
 	if s != nil {
@@ -71,9 +72,8 @@ func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	return nil
 }
 
-// shares of the memory: of what is known of keys, sessions and transactions; and of that for the transactions that are
-// not final. The rest is for lines that are under way, ids that have come, the store, and what the collector of garbage
-// needs.
+// shares returns the shares of the memory: for the states of keys, sessions and transactions, and, of these, for
+// transactions that are not final. The rest is for lines in progress, ids seen, the store, and the garbage collector.
 func (o *Bounds) shares() shares {
 	if o.Memory <= 0 {
 		return shares{1 << 62, 1 << 62}
@@ -83,7 +83,8 @@ func (o *Bounds) shares() shares {
 
 type shares struct{ state, window int64 }
 
-// halfSeen is the number of ids in half of the gate's memory: a million if they take no more than a sixteenth of all.
+// halfSeen returns the number of ids in a half of the gate's table: a million if they take at most a sixteenth of the
+// memory.
 func (o *Bounds) halfSeen() int {
 	if o.Memory <= 0 {
 		return halfSeen
@@ -95,7 +96,7 @@ func (o *Bounds) halfSeen() int {
 	return n
 }
 
-// spread estimates how many different texts there have been, a bit each, so that it does not depend on what is in
+// spread estimates the number of different texts so far, with a bit for each. It does not depend on which ones are in
 // memory.
 type spread struct {
 	bits []uint64
@@ -105,7 +106,7 @@ type spread struct {
 const spreadBits = 1 << 17
 
 func (s *spread) add(text []byte) {
-	sum := xxhash.Sum64(text) // in every run the same
+	sum := xxhash.Sum64(text) // the same in every run
 	if s.bits == nil {
 		s.bits = make([]uint64, spreadBits/64)
 	}
@@ -116,7 +117,7 @@ func (s *spread) add(text []byte) {
 	}
 }
 
-// most estimates how many of n reads are on different keys, at most.
+// most estimates the greatest number of different keys that n reads can access.
 func (s *spread) most(n int) int {
 	if s.n > spreadBits/2 {
 		return n
@@ -124,7 +125,7 @@ func (s *spread) most(n int) int {
 	return min(n, 2*s.n)
 }
 
-// evict lets keys and sessions go that are idle, if memory is short.
+// evict moves idle keys and sessions to the store if memory is short.
 func (j *aion) evict() error {
 	more := func() bool { return j.a.Bytes()+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state }
 	if j.o.Memory <= 0 {
@@ -143,7 +144,7 @@ func (j *aion) evict() error {
 	return err
 }
 
-// compact makes what there is for each key and session smaller where there have been many more of them in memory.
+// compact shrinks the tables of keys and sessions if many more of them were in memory before.
 func (j *aion) compact() error {
 	if err := j.p.compact(); err != nil || !j.p.sessions.Sparse() {
 		return err
@@ -164,7 +165,7 @@ func (p *parser) saveKey(n uint32, buf []byte) ([]byte, bool) {
 	return p.aion.SaveKey(n, p.initial, buf)
 }
 
-// compact makes what there is for each key smaller.
+// compact shrinks the tables of keys.
 func (p *parser) compact() error {
 	if !p.keys.Sparse() {
 		return nil
@@ -205,7 +206,7 @@ func (k leopardKeys) Find(text string) (n uint32, ok bool, state []byte) {
 	return 0, false, state
 }
 
-// evict lets keys go that are idle, if memory is short.
+// evict moves idle keys to the store if memory is short.
 func (j *leopard) evict() error {
 	if j.o.Memory <= 0 || j.online == nil {
 		return nil
@@ -248,13 +249,13 @@ func (j *leopard) evict() error {
 	return err
 }
 
-// vacant is what the room of numbers that are free takes, which others will have.
+// vacant returns the memory of free numbers, which will be reused.
 func (j *aion) vacant() int64 {
 	return int64(j.p.keys.Numbers()-j.p.keys.Len())*(timestamp.KeyBytes+keystore.NumberBytes) +
 		int64(j.p.sessions.Numbers()-j.p.sessions.Len())*(timestamp.SessionBytes+keystore.NumberBytes)
 }
 
-// shorten makes transactions final before their time, if those that are not take more memory than they may.
+// shorten makes transactions final early if the others take more memory than they may.
 func (j *aion) shorten() {
 	bytes, reads := j.a.WindowBytes()
 	bytes += int64(j.p.spread.most(reads)) * (timestamp.KeyBytes + keystore.NumberBytes + 64)

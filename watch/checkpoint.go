@@ -19,33 +19,33 @@ import (
 	"isovet/internal/safego"
 )
 
-// A checkpoint is a folder checkpoint-00000017 in the watch's: the judge's files, and a manifest, which says of what
-// place in the log it is and how many violations had been written. It is made under another name, synced, and renamed,
-// so that one which has its name is whole; the one before stays.
+// A checkpoint is a folder such as checkpoint-00000017 in the watch's folder. It has the judge's files, and a manifest
+// with the place in the log and the number of violations written. It is made under another name, synced, and renamed,
+// so that a checkpoint with its final name is complete. The one before stays.
 
-// manifest is what stands in the file of that name.
+// manifest is the content of a checkpoint's file of that name.
 type manifest struct {
 	Version   int               `json:"version"`
 	Written   time.Time         `json:"written"`
 	Options   map[string]string `json:"options"`
 	Log       Position          `json:"log"`
-	Under     *Position         `json:"under,omitempty"` // behind what it has taken a part of; nil: of nothing
+	Under     *Position         `json:"under,omitempty"` // behind the lines taken in part; nil: none are
 	Places    Places            `json:"places"`
 	Emitted   emittedState      `json:"emitted"`
 	Bad       int64             `json:"bad_lines"`
-	Watermark *int64            `json:"watermark,omitempty"` // for who looks at the folder
+	Watermark *int64            `json:"watermark,omitempty"` // for information
 	Found     map[string]int64  `json:"violations"`
 	Incidents incidentState     `json:"incidents"`
 	StateSize map[string]int64  `json:"files"` // by name
 }
 
-// manifestVersion is that of this isovet.
+// manifestVersion is the version that this isovet writes.
 const manifestVersion = 3
 
 const (
 	manifestFile   = "manifest"
 	checkpointName = "checkpoint-%08d"
-	// keptCheckpoints is the number of checkpoints in the folder: the latest, and one to use where that is damaged.
+	// keptCheckpoints is the number of checkpoints in the folder: the latest, and one to use if that is damaged.
 	keptCheckpoints = 2
 )
 
@@ -92,7 +92,7 @@ func readManifest(dir string) (*manifest, error) {
 	return &m, nil
 }
 
-// checkpoints lists those of a folder by number, the latest first, and what was left of one that was not finished.
+// checkpoints lists the checkpoints of a folder, the latest first, and the remains of an unfinished one.
 func checkpoints(dir string) (whole []int, rest []string, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func checkpoints(dir string) (whole []int, rest []string, err error) {
 	return whole, rest, nil
 }
 
-// restore takes the judge to where the latest checkpoint that is whole has it; nil: there is none.
+// restore restores the judge from the latest complete checkpoint; nil if there is none.
 func (w *watcher) restore() (*manifest, error) {
 	whole, rest, err := checkpoints(w.cfg.Dir)
 	if err != nil {
@@ -167,25 +167,25 @@ func (w *watcher) restore() (*manifest, error) {
 	return found, nil
 }
 
-// kept is a checkpoint that is there.
+// kept is a complete checkpoint.
 type kept struct {
 	number int
 	at     Position
 }
 
-// keeper makes checkpoints last, beside the judge.
+// keeper syncs and renames checkpoints, in parallel with the judge.
 type keeper struct {
 	number int    // the greatest so far
 	whole  []kept // the latest first
 	busy   chan struct{}
 	group  safego.Group
-	last   time.Time // when the latest was begun
-	failed bool      // it has been said
-	// closing: only what is needed is done
+	last   time.Time // begin of the latest
+	failed bool      // the failure was reported
+	// closing says that only necessary work is left
 	closing atomic.Bool
 }
 
-// due reports whether it is time for a checkpoint, and the one before is done.
+// due reports whether it is time for a checkpoint and the one before is finished.
 func (w *watcher) due() bool {
 	if w.cfg.Checkpoint <= 0 || !w.isNew() || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
 		return false
@@ -199,11 +199,11 @@ func (w *watcher) due() bool {
 	}
 }
 
-// isNew reports whether the judge has gone on since the latest checkpoint.
+// isNew reports whether the judge has advanced since the latest checkpoint.
 func (w *watcher) isNew() bool { return w.state.at != w.state.saved || w.state.under != nil }
 
-// checkpoint has the judge write what it knows, and another goroutine do what need not be waited for, and make it last.
-// A disk that is full is no error: the next one may fit.
+// checkpoint makes the judge write its state. Another goroutine does the rest, syncs and renames. A full disk is no
+// error: the next checkpoint may fit.
 func (w *watcher) checkpoint() {
 	k := &w.keeper
 	k.busy <- struct{}{}
@@ -236,13 +236,13 @@ func (w *watcher) checkpoint() {
 	})
 }
 
-// checkpointed is what became of the latest.
+// checkpointed describes the latest checkpoint.
 type checkpointed struct {
 	at   time.Time
 	size int64
 }
 
-// noCheckpoint says that one has failed. It is tried again.
+// noCheckpoint reports a failed checkpoint, which is tried again.
 func (w *watcher) noCheckpoint(dir string, err error) {
 	if e := os.RemoveAll(dir + ".new"); e != nil {
 		err = errors.Join(err, e)
@@ -253,11 +253,11 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 	}
 }
 
-// settled reports whether all violations that the file has have been found again.
+// settled reports whether all violations in the file have been found again.
 func (w *watcher) settled() bool { return w.state.out != nil && w.state.out.n >= w.state.out.there }
 
-// writeState has everything written but the manifest, and returns that; all is there when rest has returned. All
-// violations have been told.
+// writeState writes everything but the manifest, and returns the manifest; all is written when rest has returned. All
+// violations must have been written before.
 func (w *watcher) writeState(dir string) (m *manifest, err error) {
 	if d := w.cfg.disk; d != nil {
 		if err := d(); err != nil {
@@ -283,7 +283,7 @@ func (w *watcher) writeState(dir string) (m *manifest, err error) {
 	return m, nil
 }
 
-// measure notes how long the files of a checkpoint are.
+// measure notes the sizes of a checkpoint's files.
 func (m *manifest) measure(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -301,7 +301,7 @@ func (m *manifest) measure(dir string) (total int64, err error) {
 	return total, err
 }
 
-// finish makes a checkpoint last, and gives it its name; size is what its files have.
+// finish syncs a checkpoint and gives it its name; size is the size of its files.
 func finish(parent, dir string, m *manifest) (size int64, err error) {
 	path := dir + ".new"
 	if size, err = m.measure(path); err != nil {
@@ -321,7 +321,7 @@ func finish(parent, dir string, m *manifest) (size int64, err error) {
 		if e.IsDir() {
 			return syncDir(name)
 		}
-		f, err := os.OpenFile(name, os.O_RDWR, 0) // Windows syncs only what may be written
+		f, err := os.OpenFile(name, os.O_RDWR, 0) // Windows syncs only files opened for writing
 		if err != nil {
 			return err
 		}
@@ -336,8 +336,8 @@ func finish(parent, dir string, m *manifest) (size int64, err error) {
 	return size, syncDir(parent)
 }
 
-// forget removes checkpoints that are not needed any more, and compresses and deletes what of the log is not. It runs
-// beside the judge, one at a time.
+// forget removes old checkpoints, and compresses or deletes the parts of the log that no checkpoint needs. It runs in
+// parallel with the judge, one at a time.
 func (w *watcher) forget() error {
 	k := &w.keeper
 	for len(k.whole) > keptCheckpoints {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Halter is a Source that wants to know when nothing can be taken, for the disk is full, and when it can again.
+// Halter is a Source that is told when the disk is full and no lines can be taken, and when they can again.
 type Halter interface{ Halt(on bool) }
 
-// isFull reports whether an error is that of a disk that is full, or of a user's share of it.
+// isFull reports whether an error says that the disk, or the user's quota, is full.
 func isFull(err error) bool {
 	var e syscall.Errno
 	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &e) && fullToo(e)
 }
 
-// fullEvery is how often it is tried whether there is room again.
+// fullEvery is the interval between two tests for free space.
 var fullEvery = 200 * time.Millisecond
 
-// patiently does what needs room on the disk until there is some. It says once that there is none, and that there is
-// again. what does nothing if it fails.
+// patiently calls what, which needs disk space, until it succeeds. It reports once that the disk is full, and that
+// there is space again. what must have no effect if it fails.
 func (w *watcher) patiently(ctx context.Context, file string, what func() error) error {
 	err := what()
 	if !isFull(err) {
@@ -47,7 +47,7 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	return err
 }
 
-// halt tells the source and the metrics. Two goroutines may halt at once.
+// halt informs the source and the metrics. Two goroutines may halt at once.
 func (w *watcher) halt(on bool) {
 	w.halted.halting.Lock()
 	defer w.halted.halting.Unlock()
@@ -68,13 +68,13 @@ func (w *watcher) halt(on bool) {
 	}
 }
 
-// disk is what files are written through; tests have it fail.
+// disk writes files; tests make it fail.
 type disk struct{ fail func() error }
 
 func (d disk) write(f *os.File, b []byte) (int, error) {
 	if d.fail != nil {
 		if err := d.fail(); err != nil {
-			n, _ := f.Write(b[:len(b)/2]) // as a disk does
+			n, _ := f.Write(b[:len(b)/2]) // as a full disk does
 			return n, ofBound(f, err)
 		}
 	}
@@ -82,7 +82,7 @@ func (d disk) write(f *os.File, b []byte) (int, error) {
 	return n, ofBound(f, err)
 }
 
-// ofBound says of an error that a file may not grow which file it is, and what to do.
+// ofBound adds the file and the remedy to an error about a bound of a file's size.
 func ofBound(f *os.File, err error) error {
 	if !errors.Is(err, syscall.EFBIG) {
 		return err
@@ -91,7 +91,7 @@ func ofBound(f *os.File, err error) error {
 		"LimitFSIZE= in a unit of systemd) and start again: nothing is lost", f.Name(), err)
 }
 
-// replace makes a file, which is there whole or not at all. That it has its name is safe once the folder is synced.
+// replace writes a file atomically. Its name is durable once the folder is synced.
 func (d disk) replace(path string, text []byte) error {
 	f, err := create(path + ".new")
 	if err != nil {

@@ -4,5 +4,5 @@ package watch
 
 import "syscall"
 
-// fullToo knows Windows' ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL.
+// fullToo recognises Windows' ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL.
 func fullToo(e syscall.Errno) bool { return e == 39 || e == 112 }

@@ -19,11 +19,11 @@ import (
 // evidenceFolder has the small histories of violations.
 const evidenceFolder = "evidence"
 
-// incidentEvidence is of how many violations of an incident there is a history.
+// incidentEvidence bounds the violations of an incident that have a history.
 const incidentEvidence = 3
 
-// prove writes a small history of one of the first violations of an incident, and its certificate. It is made again
-// where the violation is found again. What goes wrong is reported in the incident, and judging goes on.
+// prove writes a small history of one of the first violations of an incident, and its certificate. If the violation is
+// found again, it makes them again. An error is reported in the incident, and judging goes on.
 func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
 		return
@@ -55,8 +55,8 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	}
 }
 
-// certified is a proof that a level is violated. The header of its history names the level, which isovet check takes,
-// and notes what it named before.
+// certified returns a proof that a level is violated. The header of its history names that level, for isovet check, and
+// notes the level that it named before.
 func certified(h *history.History, r *evidence.Result) *Proof {
 	m := &h.Meta
 	if was := m.Isolation; was != "" && was != r.Level.String() {
@@ -94,8 +94,8 @@ func writeProof(dir string, to disk, p *Proof, has *Evidence) error {
 	return to.replace(filepath.Join(dir, filepath.FromSlash(has.Certificate)), text.Bytes())
 }
 
-// proved notes a history of an incident, and returns those that are to go: if there are too many the oldest of what is
-// over, then of what has others, then at all.
+// proved notes a history of an incident, and returns the histories to delete if there are too many: first the oldest of
+// incidents that are over, then of incidents with others, then of any.
 func (s *Incidents) proved(x *incident, has Evidence, most int) (gone []Evidence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

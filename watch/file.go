@@ -15,53 +15,53 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// FileOptions are those of a source of files.
+// FileOptions are the options of a source of files.
 type FileOptions struct {
 	// Path is a file that grows, or a pattern (filepath.Match) of files that follow one another.
 	Path string
-	// Once: the source ends with the last file, and does not wait for more.
+	// Once ends the source with the last file, without waiting for more.
 	Once bool
-	// Grace is how long a file that has been followed by another may still grow; 0: a second.
+	// Grace is the time for which a file may still grow after its successor appeared; 0: a second.
 	Grace time.Duration
 	Log   *slog.Logger
 }
 
-// files follows a growing file through its rotation: when another one is there in its place, the rest of it is read,
-// also where it has been renamed, copied or compressed meanwhile, then those behind it. The place of a line is the
-// byte behind it in its file, decompressed; Line.Of names the file: "@", its number among those that were read, and how
-// many bytes of its beginning have which hash, by which it is found again under another name.
+// files follows a growing file through its rotation. When another file takes its place, it reads the rest of the old
+// one, even if that was renamed, copied or compressed meanwhile, and then the files behind it. The place of a line is
+// the byte behind it in its file, decompressed. Line.Of names the file: "@", its number among the files read, and the
+// length and hash of its beginning, which find it again under another name.
 type files struct {
 	o      FileOptions
 	f      *os.File
 	in     *bufio.Reader
 	close  func()
 	packed bool
-	number int   // of the file, from 1; 0: there was none yet
+	number int   // of the file, from 1; 0: none yet
 	at     int64 // behind the last line
 	known  int64 // bytes of its beginning in sum
 	sum    uint64
 	name   string
-	part   []byte // of a line whose end is not written yet
-	cut    int64  // bytes of a line that is too long, left out of part
+	part   []byte // the beginning of an unfinished line
+	cut    int64  // bytes of a too long line that part lacks
 	poll   time.Duration
 	// at its end
-	looked time.Time // when the folder was last looked at
-	next   string    // the file behind it
-	since  time.Time // when that had been seen
+	looked time.Time // last look at the folder
+	next   string    // the next file
+	since  time.Time // when it was first seen
 	damage error
 }
 
 const (
-	// headBytes is how much of a file's beginning names it.
+	// headBytes is the length of a file's beginning that identifies it.
 	headBytes = 4096
-	// maxLine is how long a line may be; of a longer one the beginning is handed on, and is no transaction.
+	// maxLine bounds a line. Of a longer one only the beginning is passed on, and is no transaction.
 	maxLine = 64 << 20
-	// leftOfLong is how much of it.
+	// leftOfLong is the length of that beginning.
 	leftOfLong = 1 << 10
 )
 
-// Files is a source of the lines of a file that grows, or of several, behind those that are in the log. Errors: a file
-// that cannot be read.
+// Files returns a source of the lines of one or several growing files, behind those in the log. The error is about a
+// file that cannot be read.
 func Files(o FileOptions, after Places) (Source, error) {
 	o.Log = loud(o.Log)
 	if o.Grace <= 0 {
@@ -74,7 +74,7 @@ func Files(o FileOptions, after Places) (Source, error) {
 	return s, nil
 }
 
-// resume finds the file in which the log ends.
+// resume finds the file of the log's last line.
 func (s *files) resume(after Places) error {
 	all, err := members(s.o.Path)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *files) resume(after Places) error {
 			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all, 0)
 	}
-	if place, old := after[""]; old { // the log of an isovet that knew one file
+	if place, old := after[""]; old { // a log of an earlier isovet, which knew one file
 		if st, err := os.Stat(s.o.Path); err == nil && st.Size() >= place {
 			s.number = 1
 			return s.open(member{path: s.o.Path, info: st}, place)
@@ -115,13 +115,13 @@ func (s *files) resume(after Places) error {
 	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}}, 0)
 }
 
-// begin opens a file as one that follows.
+// begin opens the next file.
 func (s *files) begin(all []member, i int) error {
 	s.number++
 	s.known, s.sum, s.name, s.at = 0, 0, "", 0
 	if i < 0 || i >= len(all) {
 		s.number--
-		return nil // it is waited for
+		return nil // wait for it
 	}
 	return s.open(all[i], 0)
 }
@@ -156,7 +156,7 @@ func (s *files) shut() {
 	}
 }
 
-// called names the file, for the lines that are handed over.
+// called returns the file's name for its lines.
 func (s *files) called() string {
 	if s.known >= min(headBytes, s.at/2) && s.name != "" {
 		return s.name
@@ -166,7 +166,7 @@ func (s *files) called() string {
 		if s.name == "" {
 			s.name = fileName(s.number, 0, 0)
 		}
-		return s.name // it is looked at again at the end of the file
+		return s.name // the end of the file looks at it again
 	}
 	s.known, s.sum = int64(len(head)), xxhash.Sum64(head)
 	s.name = fileName(s.number, s.known, s.sum)
@@ -188,11 +188,11 @@ func parseFileName(name string) (number int, known int64, sum uint64, ok bool) {
 	return number, known, sum, e1 == nil && e2 == nil && e3 == nil && known >= 0 && known <= headBytes
 }
 
-// Next waits for a line and takes those that are there too.
+// Next waits for a line and takes the further ones that are ready.
 func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 	var out []Line
 	size, from := 0, s.at
-	give := func() ([]Line, error) { // what was read is right if the file has not been cut off up to here
+	give := func() ([]Line, error) { // the bytes read are valid if the file has not been cut off
 		if cut, err := s.cutOff(from); cut || err != nil {
 			out, size, from = nil, 0, s.at
 			return nil, err
@@ -255,7 +255,7 @@ func cmpErr(err, or error) error {
 	return or
 }
 
-// grow adds to the line that is being read.
+// grow extends the current line.
 func (s *files) grow(text []byte) {
 	if s.cut > 0 || len(s.part)+len(text) > maxLine {
 		if s.cut == 0 {
@@ -272,7 +272,7 @@ func (s *files) grow(text []byte) {
 	s.part = append(s.part, text...)
 }
 
-// whole takes the line that has been read, without its name.
+// whole takes the finished line, without the file's name.
 func (s *files) whole() Line {
 	s.at += int64(len(s.part)) + s.cut
 	line := Line{Place: s.at, Text: s.part}

@@ -32,12 +32,12 @@ func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 var (
 	packedName = pattern.Lazy(`\.(gz|zst|bz2|xz)$`)
-	// what stands behind a file's name, or before its extension, when it has been rotated: a number, or a time
+	// the part behind a rotated file's name, or before its extension: a number, or a time
 	rotatedName   = pattern.Lazy(`^[-.]\d[\dTZ:._+-]*$`)
 	rotatedNumber = pattern.Lazy(`\.(\d{1,6})$`)
 )
 
-// members lists the files of a path, the oldest first: those of a pattern; or a file, and what it was renamed to.
+// members lists the files of a path, the oldest first: those of a pattern, or a file and its rotated predecessors.
 func members(path string) ([]member, error) {
 	var names []string
 	if isPattern(path) {
@@ -95,7 +95,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// rotations is the number behind the name.
+// rotations returns the number behind the name.
 func (m member) rotations() int {
 	if n := rotatedNumber().FindStringSubmatch(packedName().ReplaceAllString(m.path, "")); n != nil {
 		if i, err := strconv.Atoi(n[1]); err == nil {
@@ -105,7 +105,7 @@ func (m member) rotations() int {
 	return 0
 }
 
-// open opens it for reading, decompressed.
+// open opens a member for reading, decompressed.
 func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
 	if f, err = os.Open(m.path); err != nil {
 		return nil, nil, nil, err
@@ -159,7 +159,7 @@ func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
 	return head, err
 }
 
-// same reports whether a file begins as ours does, and has what was read of it.
+// same reports whether a file begins as the current one, and has at least the bytes read.
 func (s *files) same(m member) bool {
 	if s.known == 0 || !m.packed && m.info.Size() < s.at {
 		return false
@@ -168,7 +168,7 @@ func (s *files) same(m member) bool {
 	return err == nil && int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
 }
 
-// find finds our file by its beginning, the latest where there are several.
+// find finds the current file by its beginning, the latest if there are several.
 func (s *files) find(all []member, _ int64) (member, bool) {
 	for _, m := range slices.Backward(all) {
 		if s.same(m) {
@@ -193,8 +193,7 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 	return false, s.begin(all, 0)
 }
 
-// ended is what happens at the end of the file: it is waited for, or the next one is begun. A line is what stands at
-// the end of a file without an end of its own.
+// ended handles the end of the file: it waits, or begins the next file. It returns a last line without line end.
 func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	if cut, err := s.cutOff(s.at); cut || err != nil {
 		return Line{}, false, err
@@ -224,7 +223,7 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	return Line{}, false, sleep(ctx, s.poll)
 }
 
-// rest is a last line without an end.
+// rest returns a last line without line end.
 func (s *files) rest() Line {
 	if len(s.part) == 0 {
 		return Line{}
@@ -232,8 +231,8 @@ func (s *files) rest() Line {
 	return s.named([]Line{s.whole()})[0]
 }
 
-// cutOff looks whether the file has been cut off, to be written from its beginning again. What was not read of it up to
-// from is read from its copy, if there is one.
+// cutOff reports whether the file was truncated and is being written from its beginning again. It reads the unread part
+// up to from in the file's copy, if there is one.
 func (s *files) cutOff(from int64) (bool, error) {
 	if s.packed {
 		return false, nil
@@ -269,7 +268,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 	return true, s.begin([]member{{path: path, info: st}}, 0)
 }
 
-// look looks for the file behind ours.
+// look looks for the next file.
 func (s *files) look() error {
 	s.looked = time.Now()
 	all, err := members(s.o.Path)
@@ -297,7 +296,7 @@ func (s *files) look() error {
 	}
 	if was == "" && s.next != "" {
 		if s.since = s.looked; s.looked.Sub(ours.ModTime()) > 10*s.o.Grace {
-			s.since = time.Time{} // it has been left long ago
+			s.since = time.Time{} // it was abandoned long ago
 		}
 	}
 	return nil

@@ -1,13 +1,13 @@
 package watch
 
-// frontier is how far a stream has got, by what more than one session says: a single one that is ahead of all others,
-// be it that its clock is wrong or a line is, does not move it. It is the second largest of the sessions' latest times;
-// but where all others have been silent for lonely lines, or there is but one session, the second largest time of all.
+// frontier is the progress of a stream as more than one session shows it. A single session ahead of all others, because
+// its clock or a line is wrong, does not move it. It is the second largest of the sessions' latest times. If all others
+// have been silent for lonely lines, or there is only one session, it is the second largest time of all.
 type frontier struct {
 	best   [2]ahead // the two sessions that are furthest
 	all    [2]int64 // the two latest times
 	n      int64    // times
-	others int      // lines since best[1] was last moved
+	others int      // lines since best[1] last moved
 }
 
 type ahead struct {
@@ -15,10 +15,10 @@ type ahead struct {
 	any     bool
 }
 
-// lonely is for how many lines a session must be ahead of all others to be believed.
+// lonely is the number of lines for which a session must be ahead of all others to be believed.
 const lonely = 64
 
-// add takes a time. Who has no session is somebody else each time.
+// add adds a time. Each transaction without session counts as a session of its own.
 func (f *frontier) add(who, at int64) {
 	if f.n++; f.n == 1 || at > f.all[0] {
 		f.all[0], f.all[1] = at, f.all[0]
@@ -42,7 +42,7 @@ func (f *frontier) add(who, at int64) {
 	}
 }
 
-// value returns how far the stream has got; false: nobody can say yet.
+// value returns the progress; false if it is not known yet.
 func (f *frontier) value() (int64, bool) {
 	switch {
 	case f.n < 2:

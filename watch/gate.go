@@ -10,18 +10,18 @@ import (
 	"isovet/internal/keyed"
 )
 
-// GateOptions say what a judge takes, whatever it judges by.
+// GateOptions are the options of every judge for accepting lines.
 type GateOptions struct {
-	// Once: a transaction that arrives twice, by its id, or where it has none by its place in its session, is passed
-	// over. At least the last million transactions are remembered.
+	// Once ignores a duplicate transaction, recognised by its id, or, without one, by its place in its session. At
+	// least the last million transactions are remembered.
 	Once bool
-	// MaxJump is how far ahead of the others, and of the clock, a transaction may be; one further ahead is in
-	// quarantine. 0: any.
+	// MaxJump bounds the time by which a transaction may be ahead of the others, and of the clock; one further
+	// ahead goes to quarantine. 0: no bound.
 	MaxJump time.Duration
-	// Patience is how long a read that nobody's write explains waits for a writer that comes late before it is a
-	// violation, by the clock; without arrivals for Config.Idle, and at the end of the stream, the wait is over.
+	// Patience is the time, by the clock, for which an unexplained read waits for a late writer before it becomes a
+	// violation. The wait also ends after Config.Idle without arrivals, and at the end of the stream.
 	Patience time.Duration
-	// Hash makes the hashes of values, and of what transactions say; nil: a key is drawn, which a checkpoint has.
+	// Hash hashes values and the contents of transactions; nil: a key is drawn and stored in checkpoints.
 	Hash *keyed.Key
 }
 
@@ -36,47 +36,47 @@ func (o GateOptions) settings() []Setting {
 	return []Setting{{"once", fmt.Sprint(o.Once)}, {"max-jump", o.MaxJump.String()}, {"patience", o.Patience.String()}}
 }
 
-// gate is what lines pass before they are judged: it leaves out duplicates, and keeps back what is too far
-// ahead of everything else. It is a function of the lines and the clock in the log.
+// gate filters lines before they are judged. It drops duplicates, and holds back lines too far ahead of all others. It
+// is a function of the lines and the clock in the log.
 type gate struct {
 	o    GateOptions `freeze:"-"`
 	hash *keyed.Key
 	unit Unit
-	// The times tell time, but not since 1970, or it is not known since when; votes are the first times as long as that
-	// may be found out, or the unit.
+	// relative says that the times are not counted from 1970, or from an unknown moment. votes has the first times
+	// while that, or the unit, is being detected.
 	relative bool
 	votes    []int64
-	// moment is the time by which a transaction may be too far ahead; false: it has none.
+	// moment returns the time of a transaction that may be too far ahead; false if it has none.
 	moment     func(h *history.TxnHead) (int64, bool) `freeze:"-"`
 	seen       seen
-	front      frontier                     // of what has passed
+	front      frontier                     // of the passed lines
 	pace       pace                         `freeze:"flat"`
 	quarantine quarantine                   `freeze:"flat"`
 	start      firstLines                   `freeze:"flat"`
-	bad        func(place int64, err error) `freeze:"-"` // of the call of Take before
+	bad        func(place int64, err error) `freeze:"-"` // of the current call of Take
 	count      gateCounts                   `freeze:"flat"`
 	found      []Violation
 }
 
-// pace is how fast the times of a stream go, beside the clock.
+// pace compares the times of a stream with the clock.
 type pace struct {
-	clock int64   // ns since 1970; 0: nobody has said
-	told  int64   // clock when front was last moved
-	jump  int64   // the greatest that has been taken, between neighbours in the order of arrival
-	rate  float64 // timestamps a second of the clock, at most
-	rated ahead   // clock and front when rate was last looked at
+	clock int64   // ns since 1970; 0: unknown
+	told  int64   // clock when front last moved
+	jump  int64   // the greatest accepted step between neighbours in the order of arrival
+	rate  float64 // greatest rate: timestamps a second of the clock
+	rated ahead   // clock and front when rate was last updated
 }
 
-// quarantine has the lines that are too far ahead.
+// quarantine has the lines too far ahead.
 type quarantine struct {
 	held   []heldLine
-	passed int            // lines since the first of held came
-	since  map[int64]bool // sessions since then: true where one of theirs is held
-	free   bool           // what is held may go
+	passed int            // lines since the first of held
+	since  map[int64]bool // sessions since then → one of their lines is held
+	free   bool           // the held lines may be released
 }
 
-// firstLines are the first transactions, see gate_first.go; how many of them have times; those that may go on, and
-// those that went to quarantine instead.
+// firstLines has the first transactions (see gate_first.go), the number of those with times, those to release, and
+// those that went to quarantine.
 type firstLines struct {
 	first       []heldLine
 	timed       int
@@ -84,7 +84,7 @@ type firstLines struct {
 	ready, away []heldLine `freeze:"-"`
 }
 
-// gateCounts are the lines that were no news, the jumps, and the lines freed from quarantine.
+// gateCounts counts duplicates, jumps, and lines freed from quarantine.
 type gateCounts struct{ dups, jumps, freed int64 }
 
 // heldLine is a line in quarantine.
@@ -94,43 +94,43 @@ type heldLine struct {
 	text     []byte
 	id       int64
 	who      int64
-	timed    bool // of one of the first
+	timed    bool // for one of the first transactions
 }
 
-// maxHeld bounds the quarantine; what comes to it when it is full is not judged.
+// maxHeld bounds the quarantine; further lines are not judged.
 const maxHeld = 1 << 12
 
-// maxSince bounds the sessions that are counted while lines are in quarantine; half of them are not ahead for sure.
+// maxSince bounds the sessions counted while lines are in quarantine; at least half of them are not ahead.
 const maxSince = 4 * maxHeld
 
-// fate is what becomes of a line.
+// fate is the gate's decision about a line.
 type fate uint8
 
 const (
 	pass fate = iota
 	again
 	held
-	waiting // for others of the first
+	waiting // for other first transactions
 )
 
-// learning is how many lines show what is usual before a jump can be too far; enoughHeld is how many of them must be
-// ahead, and more than are not, for the jump to be the database's own.
+// learning is the number of lines that show the usual steps before a jump can be too far. enoughHeld is the number of
+// sessions that must be ahead, and more than are not, so that the jump counts as the database's own.
 const (
 	learning   = 4
 	enoughHeld = 8
-	usual      = 64      // times the greatest jump taken so far is nothing special,
-	fewTicks   = 1 << 20 // nor are so many timestamps, where they do not tell time
+	usual      = 64      // a jump of so many times the greatest so far is normal
+	fewTicks   = 1 << 20 // a jump of so many timestamps is normal, if they are no times
 )
 
-// who is the session of a transaction, as frontier wants it.
+// who returns the session of a transaction for frontier.
 func (g *gate) who(h *history.TxnHead, n int64) int64 {
 	if h.HasSess {
 		return h.Session
 	}
-	return math.MinInt64 + n // somebody else each time
+	return math.MinInt64 + n // a new session each time
 }
 
-// look says what becomes of a transaction. Errors: its id is another's.
+// look decides about a transaction. The error says that another one has its id.
 func (g *gate) look(b *Batch, i int) (fate, error) {
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
@@ -178,7 +178,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	return pass, nil
 }
 
-// detect finds by what most of the first three say what the unit is, and whether times are since 1970.
+// detect finds, by the majority of the first three times, the unit and whether times are counted from 1970.
 func (g *gate) detect(at int64) {
 	if g.unit != UnitUnknown && !g.relative || g.pace.clock == 0 || len(g.votes) == 3 {
 		return
@@ -194,7 +194,7 @@ func (g *gate) detect(at int64) {
 	g.relative = g.relative && g.unit != u
 }
 
-// now is the time by the clock, in timestamps; false: they do not tell it.
+// now returns the clock's time in timestamps; false if they are no times.
 func (g *gate) now() (int64, bool) {
 	if g.pace.clock == 0 || g.relative {
 		return 0, false
@@ -202,7 +202,7 @@ func (g *gate) now() (int64, bool) {
 	return g.unit.ticks(time.Duration(g.pace.clock))
 }
 
-// bound is the latest time that is not too far ahead.
+// bound returns the latest time that is not too far ahead.
 func (g *gate) bound() int64 {
 	base, any := g.front.value()
 	if !any {
@@ -215,7 +215,7 @@ func (g *gate) bound() int64 {
 	return plus(base, by)
 }
 
-// reach is how far ahead of others is not too far.
+// reach returns the allowed distance ahead of others.
 func (g *gate) reach() int64 {
 	by := max(int64(fewTicks), usual*min(g.pace.jump, math.MaxInt64/usual))
 	if d, ok := g.unit.ticks(g.o.MaxJump); ok {
@@ -229,7 +229,7 @@ func (g *gate) reach() int64 {
 	return by
 }
 
-// hold puts a line into quarantine, and says so.
+// hold puts a line into quarantine and reports it.
 func (g *gate) hold(b *Batch, i int, at, who int64) {
 	q := &g.quarantine
 	l := &b.Lines[i]
@@ -258,8 +258,8 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 	q.free = len(q.held) >= enoughHeld && len(q.held) > q.passed && 2*theirs >= len(q.since)
 }
 
-// released returns the lines that may go: as many sessions are ahead as are not, so it is the database that has jumped.
-// They go by the order of their arrival; those stay that are too far ahead of the others of them.
+// released returns the held lines that may pass, in the order of their arrival: so many sessions are ahead that the
+// database itself has jumped. Lines too far ahead of these stay.
 func (g *gate) released() *Batch {
 	if !g.quarantine.free {
 		return nil
@@ -303,7 +303,7 @@ func (g *gate) released() *Batch {
 	return out
 }
 
-// tick takes the time.
+// tick sets the clock.
 func (g *gate) tick(now int64) {
 	g.pace.clock = max(g.pace.clock, now)
 	v, any := g.front.value()
@@ -318,14 +318,14 @@ func (g *gate) tick(now int64) {
 	}
 }
 
-// take hands over what has been put into quarantine since it was last called; it is valid until the next line.
+// take returns the lines quarantined since its last call; the result is valid until the next line.
 func (g *gate) take() []Violation {
 	out := g.found
 	g.found = g.found[:0]
 	return out
 }
 
-// time is what a time of the stream is by the clock; zero: that is not known.
+// time converts a time of the stream to the clock's; zero if it is unknown.
 func (g *gate) time(at int64) time.Time {
 	if g.pace.clock == 0 || g.relative {
 		return time.Time{}
@@ -342,16 +342,16 @@ func (g *gate) counts() []Count {
 	}
 }
 
-// seen is what transactions have come: a set of ids, in two halves, the older of which is forgotten when the newer is
-// full. Of each there are 64 bits that say which it is, of an id all of it, and a keyed hash of what it says.
+// seen is a set of the transactions that have arrived, in two halves: when the newer one is full, the older is dropped.
+// Each entry has 64 bits that identify the transaction, such as its id, and a keyed hash of its content.
 type seen struct {
 	table [2]prints
 	n     int
-	half  int    `freeze:"-"` // how many a half has; 0: halfSeen
+	half  int    `freeze:"-"` // size of a half; 0: halfSeen
 	near  uint64 `freeze:"-"` // see fetch
 }
 
-// prints is a hash table of keys, scrambled already: the print of each, 0 where there is none.
+// prints is a hash table from scrambled keys to prints; 0 marks a free entry.
 type prints struct {
 	keys   []uint64
 	prints []uint64
@@ -360,7 +360,7 @@ type prints struct {
 // halfSeen is the number of transactions in a half.
 const halfSeen = 1 << 20
 
-// scramble is the finalizer of MurmurHash3, which is one to one.
+// scramble is the finalizer of MurmurHash3, a bijection.
 func scramble(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -369,7 +369,7 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// key names a transaction; false: it cannot be told from others.
+// key returns a transaction's key; false if it has nothing that identifies it.
 func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 	switch {
 	case h.HasID:
@@ -383,8 +383,8 @@ func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 // nearby is the number of transactions that are looked up at once.
 const nearby = 64
 
-// fetch has the processor bring near what add will look at of some transactions, all at a time: the tables are far
-// larger than its caches. It changes nothing.
+// fetch touches the entries that add will read for some transactions, so that the processor loads them at the same
+// time: the tables are far larger than its caches. It changes nothing.
 func (s *seen) fetch(heads []history.TxnHead) {
 	sum := uint64(0)
 	for i := range heads {
@@ -402,8 +402,8 @@ func (s *seen) fetch(heads []history.TxnHead) {
 	s.near = sum
 }
 
-// add adds a transaction: same says that it has come before, other that its id has. One that cannot be told from others
-// is neither.
+// add adds a transaction. same says that it has arrived before, other that its id belongs to another one. Both are
+// false if nothing identifies it.
 func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	key, ok := s.key(h)
 	if !ok {
@@ -452,7 +452,7 @@ func (t *prints) grow(n int) {
 	}
 }
 
-// set changes the print of a key that is there.
+// set changes the print of an existing key.
 func (t *prints) set(key, p uint64) {
 	mask := uint64(len(t.keys) - 1)
 	i := key & mask

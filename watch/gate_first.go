@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// The first transactions wait for each other: until a few have come, nobody can say which of them is far ahead.
+// The first transactions wait for each other: until a few have arrived, it is unknown which of them is far ahead.
 
-// early takes one of the first transactions, by its time if it has one. Who has a session is who, else it is another
-// each time.
+// early takes one of the first transactions, with its time if timed is set. who is its session; without one it is a new
+// number each time.
 func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
@@ -25,7 +25,7 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	}
 }
 
-// begin lets the first transactions go: those at the top, if they are far ahead of the others, to quarantine.
+// begin releases the first transactions. Those far ahead of the others go to quarantine.
 func (g *gate) begin() {
 	from := g.jump1st()
 	g.start.learned = true
@@ -45,9 +45,9 @@ func (g *gate) begin() {
 	g.start.first, g.pace.told = nil, g.pace.clock
 }
 
-// jump1st is the least time of the first transactions that is far ahead of the others: further than MaxJump, or, where
-// timestamps do not tell time, than 64 times what is between the others; they are fewer than the others, or of fewer
-// sessions.
+// jump1st returns the least time among the first transactions that is far ahead of the others: by more than MaxJump,
+// or, if timestamps are no times, by more than 64 times the spread of the others. Those ahead must be fewer than the
+// others, or of fewer sessions.
 func (g *gate) jump1st() int64 {
 	const none = 1<<63 - 1
 	var all []heldLine
@@ -89,7 +89,7 @@ func (g *gate) isolate(x heldLine, from int64) {
 	if len(g.quarantine.held) == 0 {
 		g.quarantine.passed, g.quarantine.since = 0, map[int64]bool{}
 	}
-	last := int64(0) // of those that are not ahead
+	last := int64(0) // of the transactions that are not ahead
 	for _, y := range g.start.first {
 		if y.timed && y.at < from {
 			last = max(last, y.at)
@@ -101,7 +101,7 @@ func (g *gate) isolate(x heldLine, from int64) {
 	g.quarantine.since[x.who] = true
 }
 
-// badLine tells of a first line that turns out not to be understood when nothing more comes for it to wait for.
+// badLine reports a first line that is not understood, once no more lines arrive for it to wait for.
 func (g *gate) badLine(place int64, err error) {
 	if g.bad != nil {
 		g.bad(place, err)
@@ -111,8 +111,8 @@ func (g *gate) badLine(place int64, err error) {
 // waits reports whether first transactions wait for others.
 func (g *gate) waits() bool { return len(g.start.first) > 0 }
 
-// let hands over, as batches, the transactions that went to quarantine though they had been let wait, for what they
-// wrote can be read; and those that may go on.
+// let passes on, as batches, the first transactions. Those that went to quarantine go to away, since their writes can
+// be read; those released go to in.
 func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bool) {
 	each := func(b *Batch, do func(b *Batch, i int)) {
 		if b == nil {
@@ -131,7 +131,7 @@ func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bo
 	return any
 }
 
-// batchOf reads lines again; nil: there are none.
+// batchOf reads lines again; nil if there are none.
 func batchOf(lines []heldLine) *Batch {
 	if len(lines) == 0 {
 		return nil

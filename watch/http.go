@@ -24,21 +24,21 @@ import (
 	"isovet/internal/safego"
 )
 
-// HTTPOptions are those of a source that listens.
+// HTTPOptions are the options of a source that listens.
 type HTTPOptions struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// MaxBody bounds the bytes of a request, decompressed; 0: DefaultMaxBody. All requests together have four times
-	// as many in memory.
+	// MaxBody bounds the bytes of a request, decompressed; 0: DefaultMaxBody. All requests together may take four
+	// times as many.
 	MaxBody int64
-	// Tokens, if there are any: a request must have one of them, as "Authorization: Bearer TOKEN".
+	// Tokens, if not empty, are the accepted tokens: a request must have one, as "Authorization: Bearer TOKEN".
 	Tokens []string
-	// TLS, if set, has the server's certificate, and says whose clients' certificates are wanted.
+	// TLS, if set, has the server's certificate, and the authorities of clients' certificates.
 	TLS *tls.Config
-	// Patience is how long a request waits for its turn, and then to be safe; 0: 10 s.
+	// Patience bounds a request's wait for its turn, and then for being safe; 0: 10 s.
 	Patience time.Duration
-	// Unfit, if set, says what is wrong with transactions of a batch besides what its reader says, nil: nothing. It is
-	// called by several goroutines.
+	// Unfit, if set, returns a function that finds further errors in transactions of a batch, besides the reader's;
+	// nil: there are none. Several goroutines call it.
 	Unfit func(b *Batch) func(i int) error
 	Log   *slog.Logger
 }
@@ -46,17 +46,17 @@ type HTTPOptions struct {
 // DefaultMaxBody is the default of MaxBody.
 const DefaultMaxBody = 16 << 20
 
-// maxProducers bounds the producers that a stream's lines may name.
+// maxProducers bounds the names of producers in a stream.
 const maxProducers = 10_000
 
-// Headers of requests. A request whose first line has the number FromHeader says, from 0, can be sent again: it is
-// taken once. ProducerHeader names who sends: each name's lines have numbers of their own.
+// Headers of requests. FromHeader has the number, from 0, of the request's first line: a request with it can be sent
+// again, and is taken once. ProducerHeader names the sender: each name's lines have numbers of their own.
 const (
 	FromHeader     = "Isovet-From"
 	ProducerHeader = "Isovet-Producer"
 )
 
-// HTTPServer takes lines by POST. Their places are numbers of lines, for each producer from 0.
+// HTTPServer takes lines by POST. Their places are line numbers, from 0 for each producer.
 type HTTPServer struct {
 	o       HTTPOptions
 	tokens  [][sha256.Size]byte
@@ -65,38 +65,38 @@ type HTTPServer struct {
 	serving safego.Group
 	room    *semaphore.Weighted // bytes of bodies
 	waiting chan *request
-	open    []*request // returned by Next, not done
+	open    []*request // returned by Next, not safe yet
 	mu      sync.Mutex
-	last    Places // nil: not known yet
+	last    Places // nil: unknown yet
 	closed  chan struct{}
 	halted  chan struct{} // closed while nothing can be taken
 	stop    sync.Once
 }
 
-// request is one, as Next takes it.
+// request is a request that Next takes.
 type request struct {
 	of     string
 	from   int64 // number of the first line; -1: the next
 	texts  [][]byte
-	after  int64        // the last place, once it is taken
+	after  int64        // its last place, once it is taken
 	done   chan outcome // room for one
 	state  atomic.Int32 // stands, taken or left
 	finish func()       // its memory is free again
 }
 
 const (
-	stands int32 = iota // and waits
+	stands int32 = iota // it waits
 	taken
-	left // by who sent it
+	left // abandoned by the sender
 )
 
 type outcome struct {
 	last int64
 	gap  bool
-	full bool // the disk is: not known to be safe
+	full bool // the disk is full: the lines may not be safe
 }
 
-// answer says what has become of a request, unless that has been said.
+// answer answers a request, unless it was answered before.
 func (q *request) answer(o outcome) {
 	select {
 	case q.done <- o:
@@ -104,9 +104,9 @@ func (q *request) answer(o outcome) {
 	}
 }
 
-// ListenHTTP listens, and answers that it is not ready before Source is called. POST / takes JSON lines and answers,
-// with the number of lines that the producer has sent so far, when they are safe in the log; GET /position says that
-// number. A request of which a line is no transaction is refused as a whole. Errors: an address that cannot be had.
+// ListenHTTP listens, and answers "not ready" until Source is called. POST / takes JSON lines. It answers when they are
+// safe in the log, with the number of lines that the producer has sent so far; GET /position returns that number. A
+// request with a line that is no transaction is refused as a whole. The error is about the address.
 func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	ln, err := net.Listen("tcp", o.Addr)
 	if err != nil {
@@ -128,7 +128,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	mux.HandleFunc("GET /position", s.position)
 	s.http = http.Server{Handler: s.guarded(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, TLSConfig: o.TLS, ErrorLog: log.New(faults{loud(o.Log)}, "", 0)}
-	s.serving.Go(func() { // it ends when it is closed
+	s.serving.Go(func() { // ends when it is closed
 		if o.TLS != nil {
 			_ = s.http.ServeTLS(ln, "", "")
 		} else {
@@ -138,7 +138,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	return s, nil
 }
 
-// faults takes what the server says by itself: of what clients do wrong, such as handshakes, little is reported.
+// faults receives the server's own log: it reports few of the clients' errors, such as failed handshakes.
 type faults struct{ log *slog.Logger }
 
 func (f faults) Write(text []byte) (int, error) {
@@ -150,10 +150,10 @@ func (f faults) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Addr is where it listens.
+// Addr returns the address that it listens on.
 func (s *HTTPServer) Addr() string { return s.ln.Addr().String() }
 
-// Source begins to take lines, behind those that are in the log.
+// Source begins to take lines, behind those in the log.
 func (s *HTTPServer) Source(after Places) Source {
 	last := Places{}
 	for of, place := range after {
@@ -165,7 +165,7 @@ func (s *HTTPServer) Source(after Places) Source {
 	return s
 }
 
-// guarded lets those in who may.
+// guarded passes on requests with a valid token.
 func (s *HTTPServer) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(s.tokens) > 0 {
@@ -185,13 +185,13 @@ func (s *HTTPServer) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// later answers that the client should repeat the request.
+// later tells the client to repeat the request.
 func later(w http.ResponseWriter, text string) {
 	w.Header().Set("Retry-After", "2")
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// ready reports whether the log has been read; else it has answered.
+// ready reports whether the log has been read; otherwise it answers the request.
 func (s *HTTPServer) ready(w http.ResponseWriter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *HTTPServer) ready(w http.ResponseWriter) bool {
 
 var producerName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
-// producer says who sends, "" where there is no name; false: it has answered.
+// producer returns the sender's name, "" if there is none; false if it has answered with an error.
 func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
 	name := r.Header.Get(ProducerHeader)
 	if name == "" {
@@ -263,7 +263,7 @@ func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request) {
 	s.hand(w, r, q)
 }
 
-// hand gives the request to Next, and answers when it is safe.
+// hand passes the request to Next, and answers when it is safe.
 func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 	patience := time.NewTimer(s.o.Patience)
 	defer patience.Stop()
@@ -314,7 +314,8 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 
 const diskFull = "the disk is full: no line was accepted; send the request again"
 
-// Halt has requests refused, those too that wait for an answer, until it is over. What they said is not acknowledged.
+// Halt refuses requests, including those that wait for an answer, until it is called with false. Their lines are not
+// acknowledged.
 func (s *HTTPServer) Halt(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,7 +329,7 @@ func (s *HTTPServer) Halt(on bool) {
 	}
 }
 
-// Next waits for a request and takes those that wait too.
+// Next waits for a request and takes all waiting ones.
 func (s *HTTPServer) Next(ctx context.Context, most int) ([]Line, error) {
 	var out []Line
 	for {
@@ -378,7 +379,7 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 	return out
 }
 
-// Done answers the requests that are safe.
+// Done answers the requests whose lines are safe.
 func (s *HTTPServer) Done() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -391,7 +392,7 @@ func (s *HTTPServer) Done() error {
 	return nil
 }
 
-// Close ends it; requests that wait are told so.
+// Close ends the server; waiting requests are answered.
 func (s *HTTPServer) Close() (err error) {
 	s.stop.Do(func() {
 		close(s.closed)
@@ -406,10 +407,11 @@ func (s *HTTPServer) Close() (err error) {
 	return err
 }
 
-// lines takes a body apart, and reads its lines. Cost: as that of the judge's reading, and memory for a few thousand.
+// lines splits a body into lines and reads them. Cost: that of the judge's reading, and memory for a few thousand
+// lines.
 func (s *HTTPServer) lines(q *request, body []byte) error {
 	s.mu.Lock()
-	begins := len(s.last) == 0 || q.from >= 0 && q.from <= s.last.Of(q.of) // a header may come, or came
+	begins := len(s.last) == 0 || q.from >= 0 && q.from <= s.last.Of(q.of) // a header may stand at the beginning
 	_, known := s.last[q.of]
 	many := !known && len(s.last) >= maxProducers
 	s.mu.Unlock()
@@ -417,7 +419,7 @@ func (s *HTTPServer) lines(q *request, body []byte) error {
 		return &refusal{http.StatusForbidden, fmt.Sprintf("header %s: watch knows %d names already; expected one of "+
 			"them", ProducerHeader, maxProducers)}
 	}
-	var numbers []int // of q.texts in the body, from 1
+	var numbers []int // line numbers in the body of q.texts, from 1
 	n := 0
 	for line := range bytes.Lines(body) {
 		n++

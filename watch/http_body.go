@@ -17,7 +17,7 @@ import (
 
 const none = history.None
 
-// refusal is why a request is answered with a status that is no success.
+// refusal is the reason of an answer with an error status.
 type refusal struct {
 	status int
 	text   string
@@ -41,19 +41,20 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 const (
-	// bodyStep is how much memory a body begins with.
+	// bodyStep is the initial memory of a body.
 	bodyStep = 64 << 10
-	// bodyPause is how long a client may send nothing in the midst of a body.
+	// bodyPause bounds a client's pause within a body.
 	bodyPause = 30 * time.Second
-	// zstdWindow bounds what a body may have zstd look back.
+	// zstdWindow bounds the window of a body in zstd.
 	zstdWindow = 8 << 20
 )
 
-// body reads a request's body, decompressed, and takes room for it, which is to be given back also after an error.
+// body reads a request's body, decompressed, and reserves memory for it. The caller must release it, even after an
+// error.
 func (s *HTTPServer) body(w http.ResponseWriter, r *http.Request) (body []byte, held int64, err error) {
 	most := s.o.MaxBody
 	control := http.NewResponseController(w)
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // what has none fails later, if it does
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // one without deadlines fails later, if at all
 	var in io.Reader = pausing{http.MaxBytesReader(w, r.Body, most), control}
 	too := &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes, decompressed; "+
 		"expected fewer lines in a request (--max-body)", most)}
@@ -101,7 +102,7 @@ func (s *HTTPServer) body(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 }
 
-// pausing is a body whose client may not pause for long.
+// pausing is a body that fails if its client pauses for long.
 type pausing struct {
 	r       io.Reader
 	control *http.ResponseController
@@ -112,7 +113,7 @@ func (p pausing) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// decoded decompresses a body. done is called when it has been read.
+// decoded decompresses a body. The caller calls done when it has read it.
 func decoded(in io.Reader, encodings []string) (_ io.Reader, done func(), err error) {
 	done = func() {}
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); e {

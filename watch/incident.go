@@ -13,88 +13,86 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Incident is what was found of one kind, on one key or on a range of keys, without a long pause between. It is a
-// function of the log, as the violations are.
+// Incident is a group of violations of one kind, on one key or a range of keys, without a long pause between them. Like
+// the violations it is a function of the log.
 type Incident struct {
-	ID int64 `json:"incident"` // from 1, by the opening
-	// Class is what the metrics count by: an axiom, a mechanism, or a verdict. Kind is finer, and may be "": why an
-	// axiom is broken, the kind of a mechanism's violation, the anomaly.
+	ID int64 `json:"incident"` // from 1, by the time of opening
+	// Class is the key of the metrics' counts: an axiom, a mechanism, or a verdict. Kind is finer, and may be "":
+	// the way in which an axiom fails, the kind of a mechanism's violation, or the anomaly.
 	Class string `json:"class"`
 	Kind  string `json:"kind,omitempty"`
-	// Unjudged: it says of transactions that they were not judged, or that nothing is known, and nothing against the
-	// database.
+	// Unjudged says that transactions were not judged, or that nothing is known about them: it is no accusation.
 	Unjudged bool `json:"unjudged,omitempty"`
-	Open     bool `json:"open"` // more may come to it
-	// Low and High are the least and the greatest key, as JSON: numbers by their value and before all else, others by
-	// their text. They are the same of an incident of one key, and nil where the kind has no key.
+	Open     bool `json:"open"` // it may still grow
+	// Low and High are the least and the greatest key, as JSON: first numbers by value, then others by text. They
+	// are equal for an incident on one key, and nil if the kind has no key.
 	Low  json.RawMessage `json:"low,omitempty"`
 	High json.RawMessage `json:"high,omitempty"`
-	// Count is the number of its violations, Keys that of their keys, Txns that of their transactions: exact up to
-	// 256, estimated beyond, some per cent off.
+	// Count is the number of its violations. Keys and Txns are the numbers of their keys and transactions: exact up
+	// to 256, beyond that estimated to some per cent.
 	Count int64 `json:"count"`
 	Keys  int64 `json:"keys,omitempty"`
 	Txns  int64 `json:"txns"`
-	// Proved: one of those that were looked at is proved to violate the level (leopard, replay).
+	// Proved says that at least one of its violations is proved to violate the level (leopard, replay).
 	Proved bool `json:"proved,omitempty"`
 	// FirstN and LastN are the numbers of its first and last violation.
 	FirstN int64 `json:"first_n"`
 	LastN  int64 `json:"last_n"`
-	// Began and Last are when they became final, by the clock in the log; zero: nobody had told it.
+	// Began and Last are the times when these became final, by the clock in the log; zero: unknown.
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 	// New is the number of its violations that were found in this run.
 	New int64 `json:"-"`
 	// Lines are the first few in full, as the file of violations has them.
 	Lines []json.RawMessage `json:"lines,omitempty"`
-	// Evidence are small histories of the first ones that are proved.
+	// Evidence has small histories of its first proved violations.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is a small history that shows a violation, and its certificate, which isovet check and verify take: files
-// beside that of violations, with slashes.
+// Evidence is a small history that shows a violation, and its certificate, for isovet check and verify. The names are
+// relative to the file of violations, with slashes.
 type Evidence struct {
 	N           int64  `json:"n"` // the violation's
 	History     string `json:"history,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
-	// Why there is none, or no certificate.
+	// Why says why there is no history, or no certificate.
 	Why string `json:"why,omitempty"`
 }
 
 // Bounds of incidents.
 const (
-	// incidentKeys bounds the incidents of a kind with one key each, at a time; further keys are one incident
-	// together.
+	// incidentKeys bounds the open incidents of a kind with one key each; further keys share one incident.
 	incidentKeys = 4
 	// incidentLines is the least number of an incident's violations that are reported in full and stay in memory;
-	// kindLines is that of a kind.
+	// kindLines is the number for a kind.
 	incidentLines = 5
 	kindLines     = 20
-	// maxIncidents bounds those that are remembered; the oldest that are not open go first.
+	// maxIncidents bounds the incidents in memory; the oldest closed ones go first.
 	maxIncidents = 1000
-	// DefaultPause is how long nothing has come to an incident before it is over.
+	// DefaultPause is the time without a violation after which an incident is over.
 	DefaultPause = 10 * time.Minute
 )
 
-// Incidents are those of a watch. The zero value has none, and is ready for Config.Incidents. It is safe for concurrent
-// use.
+// Incidents has the incidents of a watch. The zero value is empty and ready for Config.Incidents. It is safe for
+// concurrent use.
 type Incidents struct {
 	mu    sync.Mutex
 	s     incidentState
 	pause time.Duration
 	open  map[incidentKind][]*incident
 	all   []*incident // by number
-	gone  []Evidence  // of which the files are not needed any more
+	gone  []Evidence  // whose files are no longer needed
 }
 
-// incidentKind is what opens incidents of its own.
+// incidentKind is a kind of incident.
 type incidentKind struct{ class, kind string }
 
-// incidentState is what a checkpoint says of them.
+// incidentState is the incidents' state in a checkpoint.
 type incidentState struct {
 	Next    int64       `json:"next"`            // number of the next one, from 0
-	Dropped int64       `json:"dropped"`         // not remembered any more
+	Dropped int64       `json:"dropped"`         // number of incidents dropped from memory
 	Clock   int64       `json:"clock,omitempty"` // ns since 1970
-	Kinds   []KindCount `json:"kinds,omitempty"` // in the order of their first
+	Kinds   []KindCount `json:"kinds,omitempty"` // in the order of their first violations
 	All     []*incident `json:"all,omitempty"`
 }
 
@@ -105,16 +103,16 @@ type KindCount struct {
 	N     int64  `json:"n"`
 }
 
-// incident is one with what is needed to go on with it.
+// incident is an Incident with the state for adding violations.
 type incident struct {
 	Incident
-	Full     int64    `json:"full"`               // told in full
+	Full     int64    `json:"full"`               // violations reported in full
 	Wide     bool     `json:"wide,omitempty"`     // it takes any key
 	KeySeen  distinct `json:"key_seen,omitzero"`  // while it is open
 	TxnsSeen distinct `json:"txns_seen,omitzero"` // likewise
 }
 
-// List returns them as they are, by number. Those of long ago may be missing.
+// List returns the current incidents, by number. Old ones may be missing.
 func (s *Incidents) List() []Incident {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,15 +124,15 @@ func (s *Incidents) List() []Incident {
 	return out
 }
 
-// Dropped is the number of incidents that are no longer in memory.
+// Dropped returns the number of incidents that are no longer in memory.
 func (s *Incidents) Dropped() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.s.Dropped
 }
 
-// counts says how many incidents there have been, how many of them are open, of those that say something against the
-// database, and how many violations of each kind.
+// counts returns the number of incidents so far, the number of open ones that are accusations, and the number of
+// violations of each kind.
 func (s *Incidents) counts() (total, open int64, kinds []KindCount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +146,7 @@ func (s *Incidents) counts() (total, open int64, kinds []KindCount) {
 	return s.s.Next, open, slices.Clone(s.s.Kinds)
 }
 
-// state is a copy for a checkpoint.
+// state returns a copy for a checkpoint.
 func (s *Incidents) state() incidentState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +161,7 @@ func (s *Incidents) state() incidentState {
 	return out
 }
 
-// restore goes back to a checkpoint's.
+// restore restores a checkpoint's state.
 func (s *Incidents) restore(from incidentState, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +175,7 @@ func (s *Incidents) restore(from incidentState, pause time.Duration) {
 	}
 }
 
-// clock says what time it is, and ends the incidents to which nothing has come for long.
+// clock sets the time, and ends incidents without a violation for long.
 func (s *Incidents) clock(now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +194,8 @@ func (s *Incidents) clock(now int64) {
 	}
 }
 
-// add takes violation n to its incident, which it may open. full: it is one of the first, and is told in full.
+// add adds violation n to its incident, which it may open. full says that it is one of the first and is reported in
+// full.
 func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +252,7 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	if s.open == nil {
 		s.open = map[incidentKind][]*incident{}
 	}
-	if x.Wide { // those of one key come first
+	if x.Wide { // incidents on one key come first
 		s.open[k] = append(open, x)
 	} else {
 		s.open[k] = append([]*incident{x}, open...)
@@ -268,8 +267,8 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	return x
 }
 
-// noted says what became of a violation: whether it is told in full, and in which words, as far as that is known;
-// fresh, that it is told for the first time.
+// noted adds a violation's line to its incident. full says that it is reported in full, proved that it is proved, fresh
+// that it is reported for the first time.
 func (s *Incidents) noted(x *incident, line []byte, full, proved, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +284,7 @@ func (s *Incidents) noted(x *incident, line []byte, full, proved, fresh bool) {
 	}
 }
 
-// short is an incident without its lines and evidence.
+// short returns an incident without its lines and evidence.
 func (x *incident) short() Incident {
 	out := x.Incident
 	out.Lines, out.Evidence = nil, nil
@@ -314,7 +313,7 @@ func number(key string) (n int64, is bool) {
 // Gandouet, Meunier 2007) with a standard error of 1.04/√1024, 3 %. It takes a kilobyte or two.
 type distinct struct {
 	Few  []uint64 `json:"few,omitempty"`  // sorted
-	Most []byte   `json:"most,omitempty"` // of each part of the hashes, the longest run of zeros, and 1
+	Most []byte   `json:"most,omitempty"` // the longest run of zeros in each part of the hashes, plus 1
 }
 
 const (
@@ -322,7 +321,7 @@ const (
 	distinctParts = 1024
 )
 
-// add reports whether count may say something else now.
+// add reports whether count may have changed.
 func (d *distinct) add(hash uint64) bool {
 	if d.Most != nil {
 		return d.put(hash)
@@ -352,7 +351,7 @@ func (d *distinct) put(hash uint64) bool {
 	return true
 }
 
-// count returns their number.
+// count returns the number of different hashes.
 func (d *distinct) count() int64 {
 	if d.Most == nil {
 		return int64(len(d.Few))

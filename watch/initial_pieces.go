@@ -6,8 +6,8 @@ import (
 	"isovet/internal/saved"
 )
 
-// An initial transaction may have more keys than there is memory for. It is then taken in pieces, between which keys go
-// to the disk.
+// An initial transaction may have more keys than memory holds. It is then taken in pieces; between these, keys go to
+// the disk.
 
 // pieceKeys bounds the keys of a stream's first batch whose initial transaction is taken at once, and the operations of
 // a piece.
@@ -15,8 +15,8 @@ var pieceKeys = 1 << 14
 
 func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it to 1
 
-// inPieces takes the initial transaction with which a stream begins, if it has very many keys and what is known of them
-// is bounded, and gives numbers to the keys of the other transactions of its batch. False: it is still to be taken.
+// inPieces takes the initial transaction of a stream, if it has very many keys and memory is bounded, and numbers the
+// keys of the other transactions of its batch. It returns false if it has not taken it.
 func (p *parser) inPieces(b *Batch) bool {
 	h := b.H
 	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys ||
@@ -34,7 +34,7 @@ func (p *parser) inPieces(b *Batch) bool {
 		a := p.head(&b.Heads[0], 0)
 		p.ops(h, lo, to)
 		p.holds(a)
-		for op := lo; op < to; op++ { // the next may get their numbers
+		for op := lo; op < to; op++ { // the next keys may get their numbers
 			p.keyOf[h.OpKey(op)] = history.None
 		}
 		if err := p.evict(); err != nil {
@@ -45,11 +45,11 @@ func (p *parser) inPieces(b *Batch) bool {
 	return true
 }
 
-// numberOf gives numbers to the keys of operations, and brings back what is known of them.
+// numberOf numbers the keys of operations, and restores their states.
 func (p *parser) numberOf(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
-			continue // of a transaction that is not understood
+			continue // it belongs to a transaction that is not understood
 		}
 		if k := h.OpKey(op); p.keyOf[k] == history.None {
 			p.keyOf[k] = p.number(h.Texts, h.Keys[k])

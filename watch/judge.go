@@ -18,110 +18,109 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
-// order, so that who starts again with the log comes to the same; how lines are cut into batches makes no difference.
+// Judge checks a stream. Its results depend only on the calls of Take, Advance, Clock and End, in their order, so that
+// a restart from the log gives the same results. The division of lines into batches does not matter.
 type Judge interface {
-	// Settings are the options on which the findings depend, the checker's name first. A folder keeps to those that it
-	// was begun with.
+	// Settings returns the options that influence the findings, the checker's name first. A folder allows only the
+	// options that it was begun with.
 	Settings() []Setting
 	// Begin comes first. line returns a line of the log again, by its number; the result is valid until the next call.
 	Begin(line func(n int64) ([]byte, error))
-	// Checkpoint writes all that the judge knows, as of the calls so far, to files of its own choice in a folder that
-	// is there and empty. They need not be synced; a file may be a hard link to one that is never changed again. It is
-	// called between two other calls, when Findings has handed over everything, and what comes waits for it.
+	// Checkpoint writes the judge's state, after the calls so far, to files of its choice in an existing empty
+	// folder. It need not sync them. A file may be a hard link to one that never changes again. It is called
+	// between two other calls, when Findings has returned everything; arriving lines wait for it.
 	Checkpoint(dir string) error
-	// Restore, called after Begin and before all else, makes a new judge with the same Settings one that has had the
-	// calls before a Checkpoint: what it does from then on is what that one did, to the last violation. It may keep no
-	// file of the folder open or in use, for the folder goes when later ones are there. An error that wraps
-	// freeze.ErrDamaged or fs.ErrNotExist leaves the judge as it was; the checkpoint before is tried then.
+	// Restore, called after Begin and before all else, gives a new judge with the same Settings the state of a
+	// Checkpoint: it then behaves exactly as the judge of the checkpoint did. It must not keep a file of the folder
+	// open, since the folder is removed later. An error that wraps freeze.ErrDamaged or fs.ErrNotExist leaves the
+	// judge unchanged; the checkpoint before is tried next.
 	Restore(dir string) error
-	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch. The batch is valid
-	// until the next call.
+	// Take takes lines, and calls bad for those that it does not understand. An error ends the watch. The batch is
+	// valid until the next call.
 	Take(b *Batch, bad func(place int64, err error)) error
-	// Clock says what time it is, in ns since 1970, before what follows.
+	// Clock sets the time of the following calls, in ns since 1970.
 	Clock(now int64)
-	// Tick is how often Clock is to be called, as long as lines come and for Rest after; 0: never.
+	// Tick returns the period for calls of Clock while lines arrive, and for how long after the last; 0: never.
 	Tick() (every, rest time.Duration)
-	// Quiet is asked when nothing has arrived for a while: up to where everything would be final; false: there is
-	// nothing yet.
+	// Quiet is called when nothing has arrived for a while. It returns the mark up to which everything would be
+	// final; false if there is nothing yet.
 	Quiet() (mark int64, some bool)
-	// Advance says that what arrives from now on and belongs before the mark is late.
+	// Advance makes later arrivals before the mark late.
 	Advance(mark int64)
-	// End says that the source has ended: everything is final. What comes all the same, when it goes on, is late if it
-	// begins before what there is.
+	// End says that the source has ended: everything is final. If it goes on later, arrivals that begin before the
+	// present ones are late.
 	End()
-	// Findings hands over what has become final since it was last called, in order.
+	// Findings calls each with the findings that have become final since its last call, in order.
 	Findings(each func(f *Finding) error) error
-	// Stats fills in what the judge knows.
+	// Stats sets the judge's fields of a snapshot.
 	Stats(s *Snapshot)
 }
 
-// Finding is a violation that has become final, or a transaction that is not judged. It is valid during the call that
-// it is handed to.
+// Finding is a final violation, or a transaction that is not judged. It is valid during the call that gets it.
 type Finding struct {
-	// Class is what the metrics count by; Kind is finer, and may be "".
+	// Class is the key of the metrics' counts; Kind is finer, and may be "".
 	Class, Kind string
 	Key         string // as JSON; "": none, or any
 	Txns        []int64
-	// Unjudged: it says nothing against the database.
+	// Unjudged says that it is no accusation.
 	Unjudged bool
-	// Proved: it is proved to violate the level. Tries: to make the line of one that tried takes is to try whether it
-	// is, which the line says.
+	// Proved says that it is proved to violate the level. Tries says that making its line tries to prove it, if
+	// tried selects it; the line has the result.
 	Proved, Tries bool
-	// Line makes its JSON line, with its number.
+	// Line makes its JSON line with number n.
 	Line func(n int64) ([]byte, error)
-	// Prove makes a small history that shows it; nil: there is none.
+	// Prove makes a small history that shows it; nil: it has none.
 	Prove func(log *Log) (*Proof, error)
 }
 
-// Proof is a small history of a violation, as isovet check takes it.
+// Proof is a small history of a violation, for isovet check.
 type Proof struct {
 	H *history.History
 	R *evidence.Result // nil: there is no certificate
-	// Why there is no certificate, or, where H is nil, no history.
+	// Why says why there is no certificate, or, if H is nil, no history.
 	Why string
 }
 
-// Interruptible is a judge of which a call may take long.
+// Interruptible is a judge whose calls may take long.
 type Interruptible interface {
-	// Until has calls, of Checkpoint and Restore none, end early once stop says so, which is asked every second of CPU
-	// at least.
+	// Until makes calls, other than Checkpoint and Restore, end early when stop returns true. They call stop at
+	// least once a second of CPU time.
 	Until(stop func() bool)
-	// Cut reports whether the last call has ended early. The next call of the judge, or of one that is restored from a
-	// Checkpoint made then, is the same, with the same batch; it goes on where this one has ended. A call of Findings
-	// keeps what it has not handed over.
+	// Cut reports whether the last call ended early. The next call, of this judge or of one restored from a
+	// Checkpoint made then, must be the same, with the same batch; it goes on where this one ended. Findings keeps
+	// the findings that it has not passed on.
 	Cut() bool
 }
 
-// stateFile is what judges call the file that has most of their state.
+// stateFile is the name of the file with most of a judge's state.
 const stateFile = "state"
 
-// The classes of transactions that are not judged: they came too late, or are too far ahead; or that are missed.
+// The classes of transactions that are not judged: they arrived too late, are too far ahead, or are missing.
 const (
 	late   = "LATE"
 	jumped = "JUMP"
 	gap    = "GAP"
 )
 
-// Violation is a final violation of timestamps, or a transaction that is not judged, as the file has it.
+// Violation is a final violation of timestamps, or a transaction that is not judged, in the form of the file.
 type Violation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
-	// of EXT, as far as the window knows: own, before, uncommitted, after; of JUMP: how far
+	// for EXT, as far as the window knows: own, before, uncommitted, after; for JUMP: how far
 	Why string `json:"why,omitempty"`
 	Txn int64  `json:"txn"`
-	// SESSION: the one before; NOCONFLICT: who committed first; EXT: who installed what should have been read; LATE,
-	// of a read: who wrote it
+	// SESSION: the one before; NOCONFLICT: the first to commit; EXT: the writer of the version to be read; LATE:
+	// the writer
 	Other *int64          `json:"other,omitempty"`
 	Key   json.RawMessage `json:"key,omitempty"`
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
-	// GAP: the first and the last number that are missing in the session
+	// GAP: the first and the last missing number of the session
 	Missing []int64 `json:"missing,omitempty"`
-	// ProofAssumes is what EXT takes for granted in a stream from the midst; "": nothing.
+	// ProofAssumes is the assumption of EXT in a stream that begins in the middle; "": none.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
-// finding hands it over.
+// finding returns it as a Finding.
 func (v *Violation) finding() *Finding {
 	f := &Finding{Class: v.Axiom, Txns: []int64{v.Txn}, Line: func(n int64) ([]byte, error) {
 		v.N = n
@@ -135,14 +134,14 @@ func (v *Violation) finding() *Finding {
 	return f
 }
 
-// Unjudged reports whether what is of a class, such as LATE, says nothing against the database.
+// Unjudged reports whether a class, such as LATE, is no accusation.
 func Unjudged(class string) bool { return unjudged(class) }
 
 func unjudged(class string) bool {
 	return class == late || class == jumped || class == gap || class == undecided
 }
 
-// ticking is how often the clock is told, and for how long after the last line.
+// ticking returns the period of calls of Clock, and for how long they go on after the last line.
 func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
 	if wait <= 0 && o.MaxJump <= 0 && o.Patience <= 0 {
 		return 0, 0
@@ -154,14 +153,13 @@ func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
 	return every, wait + o.Patience + every
 }
 
-// Fitting is a judge that knows of a transaction by itself that it will not understand it. Unfit returns a function of
-// the lines of a batch, nil: it is understood as far as one can tell. It may be called by other goroutines than the
-// judge's.
+// Fitting is a judge that can tell by a transaction alone that it will not understand it. Unfit returns a function that
+// returns an error for such a line of a batch. Goroutines other than the judge's may call it.
 type Fitting interface {
 	Unfit(b *Batch) func(i int) error
 }
 
-// unfit says why a transaction cannot be judged by timestamps.
+// unfit returns an error if a transaction cannot be judged by timestamps.
 func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 	if !noPart(t) && !t.Init && (t.StartTS == history.NoTime || t.CommitTS == history.NoTime) {
 		return fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's "+
@@ -181,7 +179,7 @@ func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 	return nil
 }
 
-// noPart says that a transaction takes no part in what timestamps decide.
+// noPart reports whether a transaction does not matter for timestamps.
 func noPart(t *history.TxnHead) bool {
 	return t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
 }
@@ -213,7 +211,8 @@ func (j *leopard) Unfit(b *Batch) func(i int) error {
 	}
 }
 
-// hashing is a judge whose hashes of values depend on a key, which is set before all else. It is nil if it is fixed.
+// hashing is a judge whose hashes of values depend on a key, which is set before all else. The key is nil if it is
+// fixed.
 type hashing interface {
 	hashes() *keyed.Key
 }
@@ -229,11 +228,11 @@ func (g *gate) own() *keyed.Key {
 	return g.hash
 }
 
-// hashKeyFile has a folder's key, of 128 bits, in hexadecimal. A checkpoint has it, too; from here has it who begins
-// again with the log alone, and so comes to the same.
+// hashKeyFile has a folder's key of 128 bits, in hexadecimal. Checkpoints have it too; the file is for a restart from
+// the log alone, which must give the same results.
 const hashKeyFile = "hash-key"
 
-// keepKey makes a key the folder's, for which it draws one where there is none.
+// keepKey sets the key to the folder's, and draws one if the folder has none.
 func keepKey(dir string, key *keyed.Key) error {
 	if key == nil {
 		return nil
@@ -257,11 +256,11 @@ func keepKey(dir string, key *keyed.Key) error {
 }
 
 func drawn() (seed [keyed.Size]byte) {
-	rand.Read(seed[:]) // which does not fail
+	rand.Read(seed[:]) // never fails
 	return seed
 }
 
-// writeHashKey writes the file whole or not at all.
+// writeHashKey writes the file atomically.
 func writeHashKey(dir, path string, text []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
+// judgeAll is the judging goroutine. Its results depend only on the lines of the log, in their order.
 func (w *watcher) judgeAll(ctx context.Context) (err error) {
 	if x, is := w.judge.(Interruptible); is {
 		x.Until(func() bool { return ctx.Err() != nil || w.due() })
@@ -44,7 +44,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			err = w.own(ctx, e.control)
 		}
 		if err != nil {
-			if err == ctx.Err() { // see whole
+			if err == ctx.Err() { // see the function whole
 				err = cmp.Or(w.leave(ctx), err)
 			}
 			return err
@@ -72,7 +72,7 @@ func (w *watcher) open() error {
 	return err
 }
 
-// answer says how far the judge has got.
+// answer reports the judge's progress.
 func (w *watcher) answer(ctx context.Context, ask chan<- answer) error {
 	if err := w.tell(ctx); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (w *watcher) answer(ctx context.Context, ask chan<- answer) error {
 	return nil
 }
 
-// settle ends an event: everything up to at is judged.
+// settle ends an event: everything before at is judged.
 func (w *watcher) settle(ctx context.Context, at Position) error {
 	w.state.under = nil
 	w.state.at, w.state.s.LogBytes = at, at.Bytes
@@ -109,7 +109,7 @@ func (w *watcher) settle(ctx context.Context, at Position) error {
 	return nil
 }
 
-// leave writes what there is, for another run to go on from.
+// leave writes the state for a later run.
 func (w *watcher) leave(ctx context.Context) error {
 	w.keeper.closing.Store(true)
 	if w.state.out != nil {
@@ -123,8 +123,8 @@ func (w *watcher) leave(ctx context.Context) error {
 	return nil
 }
 
-// whole has the judge do something, and takes what has become final. A judge that ends a call early is to call again,
-// after what is due meanwhile; once ctx has ended, that is left to the next run.
+// whole makes a call of the judge and takes its findings. If the call ends early, whole does the work that is due and
+// repeats the call; once ctx has ended, the next run does.
 func (w *watcher) whole(ctx context.Context, do func() error) error {
 	x, is := w.judge.(Interruptible)
 	for {
@@ -148,7 +148,7 @@ func (w *watcher) whole(ctx context.Context, do func() error) error {
 	}
 }
 
-// own is a line of our own.
+// own handles one of the log's own lines.
 func (w *watcher) own(ctx context.Context, text string) error {
 	if text == controlEnd {
 		return w.whole(ctx, func() error {
@@ -175,7 +175,7 @@ func (w *watcher) own(ctx context.Context, text string) error {
 	})
 }
 
-// judged are lines of the log.
+// judged judges lines of the log.
 func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	b.wait()
 	err := w.whole(ctx, func() error {
@@ -185,7 +185,7 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 				w.cfg.Bad(place, err)
 			}
 		})
-		if err == nil && !w.state.kept { // not before: options with which nothing could be judged may be put right
+		if err == nil && !w.state.kept { // not before: wrong options may be corrected
 			err = keepSettings(w.cfg.Dir, w.judge.Settings())
 			w.state.kept = err == nil
 		}
@@ -198,7 +198,7 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	return err
 }
 
-// emit takes what has become final.
+// emit takes the final findings.
 func (w *watcher) emit(ctx context.Context) error {
 	err := w.judge.Findings(func(f *Finding) error {
 		w.state.s.Violations[f.Class]++
@@ -227,10 +227,10 @@ func (w *watcher) emit(ctx context.Context) error {
 // listedSuspects bounds the suspects of a snapshot.
 const listedSuspects = 20
 
-// manyLines is the number of bytes of violations that are written at once, while the log is judged again.
+// manyLines is the number of bytes of violations to collect before a write, while the log is judged again.
 const manyLines = 1 << 20
 
-// tell writes violations, and makes them safe.
+// tell writes violations, and syncs them.
 func (w *watcher) tell(ctx context.Context) error {
 	return w.patiently(ctx, w.state.out.f.Name(), w.state.out.sync)
 }

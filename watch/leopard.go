@@ -21,14 +21,14 @@ import (
 
 // LeopardOptions are the parameters of NewLeopard and NewLive.
 type LeopardOptions struct {
-	// Profile says how the database works inside; nil: what the header of the stream names.
+	// Profile is the database's profile; nil: the one that the stream's header names.
 	Profile *mechanism.Profile
-	// Level is what violations are proved at; nil: what the profile promises.
+	// Level is the level of proofs; nil: the profile's.
 	Level *level.Level
 	// Skew, in ns, widens every interval at both ends.
 	Skew int64
-	// Lateness is how far, in ns of client time, a transaction may begin before the latest end seen and not be late;
-	// AllLate: nothing is late, or final before the stream ends.
+	// Lateness is the time, in ns of client time, by which a transaction may begin before the latest end seen
+	// without being late. AllLate: nothing is late, or final before the stream ends.
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
@@ -46,26 +46,26 @@ type leopard struct {
 	header []byte
 	first  int64 // number of the first transaction's line
 	taken  bool  // a transaction has been taken
-	attach bool  // keys hold what nobody knows, unless an initial transaction comes
+	attach bool  // initial values are unknown, unless an initial transaction arrives
 	g      gate
 	front  frontier       // ends
-	past   []waitingSince // where reads had got that wait for a writer, by the clock
+	past   []waitingSince // marks of waiting reads, by the clock
 	buf    []mechanism.Trace
 	found  []finding
 	keys   *keystore.Table
 	store  *keystore.Store `freeze:"-"`
 	err    error           `freeze:"-"` // of the store
 	pinned []uint64        `freeze:"-"` // see evict
-	// for tests: keys go whenever they can
+	// for tests: evict keys whenever possible
 	everything bool `freeze:"-"`
-	// Times that transactions were made final before their time, for memory
+	// number of times that memory made transactions final early
 	shortened int64
-	// What became of reads that waited for a writer: violations; explained by a late transaction
+	// reads that waited for a writer and became violations, or were explained by a late transaction
 	confirmed, withdrawn int64
 }
 
-// finding is a violation, or, where there is none, a transaction or a read that came too late to be judged, or a
-// transaction that is too far ahead.
+// finding is a violation; or, without one, a transaction or a read that was too late to be judged, or a transaction too
+// far ahead.
 type finding struct {
 	v     *mechanism.Violation
 	read  *mechanism.Unjudged
@@ -79,7 +79,7 @@ type waitingSince struct {
 	reads int
 }
 
-// ended is the latest time that a transaction has.
+// ended returns the latest time of a transaction.
 func ended(h *history.TxnHead) (int64, bool) {
 	at := max(h.Start, h.Commit, h.End)
 	return at, at != history.NoTime
@@ -103,7 +103,7 @@ func (j *leopard) Settings() []Setting {
 	profile, lvl := "auto", "the profile's"
 	if p := j.o.Profile; p != nil {
 		profile = p.Name()
-		if q, err := mechanism.LookupProfile(profile); err != nil || !reflect.DeepEqual(p, q) { // a user's own
+		if q, err := mechanism.LookupProfile(profile); err != nil || !reflect.DeepEqual(p, q) { // a user's
 			text, err := json.Marshal(p)
 			if err != nil {
 				panic(err) // its fields are plain
@@ -119,7 +119,7 @@ func (j *leopard) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
-// begun is what must be known before the rest of the state can be read.
+// begun is the part of the state that must be read before the rest.
 type begun struct {
 	Begun  bool
 	Header []byte
@@ -183,7 +183,7 @@ func (j *leopard) start(h *history.History) error {
 	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
 	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
-	if j.keys != nil { // not of NewLive, where nothing is late
+	if j.keys != nil { // not for NewLive, where nothing is late
 		j.online.ReportSuspects()
 	}
 	return nil
@@ -227,7 +227,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.err
 }
 
-// let takes what the gate lets go, and what it has found; true: another piece has begun.
+// let takes the lines that the gate releases, and its findings. It returns true if another piece has begun.
 func (j *leopard) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, finding{ahead: &v})
@@ -240,7 +240,7 @@ func (j *leopard) let(bad func(place int64, err error)) bool {
 	})
 }
 
-// begins lets go what waits for more first transactions, for nothing comes.
+// begins releases the first transactions that wait for others, since no more lines arrive.
 func (j *leopard) begins() {
 	if j.g.waits() {
 		j.g.begin()
@@ -248,7 +248,7 @@ func (j *leopard) begins() {
 	}
 }
 
-// look has a line pass the gate.
+// look passes a line through the gate.
 func (j *leopard) look(b *Batch, i int) error {
 	l := &b.Lines[i]
 	switch {
@@ -270,7 +270,7 @@ func (j *leopard) look(b *Batch, i int) error {
 	return j.txn(b, i)
 }
 
-// id is a transaction's id, or, of a line without, its number.
+// id returns a transaction's id, or, without one, its line number.
 func (j *leopard) id(hasID bool, id, n int64) int64 {
 	if hasID {
 		return id
@@ -320,7 +320,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	return nil
 }
 
-// Clock ends the wait of reads for their writers.
+// Clock ends waits for writers.
 func (j *leopard) Clock(now int64) {
 	j.g.tick(now)
 	if j.online == nil || j.o.Gate.Patience <= 0 {
@@ -340,7 +340,7 @@ func (j *leopard) Clock(now int64) {
 
 func (j *leopard) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gate) }
 
-// collect keeps what has been found.
+// collect collects findings.
 func (j *leopard) collect() {
 	vs, us := j.online.Take()
 	for i := range us {
@@ -421,7 +421,7 @@ func (j *leopard) Stats(s *Snapshot) {
 		s.Watermark, s.WatermarkAt = o.Watermark, j.g.time(o.Watermark)
 	}
 	spilled := int64(0)
-	if j.keys != nil { // there is no store where transactions come without a log
+	if j.keys != nil { // without a log there is no store
 		spilled = j.keys.Stored()
 	}
 	s.More = []Count{

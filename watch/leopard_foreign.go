@@ -6,7 +6,7 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
+// foreign takes the understood part of a line that is not judged: others may read its writes.
 func (j *leopard) foreign(b *Batch, i int) {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`
@@ -31,7 +31,7 @@ func (j *leopard) foreign(b *Batch, i int) {
 	j.stream.Piece(b.H)
 }
 
-// understood is what of a line that is not understood is: those of its operations that are.
+// understood reduces a line that is not understood to its understood operations.
 func understood(line []byte) []byte {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`

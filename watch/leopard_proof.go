@@ -15,8 +15,8 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// proof makes a small history of a violation: what proves that the level is violated, with the certificate; else the
-// transactions, if the profile forbids what they alone show too.
+// proof makes a small history of a violation: one that proves the violation of the level, with a certificate; or else
+// the transactions, if they alone violate the profile too.
 func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 	ws, _, gone, err := c.witnesses(v)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 	return &Proof{Why: "these transactions alone do not show the violation; isovet shrink finds the ones that do"}, nil
 }
 
-// witnesses recalls the transactions of a violation; of says which one in the result is which of the stream. gone are
-// those that are not kept any more.
+// witnesses reads the transactions of a violation again. of maps the stream's numbers to the result's; gone lists those
+// no longer in the log.
 func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]uint32, gone []int64, err error) {
 	txns := slices.Clone(v.Txns)
 	for _, t := range v.Uninstalled {
@@ -82,7 +82,7 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 	return ws, of, gone, nil
 }
 
-// lineOf is the number of a transaction's line in the stream.
+// lineOf returns the number of a transaction's line in the stream.
 func lineOf(txn uint64) int64 {
 	return int64(txn)
 }
@@ -97,7 +97,8 @@ func twice(ws []witness) (id int64, is bool) {
 	return 0, false
 }
 
-// try checks the transactions by themselves at the level; nil: no checker decides it, or why says what is not known.
+// try checks the transactions by themselves at the level. It returns nil if no checker decides it, or why says what is
+// unknown.
 func (c *court) try(ws []witness) (h *history.History, r *evidence.Result, why string, err error) {
 	h, why, err = c.part(ws)
 	if err != nil || h == nil || why != "" && len(ws) > maxAmbiguous {
@@ -146,7 +147,7 @@ func (j *leopard) tell(n int64, f finding) ([]byte, error) {
 	return json.Marshal(&v)
 }
 
-// recall reads a transaction of the log again.
+// recall reads a transaction from the log again.
 func (j *leopard) recall(id uint64) (witness, error) {
 	n := int64(id)
 	line, err := j.line(n)
@@ -154,7 +155,7 @@ func (j *leopard) recall(id uint64) (witness, error) {
 		return witness{}, err
 	}
 	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
-	if err != nil { // it is not understood, and was taken as far as it is
+	if err != nil { // it is not understood: its understood part was taken
 		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
 			return witness{h: h, id: j.id(false, 0, n), line: n}, nil
 		}
@@ -163,7 +164,7 @@ func (j *leopard) recall(id uint64) (witness, error) {
 		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, err)
 	}
 	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], n), line: n}
-	b := NewBatch(1, [][]byte{line}) // its number in the session
+	b := NewBatch(1, [][]byte{line}) // the number is its place in the session
 	if len(j.header) > 0 {
 		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})
 	}
@@ -173,7 +174,7 @@ func (j *leopard) recall(id uint64) (witness, error) {
 	return w, nil
 }
 
-// jsonValue is the value that a text of JSON says.
+// jsonValue returns the value of a JSON text.
 func jsonValue(b *history.Builder, text string) history.Value {
 	v := b.StringValue([]byte(text))
 	switch c := text[0]; {
@@ -189,7 +190,7 @@ func jsonValue(b *history.Builder, text string) history.Value {
 	case c == '{':
 		v = b.RowValue([]byte(text))
 	}
-	if string(b.Texts.AppendValue(nil, v)) != text { // what cannot be told again; but different texts stay different
+	if string(b.Texts.AppendValue(nil, v)) != text { // it has no such form, but different texts stay different
 		return b.StringValue([]byte(text))
 	}
 	return v

@@ -14,24 +14,24 @@ import (
 	"isovet/history/format/logline"
 )
 
-// ErrNotKept says that a line of the log has been deleted since.
+// ErrNotKept says that a line was deleted from the log.
 var ErrNotKept = errors.New("--keep deleted the line")
 
 // finder finds lines in a log by their numbers.
 type finder struct {
 	mu     sync.Mutex
-	recent []*segmentIndex // as they were written or read, the latest last
-	// of the goroutine that asks
-	old   []*segmentIndex // read for this, the latest used last
-	first map[int]int64   // number of a segment's first line
-	last  int             // segment, where nothing is written
+	recent []*segmentIndex // in the order of writing or reading, the latest last
+	// only for the asking goroutine
+	old   []*segmentIndex // read on demand, the last used last
+	first map[int]int64   // segment → number of its first line
+	last  int             // the last segment, if nothing is written
 }
 
-// segmentIndex says where lines begin in a segment.
+// segmentIndex has the begins of lines in a segment.
 type segmentIndex struct {
 	segment int
-	first   int64   // number of the first line that is known
-	marks   []int64 // where line first+i*indexEvery begins
+	first   int64   // number of the first known line
+	marks   []int64 // begin of line first+i*indexEvery
 	lines   int64
 }
 
@@ -42,7 +42,7 @@ const (
 	indexed    = 32
 )
 
-// begin begins a segment, or goes on in it.
+// begin begins a segment, or resumes it.
 func (f *finder) begin(at Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *finder) begin(at Position) {
 	}
 }
 
-// note takes the next line of the latest segment.
+// note notes the begin of the latest segment's next line.
 func (f *finder) note(at int64) {
 	x := f.recent[len(f.recent)-1]
 	if x.lines%indexEvery != 0 {
@@ -69,7 +69,7 @@ func (f *finder) note(at int64) {
 
 func (x *segmentIndex) has(n int64) bool { return n >= x.first && n < x.first+x.lines }
 
-// mark is where line n, or one a few lines before, begins, and how many lines before.
+// mark returns the begin of line n, or of one skip lines before.
 func (x *segmentIndex) mark(n int64) (at, skip int64) {
 	i := n - x.first
 	return x.marks[i/indexEvery], i % indexEvery
@@ -109,7 +109,7 @@ func (f *finder) line(dir string, n int64) ([]byte, error) {
 	return line, errors.Join(err, in.Close())
 }
 
-// search looks for a line in the segments of before.
+// search looks for a line in earlier segments.
 func (f *finder) search(dir string, n int64, latest int) (*segmentIndex, error) {
 	if i := slices.IndexFunc(f.old, func(x *segmentIndex) bool { return x.has(n) }); i >= 0 {
 		x := f.old[i]
@@ -145,7 +145,7 @@ func (f *finder) search(dir string, n int64, latest int) (*segmentIndex, error) 
 	return nil, fmt.Errorf("%s, line %d: %w", dir, n, ErrNotKept)
 }
 
-// firstOf is the number of the first line of a segment.
+// firstOf returns the number of a segment's first line.
 func (f *finder) firstOf(dir string, segment int) (int64, error) {
 	if n, ok := f.first[segment]; ok {
 		return n, nil
@@ -154,7 +154,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	head, _ := bufio.NewReaderSize(in, 64).ReadSlice('\n') // of a longer line a part
+	head, _ := bufio.NewReaderSize(in, 64).ReadSlice('\n') // the beginning suffices
 	if err := in.Close(); err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 		if n, err = strconv.ParseInt(string(text[len(controlFrom):]), 10, 64); err != nil {
 			return 0, fmt.Errorf("%s: %w", segmentName(dir, segment), err)
 		}
-	} else { // one that a former isovet wrote
+	} else { // a segment of an earlier isovet
 		before, err := f.firstOf(dir, segment-1)
 		if err != nil {
 			return 0, err
@@ -178,7 +178,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 	return n, nil
 }
 
-// read makes the index of a segment. What is being written to it behind is not seen.
+// read makes the index of a segment. It does not see lines that are being written.
 func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, error) {
 	in, err := openSegment(dir, segment, 0)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 	return x, in.Close()
 }
 
-// nth reads the line behind skip others, our own not counted.
+// nth reads the line behind skip others, not counting the log's own lines.
 func nth(in io.Reader, skip int64) ([]byte, error) {
 	r := bufio.NewReaderSize(in, 1<<15)
 	var cut logline.Reader

@@ -9,8 +9,8 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late.
-// It is for one goroutine.
+// Live verifies the mechanisms of a database in the process that runs its transactions, without lines, a log, or late
+// transactions. It is for one goroutine.
 type Live struct {
 	o      LeopardOptions
 	each   func(line []byte)
@@ -30,7 +30,7 @@ func NewLive(o LeopardOptions, each func(line []byte)) *Live {
 	return l
 }
 
-// Begin takes the header. Errors: the options name no profile, and the header neither.
+// Begin takes the header. The error says that neither the options nor the header name a profile.
 func (l *Live) Begin(meta history.Meta) error {
 	b := history.NewBuilder()
 	b.Meta = meta
@@ -45,8 +45,8 @@ func (l *Live) Begin(meta history.Meta) error {
 	return nil
 }
 
-// Ended takes transactions whose ids increase, over all calls, by one each; an initial transaction stands before them.
-// No transaction that comes later begins before mark.
+// Ended takes transactions whose ids increase by one, over all calls; an initial transaction stands before them. No
+// later transaction begins before mark.
 func (l *Live) Ended(h *history.History, mark int64) error {
 	j := &l.j
 	j.stream.Piece(h)
@@ -99,10 +99,10 @@ func (l *Live) tell() error {
 	})
 }
 
-// Profile is what is verified; nil before Begin.
+// Profile returns the profile; nil before Begin.
 func (l *Live) Profile() *mechanism.Profile { return l.j.court.profile }
 
-// Snapshot returns what has been done. Lines are those of violations.
+// Snapshot returns the counts. Lines counts violations.
 func (l *Live) Snapshot() Snapshot {
 	s := l.s
 	l.j.Stats(&s)

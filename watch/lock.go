@@ -14,10 +14,10 @@ import (
 	"isovet/internal/filelock"
 )
 
-// LockedError says that another process watches with the folder.
+// LockedError says that another process uses the folder.
 type LockedError struct {
 	Dir string
-	PID int // 0: it has not said yet
+	PID int // 0: unknown yet
 }
 
 func (e *LockedError) Error() string {
@@ -29,7 +29,7 @@ func (e *LockedError) Error() string {
 		"until that process ends", e.Dir, who)
 }
 
-// A watch's files have what a database holds: nobody but the user whose process it is reads them.
+// A watch's files have the database's data: only the process's user may read them.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
@@ -40,8 +40,8 @@ func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 }
 
-// makeOwn makes the folder of a watch. One that is there, and that everybody may look into as a folder may unless
-// somebody has said something else, is closed to them, if it is empty or has been a watch's before.
+// makeOwn makes the folder of a watch. It removes others' access from an existing folder with the default mode, if that
+// is empty or was a watch's before.
 func makeOwn(dir string) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
@@ -56,16 +56,16 @@ func makeOwn(dir string) error {
 	}
 	ours := len(list) == 0 || slices.ContainsFunc(list, func(e os.DirEntry) bool { return e.Name() == "lock" })
 	if ours {
-		_ = os.Chmod(dir, dirMode) // of who may not, the files are closed all the same
+		_ = os.Chmod(dir, dirMode) // without the right to do so, the files still have no access for others
 	}
 	return nil
 }
 
-// standbyEvery is how often who waits for a folder tries.
+// standbyEvery is the interval between two tries to lock a folder.
 const standbyEvery = 100 * time.Millisecond
 
-// lock makes a folder, if need be, and takes it for this process, until the file is closed or the process ends, in
-// whatever way. standby: it waits until it gets it. Errors: *LockedError; ctx's.
+// lock makes a folder, if it does not exist, and locks it for this process until the file is closed or the process
+// ends. With standby it waits for the lock. Errors are *LockedError and ctx's.
 func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 	if err := makeOwn(dir); err != nil {
 		return nil, err

@@ -16,39 +16,38 @@ import (
 	"isovet/internal/escape"
 )
 
-// segmentBytes is where a segment ends and the next begins.
+// segmentBytes is the size at which the next segment begins.
 var segmentBytes int64 = 64 << 20
 
 // Log is an append-only log of lines with their places in the source and checksums, in segments of a folder (package
-// logline). A torn end, of a write that was cut off, is dropped when the log is opened; what is damaged in the midst is
-// an error. One process at a time, and one goroutine, but for Line.
+// logline). A torn end, of a write that was cut off, is dropped when the log is opened; damage before the end is an
+// error. One process at a time, and one goroutine, but for Line.
 type Log struct {
 	dir    string
 	f      *os.File
-	at     Position // where the next line begins
+	at     Position // begin of the next line
 	places Places
 	disk   disk
 	finder finder
 	judged Position // behind the lines that are being judged; the judging goroutine's
 }
 
-// Position is a place in the log: where a line begins, or ends.
+// Position is a place in the log: the begin or end of a line.
 type Position struct {
 	Segment int   `json:"segment"` // its number
 	Offset  int64 `json:"offset"`  // in it
-	Lines   int64 `json:"lines"`   // before, but for our own
+	Lines   int64 `json:"lines"`   // lines before it, without the log's own
 	Bytes   int64 `json:"bytes"`   // of all segments before, and of this one
-	Ended   bool  `json:"ended"`   // the last line says so
+	Ended   bool  `json:"ended"`   // the last line says that the source ended
 }
 
-// Places say how far each stream of a source has come: the place of its last line in the log. A source that has but one
-// calls it "".
+// Places has the place of each stream's last line in the log. A source with one stream names it "".
 type Places map[string]int64
 
-// Last is the place of the last line of the stream without name, -1 where there is none.
+// Last returns the place of the last line of the stream without name, -1 if there is none.
 func (p Places) Last() int64 { return p.Of("") }
 
-// Of is the place of the last line of a stream, -1 where there is none.
+// Of returns the place of the last line of a stream, -1 if there is none.
 func (p Places) Of(name string) int64 {
 	if at, ok := p[name]; ok {
 		return at
@@ -56,7 +55,7 @@ func (p Places) Of(name string) int64 {
 	return -1
 }
 
-// set moves a stream on. A name with @ first is the successor of the others with one, which go.
+// set sets the place of a stream. A name that begins with @ replaces all other such names.
 func (p Places) set(of string, place int64) {
 	if _, there := p[of]; !there && of != "" && of[0] == '@' {
 		for name := range p {
@@ -71,9 +70,9 @@ func (p Places) set(of string, place int64) {
 // controlFrom begins a segment: the number of its first line.
 const controlFrom = "!from "
 
-// open opens the log of a folder behind a position, of which the zero value is the beginning, and calls line with each
-// line that is there, in order, and own with those of our own. What they are given is valid during the call, and Log.at
-// is behind it.
+// open opens the log of a folder at a position; the zero value is the beginning. It calls line with each line behind
+// it, in order, and own with the log's own lines. The arguments are valid during the call, and Log.at is behind the
+// line.
 func (l *Log) open(from Position, places Places, line func(place int64, of string, line []byte) error,
 	own func(text string) error) error {
 	l.at, l.places = from, maps.Clone(places)
@@ -101,7 +100,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 		}
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 	}
-	if there(l.dir, l.at.Segment) && !writable(l.dir, l.at.Segment) { // it is compressed: a new one begins
+	if there(l.dir, l.at.Segment) && !writable(l.dir, l.at.Segment) { // it is compressed: begin a new one
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 		l.finder.begin(l.at)
 	}
@@ -119,7 +118,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 	return syncDir(l.dir)
 }
 
-// there reports whether a segment is, and writable whether it can be written to.
+// there reports whether a segment exists, and writable whether it can be written to.
 func there(dir string, n int) bool {
 	_, err := os.Stat(segmentName(dir, n) + compressed)
 	return err == nil || writable(dir, n)
@@ -130,13 +129,13 @@ func writable(dir string, n int) bool {
 	return err == nil
 }
 
-// tornBefore is what is wrong with a segment that ends at Log.at in the midst of a line, and is not the last.
+// tornBefore returns the error of a segment, not the last, that ends at Log.at within a line.
 func (l *Log) tornBefore() *LostError {
 	return &LostError{fmt.Sprintf("%s: damaged at byte %d; expected whole lines in all segments but the last",
 		segmentName(l.dir, l.at.Segment), l.at.Offset)}
 }
 
-// missing is what is wrong where the first segment is not there; nil: the log is empty.
+// missing returns the error if the first segment is missing; nil if the log is empty.
 func (l *Log) missing() error {
 	list, err := segments(l.dir)
 	if err == nil && len(list) > 0 {
@@ -147,7 +146,7 @@ func (l *Log) missing() error {
 	return err
 }
 
-// replay reads the segment at Log.at from there on. torn: its end is no whole line.
+// replay reads the segment at Log.at from there on. torn says that it ends within a line.
 func (l *Log) replay(line func(place int64, of string, line []byte) error, own func(text string) error) (torn bool,
 	err error) {
 	path := segmentName(l.dir, l.at.Segment)
@@ -205,8 +204,8 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 	}
 }
 
-// damaged is what replay returns of a line that is damaged: it is a torn end where no whole record is behind it, else
-// an error. It may be several lines, of what was written at once.
+// damaged returns replay's result for a damaged line: a torn end if no whole record follows, else an error. A torn end
+// may be several lines of one write.
 func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bool, _ error) {
 	rest, e := io.ReadAll(behind)
 	if e != nil {
@@ -220,8 +219,8 @@ func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bo
 
 func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }
 
-// put adds a line of our own, if there is one, and the lines of a batch, if there are any, and makes them safe. It
-// returns where the first ends. Where it fails the log is as it was, unless it says errLog too.
+// put adds one of the log's own lines, if control is set, and the lines of a batch, if there is one, and syncs them. It
+// returns the end of the first. If it fails, the log is unchanged, unless the error is errLog too.
 func (l *Log) put(control string, b *Batch) (told Position, err error) {
 	if l.at.Offset >= segmentBytes && b != nil {
 		if err := l.next(); err != nil {
@@ -256,7 +255,7 @@ func (l *Log) put(control string, b *Batch) (told Position, err error) {
 	return told, nil
 }
 
-// own is a line of our own.
+// own returns one of the log's own lines.
 func (l *Log) own(text string) []byte {
 	return logline.Append(nil, max(l.places.Last(), 0), "", text)
 }
@@ -268,10 +267,10 @@ func (l *Log) write(text []byte) error {
 	return err
 }
 
-// errLog says that nobody knows what the log has on the disk.
+// errLog says that the log's content on disk is unknown.
 var errLog = errors.New("watch cannot repair the log")
 
-// back goes back to where the log was before something failed.
+// back restores the log's end after a failure.
 func (l *Log) back(to Position, err error) error {
 	l.at = to
 	e := l.f.Truncate(to.Offset)
@@ -284,7 +283,7 @@ func (l *Log) back(to Position, err error) error {
 	return err
 }
 
-// note counts a line that begins at a byte of the segment.
+// note counts a line that begins at a byte offset of the segment.
 func (l *Log) note(at int64) {
 	l.finder.note(at)
 	l.at.Lines++
@@ -316,15 +315,15 @@ func (l *Log) next() error {
 	return err
 }
 
-// Line reads a line that is written again, by its number, our own not counted. Errors: ErrNotKept. Cost: a read of up
-// to indexEvery lines, in segments of before the last start once of all of one. It may be called by another goroutine,
-// always the same.
+// Line reads a written line again, by its number, not counting the log's own lines. The error is ErrNotKept. Cost: a
+// read of up to indexEvery lines, and once of a whole segment from before the last start. Another goroutine, always the
+// same, may call it.
 func (l *Log) Line(n int64) ([]byte, error) { return l.finder.line(l.dir, n) }
 
 // Close closes the file.
 func (l *Log) Close() error { return l.f.Close() }
 
-// syncDir makes a new file's name safe, where the system can.
+// syncDir makes a new file's name durable, if the system can.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there

@@ -12,15 +12,15 @@ import (
 	"isovet/history"
 )
 
-// searched is how much of the log is searched for transactions, at most: bytes of lines, back from those that are being
-// judged. near is how much is looked at first: those that a violation is about have come lately.
+// searched bounds the bytes of the log that are searched for transactions, back from the lines being judged. near is
+// the part searched first, since a violation's transactions are usually recent.
 const (
 	searched = 256 << 20
 	near     = 4 << 20
 )
 
-// search looks at lines back from those that are being judged, in parts, until one is the last that is wanted. It may
-// look at a line twice. It is for the judging goroutine.
+// search calls each with lines, going back in parts from those being judged, until each returns false. It may visit a
+// line twice. It is for the judging goroutine.
 func (l *Log) search(each func(line []byte) (more bool)) error {
 	at := l.judged
 	if at.Segment == 0 {
@@ -45,7 +45,7 @@ func (l *Log) search(each func(line []byte) (more bool)) error {
 	return nil
 }
 
-// searchSegment goes through the lines of a segment that begin between two bytes; more: the last line has not come.
+// searchSegment visits the lines of a segment that begin between two bytes. more says that the search goes on.
 func searchSegment(dir string, n int, from, to int64, each func(line []byte) (more bool)) (more bool, err error) {
 	in, err := openSegment(dir, n, from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 	}
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 1<<18)
-	if from > 0 { // in the midst of a line
+	if from > 0 { // inside a line
 		skipped, err := r.ReadBytes('\n')
 		if from += int64(len(skipped)); errors.Is(err, io.EOF) {
 			return true, nil
@@ -90,16 +90,16 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 	return true, nil
 }
 
-// parsed reads a line again; false: it is no transaction.
+// parsed reads a line again; false if it is no transaction.
 func parsed(line []byte) (recalled, bool) {
-	b := NewBatch(1, [][]byte{line}) // not of the first line, which might be a header
+	b := NewBatch(1, [][]byte{line}) // not the first line, which might be a header
 	if l := &b.Lines[0]; l.Err != nil || l.Txn == history.None {
 		return recalled{}, false
 	}
 	return recalled{b.H, 0, b.Heads[0].ID, b.Heads[0]}, true
 }
 
-// withIDs looks for transactions by their ids. Of one that has come several times any is taken.
+// withIDs finds transactions by their ids: any of those that share one.
 func (l *Log) withIDs(ids []int64) (map[int64]recalled, error) {
 	out := map[int64]recalled{}
 	err := l.search(func(line []byte) bool {
@@ -113,7 +113,7 @@ func (l *Log) withIDs(ids []int64) (map[int64]recalled, error) {
 	return out, err
 }
 
-// idOf is the first number behind a name "id" in a line.
+// idOf returns the first number behind a name "id" in a line.
 func idOf(line []byte) (int64, bool) {
 	at := bytes.Index(line, []byte(`"id"`))
 	if at < 0 {
@@ -128,8 +128,8 @@ func idOf(line []byte) (int64, bool) {
 	return id, err == nil
 }
 
-// writer looks for the writers of what an operation read, in a line that is written compactly or with a space behind
-// each comma; false: nobody of those that are kept. Of several it takes any.
+// writer looks for a writer of the version that an operation read, in lines written compactly or with a space behind
+// each comma; any of several. It returns false if none is left in the log.
 func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err error) {
 	name := versionOf(h, v)
 	key, val := string(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]])), string(h.Texts.AppendValue(nil, h.VerValue(v)))

@@ -5,45 +5,45 @@ import (
 	"time"
 )
 
-// Snapshot is what the loop has done.
+// Snapshot has the counts and the state of a watch.
 type Snapshot struct {
-	Txns, Late int64 // taken; of them late
+	Txns, Late int64 // transactions taken; late ones among them
 	Window     int   // not final
-	Lines      int64 // in the log, judged
-	Arrived    int64 // in the log, as far as it has been read or written
-	Bad        int64 // of them not understood
+	Lines      int64 // lines of the log, judged
+	Arrived    int64 // lines of the log, read or written
+	Bad        int64 // lines not understood
 	Keys       int
 	LogBytes   int64
 	Watermark  int64 // timestamp, or client time; meaningless before the first transaction
 	Violations map[string]int64
-	Label      string // what the keys of Violations are
-	Proved     int64  // of the violations of mechanisms
-	// The latest checkpoint, of this run: when it was begun, how long judging waited for it, its size.
+	Label      string // the meaning of Violations' keys
+	Proved     int64  // proved violations of mechanisms
+	// The latest checkpoint of this run: its begin, the judge's wait for it, its size.
 	CheckpointAt    time.Time
 	CheckpointPause time.Duration
 	CheckpointBytes int64
-	// Incidents is the number of incidents, OpenIncidents that of open ones that say something against the
-	// database; Kinds has violations by kind.
+	// Incidents is the number of incidents, OpenIncidents that of open ones that are accusations; Kinds has the
+	// violations by kind.
 	Incidents, OpenIncidents int64
 	Kinds                    []KindCount
-	// Suspects are the first few reads that are wrong by what has arrived, and not final, as of a second ago.
+	// Suspects are the first few suspect reads, as of a second ago.
 	Suspects []Suspect
-	// The disk is full, and nothing is taken.
+	// The disk is full, and no lines are taken.
 	DiskFull    bool
 	More        []Count
 	Rectified   Rectified // of this run
-	LastArrival time.Time // of this run; zero: nothing has come
-	// WatermarkAt is the watermark as a time; zero where it does not tell time.
+	LastArrival time.Time // of this run; zero: nothing has arrived
+	// WatermarkAt is the watermark as a time; zero if it is none.
 	WatermarkAt time.Time
-	// Waiting is when the oldest line came that is in the log and not judged; zero: all are.
+	// Waiting is the arrival of the oldest line that is not judged; zero: all are.
 	Waiting time.Time
-	// Busy is when the judge began with what it does now; zero: it waits.
+	// Busy is the begin of the judge's current work; zero: it waits.
 	Busy time.Time
-	// Ready: the state is that of the end of the log, and the source is there.
+	// Ready says that the whole log is judged and the source is open.
 	Ready bool
 }
 
-// Count is a number of one judge's.
+// Count is a count of one judge.
 type Count struct {
 	Name, Kind, Help string // for Prometheus
 	Short            string // for the table
@@ -58,16 +58,16 @@ type Metrics struct {
 	lines   int64 // in the log
 	ready   bool
 	busy    time.Time
-	waiting []arrival // in the log, and not judged as far as is known
+	waiting []arrival // lines of the log that are not known to be judged
 }
 
-// arrival is when lines came, the last of which is number upTo-1.
+// arrival is the arrival time of lines up to number upTo-1.
 type arrival struct {
 	upTo int64
 	at   time.Time
 }
 
-// came says that lines are in the log.
+// came notes that lines are in the log.
 func (m *Metrics) came(upTo int64, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *Metrics) came(upTo int64, at time.Time) {
 	m.waiting = append(m.waiting, arrival{upTo, at})
 }
 
-// setReady says whether the watch is up to the log's end and has its source.
+// setReady sets Snapshot.Ready.
 func (m *Metrics) setReady(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,13 +88,13 @@ func (m *Metrics) set(s Snapshot) {
 	s.DiskFull = m.s.DiskFull
 	m.s = s
 	n := 0
-	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines-int64(s.Window) { // what is not final waits
+	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines-int64(s.Window) { // lines that are not final wait
 		n++
 	}
 	m.waiting = m.waiting[:copy(m.waiting, m.waiting[n:])]
 }
 
-// works says since when the judge does what it does; zero: it waits.
+// works sets the begin of the judge's current work; zero: it waits.
 func (m *Metrics) works(since time.Time) {
 	if m == nil {
 		return
@@ -110,7 +110,7 @@ func (m *Metrics) halt(on bool) {
 	m.s.DiskFull = on
 }
 
-// Get returns the latest.
+// Get returns the latest snapshot.
 func (m *Metrics) Get() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// NATSOptions are those of a source of a JetStream subject.
+// NATSOptions are the options of a source of a JetStream subject.
 type NATSOptions struct {
-	// URL is the server's; several with commas.
+	// URL is the server's URL, or several separated by commas.
 	URL     string
 	Subject string
 	// Durable names the consumer.
@@ -24,7 +24,7 @@ type NATSOptions struct {
 	// Token, if set, is the user's.
 	Token string
 	TLS   TLSFiles
-	// Patience is how long the first connection is tried; 0: 30 s.
+	// Patience is the time to try the first connection; 0: 30 s.
 	Patience time.Duration
 	Log      *slog.Logger
 }
@@ -36,24 +36,23 @@ type stream struct {
 	conn  *nats.Conn
 	js    jetstream.JetStream
 	name  string
-	alone bool // the stream has no other subject: each number is a message of ours
+	alone bool // the stream has no other subject: each number is one of its messages
 	cfg   jetstream.ConsumerConfig
 	cons  jetstream.Consumer // nil: to be made
 	at    int64              // place of the last message received
 	seen  uint64             // deliveries of this consumer
-	last  jetstream.Msg      // of what Next returned
+	last  jetstream.Msg      // the last that Next returned
 	size  int                // of the longest message of the last fetch; 0: there was none
-	looks time.Time          // when it was last asked whether messages are gone
+	looks time.Time          // last check for deleted messages
 	bad   trouble
 }
 
-// NATS is a source of a subject of a JetStream server, whose messages are kept by limits. It acknowledges what is safe
-// in the log, so that the server shows how far the watch has got; but it is the log that says where to go on: the
-// consumer is made anew behind its last message, at the beginning and wherever a delivery is missing or the server was
-// away. A consumer that is resumed would deliver what its predecessor had received and not acknowledged late, behind
-// newer messages. after is the place of the last line in the log, 0 if there is none. A server that is away is waited
-// for, but for the beginning. Errors: no connection at the beginning, no such stream then, another stream than that of
-// the log.
+// NATS is a source of a subject of a JetStream server that keeps messages by limits. It acknowledges messages that are
+// safe in the log, so that the server shows the watch's progress. But the log says where to go on: the consumer is made
+// anew behind the log's last message at the start, and whenever a delivery is missing or the server was away. A resumed
+// consumer would deliver unacknowledged messages of its predecessor late, behind newer ones. after is the place of the
+// last line in the log, 0 if there is none. A server that is away is waited for, but for the beginning. Errors: no
+// connection at the beginning, no such stream then, another stream than that of the log.
 func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
 	o.Log = loud(o.Log)
 	if o.Patience <= 0 {
@@ -93,7 +92,7 @@ func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
 	}
 }
 
-// where is the server's address, without its user.
+// where returns the server's address, without its user.
 func (s *stream) where() string {
 	var all []string
 	for u := range strings.SplitSeq(s.o.URL, ",") {
@@ -112,7 +111,7 @@ func away(err error) bool {
 		errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)
 }
 
-// connect makes everything at the beginning.
+// connect connects at the start and makes the consumer.
 func (s *stream) connect(ctx context.Context, opts []nats.Option) (err error) {
 	if s.conn, err = nats.Connect(s.o.URL, opts...); err != nil {
 		return err
@@ -137,11 +136,11 @@ func (s *stream) find(ctx context.Context) (err error) {
 	return s.restart(ctx)
 }
 
-// errOther says that the stream is not the log's.
+// errOther says that the stream is not that of the log.
 var errOther = errors.New("it is not the stream of the log, or it was created anew; expected the stream of the log, " +
 	"or another --state folder")
 
-// look asks how the stream stands, and says what is gone of it.
+// look asks for the stream's state, and reports deleted messages.
 func (s *stream) look(ctx context.Context) error {
 	st, err := s.js.Stream(ctx, s.name)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *stream) look(ctx context.Context) error {
 	return nil
 }
 
-// gone says that messages are missing.
+// gone reports missing messages.
 func (s *stream) gone(from, to int64) {
 	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits; watch may "+
 		"report reads of what they wrote as violations", "stream", s.name, "first", from, "last", to)
@@ -186,7 +185,7 @@ func (s *stream) restart(ctx context.Context) error {
 	return err
 }
 
-// Next waits for messages, through restarts of the server.
+// Next waits for messages, even over restarts of the server.
 func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 	for {
 		out, err := s.fetch(ctx, most)
@@ -200,7 +199,7 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 		case errors.Is(err, errOther), errors.Is(err, nats.ErrConnectionClosed):
 			return nil, err
 		case err != nil:
-			s.cons = nil // what it has delivered meanwhile is not known
+			s.cons = nil // its deliveries meanwhile are unknown
 			s.bad.is(err, "server", s.where())
 			if err := s.bad.pause(ctx); err != nil {
 				return nil, err
@@ -214,10 +213,10 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 	}
 }
 
-// fetchBytes is about how much is fetched at once, by the length of the messages before.
+// fetchBytes is the approximate size of a fetch, judged by the last messages.
 const fetchBytes = 16 << 20
 
-// fetch takes what is there.
+// fetch takes the messages that are ready.
 func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 	if !s.conn.IsConnected() {
 		return nil, nats.ErrDisconnected
@@ -242,7 +241,7 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 			missing = true
 		}
 		if missing {
-			continue // it will be sent once more
+			continue // it will be sent again
 		}
 		s.seen++
 		at := int64(meta.Sequence.Stream)
@@ -266,16 +265,16 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 	return out, nil
 }
 
-// length is how long a message may be.
+// length returns the assumed length of a message.
 func (s *stream) length() int {
 	if s.size == 0 {
-		return fetchBytes / 256 // nobody knows
+		return fetchBytes / 256 // unknown yet
 	}
 	return s.size
 }
 
-// jumped looks whether messages are gone before the one at a place: where other subjects are in the stream, numbers are
-// left out that are theirs.
+// jumped checks whether messages before the one at a place are deleted. If the stream has other subjects, missing
+// numbers may be theirs.
 func (s *stream) jumped(ctx context.Context, at int64) {
 	if s.alone {
 		s.gone(s.at+1, at-1)
@@ -294,8 +293,7 @@ func (s *stream) jumped(ctx context.Context, at int64) {
 	}
 }
 
-// Done acknowledges everything up to the last message. An acknowledgement that does not arrive is none too many: the
-// log has the place.
+// Done acknowledges everything up to the last message. A lost acknowledgement does not matter: the log has the place.
 func (s *stream) Done() error {
 	if s.last != nil && s.cons != nil {
 		_ = s.last.Ack()

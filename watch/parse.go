@@ -16,30 +16,31 @@ import (
 	"isovet/internal/saved"
 )
 
-// parser turns what the reader of the history format makes of lines into arrivals. Keys and sessions are numbered as
-// they come; a value is a keyed hash, null is 0.
+// parser turns lines that the reader of the history format has read into arrivals. Keys and sessions are numbered in
+// the order of their arrival; a value is a keyed hash, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
 	hash     *keyed.Key
-	keys     *keystore.Table // by their JSON
-	keyOf    []uint32        // the batch's key → ours
-	sessions *keystore.Table // by their names, as 8 bytes
+	keys     *keystore.Table // keys by their JSON
+	keyOf    []uint32        // the batch's key → the judge's
+	sessions *keystore.Table // sessions by their names, as 8 bytes
 	initial  uint64
 	lists    bool
 	first    int64 // number of the line behind the header
 	header   []byte
-	lines    int64 // that have come
+	lines    int64 // lines so far
 	begins   bool  // there is an initial transaction
 	text     []byte
 	elems    []uint64
 	buf      timestamp.Arrival
-	// What lines that are not understood may have written: of registers, and lists. Who reads it is not accused.
+	// Possible writes of lines that are not understood, of registers and lists. Their readers are not accused.
 	lost      map[version]struct{}
 	lostLists map[uint64]struct{}
 	spread    spread     // of all keys
 	err       error      `freeze:"-"` // of the store of keys
 	turned    *rectified `freeze:"-"`
-	// evict, if set, lets go what there is no room for. held: the batch's initial transaction has been taken.
+	// evict, if set, moves states to the store that do not fit in memory. held says that the batch's initial
+	// transaction has been taken.
 	evict func() error `freeze:"-"`
 	held  bool         `freeze:"-"`
 	// the session of the transaction read last, by its hash; false: it has none
@@ -47,7 +48,7 @@ type parser struct {
 	hasWho bool   `freeze:"-"`
 }
 
-// version is one of a key, which has no number for as long as this is remembered: hashes of both.
+// version identifies a version by hashes of key and value, since the key may lose its number.
 type version struct{ key, val uint64 }
 
 // Kinds of the store.
@@ -65,7 +66,7 @@ func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parse
 	return p
 }
 
-// number numbers a key. What is known of it is not there before fetch.
+// number numbers a key. Its state is in memory only after fetch.
 func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	p.text = t.AppendValue(p.text[:0], key)
 	k, made := p.keys.Number(p.text)
@@ -76,7 +77,7 @@ func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	return k
 }
 
-// fetch brings back what is known of the keys that were numbered.
+// fetch restores the states of the keys that were numbered.
 func (p *parser) fetch() {
 	if err := p.keys.Fetch(p.aion.LoadKey); err != nil {
 		p.err = errors.Join(p.err, err)
@@ -109,9 +110,9 @@ func (p *parser) begin(b *Batch) {
 	p.fetch()
 }
 
-// line returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is
-// not understood it returns, beside the error, what keeps its place in its session, if it says that. before is called
-// before a transaction that is not the initial one. The arrival is valid until the next call.
+// line returns the arrival of a line; nil for a header or the initial transaction. For a line that is not understood it
+// returns the error and, if the line gives it, an arrival that keeps the place in its session. It calls before before a
+// transaction other than the initial one. The arrival is valid until the next call.
 func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error) {
 	l := &b.Lines[i]
 	ordinal := l.N - p.first
@@ -218,7 +219,8 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	}
 }
 
-// nullLists makes reads of null reads of lists, as the header says, but of keys that the transaction uses as registers.
+// nullLists turns reads of null into reads of lists, as the header says, except for keys that the transaction uses as
+// registers.
 func (p *parser) nullLists() {
 	a := &p.buf
 	for i := range a.Ops {
@@ -233,8 +235,8 @@ func (p *parser) nullLists() {
 	}
 }
 
-// doubt notes what a line that is not understood may have written, if its operations can be read, and returns what
-// takes its place in its session.
+// doubt notes the possible writes of a line that is not understood, if its operations can be read. It returns an
+// arrival that takes its place in its session.
 func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) != nil {
@@ -263,7 +265,7 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	return a
 }
 
-// doubtOps notes what a line may have written.
+// doubtOps notes the possible writes of a line.
 func (p *parser) doubtOps(line []byte) {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) == nil {
@@ -271,7 +273,7 @@ func (p *parser) doubtOps(line []byte) {
 	}
 }
 
-// maxLost bounds what is noted; nobody reads it any more when so much has come after it.
+// maxLost bounds the noted writes: older ones are hardly read any more.
 const maxLost = 1 << 18
 
 func (p *parser) doubtAll(text []byte) {
@@ -312,7 +314,7 @@ func (p *parser) doubtOp(op []byte) {
 	}
 }
 
-// doubtful reports whether a finding rests on what a line that is not understood may have written. sum is its key's
+// doubtful reports whether a finding depends on possible writes of a line that is not understood. sum is its key's
 // hash.
 func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	if f.Key == history.None || f.Axiom != timestamp.EXT {
@@ -325,7 +327,7 @@ func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	return lost
 }
 
-// sum is a key's hash.
+// sum returns a key's hash.
 func (p *parser) sum(t *history.Texts, key history.Value) uint64 {
 	p.text = t.AppendValue(p.text[:0], key)
 	return p.keys.SumOf(p.text)

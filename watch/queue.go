@@ -8,31 +8,31 @@ import (
 	"sync"
 )
 
-// ErrDropped ends a watch of a Queue behind which lines were dropped: what came before them is judged as far as it is
-// final without them.
+// ErrDropped ends a watch of a Queue that dropped lines. Earlier lines are judged as far as they are final without
+// them.
 var ErrDropped = errors.New("lines were dropped: the judge did not keep up")
 
-// Queue is a source of lines that the process itself makes, and who makes them never waits: where there is no room,
-// lines are dropped until the watch has ended and another one begins in the midst of the stream.
+// Queue is a source of lines that the process itself makes. Add never waits: if there is no room, it drops lines until
+// the watch has ended and another one begins in the middle of the stream.
 type Queue struct {
 	room int
-	// out is what the watch takes from, beyond at; only Next uses it.
+	// out is the buffer that the watch takes from, beyond at; only Next uses it.
 	out   []byte
 	at    int
 	place int64
 
 	mu      sync.Mutex
-	in      []byte // lines that have come since out was filled
+	in      []byte // lines since out was filled
 	dropped int64
-	full    bool // a line has been dropped, since Anew
+	full    bool // a line was dropped since Anew
 	ended   bool
 	news    chan struct{}
 }
 
-// NewQueue returns a queue for so many bytes of lines, and as many that are being taken.
+// NewQueue returns a queue for room bytes of waiting lines, and as many being taken.
 func NewQueue(room int) *Queue { return &Queue{room: room, news: make(chan struct{}, 1)} }
 
-// Add adds a line with its end, or drops it. It keeps nothing of it.
+// Add copies a line with its end into the queue, or drops it.
 func (q *Queue) Add(line []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,8 +44,8 @@ func (q *Queue) Add(line []byte) {
 	signal(q.news)
 }
 
-// Anew begins a stream, with a header, behind lines that were dropped, and returns how many have been so far. No watch
-// takes from the queue meanwhile.
+// Anew begins a new stream, with a header, after dropped lines, and returns the number of lines dropped so far. No
+// watch may take from the queue meanwhile.
 func (q *Queue) Anew(header []byte) (dropped int64) {
 	q.out, q.at, q.place = nil, 0, 0
 	q.mu.Lock()
@@ -86,7 +86,7 @@ func (q *Queue) Next(ctx context.Context, most int) (lines []Line, err error) {
 	return lines, nil
 }
 
-// fill takes what has come.
+// fill takes the waiting lines.
 func (q *Queue) fill() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,8 +102,8 @@ func (q *Queue) fill() error {
 	return nil
 }
 
-// Done is nothing to a queue: what is not safe when the process ends is lost with it.
+// Done does nothing: lines that are not safe are lost when the process ends.
 func (q *Queue) Done() error { return nil }
 
-// Close is nothing either.
+// Close does nothing.
 func (q *Queue) Close() error { return nil }

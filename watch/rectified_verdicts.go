@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// rectified measures for how long verdicts of reads were wrong that what arrived later put right (AION, Figure 13b), by
-// the process's clock. It is of this run alone, and no part of the state: nothing is judged by it.
+// rectified measures the duration of wrong verdicts of reads that later arrivals corrected (AION, Figure 13b), by the
+// process's clock. It covers this run only and does not influence judging.
 type rectified struct {
 	wrong map[followedRead]time.Time
 	n     [len(RectifiedBounds) + 1]int64
@@ -15,7 +15,7 @@ type rectified struct {
 }
 
 type followedRead struct {
-	n  int64 // of the arrival
+	n  int64 // number of the arrival
 	op uint32
 }
 
@@ -24,22 +24,22 @@ var RectifiedBounds = [...]time.Duration{time.Millisecond, 2 * time.Millisecond,
 	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
 	500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, time.Minute}
 
-// Rectified says for how long verdicts were wrong that what arrived later put right.
+// Rectified has the durations of wrong verdicts that later arrivals corrected.
 type Rectified struct {
-	Counts []int64 // up to each of RectifiedBounds, those of smaller ones among them
+	Counts []int64 // cumulative, for each of RectifiedBounds
 	All    int64
 	Sum    time.Duration
 }
 
 const (
-	// followAll is the number of wrong reads up to which each is followed; of more, those of one transaction in
-	// eight are, so that a stream out of order costs no more.
+	// followAll is the number of wrong reads up to which each is followed. Beyond it only those of one transaction
+	// in eight are, so that a stream out of order costs no more.
 	followAll = 1024
-	// followMost bounds them; where so many are wrong they stay wrong.
+	// followMost bounds the followed reads: if so many are wrong they stay wrong.
 	followMost = 1 << 16
 )
 
-// follow is called with reads that are wrong, and with those that are right after all.
+// follow notes a wrong read, or, with ok, one that is right after all.
 func (r *rectified) follow(n int64, op uint32, ok bool) {
 	x := followedRead{n, op}
 	if !ok {
@@ -63,7 +63,7 @@ func (r *rectified) follow(n int64, op uint32, ok bool) {
 	r.sum += d
 }
 
-// add adds what was measured to s.
+// add adds the measured durations to s.
 func (r *rectified) add(s *Rectified) {
 	if s.Counts == nil {
 		s.Counts = make([]int64, len(RectifiedBounds))

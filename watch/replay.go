@@ -23,8 +23,8 @@ type ReplayOptions struct {
 	Level level.Level
 	// Skew, in ns, widens every interval at both ends.
 	Skew int64
-	// Lateness is how far, in ns of client time, a transaction may end before the latest end seen and not be late;
-	// AllLate: nothing is late, or final before the stream ends.
+	// Lateness is the time, in ns of client time, by which a transaction may end before the latest end seen without
+	// being late. AllLate: nothing is late, or final before the stream ends.
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
@@ -55,19 +55,19 @@ type replayJudge struct {
 	mem      replayMemory `freeze:"flat"`
 }
 
-// streamHead is what the beginning of the stream says of it, and where its lines are.
+// streamHead has the facts from the beginning of the stream, and the function that reads its lines.
 type streamHead struct {
 	line   func(n int64) ([]byte, error) `freeze:"-"`
 	head   *history.History              `freeze:"-"` // of header
 	header []byte
 	first  int64 // number of the first transaction's line
-	init   int64 // of the initial transaction's; −1: none
+	init   int64 // line of the initial transaction; −1: none
 	begun  bool  // a transaction has been taken
-	timed  bool  // a committed one has come
+	timed  bool  // a committed one has been taken
 	byTS   bool  // the stream has no client times; see times
 }
 
-// replayScratch is for the batch, and the arrival, that is being taken.
+// replayScratch has buffers for the current batch and arrival.
 type replayScratch struct {
 	keyOf []uint32 // the batch's key → ours
 	use   []keyUse
@@ -75,7 +75,7 @@ type replayScratch struct {
 	buf   online.Arrival
 }
 
-// keyUse is what a transaction has done with a key of the batch.
+// keyUse is a transaction's use of a key of the batch.
 type keyUse struct {
 	stamp       uint32
 	read, write int32 // places in the arrival, −1
@@ -88,7 +88,7 @@ type replayFinding struct {
 	ahead *Violation
 }
 
-// NewReplay returns a judge that needs client times alone. Errors: options that cannot be.
+// NewReplay returns a judge that needs only client times, or an error about the options.
 func NewReplay(o ReplayOptions) (Judge, error) {
 	ok := false
 	for _, l := range ReplayLevels() {
@@ -183,7 +183,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.mem.err
 }
 
-// let takes what the gate lets go, and what it has found; true: another piece has begun.
+// let takes the lines that the gate releases, and its findings. It returns true if another piece has begun.
 func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, replayFinding{ahead: &v})
@@ -197,7 +197,7 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	})
 }
 
-// begins lets go what waits for more first transactions, for nothing comes.
+// begins releases the first transactions that wait for others, since no more lines arrive.
 func (j *replayJudge) begins() {
 	if j.g.waits() {
 		j.g.begin()
@@ -217,7 +217,7 @@ func (j *replayJudge) piece(h *history.History) {
 	}
 }
 
-// look has a line pass the gate.
+// look passes a line through the gate.
 func (j *replayJudge) look(b *Batch, i int) error {
 	l := &b.Lines[i]
 	switch {
@@ -251,8 +251,8 @@ func (j *replayJudge) attach() {
 	}
 }
 
-// times has a stream without client times, as its first committed transaction shows, go by the database's timestamps:
-// at the levels without real time they are an order to begin with, and no more.
+// times decides, by the first committed transaction, whether a stream without client times uses the database's
+// timestamps. At the levels without real time they only give an initial order.
 func (j *replayJudge) times(head *history.TxnHead) {
 	if !j.stream.timed && head.Status == history.Committed && !head.Init {
 		j.stream.timed = true
@@ -308,7 +308,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	return nil
 }
 
-// ops fills in the operations of an arrival, and returns two by which the transaction contradicts itself, or −1.
+// ops sets the operations of an arrival, and returns two operations that contradict each other, or −1.
 func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 	a := &j.scratch.buf
 	wrong = -1
@@ -328,7 +328,7 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		switch {
 		case h.Ops.Kind[op] == history.Write:
 			if u.read >= 0 && a.Reads[u.read].Val == o.Val {
-				j.e.Again(o.Key) // it was written before
+				j.e.Again(o.Key) // the value was written before
 			}
 			if u.write < 0 {
 				u.write = int32(len(a.Writes))
@@ -367,7 +367,7 @@ func (j *replayJudge) initial(b *Batch, i int) error {
 	return nil
 }
 
-// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
+// foreign takes the understood part of a line that is not judged: others may read its writes.
 func (j *replayJudge) foreign(b *Batch, i int) {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`
@@ -393,7 +393,7 @@ func (j *replayJudge) foreign(b *Batch, i int) {
 	j.e.Foreign(&a)
 }
 
-// id is a transaction's id, or, of a line without, its number.
+// id returns a transaction's id, or, without one, its line number.
 func (j *replayJudge) id(hasID bool, id, n int64) int64 {
 	if hasID {
 		return id
@@ -414,7 +414,7 @@ func (j *replayJudge) advance(mark int64) {
 	j.collect()
 }
 
-// collect takes what was found, and notes whether the engine's call has ended early.
+// collect takes the engine's findings, and notes whether its call ended early.
 func (j *replayJudge) collect() {
 	for _, f := range j.e.Take() {
 		j.found = append(j.found, replayFinding{f: f})
@@ -422,7 +422,7 @@ func (j *replayJudge) collect() {
 	j.progress.cut = j.e.Cut()
 }
 
-// Clock ends the wait of reads for their writers.
+// Clock ends waits for writers.
 func (j *replayJudge) Clock(now int64) {
 	if !j.goesOn() {
 		return

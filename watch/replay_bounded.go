@@ -9,7 +9,7 @@ import (
 	"isovet/watch/online"
 )
 
-// replayMemory is what bounds memory: see replay_bounded.go.
+// replayMemory has the state for bounding memory.
 type replayMemory struct {
 	store     *keystore.Store `freeze:"-"`
 	room      shares          `freeze:"-"`
@@ -21,7 +21,7 @@ type replayMemory struct {
 	err       error       `freeze:"-"` // of the store
 }
 
-// number numbers a key. What is known of it is not there before fetch.
+// number numbers a key. Its state is in memory only after fetch.
 func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	j.mem.text = t.AppendValue(j.mem.text[:0], key)
 	n, made := j.keys.Number(j.mem.text)
@@ -32,7 +32,7 @@ func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	return n
 }
 
-// fetch brings back what is known of the keys that were numbered.
+// fetch restores the states of the keys that were numbered.
 func (j *replayJudge) fetch() {
 	if err := j.keys.Fetch(j.e.LoadKey); err != nil {
 		j.mem.err = errors.Join(j.mem.err, err)
@@ -49,7 +49,7 @@ func (j *replayJudge) session(name int64) uint32 {
 	return n
 }
 
-// evict lets keys and sessions go that are idle, if memory is short.
+// evict moves idle keys and sessions to the store if memory is short.
 func (j *replayJudge) evict() error {
 	used := func() int64 {
 		return j.e.KeysBytes() + j.keys.Bytes() + j.sess.Bytes() -
@@ -83,11 +83,11 @@ func (j *replayJudge) evict() error {
 	if err == nil && more() {
 		_, err = j.sess.Evict(more, saveSession, j.e.DropSession)
 	}
-	j.mem.above = used() + j.mem.room.state/8 // where all the rest is in use: not again at once
+	j.mem.above = used() + j.mem.room.state/8 // if all the rest is in use, do not try again at once
 	return err
 }
 
-// compact makes what there is for each key and session smaller where there have been many more of them in memory.
+// compact shrinks the tables of keys and sessions if many more of them were in memory before.
 func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]byte, bool)) error {
 	fewer, err := j.keys.Compact(save, j.e.DropKey, func(n uint32, state []byte) error {
 		if j.e.Name(n, j.keys.Sum(n)); len(state) == 0 {
@@ -113,7 +113,7 @@ func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]by
 	return err
 }
 
-// noBits makes n bits, none set.
+// noBits returns n bits, none set.
 func noBits(buf []uint64, n int) []uint64 {
 	buf = buf[:0]
 	for range (n + 63) / 64 {
@@ -122,7 +122,7 @@ func noBits(buf []uint64, n int) []uint64 {
 	return buf
 }
 
-// shorten makes transactions final before their time, if those that are not take more memory than they may.
+// shorten makes transactions final early if the others take more memory than they may.
 func (j *replayJudge) shorten() {
 	bytes, ops := j.e.WaitBytes()
 	bytes += int64(j.mem.spread.most(ops)) * (online.KeyBytes + keystore.NumberBytes + 64)

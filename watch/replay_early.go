@@ -1,16 +1,16 @@
 package watch
 
-// replayProgress is how far the stream has been taken.
+// replayProgress is the progress in the stream.
 type replayProgress struct {
 	stop  func() bool `freeze:"-"` // see Until
 	cut   bool        `freeze:"-"`
-	next  int64       // the line that is to be taken next
-	owes  bool        // the last one's transaction is there, and no more
-	ended bool        // all that has come is final
+	next  int64       // the line to be taken next
+	owes  bool        // the last line's transaction is added, but not finished
+	ended bool        // all arrivals are final
 }
 
-// A call may end early (Interruptible): between two lines, two transactions that are placed, or two proofs. What it
-// leaves undone is part of the state.
+// A call may end early (Interruptible): between two lines, two placed transactions, or two proofs. The remaining work
+// is part of the state.
 
 func (j *replayJudge) Until(stop func() bool) {
 	j.progress.stop = stop
@@ -19,7 +19,7 @@ func (j *replayJudge) Until(stop func() bool) {
 
 func (j *replayJudge) Cut() bool { return j.progress.cut }
 
-// goesOn does what the last line has left undone; false: not all of it.
+// goesOn does the last line's remaining work; false if some is still left.
 func (j *replayJudge) goesOn() bool {
 	if j.progress.cut = false; j.progress.owes {
 		if j.advance(j.mark); !j.progress.cut {
@@ -29,7 +29,7 @@ func (j *replayJudge) goesOn() bool {
 	return !j.progress.cut
 }
 
-// finish does what follows from the last line.
+// finish finishes the last line.
 func (j *replayJudge) finish() {
 	if j.follow(); !j.progress.cut {
 		j.shorten()

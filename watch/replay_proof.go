@@ -16,18 +16,18 @@ import (
 	"isovet/watch/online"
 )
 
-// The classes of what replay finds, beside those of transactions that are not judged.
+// The classes of replay's findings, besides those of transactions that are not judged.
 const (
 	violated  = "VIOLATION"
 	undecided = "UNDECIDED"
 )
 
-// ReplayViolation is what the judge replay found, as the file has it.
+// ReplayViolation is a finding of the judge replay, in the form of the file.
 type ReplayViolation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
 	Txn   int64  `json:"txn"`
-	// Proved: Anomaly is certified; Txns take part in it, Text says how.
+	// Proved says that Anomaly is certified; Txns take part in it, Text describes it.
 	Proved  bool            `json:"proved,omitempty"`
 	Level   level.Level     `json:"level"`
 	Anomaly level.Anomaly   `json:"anomaly,omitempty"`
@@ -37,14 +37,14 @@ type ReplayViolation struct {
 	Op      *uint32         `json:"op,omitempty"`
 	Why     string          `json:"why,omitempty"`
 	Text    string          `json:"text,omitempty"`
-	// ProofAssumes is what the proof takes for granted; "": nothing.
+	// ProofAssumes is the proof's assumption; "": none.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
-// proofSteps bounds what a proof may take, see solver.WithSteps.
+// proofSteps bounds the steps of a proof, see solver.WithSteps.
 const proofSteps = 1 << 24
 
-// atOnce is how many proofs there are in memory at a time.
+// atOnce bounds the proofs in memory at a time.
 const atOnce = 64
 
 func (j *replayJudge) Findings(each func(f *Finding) error) error {
@@ -65,7 +65,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 		}
 		f, p := &j.found[i], proofs[i-at]
 		class := f.class()
-		if p != nil && p.r.Verdict != evidence.Violated { // nothing is called a violation that is not certified
+		if p != nil && p.r.Verdict != evidence.Violated { // only a certified violation is called one
 			class = undecided
 		}
 		out := Finding{Class: class, Unjudged: unjudged(class), Txns: []int64{f.txn},
@@ -93,7 +93,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	return nil
 }
 
-// class is what is reported of a finding, as long as a violation is certified.
+// class returns the class of a finding, provided that a violation is certified.
 func (f *replayFinding) class() string {
 	switch {
 	case f.ahead != nil:
@@ -106,13 +106,13 @@ func (f *replayFinding) class() string {
 	return violated
 }
 
-// proof is what became of certifying a refutation.
+// proof is the result of certifying a refutation.
 type proof struct {
 	r *evidence.Result
 	h *history.History
 }
 
-// txns are the ids of the transactions of the anomaly.
+// txns returns the ids of the anomaly's transactions.
 func (p *proof) txns() (out []int64) {
 	for _, t := range p.r.Anomalies[0].Txns {
 		out = append(out, p.h.Txns.ID[t])
@@ -120,7 +120,7 @@ func (p *proof) txns() (out []int64) {
 	return out
 }
 
-// keyOfRead is the key of the read that nothing explains, as JSON; "": there is none.
+// keyOfRead returns the key of the unexplained read, as JSON; "" if there is none.
 func (j *replayJudge) keyOfRead(f *online.Finding) (string, error) {
 	w, err := j.recall(f.Line)
 	if err != nil {
@@ -178,7 +178,7 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	return json.Marshal(v)
 }
 
-// recall reads a transaction of the log again.
+// recall reads a transaction from the log again.
 func (j *replayJudge) recall(n int64) (recalled, error) {
 	line, err := j.stream.line(n)
 	if err != nil {
@@ -186,7 +186,7 @@ func (j *replayJudge) recall(n int64) (recalled, error) {
 	}
 	b := NewBatch(1, [][]byte{line}) // not of the first line, which might be a header
 	if l := &b.Lines[0]; l.Err != nil || l.Txn == history.None {
-		// It is not understood, and was taken as far as it is: what it wrote may have been read.
+		// The line is not understood: its understood part was taken, since its writes may have been read.
 		if b = NewBatch(1, [][]byte{understood(line)}); b.Lines[0].Err != nil || b.Lines[0].Txn == history.None {
 			return recalled{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, l.Err)
 		}
@@ -198,7 +198,7 @@ func (j *replayJudge) recall(n int64) (recalled, error) {
 	return recalled{b.H, 0, j.id(head.HasID, head.ID, n), *head}, nil
 }
 
-// recalled is a transaction of the log.
+// recalled is a transaction read from the log.
 type recalled struct {
 	h    *history.History
 	t    uint32
@@ -206,9 +206,9 @@ type recalled struct {
 	head history.TxnHead
 }
 
-// certifyAll checks violations, each against a history of its transactions and of the writers of what they read, on all
-// cores: where much is wrong that is most of the work. Others have no proof. Where it is to stop, it does the
-// first ones.
+// certifyAll checks violations on all cores, each in a history of its transactions and the writers of their reads: with
+// many violations that is most of the work. Other findings have no proof. If it must stop, it has certified the first
+// ones.
 func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err error) {
 	replay, err := check.ByName("replay")
 	if err != nil {
@@ -252,7 +252,7 @@ type replayPart struct {
 	wanted map[string]bool
 	keys   map[string]bool // that members read
 	lastID int64
-	// Versions that members read: of what keys held at first, and of what somebody wrote who is not in the stream.
+	// Versions that members read: initial ones, and those of writers outside the stream.
 	initials, strangers []versionIn
 }
 
@@ -266,8 +266,8 @@ func versionOf(h *history.History, v uint32) string {
 	return string(h.Texts.AppendValue(append(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]]), ' '), h.VerValue(v)))
 }
 
-// part makes the history of a finding: members with the reads whose writers are in it, others with the writes that
-// members read.
+// part makes the history of a finding: its members with the reads whose writers are known, and other transactions with
+// the writes that members read.
 func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 	p := replayPart{copier: copier{history.NewBuilder()}, wrote: map[string]bool{}, wanted: map[string]bool{},
 		keys: map[string]bool{}}
@@ -305,7 +305,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 	return p.b.Build()
 }
 
-// note takes down which versions are written and read.
+// note notes the versions that are written and read.
 func (p *replayPart) note(f *online.Finding, ws []recalled) {
 	first, unseen := readSet(f.Initial), readSet(f.Unseen)
 	for i, w := range ws {
@@ -342,7 +342,7 @@ func (p *replayPart) note(f *online.Finding, ws []recalled) {
 	}
 }
 
-// addInitial adds what keys held at first: as the initial transaction says, or the reads show where nothing says it.
+// addInitial adds initial values: those of the initial transaction, or else those that reads show.
 func (j *replayJudge) addInitial(p *replayPart) error {
 	known := map[string]bool{}
 	if j.stream.init >= 0 {
@@ -378,14 +378,14 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 	return nil
 }
 
-// endNew ends a transaction that stands for others, with an id of its own.
+// endNew ends a transaction that stands for others, with a new id.
 func (p *replayPart) endNew(head history.TxnHead) {
 	p.lastID++
 	head.ID, head.HasID = p.lastID, true
 	p.b.EndTxn(head)
 }
 
-// outsider adds the writers of what members read.
+// outsider adds a writer of versions that members read.
 func (p *replayPart) outsider(w recalled) {
 	lo, hi := w.h.TxnOps(w.t)
 	for op := lo; op < hi; op++ {
@@ -401,7 +401,7 @@ func (p *replayPart) outsider(w recalled) {
 func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt]bool) {
 	h := w.h
 	lo, hi := h.TxnOps(w.t)
-	without := map[uint32]bool{} // keys whose reads are left out, as long as the transaction has not written them
+	without := map[uint32]bool{} // keys whose reads are left out until the transaction writes them
 	own := map[uint32]uint32{}
 	at := 0
 	for op := lo; op < hi; op++ {
@@ -428,7 +428,7 @@ func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt
 	p.finish(w, m.Alone)
 }
 
-// finish ends a transaction as it is in the log.
+// finish ends a transaction with its head from the log.
 func (p *replayPart) finish(w recalled, alone bool) {
 	head := w.head
 	head.ID, head.HasID, head.HasSeq, head.Node = w.id, true, false, history.None

@@ -13,10 +13,10 @@ import (
 	"isovet/internal/keyed"
 )
 
-// OtherStreamError says that a source that begins anew does not have the lines that the log has.
+// OtherStreamError says that a restarted source has other lines than the log.
 type OtherStreamError struct {
 	Dir   string
-	Place int64 // of the first line that is another, from 0
+	Place int64 // of the first differing line, from 0
 }
 
 func (e *OtherStreamError) Error() string {
@@ -25,13 +25,13 @@ func (e *OtherStreamError) Error() string {
 		"another --state folder", e.Place+1, e.Dir)
 }
 
-// beginning is a source that begins anew, so that the lines of the log come once more at their places.
+// beginning is a source that may start anew, so that it repeats the lines of the log at their places.
 type beginning interface{ again() bool }
 
 func (p *pipe) again() bool { return p.fresh }
 
-// sameLine compares a line that is skipped with the one that the log has in its place, as long as the log is kept.
-// Another one is an error: what is skipped must have been judged.
+// sameLine compares a skipped line with the log's line at the same place, if the log still has it. A different line is
+// an error: only judged lines may be skipped.
 func (w *watcher) sameLine(src Source, l Line) error {
 	if x, is := src.(beginning); !is || !x.again() {
 		return nil
@@ -45,7 +45,7 @@ func (w *watcher) sameLine(src Source, l Line) error {
 	}
 	b := newBatch()
 	b.reset(0)
-	b.add(l) // as the log writes it
+	b.add(l) // in the log's form
 	if !bytes.Equal(b.Text(0), text) {
 		return &OtherStreamError{w.cfg.Dir, l.Place}
 	}
@@ -63,7 +63,7 @@ type logLines struct {
 	text  []byte
 }
 
-// at is the line at a place; nil: there is none that is kept.
+// at returns the line at a place; nil if the log has none any more.
 func (x *logLines) at(place int64) ([]byte, error) {
 	for x.text == nil || x.place < place {
 		if more, err := x.next(); err != nil || !more {
@@ -109,7 +109,7 @@ func (x *logLines) next() (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		var cut logline.Reader // of lines that have been read before
+		var cut logline.Reader // for lines that were read before
 		if place, of, text, err := cut.Cut(line[:len(line)-1]); err == nil && len(of) == 0 && !isOwn(text) {
 			x.place, x.text = place, text
 			return true, nil
@@ -125,7 +125,7 @@ func (x *logLines) close() error {
 	return x.in.Close()
 }
 
-// print makes a fingerprint of a transaction, of what it says, not of how its line is written.
+// print returns a fingerprint of a transaction's content, which does not depend on the form of its line.
 func (g *gate) print(b *Batch, t uint32) uint64 {
 	h, x, sum := b.H, &b.Heads[t], g.hash.Empty()
 	fold := func(n uint64) { sum = g.hash.Fold(sum, n) }

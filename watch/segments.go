@@ -20,10 +20,10 @@ import (
 )
 
 // Segments that no checkpoint needs are compressed, each to a .zst of frames of frameBytes and a table of them at its
-// end (the seekable format of zstd's contrib), so that a line is read without what is before it; any zstd program
-// reads them. The oldest of those are deleted, as Keep says.
+// end (the seekable format of zstd's contrib), so that a line can be read without the frames before it; any zstd
+// program reads them. The oldest ones are deleted, as Keep says.
 
-// Keep says how much of the log stays that no checkpoint needs. 0: no bound.
+// Keep bounds the part of the log that stays although no checkpoint needs it. 0: no bound.
 type Keep struct {
 	Age   time.Duration // since the last line of a segment
 	Bytes int64         // on disk, of all segments
@@ -33,7 +33,7 @@ const (
 	segmentPattern = "segment-%08d.log"
 	compressed     = ".zst"
 	frameBytes     = 1 << 20
-	// beginningFile has the header, once the segment with it has been deleted.
+	// beginningFile has the header once the segment with it is deleted.
 	beginningFile = "beginning.jsonl"
 )
 
@@ -41,7 +41,7 @@ func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf(segmentPattern, n))
 }
 
-// segmentFile is a segment as it lies in the folder.
+// segmentFile is a segment's file in the folder.
 type segmentFile struct {
 	n      int
 	size   int64
@@ -56,8 +56,8 @@ func (s *segmentFile) path(dir string) string {
 	return segmentName(dir, s.n)
 }
 
-// segments lists those of a folder, the oldest first. Of one that is there both ways it is the plain one: its
-// compression had not ended, or it was not removed yet.
+// segments lists the segments of a folder, the oldest first. If a segment exists plain and compressed, it lists the
+// plain file: the compression did not end, or the file was not removed yet.
 func segments(dir string) ([]segmentFile, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -115,7 +115,7 @@ type frame struct {
 // packed reads the lines of a compressed segment.
 type packed struct {
 	f      *os.File
-	frames []frame // still to be read
+	frames []frame // not read yet
 	buf    []byte  // compressed
 	text   []byte
 	rest   []byte // of text
@@ -221,11 +221,11 @@ func (p *packed) Read(b []byte) (int, error) {
 
 func (p *packed) Close() error { return p.f.Close() }
 
-// pack compresses a segment, unless stop says to break off.
+// pack compresses a segment, unless stop returns true.
 func pack(dir string, n int, stop func() bool) (err error) {
 	path := segmentName(dir, n)
 	if _, err := os.Stat(path + compressed); err == nil {
-		return os.Remove(path) // it is whole, or it would not have its name
+		return os.Remove(path) // the compressed file is complete, or it would not have its name
 	}
 	in, err := os.Open(path)
 	if err != nil {
@@ -300,7 +300,7 @@ func packInto(out io.Writer, in io.Reader, stop func() bool) (done bool, err err
 	return err == nil, err
 }
 
-// tidy compresses the segments before one, and deletes the oldest of them as Keep says.
+// tidy compresses the segments before one, and deletes the oldest as Keep says.
 func tidy(dir string, before int, keep Keep, stop func() bool) error {
 	list, err := segments(dir)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Setting is one of the options by which a judge judges, as the command line names it.
+// Setting is an option that influences judging, by its name on the command line.
 type Setting struct{ Name, Value string }
 
-// SettingsError says that a folder was begun with other options. Its violations would be those of neither.
+// SettingsError says that a folder was begun with other options, so that its violations would mix two configurations.
 type SettingsError struct {
 	Path  string    // of the file that keeps the folder's options
-	Was   []Setting // of the folder, where they differ
-	Given []Setting // of the same names
+	Was   []Setting // differing options of the folder
+	Given []Setting // the given values of these
 }
 
 func (e *SettingsError) Error() string {
@@ -46,17 +46,17 @@ func (s Setting) said() string {
 	return s.Value
 }
 
-// before are options that there are no more, and what they were where a folder does not name them. A folder that was
-// begun with another has a part of a stream, or the state of several judges, which nobody can go on with.
+// before has removed options with their defaults. A folder begun with another value has a part of a stream, or the
+// state of several judges, and cannot be continued.
 var before = map[string]string{"shards": "1", "shard": "1/1"}
 
-// noMore is the value of an option that there is no more.
+// noMore is the value of a removed option.
 const noMore = "\x00"
 
 const settingsFile = "options.json"
 
-// sameSettings compares options with those that a folder was begun with; false: it has none, for nothing was judged in
-// it yet (or an isovet did that kept none).
+// sameSettings compares options with those that a folder was begun with; false if it has none, because nothing was
+// judged in it yet, or only by an isovet that did not store options.
 func sameSettings(dir string, given []Setting) (kept bool, err error) {
 	path := filepath.Join(dir, settingsFile)
 	text, err := os.ReadFile(path)
@@ -80,7 +80,7 @@ func sameSettings(dir string, given []Setting) (kept bool, err error) {
 func compareSettings(path string, was map[string]string, given []Setting) error {
 	e := &SettingsError{Path: path}
 	if was[given[0].Name] != given[0].Value {
-		given = given[:1] // another checker has other options altogether
+		given = given[:1] // another checker has different options
 	}
 	for _, s := range given {
 		if old := was[s.Name]; old != s.Value {
@@ -98,7 +98,7 @@ func compareSettings(path string, was map[string]string, given []Setting) error 
 	return nil
 }
 
-// keepSettings writes down what a folder is begun with. It is there before the first violation.
+// keepSettings stores the options that a folder is begun with, before the first violation.
 func keepSettings(dir string, given []Setting) error {
 	m := map[string]string{}
 	for _, s := range given {

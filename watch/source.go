@@ -11,57 +11,55 @@ import (
 	"isovet/internal/safego"
 )
 
-// Line is a transaction and its place in the source. Places increase, in each stream of the source: a line at the place
-// of another of its stream, or before it, is there already, and is skipped.
+// Line is a transaction and its place in the source. Places increase in each stream of the source: a line at or before
+// the place of an earlier line of its stream is a duplicate, and is skipped.
 type Line struct {
 	Place int64
 	Text  []byte
-	// Of names the stream, such as a partition or a producer, without white space; "": the source has but one. A stream
-	// whose name begins with @ follows all others of such names, which are not sent twice.
+	// Of names the stream, such as a partition or a producer, without white space; "": the source has only one. A
+	// stream whose name begins with @ replaces all other streams with such names, which are not sent again.
 	Of string
 }
 
-// Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream. Its
-// lines are valid until the next call. Done is called when all that Next has returned is safe.
+// Source delivers lines. Next waits for at least one and returns those that are ready, up to most; io.EOF ends the
+// stream. Its lines are valid until the next call. Done is called when all lines that Next has returned are safe.
 type Source interface {
 	Next(ctx context.Context, most int) ([]Line, error)
 	Done() error
 	Close() error
 }
 
-// pipe reads lines as they come; places are numbers of lines, which go on behind those that are in the log already: a
-// pipe cannot be read again.
+// pipe reads arriving lines. Places are line numbers that continue those in the log, since a pipe cannot be read again.
 //
-// Bytes lie where they were read to until their lines are taken: the reading goroutine fills one buffer while lines are
-// taken from another. Where a buffer is taken while a read into it is under way, what that brings is copied to the
-// next.
+// Lines are taken from the buffer that they were read into, while the reading goroutine fills another one. If a buffer
+// is taken during a read into it, the bytes of that read are copied to the next.
 type pipe struct {
 	place int64 // of the line before
-	fresh bool  // it begins at the beginning of the stream again
-	// lines are taken from text[at:]. pipeHead bytes of each buffer are for a line that began in the one before.
+	fresh bool  // the input repeats the stream from its beginning
+	// lines are taken from text[at:]. The first pipeHead bytes of a buffer are for a line that began in the one
+	// before.
 	text []byte
 	at   int
 	mu   sync.Mutex
-	got  []byte        // being filled; nil: it has been taken
-	free []byte        // a buffer that nobody needs
+	got  []byte        // the buffer being filled; nil: it was taken
+	free []byte        // an unused buffer
 	err  error         // of reading
-	news chan struct{} // there is something in got, or err
-	room chan struct{} // got has been taken
+	news chan struct{} // signals content of got, or err
+	room chan struct{} // signals that got was taken
 	stop chan struct{}
-	// reading is not waited for: a read of a pipe cannot be broken off.
+	// Close does not wait for reading: a read of a pipe cannot be interrupted.
 	reading safego.Group
 }
 
-// pipeRoom is how much is read ahead, pipeHead how long a line that stands in two buffers may be to be copied but once.
+// pipeRoom is the size of the read-ahead; pipeHead bounds a line across two buffers that is copied only once.
 const (
 	pipeRoom = 2 << 20
 	pipeHead = 64 << 10
 )
 
-// Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r
-// begins at the beginning of the stream again: the log passes over the lines that it has, and the watch ends with an
-// *OtherStreamError where they are others. What has come while a batch
-// was under way is the next batch.
+// Pipe returns a source of the lines of r, such as standard input. after is the place of the last line in the log, or
+// -1 if r repeats the stream from its beginning: the log then skips the lines that it has, and the watch ends with an
+// *OtherStreamError if they differ. Lines that arrive during a batch are the next batch.
 func Pipe(r io.Reader, after int64) Source {
 	p := &pipe{place: after, fresh: after < 0, news: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		stop: make(chan struct{})}
@@ -69,7 +67,7 @@ func Pipe(r io.Reader, after int64) Source {
 	return p
 }
 
-// signal says something to who waits, or will.
+// signal wakes a goroutine that waits on c, or will.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -129,7 +127,7 @@ func (p *pipe) full() bool {
 func (p *pipe) Done() error  { return nil }
 func (p *pipe) Close() error { close(p.stop); return nil }
 
-// Next waits for a line and takes those that are there too.
+// Next waits for a line and takes the further ones that are ready.
 func (p *pipe) Next(ctx context.Context, most int) (out []Line, err error) {
 	for {
 		if out = p.lines(most); len(out) > 0 {
@@ -164,7 +162,8 @@ func (p *pipe) lines(most int) (out []Line) {
 	return out
 }
 
-// more takes what has been read; false: there is nothing new. An error comes when all before it has been taken.
+// more takes the buffer that was read; false if there is nothing new. It returns an error only after all lines before
+// it.
 func (p *pipe) more() (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,16 +187,16 @@ func (p *pipe) more() (bool, error) {
 		p.at, p.free = 0, got
 	}
 	if cap(p.free) != pipeHead+pipeRoom {
-		p.free = nil // none, or of a long line
+		p.free = nil // there is none, or it has a long line
 	}
 	signal(p.room)
 	return true, nil
 }
 
-// trouble says what is wrong with a source: once, again each minute while it lasts, and when it is over.
+// trouble reports an error of a source: once, again each minute while it lasts, and when it is over.
 type trouble struct {
 	log   *slog.Logger
-	text  string // "": all is well
+	text  string // "": no error
 	since time.Time
 	told  time.Time
 	wait  time.Duration
@@ -215,7 +214,7 @@ func (t *trouble) is(err error, what ...any) {
 	}
 }
 
-// over notes that it works.
+// over notes that the source works.
 func (t *trouble) over(what ...any) {
 	if t.text != "" {
 		t.log.Info("the source works again", append(what, "after", time.Since(t.since).Round(time.Millisecond))...)
@@ -223,7 +222,7 @@ func (t *trouble) over(what ...any) {
 	t.text, t.wait = "", 0
 }
 
-// pause waits before the next try: longer each time, up to five seconds.
+// pause waits before the next try, longer each time, up to five seconds.
 func (t *trouble) pause(ctx context.Context) error {
 	t.wait = min(max(2*t.wait, 50*time.Millisecond), 5*time.Second)
 	return sleep(ctx, t.wait)
@@ -240,7 +239,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loud is a log that is there.
+// loud returns the log, or one that discards everything if it is nil.
 func loud(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)

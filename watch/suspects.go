@@ -10,20 +10,20 @@ import (
 	"isovet/watch/online"
 )
 
-// Suspect is a read that is wrong by what has arrived, and may still turn out right: its transaction is not final, or a
-// writer that comes late may explain it.
+// Suspect is a read that is wrong so far, but may turn out right: its transaction is not final, or a late writer may
+// explain it.
 type Suspect struct {
 	Suspect bool `json:"suspect"` // true
-	// Settled is confirmed, once it is a violation, and withdrawn, once a late transaction has explained it; "":
-	// neither.
+	// Settled is "confirmed" once it is a violation, "withdrawn" once a late transaction has explained it, and ""
+	// before.
 	Settled string `json:"settled,omitempty"`
 	Axiom   string `json:"axiom,omitempty"`
 	Why     string `json:"why,omitempty"`
-	// of leopard, instead of the axiom
+	// for leopard, in place of the axiom
 	Mechanism string          `json:"mechanism,omitempty"`
 	Kind      string          `json:"kind,omitempty"`
 	Txn       int64           `json:"txn"`
-	Other     *int64          `json:"other,omitempty"` // who installed what should have been read; withdrawn: the writer
+	Other     *int64          `json:"other,omitempty"` // writer of the right version; withdrawn: the late writer
 	Key       json.RawMessage `json:"key,omitempty"`
 	Op        *uint32         `json:"op,omitempty"`
 }
@@ -33,16 +33,16 @@ const (
 	withdrawn = "withdrawn"
 )
 
-// suspecting is a judge that tells single suspects.
+// suspecting is a judge that reports single suspects.
 type suspecting interface {
-	// Suspects lists those that there are, the first ones.
+	// Suspects lists the first of the current suspects.
 	Suspects(most int) []Suspect
-	// SuspectsTold hands over those that wait for a late writer now, and those that are settled, since it was last
-	// called; where they are not wanted it need not make them.
+	// SuspectsTold returns the suspects that began to wait for a late writer, and those that were settled, since
+	// its last call. Without wanted it need not make them.
 	SuspectsTold(wanted bool) ([]Suspect, error)
 }
 
-// suspected tells a violation that may not be one.
+// suspected returns a possible violation as a suspect.
 func suspected(v *Violation, settled string) Suspect {
 	return Suspect{Suspect: true, Settled: settled, Axiom: v.Axiom, Why: v.Why, Txn: v.Txn, Other: v.Other, Key: v.Key,
 		Op: v.Op}
@@ -70,10 +70,10 @@ func (j *aion) Suspects(most int) (out []Suspect) {
 	return out
 }
 
-// convict makes a suspect a violation.
+// convict turns a suspect into a violation.
 func (j *aion) convict(x *suspect) {
 	v := j.violation(&x.f, x.key)
-	if x.f.Unique && j.wrote.again > 0 { // it may have been there before the stream
+	if x.f.Unique && j.wrote.again > 0 { // the value may be older than the stream
 		j.told = append(j.told, suspected(&v, withdrawn))
 		j.withdrawn++
 		return
@@ -83,7 +83,7 @@ func (j *aion) convict(x *suspect) {
 	j.found = append(j.found, v)
 }
 
-// acquit says that a suspect is not judged, as its writer came late.
+// acquit reports that a suspect is not judged because its writer was late.
 func (j *aion) acquit(x *suspect, writer int64) {
 	v := j.violation(&x.f, x.key)
 	v.Why, v.Other = "", &writer
@@ -93,34 +93,33 @@ func (j *aion) acquit(x *suspect, writer int64) {
 	j.found = append(j.found, v)
 }
 
-// suspects are reads that are final, and of what nobody who has arrived wrote: a writer that comes late may explain
-// them, for a while.
+// suspects has final reads of values without a writer so far. A late writer may explain them, for a while.
 type suspects struct {
-	queue []*suspect            // by when the wait is over
-	of    map[uint64][]*suspect // by hashes of keys
+	queue []*suspect            // by the end of their waits
+	of    map[uint64][]*suspect // suspects by hashes of keys
 	n     int
-	// What late transactions have written, as long as transactions are not final that were there before they came: such
-	// a one may have read it rightly, though what has come since has made the version forgotten.
+	// written has the writes of late transactions while transactions that arrived before them are not final. Such a
+	// transaction may rightly have read one, even if the version is forgotten by then.
 	written map[lateWrite]lateBy
 	until   []lateUntil
 }
 
-// lateWrite is a write of a late transaction; of an append any value may be the one that was read.
+// lateWrite is a write of a late transaction; for an append any value may be the one read.
 type lateWrite struct {
 	key, val uint64 // hashes
 	list     bool
 }
 
-// lateBy says by whom, the number of its arrival, and up to what watermark that is remembered.
+// lateBy has the writer, the number of its arrival, and the watermark up to which it is remembered.
 type lateBy struct{ id, arrival, until int64 }
 
-// lateUntil is the same in the order of the watermarks.
+// lateUntil is an entry of the queue by watermarks.
 type lateUntil struct {
 	w    lateWrite
 	mark int64
 }
 
-// came notes what a late transaction has written.
+// came notes the writes of a late transaction.
 func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
 	if s.written == nil || len(s.until) > maxLost {
 		s.written, s.until = map[lateWrite]lateBy{}, nil
@@ -140,7 +139,7 @@ func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arriv
 	}
 }
 
-// wrote is the late transaction that wrote what was read, if it came behind the reader.
+// wrote returns the late transaction that wrote the version read, if it arrived after the reader.
 func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
 	if len(s.written) == 0 {
 		return 0, false
@@ -152,7 +151,7 @@ func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
 	return by.id, is && f.Arrival < by.arrival
 }
 
-// forget forgets what late transactions wrote that nobody who is not final was there before.
+// forget drops writes of late transactions once every transaction that arrived before them is final.
 func (s *suspects) forget(watermark int64) {
 	n := 0
 	for n < len(s.until) && s.until[n].mark < watermark {
@@ -165,17 +164,17 @@ func (s *suspects) forget(watermark int64) {
 }
 
 type suspect struct {
-	f    timestamp.Final // its key has no number any more
+	f    timestamp.Final // its key has no number now
 	key  string
 	sum  uint64 // of key
 	due  int64
 	done bool
 }
 
-// maxWaiting bounds those that wait; the first is a violation when there are more.
+// maxWaiting bounds the waiting reads; beyond it the first one becomes a violation.
 const maxWaiting = 1 << 16
 
-// add has a read wait, and returns one that is to wait no longer, if there are too many.
+// add makes a read wait. If there are too many, it returns one that must not wait longer.
 func (s *suspects) add(f timestamp.Final, key string, sum uint64, due int64) (out *suspect) {
 	if s.of == nil {
 		s.of = map[uint64][]*suspect{}
@@ -193,8 +192,7 @@ func (s *suspects) add(f timestamp.Final, key string, sum uint64, due int64) (ou
 	return out
 }
 
-// late settles what a transaction that has come late explains: reads of what it wrote, and of lists that it appended
-// to.
+// late settles the reads that a late transaction explains: reads of its writes, and of lists that it appended to.
 func (s *suspects) late(t *timestamp.Arrival, sum func(key uint32) uint64, explained func(x *suspect)) {
 	if s.n == 0 {
 		return
@@ -227,7 +225,7 @@ func (s *suspects) end(x *suspect) {
 	}
 }
 
-// expire ends the wait of those that are due by the clock.
+// expire ends the waits that are due by the clock.
 func (s *suspects) expire(clock int64, convict func(x *suspect)) {
 	n := 0
 	for n < len(s.queue) && s.queue[n].due <= clock {
@@ -245,7 +243,7 @@ func (j *leopard) Suspects(most int) (out []Suspect) {
 		return nil
 	}
 	for _, d := range j.online.Suspects(most) {
-		if s, err := j.suspect(&d); err == nil { // else it is not kept any more
+		if s, err := j.suspect(&d); err == nil { // otherwise the log no longer has it
 			out = append(out, s)
 		}
 	}
@@ -278,7 +276,7 @@ func (j *leopard) SuspectsTold(wanted bool) (out []Suspect, err error) {
 	return out, nil
 }
 
-// suspect tells a read that waits for its writer, or what has become of it.
+// suspect returns a waiting or settled read as a Suspect.
 func (j *leopard) suspect(d *mechanism.SuspectRead) (Suspect, error) {
 	w, err := j.recall(d.Reader)
 	if err != nil {
@@ -306,7 +304,7 @@ func (j *leopard) suspect(d *mechanism.SuspectRead) (Suspect, error) {
 
 func (j *replayJudge) Suspects(most int) (out []Suspect) {
 	for _, at := range j.e.Suspects(most) {
-		if s, err := j.suspect(at); err == nil { // else it is not kept any more
+		if s, err := j.suspect(at); err == nil { // otherwise the log no longer has it
 			out = append(out, s)
 		}
 	}
@@ -345,7 +343,7 @@ func (j *replayJudge) SuspectsTold(wanted bool) (out []Suspect, err error) {
 	return out, nil
 }
 
-// suspect tells a read that waits for its writer.
+// suspect returns a waiting read as a Suspect.
 func (j *replayJudge) suspect(at online.ReadAt) (Suspect, error) {
 	w, err := j.recall(at.Line)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// TLSFiles are the PEM files of one end of a connection, each "" where there is none.
+// TLSFiles are the PEM files of one end of a connection; "": none.
 type TLSFiles struct {
-	Cert, Key string // our own certificate, and its key
-	CA        string // whose certificates are trusted at the other end
+	Cert, Key string // this end's certificate, and its key
+	CA        string // the authority of the other end's certificates
 }
 
-// Any reports whether there are any.
+// Any reports whether any file is set.
 func (f TLSFiles) Any() bool { return f != TLSFiles{} }
 
 func (f TLSFiles) check() error {
@@ -41,8 +41,8 @@ func (f TLSFiles) pool() (*x509.CertPool, error) {
 	return p, nil
 }
 
-// Server is the configuration of a server. With a CA, clients must have certificates of it. The certificate's files are
-// read again when they have changed, so that a new one needs no restart.
+// Server returns the configuration of a server. With a CA, clients must have certificates of it. Changed certificate
+// files are read again, without a restart.
 func (f TLSFiles) Server() (*tls.Config, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f TLSFiles) Server() (*tls.Config, error) {
 	return c, nil
 }
 
-// Client is the configuration of a client. Without a CA it trusts those of the system.
+// Client returns the configuration of a client. Without a CA it trusts the system's authorities.
 func (f TLSFiles) Client() (*tls.Config, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (f TLSFiles) Client() (*tls.Config, error) {
 	return c, nil
 }
 
-// pair is a certificate and its key, as the files have them.
+// pair is a certificate and its key, from files.
 type pair struct {
 	files TLSFiles
 	mu    sync.Mutex
@@ -96,7 +96,7 @@ type pair struct {
 	have  *tls.Certificate
 }
 
-// get reads the files if they have changed; while they do not fit each other, the pair before stays.
+// get reads the files if they have changed. While they do not fit each other, it returns the earlier pair.
 func (p *pair) get() (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

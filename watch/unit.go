@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Unit is what the numbers are that a database calls timestamps.
+// Unit is the unit of a database's timestamps.
 type Unit uint8
 
 const (
-	// UnitUnknown: the stream shows it, see detect.
+	// UnitUnknown says that the stream will show it, see detect.
 	UnitUnknown Unit = iota
-	// UnitNone: numbers that only grow, such as those of a counter.
+	// UnitNone is for numbers that only grow, such as those of a counter.
 	UnitNone
 	Nanoseconds // since 1970
 	Microseconds
 	Milliseconds
 	Seconds
-	// TSO is TiDB's and PolarDB's: milliseconds, and 18 bits below them that count.
+	// TSO is TiDB's and PolarDB's form: milliseconds, and below them 18 bits of a counter.
 	TSO
 )
 
 var unitNames = [...]string{"auto", "none", "ns", "us", "ms", "s", "tso"}
 
-// UnitNames are the names that ParseUnit knows.
+// UnitNames returns the names that ParseUnit accepts.
 func UnitNames() []string { return unitNames[:] }
 
 func (u Unit) String() string { return unitNames[u] }
@@ -39,7 +39,7 @@ func ParseUnit(name string) (Unit, error) {
 	return 0, fmt.Errorf("unknown unit %q; expected one of %v", name, unitNames)
 }
 
-// ticks returns the number of timestamps in a duration; false: they do not tell time.
+// ticks returns the number of timestamps in a duration; false if they are no times.
 func (u Unit) ticks(d time.Duration) (int64, bool) {
 	switch u {
 	case Nanoseconds:
@@ -56,7 +56,7 @@ func (u Unit) ticks(d time.Duration) (int64, bool) {
 	return 0, false
 }
 
-// moment is the time that a timestamp tells; zero: it tells none.
+// moment returns a timestamp's time; zero if it is none.
 func (u Unit) moment(at int64) time.Time {
 	switch u {
 	case Nanoseconds:
@@ -73,14 +73,14 @@ func (u Unit) moment(at int64) time.Time {
 	return time.Time{}
 }
 
-// wide are how far behind the clock, and before it, timestamps are taken to tell time.
+// wide are the distances behind the clock, and before it, within which timestamps count as times.
 const (
 	wideBehind = 20 * 365 * 24 * time.Hour
 	wideAhead  = 365 * 24 * time.Hour
 )
 
-// detect tells the unit of a timestamp by the clock, ns since 1970: the only one in which it is a moment of the last
-// twenty years. The units are so far apart that none is taken for another.
+// detect finds the unit of a timestamp by the clock, in ns since 1970: the only unit in which it is a moment of the
+// last twenty years. The units are too far apart to be confused.
 func detect(at, clock int64) Unit {
 	for u := Nanoseconds; u <= TSO; u++ {
 		now, _ := u.ticks(time.Duration(clock))
@@ -93,7 +93,7 @@ func detect(at, clock int64) Unit {
 	return UnitNone
 }
 
-// plus adds without going beyond what 64 bits hold.
+// plus adds with saturation.
 func plus(a, b int64) int64 {
 	switch c := a + b; {
 	case b > 0 && c < a:

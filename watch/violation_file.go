@@ -15,17 +15,17 @@ import (
 )
 
 // emitted is the file of final violations, a JSON line each, in the order in which they became final: all of them, or,
-// grouped, the first of each incident, and then a line each time that its count has doubled. A violation has at most
-// one line, which begins with its number, so that the number of the last line says up to which one the file is done.
+// if grouped, the first of each incident, and then a line each time that its count has doubled. A violation has at most
+// one line, which begins with its number. So the number of the last line shows the progress of the file.
 type emitted struct {
 	o         emittedOptions
 	f         *os.File
-	n         int64 // made since the beginning of the log
-	there     int64 // up to which the file was done when it was opened
-	last      int64 // number of the last line that has been added
-	done      int64 // of the last that is written
+	n         int64 // violations since the beginning of the log
+	there     int64 // last number in the file when it was opened
+	last      int64 // number of the last line added
+	done      int64 // number of the last line written
 	bytes     int64 // of the file
-	proved    int64 // violations that are known to be proved
+	proved    int64 // violations known to be proved
 	text      []byte
 	was       rejudged
 	incidents *Incidents
@@ -39,12 +39,12 @@ type emittedOptions struct {
 	disk    disk
 	told    func(line []byte) // may be nil
 	log     *slog.Logger
-	// how many histories of violations there are at most, and where their transactions lie
+	// bound of the histories of violations, and the log with their transactions
 	evidence int
 	lines    *Log
 }
 
-// emittedState is what a checkpoint says of the file.
+// emittedState is the file's state in a checkpoint.
 type emittedState struct {
 	N      int64 `json:"n"`
 	Last   int64 `json:"last"`
@@ -55,14 +55,14 @@ func (e *emitted) state() emittedState { return emittedState{e.n, e.last, e.prov
 
 const violationsFile = "violations.jsonl"
 
-// rejudged are lines of violations that are found anew.
+// rejudged has lines of violations that are found again.
 type rejudged struct {
 	from   int64
 	proved map[int64]bool
 	lines  map[int64][]byte
 }
 
-// maxRejudged bounds the lines that are remembered; others are made again if they are needed.
+// maxRejudged bounds these lines; others are made again if needed.
 const maxRejudged = 1000
 
 func (r *rejudged) add(n int64, line []byte) {
@@ -77,8 +77,8 @@ func (r *rejudged) add(n int64, line []byte) {
 	}
 }
 
-// openEmitted opens the file, of which a checkpoint says from. What stands there behind that is found anew, and not
-// written again. A file that is shorter has been cut off by somebody.
+// openEmitted opens the file; from is its state in a checkpoint. Violations behind that state are found again, and not
+// written twice. short says that the file has lost lines.
 func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *emitted, short bool, err error) {
 	e := &emitted{o: o, n: from.N, last: from.Last, proved: from.Proved, incidents: incidents,
 		was: rejudged{from.N, map[int64]bool{}, map[int64][]byte{}}}
@@ -103,7 +103,7 @@ func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *
 		e.was.add(n, line)
 	})
 	if err == nil {
-		err = e.f.Truncate(e.bytes) // a line that was torn
+		err = e.f.Truncate(e.bytes) // a torn line
 	}
 	if err == nil {
 		_, err = e.f.Seek(e.bytes, io.SeekStart)
@@ -116,7 +116,7 @@ func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *
 	return e, found < from.Last, nil
 }
 
-// eachLine calls each with the lines of a file of violations that are whole, and returns how long those are.
+// eachLine calls each with the whole lines of a file of violations, and returns their length.
 func eachLine(r io.Reader, each func(n int64, line []byte)) (size int64, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	for {
@@ -132,7 +132,7 @@ func eachLine(r io.Reader, each func(n int64, line []byte)) (size int64, err err
 	}
 }
 
-// numberOf is the number that a line begins with; 0: somebody else has written it.
+// numberOf returns the number at the beginning of a line; 0 if isovet has not written it.
 func numberOf(line []byte) int64 {
 	rest, is := bytes.CutPrefix(line, []byte(`{"n":`))
 	end := bytes.IndexAny(rest, ",}")
@@ -146,14 +146,14 @@ func numberOf(line []byte) int64 {
 	return n
 }
 
-// add numbers a violation, to be written as the incident that it belongs to says, unless the file is done with it.
+// add numbers a violation and adds its line if its incident needs it and the file does not have it.
 func (e *emitted) add(f *Finding) error {
 	e.n++
 	n := e.n
 	e.snapshot.changed = true
 	x, full := e.incidents.add(f, n)
 	full = full || !e.o.grouped
-	// Whether anything is proved decides the exit status.
+	// The exit status depends on whether any violation is proved.
 	try := !full && f.Tries && !x.Proved && tried(n)
 	if n <= e.there {
 		proved := f.Proved || e.was.proved[n]
@@ -197,7 +197,7 @@ func (e *emitted) add(f *Finding) error {
 	return nil
 }
 
-// note tells an incident of a violation. line may be nil.
+// note adds a violation to an incident. line may be nil.
 func (e *emitted) note(x *incident, line []byte, full, proved, fresh bool) {
 	if proved {
 		e.proved++
@@ -213,18 +213,18 @@ func (e *emitted) write(n int64, line []byte) {
 	e.last = n
 }
 
-// grown is the line that says how far an incident has grown.
+// grown is the line about the growth of an incident.
 type grown struct {
-	N int64 `json:"n"` // of the violation that made it so many
+	N int64 `json:"n"` // of its latest violation
 	Incident
 }
 
-// proved stands in the lines of violations that are proved.
+// proved is in the lines of proved violations.
 var proved = []byte(`"proved":true`)
 
 func isProved(line []byte) bool { return bytes.Contains(line, proved) }
 
-// sync writes what has been added, makes it safe, and tells it. If it fails what has not been written is written later.
+// sync writes the added lines, syncs them, and passes them on. If it fails, the rest is written later.
 func (e *emitted) sync() error {
 	for len(e.text) > 0 {
 		n := len(e.text)
@@ -247,7 +247,7 @@ func (e *emitted) sync() error {
 	return nil
 }
 
-// put writes lines, makes them safe, and tells them. If it fails the file is as it was.
+// put writes lines, syncs them, and passes them on. If it fails, the file is unchanged.
 func (e *emitted) put(text []byte) error {
 	_, err := e.o.disk.write(e.f, text)
 	if err == nil {
@@ -273,7 +273,7 @@ func (e *emitted) put(text []byte) error {
 	return nil
 }
 
-// close ends it; incidents are written as they are.
+// close closes the file and writes the incidents.
 func (e *emitted) close() error {
 	e.snapshot.write(e.incidents, true)
 	return e.f.Close()
@@ -281,8 +281,7 @@ func (e *emitted) close() error {
 
 const incidentsFile = "incidents.jsonl"
 
-// snapshot is a file of incidents, a line each, which is made anew and takes the place of the one before. It is no part
-// of the state.
+// snapshot is a file of incidents, a line each, which is rewritten atomically. It is not part of the state.
 type snapshot struct {
 	path    string
 	disk    disk
@@ -293,7 +292,7 @@ type snapshot struct {
 	failed  bool // it has been said
 }
 
-// write writes the file if something has changed, once a second at most unless it is the last time.
+// write writes the file if something has changed, at most once a second unless it is the last time.
 func (s *snapshot) write(of *Incidents, last bool) {
 	begun := time.Now()
 	if !s.changed || !last && begun.Sub(s.made) < max(time.Second, 20*s.took) {

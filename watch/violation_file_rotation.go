@@ -13,15 +13,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The file of violations is rotated when it has a quarter of what all of them may take: it gets the number of its last
-// line into its name, and is compressed; the oldest go when all take more than they may.
+// The file of violations is rotated at a quarter of the allowed space: its name gets the number of its last line, and
+// it is compressed. The oldest files are deleted when all take more than allowed.
 
-// violationsParts is the number of files of violations that together take the allowed space, if none is compressed.
+// violationsParts is the number of uncompressed files of violations that fill the allowed space.
 const violationsParts = 4
 
 const oldViolations = "violations-%012d.jsonl"
 
-// oldFile is a file of violations that is not written to any more.
+// oldFile is a rotated file of violations.
 type oldFile struct {
 	name   string
 	last   int64 // number of its last line
@@ -29,7 +29,7 @@ type oldFile struct {
 	size   int64
 }
 
-// oldFiles lists them, the oldest first.
+// oldFiles lists the rotated files, the oldest first.
 func oldFiles(dir string) (out []oldFile, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -57,14 +57,14 @@ func oldFiles(dir string) (out []oldFile, err error) {
 	return out, nil
 }
 
-// mend ends what was under way when a process was killed, and lists the files that are left.
+// mend finishes work that a killed process left, and lists the rotated files.
 func (e *emitted) mend() (out []oldFile, err error) {
 	all, err := oldFiles(e.o.dir)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		if i+1 < len(all) && all[i+1].last == all[i].last { // compressed, and whole, or it would not have its name
+		if i+1 < len(all) && all[i+1].last == all[i].last { // the compressed file is complete: it has its name
 			if err := os.Remove(filepath.Join(e.o.dir, all[i].name)); err != nil {
 				return nil, err
 			}
@@ -97,10 +97,10 @@ func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
 	return nil
 }
 
-// rotate begins a new file. What cannot be compressed or deleted now is later.
+// rotate begins a new file. If compressing or deleting fails, it is done later.
 func (e *emitted) rotate() error {
 	path := filepath.Join(e.o.dir, violationsFile)
-	if err := os.WriteFile(path+".new", nil, fileMode); err != nil { // while there is still the other
+	if err := os.WriteFile(path+".new", nil, fileMode); err != nil { // before the other is renamed
 		return e.notRotated(err)
 	}
 	if err := e.f.Close(); err != nil {
@@ -119,7 +119,7 @@ func (e *emitted) rotate() error {
 		_, err = e.f.Seek(e.bytes, io.SeekStart)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %v", path, err) // not wrapped: room on the disk does not bring the file back
+		return fmt.Errorf("%s: %v", path, err) // not wrapped: free space does not bring the file back
 	}
 	if why == nil {
 		why = e.tidy()
@@ -130,7 +130,7 @@ func (e *emitted) rotate() error {
 	return nil
 }
 
-// notRotated says why. It is tried again.
+// notRotated reports why rotating failed. It is tried again.
 func (e *emitted) notRotated(err error) error {
 	e.o.log.Error("watch could not rotate the files of violations; it tries again", "folder", e.o.dir, "error", err)
 	return nil
@@ -152,7 +152,7 @@ func (e *emitted) tidy() error {
 	if all, err = oldFiles(e.o.dir); err != nil {
 		return err
 	}
-	total := e.o.max / violationsParts // of the one that is written to
+	total := e.o.max / violationsParts // of the current file
 	for _, x := range all {
 		total += x.size
 	}
@@ -168,7 +168,7 @@ func (e *emitted) tidy() error {
 	return syncDir(e.o.dir)
 }
 
-// packFile compresses a file, which takes another name.
+// packFile compresses a file into one with another name.
 func packFile(path string) error {
 	in, err := os.Open(path)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"isovet/level"
 )
 
-// MechanismViolation is a violation of a mechanism as the file has it.
+// MechanismViolation is a violation of a mechanism in the form of the file.
 type MechanismViolation struct {
 	N int64 `json:"n"` // from 1, in the order in which they became certain
 	evidence.MechanismViolation
-	// Where it is proved: which anomaly, of which level. It need not be the profile's.
+	// If it is proved: the anomaly and its level, which need not be the profile's.
 	Anomaly level.Anomaly `json:"anomaly,omitempty"`
 	Level   *level.Level  `json:"level,omitempty"`
-	// ProofAssumes is what a proof takes for granted; Unproved, why what these transactions read proves nothing.
+	// ProofAssumes is the proof's assumption; Unproved says why the reads of these transactions prove nothing.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 	Unproved     string `json:"unproved,omitempty"`
-	// Gone are the numbers, in the stream, of transactions of it that are not kept any more.
+	// Gone are the line numbers of its transactions that the log no longer has.
 	Gone []int64 `json:"gone,omitempty"`
 }
 
@@ -31,11 +31,11 @@ type witness struct {
 	h     *history.History
 	t     uint32
 	id    int64
-	line  int64 // by which repeats knows it
+	line  int64 // its number in repeats
 	place sessionPlace
 }
 
-// court says what violations are: in words, and whether their transactions prove a violation of the level.
+// court describes violations, and decides whether their transactions prove a violation of the level.
 type court struct {
 	profile *mechanism.Profile               `freeze:"-"`
 	level   level.Level                      `freeze:"-"`
@@ -48,12 +48,12 @@ type court struct {
 	recall  func(id uint64) (witness, error) `freeze:"-"`
 }
 
-// maxWitnesses bounds the transactions of a violation that are tried as a proof. A proof takes a fraction of a
-// millisecond: of the first allTried violations each is tried, of the others one in someTried, so that the judge of a
-// database that is wrong all the time keeps up with it.
+// maxWitnesses bounds the transactions of a violation that is tried as a proof. A proof takes a fraction of a
+// millisecond. Each of the first allTried violations is tried, and one in someTried of the others, so that the judge
+// keeps up with a database that is always wrong.
 const (
 	maxWitnesses = 64
-	maxAmbiguous = 12 // where several may have written what was read, which takes a search
+	maxAmbiguous = 12 // if reads have several possible writers, which takes a search
 	allTried     = 1000
 	someTried    = 16
 )
@@ -79,7 +79,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 			"from 0", v.Kind, gone)
 		return json.Marshal(&out)
 	}
-	if id, is := twice(ws); is { // there is no history of these
+	if id, is := twice(ws); is { // these make no history
 		out.Text = fmt.Sprintf("the stream has transaction %d twice, and together they contradict the proof's "+
 			"assumption", id)
 		return json.Marshal(&out)
@@ -101,7 +101,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	return json.Marshal(&out)
 }
 
-// inside translates a violation to a history that holds its transactions.
+// inside translates a violation to a history of its transactions.
 func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]uint32) mechanism.Violation {
 	x := v
 	x.Txns, x.Ops, x.Cycle = nil, nil, nil
@@ -147,7 +147,7 @@ func ranksOf(ws []witness) []int64 {
 
 func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
 
-// end ends a transaction; rank is its number in its session, of those that are copied, or −1.
+// end ends a transaction; rank is its number among the copied ones of its session, or −1.
 func (x copier) end(w witness, rank int64) {
 	head := history.NewTxnHead()
 	head.ID, head.HasID = w.id, true
@@ -157,7 +157,7 @@ func (x copier) end(w witness, rank int64) {
 	x.b.EndTxn(head)
 }
 
-// copy makes a history of transactions as they are, but for reads and writes of keys that are not wanted.
+// copy copies transactions into a history, without reads and writes of keys that are not wanted.
 func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.History, error) {
 	x := copier{history.NewBuilder()}
 	if c.head != nil {
@@ -216,25 +216,25 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 	return x.b.Build()
 }
 
-// item is a read or a write of one key, in the terms of the stream.
+// item is a read or a write of one key, by texts.
 type item struct {
 	kind  history.OpKind
 	key   string
 	value string
 	list  []string
 	first bool // the value is the key's initial one
-	// who wrote the value, as far as repeats knows; of a list each element
+	// the writer of the value, as far as repeats knows; for a list, of each element
 	by  uint64
 	bys []uint64
 }
 
-// unique is what a proof takes for granted: the writers are known only among those that have come.
+// unique is the assumption of a proof: only writers that have arrived are known.
 const unique = "no missing or forgotten transaction wrote a value that these read"
 
-// prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a
-// writer of its own, under way all the time, and so does what others wrote too, or may have: an order that explains the
-// whole stream, restricted to these, would explain them too. Of predicate operations the rows are taken, of lists the
-// elements that these transactions appended. why is set where nothing is proved and a value came from several.
+// prove looks for a violation of the level in the transactions alone. A version that others wrote, or may have written,
+// gets a writer of its own that overlaps everything. So an order of the whole stream, restricted to these transactions,
+// would explain them too. Predicate operations count by their rows, lists by the elements that these transactions
+// appended. why is set if nothing is proved and a value has several writers.
 func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
 	h, r, why, err := c.try(ws)
 	if err != nil || r == nil || r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
@@ -243,11 +243,11 @@ func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
 	return certified(h, r), "", nil
 }
 
-// implied is what every level implies of which no checker decides a history.
+// implied is the level that every level implies for which no checker decides a history.
 const implied = level.ReadCommitted
 
-// part makes the history that prove looks at. why says which value several may have written; without a history it is
-// one of a list.
+// part makes the history for prove. why names a value with several possible writers; without a history it is one of a
+// list.
 func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 	p := witnessPart{copier: copier{history.NewBuilder()}, deletes: c.stream.Deletes(), ws: ws,
 		wrote: map[keyValue]bool{}, read: map[keyValue]bool{}, members: map[uint64]bool{}}
@@ -291,7 +291,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 	return h, p.why, err
 }
 
-// keyValue is a version, by the texts of its key and value.
+// keyValue identifies a version by the texts of its key and value.
 type keyValue struct{ key, value string }
 
 // witnessPart makes a history of witnesses, and of writers that stand for others.
@@ -299,16 +299,16 @@ type witnessPart struct {
 	copier
 	deletes         bool // the stream has deletes
 	ws              []witness
-	members         map[uint64]bool   // the witnesses, as repeats knows them
+	members         map[uint64]bool   // the witnesses' numbers in repeats
 	wrote, read     map[keyValue]bool // by witnesses
-	others, initial []keyValue        // that others wrote; that keys held at first
-	nextID          int64             // of a writer that stands for others
+	others, initial []keyValue        // versions of other writers; initial versions
+	nextID          int64             // id of the next writer that stands for others
 	why             string
 }
 
 func (p *witnessPart) text(s string) history.Value { return jsonValue(p.b, s) }
 
-// valueOf is a value that may be absent.
+// valueOf returns a value, which may be absent.
 func (p *witnessPart) valueOf(s string) history.Value {
 	if s == absent {
 		return history.Value{}
@@ -316,13 +316,13 @@ func (p *witnessPart) valueOf(s string) history.Value {
 	return p.text(s)
 }
 
-// op adds an operation; false: of a list nobody can say who appended an element.
+// op adds an operation; false if the appender of a list's element is unknown.
 func (p *witnessPart) op(o *item) bool {
 	k := p.b.Key(p.text(o.key))
 	switch o.kind {
 	case history.Read:
 		if o.value == absent && (p.deletes || !o.first) {
-			return true // of several possible versions
+			return true // it has several possible versions
 		}
 		p.noteRead(o)
 		p.b.Read(k, p.valueOf(o.value))
@@ -347,7 +347,7 @@ func (p *witnessPart) op(o *item) bool {
 	return true
 }
 
-// noteRead takes down who has to stand for the writer of what is read.
+// noteRead notes the version that needs a writer to stand for its own.
 func (p *witnessPart) noteRead(o *item) {
 	v := keyValue{o.key, o.value}
 	if o.value == absent || p.read[v] && o.by != several {
@@ -357,7 +357,7 @@ func (p *witnessPart) noteRead(o *item) {
 	if o.first && !p.read[v] {
 		p.initial = append(p.initial, v)
 	}
-	if other || !o.first && !p.wrote[v] { // of several each read may have seen another one
+	if other || !o.first && !p.wrote[v] { // with several writers each read may have seen another one
 		p.others = append(p.others, v)
 	}
 	p.read[v] = true
@@ -367,7 +367,7 @@ func (p *witnessPart) noteRead(o *item) {
 	}
 }
 
-// writer adds a transaction that wrote versions, with an id that no witness has.
+// writer adds a transaction that wrote versions, with a new id.
 func (p *witnessPart) writer(vs []keyValue, head history.TxnHead) {
 	for _, v := range vs {
 		p.b.Write(p.b.Key(p.text(v.key)), p.text(v.value))
@@ -380,10 +380,10 @@ func (p *witnessPart) writer(vs []keyValue, head history.TxnHead) {
 	p.nextID++
 }
 
-// absent is the value of a key that is not there.
+// absent is the value of an absent key.
 const absent = "null"
 
-// itemsOf takes a transaction apart.
+// itemsOf splits a transaction into items.
 func (c *court) itemsOf(w witness) []item {
 	h := w.h
 	var out []item

@@ -15,59 +15,61 @@ import (
 	"isovet/internal/safego"
 )
 
-// Config says what to watch.
+// Config configures a watch.
 type Config struct {
 	// Dir holds the segment log and the violations. It belongs to one stream and one judge.
 	Dir string
-	// Judge checks it. It is used up.
+	// Judge checks the stream. It cannot be reused.
 	Judge Judge
-	// Idle, if positive: after so long without arrivals everything seen so far is final.
+	// Idle, if positive, is the time without arrivals after which everything so far is final.
 	Idle time.Duration
-	// Prepare, if set, is called once the folder is ours, before its log is read, which may take a while.
+	// Prepare, if set, is called when the folder is locked, before its log is read, which may take a while.
 	Prepare func() error
-	// Open makes the source, which goes on behind the places of the last lines in the log; of an empty log there are
-	// none.
+	// Open makes the source, which goes on behind the places of the log's last lines; an empty log has none.
 	Open func(ctx context.Context, after Places) (Source, error)
-	// Checkpoint, if positive: so long after the beginning of a checkpoint another one is made, if something has come
-	// meanwhile, and one at the end, unless the judge fails. A start goes on from the latest. 0: none is made.
+	// Checkpoint, if positive, is the time from the beginning of a checkpoint to the next, if lines have arrived
+	// meanwhile. One more is made at the end, unless the judge fails. A start goes on from the latest. 0: no
+	// checkpoints.
 	Checkpoint time.Duration
-	// Memory, if positive, in bytes, is what there is for all, and fewer lines are under way at once where that is
-	// little.
+	// Memory, if positive, is the memory for everything, in bytes. If it is small, fewer lines are in progress at
+	// once.
 	Memory int64
-	// Keep says how much of the log stays behind the checkpoints.
+	// Keep bounds the log before the checkpoints.
 	Keep Keep
-	// Log, if set, takes what an operator should know.
+	// Log, if set, gets messages for the operator.
 	Log *slog.Logger
-	// Grouped: of each incident the first violations are written, and a line each time that their number has doubled.
+	// Grouped writes only the first violations of each incident, and a line each time that their number has
+	// doubled.
 	Grouped bool
-	// ViolationsMax, if positive, is how many bytes the files of violations may take; the oldest are deleted.
+	// ViolationsMax, if positive, bounds the bytes of the files of violations; the oldest are deleted.
 	ViolationsMax int64
-	// Evidence bounds the small histories of violations in the folder, of the first ones of each incident; 0: none.
+	// Evidence bounds the small histories of violations in the folder, made for the first ones of each incident; 0:
+	// none.
 	Evidence int
 	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
-	// Suspect, if set, is called with each read that waits for a late writer, and when that is settled: a JSON line of
-	// a Suspect without its end. Of what is judged again it is not called.
+	// Suspect, if set, is called with each read that begins to wait for a late writer, and when it is settled: a
+	// JSON line of a Suspect without its end. It is not called for lines that are judged again.
 	Suspect func(line []byte)
-	// Bad, if set, is called with the mistake of each new line that is not understood.
+	// Bad, if set, is called with the error of each new line that is not understood.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
-	// Incidents, if set, has what was found, grouped, from the beginning of Run on.
+	// Incidents, if set, gets the findings, grouped.
 	Incidents *Incidents
-	// AcceptLoss: a log that has lost some of what it had is no error; it goes on with what is whole.
+	// AcceptLoss accepts a log that has lost lines: the watch goes on with the rest.
 	AcceptLoss bool
-	// Standby: where another process watches with the folder, wait until it ends.
+	// Standby waits until no other process uses the folder.
 	Standby bool
-	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
+	// Now is the clock; nil: time.Now. Its times are written to the log, at most a few times a second.
 	Now func() time.Time
-	// disk, in tests, is the error of the next write to a file of the folder.
+	// disk, in tests, returns the error of the next write to a file of the folder.
 	disk func() error
 }
 
-// batchLines bounds the lines that are written, synced, acknowledged and judged at once, if the source works by it.
+// batchLines bounds the lines that are written, synced, acknowledged and judged at once, if the source respects it.
 const batchLines = 4096
 
-// lines is batchLines of this watch.
+// lines returns this watch's batchLines.
 func (c *Config) lines() int {
 	if c.Memory <= 0 {
 		return batchLines
@@ -75,16 +77,16 @@ func (c *Config) lines() int {
 	return int(min(max(c.Memory>>15, 256), batchLines))
 }
 
-// batches is the number of batches under way at once: one written, one read, one judged.
+// batches is the number of batches in progress at once: some written, read and judged.
 const batches = 6
 
-// event is what the judge is to do next: one of the three.
+// event is the judge's next work: one of the three.
 type event struct {
 	b       *Batch
-	control string        // a line of our own
-	ask     chan<- answer // how far it has got
+	control string        // one of the log's own lines
+	ask     chan<- answer // asks for the judge's progress
 	fresh   bool          // the lines are new, not read from the log
-	at      Position      // behind it
+	at      Position      // the position behind it
 }
 
 type answer struct {
@@ -99,55 +101,55 @@ type watcher struct {
 	free      chan *Batch
 	readers   *readers
 	queue     chan event
-	down      chan struct{} // closed when nobody judges any more
-	fail      error         // why, once down is closed
+	down      chan struct{} // closed when judging has ended
+	fail      error         // the reason, once down is closed
 	old       *Batch        // lines of the log, to be judged
 	oldAt     Position      // behind them
-	from      manifest      // of the checkpoint from which it goes on
+	from      manifest      // manifest of the checkpoint that it resumed from
 	incidents *Incidents
 	state     judgeState
 	keeper    keeper
-	// what became of the latest checkpoint
+	// the result of the latest checkpoint
 	checkpointed atomic.Pointer[checkpointed]
 	writing      arrivalTimes
 	halted       diskHalts
 }
 
-// judgeState is how far the stream is judged. It is the judging goroutine's once that runs.
+// judgeState is the judge's progress. It belongs to the judging goroutine once that runs.
 type judgeState struct {
 	s        Snapshot
-	suspects []Suspect // of the snapshot
+	suspects []Suspect // for the snapshot
 	listed   time.Time
 	out      *emitted
-	kept     bool // the folder has its options
-	lost     bool // the log does not have all that it had
-	fresh    bool // what is being judged is new
+	kept     bool // the folder's options are stored
+	lost     bool // the log has lost lines
+	fresh    bool // the lines being judged are new
 	at       Position
-	under    *Position // behind what is being judged; nil: nothing is
+	under    *Position // behind the lines being judged; nil: none are
 	places   Places
 	saved    Position // at of the latest checkpoint
 }
 
-// arrivalTimes is what the writing goroutine knows of the lines that came.
+// arrivalTimes has the writing goroutine's times of arrivals.
 type arrivalTimes struct {
 	every, rest   time.Duration // see Judge.Tick
-	told, arrived time.Time     // the clock last written; when lines last came
+	told, arrived time.Time     // last written clock; last arrival
 	was           *logLines     // see sameLine
 }
 
-// diskHalts is for whoever finds the disk full.
+// diskHalts is the state of halts because of a full disk.
 type diskHalts struct {
 	halting sync.Mutex
 	halts   int
 	source  Source
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, was
-// begun with other options (*SettingsError), or is another process's (*LockedError), a source that fails, a log that
-// is damaged, a judge that cannot go on.
+// Run watches until the source ends (nil) or ctx does (its error). Other errors: the folder cannot be used, was begun
+// with other options (*SettingsError), or is locked by another process (*LockedError); the source fails; the log is
+// damaged; the judge cannot go on.
 //
-// Lines are written by one goroutine, read by as many as there are cores, and judged by another, in their order; while
-// a batch is synced the one before is judged.
+// One goroutine writes lines, one for each core parses them, and another one judges them in their order. While a batch
+// is synced the one before is judged.
 func Run(ctx context.Context, cfg Config) (err error) {
 	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir, disk: disk{cfg.disk}},
 		queue: make(chan event, batches),
@@ -214,7 +216,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return err
 }
 
-// resume goes back to the latest checkpoint, if there is one.
+// resume resumes from the latest checkpoint, if there is one.
 func (w *watcher) resume() error {
 	m, err := w.restore()
 	if err != nil {
@@ -245,10 +247,10 @@ func (w *watcher) resume() error {
 	return nil
 }
 
-// errDown says that the judge has given up, and why stands elsewhere.
+// errDown says that judging has ended; watcher.fail has the reason.
 var errDown = errors.New("nobody judges")
 
-// send has the judge do something next.
+// send passes an event to the judge.
 func (w *watcher) send(e event) error {
 	select {
 	case w.queue <- e:
@@ -258,7 +260,7 @@ func (w *watcher) send(e event) error {
 	}
 }
 
-// batch waits for a batch that is free.
+// batch waits for a free batch.
 func (w *watcher) batch() (*Batch, error) {
 	select {
 	case b := <-w.free:
@@ -269,12 +271,12 @@ func (w *watcher) batch() (*Batch, error) {
 	}
 }
 
-// write brings lines to the judge, first those of the log, then those of the source.
+// write passes lines to the judge, first those of the log, then those of the source.
 func (w *watcher) write(ctx context.Context) error {
 	if err := w.again(ctx); err != nil {
 		return err
 	}
-	if err := w.drain(nil); err != nil { // what is wrong with the folder comes before what is wrong with the source
+	if err := w.drain(nil); err != nil { // errors of the folder come before errors of the source
 		return err
 	}
 	src, err := w.cfg.Open(ctx, maps.Clone(w.log.places))
@@ -292,7 +294,7 @@ func (w *watcher) write(ctx context.Context) error {
 }
 
 func (w *watcher) follow(ctx context.Context, src Source) error {
-	idle := false // said so already
+	idle := false // quiet was reported
 	w.writing.arrived = w.cfg.Now()
 	for {
 		wait := time.Duration(0)
@@ -330,7 +332,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 	}
 }
 
-// quiet is what happens when nothing has come for a while.
+// quiet handles a while without arrivals.
 func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	now := w.cfg.Now()
 	if w.cfg.Idle > 0 && !idle && now.Sub(w.writing.arrived) >= w.cfg.Idle {
@@ -348,14 +350,14 @@ func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	return idle, nil
 }
 
-// Lines of our own in the log.
+// The log's own lines.
 const (
 	controlAdvance = "!advance "
 	controlClock   = "!clock " // ns since 1970
 	controlEnd     = "!end"
 )
 
-// again judges what is in the log.
+// again judges the lines of the log.
 func (w *watcher) again(ctx context.Context) error {
 	flush := func() error {
 		b := w.old
@@ -390,14 +392,14 @@ func (w *watcher) again(ctx context.Context) error {
 	return errors.Join(err, flush())
 }
 
-// hand gives a batch to who reads it, and to the judge.
+// hand passes a batch to the readers, and to the judge.
 func (w *watcher) hand(b *Batch, fresh bool, at Position) error {
 	b.seal()
 	w.readers.jobs <- b
 	return w.send(event{b: b, fresh: fresh, at: at})
 }
 
-// take logs, acknowledges, and only then has it judged.
+// take logs lines, acknowledges them, and only then lets them be judged.
 func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 	b, err := w.batch()
 	if err != nil {
@@ -413,7 +415,7 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 				}
 			}
 		}
-		if l.Place > last.place { // else it is there already
+		if l.Place > last.place { // otherwise it is a duplicate
 			b.add(l)
 			last.place = l.Place
 		} else if err := w.sameLine(src, l); err != nil {
@@ -432,7 +434,7 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		w.writing.told = w.writing.arrived
 		clock = controlClock + strconv.FormatInt(w.writing.told.UnixNano(), 10)
 	}
-	w.readers.jobs <- b // while it is written
+	w.readers.jobs <- b // parse it while it is being written
 	told, err := w.put(ctx, clock, b)
 	if err == nil {
 		err = src.Done()
@@ -457,7 +459,7 @@ func (w *watcher) control(ctx context.Context, text string) error {
 	return w.send(event{control: text, fresh: true, at: told})
 }
 
-// put puts into the log what comes next, as soon as there is room for it.
+// put writes to the log, and waits while the disk is full.
 func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
 	err = w.patiently(ctx, w.cfg.Dir, func() error {
 		told, err = w.log.put(control, b)
@@ -466,7 +468,7 @@ func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Posit
 	return told, err
 }
 
-// drain waits until the judge has done all.
+// drain waits until the judge has finished.
 func (w *watcher) drain(to *answer) error {
 	done := make(chan answer, 1)
 	if err := w.send(event{ask: done}); err != nil {

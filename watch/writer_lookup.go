@@ -5,46 +5,46 @@ import (
 	"isovet/internal/keyed"
 )
 
-// repeats knows who wrote which value to which key, of the last million writes at least: a proof that has a read see
-// what one transaction wrote holds only if no other wrote the same.
+// repeats finds the writers of values, for at least the last million writes. A proof that takes one transaction for the
+// writer of a version holds only if no other wrote the same value.
 type repeats struct {
 	hash    *keyed.Key
 	table   [2]prints
 	n       int
-	half    int   `freeze:"-"` // how many writes a half has; 0: halfSeen
+	half    int   `freeze:"-"` // number of writes of a half; 0: halfSeen
 	rotated bool  // writes have been forgotten
-	again   int64 // how many transactions there were when some value was first repeated; 0: none has
-	midst   bool  // the stream begins in the midst
+	again   int64 // number of transactions when a value was first repeated; 0: none was
+	midst   bool  // the stream begins in the middle
 	txns    int64
-	// since has what was changed since begin, for who asks how it was.
+	// since has the changes since begin, for questions about earlier states.
 	since []wrote `freeze:"-"`
-	// of the history that was looked at last: hashes of its keys; who read a version, before it wrote it
+	// for the last history: hashes of its keys; reads of a version before the transaction's own write
 	of   *history.History `freeze:"-"`
 	sums []uint64         `freeze:"-"`
 	read []uint32         `freeze:"-"`
 	text []byte           `freeze:"-"`
 }
 
-// wrote says who had written what until a transaction.
+// wrote has the earlier print of a write that a transaction changed.
 type wrote struct {
 	key uint64
 	txn int64
 	was uint64
 }
 
-// begin begins a batch: nobody asks any more how it was before.
+// begin begins a batch: questions about earlier states have ended.
 func (r *repeats) begin() { r.since = r.since[:0] }
 
-// The print of a write is who wrote it, or several.
+// The print of a write is its writer, or several.
 const (
 	nobody  = 0
 	several = 1<<64 - 1
 )
 
-// writerPrint is the print of the transaction of a line.
+// writerPrint returns the print of a line's transaction.
 func writerPrint(line int64) uint64 { return 1 + uint64(line)&(several>>1) }
 
-// add takes what a transaction wrote, the one of line n. A value that it read before it wrote it was there before.
+// add takes the writes of line n's transaction. A value that it read before writing it existed before.
 func (r *repeats) add(h *history.History, t uint32, n int64) {
 	if r.of != h {
 		r.of, r.sums = h, r.sums[:0]
@@ -86,7 +86,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 	}
 }
 
-// put notes a write, and returns who is known to have written it.
+// put notes a write, and returns its known writers.
 func (r *repeats) put(key uint64, by uint64) uint64 {
 	for k := range r.table {
 		if was := r.table[k].find(key); was != nobody {
@@ -111,7 +111,7 @@ func (r *repeats) put(key uint64, by uint64) uint64 {
 
 func (r *repeats) note(key uint64, was uint64) { r.since = append(r.since, wrote{key, r.txns, was}) }
 
-// find is the print of a key as it was behind so many transactions.
+// find returns the print of a key after txns transactions.
 func (r *repeats) find(key uint64, txns int64) uint64 {
 	by := max(r.table[0].find(key), r.table[1].find(key))
 	for i := len(r.since) - 1; i >= 0 && r.since[i].txn > txns; i-- {
@@ -122,9 +122,10 @@ func (r *repeats) find(key uint64, txns int64) uint64 {
 	return by
 }
 
-// writer is who wrote a value to a key, as of so many transactions: nobody, several, or the print of one. Of what is
-// forgotten it is several, and so it is of all values of a key with a repeated value: others may. In a stream
-// from the midst it is so of all keys once some value was repeated: it may have been there before the stream.
+// writer returns the writer of a value of a key, after txns transactions: none, several, or the print of one. Forgotten
+// writes have several, and so have all values of a key with a repeated value, since others may repeat too. In a stream
+// that begins in the middle it is several for all keys once some value was repeated, since a value may be older than
+// the stream.
 func (r *repeats) writer(key string, h *history.History, v history.Value, txns int64) uint64 {
 	sum := r.hash.Text([]byte(key))
 	if r.midst && r.again > 0 && r.again <= txns || r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {

@@ -282,7 +282,7 @@ func (x *Online) DropKey(key uint32) {
 }
 
 // ErrState says that a key's saved state is damaged.
-var ErrState = errors.New("what was known of a key is damaged")
+var ErrState = errors.New("the saved state of a key is damaged")
 
 // InitialOf returns the initial value of a key from its saved state.
 func (s *Stream) InitialOf(state []byte) uint64 {

@@ -109,9 +109,9 @@ func Refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && in.Takes.Lists == ListsRefused:
 		return fmt.Sprintf("lists or predicate operations: %s checks registers", in.Name)
 	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:
-		return fmt.Sprintf("predicate operations beside lists: %s takes the one or the other", in.Name)
+		return fmt.Sprintf("predicate operations and lists: %s accepts only one of them", in.Name)
 	case h.HasLists() && predicates:
-		return fmt.Sprintf("predicate operations beside lists: %s checks item operations only", in.Name)
+		return fmt.Sprintf("predicate operations and lists: %s checks only item operations", in.Name)
 	case !h.HasLists() && !in.Takes.Items:
 		return fmt.Sprintf("no lists: %s reads the order of versions off append-only lists", in.Name)
 	case predicates && l == level.RepeatableRead:

@@ -72,7 +72,7 @@ func (b *builder) all() (*part, error) {
 	}
 	g, err := b.b.Build()
 	if err != nil {
-		return nil, fmt.Errorf("what is left is no history: %w", err)
+		return nil, fmt.Errorf("the reduced history is invalid: %w", err)
 	}
 	g.Positions = h.Positions
 	b.p.h = g

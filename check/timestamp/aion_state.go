@@ -161,8 +161,8 @@ func (a *Aion) newKey() onlineKey {
 		horizon: math.MinInt64}
 }
 
-// ErrState says that what was saved of a key or a session is damaged.
-var ErrState = errors.New("what was known of a key or a session is damaged")
+// ErrState says that the saved state of a key or a session is damaged.
+var ErrState = errors.New("the saved state of a key or a session is damaged")
 
 // decoder reads what was saved.
 type decoder struct{ saved.Reader }

@@ -127,7 +127,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 // check completes the workload and returns an error if it is wrong.
 func (w *Workload) check() error {
 	if len(w.Tables) == 0 {
-		return errors.New("tables: there are none; expected each table's key and version column, such as " +
+		return errors.New("tables is missing; expected each table's key and version column, such as " +
 			"account: {key: id, version: ver}")
 	}
 	labels := map[string]string{}
@@ -147,7 +147,7 @@ func (w *Workload) check() error {
 		}
 	}
 	if len(w.Transactions) == 0 {
-		return errors.New("transactions: there are none")
+		return errors.New("transactions is missing; expected at least one")
 	}
 	kept := false // some transaction may commit
 	for i, t := range w.Transactions {

@@ -90,9 +90,9 @@ func TestBadFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"":        "the file is empty",
 		"foo: 1":  "field foo not found",
-		"tables:": "tables: there are none",
+		"tables:": "tables is missing",
 		"tables:\n  a: {key: id}\ntransactions:\n": "such as account: {key: id, version: ver}",
-		head:                                         "transactions: there are none",
+		head:                                         "transactions is missing; expected at least one",
 		step("{sq: x}"):                              `line 8: field "sq"`,
 		step("select 1"):                             "is not understood",
 		step("truncate a"):                           "is not understood",

@@ -208,7 +208,7 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 			cfg.AbortRate, cfg.UnknownRate)
 	}
 	if cfg.LongTxn && cfg.Sessions < 2 {
-		return nil, fmt.Errorf("a long transaction beside %d session; expected at least 2 sessions", cfg.Sessions)
+		return nil, fmt.Errorf("a long transaction and %d session; expected at least 2 sessions", cfg.Sessions)
 	}
 	if !cfg.Isolation.Has(cfg.Break) {
 		return nil, fmt.Errorf("%s has no %s that could be broken", cfg.Isolation, cfg.Break)

@@ -214,9 +214,7 @@ func (o *Options) tells(f Format) error {
 	switch {
 	case f.tellsNil:
 	case o.Nil != "":
-		return fmt.Errorf("--nil is for files of Jepsen's and Porcupine's; what null means in format %s its reader "+
-			"knows",
-			f.Name)
+		return fmt.Errorf("--nil is for Jepsen's and Porcupine's files; format %s defines null itself", f.Name)
 	case o.TextNumbers:
 		return fmt.Errorf("--text-numbers is for files of Jepsen's; format %s tells numbers from text", f.Name)
 	}

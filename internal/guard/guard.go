@@ -112,8 +112,8 @@ func (l Limits) Reason(cause error, stage string) string {
 	case errors.Is(cause, ErrMemory):
 		return fmt.Sprintf("memory bound: %s reached while %s", BytesText(l.Memory), stage)
 	case errors.Is(cause, ErrMachine):
-		return fmt.Sprintf("out of memory: this machine has no more for the program, which leaves a tenth of what was "+
-			"free, while %s; --memory sets another bound", stage)
+		return fmt.Sprintf("out of memory while %s: the program leaves a tenth of the free memory to other programs; "+
+			"--memory sets another bound", stage)
 	case errors.Is(cause, ErrInterrupted):
 		return "interrupted while " + stage
 	}

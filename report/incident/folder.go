@@ -32,8 +32,8 @@ const (
 	setupFile    = "setup.sql"
 )
 
-// Write writes the folder. It makes it if it is not there; files of an earlier incident in it are written anew or
-// removed, and others stay.
+// Write writes the folder, and makes it if it does not exist. It replaces or removes files of an earlier incident;
+// other files stay.
 func (x *Incident) Write(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (x *Incident) Write(dir string) (err error) {
 
 func sessionFile(n int) string { return fmt.Sprintf("session-%d.sql", n+1) }
 
-// clear removes what an earlier incident may have left that this one may not have.
+// clear removes files of an earlier incident that this one may lack.
 func clear(dir string) error {
 	names := []string{ScheduleFile, playedFile, playedCert, setupFile}
 	for n := range mostScripts {

@@ -1,6 +1,6 @@
-// Package incident makes of a violation what can be filed with the maintainers of a database: a folder with a report
-// for their tracker, what the server is and how its sessions were set, the SQL of the transactions side by side, the
-// smallest history with its certificate and page, and a schedule that repeats the violation on a fresh database.
+// Package incident makes a folder of a violation for the maintainers of a database. It has a report for their tracker,
+// the server's version and the sessions' settings, the SQL of the transactions side by side, the smallest history with
+// its certificate and page, and a schedule that repeats the violation on a fresh database.
 //
 // Experimental: this package may still change.
 package incident
@@ -23,7 +23,7 @@ import (
 	"isovet/level"
 )
 
-// Incident is what a folder tells; the JSON of it is the folder's incident.json.
+// Incident is the content of a folder; its JSON is the folder's incident.json.
 type Incident struct {
 	Format   string `json:"format"` // "isovet-incident"
 	Version  int    `json:"version"`
@@ -41,7 +41,7 @@ type Incident struct {
 		Session   []string         `json:"session_sql,omitempty"`
 		Tables    []string         `json:"tables,omitempty"`
 		After     []string         `json:"after_load,omitempty"`    // statements
-		Promise   string           `json:"documentation,omitempty"` // what it says of the isolation, and where
+		Promise   string           `json:"documentation,omitempty"` // its promise, and where
 	} `json:"database"`
 	Workload string  `json:"workload,omitempty"`
 	Level    string  `json:"level"`
@@ -50,26 +50,26 @@ type Incident struct {
 	Seed     uint64  `json:"seed,omitempty"`
 	Hunt     string  `json:"hunt,omitempty"` // how long it took to find
 	Replay   *Replay `json:"replay,omitempty"`
-	// Known are reports of it, as far as isovet knows of some.
+	// Known are reports of it that isovet knows.
 	Known []Known                 `json:"known,omitempty"`
 	Plans []collect.StatementPlan `json:"plans,omitempty"`
 	Files []string                `json:"files"`
 
 	about string // the anomaly
-	// As it was found: the whole history's size, the smallest, what its transactions did.
+	// Data of the discovery: the whole history's size, the smallest history, the events of its transactions.
 	whole  string
 	answer *evidence.Result // for the smallest
 	found  []collect.Event
-	// As it is repeated.
+	// Data of the reproduction.
 	repro  *collect.Reproduction
 	events []collect.Event
-	rows   []string // the statements that load what the tables hold at first
-	// order is what the sessions' files have: events, or found where no schedule repeats it.
+	rows   []string // the statements that load the initial rows
+	// order has the events for the sessions' files: events, or found if no schedule repeats the violation.
 	order []collect.Event
 }
 
-// Replay says how often the schedule violated the level when it was played on fresh tables of the same server, and how
-// often the same transactions did one after the other.
+// Replay counts the runs of the schedule on fresh tables of the same server that violated the level, and the runs of
+// the same transactions one after the other.
 type Replay struct {
 	Runs            int `json:"runs"`
 	Violated        int `json:"violated"`
@@ -79,13 +79,13 @@ type Replay struct {
 	ControlViolated int `json:"control_violated,omitempty"`
 }
 
-// Options say how an incident is made.
+// Options are the options of Make.
 type Options struct {
 	Command string // by which it was found
 	Seed    uint64
 	Hunt    string // how long it took to find
 	Made    string // which isovet
-	// Small is the smallest history, if it has been looked for; else it has an anomaly of one of Kinds.
+	// Small is the smallest history, if it is known. Otherwise Make looks for one with an anomaly of Kinds.
 	Small *shrink.Result
 	Kinds []level.Anomaly
 	collect.ReproduceOptions
@@ -93,10 +93,10 @@ type Options struct {
 	NoReplay bool
 }
 
-// shrinks is how long a history is cut down at most.
+// shrinks bounds the shrinking of a history.
 const shrinks = 20 * time.Second
 
-// Make tells a violation while its database is still open. It plays schedules there, on tables that it makes anew.
+// Make makes the incident of a violation whose database is still open. It plays schedules there, on new tables.
 func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	x := &Incident{Format: "isovet-incident", Version: 1, Made: o.Made, Recorded: today(), Level: f.Level.String(),
 		Command: o.Command, Seed: o.Seed, Hunt: o.Hunt}
@@ -148,7 +148,8 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// Of tells a violation of which there is only the history, that of a log, say: no SQL, no settings and no schedule.
+// Of makes the incident of a violation from its history alone, such as that of a log: without SQL, settings and
+// schedule.
 func Of(small *shrink.Result, made string) *Incident {
 	r := small.Answer
 	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Recorded: today(), Level: r.Level.String()}
@@ -183,7 +184,7 @@ func (x *Incident) database(f *collect.Found) {
 	d.Promise = promise(in, f)
 }
 
-// promise says what the documentation has of the isolation, as far as isovet knows.
+// promise returns the documentation's promise about the isolation, if isovet knows it.
 func promise(in driver.Info, f *collect.Found) string {
 	name, err := f.Target.IsolationName(f.Config)
 	if err != nil {
@@ -212,7 +213,7 @@ func kinds(r *evidence.Result) (out []level.Anomaly) {
 	return out
 }
 
-// ids are the transactions of a history, the initial one apart.
+// ids returns the ids of a history's transactions, without the initial one.
 func ids(h *history.History) (out []int64) {
 	for t := range uint32(h.NumTxns()) {
 		if t != h.Init {
@@ -222,7 +223,7 @@ func ids(h *history.History) (out []int64) {
 	return out
 }
 
-// eventsOf tells transactions in the history's own words, in the order of their times, or of the file.
+// eventsOf returns the events of transactions in the history's own words, in the order of their times, or of the file.
 func eventsOf(h *history.History, ids []int64) (out []collect.Event) {
 	sessions := map[uint32]int{}
 	for t := range uint32(h.NumTxns()) {
@@ -256,7 +257,7 @@ func eventsOf(h *history.History, ids []int64) (out []collect.Event) {
 	return out
 }
 
-// opText is an operation as the history has it.
+// opText returns an operation in the history's notation.
 func opText(h *history.History, op uint32) string {
 	value := func(v uint32) string {
 		if v == history.None {
@@ -299,7 +300,7 @@ func opText(h *history.History, op uint32) string {
 		strings.Join(rows, ", "))
 }
 
-// ms is a time in milliseconds since another.
+// ms returns a time in milliseconds since another.
 func ms(t, since int64) string {
 	if t == history.NoTime {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Known is a report of a violation of the same kind, or, where there is none, where its maintainers take one.
+// Known is a report of a violation of the same kind, or the tracker for a new one.
 type Known struct {
 	Name    string `json:"name"`
 	Link    string `json:"link"`
@@ -16,7 +16,7 @@ type Known struct {
 //go:embed known.tsv
 var knownText string
 
-// knownOf are the reports in known.tsv of an anomaly that a server showed at an isolation, else its tracker.
+// knownOf returns the reports in known.tsv about an anomaly of a server at an isolation, or else its tracker.
 func knownOf(server, isolation, anomaly string) (reports []Known) {
 	var trackers []Known
 	for line := range strings.Lines(knownText) {

@@ -16,7 +16,7 @@ import (
 	"isovet/report"
 )
 
-// title is what the incident is, in a line.
+// title describes the incident in a line.
 func (x *Incident) title() string {
 	return fmt.Sprintf("%s: %s where %s is expected", cmp.Or(x.Database.Name, "The database"), x.Anomaly, x.Level)
 }
@@ -68,7 +68,7 @@ func (x *Incident) Markdown(w io.Writer) error {
 	b.WriteString(escape.Fence("", x.why()))
 	x.locking(&b)
 	x.asFound(&b)
-	if d.Promise == "" || x.promised() { // else there is nothing to file
+	if d.Promise == "" || x.promised() { // otherwise there is nothing to file
 		x.known(&b)
 	}
 	x.check(&b)
@@ -86,7 +86,7 @@ func sessions(n int) string {
 	return fmt.Sprintf("The statements of %d sessions", n)
 }
 
-// server says what the database is, and how sessions were set.
+// server describes the database and the sessions' settings.
 func (x *Incident) server(b *bytes.Buffer) {
 	d := &x.Database
 	fmt.Fprintf(b, "## The database\n\n")
@@ -128,7 +128,7 @@ func (x *Incident) server(b *bytes.Buffer) {
 	}
 }
 
-// repeat is how to see it again.
+// repeat describes how to repeat the violation.
 func (x *Incident) repeat(b *bytes.Buffer) {
 	d := &x.Database
 	fmt.Fprintf(b, "## How to repeat it\n\n")
@@ -160,7 +160,7 @@ func (x *Incident) replayCommand() string {
 	return "isovet replay THIS-FOLDER --db " + escape.Shell(url)
 }
 
-// plans are how the database looks for the rows of each statement.
+// plans writes the database's plan of each statement.
 func (x *Incident) plans(b *bytes.Buffer) {
 	if len(x.Plans) == 0 {
 		return
@@ -177,7 +177,7 @@ func (x *Incident) plans(b *bytes.Buffer) {
 	b.WriteString(escape.Fence("", text.String()))
 }
 
-// known says what was reported before, or where to look for it.
+// known names earlier reports, or where to look for them.
 func (x *Incident) known(b *bytes.Buffer) {
 	if len(x.Known) == 0 {
 		return
@@ -195,7 +195,7 @@ func (x *Incident) known(b *bytes.Buffer) {
 	fmt.Fprintln(b)
 }
 
-// locking says which reads are none of a snapshot.
+// locking names the reads that do not use the snapshot.
 func (x *Incident) locking(b *bytes.Buffer) {
 	any := func(es []collect.Event) bool {
 		return slices.ContainsFunc(es, func(e collect.Event) bool { return e.Locking })
@@ -207,7 +207,7 @@ func (x *Incident) locking(b *bytes.Buffer) {
 	}
 }
 
-// asFound is what the transactions did when it was found.
+// asFound writes the events of the transactions when the violation was found.
 func (x *Incident) asFound(b *bytes.Buffer) {
 	fmt.Fprintf(b, "## As it was found\n\n")
 	if x.Command != "" {
@@ -239,10 +239,10 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	}
 }
 
-// renamed says what a shrunk history has in common with what was recorded.
+// renamed explains the relation of a shrunk history to the recording.
 const renamed = "The smallest history has the same transaction numbers; its keys and values may have shorter names."
 
-// check is how anybody verifies it without a database.
+// check describes the verification without a database.
 func (x *Incident) check(b *bytes.Buffer) {
 	fmt.Fprintf(b, "## How to verify it without a database\n\n")
 	var text bytes.Buffer

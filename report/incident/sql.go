@@ -13,7 +13,7 @@ import (
 // mostScripts bounds the sessions that can be played by hand.
 const mostScripts = 16
 
-// setup writes what to run first: tables and rows.
+// setup writes the statements to run first: tables and rows.
 func (x *Incident) setup(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s: %s\n-- Run this first, in a database of its own.\n\n", escape.Line(x.Database.Name),
@@ -25,7 +25,7 @@ func (x *Incident) setup(w io.Writer) error {
 	return err
 }
 
-// session writes what one session runs, with comments where to wait. n counts from 0.
+// session writes the statements of session n, from 0, with comments where to wait.
 func (x *Incident) session(w io.Writer, n int) error {
 	ls, sessions := lines(x.order)
 	var b strings.Builder

@@ -17,12 +17,12 @@ type line struct {
 	txn     int64
 	text    []string // the statements
 	got     string
-	waits   string // for whom, in words
+	waits   string // the sessions that it waits for, in words
 	locking bool
 	refused bool
 }
 
-// lines numbers events and says who waited. Sessions become columns, in the order in which they come.
+// lines numbers events and finds those that waited. Sessions become columns, in the order of their first events.
 func lines(events []collect.Event) (out []line, sessions int) {
 	column := map[int]int{}
 	if len(events) == 0 {
@@ -43,7 +43,7 @@ func lines(events []collect.Event) (out []line, sessions int) {
 	return out, len(column)
 }
 
-// waited says after which of the later events of other sessions a statement was answered; "": it waited for none.
+// waited names the later events of other sessions after which a statement was answered; "" if it waited for none.
 func waited(events []collect.Event, i int) string {
 	e := events[i]
 	if e.End == history.NoTime {
@@ -64,7 +64,7 @@ func waited(events []collect.Event, i int) string {
 // mostColumns bounds the sessions that stand side by side; more stand one below the other.
 const mostColumns = 4
 
-// table is events as a text: sessions side by side.
+// table returns events as a text: sessions side by side.
 func table(events []collect.Event) string {
 	ls, sessions := lines(events)
 	if sessions > mostColumns {
@@ -109,7 +109,7 @@ func table(events []collect.Event) string {
 	return b.String()
 }
 
-// said are a line's texts: the statements, and what came back.
+// said returns a line's texts: the statements and the answer.
 func (l *line) said() (out []string) {
 	out = append(out, l.text...)
 	if l.got != "" {
@@ -121,7 +121,7 @@ func (l *line) said() (out []string) {
 	return out
 }
 
-// list is events one below the other.
+// list returns events one below the other.
 func list(ls []line) string {
 	var b strings.Builder
 	for _, l := range ls {

@@ -13,7 +13,7 @@ import (
 	"isovet/report"
 )
 
-// answer is what came of a check: at one level, at all of them, or of a certificate.
+// answer is the result of a check at one level or at all, or of a certificate.
 type answer struct {
 	answerSummary
 	name    string
@@ -206,7 +206,7 @@ func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 	return out
 }
 
-// page writes the evidence as isovet check --report does.
+// page writes the evidence like isovet check --report.
 func (a *answer) page(w io.Writer) error {
 	if a.lattice != nil {
 		return report.LatticeHTML(w, a.name, a.lattice.Results, a.lattice.Holding, a.lattice.Failing)
@@ -214,7 +214,7 @@ func (a *answer) page(w io.Writer) error {
 	return report.HTML(w, a.name, a.r)
 }
 
-// places are those of two transactions in the order that proves a valid history.
+// places returns the places of two transactions in the order that proves a valid history.
 func (a *answer) places(h *history.History, t, u uint32) (x, y uint32, ok bool) {
 	if a.r == nil || a.r.Verdict != evidence.Holds || a.r.H != h || a.Refuted != "" ||
 		!a.r.Level.Serial() && !a.r.Level.Snapshot() {

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/heap"
 )
 
-// axis says when each transaction was, and in which row it is drawn.
+// axis has the times and the row of each transaction.
 type axis struct {
 	h *history.History
 	// Kind is "time" (nanoseconds from the first begin), "timestamps", or "places": places in the file or in sessions,
@@ -25,7 +25,7 @@ type axis struct {
 	untimed    int // transactions that have no time where others have one
 }
 
-// row is what is drawn side by side: a session, or transactions without one.
+// row is a row of the figure: a session, or transactions without one.
 type row struct {
 	name string
 	txns []uint32 // by start
@@ -109,7 +109,7 @@ func (x *axis) times() {
 	x.span = max(x.span, 1)
 }
 
-// lastKnown is the last moment at which a transaction without end is known to have been under way.
+// lastKnown returns the last moment at which a transaction without end is known to have been open.
 func (x *axis) lastKnown(t uint32) int64 {
 	h := x.h
 	last := max(h.Start(t), h.Commit(t))
@@ -187,7 +187,7 @@ func (x *axis) sessions() {
 	x.pack(x.byStart(loose))
 }
 
-// byStart is what it is given, in the order of time: copied only where it is in another.
+// byStart returns transactions in the order of time. It copies them only if they are in another order.
 func (x *axis) byStart(txns []uint32) []uint32 {
 	less := func(a, b uint32) int { return cmp.Compare(x.start[a], x.start[b]) }
 	if slices.IsSortedFunc(txns, less) {
@@ -253,7 +253,7 @@ func (x *axis) isOpen(t uint32) bool {
 	return x.h.Txns.Status[t] == history.Unknown && x.label != "place in the session"
 }
 
-// within is the range of a row's transactions that may reach into a window; what ended before it may be among them.
+// within returns a range of a row's transactions with all that reach into a window; some may have ended before it.
 func (x *axis) within(r *row, from, to int64) (lo, hi int) {
 	lo = sort.Search(len(r.txns), func(i int) bool { return r.last[i] >= from })
 	hi = lo + sort.Search(len(r.txns)-lo, func(i int) bool { return x.start[r.txns[lo+i]] > to })

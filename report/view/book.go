@@ -22,7 +22,7 @@ import (
 	"isovet/predicates"
 )
 
-// book is a history that is open.
+// book is an open history.
 type book struct {
 	id    int
 	name  string
@@ -72,7 +72,7 @@ type Fault struct{ Text string }
 
 func (f *Fault) Error() string { return "this is a bug in isovet, please report it: " + f.Text }
 
-// start does something beside all else. A panic there is a fault, which the page and the program tell.
+// start calls f in a goroutine. A panic there is a Fault, which the page and the program report.
 func (b *book) start(f func()) {
 	b.group.Go(func() {
 		defer func() {
@@ -87,7 +87,7 @@ func (b *book) start(f func()) {
 	})
 }
 
-// once says that the history is there, or cannot be had, if that was not said yet.
+// once closes loaded, if it is not closed yet.
 func (b *book) once() {
 	select {
 	case <-b.loaded:
@@ -133,7 +133,7 @@ func (b *book) load() (*history.History, error) {
 	return h, err
 }
 
-// has takes a history that is there: from now on it can be looked at.
+// has takes the loaded history: from then on the page can show it.
 func (b *book) has(h *history.History) {
 	b.doing("ordering by time", 0, 0)
 	x := newAxis(h)
@@ -156,7 +156,7 @@ func (b *book) index() {
 	b.doing("", 0, 0)
 }
 
-// certificate reads the certificate and replays it: what it says is the first answer.
+// certificate reads and replays the certificate: its claim is the first answer.
 func (b *book) certificate() error {
 	if b.cert == "" {
 		return nil
@@ -199,7 +199,7 @@ func (b *book) answer(n int) *answer {
 	return b.answers[n-1]
 }
 
-// stateJSON is how a book is now.
+// stateJSON is the current state of a book.
 type stateJSON struct {
 	Name    string          `json:"name"`
 	Stage   string          `json:"stage"` // "": all is there
@@ -212,7 +212,7 @@ type stateJSON struct {
 	Answers []answerSummary `json:"answers"`
 }
 
-// historyJSON is what a history is.
+// historyJSON describes a history.
 type historyJSON struct {
 	evidence.Sizes
 	Outcomes [3]int      `json:"outcomes"` // committed, aborted, unknown
@@ -264,13 +264,13 @@ func (x *axis) json() *historyJSON {
 	return j
 }
 
-// writersOf returns who wrote a version, in the order of the file.
+// writersOf returns the writers of a version, in the order of the file.
 func (b *book) writersOf(k, v uint32) (out []uint32) { return b.touching(k, v, true) }
 
-// readersOf returns who read a version, in the order of the file.
+// readersOf returns the readers of a version, in the order of the file.
 func (b *book) readersOf(k, v uint32) (out []uint32) { return b.touching(k, v, false) }
 
-// touching returns who wrote a version, or read it. Cost: linear in who touched the key.
+// touching returns the writers or the readers of a version. Cost: linear in the key's transactions.
 func (b *book) touching(k, v uint32, wrote bool) (out []uint32) {
 	h := b.axis.h
 	for _, t := range b.keys.Load().of(k) {
@@ -281,14 +281,14 @@ func (b *book) touching(k, v uint32, wrote bool) (out []uint32) {
 	return out
 }
 
-// touch is what an operation did to a key.
+// touch is an operation's access to a key.
 type touch struct {
 	op, ver uint32
 	wrote   bool
 	list    bool // ver is an index of Lists
 }
 
-// touches returns what a transaction did to a key.
+// touches returns a transaction's accesses to a key.
 func touches(h *history.History, t, k uint32) (out []touch) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {

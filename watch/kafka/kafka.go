@@ -1,8 +1,8 @@
-// Package kafka is a source of transactions for package watch: a topic of Kafka, or of what speaks its protocol.
+// Package kafka is a source of transactions for package watch: a topic of Kafka, or of a broker with its protocol.
 //
-// Each partition is a stream of its own, named by its number, in which the place of a line is its offset. The log of
-// the watch says where to go on, so that each message is in it once, whatever the group's offsets are; these are
-// committed for who wants to see how far the watch has got.
+// Each partition is a stream of its own, named by its number, in which the place of a line is its offset. The watch's
+// log says where to go on, so that each message is in it once, whatever the group's offsets are. The offsets are
+// committed only to show the watch's progress.
 //
 // Partitions are merged by the timestamps of their messages, so that none gets ahead of the others where there is much
 // to catch up with. One that is at its end is not waited for, and neither is one that has been silent for a while.
@@ -30,25 +30,25 @@ import (
 	"isovet/watch"
 )
 
-// Options are those of a source.
+// Options are the options of a source.
 type Options struct {
 	Brokers []string // HOST:PORT
 	Topic   string
-	// Partitions are read; nil: all, and those that are added later.
+	// Partitions are the partitions to read; nil: all, including later ones.
 	Partitions []int32
-	// Group, if set, is where offsets are committed that are safe in the log. It has no members.
+	// Group, if set, is the group for which offsets are committed that are safe in the log. It has no members.
 	Group string
 	// SASL is a mechanism of Mechanisms; "": none.
 	SASL, User, Password string
 	TLS                  *tls.Config // nil: none
-	// Idle is how long a partition is waited for that is not at its end; 0: 5 s.
+	// Idle bounds the wait for a partition that is not at its end; 0: 5 s.
 	Idle time.Duration
-	// Patience is how long the first connection is tried; 0: 30 s.
+	// Patience is the time to try the first connection; 0: 30 s.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Mechanisms are the names that Options.SASL knows.
+// Mechanisms are the names for Options.SASL.
 var Mechanisms = []string{"plain", "scram-sha-256", "scram-sha-512"}
 
 func (o *Options) mechanism() (sasl.Mechanism, error) {
@@ -64,11 +64,11 @@ func (o *Options) mechanism() (sasl.Mechanism, error) {
 }
 
 const (
-	// fetchBytes bounds what is fetched at once from a broker.
+	// fetchBytes bounds a fetch from a broker.
 	fetchBytes = 8 << 20
-	// heldBytes bounds what is held of all partitions that wait for others.
+	// heldBytes bounds the messages of all partitions that wait for others.
 	heldBytes = 64 << 20
-	// metadataEvery is how often new partitions are looked for, and commitEvery how often offsets are committed.
+	// metadataEvery is the interval of looking for new partitions, commitEvery that of committing offsets.
 	metadataEvery = time.Minute
 	commitEvery   = 5 * time.Second
 )
@@ -91,17 +91,17 @@ type source struct {
 type part struct {
 	number int32
 	name   string
-	queue  []*kgo.Record // not handed over
+	queue  []*kgo.Record // not passed on
 	bytes  int           // of them
 	next   int64         // the offset of the next record to come
-	safe   int64         // the offset of the next one that is not handed over
-	end    int64         // where the partition ends, as far as is known
-	since  time.Time     // when something has come of it, or it was begun
+	safe   int64         // the offset of the next one that is not passed on
+	end    int64         // the known end of the partition
+	since  time.Time     // its last message, or its begin
 	paused bool
 }
 
-// Open opens a topic behind the places of its partitions that are in the log. Brokers that are away later are waited
-// for. Errors: no broker that answers, no such topic, another topic than that of the log.
+// Open opens a topic behind the places of its partitions in the log. It waits for brokers that go away later. Errors:
+// no broker answers, there is no such topic, or it is not the log's topic.
 func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, error) {
 	if o.Idle <= 0 {
 		o.Idle = 5 * time.Second
@@ -149,7 +149,7 @@ func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, err
 	return s, nil
 }
 
-// begin finds the partitions and where they are.
+// begin finds the partitions and their offsets.
 func (s *source) begin(ctx context.Context, after watch.Places) error {
 	id, numbers, err := partitions(ctx, s.client, s.o.Topic)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 	return nil
 }
 
-// gone says that messages are missing.
+// gone reports missing messages.
 func (s *source) gone(p *part, to int64) {
 	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits; watch may report "+
 		"reads of what they wrote as "+
@@ -232,7 +232,7 @@ func (s *source) Next(ctx context.Context, most int) ([]watch.Line, error) {
 	}
 }
 
-// poll takes what has been fetched.
+// poll takes fetched messages.
 func (s *source) poll(ctx context.Context) {
 	wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -270,7 +270,7 @@ func (s *source) poll(ctx context.Context) {
 // record takes a record.
 func (s *source) record(p *part, r *kgo.Record, first int64) {
 	if r.Offset < p.next {
-		return // there already
+		return // in the log already
 	}
 	if first > p.next && r.Offset > p.next {
 		s.gone(p, min(first, r.Offset))
@@ -286,13 +286,13 @@ func (s *source) record(p *part, r *kgo.Record, first int64) {
 	p.bytes += len(r.Value) + recordBytes
 }
 
-// recordBytes is about what a record takes besides its text.
+// recordBytes estimates the memory of a record besides its text.
 const recordBytes = 256
 
-// limit is how much is held of a partition.
+// limit bounds the waiting messages of a partition.
 func (s *source) limit() int { return max(heldBytes/len(s.order), 128<<10) }
 
-// merge hands over the messages that come first.
+// merge passes on the earliest messages.
 func (s *source) merge(most int) (out []watch.Line) {
 	for len(out) < most {
 		now := time.Time{}
@@ -307,7 +307,7 @@ func (s *source) merge(most int) (out []watch.Line) {
 					now = time.Now()
 				}
 				if now.Sub(q.since) < s.o.Idle {
-					return out // it has more, which comes
+					return out // more of it will arrive
 				}
 				continue
 			}
@@ -329,7 +329,7 @@ func (s *source) merge(most int) (out []watch.Line) {
 	return out
 }
 
-// hand takes messages of a partition up to a time, at least one.
+// hand takes messages of a partition up to a time, but at least one.
 func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.Line {
 	n := 0
 	for ; n < len(p.queue) && len(out) < most && (n == 0 || p.queue[n].Timestamp.UnixMilli() <= until); n++ {
@@ -348,7 +348,7 @@ func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.
 	return out
 }
 
-// grown looks for partitions that have been added.
+// grown looks for new partitions.
 func (s *source) grown(ctx context.Context) {
 	s.looked = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -363,7 +363,7 @@ func (s *source) grown(ctx context.Context) {
 	}
 }
 
-// Done commits from time to time what is safe.
+// Done commits safe offsets from time to time.
 func (s *source) Done() error {
 	if s.o.Group == "" || time.Since(s.committed) < commitEvery {
 		return nil
@@ -376,7 +376,7 @@ func (s *source) commit() {
 	select {
 	case s.busy <- struct{}{}:
 	default:
-		return // one is under way
+		return // a commit is running
 	}
 	s.committed = time.Now()
 	safe, id := map[int32]int64{}, s.id
@@ -403,7 +403,7 @@ func (s *source) Close() error {
 	return nil
 }
 
-// trouble says that brokers are away, and that they are back.
+// trouble reports that brokers are away, and that they are back.
 type trouble struct {
 	log   *slog.Logger
 	mu    sync.Mutex

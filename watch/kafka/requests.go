@@ -22,7 +22,7 @@ func (t *trouble) OnBrokerConnect(m kgo.BrokerMetadata, _ time.Duration, _ net.C
 	}
 }
 
-// partitions lists those of a topic, and says its id, zeros where brokers are too old for one.
+// partitions lists the partitions of a topic, and returns its id; zeros if brokers are too old for one.
 func partitions(ctx context.Context, c *kgo.Client, topic string) (id [16]byte, numbers []int32, err error) {
 	q := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
@@ -63,13 +63,13 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// What ListOffsets asks for.
+// Special times of ListOffsets.
 const (
 	latest   = -1
 	earliest = -2
 )
 
-// offsets says where partitions begin or end, for who reads what is committed.
+// offsets returns the begins or ends of partitions, for a reader of committed messages.
 func offsets(ctx context.Context, c *kgo.Client, topic string, numbers []int32, which int64) (map[int32]int64, error) {
 	for {
 		q := kmsg.NewPtrListOffsetsRequest()

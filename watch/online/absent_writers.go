@@ -122,7 +122,7 @@ func (e *Engine) dismiss(ops []Op) {
 	for _, o := range ops {
 		c := &e.cells[o.Key]
 		if !c.unseen || e.repeats(o.Val) || e.budget.credit < 0 {
-			continue // two may have written it
+			continue // a writer outside may have written it too
 		}
 		k := kv{o.Key, o.Val}
 		for _, t := range slices.Clone(e.unknown.pool[k]) {

@@ -146,7 +146,7 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 }
 
 // ErrState says that the saved state of a key or session is damaged.
-var ErrState = errors.New("what was saved of a key or a session is damaged")
+var ErrState = errors.New("the saved state of a key or a session is damaged")
 
 // LoadKey restores a key, which has been named, from its saved state. Errors: ErrState.
 func (e *Engine) LoadKey(key uint32, state []byte) error {

@@ -1,9 +1,9 @@
 package online
 
-// A read of what nobody wrote who has come may be explained by a transaction that comes late, for some time. It is told
-// of when it begins to wait for that, and once it is settled. Nothing else that is found can be overturned: a proof
-// stands on transactions that are there, with all that are known to have written what they read, and a history to which
-// more is added violates a level that its part violates, as long as each value is written once.
+// A read of a value without a writer may for some time be explained by a late transaction. It is reported when its wait
+// begins, and when it is settled. No other finding can be overturned. A proof uses transactions that have arrived, with
+// all known writers of their reads. If a part of a history violates a level, the whole does, as long as each value is
+// written once.
 
 // SuspectRead is a read that waits, or waited, for a late writer.
 type SuspectRead struct {

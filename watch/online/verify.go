@@ -56,7 +56,7 @@ type naiveOrder struct {
 func (n *naiveOrder) begin(t uint32, place int64) error {
 	e, x := n.e, &n.e.slots[t]
 	if x.begin != place {
-		return fmt.Errorf("line %d begins at %d, and is said to at %d", x.line, place, x.begin)
+		return fmt.Errorf("line %d begins at %d; its transaction says %d", x.line, place, x.begin)
 	}
 	for j := range x.reads {
 		r := &x.reads[j]
@@ -65,7 +65,7 @@ func (n *naiveOrder) begin(t uint32, place int64) error {
 			val = e.cells[r.key].val
 		}
 		if r.state == counts && val != r.val {
-			return fmt.Errorf("line %d, operation %d: reads what is not there", x.line, r.at)
+			return fmt.Errorf("line %d, operation %d: reads a version that the order does not have there", x.line, r.at)
 		}
 	}
 	if l := n.sess[x.sess]; l != nil && e.o.Level.Sessions() && x.sess != NoSession && l.seq > x.seq &&
@@ -78,7 +78,7 @@ func (n *naiveOrder) begin(t uint32, place int64) error {
 func (n *naiveOrder) commit(t uint32, place int64) error {
 	e, x := n.e, &n.e.slots[t]
 	if x.commit != place {
-		return fmt.Errorf("line %d commits at %d, and is said to at %d", x.line, place, x.commit)
+		return fmt.Errorf("line %d commits at %d; its transaction says %d", x.line, place, x.commit)
 	}
 	if e.o.Level.RealTime() && x.status == history.Committed &&
 		satAdd(x.end, e.o.Skew) < satAdd(n.latest, -e.o.Skew) {

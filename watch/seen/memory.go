@@ -2,7 +2,7 @@ package seen
 
 import "runtime/metrics"
 
-// memory is what the program has from the system and has not given back.
+// memory returns the memory that the program has from the system.
 func memory() float64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

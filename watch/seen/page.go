@@ -38,8 +38,8 @@ var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(pageTemplate))
 })
 
-// policy is the content security policy of pages: their one style and their one script, by their hashes, what they ask
-// this server for, and nothing else; and no text becomes markup by a script's doing.
+// policy is the content security policy of pages. It allows only their style and their script, by their hashes, and
+// requests to this server; scripts may not turn text into markup.
 var policy = func() string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -171,7 +171,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// counted returns a number, with its digits in groups, and its noun.
+// counted returns a number with grouped digits, and its noun.
 func counted(n int64, noun string) string {
 	if n != 1 {
 		noun = plural.Noun(noun)
@@ -261,7 +261,7 @@ func (p *live) row(in watch.Incident) row {
 		if r.Means != "" {
 			kind += ": " + r.Means
 		}
-		r.Means = kind // a mechanism's says it all
+		r.Means = kind // the kind of a mechanism needs no further words
 	}
 	r.State = "over"
 	if in.Open {
@@ -295,8 +295,8 @@ func (p *live) mount(mux *http.ServeMux) {
 	})
 }
 
-// own refuses requests that a page of somebody else's has a browser make under a name that leads here: to an address of
-// this machine's own one speaks by that address, or as localhost.
+// own refuses requests under a foreign host name, which another site's page could make a browser send. A local address
+// must be used by that address, or as localhost.
 func (p *live) own(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -365,7 +365,7 @@ func (p *live) find(id int64) *watch.Incident {
 	return nil
 }
 
-// evidence answers with a file that an incident names, and with no other.
+// evidence answers with a file that an incident names, and refuses all others.
 func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if p.o.Guarded || !p.named(name) {
@@ -424,7 +424,7 @@ func (p *live) named(file string) bool {
 // maxEvidence bounds the size of a file of evidence on a page.
 const maxEvidence = 8 << 20
 
-// file reads a file of the folder, and of no other place.
+// file reads a file of the folder, and refuses paths outside.
 func (p *live) file(name string) ([]byte, error) {
 	root, err := os.OpenRoot(p.o.Dir)
 	if err != nil {

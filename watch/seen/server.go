@@ -26,7 +26,7 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Options say what a Server shows.
+// Options are the options of a Server.
 type Options struct {
 	Metrics *watch.Metrics
 	Build   Build
@@ -34,27 +34,28 @@ type Options struct {
 	Incidents *watch.Incidents
 	// Dir is the watch's folder, which has the evidence.
 	Dir string
-	// Title and About are the page's: names and values, such as the level.
+	// Title is the page's title; About has names and values, such as the level.
 	Title string
 	About [][2]string
 	// Shrink is a command that finds the smallest history with a violation; "": there is none.
 	Shrink string
 	// Every is the period after which an open page asks for the present state; 0: 2 s.
 	Every time.Duration
-	// Tokens, if there are any: whatever is asked for but /healthz, /livez and /readyz wants one, as "Authorization:
-	// Bearer TOKEN" or as the password of "Basic", which a browser asks for.
+	// Tokens, if not empty, are the accepted tokens. Every address but /healthz, /livez and /readyz needs one, as
+	// "Authorization: Bearer TOKEN" or as the password of "Basic", for which a browser asks.
 	Tokens []string
-	// Guarded: others can reach the address without a token, so that keys, transactions and evidence are not shown.
+	// Guarded says that others can reach the address without a token: keys, transactions and evidence are then
+	// hidden.
 	Guarded bool
-	// Local: the address is of this machine's own, and is asked by no other name.
+	// Local says that the address is a loopback address, and must be used by that name.
 	Local bool
 }
 
-// Serve listens on an address at once, before the watch has read its state: GET / is a page for people, and
-// /incidents/N one of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /livez, 503 once
-// the judge has been busy with the same lines for minutes; /readyz, 200 if the state is that of the end of the log, the
-// source is there, and the judge is not behind, else 503 with the reason. An address without a host
-// is one of this machine's own. Options.Guarded and Local are found out. Nothing can be changed through it.
+// Serve listens on an address at once, before the watch has read its state: GET / is a page for people, /incidents/N
+// the page of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /livez, 503 once the
+// judge has been busy with the same lines for minutes; /readyz, 200 if the state is that of the end of the log, the
+// source is there, and the judge is not behind, else 503 with the reason. An address without a host is a loopback
+// address. Options.Guarded and Local are found out. Nothing can be changed through it.
 func Serve(addr string, o Options) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -139,7 +140,7 @@ func (p *live) handler() http.Handler {
 	return mux
 }
 
-// allowed passes on requests that have one of the tokens; all, if there are none.
+// allowed passes on requests with one of the tokens; all requests if there are none.
 func allowed(tokens []string, h http.Handler) http.Handler {
 	if len(tokens) == 0 {
 		return h
@@ -168,7 +169,7 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 	})
 }
 
-// notReady says why a watch is not ready; "": it is.
+// notReady says why a watch is not ready; "" if it is.
 func notReady(s *watch.Snapshot, now time.Time) string {
 	if s.DiskFull {
 		return "the disk is full, and watch accepts no line"
@@ -182,5 +183,5 @@ func notReady(s *watch.Snapshot, now time.Time) string {
 	return ""
 }
 
-// A judge that has been busy with the same lines for longer than this is behind, or stuck.
+// A judge that is busy with the same lines for longer than this is behind, or stuck.
 const behind, stuck = 10 * time.Second, 5 * time.Minute

@@ -20,9 +20,9 @@ import (
 type Notice struct {
 	State string `json:"state"` // the watch's folder
 	Count int64  `json:"count"` // of violations
-	// First are the first few of them that the file of violations has in full.
+	// First has the first few of those that the file of violations has in full.
 	First []json.RawMessage `json:"first"`
-	// Incidents are those that they belong to, as they are now, without lines; the first few.
+	// Incidents has the first few of their incidents, in their current state, without lines.
 	Incidents []watch.Incident `json:"incidents"`
 }
 
@@ -32,8 +32,8 @@ type Webhook struct {
 	to      *url.URL
 	mu      sync.Mutex
 	first   []json.RawMessage
-	lines   int64           // that came since
-	sent    map[int64]int64 // of incidents: how many of the run's
+	lines   int64           // lines since the last notice
+	sent    map[int64]int64 // incident → number of this run's violations reported
 	wake    chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -42,20 +42,20 @@ type Webhook struct {
 	failed  bool // the failure has been reported
 }
 
-// WebhookOptions are the parameters of NewWebhook. What is zero has a default.
+// WebhookOptions are the parameters of NewWebhook. Zero fields have defaults.
 type WebhookOptions struct {
 	State string
-	// Incidents are what the lines are of; nil: each is a violation.
+	// Incidents returns the incidents of the lines; nil: each line is a violation.
 	Incidents func() []watch.Incident
-	Log       *slog.Logger  // required; of the address it is told the host alone, as there may be secrets in the rest
-	Every     time.Duration // between two notices, 10 s; what comes meanwhile is counted
+	Log       *slog.Logger  // required; it shows only the address's host, since the rest may have secrets
+	Every     time.Duration // between two notices, 10 s; violations meanwhile are counted
 	Retry     time.Duration // after a failure, 1 s, doubled up to 5 min
-	First     int           // violations in full, and incidents, 10 of each
-	Last      time.Duration // for what is left when it is closed, 5 s
+	First     int           // number of violations in full, and of incidents, 10 each
+	Last      time.Duration // time for the rest at Close, 5 s
 	Token     string        // "Authorization: Bearer TOKEN"; "": none
 }
 
-// NewWebhook returns a web hook to an http or https address. Errors: it is none; they say nothing of it.
+// NewWebhook returns a web hook to an http or https address. The error, about a wrong address, does not quote it.
 func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
@@ -81,7 +81,7 @@ func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 // Add takes a line of the file of violations.
 func (w *Webhook) Add(line []byte) {
 	var grown struct{ Incident int64 }
-	_ = json.Unmarshal(line, &grown) // what is no JSON is told when it is to be sent
+	_ = json.Unmarshal(line, &grown) // sending reports text that is no JSON
 	w.mu.Lock()
 	w.lines++
 	if len(w.first) < w.o.First && grown.Incident == 0 {
@@ -94,7 +94,7 @@ func (w *Webhook) Add(line []byte) {
 	}
 }
 
-// Close sends what is left, for a moment, and ends.
+// Close sends the rest, within a short time, and ends.
 func (w *Webhook) Close() {
 	close(w.stop)
 	timer := time.AfterFunc(w.o.Last, w.cancel)
@@ -117,7 +117,7 @@ func (w *Webhook) run() {
 	}
 }
 
-// pause waits, not beyond the end.
+// pause waits, but not beyond Close.
 func (w *Webhook) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -125,7 +125,7 @@ func (w *Webhook) pause(d time.Duration) {
 	}
 }
 
-// send posts what there is until it is taken.
+// send posts the waiting violations until the receiver accepts them.
 func (w *Webhook) send() {
 	w.mu.Lock()
 	n := Notice{State: w.o.State, Count: w.lines, First: w.first}
@@ -137,11 +137,11 @@ func (w *Webhook) send() {
 	if w.o.Incidents != nil {
 		w.since(&n)
 	}
-	if n.Count == 0 && len(n.First) == 0 { // the notice before had it
+	if n.Count == 0 && len(n.First) == 0 { // the notice before had them
 		return
 	}
 	text, err := json.Marshal(n)
-	if err != nil { // a line that is no JSON
+	if err != nil { // a line is no JSON
 		w.o.Log.Error("watch cannot send violations to the web hook", "count", n.Count, "error", err)
 		return
 	}
@@ -171,7 +171,7 @@ func (w *Webhook) send() {
 	}
 }
 
-// since fills in what has come to incidents since the notice before.
+// since sets the violations of incidents since the notice before.
 func (w *Webhook) since(n *Notice) {
 	sent := map[int64]int64{}
 	n.Count = 0
@@ -187,11 +187,11 @@ func (w *Webhook) since(n *Notice) {
 	w.sent = sent
 }
 
-// client follows no redirection: what is sent is for one address.
+// client follows no redirection: the notices are for one address only.
 var client = http.Client{Timeout: 30 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// post sends a notice once. again: another try may help.
+// post sends a notice once. again says that another try may help.
 func (w *Webhook) post(text []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.to.String(), bytes.NewReader(text))
 	if err != nil {

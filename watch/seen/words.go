@@ -12,11 +12,11 @@ import (
 	"isovet/internal/escape"
 )
 
-// Keys, sessions and texts come from the network. A page gets them through html/template, which escapes them, and
-// through shown, which leaves nothing in them that changes how what stands beside them is read.
+// Keys, sessions and texts come from the network. Pages show them through html/template, which escapes them, and
+// through shown, which removes characters that would change the reading of the text around them.
 
-// shown is a text of at most n characters: what cannot be seen, or turns the direction of writing, is recognised by its
-// code, and what is too much is left out of the middle.
+// shown returns a text of at most n characters. It replaces invisible characters, and those that change the direction
+// of writing, by their codes, and cuts the middle of a longer text.
 func shown(s string, n int) string {
 	const spare = 16
 	if len(s) > 4*n+spare { // not all of ten megabytes
@@ -29,7 +29,7 @@ func shown(s string, n int) string {
 	return string(r[:(n-1)/2]) + "…" + string(r[len(r)-n/2:])
 }
 
-// plain is a key or a value, told as JSON, as it reads best: a string that looks like a name without quotes.
+// plain returns a key or a value for people: JSON, but a string that looks like a name without quotes.
 func plain(raw json.RawMessage, n int) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && s != "" && strings.IndexFunc(s, func(r rune) bool {
@@ -49,7 +49,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// rate writes how many a second.
+// rate writes a number a second.
 func rate(x float64) string {
 	if x > 0 && x < 10 {
 		return strconv.FormatFloat(x, 'f', 1, 64) + "/s"
@@ -102,7 +102,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// recent is a moment in short: today's by the time alone.
+// recent returns a short form of a moment: for today only the time.
 func recent(t, now time.Time) string {
 	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
 		return t.UTC().Format("15:04:05 UTC")
@@ -110,7 +110,7 @@ func recent(t, now time.Time) string {
 	return clock(t)
 }
 
-// line is a violation as the file of violations has it, of any judge.
+// line is a violation of any judge in the form of the file of violations.
 type line struct {
 	N         int64           `json:"n"`
 	Axiom     string          `json:"axiom"`
@@ -128,25 +128,25 @@ type line struct {
 	Level     string          `json:"level"`
 	Proved    bool            `json:"proved"`
 	Assumes   string          `json:"assumes"`
-	// If is what the proof takes for granted.
+	// If is the proof's assumption.
 	If string `json:"proof_assumes"`
 }
 
-// means says what a class of findings is.
+// means describes classes of findings.
 var means = map[string]string{
 	"SESSION":    "a transaction began before the one before it in its session had committed",
 	"INT":        "a read disagrees with what its own transaction had read or written before",
 	"EXT":        "a read shows a version that is not the one in its snapshot",
 	"NOCONFLICT": "two transactions wrote one key, and neither had committed before the other began",
 	"TIMESTAMPS": "a transaction's commit timestamp is before its start timestamp",
-	"VIOLATION":  "no order of the transactions explains what was read",
+	"VIOLATION":  "no order of the transactions explains the reads",
 	"UNDECIDED":  "the transactions in memory neither explain nor refute a read",
 	"LATE":       "a transaction arrived after the verdicts for its time were final; it was not judged",
 	"JUMP":       "a transaction's times are far ahead of all others; it was not judged",
 	"GAP":        "transactions of a session are missing",
 }
 
-// ext says how a read fails.
+// ext describes the ways in which a read fails.
 var ext = map[string]string{
 	"never written": "a value that nobody wrote",
 	"own":           "a value that its own transaction wrote only later",
@@ -161,7 +161,7 @@ var ext = map[string]string{
 
 const keyRunes = 60 // of a key, in a sentence or a table
 
-// sentence says what is wrong.
+// sentence describes the violation in a sentence.
 func (l *line) sentence() string {
 	if l.Text != "" {
 		return shown(gist(l.Text), 1000)
@@ -218,7 +218,7 @@ func (l *line) sentence() string {
 	return shown(cmp.Or(l.Why, means[l.Axiom], l.Kind, "See the line below")+".", 300)
 }
 
-// lines is a text of several lines, each of them shown.
+// lines returns a text of several lines, each through shown.
 func lines(s string, most int) string {
 	var out []string
 	for l := range strings.Lines(s) {
@@ -231,7 +231,7 @@ func lines(s string, most int) string {
 	return strings.Join(out, "\n")
 }
 
-// gist leaves out of an argument the transactions that it writes out at first, which stand indented below "Let".
+// gist removes the list of transactions, indented below "Let", from the beginning of an argument.
 func gist(s string) string {
 	var out []string
 	for l := range strings.Lines(s) {

@@ -104,8 +104,8 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (dri
 // connect opens a database whose sessions begin with the statements of setup.
 func connect(ctx context.Context, urls []string, o driver.Options, setup ...string) (driver.DB, error) {
 	if o.Timestamps {
-		return nil, driver.Unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger " +
-			"or etcd with --timestamps")
+		return nil, driver.Unsupported("MariaDB and MySQL do not report their timestamps; expected PostgreSQL, " +
+			"Badger or etcd with --timestamps")
 	}
 	m := &server{o: o, d: dial.New(o.Timeout), setup: setup}
 	for i, s := range urls {
@@ -361,7 +361,7 @@ func (m *server) Load(ctx context.Context, d driver.Data) error {
 			})
 		})
 		if err != nil {
-			return fmt.Errorf("node %s does not show what was loaded: %w", m.info.Nodes[i].Name, err)
+			return fmt.Errorf("node %s does not show the loaded rows: %w", m.info.Nodes[i].Name, err)
 		}
 	}
 	return nil

@@ -263,7 +263,7 @@ func (p *server) await(ctx context.Context, node int, mark int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("node %s does not show what was loaded on %s: %w", p.info.Nodes[node].Name,
+		return fmt.Errorf("node %s does not show the loaded rows on %s: %w", p.info.Nodes[node].Name,
 			p.info.Nodes[0].Name, err)
 	}
 	return nil

@@ -43,7 +43,7 @@ func Check(h *history.History, lossy bool) error {
 			v := h.Ops.Ver[op]
 			switch k := h.Ops.Kind[op]; {
 			case lists && k == history.Read && !written[h.OpKey(op)]:
-				return fmt.Errorf("the history has lists beside registers, and nothing writes key %s, which "+
+				return fmt.Errorf("the history has lists and registers, and nothing writes key %s, which "+
 					"transaction %d reads; in such a file Jepsen's registers are the keys that are written",
 					h.KeyString(h.OpKey(op)), h.Txns.ID[t])
 			case k == history.Append && t == h.Init:

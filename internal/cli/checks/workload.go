@@ -100,7 +100,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 				if told = false; !h.Times {
 					return judged{}, nil
 				}
-				return judged{}, fmt.Errorf("the operations do not tell their workload; expected --workload with one "+
+				return judged{}, fmt.Errorf("the operations do not show their workload; expected --workload with one "+
 					"of %s", strings.Join(workloads.Names(), ", "))
 			}
 			e.Kept.SayJSON(console.SaysKnown, knownSoFar{Workload: w.Name})

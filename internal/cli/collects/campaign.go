@@ -138,7 +138,7 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 	return f.concluded(ctx, e, r, err)
 }
 
-// concluded tells what a campaign found, and returns the exit status; err is that of its end.
+// concluded reports the result of a campaign, and returns the exit status; err is the error that ended it.
 func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campaign.Campaign, err error) error {
 	j := campaignJSON{Campaign: f.out, Hunts: len(r.Runs), Found: []campaignFound{}, Away: r.Away}
 	rows := r.Rows()
@@ -172,8 +172,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	return nil
 }
 
-// findFolder makes the folder of a find, and returns its name in the campaign's: the first number that is free, for
-// hunts of several jobs find at once, and what an earlier campaign has found stays. A shard, if not 0, is in the name.
+// findFolder makes the folder of a violation, and returns its name in the campaign's folder. It takes the first free
+// number, since several jobs run at once and earlier results stay. A shard, if not 0, is in the name.
 func findFolder(out string, shard int) (string, error) {
 	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
 		return "", err

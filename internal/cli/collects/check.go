@@ -18,7 +18,7 @@ import (
 	"isovet/report/incident"
 )
 
-// checkAfter is collect --check: the history is checked as soon as it is written, and a violation is told while the
+// checkAfter is collect --check: it checks the history as soon as it is written, and reports a violation while the
 // database is open.
 type checkAfter struct {
 	name string
@@ -26,7 +26,7 @@ type checkAfter struct {
 	in   findFlags
 }
 
-// afterwards is how long the check may take.
+// afterwards bounds the check.
 const afterwards = 10 * time.Minute
 
 func (f *checkAfter) validate() (err error) {
@@ -39,7 +39,7 @@ func (f *checkAfter) validate() (err error) {
 	return f.in.validate()
 }
 
-// run checks what was collected; the error is an exit status.
+// run checks the collected history; the error is an exit status.
 func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, t *collect.Target, r *collect.Result,
 	out string, asJSON bool, p *console.Progress) (*evidence.Result, *incident.Incident, error) {
 	p.Begin("checking " + out)
@@ -87,7 +87,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	return a, x, console.Status(console.StatusViolation)
 }
 
-// cutDown looks for the smallest history of a violation for a while.
+// cutDown looks for the smallest history of a violation, up to a time limit.
 func cutDown(ctx context.Context, r *evidence.Result, l level.Level, limit time.Duration) (*shrink.Result, error) {
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted")

@@ -25,7 +25,7 @@ import (
 	"isovet/watch"
 )
 
-// collectFlags are the flags that say what to collect, in collect and hunt alike.
+// collectFlags are the flags of collect and hunt that configure a run.
 type collectFlags struct {
 	cfg   collect.Config
 	fault string
@@ -55,10 +55,10 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 
-// ownWorkloadValue is the --workload flag where it may be a file too.
+// ownWorkloadValue is a --workload flag that accepts a file too.
 type ownWorkloadValue struct{ *workloads.WorkloadValue }
 
-// ownWorkload reports whether a workload is a file of the user's.
+// ownWorkload reports whether a workload is a user's file.
 func ownWorkload(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
@@ -123,7 +123,7 @@ func (f *collectFlags) tell(p *console.Progress) func(collect.Progress) {
 			s += fmt.Sprintf(": %.0f commits/s, %.0f %% aborted", x.Rate, 100*float64(x.Aborted)/float64(x.Committed+
 				x.Aborted+x.Unknown))
 		}
-		if x.Txns == 0 && f.cfg.Duration > x.Elapsed && x.Elapsed > 0 { // else the count tells
+		if x.Txns == 0 && f.cfg.Duration > x.Elapsed && x.Elapsed > 0 { // otherwise the count shows it
 			s += ", " + console.Clock(f.cfg.Duration-x.Elapsed) + " left"
 		}
 		p.Step(s, x.Committed, x.Txns)
@@ -146,7 +146,7 @@ const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h
   isovet collect --db postgres:start --workload transfers.yaml -o h.jsonl
   isovet collect --db badger: --for 12h --rotate 256MiB -o long/`
 
-// Crossings are the flags that have no meaning together.
+// Crossings are flags that exclude each other.
 var Crossings = console.Crossings{"collect": {
 	{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
 	{Flag: "watch", With: "out=-", Say: "--watch and -o - both write to standard output; choose one"},
@@ -222,7 +222,7 @@ type liveFlags struct {
 	live    *watch.Live
 }
 
-// begin makes the verifier; broken is what goes wrong with standard output.
+// begin makes the verifier; broken gets an error of standard output.
 func (f *liveFlags) begin(e *console.Env, p *console.Progress, broken *error) error {
 	o, err := watches.LeopardOptions(f.profile, f.skew)
 	if err != nil {
@@ -237,7 +237,7 @@ func (f *liveFlags) begin(e *console.Env, p *console.Progress, broken *error) er
 	return nil
 }
 
-// end says what was found.
+// end reports the findings.
 func (f *liveFlags) end(e *console.Env, quiet bool) error {
 	if err := f.live.Close(); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (f *liveFlags) end(e *console.Env, quiet bool) error {
 	return nil
 }
 
-// watched says in words what was found.
+// watched describes the findings.
 func watched(s *watch.Snapshot) string {
 	if len(s.Violations) == 0 {
 		return plural.Of(s.Txns, "transaction") + ", no violation found, which proves nothing"
@@ -295,7 +295,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 		defer t.Close()
 		r, err = t.Collect(ctx, f.cfg)
 		if after.name == "" {
-			_ = t.Close() // as Run does; what was recorded is there
+			_ = t.Close() // as in Run: the recording is complete
 		}
 	}
 	if r == nil || r.History == nil && f.cfg.Rotate == nil {
@@ -342,7 +342,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	return found
 }
 
-// write writes what was recorded, but for parts, which are there, and removes what was recorded on the way.
+// write writes the history, unless it is in parts already, and removes the partial recording.
 func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to string) error {
 	if f.cfg.Rotate == nil {
 		p.Begin("writing " + out)
@@ -356,7 +356,7 @@ func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to str
 	return removePartial(f.cfg.Partial)
 }
 
-// recordInto sets where the transactions are recorded while the run lasts, and says it.
+// recordInto sets the file of the partial recording, and reports it.
 func (f *collectFlags) recordInto(e *console.Env, out string, quiet bool) {
 	into := "the parts of " + out
 	switch {
@@ -372,7 +372,7 @@ func (f *collectFlags) recordInto(e *console.Env, out string, quiet bool) {
 	}
 }
 
-// sayCollected says what was collected: as JSON, or in words.
+// sayCollected reports the run, as JSON or in words.
 func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Result, j collected, asJSON bool) error {
 	if asJSON {
 		return console.JSONLine(e.Stdout, j)
@@ -408,7 +408,7 @@ func writeHistory(out string, r *collect.Result, to string) error {
 	return nil
 }
 
-// PartialEnding is behind the name of a history while it is recorded.
+// PartialEnding is the ending of a history's name during the recording.
 const PartialEnding = ".partial"
 
 func removePartial(path string) error {

@@ -10,14 +10,14 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// databaseItem is a database that --db takes.
+// databaseItem is a database that --db accepts.
 type databaseItem struct {
 	DB         string   `json:"db"`
 	About      string   `json:"about"`
 	Isolations []string `json:"isolations,omitempty"` // names of one level are joined by "="
 }
 
-// NewDatabases is the command databases: what --db and --isolation take.
+// NewDatabases returns the command databases: the values of --db and --isolation.
 func NewDatabases(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{

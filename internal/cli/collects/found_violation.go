@@ -28,25 +28,25 @@ import (
 	"isovet/report/incident"
 )
 
-// mostFinds bounds the violations of one hunt that are stored; the others are counted.
+// mostFinds bounds the stored violations of one hunt; others are counted.
 const mostFinds = 8
 
-// huntShrinks is how long a violation that was found is cut down at most.
+// huntShrinks bounds the shrinking of a violation.
 const huntShrinks = 30 * time.Second
 
-// keptFind is what is made of a violation while its database is still open.
+// keptFind has the files made of a violation while its database is still open.
 type keptFind struct {
 	to       string // of the history
 	groups   []*hunt.Group
 	answer   *evidence.Result
-	command  string         // what hunts it again
+	command  string         // command that hunts it again
 	small    *shrink.Result // nil: there is none
 	smallest string         // its file
 	incident *incident.Incident
 	dir      string
 }
 
-// numberedFind is the name of the file of a hunt's n-th violation: "violation.jsonl", "violation-2.jsonl".
+// numberedFind returns the file name of a hunt's n-th violation: "violation.jsonl", "violation-2.jsonl".
 func numberedFind(out string, n int) string {
 	if n == 1 {
 		return out
@@ -60,8 +60,7 @@ func (k *keptFind) keep(e *console.Env) error {
 	return keep(e, k.answer, k.to)
 }
 
-// make cuts the history down and writes the incident's folder. What goes wrong there is reported; the hunt's outcome
-// stands.
+// make shrinks the history and writes the incident's folder. It reports errors, which do not change the hunt's outcome.
 func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *collect.Found, small bool, n int,
 	p *console.Progress) error {
 	p.Begin("shrinking")
@@ -105,7 +104,7 @@ func (k *keptFind) linkSmallest(e *console.Env) error {
 	})
 }
 
-// tell enters a violation into the hunt's outcome.
+// tell adds a violation to the hunt's outcome.
 func (k *keptFind) tell(j *huntJSON) (err error) {
 	j.Verdict, j.Seed, j.Command = "violation", k.groups[0].First.Seed, k.command
 	j.History, j.Report, j.Certificate, j.Smallest = k.to, beside(k.to, ".html"), beside(k.to, ".cert"), k.smallest
@@ -119,7 +118,7 @@ func (k *keptFind) tell(j *huntJSON) (err error) {
 	return err
 }
 
-// kept says in words what was written.
+// kept describes the written files.
 func (k *keptFind) kept() string {
 	kept := fmt.Sprintf("%s, %s and %s", k.to, beside(k.to, ".html"), beside(k.to, ".cert"))
 	if k.smallest != "" {
@@ -128,7 +127,7 @@ func (k *keptFind) kept() string {
 	return kept
 }
 
-// groupJSON is a kind of violation that a hunt has found.
+// groupJSON is a kind of violation that a hunt found.
 type groupJSON struct {
 	Kind         string   `json:"kind"`
 	Transactions []string `json:"transactions,omitempty"` // the names of those that take part, the most frequent first
@@ -212,7 +211,7 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 	return console.Table(e.Stdout, []string{"found", "rounds", "anomalies", "after s", "first in"}, rows)
 }
 
-// findFlags say whether an incident folder is written, and how long its schedule is looked for.
+// findFlags say whether to write an incident folder, and how long to look for its schedule.
 type findFlags struct {
 	dir    string
 	search time.Duration
@@ -247,7 +246,7 @@ func (f *findFlags) write(ctx context.Context, found *collect.Found, k *keptFind
 	return x, x.Write(k.dir)
 }
 
-// took says how long the hunt took to find it.
+// took describes the hunting time.
 func (k *keptFind) took() string {
 	if len(k.groups) == 0 {
 		return ""
@@ -256,7 +255,7 @@ func (k *keptFind) took() string {
 	return fmt.Sprintf("%s, %.1f s", plural.Of(first.Number, "round"), first.At.Seconds())
 }
 
-// saidIncident says where an incident's folder is, and what its schedule did.
+// saidIncident names an incident's folder, and the result of its schedule.
 func saidIncident(x *incident.Incident, dir string) string {
 	s := "incident in " + filepath.Join(dir, incident.ReadmeFile)
 	switch {
@@ -270,10 +269,10 @@ func saidIncident(x *incident.Incident, dir string) string {
 	return s
 }
 
-// probeRuns is how often the schedule of an incident is played.
+// probeRuns is the number of runs of an incident's schedule.
 const probeRuns = 5
 
-// cellName is how the files of a cell are called.
+// cellName returns the name of a cell's files.
 func cellName(isolation, anomaly string) string {
 	return strings.NewReplacer(" ", "-", "'", "").Replace(isolation + "-" + anomaly)
 }
@@ -288,8 +287,8 @@ func probeCommand(f *probeFlags, isolation string) string {
 		escape.Shell(isolation), f.cfg.Load, f.cfg.Sessions, f.cfg.Seed)
 }
 
-// incidentsOf has a probe write the incidents that are asked for; what it returns has their folders by cell once the
-// probe is over.
+// incidentsOf makes a probe write the requested incidents. The map that it returns has their folders by cell after the
+// probe.
 func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 	dirs := map[string]string{}
 	if f.dir == "" || f.incidents == "none" {
@@ -306,7 +305,7 @@ func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 		if err == nil {
 			err = in.Write(filepath.Join(f.dir, name+".incident"))
 		}
-		if err != nil { // the table stands without it
+		if err != nil { // the table is complete without it
 			fmt.Fprintf(e.Stderr, "isovet: cannot write the incident of %s at %s: %v\n", c.Phenomenon, c.Isolation,
 				err)
 			return nil

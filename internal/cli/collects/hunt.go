@@ -86,7 +86,7 @@ func addShrinking(c *cobra.Command, small *bool) {
 	c.Flags().BoolVar(small, "shrink", true, "write the smallest violating history too, .small.jsonl")
 }
 
-// beside is the name of a file that explains a history.
+// beside returns the name of a file that explains a history.
 func beside(out, ending string) string {
 	base := strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz")
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ending
@@ -105,13 +105,14 @@ type huntJSON struct {
 	ElapsedMS   float64 `json:"elapsed_ms"`
 	Interrupted bool    `json:"interrupted,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`    // of the offending round
-	Command     string  `json:"command,omitempty"` // what hunts with the offending round's seed again
+	Command     string  `json:"command,omitempty"` // command that hunts again with the offending round's seed
 	History     string  `json:"history,omitempty"`
 	Report      string  `json:"report,omitempty"`
 	Certificate string  `json:"certificate,omitempty"`
 	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
 	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
-	// ReplayRuns is how often the incident's schedule was played, ReplayViolated how often it violated the level.
+	// ReplayRuns is the number of runs of the incident's schedule, ReplayViolated the number that violated the
+	// level.
 	ReplayRuns     int             `json:"replay_runs,omitempty"`
 	ReplayViolated int             `json:"replay_violated,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
@@ -119,7 +120,7 @@ type huntJSON struct {
 	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
 	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
 	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
-	// Broken are the errors that have broken a database inside isovet, which was opened anew.
+	// Broken are the errors that broke a database inside isovet, which was opened anew.
 	Broken []string `json:"broken,omitempty"`
 }
 
@@ -136,7 +137,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	}
 	cfg.Told = tellRounds(e, p, quiet)
 	var finds []*keptFind
-	var broken error // of the files of a find
+	var broken error // an error of a violation's files
 	cfg.Keep = func(ctx context.Context, x *collect.Found, groups []*hunt.Group) error {
 		if len(finds) >= mostFinds {
 			return nil
@@ -176,7 +177,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	case why != "":
 		j.Verdict, j.Reason = "inconclusive", why
 	}
-	if err == nil { // else the round that failed is there
+	if err == nil { // otherwise the failed round is the last
 		err = removePartial(cfg.Partial)
 	}
 	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
@@ -188,7 +189,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	return huntStatus(ctx, e, h, &j, err)
 }
 
-// tellRounds reports what the user should know of a round before the hunt ends.
+// tellRounds reports rounds to the user during the hunt.
 func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round) {
 	others := map[string]bool{} // the plans that were reported
 	return func(r hunt.Round) {
@@ -203,7 +204,7 @@ func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round
 	}
 }
 
-// sayTroubles says where the database broke and, not brief, why attempts did not commit.
+// sayTroubles reports how the database broke and, unless brief, why attempts did not commit.
 func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
 		fmt.Fprintf(e.Stderr, "isovet: the database failed, and hunt opened it again: %s\n", why)
@@ -214,7 +215,7 @@ func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	return sayAborts(e.Stderr, h.Aborts)
 }
 
-// huntStatus is the exit status of a hunt that ended with err, and has been told.
+// huntStatus returns the exit status of a reported hunt that ended with err.
 func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON, err error) error {
 	switch {
 	case h.Violated:
@@ -232,7 +233,7 @@ func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON
 	return nil
 }
 
-// keep writes a history and what explains it: FILE, with page and certificate beside it.
+// keep writes a history with its explanation: FILE, with page and certificate beside it.
 func keep(e *console.Env, r *evidence.Result, to string) error {
 	if err := writeHistory(to, &collect.Result{History: r.H}, console.Auto); err != nil {
 		return err
@@ -243,8 +244,8 @@ func keep(e *console.Env, r *evidence.Result, to string) error {
 	)
 }
 
-// again is the command that begins with the round that found a violation. A database that was there already is left to
-// the reader: its URL may hold a password.
+// again returns the command that repeats the round with the violation. It leaves out the URL of a database that was
+// running before, since it may have a password.
 func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {

@@ -164,15 +164,15 @@ type probeCell struct {
 	History     string     `json:"history,omitempty"`
 	Certificate string     `json:"certificate,omitempty"`
 	Incident    string     `json:"incident,omitempty"`      // its folder
-	Whole       string     `json:"whole_history,omitempty"` // where History was not cut down to its end
+	Whole       string     `json:"whole_history,omitempty"` // if shrinking History did not end
 	result      *evidence.Result
-	kinds       []level.Anomaly // the names under which a load shows it
+	kinds       []level.Anomaly // the kinds by which a load shows it
 }
 
-// probeTable is a probe's outcome, ready to be shown.
+// probeTable is a probe's outcome as a table.
 type probeTable struct {
 	probeJSON
-	names []string // of the phenomena, in the order of the rows
+	names []string // names of the phenomena, in the order of the rows
 }
 
 func newProbeTable(p *probe.Probed) *probeTable {
@@ -217,7 +217,7 @@ func (t *probeTable) cell(anomaly, isolation string) *probeCell {
 	return nil
 }
 
-// kindOf is the kind of the anomaly that makes a result the cell's, else of the first.
+// kindOf returns the kind of a result's anomaly that belongs to the cell, or else of the first.
 func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
 	for i := range r.Anomalies {
 		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
@@ -227,7 +227,7 @@ func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
 	return r.Anomalies[0].Kind
 }
 
-// mark is how a cell is shown.
+// mark returns a cell's mark in the table.
 func (c *probeCell) mark() string {
 	if c == nil {
 		return "not tried"
@@ -249,7 +249,7 @@ func (c *probeCell) mark() string {
 	return s
 }
 
-// rows is the table of phenomena by isolation.
+// rows returns the table of phenomena by isolation.
 func (t *probeTable) rows() (header []string, rows [][]string) {
 	header = []string{"anomaly"}
 	for _, in := range t.Isolations {
@@ -281,7 +281,7 @@ func (t *probeTable) write(w io.Writer, output string) error {
 	return err
 }
 
-// remarks are what stands beneath the table.
+// remarks returns the lines below the table.
 func (t *probeTable) remarks() []string {
 	out := []string{`"-": tried and not seen, which proves nothing. "(!)": the documentation forbids it.`}
 	for _, in := range t.Isolations {
@@ -315,7 +315,7 @@ func (t *probeTable) markdown(w io.Writer) error {
 	fmt.Fprintf(w, "# %s: anomalies seen by isolation level\n\n", escape.Markdown(t.DB))
 	for i, row := range append([][]string{header}, rows...) {
 		for j, cell := range row {
-			if i == 0 { // the names of isolation levels; the rest is ours
+			if i == 0 { // names of isolation levels come from the database
 				row[j] = escape.Cell(cell)
 			}
 		}
@@ -344,14 +344,14 @@ func (t *probeTable) markdown(w io.Writer) error {
 	return nil
 }
 
-// What a load showed is cut down for so long at most: a cell, and all of them.
+// Bounds of the shrinking of a load's violations: for a cell, and for all.
 const (
 	probeShrinks    = 10 * time.Second
 	probeShrinksAll = 40 * time.Second
 )
 
-// keep writes the table in every form, and the history and certificate of every anomaly seen: of one that a load
-// showed, the smallest that still shows it.
+// keep writes the table in every form, and the history and certificate of every anomaly seen. For an anomaly that a
+// load showed, it is the smallest history found that still shows it.
 func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
 	p.Begin("shrinking")
 	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
@@ -406,14 +406,14 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 	return nil
 }
 
-// shrunk is the smallest history found that still shows a cell's anomaly.
+// shrunk returns the smallest history found that still shows a cell's anomaly.
 func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeShrinks)
 	defer cancel()
 	return shrink.History(ctx, c.result.H, c.result.Level, shrink.Options{First: c.result, Kinds: c.kinds})
 }
 
-// keepAnswer writes a history and the certificate of its answer.
+// keepAnswer writes a history and its certificate.
 func keepAnswer(e *console.Env, dir, file, certificate string, h *history.History, r *evidence.Result) error {
 	if err := writeHistory(filepath.Join(dir, file), &collect.Result{History: h}, console.Auto); err != nil {
 		return err

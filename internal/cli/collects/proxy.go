@@ -39,7 +39,7 @@ type proxyFlags struct {
 	judge           watches.Beside
 }
 
-// NewProxy is the command proxy.
+// NewProxy returns the command proxy.
 func NewProxy(e *console.Env) *cobra.Command {
 	f := proxyFlags{judge: watches.Beside{Level: level.SnapshotIsolation}}
 	c := &cobra.Command{
@@ -126,7 +126,7 @@ func (f *proxyFlags) run(ctx context.Context, e *console.Env) error {
 	return f.serve(ctx, e, o, f.about(ctx, config))
 }
 
-// about is what the header of the recording says of the database, as far as --db can log in.
+// about returns the recording's header about the database, if --db can log in.
 func (f *proxyFlags) about(ctx context.Context, config *pgx.ConnConfig) history.Meta {
 	m := history.Meta{DB: "postgresql"}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -164,7 +164,7 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	}
 	defer ln.Close()
 	say := func(err error) { fmt.Fprintf(e.Stderr, "isovet: proxy: %s\n", escape.Line(err.Error())) }
-	var first sync.Once // what follows is the same: a full disk
+	var first sync.Once // further errors are the same: a full disk
 	lost := func(err error) {
 		first.Do(func() { say(fmt.Errorf("the recording is not whole any more; programs go on: %w", err)) })
 	}
@@ -220,7 +220,7 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	return console.Status(found)
 }
 
-// diagnose prints the catalogue's word on each table.
+// diagnose prints the catalogue's facts about each table.
 func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -69,10 +69,10 @@ Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs co
 	return c
 }
 
-// noDatabase is reported of a command that has no --db, with its name.
+// noDatabase is the error of a command without --db.
 const noDatabase = "--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help"
 
-// schedule reads what is played, and takes from it what the flags leave open.
+// schedule reads the schedule to play, and takes unset flags from it.
 func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Schedule, level.Level, error) {
 	s, err := f.script(path)
 	if s == nil && err == nil {
@@ -94,7 +94,7 @@ func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Sched
 	return s, l, nil
 }
 
-// script reads the schedule of an incident; nil: the path is no folder of one, and no such file.
+// script reads the schedule of an incident; nil if the path is neither an incident's folder nor such a file.
 func (f *replayFlags) script(path string) (*collect.Schedule, error) {
 	if in := filepath.Join(path, incident.ScheduleFile); isRegular(in) {
 		path = in
@@ -188,7 +188,7 @@ func (f *replayFlags) run(ctx context.Context, e *console.Env, path string) erro
 	switch {
 	case err != nil:
 		return err
-	case stopped != nil: // what was found by then is there
+	case stopped != nil: // the results so far are complete
 		return stopped
 	case got.Violated > 0:
 		return console.Status(console.StatusViolation)
@@ -198,7 +198,7 @@ func (f *replayFlags) run(ctx context.Context, e *console.Env, path string) erro
 	return nil
 }
 
-// name is that of the history that violates the level.
+// name returns the name of the history that violates the level.
 func (j *replayJSON) name() string {
 	if j.History != "" {
 		return j.History

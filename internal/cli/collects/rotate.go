@@ -68,7 +68,7 @@ func (v RotateValue) Set(s string) error {
 	return nil
 }
 
-// rotating looks at what is to be written in parts. A folder with something in it is an error before the run.
+// rotating checks the output of a recording in parts before the run: its folder must be empty.
 func rotating(o *collect.Rotate, out, to string) error {
 	var err error
 	o.Dir = out
@@ -77,7 +77,7 @@ func rotating(o *collect.Rotate, out, to string) error {
 	}
 	st, err := os.Stat(out)
 	if err != nil {
-		return nil // it is made, or that fails
+		return nil // it will be made, or that fails
 	}
 	if !st.IsDir() {
 		return console.Usagef("-o %s is a file; --rotate writes the parts of a folder", out)

@@ -12,7 +12,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// headline says in a sentence what a run was.
+// headline describes a run in a sentence.
 func headline(s *collect.Summary) string {
 	t := fmt.Sprintf("%s, %s, %s: %d committed, %d aborted", s.DB, s.Isolation, s.Workload, s.Committed, s.Aborted)
 	if s.Unknown > 0 {
@@ -94,7 +94,7 @@ func summaryJSON(file string, r *collect.Result) collected {
 	return c
 }
 
-// abortJSON is a reason for which attempts did not commit.
+// abortJSON is a reason why attempts did not commit.
 type abortJSON struct {
 	Class   string `json:"class"`
 	Code    string `json:"code,omitempty"`
@@ -114,7 +114,7 @@ func abortsJSON(all []collect.Abort) []abortJSON {
 // mostAborts bounds the reasons in a text; --json has all.
 const mostAborts = 8
 
-// sayAborts tells for what reasons attempts did not commit.
+// sayAborts prints the reasons why attempts did not commit.
 func sayAborts(w io.Writer, all []collect.Abort) error {
 	if len(all) == 0 {
 		return nil

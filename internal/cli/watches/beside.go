@@ -16,16 +16,16 @@ import (
 	"isovet/watch"
 )
 
-// Beside judges what the process records, as it records it, and never keeps it waiting: where the judge falls behind,
-// transactions are not judged, and it goes on as with a stream that begins in the midst.
+// Beside judges a recording during the recording, without slowing it down. If the judge falls behind, transactions are
+// not judged, and it goes on as with a stream that begins in the middle.
 type Beside struct {
 	Level   level.Level
 	Metrics string // address of the live page; "": none
-	Dir     string // of the recording; what is found stands in folders there
+	Dir     string // folder of the recording; findings go to folders in it
 	Header  []byte // of the stream
 	Quiet   bool
 	Room    int           // bytes of lines that wait; 0: 64 MiB
-	Bound   time.Duration // what the judge has for the rest when the recording has ended; 0: a minute
+	Bound   time.Duration // time for the rest when the recording has ended; 0: a minute
 
 	queue  *watch.Queue
 	cancel context.CancelFunc
@@ -33,7 +33,7 @@ type Beside struct {
 	status int
 }
 
-// Begin has the lines that Add gets judged from now on.
+// Begin starts judging the lines that Add gets.
 func (b *Beside) Begin(ctx context.Context, e *console.Env) {
 	room := b.Room
 	if room == 0 {
@@ -48,7 +48,7 @@ func (b *Beside) Begin(ctx context.Context, e *console.Env) {
 // Add takes the line of a transaction that has ended.
 func (b *Beside) Add(line []byte) { b.queue.Add(line) }
 
-// End says that the recording has ended, and returns the exit status of what was found.
+// End ends judging, and returns the exit status of the findings.
 func (b *Beside) End() int {
 	b.queue.End()
 	bound := b.Bound
@@ -72,7 +72,7 @@ func (b *Beside) run(ctx context.Context, e *console.Env) {
 		f, _ := newWatch(e)
 		f.level, f.metric, f.quiet, f.lines, f.history = b.Level, b.Metrics, b.Quiet, b.queue, b.Dir
 		f.state = filepath.Join(b.Dir, fmt.Sprintf("watch-%d", n))
-		// The times are one clock's, and lines come as soon as transactions end.
+		// All times are from one clock, and lines arrive as soon as transactions end.
 		f.gate.lateness, f.gate.jump, f.gate.attach = "1s", 0, watch.AttachAlways.String()
 		own := console.Env{Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr, Data: e.Data}
 		err := runWatch(ctx, &own, f)
@@ -91,7 +91,7 @@ func (b *Beside) run(ctx context.Context, e *console.Env) {
 		}
 		if quiet = nil; errors.As(err, &quiet) {
 			b.status = console.Worse(b.status, quiet.Status)
-		} else if err := os.RemoveAll(f.state); err != nil { // nothing was found, and the recording has the rest
+		} else if err := os.RemoveAll(f.state); err != nil { // no findings, and the recording has the lines
 			say("%s", escape.Line(err.Error()))
 		}
 		dropped := b.queue.Anew(b.Header)

@@ -12,8 +12,8 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// configure sets the flags that a YAML file has and the command line has not. The file is a mapping of the flags' names
-// to single values.
+// configure sets flags from a YAML file unless the command line sets them. The file maps the flags' names to single
+// values.
 func configure(c *cobra.Command, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func configure(c *cobra.Command, path string) error {
 		return console.Usagef("%s: %v", path, err)
 	}
 	if len(doc.Content) == 0 {
-		return nil // nothing but comments
+		return nil // only comments
 	}
 	at := func(n *yaml.Node, format string, args ...any) error {
 		return console.Usagef("%s, line %d: %s", path, n.Line, fmt.Sprintf(format, args...))

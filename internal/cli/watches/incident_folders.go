@@ -28,26 +28,26 @@ import (
 	"isovet/watch/seen"
 )
 
-// incidentFolders writes a folder for the maintainers of the database of each incident of a watch of which there is a
-// history with a certificate, beside the watch and behind it: what it reads is in files by then.
+// incidentFolders writes a folder for the database's maintainers for each incident of a watch that has a history with a
+// certificate. It works in parallel with the watch, from files.
 type incidentFolders struct {
 	state string
 	most  int
 	of    *watch.Incidents
 	log   *slog.Logger
-	check checks.CheckFlags // as watch judges; the certificate names level and checker
+	check checks.CheckFlags // the watch's options; the certificate names level and checker
 	tried map[int64]bool
 	quit  chan struct{}
 	ended chan struct{}
 }
 
 const (
-	// folderLook is how often it looks for new ones, folderShrinks how long one is cut down.
+	// folderLook is the interval of looking for new incidents; folderShrinks bounds the shrinking of one.
 	folderLook    = time.Second
 	folderShrinks = 5 * time.Second
 )
 
-// begin has folders written until end.
+// begin starts writing folders, until end.
 func (f *incidentFolders) begin(ctx context.Context, group *safego.Group) {
 	f.tried, f.quit, f.ended = map[int64]bool{}, make(chan struct{}), make(chan struct{})
 	if f.most == 0 {
@@ -72,7 +72,7 @@ func (f *incidentFolders) begin(ctx context.Context, group *safego.Group) {
 	})
 }
 
-// end writes what is left, if the context is not over, and returns when it is written.
+// end writes the remaining folders, unless the context is over, and returns then.
 func (f *incidentFolders) end() {
 	close(f.quit)
 	<-f.ended
@@ -93,7 +93,7 @@ func (f *incidentFolders) sweep(ctx context.Context) {
 		}
 		f.tried[x.ID] = true
 		if _, err := os.Stat(filepath.Join(dir, incident.JSONFile)); err == nil {
-			continue // of an earlier run
+			continue // it is of an earlier run
 		}
 		if err := f.write(ctx, &x, dir); err != nil && ctx.Err() == nil {
 			f.log.Error("the folder of an incident could not be written", "incident", x.ID, "folder", dir, "error", err)
@@ -106,7 +106,7 @@ func (f *incidentFolders) sweep(ctx context.Context) {
 
 func hasCertificate(e watch.Evidence) bool { return e.Certificate != "" }
 
-// write tells an incident by the first of its histories that has a certificate.
+// write writes the folder of an incident, from its first history with a certificate.
 func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir string) error {
 	has := x.Evidence[slices.IndexFunc(x.Evidence, hasCertificate)]
 	h, err := format.Read(ctx, filepath.Join(f.state, filepath.FromSlash(has.History)), format.Options{})
@@ -126,7 +126,7 @@ func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir stri
 	o := shrink.Options{Checker: c.Checker, Check: f.check.Options(c.Level, nil)}
 	for i := range c.Anomalies {
 		if kind := c.Anomalies[i].Kind; string(kind) == x.Class || string(kind) == x.Kind {
-			o.Kinds = []level.Anomaly{kind} // what the incident is of stays
+			o.Kinds = []level.Anomaly{kind} // keep the incident's kind
 		}
 	}
 	small, err := shrink.History(limited, h, c.Level, o)
@@ -160,17 +160,17 @@ func (f *incidentFolders) prune() error {
 	return err
 }
 
-// incidentFlags say how violations are told.
+// incidentFlags configure the reports of violations.
 type incidentFlags struct {
 	every bool
 	max   int64
 	kept  int
 	early bool
-	// folders returns the number of incidents that have a folder.
+	// folders is the number of incidents that have a folder.
 	folders int
 }
 
-// minViolations is what the files of violations may take at least.
+// minViolations is the least bound for the files of violations.
 const minViolations = 64 << 10
 
 func (f *incidentFlags) add(fl *pflag.FlagSet) {
@@ -195,7 +195,7 @@ func (f *incidentFlags) check() error {
 	return nil
 }
 
-// say tells at the end how many incidents there are.
+// say reports the number of incidents at the end.
 func (f *incidentFlags) say(w io.Writer, state string, of *watch.Incidents) {
 	all := of.List()
 	total, found := int64(0), int64(0)

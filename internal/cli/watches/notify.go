@@ -18,25 +18,24 @@ import (
 	"isovet/watch/seen"
 )
 
-// Notifier tells who supervises the process how a watch is, as sd_notify(3) of systemd does: that it is ready once its
-// state is that of the end of the log and its source is there; that the judge gets on with its work, for a watchdog;
-// that it ends. Without a supervisor it does nothing.
+// Notifier reports the state of a watch to the process's supervisor, as sd_notify(3) of systemd does: ready, once the
+// log is judged and the source is open; alive, for a watchdog, while the judge makes progress; stopping. Without a
+// supervisor it does nothing.
 type Notifier struct {
-	To       *net.UnixConn // nil: nobody
+	To       *net.UnixConn // nil: no supervisor
 	Watchdog time.Duration // 0: none
 	Now      func() time.Time
 	quit     chan struct{}
 	once     sync.Once
 }
 
-// notifyEvery is how often it looks whether something is to be told.
+// notifyEvery is the interval of looking for something to report.
 const notifyEvery = 250 * time.Millisecond
 
-// startFor is how long a start is asked to be waited for from each moment on at which the judge has got further with
-// the log.
+// startFor is the extension of the start's time-out at each progress of the judge in the log.
 const startFor = 30 * time.Second
 
-// NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC. Errors: they are set, and nothing can be done with them.
+// NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC. The error says that they are set but cannot be used.
 func NewNotifier(getenv func(string) string) (*Notifier, error) {
 	n := &Notifier{Now: time.Now, quit: make(chan struct{})}
 	name := getenv("NOTIFY_SOCKET")
@@ -44,7 +43,7 @@ func NewNotifier(getenv func(string) string) (*Notifier, error) {
 		return n, nil
 	}
 	if name[0] == '@' {
-		name = "\x00" + name[1:] // of the abstract name space
+		name = "\x00" + name[1:] // the abstract name space
 	}
 	if pid := getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		// the watchdog is another process's
@@ -63,13 +62,13 @@ func NewNotifier(getenv func(string) string) (*Notifier, error) {
 	return n, nil
 }
 
-// run tells until the context ends or close is called. standby: another process may have the folder, and to wait for
-// it is all that there is to do.
+// run reports until the context ends or close is called. standby says that the watch may be waiting for another
+// process's folder.
 func (n *Notifier) run(ctx context.Context, m *watch.Metrics, standby bool) {
 	if n.To == nil {
 		return
 	}
-	defer func() { _ = n.To.Close() }() // nobody is told any more
+	defer func() { _ = n.To.Close() }() // no more reports
 	every := notifyEvery
 	if n.Watchdog > 0 {
 		every = min(every, n.Watchdog/4)
@@ -93,14 +92,14 @@ func (n *Notifier) run(ctx context.Context, m *watch.Metrics, standby bool) {
 	}
 }
 
-// Notified is what has been told.
+// Notified is the state reported so far.
 type Notified struct {
 	ready, waits           bool
 	pinged, extended, busy time.Time
 }
 
-// Next is what there is to tell at a moment. The watchdog hears that all is well if the judge waits for lines, or has
-// not been busy with the same ones for as long as the watchdog waits.
+// Next returns the messages that are due at a moment. The watch counts as alive for the watchdog if the judge waits for
+// lines, or is not busy with the same ones for longer than the watchdog's time.
 func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []string) {
 	now := n.Now()
 	switch {
@@ -122,7 +121,7 @@ func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []str
 	return out
 }
 
-// say sends a message. That it does not arrive is the supervisor's affair, which then thinks that we hang.
+// say sends a message. If it does not arrive, the supervisor will take the process for hung.
 func (n *Notifier) say(words ...string) {
 	if len(words) > 0 {
 		_, _ = n.To.Write([]byte(strings.Join(words, "\n")))
@@ -132,8 +131,7 @@ func (n *Notifier) say(words ...string) {
 // close ends run.
 func (n *Notifier) close() { n.once.Do(func() { close(n.quit) }) }
 
-// webhookFlags say where violations are posted to. The command line of a process is there for everybody to see, so
-// secrets stand in files.
+// webhookFlags configure the web hook. Everybody can see the command line of a process, so secrets are in files.
 type webhookFlags struct{ address, addressFile, secretFile string }
 
 func (f *webhookFlags) add(fl *pflag.FlagSet) {
@@ -142,15 +140,16 @@ func (f *webhookFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "`FILE` with a token for \"Authorization: Bearer\"")
 }
 
-// leastSecret is how long a part of a path is that is taken for a secret: those of chat systems have 24 and more.
+// leastSecret is the least length of a path's part that is taken for a secret: those of chat systems have 24 and more
+// characters.
 const leastSecret = 20
 
-// public refuses an address on the command line that seems to have a secret in it: a user, a question, or a long part
-// of its path with digits.
+// public refuses an address on the command line that may have a secret: a user, a query, or a long part of its path
+// with digits.
 func (f *webhookFlags) public() error {
 	u, err := url.Parse(f.address)
 	if err != nil || f.address == "" {
-		return nil // what is wrong with it is reported when it is used
+		return nil // using it will report the error
 	}
 	secret := u.User != nil || u.RawQuery != "" || u.Fragment != ""
 	for part := range strings.SplitSeq(u.Path, "/") {
@@ -163,7 +162,7 @@ func (f *webhookFlags) public() error {
 	return nil
 }
 
-// open makes the web hook; nil: there is none.
+// open makes the web hook; nil if there is none.
 func (f *webhookFlags) open(o seen.WebhookOptions) (*seen.Webhook, error) {
 	flag, address := "webhook", f.address
 	if f.addressFile != "" {

@@ -16,7 +16,7 @@ import (
 	"isovet/watch/seen"
 )
 
-// logFormats are those of what watch says to its operator.
+// logFormats are the formats of watch's messages to its operator.
 var logFormats = []string{"text", "json"}
 
 func newLog(w io.Writer, format string) *slog.Logger {
@@ -26,12 +26,11 @@ func newLog(w io.Writer, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, nil))
 }
 
-// takenFor is how long an address may be another process's: one that was killed holds it until the system is done with
-// it.
+// takenFor bounds the wait for an address of another process: a killed process holds it until the system has ended it.
 const takenFor = 5 * time.Second
 
-// whenFree calls listen again while its address is another process's: for a moment, or, of who waits for that process
-// to end (--standby), until it does.
+// whenFree calls listen again while another process has its address: for a short time, or, with --standby, until that
+// process ends.
 func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
 	listen func() (*seen.Server, error)) (s *seen.Server, err error) {
 	until := time.Now().Add(takenFor)
@@ -52,7 +51,7 @@ func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
 	}
 }
 
-// serve tells over HTTP how the watch is.
+// serve serves the state of the watch over HTTP.
 func (f *watchFlags) serve(ctx context.Context, m *watch.Metrics, incidents *watch.Incidents,
 	log *slog.Logger) (*seen.Server, error) {
 	if _, _, err := net.SplitHostPort(f.metric); err != nil {

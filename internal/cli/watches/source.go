@@ -19,7 +19,7 @@ import (
 	"isovet/watch/kafka"
 )
 
-// sourceFlags say where watch's lines come from.
+// sourceFlags configure the source of watch's lines.
 type sourceFlags struct {
 	url, durable, credentials, tokenFile string
 	once, noToken                        bool
@@ -45,7 +45,7 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.tls.CA, "tls-ca", "", "PEM `FILE` of trusted certificates; https: clients need one")
 }
 
-// said is the source as messages name it, without passwords.
+// said returns the source for messages, without passwords.
 func (f *sourceFlags) said() string {
 	scheme, rest, is := strings.Cut(f.url, "://")
 	where, name, _ := strings.Cut(rest, "/")
@@ -57,7 +57,7 @@ func (f *sourceFlags) said() string {
 	return scheme + "://" + user + ":xxxxx@" + where[at+1:] + "/" + name
 }
 
-// place is a line's place in the source, in words.
+// place describes a line's place in the source.
 func (f *sourceFlags) place(at int64) string {
 	switch scheme, _, is := strings.Cut(f.url, "://"); {
 	case is && (scheme == "nats" || scheme == "tls"):
@@ -70,7 +70,7 @@ func (f *sourceFlags) place(at int64) string {
 	return fmt.Sprintf("the line up to byte %d", at)
 }
 
-// opening is a source that is to be opened.
+// opening is a source to be opened.
 type opening struct {
 	prepare func() error
 	open    func(ctx context.Context, after watch.Places) (watch.Source, error)
@@ -123,7 +123,7 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 	}}, nil
 }
 
-// fits refuses flags that are another source's.
+// fits refuses flags of other sources.
 func (f *sourceFlags) fits(scheme string) error {
 	of := func(given bool, name string, schemes ...string) error {
 		for _, s := range schemes {
@@ -155,7 +155,7 @@ func (f *sourceFlags) fits(scheme string) error {
 func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) watch.Source {
 	if in, ok := e.Stdin.(*os.File); ok {
 		if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
-			// a file stands at its beginning again: the lines in the log are skipped
+			// a file is read from its beginning again: lines in the log are skipped
 			return watch.Pipe(in, -1)
 		}
 	}
@@ -185,7 +185,7 @@ func readTokens(flag, file string) ([]string, error) {
 	return all, nil
 }
 
-// http is an address to listen on. Others than this machine's own want a token, or clients' certificates.
+// http opens an address to listen on. Addresses other than loopback need a token, or clients' certificates.
 func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*opening, error) {
 	if u.Path != "" && u.Path != "/" || u.Port() == "" || u.User != nil {
 		return nil, console.Usagef("--source %s; expected http://HOST:PORT or https://HOST:PORT, the address to "+
@@ -240,7 +240,7 @@ func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*op
 	}, nil
 }
 
-// servers takes SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY] apart, where several hosts may stand.
+// servers parses SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY], with one or several hosts.
 func (f *sourceFlags) servers(want string) (scheme string, hosts []string, name string, q url.Values,
 	user *url.Userinfo, err error) {
 	bad := func(why string) error {
@@ -369,7 +369,7 @@ func (f *sourceFlags) kafka(log *slog.Logger) (*opening, error) {
 	}}, nil
 }
 
-// numberRanges reads numbers and ranges with commas between them.
+// numberRanges reads numbers and ranges separated by commas.
 func numberRanges(s string) (out []int32, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		from, to, is := strings.Cut(part, "-")

@@ -16,7 +16,7 @@ import (
 	"isovet/watch"
 )
 
-// watchTable draws the counts at the bottom of a terminal, again and again. What others print goes above it.
+// watchTable redraws the counts at the bottom of a terminal. Other output goes above it.
 type watchTable struct {
 	w     io.Writer
 	get   func() watch.Snapshot
@@ -25,7 +25,7 @@ type watchTable struct {
 	stop  chan struct{}
 
 	mu    sync.Mutex
-	lines int // that are drawn
+	lines int // lines drawn
 	rate  float64
 }
 
@@ -72,7 +72,7 @@ func (t *watchTable) redraw() {
 	t.lines = len(rows)
 }
 
-// cleared takes the table off the terminal.
+// cleared returns the codes that remove the table from the terminal.
 func (t *watchTable) cleared() (s string) {
 	if t.lines > 0 {
 		s = fmt.Sprintf("\x1b[%dA\r\x1b[J", t.lines) // to its first line, and clear all below
@@ -81,7 +81,7 @@ func (t *watchTable) cleared() (s string) {
 	return s
 }
 
-// above is a writer to the same terminal whose lines appear above the table.
+// above returns a writer to the same terminal whose lines appear above the table.
 func (t *watchTable) above(w io.Writer) io.Writer {
 	if !t.shown || console.TerminalWidth(w) == 0 {
 		return w
@@ -106,7 +106,7 @@ func (a aboveTable) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// watchRows are the lines of the table, none wider than the terminal.
+// watchRows returns the lines of the table, none wider than the terminal.
 func watchRows(s *watch.Snapshot, rate float64, width int) []string {
 	total := int64(0)
 	var by []string

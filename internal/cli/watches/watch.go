@@ -48,13 +48,13 @@ type watchFlags struct {
 	skew                        time.Duration
 	given                       func(flag string) bool
 	lines                       *watch.Queue // instead of source
-	history                     string       // which shrink is to read; "": state
+	history                     string       // the history for shrink; "": state
 }
 
-// minWatchMemory is what lines that are under way take.
+// minWatchMemory is the memory of lines in progress.
 const minWatchMemory = 16 << 20
 
-// watchCheckers are those that judge a stream.
+// watchCheckers are the checkers of streams.
 var watchCheckers = []string{"replay", "aion", "leopard"}
 
 const watchHelp = `watch checks transactions as they arrive, and reports violations of the isolation level while the database runs.
@@ -74,7 +74,7 @@ const watchExamples = `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source kafka://127.0.0.1:9092/txns --level strict-serializable
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read < stream.jsonl`
 
-// Crossings are the flags that have no meaning together.
+// Crossings are flags that exclude each other.
 var Crossings = console.Crossings{"watch": {
 	{Flag: "profile", With: "checker=replay", Say: "only checker leopard takes --profile; add --checker leopard"},
 	{Flag: "read-only-at-start", With: "checker=replay",
@@ -95,13 +95,13 @@ var Crossings = console.Crossings{"watch": {
 		Say: "--webhook-secret-file without an address; expected --webhook or --webhook-file too"},
 }}
 
-// NewWatch is the command watch.
+// NewWatch returns the command watch.
 func NewWatch(e *console.Env) *cobra.Command {
 	_, c := newWatch(e)
 	return c
 }
 
-// newWatch is the command with its flags.
+// newWatch returns the command with its flags.
 func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	f := &watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
@@ -161,7 +161,7 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	return f, c
 }
 
-// judge makes what judges.
+// judge makes the judge.
 func (f *watchFlags) judge() (watch.Judge, error) {
 	ticks, wait, err := f.gate.late(f.checker == "aion")
 	if err != nil {
@@ -201,12 +201,12 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		Bounds: f.bounds()})
 }
 
-// bounds are those of memory.
+// bounds returns the bounds of memory.
 func (f *watchFlags) bounds() watch.Bounds {
 	return watch.Bounds{Memory: f.memory, Dir: filepath.Join(f.state, "keys")}
 }
 
-// judgeReplay makes the judge that goes by client times alone.
+// judgeReplay makes the judge that uses only client times.
 func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate watch.GateOptions) (watch.Judge, error) {
 	switch {
 	case f.skew < 0:
@@ -235,7 +235,7 @@ func LeopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, e
 	return watch.LeopardOptions{Profile: p, Skew: skew.Nanoseconds()}, err
 }
 
-// shrinkCommand is the command that cuts the log down to the smallest history that is judged as watch judges.
+// shrinkCommand returns the command that shrinks the log to the smallest history with the same verdict.
 func (f *watchFlags) shrinkCommand() string {
 	words := []string{"isovet", "shrink", cmp.Or(f.history, f.state), "--checker"}
 	switch {
@@ -268,7 +268,7 @@ func (f *watchFlags) shrinkCommand() string {
 	return strings.Join(words, " ")
 }
 
-// verdict is the exit status of what was found.
+// verdict returns the exit status of the findings.
 func (f *watchFlags) verdict(s *watch.Snapshot) int {
 	total := int64(0)
 	for _, n := range s.Violations {
@@ -283,7 +283,7 @@ func (f *watchFlags) verdict(s *watch.Snapshot) int {
 	return console.StatusViolation
 }
 
-// stoppedWatch is what becomes of a watch that a signal ends.
+// stoppedWatch ends a watch that a signal stops.
 func stoppedWatch(ctx context.Context, e *console.Env) error {
 	if errors.Is(context.Cause(ctx), console.Terminated{}) {
 		fmt.Fprintln(e.Stderr, "isovet: SIGTERM ended watch; start the same command to go on")
@@ -336,7 +336,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 		case err != nil:
 			return err
 		}
-		defer func() { _ = server.Close() }() // nobody can be told any more
+		defer func() { _ = server.Close() }() // no error can be reported any more
 	}
 	hook, err := f.webhook.open(seen.WebhookOptions{State: f.state, Log: log, Incidents: incidents.List})
 	if err != nil {
@@ -370,7 +370,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	return err
 }
 
-// config says what to watch; violations are written to out, and told to hook, if there is one.
+// config returns the watch's configuration. Violations go to out, and to hook, if there is one.
 func (f *watchFlags) config(judge watch.Judge, keep watch.Keep, out *lineWriter, hook *seen.Webhook) watch.Config {
 	config := watch.Config{Dir: f.state, Judge: judge, Idle: f.idle, Standby: f.standby, AcceptLoss: f.acceptLoss,
 		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Grouped: !f.incidents.every,
@@ -387,7 +387,7 @@ func (f *watchFlags) config(judge watch.Judge, keep watch.Keep, out *lineWriter,
 	return config
 }
 
-// lineWriter writes lines, and has the first error.
+// lineWriter writes lines, and keeps the first error.
 type lineWriter struct {
 	to  io.Writer
 	err error
@@ -399,7 +399,7 @@ func (w *lineWriter) write(line []byte) {
 	}
 }
 
-// validate says which settings cannot be.
+// validate returns an error about impossible settings.
 func (f *watchFlags) validate() error {
 	switch {
 	case f.state == "":
@@ -414,7 +414,7 @@ func (f *watchFlags) validate() error {
 	return f.incidents.check()
 }
 
-// badLines reports lines that are not transactions: the first ten of them.
+// badLines reports the first ten lines that are not transactions.
 func (f *watchFlags) badLines(e *console.Env, log *slog.Logger) func(place int64, err error) {
 	var bad atomic.Int64
 	return func(place int64, err error) {
@@ -429,7 +429,7 @@ func (f *watchFlags) badLines(e *console.Env, log *slog.Logger) func(place int64
 	}
 }
 
-// concluded says what came of a watch that has ended, and returns the exit status.
+// concluded reports the result of an ended watch, and returns the exit status.
 func (f *watchFlags) concluded(e *console.Env, m *watch.Metrics, incidents *watch.Incidents) int {
 	s := m.Get()
 	worst := f.verdict(&s)
