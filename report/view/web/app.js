@@ -192,7 +192,7 @@ function begin(s) {
   document.title = `${s.name} · isovet view`;
   const [, aborted, unknown] = h.outcomes;
   id("about").textContent = [many(h.txns, "transaction"), aborted ? `${count(aborted)} aborted` : "", unknown ? `${count(unknown)} of unknown outcome` : "", many(h.ops, "operation"), many(h.sessions, "session"),
-    many(h.keys, "key"), h.axis === "time" ? span(h.span) : `no times: by ${h.label}`, h.untimed ? `${count(h.untimed)} transactions without times stand beside their neighbours in the file` : "", ...h.meta.map(([k, v]) => `${k}: ${v}`)].filter(x => x).join(" · ");
+    many(h.keys, "key"), h.axis === "time" ? span(h.span) : `no times: by ${h.label}`, h.untimed ? `${many(h.untimed, "transaction")} without times, drawn by the order of the file` : "", ...h.meta.map(([k, v]) => `${k}: ${v}`)].filter(x => x).join(" · ");
   id("notes").hidden = !h.notes.length;
   id("notes").replaceChildren(...h.notes.map(n => el("li", {}, n)));
   id("history").hidden = false;

@@ -95,7 +95,7 @@ export class Graph {
     const joined = new Set(edges.flatMap(e => [e.from, e.to]));
     const nodes = [...this.nodes.values()].filter(n => joined.has(n.txn) || this.open.has(n.txn) || this.named.has(n.txn));
     const {at, width, height} = this.layers(nodes, edges);
-    const svg = sv("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${nodes.length} transactions and ${edges.length} edges`});
+    const svg = sv("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${many(nodes.length, "transaction")} and ${many(edges.length, "edge")}`});
     svg.append(sv("defs", {}, KINDS.map(k => sv("marker", {id: "head-" + k, class: "d-" + k, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto"}, sv("path", {d: "M0,0L8,4L0,8Z"})))));
     const lines = sv("g", {}), labels = sv("g", {}), parallel = new Map();
     edges.forEach(e => {

@@ -21,7 +21,7 @@ export function transaction(panel, t, app) {
       t.before !== undefined ? button("← before it in the session", () => open(t.before)) : "", t.after !== undefined ? button("after it in the session →", () => open(t.after)) : ""),
     el("div", {class: "scroll"}, el("table", {class: "ops"}, el("thead", {}, el("tr", {}, ["", "operation", "whom it is from, or who read it"].map(h => el("th", {scope: "col"}, h)), timed && t.ops.some(o => o.time) ? el("th", {scope: "col"}, "when") : "")),
       el("tbody", {}, t.ops.map(o => operation(o, open, app))))),
-    t.more ? el("p", {class: "soft"}, `and ${count(t.more)} more operations`) : "");
+    t.more ? el("p", {class: "soft"}, `and ${many(t.more, "more operation")}`) : "");
 }
 
 function operation(o, open, app) {
