@@ -123,7 +123,7 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 		g := strconv.Itoa(100 * i / parts)
 		now, ok := f.at(float64(f.txns*i) / float64(parts))
 		if !ok {
-			p := point("rate", g, series, &f.m, 0)
+			p := point("rate", g, series, &f.m, fixed(0))
 			if p.Verdict != evidence.Unknown { // it ends with the violation
 				p.Verdict, p.Reason = evidence.Unknown, "it stops at the first violation"
 			}
@@ -171,7 +171,7 @@ func (f *followed) addRounds(r *Report, series string) {
 		r.Add(decided("mean", "100", series, float64(rounds[n-1].Txns)/max(rounds[n-1].MS, 1e-3)*1e3))
 		return
 	}
-	p := point("mean", "100", series, &f.m, 0)
+	p := point("mean", "100", series, &f.m, fixed(0))
 	if took, ok := f.atLeast(float64(f.round)); ok && !p.Decided() {
 		p.Bound = float64(f.round) / took * 1e3
 	}
@@ -181,7 +181,7 @@ func (f *followed) addRounds(r *Report, series string) {
 // addWhole adds what a process took, and Cobra's window.
 func (f *followed) addWhole(r *Report, series string) {
 	if f.m.Fault != "" || f.verified() == 0 && f.m.Verdict == evidence.Unknown {
-		r.Add(point("whole", "100", series, &f.m, 0))
+		r.Add(point("whole", "100", series, &f.m, fixed(0)))
 		return
 	}
 	r.Add(decided("whole", "100", series, float64(f.verified())/max(f.m.WallMS, 1)*1e3))

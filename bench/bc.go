@@ -45,11 +45,11 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 					return err
 				}
 			}
-			p := point("time", strconv.Itoa(n), c, &m, m.Stats.CheckMS)
+			p := point("time", strconv.Itoa(n), c, &m, checkMS)
 			late[c] = late[c] || p.TimedOut
 			r.Add(p)
 			if c != "bc" {
-				r.Add(point("start", strconv.Itoa(n), c, &m, float64(m.Stats.Constraints)))
+				r.Add(point("start", strconv.Itoa(n), c, &m, fixed(float64(m.Stats.Constraints))))
 			}
 		}
 	}
@@ -71,9 +71,9 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			r.Add(point("solving", strconv.Itoa(n), c, &m, m.Stats.Stages["solving"]))
+			r.Add(point("solving", strconv.Itoa(n), c, &m, stageMS("solving")))
 			if c != "bc" {
-				r.Add(point("start", strconv.Itoa(n), c, &m, float64(m.Stats.Constraints)))
+				r.Add(point("start", strconv.Itoa(n), c, &m, fixed(float64(m.Stats.Constraints))))
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			p := point("long", strconv.Itoa(h.NumTxns()), c, &m, m.Stats.Stages["solving"])
+			p := point("long", strconv.Itoa(h.NumTxns()), c, &m, stageMS("solving"))
 			r.Add(p)
 			late = late || p.TimedOut
 		}

@@ -30,6 +30,27 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	return draw(r, m)
 }
 
+// WritePlot draws the times of a comparison as SVG: a row a history, a bar a contender, each with its interval.
+func WritePlot(w io.Writer, rows []Row) error {
+	time := Metric{"time", "check", "ms"}
+	r := &Report{Title: "Times of checks, medians", fig: Figure{Axis: "history", Metrics: []Metric{time}}}
+	for i := range rows {
+		in := &rows[i]
+		p := Point{Metric: time.Key, Group: in.source().Name(), Series: in.Contender().String(), Value: in.CheckMS,
+			Verdict: in.Verdict, Reason: in.Reason}
+		for j := range in.Runs {
+			p.Runs = append(p.Runs, checkMS(&in.Runs[j]))
+		}
+		r.Add(p)
+	}
+	svg, err := r.chart(time)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(svg)
+	return err
+}
+
 // Drawn is the figure, with what its axes are.
 func (r *Report) Drawn() *Figure { return &r.fig }
 

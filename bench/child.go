@@ -85,6 +85,8 @@ type Measured struct {
 	// WallMS and CPUMS are the whole process's, from its start to its end: on a busy machine they part.
 	WallMS float64 `json:"wall_ms,omitempty"`
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
+	// Runs are all runs of which this is the middle one, itself among them; nil: there is no other.
+	Runs []Measured `json:"runs,omitempty"`
 }
 
 // Round is the state of a checker that follows a growing history, after a round.

@@ -55,7 +55,7 @@ func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns i
 				}
 			}
 			m.answered(c)
-			p := point("time", strconv.Itoa(n), c, &m, m.Stats.CheckMS)
+			p := point("time", strconv.Itoa(n), c, &m, checkMS)
 			late[c] = late[c] || p.TimedOut
 			p.Paper = paper[c+"/"+strconv.Itoa(n)]
 			r.Add(p)
@@ -151,7 +151,7 @@ func chronosFig6(ctx context.Context, lab *Lab, r *Report) error {
 	err := lab.parameters(ctx, func(group string, src Source) error {
 		m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: "chronos"})
 		if err == nil {
-			r.Add(point("time", group, "chronos", &m, m.Stats.CheckMS))
+			r.Add(point("time", group, "chronos", &m, checkMS))
 			err = lab.collected(ctx, r, group, src)
 		}
 		return err
@@ -184,22 +184,21 @@ func (l *Lab) collected(ctx context.Context, r *Report, group string, src Source
 			if every >= h.NumTxns()-1 { // it would not be called before the end
 				continue
 			}
-			best, series := 0.0, neverCollected
+			series := neverCollected
 			o := timestamp.Options{Level: chronosLevel}
 			if every > 0 {
 				o.After, o.Every, series = runtime.GC, every, everyTxns6+strconv.Itoa(every)
 			}
-			for i := range l.Pick(1, repeats, repeats) {
+			var runs []float64
+			for range l.Pick(1, repeats, repeats) {
 				runtime.GC()
 				start := time.Now()
 				if _, err := timestamp.Chronos(ctx, h, o); err != nil {
 					return err
 				}
-				if took := milliseconds(time.Since(start)); i == 0 || took < best {
-					best = took
-				}
+				runs = append(runs, milliseconds(time.Since(start)))
 			}
-			r.Add(decided("time", group, series, best))
+			r.Add(decided("time", group, series, runs...))
 		}
 		return nil
 	})
@@ -217,7 +216,7 @@ func chronosFig7(ctx context.Context, lab *Lab, r *Report) error {
 				return err
 			}
 			m.answered(c)
-			p := point("memory", group, c, &m, m.Stats.PeakMB)
+			p := point("memory", group, c, &m, peakMB)
 			late[c] = p.TimedOut
 			r.Add(p)
 		}
@@ -237,11 +236,11 @@ func chronosFig8(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		r.Add(point("time", group, "loading", &m, m.Stats.LoadMS))
+		r.Add(point("time", group, "loading", &m, loadMS))
 		for _, stage := range []string{"sorting", "checking"} {
-			r.Add(point("time", group, stage, &m, m.Stats.Stages[stage]))
+			r.Add(point("time", group, stage, &m, stageMS(stage)))
 		}
-		r.Add(point("time", group, "certifying", &m, m.Stats.CertifyMS))
+		r.Add(point("time", group, "certifying", &m, certifyMS))
 		return nil
 	})
 }
@@ -253,9 +252,13 @@ func held() float64 {
 	return float64(s[0].Value.Uint64()-s[1].Value.Uint64()) / 1e6
 }
 
-// decided makes a point of something measured in this process.
-func decided(metric, group, series string, value float64) Point {
-	return Point{Metric: metric, Group: group, Series: series, Value: value, Verdict: evidence.Holds}
+// decided makes a point of what was measured in this process, once or several times.
+func decided(metric, group, series string, runs ...float64) Point {
+	p := Point{Metric: metric, Group: group, Series: series, Value: median(runs), Verdict: evidence.Holds}
+	if len(runs) > 1 {
+		p.Runs = runs
+	}
+	return p
 }
 
 func chronosFig10(ctx context.Context, lab *Lab, r *Report) error {
@@ -334,7 +337,7 @@ func chronosFig11(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		p := point("verdict", "Figure 11", c, &m, 0)
+		p := point("verdict", "Figure 11", c, &m, fixed(0))
 		if p.Text = m.Verdict.String(); m.Verdict == evidence.Violated {
 			p.Value = 1
 		}

@@ -17,7 +17,9 @@ const claimRule = "" +
 	"A claim holds if the number measured here reaches the paper's, in the direction that the paper claims, " +
 	"and is not beyond twice the paper's. What is beyond that, or against a rival that is not the paper's, is " +
 	"not comparable: the algorithm, its settings or the hardware are others. That rule leaves out orders " +
-	"(\"more than 1\"), growth, and bounds of our own time and memory. Where the paper says \"about\" or " +
+	"(\"more than 1\"), growth, and bounds of our own time and memory. Each run is kept; a number is made of their " +
+	"medians, and its interval of runs drawn again (bootstrap, 95 %). If the claim holds at one end of it only, the " +
+	"verdict is \"within noise\". Where the paper says \"about\" or " +
 	"\"almost\", states what it measured (\"29.8 %\"), or gives no number to reach (linear, stable, " +
 	"negligible), a tenth may be missing; nowhere else; super-linear is what is not linear by that. Where a " +
 	"rival ran into the time-out the number is a lower bound. What was not run at the size that the claim " +
@@ -42,6 +44,7 @@ const (
 const (
 	Holds         = "holds"
 	Fails         = "does not hold"
+	WithinNoise   = "within noise"
 	NotComparable = "not comparable"
 )
 
@@ -60,6 +63,9 @@ type Claim struct {
 	Measured bool    `json:"measured"`
 	Here     float64 `json:"here"`
 	Beyond   bool    `json:"beyond,omitempty"`
+	// Low and High are the ends of Here's interval by the bootstrap, both 0 where there is none.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
 	// At says where it was measured: "at 20000 transactions", "on 3 of 6 workloads".
 	At string `json:"at,omitempty"`
 	// Holds is the verdict, Why its reason where it is not that the claim holds.
@@ -116,8 +122,11 @@ func (s *Saying) judge(r *Report) Claim {
 		c.Why = "the quick scale is too small"
 		return c
 	}
-	c.Holds = c.verdict()
+	c.Low, c.High, _ = s.interval(r)
+	c.Holds = c.beyondNoise()
 	switch {
+	case c.Holds == WithinNoise:
+		c.Why = "its interval has numbers on both sides of the paper's"
 	case c.Holds == Holds && s.Rival != "":
 		c.Holds, c.Why = NotComparable, s.Rival
 	case c.Holds == Holds && c.tooFar():
@@ -158,6 +167,21 @@ func (c *Claim) verdict() string {
 		return Holds
 	}
 	return Fails
+}
+
+// beyondNoise is the verdict that both ends of the interval have; WithinNoise: they differ.
+func (c *Claim) beyondNoise() string {
+	at := c.verdict()
+	if c.Low == 0 && c.High == 0 {
+		return at
+	}
+	for _, end := range []float64{c.Low, c.High} {
+		there := *c
+		if there.Here = end; there.verdict() != at {
+			return WithinNoise
+		}
+	}
+	return at
 }
 
 // tooFar reports whether the number is beyond twice the paper's, where the paper has a number for it: a factor against
@@ -237,6 +261,9 @@ func (c *Claim) here() string {
 	}
 	if c.Beyond {
 		v = "more than " + v
+	}
+	if c.Low != c.High {
+		v += fmt.Sprintf(" (95 %%: %s to %s)", number(c.Low), number(c.High))
 	}
 	return v
 }

@@ -343,3 +343,61 @@ func TestClaimRows(t *testing.T) {
 		}
 	}
 }
+
+// TestNoise: a claim holds if its number's whole interval does, and fails likewise; runs of a rival and of what is
+// measured are drawn again each by itself, and a number made in one run has no interval.
+func TestNoise(t *testing.T) {
+	ratio := func(r *Report) Found {
+		return Found{Value: r.Find("time", "g", "rival").Value / r.Find("time", "g", "ours").Value}
+	}
+	for _, c := range []struct {
+		ours, rival []float64
+		want        string
+	}{
+		{[]float64{1, 1.1, 1, 0.9, 1}, []float64{30, 31, 29, 30, 32}, Holds},
+		{[]float64{1, 1.1, 1, 0.9, 1}, []float64{10, 11, 9, 10, 12}, Fails},
+		{[]float64{1, 1.2, 1, 0.8, 1}, []float64{20, 26, 16, 21, 19}, WithinNoise},
+		{[]float64{1}, []float64{21}, Holds}, {[]float64{1}, []float64{19}, Fails},
+		{[]float64{1, 1, 1, 1, 1, 1, 9}, []float64{21}, Holds}, // one run of seven was disturbed
+	} {
+		r := &Report{Scale: DefaultScale.String(), Points: []Point{decided("time", "g", "ours", c.ours...),
+			decided("time", "g", "rival", c.rival...)}}
+		s := Saying{Sense: MoreThan, Number: 20, Unit: "times", Find: ratio}
+		got := s.judge(r)
+		if got.Holds != c.want || (got.Low != 0) != (len(c.ours) > 1) || got.Low > got.Here || got.Here > got.High &&
+			got.High != 0 {
+			t.Errorf("%v, %v: %+v; expected %s", c.ours, c.rival, got, c.want)
+		}
+	}
+}
+
+// TestInterval against its twin: all that can be drawn of three runs, each draw as often as the next.
+func TestInterval(t *testing.T) {
+	runs := []float64{1, 2, 4}
+	count := map[float64]int{}
+	for i := range 27 {
+		count[median([]float64{runs[i%3], runs[i/3%3], runs[i/9]})]++
+	}
+	got := map[float64]int{}
+	for i := range resamples {
+		got[redrawn(runs, "", i)]++
+	}
+	for v, n := range count {
+		if share := float64(got[v]) / resamples; math.Abs(share-float64(n)/27) > 0.08 {
+			t.Errorf("%v is drawn in %.2f of the draws; expected %.2f", v, share, float64(n)/27)
+		}
+	}
+	if low, high, ok := interval95(runs); !ok || low != 1 || high != 4 {
+		t.Errorf("%v to %v, %v", low, high, ok)
+	}
+	if _, _, ok := interval95(runs[:2]); ok {
+		t.Error("two runs have an interval")
+	}
+	many := make([]float64, 101)
+	for i := range many {
+		many[i] = float64(i)
+	}
+	if low, high, _ := interval95(many); low < 30 || low > 45 || high < 55 || high > 70 { // 50 ± 1.96·√101/2
+		t.Errorf("of 0 to 100: %v to %v", low, high)
+	}
+}

@@ -17,9 +17,10 @@ import (
 type Options struct {
 	Level      level.Level
 	Contenders []Contender
-	Repeat     int
-	Timeout    time.Duration
-	ClockSkew  time.Duration
+	// Repeat is how often each runs; one that comes to no verdict does not run again.
+	Repeat    int
+	Timeout   time.Duration
+	ClockSkew time.Duration
 	// IgnorePredicates is check.Options.IgnorePredicates.
 	IgnorePredicates bool
 	// Programs are other checkers, run after the contenders.
@@ -44,10 +45,14 @@ type Input struct {
 
 // Cost has the cost of a check: medians of the runs, in milliseconds and megabytes.
 type Cost struct {
-	LoadMS    float64 `json:"load_ms"`
-	CheckMS   float64 `json:"check_ms"`
-	CheckMin  float64 `json:"check_ms_min"`
-	CheckMax  float64 `json:"check_ms_max"`
+	LoadMS   float64 `json:"load_ms"`
+	CheckMS  float64 `json:"check_ms"`
+	CheckMin float64 `json:"check_ms_min"`
+	CheckMax float64 `json:"check_ms_max"`
+	// CheckLow and CheckHigh are the ends of CheckMS's interval by the bootstrap; 0: there are fewer than three runs.
+	CheckLow  float64 `json:"check_ms_low,omitempty"`
+	CheckHigh float64 `json:"check_ms_high,omitempty"`
+	CPUMS     float64 `json:"cpu_ms,omitempty"` // the whole process's
 	CertifyMS float64 `json:"certify_ms"`
 	PeakMB    float64 `json:"peak_mb"`
 }
@@ -129,7 +134,10 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 					return rows, &BadHistory{m.BadInput}
 				}
 				runs = append(runs, m)
-				done++
+				if done++; m.Verdict == evidence.Unknown {
+					done += repeat - i - 1
+					break
+				}
 			}
 			rows = append(rows, newRow(src, c, o.Level, runs))
 		}
@@ -181,7 +189,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 			Restarts: s.Restarts, Rounds: s.Rounds},
 		Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs),
 		Runs: runs}
-	var load, chk, cert, wall []float64
+	var load, chk, cert, wall, cpu []float64
 	for _, m := range runs {
 		if m.Fault != "" {
 			r.Verdict, r.Fault = evidence.Unknown, m.Fault
@@ -189,7 +197,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		if m.Verdict != evidence.Unknown && best.Verdict != evidence.Unknown && m.Verdict != best.Verdict {
 			r.Fault = fmt.Sprintf("one run says %s, another %s", best.Verdict, m.Verdict)
 		}
-		load, wall = append(load, m.Stats.LoadMS), append(wall, m.WallMS)
+		load, wall, cpu = append(load, m.Stats.LoadMS), append(wall, m.WallMS), append(cpu, m.CPUMS)
 		chk = append(chk, m.Stats.CheckMS)
 		cert = append(cert, m.Stats.CertifyMS)
 		r.PeakMB = max(r.PeakMB, m.Stats.PeakMB)
@@ -199,15 +207,9 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		r.Reason, _, _ = strings.Cut(r.Fault, "\n")
 	}
 	r.LoadMS, r.CheckMS, r.CertifyMS, r.WallMS = median(load), median(chk), median(cert), median(wall)
-	r.CheckMin, r.CheckMax = slices.Min(chk), slices.Max(chk)
+	r.CheckMin, r.CheckMax, r.CPUMS = slices.Min(chk), slices.Max(chk), median(cpu)
+	r.CheckLow, r.CheckHigh, _ = interval95(chk)
 	return r
-}
-
-// median is the mean of the two middle values where their number is even.
-func median(x []float64) float64 {
-	x = slices.Clone(x)
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.

@@ -57,6 +57,8 @@ type Point struct {
 	Group  string  `json:"group"`
 	Series string  `json:"series"`
 	Value  float64 `json:"value"`
+	// Runs are the numbers of which Value is the median; nil: it was measured once, or all are the same.
+	Runs []float64 `json:"runs,omitempty"`
 	// Text, if set, is shown in the value's place: "13/13".
 	Text     string           `json:"text,omitempty"`
 	Verdict  evidence.Verdict `json:"verdict"`
@@ -167,6 +169,9 @@ func (r *Report) cell(p *Point) string {
 			return map[bool]string{false: "> ", true: "< "}[below] + number(sixDigits(v))
 		}
 		return "-"
+	}
+	if low, high, ok := p.Interval(); ok {
+		return number(sixDigits(p.Value)) + " (" + number(sixDigits(low)) + " to " + number(sixDigits(high)) + ")"
 	}
 	return number(p.Value)
 }
@@ -341,15 +346,20 @@ func (r *Report) beside() [][]string {
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason",
-		"cpu_ms", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
+		"cpu_ms", "paper", "runs", "low", "high", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
 	for i := range r.Points {
 		p := &r.Points[i]
 		v := ""
 		if p.Decided() {
 			v = strconv.FormatFloat(p.Value, 'g', -1, 64)
 		}
+		low, high := v, v
+		if l, h, ok := p.Interval(); ok {
+			low, high = strconv.FormatFloat(l, 'g', -1, 64), strconv.FormatFloat(h, 'g', -1, 64)
+		}
 		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(),
 			strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
+			strconv.Itoa(max(1, len(p.Runs))), low, high,
 			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go,
 			r.Commit})
 	}

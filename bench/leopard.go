@@ -418,8 +418,7 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 			if c.run.MechanismsOnly {
 				m.refutesNothing()
 			}
-			t, mem := point("time", group, c.name, &m, m.Stats.CheckMS), point("memory", group, c.name, &m,
-				m.Stats.PeakMB)
+			t, mem := point("time", group, c.name, &m, checkMS), point("memory", group, c.name, &m, peakMB)
 			late[c.name] = late[c.name] || grows && t.TimedOut
 			r.Add(t)
 			r.Add(mem)

@@ -39,7 +39,7 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 			if err != nil {
 				return err
 			}
-			p := point(metric, group, c, &m, m.Stats.CheckMS)
+			p := point(metric, group, c, &m, checkMS)
 			late[metric+c] = p.TimedOut && metric == "txns"
 			r.Add(p)
 		}
@@ -113,11 +113,11 @@ func mtcFig9(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			v := m.Stats.CheckMS
+			of := checkMS
 			if c == "porcupine" {
-				v = m.searched() // its evidence is ours
+				of = (*Measured).searched // its evidence is ours
 			}
-			r.Add(point(metric, group, c, &m, v))
+			r.Add(point(metric, group, c, &m, of))
 		}
 		return nil
 	}

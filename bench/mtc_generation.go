@@ -127,18 +127,19 @@ func (m endToEnd) by(ctx context.Context, group, series, checker, where string, 
 	}
 	r := m.r
 	if checker == "mtc" || checker == m.rivals[0] { // the others' is the same
-		r.Add(point("generation", group, series+where, &got, generation))
+		r.Add(point("generation", group, series+where, &got, fixed(generation)))
 	}
-	r.Add(point("time", group, series+where, &got, got.Stats.CheckMS))
-	r.Add(point("memory", group, series+where, &got, got.Stats.PeakMB))
-	if solving, ok := got.Stats.Stages["solving"]; ok && checker != "mtc" {
+	r.Add(point("time", group, series+where, &got, checkMS))
+	r.Add(point("memory", group, series+where, &got, peakMB))
+	if _, ok := got.Stats.Stages["solving"]; ok && checker != "mtc" {
 		where := strings.TrimPrefix(checker, m.rivals[0]) + where
-		r.Add(point("parts", group, "solver"+where, &got, solving))
-		rest := got.Stats.CheckMS - solving
-		if got.Verdict == evidence.Unknown {
-			rest = 0 // some of it may be solving that no stage was booked for
-		}
-		r.Add(point("parts", group, "all else"+where, &got, rest))
+		r.Add(point("parts", group, "solver"+where, &got, stageMS("solving")))
+		r.Add(point("parts", group, "all else"+where, &got, func(m *Measured) float64 {
+			if m.Verdict == evidence.Unknown {
+				return 0 // some of it may be solving that no stage was booked for
+			}
+			return m.Stats.CheckMS - m.Stats.Stages["solving"]
+		}))
 	}
 	return nil
 }

@@ -164,11 +164,11 @@ func (o *Options) programs(ctx context.Context, sources []Source, told func(stri
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	done := 0
-	for i, src := range sources {
+	done, repeat := 0, max(o.Repeat, 1)
+	for k, src := range sources {
 		for j := range o.Programs {
 			p := &o.Programs[j]
-			at := fmt.Sprintf("%s/%d-%d", dir, i, j)
+			at := fmt.Sprintf("%s/%d-%d", dir, k, j)
 			if err := os.Mkdir(at, 0o755); err != nil {
 				return rows, err
 			}
@@ -177,13 +177,17 @@ func (o *Options) programs(ctx context.Context, sources []Source, told func(stri
 				return rows, err
 			}
 			var runs []Measured
-			for range max(o.Repeat, 1) {
+			for i := range repeat {
 				told(p.Name+" on "+src.Name(), done)
 				m, err := p.run(ctx, path, o.Timeout)
 				if err != nil {
 					return rows, err
 				}
 				runs, done = append(runs, m), done+1
+				if m.Verdict == evidence.Unknown {
+					done += repeat - i - 1
+					break
+				}
 			}
 			row := newRow(src, Contender{Checker: p.Name}, o.Level, runs)
 			row.Program = true

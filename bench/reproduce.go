@@ -277,15 +277,14 @@ func (l *Lab) File(name string, h *history.History) (Source, error) {
 	return Source{File: path, Path: path, id: name}, format.Write(path, h, "", false)
 }
 
-// Run runs one checker on one history in a process of its own, a few times if that is short, and returns the fastest
-// run: whatever else the machine does only adds to it. The level, the time-out and the history are filled in.
+// Run runs one checker on one history, each time in a process of its own, and returns the run in the middle, with all.
+// A run without a verdict is the only one. The level, the time-out and the history are filled in.
 func (l *Lab) Run(ctx context.Context, src Source, at level.Level, r Run) (Measured, error) {
-	return l.fastest(ctx, src, at, r, func(m *Measured) float64 { return m.Stats.CheckMS })
+	return l.typical(ctx, src, at, r, checkMS)
 }
 
-// fastest is Run, by another time than that of the whole check.
-func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured,
-	error) {
+// typical is Run, where the middle is that of another number than the time of the whole check.
+func (l *Lab) typical(ctx context.Context, src Source, at level.Level, r Run, by reading) (Measured, error) {
 	if l.asked != nil {
 		return Measured{Verdict: evidence.Holds}, nil
 	}
@@ -293,7 +292,7 @@ func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by
 		r.Solver = papersOwn.solver
 	}
 	if l.keep == nil {
-		return l.fastestNow(ctx, src, at, r, by)
+		return l.measured(ctx, src, at, r, by)
 	}
 	r.Level = at
 	key, err := json.Marshal(r)
@@ -301,12 +300,11 @@ func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by
 		return Measured{}, err
 	}
 	return kept(l.keep, "run "+string(key)+" on "+cmp.Or(src.id, src.Name()), func() (Measured, error) {
-		return l.fastestNow(ctx, src, at, r, by)
+		return l.measured(ctx, src, at, r, by)
 	})
 }
 
-func (l *Lab) fastestNow(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured,
-	error) {
+func (l *Lab) measured(ctx context.Context, src Source, at level.Level, r Run, by reading) (Measured, error) {
 	r.History, r.Level, r.Memory = src.Path, at, l.memory
 	if r.Timeout == 0 {
 		r.Timeout = l.Timeout
@@ -327,28 +325,29 @@ func (l *Lab) fastestNow(ctx context.Context, src Source, at level.Level, r Run,
 		}
 		runs = append(runs, m)
 		n := l.Pick(1, repeats, repeats)
-		if len(runs) == n || m.Stats.CheckMS > repeatBelow || r.StageMemory { // memory is the same each time
-
-			return slices.MinFunc(runs, func(a, b Measured) int { return cmp.Compare(by(&a), by(&b)) }), nil
+		if m.WallMS > longRun {
+			n = min(n, longRepeats)
+		}
+		if len(runs) >= n || r.StageMemory { // memory is the same each time
+			return middle(runs, by), nil
 		}
 	}
 }
 
-// A run shorter than repeatBelow (ms) is repeated.
-const repeats, repeatBelow = 5, 1000
-
-// point makes a point of a run: value is the value if the run came to a verdict, and of a time what it is at least if
-// the run was stopped, 0 if that is not known.
-func point(metric, group, series string, m *Measured, value float64) Point {
+// point makes a point of a run and those that it is the middle one of: their median, if they came to a verdict. Of a
+// run that was stopped the number is a bound of the time, 0 if that is not known.
+func point(metric, group, series string, m *Measured, of reading) Point {
 	p := Point{Metric: metric, Group: group, Series: series, Verdict: m.Verdict, Reason: m.Reason, CPUMS: m.CPUMS}
 	switch {
 	case m.Fault != "":
 		p.Reason, _, _ = strings.Cut(m.Fault, "\n")
 		p.Fault = true
 	case m.Verdict != evidence.Unknown:
-		p.Value = value
+		if p.Value, p.Runs = of(m), m.readings(of); p.Runs != nil {
+			p.Value = median(p.Runs)
+		}
 	case strings.HasPrefix(m.Reason, "timeout"):
-		p.TimedOut, p.Bound = true, max(value, 0)
+		p.TimedOut, p.Bound = true, max(of(m), 0)
 	}
 	return p
 }

@@ -167,13 +167,13 @@ func TestFigureCells(t *testing.T) {
 		want string
 		high float64
 	}{
-		{point("time", "g", "a", &late, 5), "> 10s", 10_000},
-		{point("memory", "g", "a", &late, 5), "-", 0},
-		{point("time", "g", "a", &lost, 5), "-", 0},
-		{point("time", "g", "a", &good, 5), "5", 5},
-		{point("time", "g", "a", &good, 0), "0", 0},
-		{point("time", "g", "a", &good, 0.12345), "0.123", 0.12345},
-		{point("time", "g", "a", &good, 12345.6), "12346", 12345.6},
+		{point("time", "g", "a", &late, fixed(5)), "> 10s", 10_000},
+		{point("memory", "g", "a", &late, fixed(5)), "-", 0},
+		{point("time", "g", "a", &lost, fixed(5)), "-", 0},
+		{point("time", "g", "a", &good, fixed(5)), "5", 5},
+		{point("time", "g", "a", &good, fixed(0)), "0", 0},
+		{point("time", "g", "a", &good, fixed(0.12345)), "0.123", 0.12345},
+		{point("time", "g", "a", &good, fixed(12345.6)), "12346", 12345.6},
 	} {
 		if got := r.cell(&c.p); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.p, got, c.want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func TestResume(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				r.Add(point("constraints", strconv.Itoa(i), "vbox", &m, float64(m.Stats.Constraints)))
+				r.Add(point("constraints", strconv.Itoa(i), "vbox", &m, fixed(float64(m.Stats.Constraints))))
 			}
 			return nil
 		}}
@@ -77,7 +78,7 @@ func TestResume(t *testing.T) {
 		}
 		return out
 	}
-	if !slices.Equal(counts(whole), counts(again)) || !slices.Equal(whole.Workloads, again.Workloads) {
+	if !reflect.DeepEqual(counts(whole), counts(again)) || !slices.Equal(whole.Workloads, again.Workloads) {
 		t.Errorf("in two goes:\n%+v\nin one:\n%+v", counts(again), counts(whole))
 	}
 	if !slices.ContainsFunc(again.Notes, func(n string) bool { return strings.Contains(n, "several goes: 2 parts") }) {
@@ -149,7 +150,7 @@ func TestSteps(t *testing.T) {
 	steps(false, 2)
 	calls = 0
 	two := steps(true, 3)
-	if calls != 1 || !slices.Equal(one.Points, two.Points) || !slices.Equal(one.Notes, two.Notes) ||
+	if calls != 1 || !reflect.DeepEqual(one.Points, two.Points) || !slices.Equal(one.Notes, two.Notes) ||
 		!slices.Equal(one.Workloads, two.Workloads) {
 		t.Errorf("%d calls;\n%+v\n%+v", calls, one, two)
 	}
@@ -186,7 +187,7 @@ func TestMemoryBound(t *testing.T) {
 	if err != nil || m.Verdict != evidence.Unknown || !strings.HasPrefix(m.Reason, "memory bound: 4 MiB") {
 		t.Errorf("%v, %+v", err, m)
 	}
-	if p := point("time", "g", "s", &m, 1); p.Decided() || p.TimedOut || p.Fault {
+	if p := point("time", "g", "s", &m, fixed(1)); p.Decided() || p.TimedOut || p.Fault {
 		t.Errorf("%+v", p)
 	}
 }

@@ -91,6 +91,7 @@ func columns(rows []Row) []column {
 		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
 		{"check ms", false, func(r *Row) string { return ms(r.CheckMS) }, true},
 		{"min-max", false, (*Row).spread, false},
+		{"95 %", false, (*Row).interval, false},
 		{"peak MB", false, (*Row).peakText, true},
 		{"constraints", false, sat(func(r *Row) int64 { return int64(r.Before) }), false},
 		{"left", false, sat(func(r *Row) int64 { return int64(r.Left) }), false},
@@ -116,6 +117,16 @@ func (r *Row) spread() string {
 		return ""
 	}
 	return cmp.Or(milliText(r.CheckMin), "0") + "-" + cmp.Or(milliText(r.CheckMax), "0")
+}
+
+// interval is the interval of the median of the checks, by the bootstrap; "": there is none, or it is the spread, as of
+// five runs.
+func (r *Row) interval() string {
+	text := milliText(r.CheckLow) + "-" + milliText(r.CheckHigh)
+	if r.CheckHigh == 0 || text == r.spread() {
+		return ""
+	}
+	return text
 }
 
 // peakText is the memory at most; "": it is not known.
@@ -240,7 +251,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints",
 		"constraints_left", "variables", "clauses",
 		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat", "settings", "closure", "encoding",
-		"theory", "wall_ms"}); err != nil {
+		"theory", "wall_ms", "cpu_ms", "check_ms_low", "check_ms_high"}); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -250,7 +261,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges),
 			d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
 			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat),
-			r.Settings, r.UsedClosure, r.UsedEncoding, r.UsedTheory, f(r.WallMS)}); err != nil {
+			r.Settings, r.UsedClosure, r.UsedEncoding, r.UsedTheory, f(r.WallMS), f(r.CPUMS), f(r.CheckLow), f(r.CheckHigh)}); err != nil {
 			return err
 		}
 	}

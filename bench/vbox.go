@@ -72,7 +72,7 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 		if m.refutesNothing() {
-			r.Add(point("time", name, aloneLeopard, &m, m.Stats.CheckMS))
+			r.Add(point("time", name, aloneLeopard, &m, checkMS))
 		}
 		for _, c := range rivals {
 			m, err := lab.Run(ctx, src, vboxLevel, rival(c))
@@ -80,11 +80,11 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 				return err
 			}
 			for _, metric := range []string{"time", "memory"} {
-				v := m.Stats.CheckMS
+				of := checkMS
 				if metric == "memory" {
-					v = m.Stats.PeakMB
+					of = peakMB
 				}
-				p := point(metric, name, c, &m, v)
+				p := point(metric, name, c, &m, of)
 				p.Paper = paper[c+"/"+name+"/"+metric]
 				if c == "be" && metric == "time" {
 					p.Paper = "> 10 min"
@@ -146,7 +146,7 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 					return err
 				}
 			}
-			t, mem := point("time", g, c, &m, m.Stats.CheckMS), point("memory", g, c, &m, m.Stats.PeakMB)
+			t, mem := point("time", g, c, &m, checkMS), point("memory", g, c, &m, peakMB)
 			late[c] = late[c] || t.TimedOut
 			t.Paper, mem.Paper = paper[c+"/"+g+"/time"], paper[c+"/"+g+"/memory"]
 			r.Add(t)
@@ -157,8 +157,8 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 		if m.refutesNothing() {
-			r.Add(point("time", strconv.Itoa(n), aloneLeopard, &m, m.Stats.CheckMS))
-			r.Add(point("memory", strconv.Itoa(n), aloneLeopard, &m, m.Stats.PeakMB))
+			r.Add(point("time", strconv.Itoa(n), aloneLeopard, &m, checkMS))
+			r.Add(point("memory", strconv.Itoa(n), aloneLeopard, &m, peakMB))
 		}
 	}
 	return nil
@@ -170,13 +170,12 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		for _, k := range kinds {
 			// The rest of the pipeline stays, so that nothing but a closure that a verdict rests on is measured.
-			m, err := lab.fastest(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: k,
-				Pruning: "edges"}},
-				func(m *Measured) float64 { return m.Stats.Stages["closure"] })
+			m, err := lab.typical(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: k,
+				Pruning: "edges"}}, stageMS("closure"))
 			if err != nil {
 				return err
 			}
-			p := point("closure", name, k, &m, m.Stats.Stages["closure"])
+			p := point("closure", name, k, &m, stageMS("closure"))
 			if k == "warshall" {
 				p.Paper = "> 10 min"
 			}
@@ -218,8 +217,8 @@ func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			r.Add(point("time", name, v.name, &m, m.Stats.CheckMS))
-			r.Add(point("update", name, v.name, &m, m.Stats.Stages["closure"]+m.Stats.Stages["pruning"]))
+			r.Add(point("time", name, v.name, &m, checkMS))
+			r.Add(point("update", name, v.name, &m, stageMS("closure", "pruning")))
 		}
 		return nil
 	})
@@ -272,7 +271,7 @@ func compareSolvers(ctx context.Context, lab *Lab, set solverSet, solvers []stri
 			}
 			p := set.p
 			p.Encoding = e
-			m, err := lab.fastest(ctx, set.src, set.level, Run{Checker: "vbox", Solver: s, Pipeline: p}, solving)
+			m, err := lab.typical(ctx, set.src, set.level, Run{Checker: "vbox", Solver: s, Pipeline: p}, solving)
 			if err != nil {
 				return err
 			}
@@ -283,7 +282,7 @@ func compareSolvers(ctx context.Context, lab *Lab, set solverSet, solvers []stri
 }
 
 // solving is the time that Figure 9 compares.
-func solving(m *Measured) float64 { return m.Stats.Stages["encoding"] + m.Stats.Stages["solving"] }
+var solving = stageMS("encoding", "solving")
 
 func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 	sets := []struct {
@@ -305,8 +304,8 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 		group := fmt.Sprintf("%s, %d transactions", set.name, set.txns)
 		err = compareSolvers(ctx, lab, solverSet{group, src, vboxLevel, set.p}, solvers,
 			func(series string, m *Measured) {
-				r.Add(point("time", series, group, m, solving(m)))
-				r.Add(point("clauses", series, group, m, float64(m.Stats.Clauses)))
+				r.Add(point("time", series, group, m, solving))
+				r.Add(point("clauses", series, group, m, fixed(float64(m.Stats.Clauses))))
 			})
 		if err != nil {
 			return err
@@ -329,12 +328,12 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 				return err
 			}
 			if i == 0 {
-				p := point("constraints", name, "total", &m, float64(m.Stats.Constraints))
+				p := point("constraints", name, "total", &m, fixed(float64(m.Stats.Constraints)))
 				p.Paper = paper[name][0]
 				r.Add(p)
 			}
 			left[i] = float64(m.Stats.Left)
-			p := point("constraints", name, "left by "+c, &m, left[i])
+			p := point("constraints", name, "left by "+c, &m, fixed(left[i]))
 			p.Paper = paper[name][2-i]
 			r.Add(p)
 		}

@@ -52,9 +52,9 @@ func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
 	for _, set := range sets {
 		first, same, decided := evidence.Unknown, 0, 0
 		err := compareSolvers(ctx, lab, set, solvers, func(series string, m *Measured) {
-			r.Add(point("time", series, set.name, m, solving(m)))
+			r.Add(point("time", series, set.name, m, solving))
 			if strings.HasPrefix(series, "cdcl") {
-				r.Add(point("conflicts", series, set.name, m, float64(m.Stats.Conflicts)))
+				r.Add(point("conflicts", series, set.name, m, fixed(float64(m.Stats.Conflicts))))
 			}
 			if m.Verdict == evidence.Unknown {
 				return

@@ -54,7 +54,7 @@ func vboxMemory(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			r.Add(point("growth", strconv.Itoa(n), of.series, &m, m.added("construction", "closure")))
+			r.Add(point("growth", strconv.Itoa(n), of.series, &m, fixed(m.added("construction", "closure"))))
 		}
 	}
 	r.Note("vbox, matrix, is vbox with the full closure in place of the compact one: a matrix of bits.")
@@ -70,7 +70,7 @@ func vboxMemory(ctx context.Context, lab *Lab, r *Report) error {
 func (r *Report) addStages(name, series string, m *Measured) {
 	first := m.stage(theHistory)
 	if first == nil || m.Verdict == evidence.Unknown {
-		r.Add(point("most", name, series, m, 0))
+		r.Add(point("most", name, series, m, fixed(0)))
 		return
 	}
 	group, base, most, solver := name+", "+series, first.LiveMB, 0.0, 0.0
@@ -80,22 +80,22 @@ func (r *Report) addStages(name, series string, m *Measured) {
 			continue // what is settled before needs no solver
 		}
 		if stage == theHistory {
-			r.Add(point("live", group, stage, m, s.LiveMB))
+			r.Add(point("live", group, stage, m, fixed(s.LiveMB)))
 			continue
 		}
-		r.Add(point("live", group, stage, m, s.LiveMB-base))
-		r.Add(point("allocated", group, stage, m, s.AllocatedMB))
+		r.Add(point("live", group, stage, m, fixed(s.LiveMB-base)))
+		r.Add(point("allocated", group, stage, m, fixed(s.AllocatedMB)))
 		most = max(most, s.LiveMB-base)
 		if stage == "encoding" || stage == "solving" {
 			solver += s.AllocatedMB
 		}
 	}
-	r.Add(point("most", name, series, m, most))
+	r.Add(point("most", name, series, m, fixed(most)))
 	if series != fullClosure { // which is solved as vbox is
-		r.Add(point("solver", name, series, m, solver))
+		r.Add(point("solver", name, series, m, fixed(solver)))
 	}
 	if m.stage("closure") != nil {
-		r.Add(point("closure", name, series, m, m.added("construction", "closure")))
+		r.Add(point("closure", name, series, m, fixed(m.added("construction", "closure"))))
 	}
 }
 

@@ -219,6 +219,9 @@ func (c *chart) lines() error {
 			line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(2)}, {vg.Points(2), vg.Points(2)}}[i/4%3]
 			dots.Color, dots.Shape, dots.Radius = c.colors[s], shape, vg.Points(2)
 			p.Add(line, dots)
+			if err := c.spread(s); err != nil {
+				return err
+			}
 			c.ends = append(c.ends, name{s, xy[len(xy)-1].Y, c.colors[s]})
 			lastX = append(lastX, xy[len(xy)-1].X)
 		}
@@ -284,6 +287,36 @@ func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) 
 		}
 	}
 	return xy, paper, late, none, nil
+}
+
+// errorBars are places with their intervals.
+type errorBars struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+// spread draws the intervals of a series' points that have several runs.
+func (c *chart) spread(s string) error {
+	var bars errorBars
+	for k := range c.r.Points {
+		pt := &c.r.Points[k]
+		low, high, ok := pt.Interval()
+		x, err := strconv.ParseFloat(pt.Group, 64)
+		if ok && err == nil && low > 0 && pt.Metric == c.m.Key && pt.Series == s {
+			bars.XYs = append(bars.XYs, plotter.XY{X: x, Y: pt.Value})
+			bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{low - pt.Value, high - pt.Value})
+		}
+	}
+	if len(bars.XYs) == 0 {
+		return nil
+	}
+	b, err := plotter.NewYErrorBars(bars)
+	if err != nil {
+		return err
+	}
+	b.Color, b.CapWidth = c.colors[s], vg.Points(4)
+	c.plot.Add(b)
+	return nil
 }
 
 // shortTicks write large numbers in thousands and millions, and none with zeros behind the point.
@@ -360,8 +393,9 @@ func (c *chart) bars() {
 			}
 			v, ok := c.r.Height(pt, c.m)
 			paper, has := bench.PaperValue(pt.Paper, c.m.Unit)
+			low, high, _ := pt.Interval()
 			b.at = append(b.at, bar{y: y, value: v, drawn: ok, zero: pt.Decided() && pt.Value == 0,
-				hollow: !pt.Decided(), paper: paper})
+				hollow: !pt.Decided(), paper: paper, low: low, high: high})
 			c.late, c.paper = c.late || ok && !pt.Decided(), c.paper || has
 			if !ok && !pt.Decided() {
 				c.unanswered(pt)

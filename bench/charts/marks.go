@@ -112,6 +112,8 @@ type bar struct {
 	hollow   bool    // no answer: drawn, the time-out; else without a place on the axis
 	zero     bool    // which a logarithmic axis has not
 	paper    float64 // 0: it says nothing
+
+	low, high float64 // the interval; 0: there is none
 }
 
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
@@ -139,6 +141,11 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 		if at.zero && !at.drawn {
 			c.FillText(text.Style{Font: font.From(plot.DefaultFont, 9), Handler: plot.DefaultTextHandler,
 				Color: b.color, YAlign: draw.YCenter}, vg.Point{X: left + vg.Points(3), Y: (top + bottom) / 2}, "0")
+		}
+		if at.drawn && at.low > 0 {
+			y := (top + bottom) / 2
+			c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.7)}, c.ClipLinesXY([]vg.Point{
+				{X: tx(at.low), Y: y}, {X: tx(at.high), Y: y}})...)
 		}
 		if at.paper > 0 {
 			c.DrawGlyph(draw.GlyphStyle{Color: color.Black, Radius: vg.Points(3), Shape: draw.CrossGlyph{}},

@@ -272,7 +272,7 @@ func tableRows(page string) []string {
 		}
 		if cells[0] == "checker" {
 			for i, name := range cells {
-				if !strings.HasSuffix(name, " ms") && !strings.HasSuffix(name, " MB") {
+				if !strings.HasSuffix(name, " ms") && !strings.HasSuffix(name, " MB") && name != "min-max" {
 					columns = append(columns, i)
 				}
 			}

@@ -64,7 +64,7 @@ Combinations that disagree end with status 1. "Unknown" disagrees with no answer
 	fl.StringVar(&f.atMostOne, "at-most-one", "off", "at-most-one clauses of predicates: off, on, all")
 	fl.StringVar(&f.technique, "technique", "", "techniques to leave out, or all (default: none)")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
-	g.measuring(c, 10*time.Second)
+	g.measuring(c, 1, 10*time.Second)
 	return c
 }
 

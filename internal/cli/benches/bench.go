@@ -78,6 +78,7 @@ type compareFlags struct {
 
 	programs []string // other checkers
 	tidy     string   // a file for the runs
+	plot     string   // a file for a chart
 
 	// values of the choices that contenders leave open, comma-separated
 	closure, encoding, technique, solver, theory string
@@ -121,7 +122,8 @@ Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
 	fl.StringArrayVar(&f.programs, "program", nil, "another checker, `NAME=COMMAND` with {history} for the file")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	fl.BoolVar(&f.ignore, "ignore-predicates", false, "let checkers without predicates ignore them")
-	f.measuring(c, defaultRunTimeout)
+	f.measuring(c, 5, defaultRunTimeout)
+	c.Flags().StringVar(&f.plot, "plot", "", "draw the times with their intervals in `FILE`.svg")
 	return c
 }
 
@@ -160,10 +162,10 @@ func varied(list string) []string {
 }
 
 // measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
-func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
+func (f *compareFlags) measuring(c *cobra.Command, repeat int, timeout time.Duration) {
 	fl := c.Flags()
 	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all (default: its first)")
-	fl.IntVar(&f.repeat, "repeat", 1, "runs of each checker; times are medians")
+	fl.IntVar(&f.repeat, "repeat", repeat, "runs of each checker; times are medians")
 	fl.DurationVar(&f.timeout, "timeout", timeout, "time bound of a run with loading; 0: none")
 	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; repeat it for more")
 	fl.BoolVar(&f.json, "json", false, "one JSON array")
@@ -270,6 +272,12 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
 		return err
 	}
+	if f.plot != "" {
+		write := func(w io.Writer) error { return bench.WritePlot(w, rows) }
+		if err := e.WriteFile(f.plot, write); err != nil {
+			return err
+		}
+	}
 	if f.out != "" && len(rows) > 0 {
 		path, err := bench.WriteResults(f.out, commandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
 		if err := f.wrote(e, path, err); err != nil {
@@ -288,7 +296,7 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 // complete counts the rows that have all their runs.
 func (f *compareFlags) complete(rows []bench.Row) (n int) {
 	for i := range rows {
-		if rows[i].Repeat == f.repeat {
+		if rows[i].Repeat == f.repeat || rows[i].Verdict == evidence.Unknown {
 			n++
 		}
 	}

@@ -13,17 +13,21 @@ import (
 
 // validateOutputs says what would keep the results from being written, before hours go into them.
 func (f *compareFlags) validateOutputs() error {
-	if f.tidy != "" && f.tidy != "-" {
+	switch {
+	case !bench.HasCharts() && strings.HasSuffix(f.tidy, ".parquet"):
+		return console.Usagef("this program cannot write Parquet; --tidy %s: expected a file whose name "+
+			"ends in .csv, or the full isovet", f.tidy)
+	case !bench.HasCharts() && f.plot != "":
+		return console.Usagef("this program cannot draw; --plot %s: expected the full isovet", f.plot)
+	}
+	for _, of := range []struct{ flag, file string }{{"tidy", f.tidy}, {"plot", f.plot}} {
 		switch {
-		case !bench.HasCharts() && strings.HasSuffix(f.tidy, ".parquet"):
-			return console.Usagef("this program cannot write Parquet; --tidy %s: expected a file whose name "+
-				"ends in .csv, or the full isovet", f.tidy)
-		case console.Folderish(f.tidy):
-			return console.Usagef("--tidy %s is a folder; expected a file", f.tidy)
-		case format.Special(f.tidy):
+		case of.file == "" || of.file == "-" || format.Special(of.file):
+		case console.Folderish(of.file):
+			return console.Usagef("--%s %s is a folder; expected a file", of.flag, of.file)
 		default:
-			if err := canCreateIn(filepath.Dir(f.tidy)); err != nil {
-				return console.Usagef("--tidy %s cannot be written: %v", f.tidy, err)
+			if err := canCreateIn(filepath.Dir(of.file)); err != nil {
+				return console.Usagef("--%s %s cannot be written: %v", of.flag, of.file, err)
 			}
 		}
 	}

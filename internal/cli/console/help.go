@@ -73,7 +73,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Incident", "incident incidents incident-folders reproduce shrink evidence all-violations violations-max " +
 		"suspects"},
 	{"Report", "metrics metrics-token-file webhook webhook-file webhook-secret-file log-format config"},
-	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth tidy " +
+	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth plot tidy " +
 		"anomalies kernel-file rename list all quick full page resume no-servers addr open unknown-exit quiet " +
 		"version help"},
 }
