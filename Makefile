@@ -2,7 +2,7 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt lint arch deadcode test race invariants fuzz bench size words docs long long-watch mutants \
+.PHONY: all check fmt lint arch deadcode test race invariants fuzz bench size words docs figures long long-watch mutants \
 	contrib databases proofs clean
 
 all: check
@@ -42,6 +42,10 @@ words:
 docs:
 	$(GO) test ./docs -run '^TestLists$$' -update
 	$(GO) test ./internal/cli -run '^TestCommandsPage$$' -update
+
+# The pages, charts and CSV files of bench/results, from their JSON.
+figures:
+	$(GO) test ./bench -run '^TestPages$$' -update
 
 # The tests that take minutes too, all figures of the papers at the quick scale (two to five minutes), and forged
 # certificates for as long again.

@@ -415,12 +415,26 @@ func (r *Report) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	var list, page bytes.Buffer
-	if err := r.WriteCSV(&list); err != nil {
+	files, err := r.files(path)
+	if err != nil {
 		return err
 	}
+	for name, b := range files {
+		if err := writeWhole(name, b); err != nil {
+			return err
+		}
+	}
+	return writeWhole(path+".json", append(data, '\n')) // the last: a figure that has it has all
+}
+
+// files makes what is written beside the JSON: CSV, page and charts, by their paths.
+func (r *Report) files(path string) (map[string][]byte, error) {
+	var list, page bytes.Buffer
+	if err := r.WriteCSV(&list); err != nil {
+		return nil, err
+	}
 	if err := r.WriteText(&page, true); err != nil {
-		return err
+		return nil, err
 	}
 	files := map[string][]byte{path + ".csv": list.Bytes(), path + ".md": page.Bytes()}
 	for _, m := range r.fig.Metrics {
@@ -429,16 +443,11 @@ func (r *Report) Write(dir string) error {
 		}
 		svg, err := r.chart(m)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		files[filepath.Join(filepath.Dir(path), r.chartName(m))] = svg
 	}
-	for name, b := range files {
-		if err := writeWhole(name, b); err != nil {
-			return err
-		}
-	}
-	return writeWhole(path+".json", append(data, '\n')) // the last: a figure that has it has all
+	return files, nil
 }
 
 // writeWhole writes a file so that nobody sees half of it.

@@ -378,8 +378,8 @@ func TestWatchFolder(t *testing.T) {
 // TestResultsFolder: the page over the results of benchmarks is shown with its charts, and no file but those.
 func TestResultsFolder(t *testing.T) {
 	s := served(t, Options{Paths: []string{"../../bench/results"}, Index: bench.WriteIndex})
-	for name, want := range map[string]int{"results/": 200, "results/aion/fig12-rate.svg": 200,
-		"results/aion/fig12.md": 200, "results/aion/none.svg": 404,
+	for name, want := range map[string]int{"results/": 200, "results/vbox/memory-most.svg": 200,
+		"results/vbox/memory.md": 200, "results/aion/none.svg": 404,
 		"results/..%2f..%2fgo.mod": 404, "results/%2fetc%2fpasswd": 404} {
 		if status, body, _ := asked(t, "GET", s.URL()+name, nil); status != want {
 			t.Errorf("%s: %d %.100s", name, status, body)
