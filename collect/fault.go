@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,24 +28,30 @@ const (
 	Scripted            // run the user's program, to break something and to mend it
 	Schema              // add and drop indexes and columns while sessions use the tables
 	Stall               // stop one process or thread of a server for some milliseconds
+	StopAt              // stop one session's process at a function until another session has committed
 )
 
-var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl", "stall"}
+var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl", "stall", "gdb"}
 
 // Fault is a fault that is repeated during the run, each time on a random server of a cluster. Partition and Scripted
 // work with any server, Schema with SQL databases. The others need servers that the run has started: Split a cluster on
-// Linux and root, Stall Linux, Skew faketime's library and a server that it works with.
+// Linux and root, Stall Linux, StopAt PostgreSQL and gdb, Skew faketime's library and a server that it works with.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
 	// Program is the program of Scripted. Its arguments are "break" or "heal", the server's number from 1, and its
 	// URL without the password.
 	Program string
+	// Function is the server's, of StopAt, which follows on itself without a pause.
+	Function string
 }
 
 func (f Fault) String() string {
 	if f.Kind == NoFault {
 		return faultNames[NoFault]
+	}
+	if f.Kind == StopAt {
+		return faultNames[StopAt] + ":" + f.Function
 	}
 	return fmt.Sprintf("%s:%v", faultNames[f.Kind], f.Every)
 }
@@ -56,6 +63,13 @@ func ParseFault(s string) (Fault, error) {
 		if faultNames[k] != name {
 			continue
 		}
+		if k == StopAt {
+			if !functionName.MatchString(every) {
+				return Fault{}, fmt.Errorf("fault %q: %q is no function; expected one such as %s:PredicateLockRelation", s,
+					every, name)
+			}
+			return Fault{Kind: k, Every: time.Millisecond, Function: every}, nil
+		}
 		d, err := time.ParseDuration(every)
 		if err != nil || d <= 0 {
 			return Fault{}, fmt.Errorf("fault %q: %q is no duration; expected one such as %s:5s", s, every, name)
@@ -65,9 +79,12 @@ func ParseFault(s string) (Fault, error) {
 	if s == "" || s == faultNames[NoFault] {
 		return Fault{}, nil
 	}
-	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION", s, strings.Join(faultNames[Kill:],
-		":DURATION, "))
+	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION, %s:FUNCTION", s, strings.Join(faultNames[Kill:StopAt],
+		":DURATION, "), faultNames[StopAt])
 }
+
+// functionName is what a symbol of a server's looks like; gdb is told no more than that.
+var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Ours reports whether the fault needs a server that the run has started.
 func (f Fault) Ours() bool {
@@ -167,6 +184,9 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 		return cl.Skew(i, skews[rng.IntN(len(skews))])
 	case Stall:
 		return cl.Stall(i, rng, time.Millisecond+time.Duration(rng.Int64N(int64(stalls))))
+	case StopAt:
+		was := r.committed.Load()
+		return cl.StopAt(i, rng, f.Function, func() bool { return r.committed.Load() > was })
 	case Scripted:
 		if err := r.script(ctx, "break", i); err != nil {
 			return errors.Join(err, r.script(ctx, "heal", i))

@@ -30,6 +30,7 @@ func TestParseFault(t *testing.T) {
 		"script:1s": {Kind: collect.Scripted, Every: time.Second},
 		"ddl:1s":    {Kind: collect.Schema, Every: time.Second},
 		"stall:2ms": {Kind: collect.Stall, Every: 2 * time.Millisecond},
+		"gdb:_f1":   {Kind: collect.StopAt, Every: time.Millisecond, Function: "_f1"},
 	} {
 		got, err := collect.ParseFault(text)
 		if err != nil || got != want || text != "" && got.String() != want.String() {
@@ -40,7 +41,9 @@ func TestParseFault(t *testing.T) {
 		"split":   `"" is no duration`,
 		"skew:-1": `"-1" is no duration`,
 		"burn:1s": "expected one of kill:DURATION, pause:DURATION, partition:DURATION, split:DURATION, " +
-			"skew:DURATION, script:DURATION, ddl:DURATION, stall:DURATION",
+			"skew:DURATION, script:DURATION, ddl:DURATION, stall:DURATION, gdb:FUNCTION",
+		"gdb:f\nshell": "is no function; expected one such as gdb:PredicateLockRelation",
+		"gdb":          `"" is no function`,
 	} {
 		if _, err := collect.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; expected %s", text, err, want)

@@ -51,7 +51,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
 		"record the database's timestamps (PostgreSQL, Badger, etcd)")
-	fl.StringVar(&f.fault, "fault", "", "kill:5s; or pause, stall, partition, split, skew, script, ddl")
+	fl.StringVar(&f.fault, "fault", "", "kill:5s; or pause, stall, gdb, partition, split, skew, script, ddl")
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/internal/test/must"
+)
+
+// TestStopAt: a process stops where it calls the function, goes on when the condition holds, and lives; one that does
+// not come there goes on too, one that has ended is no error, and a function that is not there is one.
+func TestStopAt(t *testing.T) {
+	if _, err := exec.LookPath("gdb"); err != nil {
+		t.Skip("gdb is not installed")
+	}
+	cmd := exec.Command("sh", "-c", "while :; do read line < /dev/null; sleep 0.01; done")
+	must.OK(t, cmd.Start())
+	pid := cmd.Process.Pid
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	time.Sleep(100 * time.Millisecond)
+	calls := 0
+	err := stopAt(pid, "open64", func() bool { calls++; return calls == 3 })
+	switch {
+	case err != nil && (strings.Contains(err.Error(), "gdb cannot stop") || strings.Contains(err.Error(), "no function")):
+		t.Skipf("here gdb cannot look into a process: %v", err)
+	case err != nil || calls != 3:
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	must.OK(t, stopAt(pid, "getpwnam", func() bool { t.Error("it came to getpwnam"); return true }))
+	if err := stopAt(pid, "no_such_function", nil); err == nil || !strings.Contains(err.Error(),
+		"no function no_such_function") {
+		t.Errorf("a function that is not there: %v", err)
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("the process has ended: %v", err)
+	default:
+	}
+	must.OK(t, cmd.Process.Kill())
+	<-ended
+	must.OK(t, stopAt(pid, "open64", nil))
+}
