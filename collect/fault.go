@@ -65,8 +65,8 @@ func ParseFault(s string) (Fault, error) {
 		}
 		if k == StopAt {
 			if !functionName.MatchString(every) {
-				return Fault{}, fmt.Errorf("fault %q: %q is no function; expected one such as %s:PredicateLockRelation", s,
-					every, name)
+				return Fault{}, fmt.Errorf("fault %q: %q is no function; expected one such as "+
+					"%s:PredicateLockRelation", s, every, name)
 			}
 			return Fault{Kind: k, Every: time.Millisecond, Function: every}, nil
 		}
@@ -79,8 +79,8 @@ func ParseFault(s string) (Fault, error) {
 	if s == "" || s == faultNames[NoFault] {
 		return Fault{}, nil
 	}
-	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION, %s:FUNCTION", s, strings.Join(faultNames[Kill:StopAt],
-		":DURATION, "), faultNames[StopAt])
+	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION, %s:FUNCTION", s,
+		strings.Join(faultNames[Kill:StopAt], ":DURATION, "), faultNames[StopAt])
 }
 
 // functionName is what a symbol of a server's looks like; gdb is told no more than that.
@@ -185,8 +185,10 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 	case Stall:
 		return cl.Stall(i, rng, time.Millisecond+time.Duration(rng.Int64N(int64(stalls))))
 	case StopAt:
-		was := r.committed.Load()
-		return cl.StopAt(i, rng, f.Function, func() bool { return r.committed.Load() > was })
+		return cl.StopAt(i, rng, f.Function, func() func() bool {
+			was := r.committed.Load()
+			return func() bool { return r.committed.Load() > was }
+		})
 	case Scripted:
 		if err := r.script(ctx, "break", i); err != nil {
 			return errors.Join(err, r.script(ctx, "heal", i))

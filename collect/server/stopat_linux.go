@@ -12,20 +12,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/safego"
 )
 
 // How long a process has to come to the function, and how long it is stopped there at most; gdb has to end within
 // gdbWithin.
 const (
 	comesWithin = time.Second
-	stopsFor    = 200 * time.Millisecond
-	gdbWithin   = 10 * time.Second
+	stopsFor    = 100 * time.Millisecond
+	gdbWithin   = 20 * time.Second
 )
 
-// StopAt stops one session's process of a server where it next calls a function, until the condition holds, or 0.2 s
-// have passed: by gdb, as a script of a known interleaving does. A process that does not call it within a second goes
-// on; that is no error. Errors: there is no gdb, no such function, or no process a session.
-func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, until func() bool) error {
+// StopAt stops one session's process of a server wherever it calls a function, for 3 s, by gdb. At each stop it asks
+// for a condition, until which it waits, for 0.1 s at most. A process that does not call the function within a second
+// goes on; that is no error. Errors: there is no gdb, no such function, or no process a session.
+func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, stopped func() (over func() bool)) error {
 	n := c.nodes[i]
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,10 +42,10 @@ func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, until func() bo
 	if len(sessions) == 0 {
 		return fmt.Errorf("%w: no session of the server is a process; expected PostgreSQL, on Linux", ErrNotHere)
 	}
-	return stopAt(sessions[rng.IntN(len(sessions))], function, until)
+	return stopAt(sessions[rng.IntN(len(sessions))], function, 3*time.Second, stopped)
 }
 
-func stopAt(pid int, function string, until func() bool) error {
+func stopAt(pid int, function string, stays time.Duration, stopped func() (over func() bool)) error {
 	cmd := exec.Command("gdb", "-q", "-nx", "-iex", "set confirm off", "-iex", "set pagination off",
 		"-p", strconv.Itoa(pid))
 	detach(cmd) // Ctrl-C is for isovet
@@ -62,31 +64,38 @@ func stopAt(pid int, function string, until func() bool) error {
 	late := time.AfterFunc(gdbWithin, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	told := make(chan string, 64)
-	go func() {
+	var reading safego.Group
+	reading.Go(func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			told <- lines.Text()
 		}
 		close(told)
-	}()
+	})
 	// Signals are the server's own.
-	_, err = fmt.Fprintf(in, "handle all nostop noprint pass\nbreak %s\necho isovet: set\\n\ncontinue\n", function)
-	failed := met(told, function, until, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	_, err = fmt.Fprintf(in, "handle all nostop noprint pass\nbreak %s\necho isovet: set\\n\n", function)
+	failed := met(told, function, stays, stopped, func() error {
+		_, err := io.WriteString(in, "continue\n")
+		return err
+	}, func() { _ = cmd.Process.Signal(os.Interrupt) })
 	if err == nil {
 		_, err = io.WriteString(in, "delete\ndetach\nquit\n")
 	}
 	_ = in.Close()
 	for range told { // until it has ended
 	}
+	reading.Wait()
 	if e := cmd.Wait(); e != nil {
 		err = errors.Join(err, fmt.Errorf("gdb: %w", e))
 	}
 	return cmp.Or(failed, err)
 }
 
-// met follows what gdb tells until the process has been stopped at the function for as long as it should be, has been
-// interrupted because it never came there, or has ended.
-func met(told <-chan string, function string, until func() bool, interrupt func()) error {
+// met follows what gdb tells until it has been with the process for long enough, the process has been interrupted
+// because it did not come to the function, or has ended.
+func met(told <-chan string, function string, stays time.Duration, stopped func() (over func() bool),
+	goOn func() error, interrupt func()) error {
 	var patience <-chan time.Time
+	var end time.Time
 	for {
 		select {
 		case line, more := <-told:
@@ -101,13 +110,22 @@ func met(told <-chan string, function string, until func() bool, interrupt func(
 			case strings.Contains(line, " not defined"):
 				return fmt.Errorf("gdb finds no function %s in the server; expected one of its symbols", function)
 			case strings.Contains(line, "isovet: set"):
-				patience = time.After(comesWithin)
+				end = time.Now().Add(stays)
 			case strings.Contains(line, "Breakpoint 1, "):
-				for begin := time.Now(); !until() && time.Since(begin) < stopsFor; {
+				over := stopped()
+				for begin := time.Now(); !over() && time.Since(begin) < stopsFor; {
 					time.Sleep(time.Millisecond)
 				}
-				return nil
+				if time.Now().After(end) {
+					return nil
+				}
+			default:
+				continue
 			}
+			if err := goOn(); err != nil {
+				return err
+			}
+			patience = time.After(comesWithin)
 		case <-patience:
 			interrupt()
 		}
