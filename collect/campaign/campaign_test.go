@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,12 +180,14 @@ func TestTaken(t *testing.T) {
 	} {
 		a, b := Cell{DB: "a", urls: strings.Fields(x.a)}, Cell{DB: "b", urls: strings.Fields(x.b)}
 		p := Campaign{Cells: []*Cell{&a, &b}, busy: map[string]bool{}}
-		if p.take() == nil || (p.take() != nil) != x.both {
+		first, _ := p.take()
+		second, _ := p.take()
+		if first == nil || (second != nil) != x.both {
 			t.Errorf("%s and %s; expected at once %v", x.a, x.b, x.both)
 		}
 		p.give(&a)
 		p.give(&b)
-		if p.take() == nil || len(p.busy) == 0 {
+		if first, _ := p.take(); first == nil || len(p.busy) == 0 {
 			t.Errorf("%s and %s: nothing to take, where all was given back", x.a, x.b)
 		}
 	}
@@ -208,8 +211,18 @@ func TestOutcomes(t *testing.T) {
 
 // TestShards: every cell is of one shard.
 func TestShards(t *testing.T) {
-	cells, away := planned(t, "databases: [{db: 'badger:'}, {db: 'sqlite:', levels: [causal]}]\n"+
-		"workloads: [rmw, smallbank, claim, mix]\nfaults: [none, 'kill:2s']").survey(t.Context(), func(string) {})
+	plan := planned(t, "databases: [{db: 'postgres:start'}, {db: 'badger:'}, {db: 'sqlite:', levels: [causal]}]\n"+
+		"workloads: [rmw, smallbank, claim, mix]\nfaults: [none, 'kill:2s']")
+	var cells []*Cell
+	var away []Away
+	places := plan.places()
+	if places[2].DB != "postgres:start" {
+		t.Errorf("%+v; expected the server last, which has to be started", places)
+	}
+	for _, d := range places[:2] {
+		c, a := plan.look(t.Context(), &d)
+		cells, away = append(cells, c...), append(away, a...)
+	}
 	if len(cells) != 16 || len(away) != 1 {
 		t.Fatalf("%d cells, %+v; expected none with a fault, and no level for badger without conflict detection",
 			len(cells), away)
@@ -248,5 +261,43 @@ func TestPlansMistakes(t *testing.T) {
 	}
 	if p := Default(); p.validate() != nil || len(p.Databases) < 3 {
 		t.Errorf("%+v: %v", p, p.validate())
+	}
+}
+
+// TestLooking: a database is looked at as long as there is no cell, then in a tenth of the time, and never while a hunt
+// has it; who hunts waits for it.
+func TestLooking(t *testing.T) {
+	p := &Campaign{busy: map[string]bool{}, places: []Database{{DB: "sqlite:a.db"}, {DB: "sqlite:b.db"}}}
+	ask := func(due bool, want string) (d *Database) {
+		t.Helper()
+		d, more := p.place(due)
+		got := fmt.Sprint(more)
+		if d != nil {
+			got = d.DB
+		}
+		if got != want {
+			t.Fatalf("%s; expected %s", got, want)
+		}
+		return d
+	}
+	hunted := &Cell{DB: "b", urls: []string{"sqlite:b.db"}}
+	p.Cells = []*Cell{hunted}
+	if c, _ := p.take(); c != hunted {
+		t.Fatalf("%+v", c)
+	}
+	ask(false, "true")
+	a := ask(true, "sqlite:a.db")
+	ask(true, "true") // a hunt has the other
+	if c, wait := p.take(); c != nil || !wait {
+		t.Errorf("%+v, %v", c, wait)
+	}
+	p.give(hunted)
+	p.give(&Cell{urls: strings.Fields(a.DB)})
+	p.Cells = nil
+	b := ask(false, "sqlite:b.db")
+	p.give(&Cell{urls: strings.Fields(b.DB)})
+	ask(true, "false")
+	if c, wait := p.take(); c != nil || wait {
+		t.Errorf("%+v, %v at the end", c, wait)
 	}
 }

@@ -206,76 +206,74 @@ type Away struct {
 	Reason string `json:"reason"`
 }
 
-// looked is what a database reported when it was opened at an isolation.
-type looked struct {
-	info  driver.Info
-	first string // the isolation's first name
-	err   error
-}
-
-func look(ctx context.Context, c collect.Config) (o looked) {
-	t, err := collect.Open(ctx, c)
-	if err != nil {
-		return looked{err: err}
+// places are the databases of a plan, the quick ones to open first: those inside this program, those that run, servers
+// to start, and clusters.
+func (p *Plan) places() []Database {
+	class := func(d Database) int {
+		url, _, _ := strings.Cut(d.DB, " ")
+		if server.Is(url) {
+			return 2 + num(strings.HasPrefix(url, "galera:") || strings.HasPrefix(url, "tidb:"))
+		}
+		if s, err := driver.Lookup(url); err == nil && s.Embedded {
+			return 0
+		}
+		return 1
 	}
-	o.info = t.Info()
-	o.first, err = t.IsolationName(c)
-	o.err = errors.Join(err, t.Close())
-	return o
+	all := slices.Clone(p.Databases)
+	slices.SortStableFunc(all, func(a, b Database) int { return cmp.Compare(class(a), class(b)) })
+	return all
 }
 
-// survey opens each database of the plan once at each isolation, and makes the cells.
-func (p *Plan) survey(ctx context.Context, told func(string)) (cells []*Cell, away []Away) {
-	seen := map[string]looked{}
-	for _, d := range p.Databases {
-		urls := strings.Fields(d.DB)
-		shown := make([]string, len(urls))
-		for i, u := range urls {
-			shown[i] = driver.Redact(u)
+// name is a database's without passwords.
+func (d *Database) name() string {
+	shown := strings.Fields(d.DB)
+	for i, u := range shown {
+		shown[i] = driver.Redact(u)
+	}
+	return strings.Join(shown, " ")
+}
+
+// look opens a database once, and makes its cells.
+func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Away) {
+	name, urls := d.name(), strings.Fields(d.DB)
+	isolations := d.Isolations
+	if isolations == nil {
+		var err error
+		if isolations, err = offered(urls[0]); err != nil {
+			return nil, []Away{{name, err.Error()}}
 		}
-		name := strings.Join(shown, " ")
-		told(name)
-		isolations := d.Isolations
-		if isolations == nil {
-			var err error
-			if isolations, err = offered(urls[0]); err != nil {
-				away = append(away, Away{name, err.Error()})
-				continue
-			}
+	}
+	info, err := open(ctx, collect.Config{DB: urls, Timeout: p.Timeout})
+	if err != nil {
+		return nil, []Away{{name, err.Error()}}
+	}
+	for _, iso := range isolations {
+		first, err := driver.IsolationName(urls[0], iso)
+		if err == nil && d.Levels == nil && len(driver.Promised(info, first).Levels) == 0 {
+			err = errors.New("its documentation promises no level, so there is none to hunt")
 		}
-		for _, iso := range isolations {
-			if ctx.Err() != nil {
-				return cells, away
-			}
-			at := name + ", " + iso
-			o, ok := seen[at]
-			if !ok {
-				o = look(ctx, collect.Config{DB: urls, Isolation: iso, Timeout: p.Timeout})
-				seen[at] = o
-				if o.err != nil {
-					away = append(away, Away{at, o.err.Error()})
-				}
-			}
-			if errors.Is(o.err, server.ErrMissing) {
-				break
-			}
-			if o.err != nil {
-				continue
-			}
-			if d.Levels == nil && len(driver.Promised(o.info, o.first).Levels) == 0 {
-				away = append(away, Away{name + ", " + iso, "its documentation promises no level, so there is none " +
-					"to hunt"})
-			}
-			cells = append(cells, p.cells(&d, name, urls, o)...)
+		if err != nil {
+			away = append(away, Away{name + ", " + iso, err.Error()})
+			continue
 		}
+		cells = append(cells, p.cells(d, name, urls, info, first)...)
 	}
 	return cells, away
 }
 
-// cells returns the cells of a database at an isolation: one for each level that the plan names or the documentation
-// promises.
-func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells []*Cell) {
-	promise := driver.Promised(o.info, o.first)
+// open says what database it is.
+func open(ctx context.Context, c collect.Config) (driver.Info, error) {
+	t, err := collect.Open(ctx, c)
+	if err != nil {
+		return driver.Info{}, err
+	}
+	return t.Info(), t.Close()
+}
+
+// cells are those of a database at an isolation, at the levels that the plan names or the documentation promises; none:
+// there is no such level.
+func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, isolation string) (cells []*Cell) {
+	promise := driver.Promised(info, isolation)
 	levels := d.Levels
 	if levels == nil {
 		for _, l := range promise.Levels {
@@ -298,13 +296,13 @@ func (p *Plan) cells(d *Database, name string, urls []string, o looked) (cells [
 				if fault.Ours() && !server.Is(urls[0]) {
 					continue // this program did not start it, and may not break it
 				}
-				if fault.Kind == collect.Schema && driver.SchemaChanges(o.info.Dialect, driver.Data{}) == nil {
+				if fault.Kind == collect.Schema && driver.SchemaChanges(info.Dialect, driver.Data{}) == nil {
 					continue
 				}
 				if fault.Kind == collect.Scripted {
 					fault.Program = p.Script
 				}
-				cells = append(cells, &Cell{DB: name, Product: o.info.Name, Isolation: o.first, Level: at.String(),
+				cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: isolation, Level: at.String(),
 					Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
 					fault: fault})
 			}

@@ -75,14 +75,17 @@ type Campaign struct {
 	Runs  []Run
 
 	mu   sync.Mutex
-	busy map[string]bool // resources of the running hunts, see Cell.needs
-	file *os.File
-	cfg  Config
-	err  error
+	busy map[string]bool // what the hunts under way have: Cell.needs
+	// places are the databases that were not looked at yet.
+	places []Database
+	file   *os.File
+	cfg    Config
+	err    error
 }
 
-// Start hunts until the time is up. It takes the cell of this shard with the least hunting time so far, cells without a
-// violation first. Errors of the folder and of Keep end it early; a hunt's own errors are in its line.
+// Start hunts until the time is up: each time the cell of this shard that was hunted the least by then, those without a
+// violation first. Databases are looked at beside the hunts. Errors: of the folder, and of Keep, which end it early; a
+// hunt's own are in its line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -100,26 +103,100 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	}
 	defer func() { err = errors.Join(err, p.file.Close()) }()
 	until := time.Now().Add(c.For)
-	p.Cells, p.Away = c.Plan.survey(ctx, func(db string) { c.Told("looking at " + db) })
+	p.places = c.Plan.places()
+	before := map[string]bool{}
+	for i := range p.Runs {
+		before[p.Runs[i].DB] = true
+	}
+	slices.SortStableFunc(p.places, func(a, b Database) int { // what was not hunted before comes first
+		return cmp.Compare(num(before[a.name()]), num(before[b.name()]))
+	})
 	var g safego.Group
+	g.Go(func() { p.look(ctx, until) })
 	for range max(c.Jobs, 1) {
 		g.Go(func() {
-			for ctx.Err() == nil {
-				left := time.Until(until)
-				cell := p.take()
-				if cell == nil || left < time.Second {
+			for ctx.Err() == nil && time.Until(until) >= time.Second {
+				cell, wait := p.take()
+				switch {
+				case cell != nil:
+					p.hunt(ctx, cell, min(time.Until(until), c.Plan.Slice))
+				case wait:
+					time.Sleep(tick)
+				default:
 					return
 				}
-				p.hunt(ctx, cell, min(left, c.Plan.Slice))
 			}
 		})
 	}
 	g.Wait()
+	for i := range p.places {
+		p.Away = append(p.Away, Away{p.places[i].name(), "the time was up before it was looked at"})
+	}
 	return p, p.err
 }
 
-// readRuns reads the hunts so far. A last line that is not complete is left out: the program was killed while writing
-// it.
+func num(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// tick is how often is asked for what is being waited for.
+const tick = 20 * time.Millisecond
+
+// look looks at one database after the other, beside the hunts, in a tenth of the time or as long as there is no cell.
+func (p *Campaign) look(ctx context.Context, until time.Time) {
+	ctx, stop := context.WithDeadline(ctx, until)
+	defer stop()
+	begun, spent := time.Now(), time.Duration(0)
+	for {
+		d, more := p.place(spent*10 <= time.Since(begun))
+		switch {
+		case !more || ctx.Err() != nil:
+			return
+		case d == nil:
+			time.Sleep(tick)
+			continue
+		}
+		p.cfg.Told("looking at " + d.name())
+		at := time.Now()
+		cells, away := p.cfg.Plan.look(ctx, d)
+		spent += time.Since(at)
+		p.mu.Lock()
+		p.Cells, p.Away = append(p.Cells, cells...), append(p.Away, away...)
+		p.give(&Cell{urls: strings.Fields(d.DB)})
+		p.mu.Unlock()
+	}
+}
+
+// place takes the next database to look at that no hunt has; nil: none now. more: there are some, and cells can be
+// hunted yet.
+func (p *Campaign) place(due bool) (d *Database, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.places) == 0 || p.err != nil {
+		return nil, false
+	}
+	if !due && len(p.Cells) > 0 {
+		return nil, true
+	}
+	for i := range p.places {
+		needs := (&Cell{urls: strings.Fields(p.places[i].DB)}).needs()
+		if slices.ContainsFunc(needs, func(n string) bool { return p.busy[n] }) {
+			continue
+		}
+		for _, n := range needs {
+			p.busy[n] = true
+		}
+		d := p.places[i]
+		p.places = slices.Delete(p.places, i, i+1)
+		return &d, true
+	}
+	return nil, true
+}
+
+// readRuns reads what was run; a last line that is not complete was being written when the program was killed.
 func readRuns(file string) (runs []Run, err error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,15 +243,14 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// take chooses the next cell; nil if there is none, or results cannot be stored.
-func (p *Campaign) take() *Cell {
+// take chooses the next cell; nil: there is none. wait: there may be one when a hunt or a look under way has ended.
+func (p *Campaign) take() (best *Cell, wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
-		return nil
+		return nil, false
 	}
 	t := p.tallies()
-	var best *Cell
 	for _, c := range p.Cells {
 		x := t[c.key()]
 		if !p.mine(c) || x.hopeless() || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
@@ -189,7 +265,7 @@ func (p *Campaign) take() *Cell {
 			p.busy[n] = true
 		}
 	}
-	return best
+	return best, len(p.busy)+len(p.places) > 0
 }
 
 // give returns a cell that take has taken. The caller holds p.mu.
