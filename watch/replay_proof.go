@@ -251,8 +251,8 @@ type replayPart struct {
 	wrote  map[string]bool // key and value
 	wanted map[string]bool
 	keys   map[string]bool // that members read
-	lastID int64
-	// Versions that members read: initial ones, and those of writers outside the stream.
+	lowest int64           // of the ids
+	// Versions that members read: of what keys held at first, and of what somebody wrote who is not in the stream.
 	initials, strangers []versionIn
 }
 
@@ -282,7 +282,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 			return nil, err
 		}
 		ws = append(ws, w)
-		p.lastID = max(p.lastID, w.id)
+		p.lowest = min(p.lowest, w.id)
 	}
 	p.note(f, ws)
 	if err := j.addInitial(&p); err != nil {
@@ -378,10 +378,11 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 	return nil
 }
 
-// endNew ends a transaction that stands for others, with a new id.
+// endNew ends a transaction that stands for others. Its id is below 0, and below those of the part: one above could be
+// that of another transaction of the stream.
 func (p *replayPart) endNew(head history.TxnHead) {
-	p.lastID++
-	head.ID, head.HasID = p.lastID, true
+	p.lowest--
+	head.ID, head.HasID = p.lowest, true
 	p.b.EndTxn(head)
 }
 
