@@ -42,42 +42,42 @@ func linearizable(o linear.Object) func(context.Context, *judge) error {
 		if err != nil {
 			return err
 		}
-		a, err := o.Check(ctx, ops, j.o.Limits)
-		if err != nil {
-			return err
-		}
-		j.stat("operation-count", len(ops))
 		if skipped > 0 {
 			j.stat("not-judged", skipped)
 		}
-		switch a.Verdict {
-		case evidence.Unknown:
-			j.unknown("%s", a.Reason)
-		case evidence.Holds:
-			for _, i := range a.Order {
-				j.a.Order = append(j.a.Order, at[i])
+		return j.linear(ctx, o, ops, at, func(op *linear.Op) string {
+			output := op.Output
+			if op.Maybe {
+				output = linear.Unknown
 			}
-		default:
-			j.refuted(&a, ops, at)
-		}
-		return nil
+			return linear.Describe(op.Input, output)
+		})
 	}
 }
 
-// refuted says the operations that have no order.
-func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int) {
-	var say []string
-	var core []int
-	for _, i := range a.Core {
-		op := &j.h.Ops[at[i]]
-		core = append(core, at[i])
-		output := ops[i].Output
-		if ops[i].Maybe {
-			output = linear.Unknown
-		}
-		say = append(say, fmt.Sprintf("line %d: process %d: %s", op.Line, op.Process,
-			linear.Describe(ops[i].Input, output)))
+// linear asks an object about operations, which at says the places of; text says one in words.
+func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at []int,
+	text func(op *linear.Op) string) error {
+	a, err := o.Check(ctx, ops, j.o.Limits)
+	if err != nil {
+		return err
 	}
+	j.stat("operation-count", len(ops))
+	switch a.Verdict {
+	case evidence.Unknown:
+		j.unknown("%s", a.Reason)
+	case evidence.Holds:
+		for _, i := range a.Order {
+			j.a.Order = append(j.a.Order, at[i])
+		}
+	default:
+		j.refuted(&a, ops, at, text)
+	}
+	return nil
+}
+
+// refuted says the operations that have no order.
+func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	why := "these operations have no order"
 	switch {
 	case a.Others:
@@ -85,7 +85,30 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int) {
 	case a.Why != "":
 		why += " (" + a.Why + ")"
 	}
-	j.found("non-linearizable", core, "%s:\n  %s", why, strings.Join(say, "\n  "))
+	j.shows(why, pick(ops, a.Core), pick(at, a.Core), text)
+}
+
+// shows says operations, which at has the places of, and what is wrong with them.
+func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linear.Op) string) {
+	var say []string
+	for n, i := range at {
+		op := &j.h.Ops[i]
+		file := ""
+		if op.File != "" {
+			file = op.File + ", "
+		}
+		say = append(say, fmt.Sprintf("%sline %d: process %d: %s", file, op.Line, op.Process, text(&ops[n])))
+	}
+	j.found("non-linearizable", at, "%s:\n  %s", why, strings.Join(say, "\n  "))
+}
+
+// pick returns some of a list, by their places.
+func pick[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, j := range at {
+		out[i] = list[j]
+	}
+	return out
 }
 
 // linearOps are the operations that an object's model judges, and which of the history they are; skipped is how many

@@ -6,6 +6,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -79,6 +80,8 @@ func All() []Workload {
 			fs("sub-via", "ww-deps"), kafka},
 	}
 	all = append(all, transactional()...)
+	all = append(all, Workload{"etcd", "linearizable: what etcd's robustness tests report, with revisions",
+		fs("range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"), nil, etcd})
 	for _, o := range linear.Objects() {
 		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], objectSettings[o.Name],
 			linearizable(o)})
@@ -347,7 +350,7 @@ func (j *judge) bad(op *operations.Op, field string, found any, expected string)
 	if op.Lines > 0 && field == "value" {
 		line = op.Lines
 	}
-	return &history.InputError{File: j.h.File, Line: line, Off: -1, Field: field,
+	return &history.InputError{File: cmp.Or(op.File, j.h.File), Line: line, Off: -1, Field: field,
 		Msg: fmt.Sprintf("found %s; expected %s", operations.Text(found), expected)}
 }
 

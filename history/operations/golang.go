@@ -29,10 +29,12 @@ var (
 		"exists": "exists", "found": "exists", "unknown": "unknown", "error": "error", "err": "error"}
 )
 
+var unspaced = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // small is a name as those above are.
 func small(name any) string {
 	s, _ := name.(string)
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+	return unspaced.Replace(strings.ToLower(s))
 }
 
 // isGo reports whether a map is an operation of a Go program, as Porcupine has it.
@@ -122,10 +124,13 @@ func goEvent(m Map, bad *history.InputError) (event, error) {
 	if err != nil {
 		return r.e, err
 	}
+	in, is := at["input"].(Map)
+	if is && in.isEtcd() {
+		return r.e, r.etcd(in, at, name)
+	}
 	if err := r.times(at, name); err != nil {
 		return r.e, err
 	}
-	in, is := at["input"].(Map)
 	if !is {
 		return r.e, r.fail(name["input"], at["input"], "an object with an operation, a key and a value")
 	}

@@ -53,9 +53,10 @@ type Op struct {
 	// Call and Return order the operations in real time: positions in the file, or times. Return of an unknown one is
 	// the largest.
 	Call, Return int64
-	Time, End    int64 // nanoseconds, or NoTime
-	Line, Lines  int   // of the invocation and of the completion, 0 where there is none
-	Extra        Map   // other members of the completion
+	Time, End    int64  // nanoseconds, or NoTime
+	Line, Lines  int    // of the invocation and of the completion, 0 where there is none
+	File         string // that has the lines, of a history of several files; "": the history's
+	Extra        Map    // other members of the completion
 }
 
 // History is what clients did, in the order of their calls.

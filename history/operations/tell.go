@@ -35,6 +35,15 @@ func Is(head []byte) bool {
 	return marked(head)
 }
 
+// isEtcd reports whether operations are requests of etcd's robustness tests.
+func (h *History) isEtcd() bool {
+	if !h.Go || len(h.Ops) == 0 {
+		return false
+	}
+	in, is := h.Ops[0].In.(Map)
+	return is && in.isEtcd()
+}
+
 func marked(head []byte) bool {
 	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(head, m) })
 }
@@ -70,7 +79,7 @@ func Tell(h *History) string {
 		is   bool
 		name string
 	}{
-		{has["transfer"], "bank"}, {has["drain"], "total-queue"},
+		{h.isEtcd(), "etcd"}, {has["transfer"], "bank"}, {has["drain"], "total-queue"},
 		{has["enqueue"] || has["dequeue"], "unordered-queue"}, // nothing says that its order is first in, first out
 		{has["push"] || has["pop"], "stack"}, {has["generate"], "unique-ids"},
 		{has["poll"] || has["send"] || has["subscribe"] || has["assign"], "kafka"},

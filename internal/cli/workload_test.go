@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,26 @@ func TestRunFolder(t *testing.T) {
 		got := Main([]string{"check", "--workload", "bank", dir}, nil, &out, &out)
 		if got != c.status || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: exit status %d, %q; expected %q", name, got, out.String(), c.want)
+		}
+	}
+}
+
+// TestEtcdFolder: a report of etcd's is all of its clients, and one client's file names the others.
+func TestEtcdFolder(t *testing.T) {
+	dir := t.TempDir()
+	for i, call := range []int{5, 1} {
+		file := filepath.Join(dir, fmt.Sprint("client-", i+1), "operations.json")
+		must.OK(t, os.Mkdir(filepath.Dir(file), 0o700))
+		must.OK(t, os.WriteFile(file, fmt.Appendf(nil, `{"ClientId": %d, "Input": {"Type": "txn", "Txn": {`+
+			`"OperationsOnSuccess": [{"Type": "put-operation", "Put": {"Key": "x", "Value": {"Value": "a"}}}]}}, `+
+			`"Call": %d, "Output": {"Txn": {"Results": [{}]}, "Revision": %d}, "Return": %d}`, i, call, 3-i, call+1), 0o600))
+	}
+	file := filepath.Join(dir, "client-1", "operations.json")
+	for path, want := range map[string]string{dir: "valid as etcd", file: "expected the report's folder"} {
+		var out bytes.Buffer
+		got := Main([]string{"check", path}, nil, &out, &out)
+		if !strings.Contains(out.String(), want) || (got == 0) != (path == dir) {
+			t.Errorf("%s: exit status %d, %q; expected %q", path, got, out.String(), want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"isovet/check/workloads"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/operations"
 	"isovet/internal/cli/console"
@@ -70,7 +71,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		f.judge.name != console.Auto || f.loading.Format != console.Auto || len(f.loading.Paths(path)) != 1) {
 		return o, false
 	}
-	in, run, err := operationsIn(path)
+	in, more, run, err := operationsIn(path)
 	if in != nil {
 		defer in.Close()
 	}
@@ -90,7 +91,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 	}
 	told := true
 	j, err := guard.Run(ctx, f.limits, func() string { return "checking" }, func(ctx context.Context) (judged, error) {
-		h, note, err := operationsOf(in, run)
+		h, note, err := operationsOf(in, more, run)
 		if err != nil {
 			return judged{}, err
 		}
@@ -129,26 +130,53 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 	return outcome{path: path, err: err, began: began, work: &j}, true
 }
 
-// operationsIn opens a file, or the history in a Jepsen run, which run says.
-func operationsIn(path string) (in *format.Input, run bool, err error) {
+// operationsIn opens a file, or the history in a Jepsen run, which run says, or the first file of an etcd report; more
+// are the others.
+func operationsIn(path string) (in *format.Input, more []string, run bool, err error) {
 	in, err = format.Open(path)
 	if err != nil || !in.Dir {
-		return in, false, err
+		return in, nil, false, err
+	}
+	if more = operations.EtcdFiles(path); len(more) > 0 {
+		in.Close()
+		in, err = format.Open(more[0])
+		return in, more[1:], false, err
 	}
 	if in, err = format.Within(in); err == nil && in.Dir {
-		err = console.Usagef("--workload: %s is a folder; expected a file, or a run of Jepsen's", path)
+		err = console.Usagef("--workload: %s is a folder; expected a file, a run of Jepsen's, or a report of etcd's",
+			path)
 	}
-	return in, true, err
+	return in, nil, true, err
 }
 
-// operationsOf reads a file's operations, and of a Jepsen run's also the settings of the test beside it; note says why
-// they were not read.
-func operationsOf(in *format.Input, run bool) (h *operations.History, note string, err error) {
+// operationsOf reads a file's operations and those of more files, and of a Jepsen run's also the settings of the test
+// beside it; note says why they were not read.
+func operationsOf(in *format.Input, more []string, run bool) (h *operations.History, note string, err error) {
 	data, err := in.Bytes()
 	if err != nil {
 		return nil, "", err
 	}
+	all := operations.EtcdFiles(filepath.Dir(filepath.Dir(in.Name)))
+	if len(all) > 1 && slices.Contains(all, in.Name) && len(more) == 0 {
+		return nil, "", &history.InputError{File: in.Name, Off: -1, Msg: "found the operations of one client of a " +
+			"report; expected the report's folder"}
+	}
 	h, err = operations.Read(bytes.Clone(data), in.Name)
+	for _, path := range more {
+		if err != nil {
+			break
+		}
+		var other *operations.History
+		if data, err = os.ReadFile(path); err == nil {
+			other, err = operations.Read(data, path)
+		}
+		if err == nil {
+			h.Join(other)
+		}
+		if err == nil && len(other.Ops) == 0 {
+			err = &history.InputError{File: path, Off: -1, Msg: "found no operation; expected those of a client"}
+		}
+	}
 	if err != nil || !run || h.Test != nil {
 		return h, "", err
 	}

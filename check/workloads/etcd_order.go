@@ -1,0 +1,352 @@
+package workloads
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"isovet/check/linear"
+	"isovet/history/operations"
+)
+
+// etcdLog has what answers say of revisions.
+type etcdLog struct {
+	j     *judge
+	ops   []linear.Op
+	at    []int            // of the history
+	made  map[int64]int    // by revision, who surely made it
+	shown map[int64]string // by revision, a name that an answer shows a version of
+	// state are the items that are sure at the revision that is looked at, and unsure those that are not.
+	state  map[string]*etcdItem
+	unsure map[string]bool
+}
+
+func (l *etcdLog) request(i int) *etcdRequest { return l.ops[i].Input.(*etcdRequest) }
+
+// answer is nil where it is unknown.
+func (l *etcdLog) answer(i int) *etcdAnswer {
+	a, _ := l.ops[i].Output.(*etcdAnswer)
+	return a
+}
+
+// read takes an operation of the history apart.
+func (l *etcdLog) read(i int) error {
+	op := &l.j.h.Ops[i]
+	q, a := &etcdRequest{}, &etcdAnswer{}
+	x := linear.Op{Client: op.Process, Input: q, Call: op.Call, Return: op.Return,
+		Maybe: op.Status == operations.Unknown}
+	if err := l.j.fill(op, reflect.ValueOf(q).Elem(), op.In, "Input"); err != nil {
+		return err
+	}
+	if !x.Maybe {
+		if err := l.j.fill(op, reflect.ValueOf(a).Elem(), op.Out, "Output"); err != nil {
+			return err
+		}
+		x.Output = a
+	}
+	if err := l.j.sound(op, q, a, x.Maybe); err != nil {
+		return err
+	}
+	if x.Maybe && !q.writes(nil) || a.ClientError != "" && (q.Compact == nil ||
+		!strings.Contains(a.ClientError, "compacted") && !strings.Contains(a.ClientError, "future")) {
+		return nil // it says nothing, or nothing happened
+	}
+	n := len(l.ops)
+	l.ops, l.at = append(l.ops, x), append(l.at, i)
+	results := []etcdResult{}
+	if a.Range != nil {
+		results = append(results, *a.Range)
+	}
+	if a.Txn != nil {
+		results = append(results, a.Txn.Results...)
+		if other, is := l.made[a.Revision]; q.makes(a) && is {
+			l.found("two requests made one revision", other, n)
+		} else if q.makes(a) {
+			l.made[a.Revision] = n
+		}
+	}
+	for _, r := range results {
+		for _, kv := range r.KVs {
+			l.shown[kv.ModRevision] = "k" + kv.Key
+		}
+	}
+	return nil
+}
+
+// found is a violation by a few operations.
+func (l *etcdLog) found(why string, core ...int) {
+	var list []linear.Op
+	var at []int
+	for _, i := range core {
+		list, at = append(list, l.ops[i]), append(at, l.at[i])
+	}
+	l.j.shows(why, list, at, func(op *linear.Op) string { return describeEtcd(op.Input, op.Output) })
+}
+
+// branch are the operations of a transaction that took place.
+func (q *etcdRequest) branch(a *etcdAnswer) []etcdOperation {
+	if a.Txn.Failure {
+		return q.Txn.OperationsOnFailure
+	}
+	return q.Txn.OperationsOnSuccess
+}
+
+// makes reports whether a transaction surely made the revision that its answer says: of a put with a lease nobody knows
+// whether there was the lease.
+func (q *etcdRequest) makes(a *etcdAnswer) bool {
+	for i, op := range q.branch(a) {
+		if op.Type == "put-operation" && op.Put.LeaseID == 0 || i < len(a.Txn.Results) && a.Txn.Results[i].Deleted > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// revision is the one that an answer is of; ok is false where it says none.
+func (l *etcdLog) revision(i int) (rev int64, ok bool) {
+	q, a := l.request(i), l.answer(i)
+	if a == nil || q.Defragment != nil || q.Compact != nil {
+		return 0, false
+	}
+	if q.Range != nil && q.Range.Revision != 0 {
+		return q.Range.Revision, true
+	}
+	return a.Revision, true
+}
+
+// revisions finds what the revisions of answers refute, without search: they go back in real time, nobody made one, or
+// an answer is not what the requests up to its revision say, as far as those have answers.
+func (l *etcdLog) revisions() {
+	var calls, returns, maybe, all []int
+	for i := range l.ops {
+		_, is := l.revision(i)
+		q := l.request(i)
+		if !is && l.answer(i) == nil || q.LeaseRevoke != nil || q.leased() {
+			maybe = append(maybe, i)
+		}
+		if is {
+			all = append(all, i)
+		}
+		if is && (q.Range == nil || q.Range.Revision == 0) {
+			calls, returns = append(calls, i), append(returns, i)
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
+	slices.SortStableFunc(returns, func(a, b int) int { return cmp.Compare(l.ops[a].Return, l.ops[b].Return) })
+	slices.SortStableFunc(maybe, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
+	last := -1 // of those that have returned, one of the latest revision
+	for _, i := range calls {
+		for ; len(returns) > 0 && l.ops[returns[0]].Return < l.ops[i].Call; returns = returns[1:] {
+			if last < 0 || l.answer(returns[0]).Revision > l.answer(last).Revision {
+				last = returns[0]
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		rev, before := l.answer(i).Revision, l.answer(last).Revision
+		if maker, is := l.made[rev]; rev < before || rev == before && is && maker == i {
+			l.found("the second was called after the first had returned, and is of no later revision", last, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int {
+		x, _ := l.revision(a)
+		y, _ := l.revision(b)
+		made := func(i int, rev int64) int {
+			if n, is := l.made[rev]; is && n == i {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(made(a, x), made(b, y)), cmp.Compare(l.ops[a].Call, l.ops[b].Call))
+	})
+	l.replay(all, maybe)
+}
+
+// leased reports whether a request puts something by a lease.
+func (q *etcdRequest) leased() bool {
+	return q.Txn != nil && slices.ContainsFunc(slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure),
+		func(op etcdOperation) bool { return op.Put.LeaseID != 0 })
+}
+
+// replay goes through the answers by their revisions, up to the first that does not fit. Maybe are the requests that
+// may have made a revision.
+func (l *etcdLog) replay(all, maybe []int) {
+	l.state, l.unsure = map[string]*etcdItem{}, map[string]bool{}
+	ends := make([]int64, len(all)+1) // the first return of those from here on
+	ends[len(all)] = math.MaxInt64
+	for n, i := range slices.Backward(all) {
+		ends[n] = min(ends[n+1], l.ops[i].Return)
+	}
+	touched := map[string]bool{} // by those that may have taken effect by now
+	now, gaps, may := int64(1), int64(0), 0
+	for n, i := range all {
+		rev, _ := l.revision(i)
+		for ; may < len(maybe) && l.ops[maybe[may]].Call <= ends[n]; may++ {
+			l.touches(maybe[may], touched)
+		}
+		missed := rev - now
+		if maker, is := l.made[rev]; rev > now && is && maker == i {
+			missed--
+		}
+		if now = max(now, rev); missed > 0 {
+			if gaps += missed; gaps > int64(may) || gaps < 0 {
+				l.found("more revisions were made by then than there are requests that may have made them", i)
+				return
+			}
+			for name := range touched {
+				delete(l.state, name)
+				l.unsure[name] = true
+			}
+		}
+		if why, core := l.fits(i, rev); why != "" {
+			l.found(why, append(core, i)...)
+			return
+		}
+	}
+}
+
+// touches notes the items that a request may change: all of a lease where that is revoked.
+func (l *etcdLog) touches(i int, touched map[string]bool) {
+	q := l.request(i)
+	if q.LeaseRevoke != nil {
+		for n := range l.ops {
+			if l.request(n).leased() {
+				l.touches(n, touched)
+			}
+		}
+	}
+	if q.Txn != nil {
+		for _, op := range slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure) {
+			if op.Type != "range-operation" {
+				touched["k"+cmp.Or(op.Put.Key, op.Delete.Key)] = true
+			}
+		}
+	}
+}
+
+// fits compares an answer with what is sure at its revision, and takes what it writes; why is "" where it fits, and
+// core are those whose writes it contradicts.
+func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
+	q, a := l.request(i), l.answer(i)
+	switch {
+	case q.Range != nil:
+		return l.agrees(q.Range, a.Range, rev)
+	case q.Txn == nil:
+		return "", nil
+	}
+	list := q.branch(a)
+	if len(list) != len(a.Txn.Results) {
+		return "it has not as many results as operations", nil
+	}
+	holds, sure := true, true
+	for _, c := range q.Txn.Conditions {
+		name := "k" + c.Key
+		item := l.state[name]
+		if l.unsure[name] || item != nil && item.version == 0 && c.ExpectedVersion > 0 {
+			sure = false
+			continue
+		}
+		if item == nil {
+			item = &etcdItem{}
+		}
+		core = append(core, l.maker(item)...)
+		if c.ExpectedVersion > 0 && item.version != c.ExpectedVersion ||
+			c.ExpectedVersion == 0 && item.mod != c.ExpectedRevision {
+			holds = false
+		}
+	}
+	if !holds && !a.Txn.Failure || holds && sure && a.Txn.Failure {
+		return "its conditions are not as its answer says", core
+	}
+	for n := range list {
+		op, r := &list[n], &a.Txn.Results[n]
+		switch op.Type {
+		case "range-operation":
+			if why, core := l.agrees(&op.Range, r, rev); why != "" {
+				return why, core
+			}
+		case "delete-operation":
+			name := "k" + op.Delete.Key
+			if item := l.state[name]; !l.unsure[name] && (item != nil) != (r.Deleted > 0) {
+				return "what it deletes was there, or not", l.maker(item)
+			}
+			delete(l.state, name)
+			delete(l.unsure, name)
+		case "put-operation":
+			l.put(op, rev)
+		}
+	}
+	return "", nil
+}
+
+// put takes a put.
+func (l *etcdLog) put(op *etcdOperation, rev int64) {
+	name := "k" + op.Put.Key
+	if op.Put.LeaseID != 0 { // perhaps
+		delete(l.state, name)
+		l.unsure[name] = true
+		return
+	}
+	item := &etcdItem{name: name, value: op.Put.Value.text(), mod: rev}
+	if old := l.state[name]; old != nil && old.version > 0 {
+		item.version = old.version + 1
+	} else if !l.unsure[name] && old == nil {
+		item.version = 1
+	}
+	l.state[name] = item
+	delete(l.unsure, name)
+}
+
+// maker is who wrote an item, if that is known.
+func (l *etcdLog) maker(item *etcdItem) []int {
+	if item == nil {
+		return nil
+	}
+	if i, is := l.made[item.mod]; is {
+		return []int{i}
+	}
+	return nil
+}
+
+// agrees compares the answer to a range with what is sure.
+func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, core []int) {
+	in := func(key string) bool {
+		return key == r.Start || r.End != "" && key > r.Start && (r.End == "\x00" || key < r.End)
+	}
+	seen := map[string]bool{}
+	for _, kv := range got.KVs {
+		name := "k" + kv.Key
+		item := l.state[name]
+		seen[name] = true
+		switch {
+		case !in(kv.Key):
+			return "it has what was not asked for", nil
+		case kv.ModRevision > rev:
+			return "it has what is of a later revision", nil
+		case l.unsure[name]:
+		case item == nil:
+			return "it has a key that is not there", nil
+		case item.mod != kv.ModRevision || !r.KeysOnly && item.value != kv.Value.text() ||
+			kv.Version != 0 && item.version != 0 && kv.Version != item.version:
+			return "it has another value, revision or version than was written", l.maker(item)
+		}
+	}
+	lacks := func(item *etcdItem) bool {
+		return item != nil && !seen[item.name] && in(strings.TrimPrefix(item.name, "k"))
+	}
+	if r.End == "" && lacks(l.state["k"+r.Start]) {
+		return "it lacks a key that is there", l.maker(l.state["k"+r.Start])
+	}
+	if r.End != "" && r.Limit == 0 {
+		for _, name := range slices.Sorted(maps.Keys(l.state)) {
+			if item := l.state[name]; lacks(item) {
+				return "it lacks a key that is there", l.maker(item)
+			}
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,57 @@
+package operations
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// etcdTypes are the requests of etcd's robustness tests.
+var etcdTypes = []string{"range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"}
+
+// isEtcd reports whether an input is a request of etcd's robustness tests: a type, and the member of that name.
+func (m Map) isEtcd() bool {
+	f, _ := m.Get("Type").(string)
+	return slices.Contains(etcdTypes, f) && slices.ContainsFunc(m, func(p Pair) bool {
+		name, _ := p.Key.(string)
+		return name != "Type" && strings.EqualFold(name, f)
+	})
+}
+
+// etcd reads a request and its answer, which the workload etcd takes apart. An error leaves the outcome unknown, and
+// says no time of return.
+func (r *goReader) etcd(in Map, at map[string]any, name map[string]string) error {
+	r.e.f, r.e.value, r.e.result = in.Get("Type").(string), in, at["output"]
+	out, is := at["output"].(Map)
+	if !is {
+		return r.fail(name["output"], at["output"], "an object, the answer to the request")
+	}
+	text, is := out.Get("Error").(string)
+	if !is && out.Get("Error") != nil {
+		return r.fail(name["output"]+".Error", out.Get("Error"), "a text")
+	}
+	if text != "" {
+		at["return"], r.e.status, r.e.result = nil, "unknown", nil
+	}
+	return r.times(at, name)
+}
+
+// EtcdFiles are the files of a folder that etcd's robustness tests report operations in: client-N/operations.json.
+func EtcdFiles(dir string) []string {
+	dir = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(dir)
+	files, _ := filepath.Glob(filepath.Join(dir, "client-*", "operations.json")) // the pattern is good
+	return files
+}
+
+// Join adds the operations of another file of the same history.
+func (h *History) Join(other *History) {
+	for _, op := range other.Ops {
+		op.File = other.File
+		h.Ops = append(h.Ops, op)
+	}
+	if len(other.Ops) > 0 {
+		h.Times, h.Go = other.Times, other.Go
+	}
+	slices.SortStableFunc(h.Ops, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+}
