@@ -16,12 +16,13 @@
 //   - simple.go: counters and sets that one read refutes
 //   - growing.go: sets of distinct values from which nothing is removed, in polynomial time
 //   - porcupine.go: models and operations of Porcupine's
-//   - fifo.go, lifo.go: queues and stacks of distinct values, in polynomial time
+//   - fifo.go, lifo.go, permits.go: queues and stacks of distinct values, and semaphores, in polynomial time
 //
 // Experimental: this package may still change.
 package linear
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ type Model[S any] struct {
 	// narrow, if set, returns fewer and smaller operations that have an order if these have: what matters to those that
 	// must take effect.
 	narrow func(ops []Op) []Op
+	// proves, if set, is the second opinion on a core that a decider has: it has no order whatever the others did.
+	proves func(ops []Op, a *Answer) bool
 }
 
 // Unknown is the output of an operation whose outcome is unknown.
@@ -170,7 +173,10 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 			switch {
 			case a.Verdict == evidence.Holds && m.replay(ops, a.Order) == nil:
 				return a
-			case a.Verdict == evidence.Violated && m.confirms(ctx, ops, &a, o.MaxStates) == nil:
+			case a.Verdict == evidence.Violated && m.proves != nil && m.proves(ops, &a):
+				slices.SortStableFunc(a.Core, func(i, j int) int { return cmp.Compare(ops[i].Call, ops[j].Call) })
+				return a
+			case a.Verdict == evidence.Violated && m.proves == nil && m.confirms(ctx, ops, &a, o.MaxStates) == nil:
 				return a
 			}
 		}

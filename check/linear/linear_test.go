@@ -60,6 +60,14 @@ func none[S any](m *Model[S], all []Op) bool {
 	return false
 }
 
+// shown reports whether a core has no order, whatever the others did, and after they returned if need be.
+func shown[S any](m *Model[S], ops []Op, a *Answer) bool {
+	if m.proves != nil {
+		return m.refutes(context.Background(), m.relaxed(ops, a), defaultStates) == nil
+	}
+	return none(m, m.relaxed(ops, a))
+}
+
 // twin compares the answers on random histories with brute force. draw gives an action, and all outputs that it may
 // have.
 func twin[S any](t *testing.T, name string, m *Model[S], first decider,
@@ -92,7 +100,7 @@ func twin[S any](t *testing.T, name string, m *Model[S], first decider,
 					if !want && m.replay(ops, b.Order) != nil {
 						t.Fatalf("the conditions' order %v: %v%s", b.Order, m.replay(ops, b.Order), text())
 					}
-					if want && !none(m, m.relaxed(ops, &b)) {
+					if want && !shown(m, ops, &b) {
 						t.Fatalf("the conditions' core %v has an order%s", b.Core, text())
 					}
 				}
@@ -102,7 +110,7 @@ func twin[S any](t *testing.T, name string, m *Model[S], first decider,
 				return
 			}
 			bad++
-			if len(a.Core) == 0 || !none(m, m.relaxed(ops, &a)) {
+			if len(a.Core) == 0 || !shown(m, ops, &a) {
 				t.Fatalf("the core %v has an order%s", a.Core, text())
 			}
 		})
@@ -186,7 +194,7 @@ func TestModels(t *testing.T) {
 		return Action{F: "read"}, []any{int64(0), int64(1), int64(2), int64(3)}
 	})
 	for n := 1; n <= 2; n++ {
-		twin(t, fmt.Sprint("semaphore", n), Semaphore(n), nil, func(r *rand.Rand, _ int) (Action, []any) {
+		twin(t, fmt.Sprint("semaphore", n), Semaphore(n), permits(n), func(r *rand.Rand, _ int) (Action, []any) {
 			return Action{F: []string{"acquire", "release"}[r.IntN(2)]}, []any{nil}
 		})
 	}
@@ -380,5 +388,32 @@ func TestNarrow(t *testing.T) {
 	relaxed := m.relaxed(ops, &a)
 	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil {
 		t.Fatalf("%v: %d of %d operations matter", a, len(small), len(relaxed))
+	}
+}
+
+// TestPermits: the conditions decide every semaphore as the search does, and each violation has its window.
+func TestPermits(t *testing.T) {
+	violated := 0
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 38))
+		n := 1 + r.IntN(3)
+		m := Semaphore(n)
+		var ops []Op
+		for i := range 6 + r.Int64N(12) {
+			at := 3 * i
+			ops = append(ops, Op{Input: Action{F: []string{"acquire", "release"}[(int(i)+r.IntN(7)/6)%2]},
+				Call: at - r.Int64N(12), Return: at + r.Int64N(12), Maybe: r.IntN(6) == 0})
+		}
+		a, known := permits(n)(ops)
+		_, ok, err := m.search(t.Context(), ops, defaultStates)
+		switch bad := a.Verdict == evidence.Violated; {
+		case err != nil || !known || ok == bad || bad && !shown(m, ops, &a) || !bad && m.replay(ops, a.Order) != nil:
+			t.Fatalf("%v %t, the search says %t %v\n%v", a, known, ok, err, ops)
+		case bad:
+			violated++
+		}
+	})
+	if violated < 300 {
+		t.Errorf("%d violate: the histories say little", violated)
 	}
 }

@@ -54,16 +54,16 @@ func Objects() []Object {
 		object("stack", "push, pop: last in, first out", Stack(), lifo),
 		object("linear-set", "add, remove, contains, read", Set(), members),
 		object("linear-counter", "add, read", Counter(), bounds),
-		object("mutex", "acquire, release", Semaphore(1), nil),
-		object("semaphore", "acquire, release of several permits", Semaphore(2), nil),
+		object("mutex", "acquire, release", Semaphore(1), permits(1)),
+		object("semaphore", "acquire, release of several permits", Semaphore(2), permits(2)),
 		object("kv", "get, put, append of strings by key", KV(), nil),
 		object("log", "append, read", Log(), nil),
 	}
 }
 
 // SemaphoreOf is the built-in semaphore with so many permits.
-func SemaphoreOf(permits int) Object {
-	return object("semaphore", "acquire, release of several permits", Semaphore(permits), nil)
+func SemaphoreOf(n int) Object {
+	return object("semaphore", "acquire, release of several permits", Semaphore(n), permits(n))
 }
 
 // Describe says an action and its output in words.
@@ -224,17 +224,17 @@ func Counter() *Model[int64] {
 	}
 }
 
-// Semaphore has permits that are acquired and released; who released is not looked at. With one it is a mutex.
-func Semaphore(permits int) *Model[int] {
+// Semaphore has n permits that are acquired and released; who released is not looked at. With one it is a mutex.
+func Semaphore(n int) *Model[int] {
 	return &Model[int]{
 		Init: func() int { return 0 },
 		Step: func(held int, input, _ any) (bool, int) {
 			if input.(Action).F == "acquire" {
-				return held < permits, held + 1
+				return held < n, held + 1
 			}
 			return held > 0, held - 1
 		},
-		Partition: byKey, Describe: Describe,
+		Partition: byKey, Describe: Describe, proves: tooMany(n),
 	}
 }
 

@@ -80,6 +80,8 @@ func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at
 func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	why := "these operations have no order"
 	switch {
+	case a.Why == "window":
+		why = "these are more than the permits, and what else may have come in their time, allow"
 	case a.Others:
 		why += ", even if the others took effect at any time while they were under way, or never"
 	case a.Why != "":
@@ -90,8 +92,13 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(o
 
 // shows says operations, which at has the places of, and what is wrong with them.
 func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linear.Op) string) {
+	const most = 20
 	var say []string
 	for n, i := range at {
+		if n == most {
+			say = append(say, fmt.Sprintf("and %d more", len(at)-n))
+			break
+		}
 		op := &j.h.Ops[i]
 		file := ""
 		if op.File != "" {
@@ -222,7 +229,7 @@ func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
 	if !is && op.Out != nil {
 		return j.bad(op, "value", op.Out, "a collection of all values")
 	}
-	list := linear.List{}
+	list := make(linear.List, 0, len(items))
 	for _, v := range items {
 		list = append(list, operations.Text(v))
 	}

@@ -1,0 +1,124 @@
+package linear
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"isovet/evidence"
+)
+
+// permits decides a semaphore. All acquires are alike, and all releases: of those under way the one that must return
+// first may always come first, and none needs to come before one returns that must have by then, or before that one
+// needs it. Where one cannot come, its window shows why. Cost: O(n log n), and more where many are under way at once.
+func permits(most int) decider {
+	return func(ops []Op) (Answer, bool) {
+		events := make([]int, 0, 2*len(ops)) // calls as they are, returns as their complements
+		for i := range ops {
+			if events = append(events, i); !ops[i].Maybe {
+				events = append(events, ^i)
+			}
+		}
+		at := func(e int) int64 {
+			if e < 0 {
+				return ops[^e].Return
+			}
+			return ops[e].Call
+		}
+		slices.SortStableFunc(events, func(a, b int) int {
+			return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(min(b, 0), min(a, 0))) // calls first
+		})
+		var open [2][]int // acquires and releases under way, by their returns
+		var order []int
+		held, done := 0, make([]bool, len(ops))
+		take := func(kind int) bool {
+			if len(open[kind]) == 0 {
+				return false
+			}
+			i := open[kind][0]
+			open[kind], order, done[i] = open[kind][1:], append(order, i), true
+			held += 1 - 2*kind
+			return true
+		}
+		for _, e := range events {
+			if e >= 0 {
+				kind := kindOf(&ops[e])
+				have := open[kind]
+				n := sort.Search(len(have), func(n int) bool { return ops[have[n]].until() > ops[e].until() })
+				open[kind] = slices.Insert(have, n, e)
+				continue
+			}
+			kind := kindOf(&ops[^e])
+			for !done[^e] {
+				if held == most*(1-kind) && !take(1-kind) {
+					core := window(ops, ^e, most)
+					return Answer{Verdict: evidence.Violated, Core: core, Others: true, Why: "window"}, core != nil
+				}
+				take(kind)
+			}
+		}
+		return Answer{Verdict: evidence.Holds, Order: order}, true
+	}
+}
+
+// kindOf is 0 of an acquire, and 1 of a release.
+func kindOf(op *Op) int {
+	if op.Input.(Action).F == "acquire" {
+		return 0
+	}
+	return 1
+}
+
+// window finds operations of one kind, the last of which is given, that are too many for those of the other kind that
+// may have come in the same time; nil: there are none.
+func window(ops []Op, last, most int) (core []int) {
+	kind, end := kindOf(&ops[last]), ops[last].Return
+	var inside []int
+	var ends []int64 // of those of the other kind that were called by then
+	for i := range ops {
+		switch {
+		case kindOf(&ops[i]) == kind && !ops[i].Maybe && ops[i].Return <= end:
+			inside = append(inside, i)
+		case kindOf(&ops[i]) != kind && ops[i].Call <= end:
+			ends = append(ends, ops[i].until())
+		}
+	}
+	slices.SortStableFunc(inside, func(a, b int) int { return cmp.Compare(ops[b].Call, ops[a].Call) })
+	slices.Sort(ends)
+	for n, i := range inside {
+		from := ops[i].Call
+		other := len(ends) - sort.Search(len(ends), func(j int) bool { return ends[j] >= from })
+		if n+1 > most+other {
+			return inside[:n+1]
+		}
+	}
+	if kind == 1 && len(inside) > len(ends) {
+		return inside
+	}
+	return nil
+}
+
+// tooMany is the second opinion on such a core: from the first call of its operations to their last return, they are
+// more than the permits that there are and those of the other kind that may have come then; or more releases than there
+// were acquires at all.
+func tooMany(most int) func(ops []Op, a *Answer) bool {
+	return func(ops []Op, a *Answer) bool {
+		from, to := int64(math.MaxInt64), int64(math.MinInt64)
+		for _, i := range a.Core {
+			if ops[i].Maybe || kindOf(&ops[i]) != kindOf(&ops[a.Core[0]]) {
+				return false
+			}
+			from, to = min(from, ops[i].Call), max(to, ops[i].Return)
+		}
+		others, before := 0, 0
+		for i := range ops {
+			if kindOf(&ops[i]) != kindOf(&ops[a.Core[0]]) && ops[i].Call <= to {
+				if before++; ops[i].until() >= from {
+					others++
+				}
+			}
+		}
+		return len(a.Core) > most+others || kindOf(&ops[a.Core[0]]) == 1 && len(a.Core) > before
+	}
+}
