@@ -70,6 +70,25 @@ func TestRunFolder(t *testing.T) {
 	}
 }
 
+// TestNoAnswer: where operations cannot be read, JSON names the workload that was asked for, and no level.
+func TestNoAnswer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "h.edn")
+	must.OK(t, os.WriteFile(file, []byte("{:type :invoke, :process 0, :f :enqueue, :value 1}\n{:type :ok"), 0o600))
+	for _, args := range []string{"check --json --workload bank " + file, "check --json " + file,
+		"check --json --workload bank " + file + ".none"} {
+		want := `"workload":"bank","checker":"workload","verdict":"unknown"`
+		if !strings.Contains(args, "bank") {
+			want = strings.Replace(want, "bank", "operations", 1)
+		}
+		var out bytes.Buffer
+		got := Main(strings.Fields(args), nil, &out, &out)
+		if got != console.StatusBadInput || !strings.Contains(out.String(), want) ||
+			strings.Contains(out.String(), `"level"`) {
+			t.Errorf("%s: exit status %d, %q; expected %q", args, got, out.String(), want)
+		}
+	}
+}
+
 // TestEtcdFolder: a report of etcd's is all of its clients, and one client's file names the others.
 func TestEtcdFolder(t *testing.T) {
 	dir := t.TempDir()

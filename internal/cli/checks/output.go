@@ -88,14 +88,19 @@ func resultJSON(f *CheckFlags, o outcome) ([]byte, error) {
 	if o.result != nil {
 		return evidence.JSON(o.result, o.path)
 	}
+	lev, checker, workload := f.level.String(), f.judge.name, ""
+	if e, is := errors.AsType[*notJudged](o.err); is {
+		lev, checker, workload = "", "workload", e.workload
+	}
 	return json.Marshal(struct {
 		History   string   `json:"history"`
-		Level     string   `json:"level"`
+		Level     string   `json:"level,omitempty"`
+		Workload  string   `json:"workload,omitempty"`
 		Checker   string   `json:"checker"`
 		Verdict   string   `json:"verdict"`
 		Reason    string   `json:"reason"`
 		Error     string   `json:"error"`
 		Anomalies []string `json:"anomalies"`
-	}{o.path, f.level.String(), f.judge.name, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
+	}{o.path, lev, workload, checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
 		[]string{}})
 }

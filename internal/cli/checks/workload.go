@@ -64,6 +64,14 @@ type judged struct {
 	told bool // the operations named the workload
 }
 
+// notJudged is why operations have no answer by a workload's rule.
+type notJudged struct {
+	error
+	workload string
+}
+
+func (e *notJudged) Unwrap() error { return e.error }
+
 // workloadOf judges a file as operations where --workload or the file says so; is: it does.
 func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string) (o outcome, is bool) {
 	named := f.workload.name != ""
@@ -76,7 +84,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		defer in.Close()
 	}
 	if err != nil {
-		return outcome{path: path, err: err}, named
+		return outcome{path: path, err: &notJudged{err, f.workload.workload.Name}}, named
 	}
 	if !named {
 		if head, err := in.Head(); err != nil || !operations.Is(head) {
@@ -122,7 +130,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		}
 	}
 	if j.Answer == nil {
-		return outcome{path: path, err: err, began: began}, true
+		return outcome{path: path, err: &notJudged{err, w.Name}, began: began}, true
 	}
 	if f.emptyOK && j.Answer.Verdict == evidence.Unknown && strings.HasPrefix(j.Answer.Reason, "inconclusive") {
 		j.Answer.Verdict, j.Answer.Reason = evidence.Holds, ""
