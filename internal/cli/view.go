@@ -36,8 +36,8 @@ func newView(e *console.Env) *cobra.Command {
 		Short:   "Show a history in the browser: load, keys, transactions, violations",
 		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
 
-HISTORY is a file of any format, a folder of isovet watch, or results of isovet bench reproduce. view prints the
-page's address. It maps native files (isovet convert h.jsonl h.ivh) at once, and makes a temporary copy of others. It
+HISTORY is a file of any format, a run of Jepsen's, a folder of isovet watch, or results of isovet bench reproduce.
+Operations on objects get their check's page. view prints the page's address. It maps native files (isovet convert h.jsonl h.ivh) at once, and makes a temporary copy of others. It
 replays CERT, a certificate, and shows it first. Only this machine can reach the page, by an address with a secret
 token. Ctrl-C ends view. docs/view.md has pictures.`,
 		Example: `  isovet view --open h.jsonl
@@ -103,9 +103,15 @@ func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) e
 		return err
 	}
 	name := f.loading.Histories(files)[0]
+	var page []byte
+	if len(files) == 1 && cert == "" && f.loading.Format == console.Auto {
+		if page, err = checks.OperationsPage(ctx, e, name); err != nil {
+			return console.Exit(console.StatusBadInput, err)
+		}
+	}
 	s, err := view.New(ctx, view.Options{Addr: f.addr, Name: name, Paths: f.loading.Paths(name), Certificate: cert,
 		Read:  f.loading.Options(),
-		Check: check.Options{ClockSkew: f.skew.Nanoseconds()}, Level: f.level, Index: bench.WriteIndex})
+		Check: check.Options{ClockSkew: f.skew.Nanoseconds()}, Level: f.level, Index: bench.WriteIndex, Page: page})
 	if err != nil {
 		return console.Exit(console.StatusBadInput, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/collect/hunt"
+	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/workloads"
 	"isovet/internal/test/must"
@@ -85,6 +86,24 @@ func TestNoAnswer(t *testing.T) {
 		if got != console.StatusBadInput || !strings.Contains(out.String(), want) ||
 			strings.Contains(out.String(), `"level"`) {
 			t.Errorf("%s: exit status %d, %q; expected %q", args, got, out.String(), want)
+		}
+	}
+}
+
+// TestOperationsPage: view shows what check says about a run of operations, and nothing of other histories.
+func TestOperationsPage(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "history.edn")
+	for ops, want := range map[string]string{
+		"{:type :invoke, :process 0, :f :dequeue}\n{:type :ok, :process 0, :f :dequeue, :value 5}\n": "violation: ",
+		"{:type :invoke, :process 0, :f :read}\n{:type :ok, :process 0, :f :read, :value 5}\n":       "",
+		"{:type :invoke, :process 0, :f :dequeue}\n{:type :ok, :proc":                                "error",
+	} {
+		must.OK(t, os.WriteFile(file, []byte(ops), 0o600))
+		page, err := checks.OperationsPage(t.Context(), &console.Env{}, dir)
+		if want == "" && page != nil || !bytes.Contains(page, []byte(want)) && err == nil ||
+			(err != nil) != (want == "error") {
+			t.Errorf("%s: %.300s %v; expected %q", ops, page, err, want)
 		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	ofHistory = "history"
 	ofWatch   = "watch"   // the folder of a watch
 	ofResults = "results" // a folder of bench's
+	ofPage    = "page"    // a page alone
 )
 
 // kindOf tells what a path is. Errors: a folder that is none of these.

@@ -27,7 +27,16 @@ import (
 // routes are the addresses behind the token.
 func (s *Server) routes() *http.ServeMux {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "view.html") })
+	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		if s.kind != ofPage {
+			s.file(w, "view.html")
+			return
+		}
+		// The page has a policy of its own, by hashes.
+		w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(s.o.Page)
+	})
 	m.HandleFunc("GET /web/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, r.PathValue("name")) })
 	m.HandleFunc("GET /results/{name...}", s.results)
 	m.HandleFunc("GET /api/home", func(w http.ResponseWriter, r *http.Request) { s.home(w) })

@@ -47,6 +47,8 @@ type Options struct {
 	// Index writes a page over the results of benchmarks in a folder, an error where there are none; nil: such folders
 	// are not shown.
 	Index func(w io.Writer, dir string) error
+	// Page, if set, is the page that is shown, of what is no history of transactions.
+	Page []byte
 }
 
 // Server shows histories to a browser on this machine.
@@ -69,7 +71,10 @@ type Server struct {
 // New listens on the address and begins to open what is to be shown. Errors: an address that others can reach or that
 // is taken; a folder of which nothing is known.
 func New(ctx context.Context, o Options) (*Server, error) {
-	kind, err := kindOf(o.Paths[0], o.Index)
+	kind, err := ofPage, error(nil)
+	if o.Page == nil {
+		kind, err = kindOf(o.Paths[0], o.Index)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -153,6 +153,16 @@ func TestNothingToRead(t *testing.T) {
 	}
 }
 
+// TestPage: a page alone is sent as it is.
+func TestPage(t *testing.T) {
+	s := must.Get(New(t.Context(), Options{Name: "h", Paths: []string{"none"}, Page: []byte("<p>x</p>")}))(t)
+	t.Cleanup(func() { s.ln.Close() })
+	go s.http.Serve(s.ln)
+	if status, body, _ := asked(t, "GET", s.URL(), nil); status != 200 || body != "<p>x</p>" {
+		t.Errorf("%d %q", status, body)
+	}
+}
+
 // TestEnds: the end of the context ends the server, a check that goes on included.
 func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -138,6 +138,20 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 	return outcome{path: path, err: err, began: began, work: &j}, true
 }
 
+// OperationsPage is the page of the answer about operations on objects; nil: a file or run is of something else. The
+// answer takes at most a minute.
+func OperationsPage(ctx context.Context, e *console.Env, path string) ([]byte, error) {
+	f := CheckFlags{limits: guard.Limits{Timeout: time.Minute}}
+	f.loading.Format, f.judge.name = console.Auto, console.Auto
+	o, is := f.workloadOf(ctx, e, path)
+	if !is || o.work == nil {
+		return nil, o.err
+	}
+	var b bytes.Buffer
+	err := o.work.HTML(&b, path)
+	return b.Bytes(), err
+}
+
 // operationsIn opens a file, or the history in a Jepsen run, which run says, or the first file of an etcd report; more
 // are the others.
 func operationsIn(path string) (in *format.Input, more []string, run bool, err error) {
