@@ -2,6 +2,7 @@ package census
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 
@@ -87,27 +88,50 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		plain[i] = graph.Edge{From: e.from, To: e.to}
 	}
 	comp, n := graph.Components(graph.Build(g.n, plain))
-	parts := make([][]edge, n)
-	for _, e := range g.edges {
-		if c := comp[e.from]; c == comp[e.to] {
-			parts[c] = append(parts[c], e)
+	inside := func(yield func(of int, e edge) bool) {
+		for _, e := range g.edges {
+			if c := comp[e.from]; c == comp[e.to] && !yield(int(c), e) {
+				return
+			}
 		}
 	}
+	parts, from := grouped(inside, int(n))
 	looked := 0
-	for _, p := range parts {
+	local := make([]int32, g.n) // a node's number in its component
+	for c := range int(n) {
+		p := parts[from[c]:from[c+1]]
 		if len(p) == 0 {
 			continue
 		}
 		if looked++; looked > mostComponents || ctx.Err() != nil {
 			break
 		}
-		found = append(found, g.inComponent(ctx, p)...)
+		found = append(found, g.inComponent(ctx, p, local)...)
 	}
 	return found
 }
 
-func (g *dependencies) inComponent(ctx context.Context, part []edge) (found []evidence.Anomaly) {
-	s := newSearch(part)
+// grouped puts edges in the order of n groups, otherwise as they come; of each group there are those from from[group]
+// on.
+func grouped(edges iter.Seq2[int, edge], n int) (all []edge, from []int32) {
+	from = make([]int32, n+1)
+	for c := range edges {
+		from[c+1]++
+	}
+	for c := range n {
+		from[c+1] += from[c]
+	}
+	all = make([]edge, from[n])
+	at := slices.Clone(from)
+	for c, e := range edges {
+		all[at[c]] = e
+		at[c]++
+	}
+	return all, from
+}
+
+func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int32) (found []evidence.Anomaly) {
+	s := newSearch(part, local)
 	limits := [][]evidence.Dep{nil, {evidence.SO}, {evidence.SO, evidence.RT}}
 	for i, limit := range limits {
 		if i == 1 && !g.l.Sessions() || i == 2 && !g.l.RealTime() {
@@ -162,23 +186,48 @@ func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
 
 // search looks for ways in a component.
 type search struct {
-	out   map[int32][]edge
-	from  map[[2]int32]step // by node and state
+	local []int32 // a node's number in the component
+	out   []edge  // by where they begin
+	at    []int32 // by number, where a node's begin
+	steps []step  // by number and state
+	round int32   // the search that is under way
 	queue [][2]int32
 }
 
+// states are how many states a node may be reached in.
+const states = 4
+
 type step struct {
-	by     edge
+	by     *edge
 	before [2]int32
+	round  int32 // the search that made it
 }
 
-func newSearch(part []edge) *search {
-	s := &search{out: map[int32][]edge{}}
-	for _, e := range part {
-		s.out[e.from] = append(s.out[e.from], e)
+// newSearch numbers the nodes of a component in local.
+func newSearch(part []edge, local []int32) *search {
+	n := int32(0)
+	for i := range part { // each node of a component has an edge
+		local[part[i].from] = -1
 	}
+	for i := range part {
+		if v := part[i].from; local[v] < 0 {
+			local[v] = n
+			n++
+		}
+	}
+	s := &search{local: local, steps: make([]step, n*states)}
+	s.out, s.at = grouped(func(yield func(of int, e edge) bool) {
+		for _, e := range part {
+			if !yield(int(local[e.from]), e) {
+				return
+			}
+		}
+	}, int(n))
 	return s
 }
+
+// step is how a node was reached in a state; its round says whether it was.
+func (s *search) step(y [2]int32) *step { return &s.steps[s.local[y[0]]*states+y[1]] }
 
 // Bits of a state: whether the last edge was an anti-dependency, and whether there was one on the way back.
 const (
@@ -193,11 +242,14 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 	if mode == apartRW {
 		start[1] = lastRW
 	}
-	s.from = map[[2]int32]step{start: {}}
+	s.round++
+	s.step(start).round = s.round
 	s.queue = append(s.queue[:0], start)
 	for i := 0; i < len(s.queue); i++ {
 		x := s.queue[i]
-		for _, f := range s.out[x[0]] {
+		n := s.local[x[0]]
+		for j := s.at[n]; j < s.at[n+1]; j++ {
+			f := &s.out[j]
 			rw := f.Dep == evidence.RW
 			if !use(f.Dep) || mode == apartRW && rw && x[1]&lastRW != 0 {
 				continue
@@ -212,10 +264,11 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 					y[1] |= lastRW
 				}
 			}
-			if _, seen := s.from[y]; seen {
+			reached := s.step(y)
+			if reached.round == s.round {
 				continue
 			}
-			s.from[y] = step{f, x}
+			*reached = step{f, x, s.round}
 			if f.to != e.from {
 				s.queue = append(s.queue, y)
 			} else if mode == anyWay || y[1]&someRW != 0 && y[1]&lastRW == 0 {
@@ -230,12 +283,12 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 func (s *search) cycle(e edge, start, y [2]int32) []edge {
 	var way []edge
 	seen := map[int32]bool{}
-	for ; y != start; y = s.from[y].before {
+	for ; y != start; y = s.step(y).before {
 		if seen[y[0]] {
 			return nil
 		}
 		seen[y[0]] = true
-		way = append(way, s.from[y].by)
+		way = append(way, *s.step(y).by)
 	}
 	if seen[start[0]] {
 		return nil

@@ -34,7 +34,7 @@ const mostReaders = 64
 
 func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
 	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{},
-		reason: map[[3]uint32][]evidence.Edge{}}
+		reason: map[[3]uint32][]evidence.Edge{}, edges: make([]edge, 0, 2*h.NumTxns())}
 	g.w = g.writers(counts)
 	g.registers(counts)
 	g.lists(counts)
