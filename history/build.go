@@ -38,6 +38,7 @@ func (b *Builder) Build() (*History, error) {
 	x.Start, x.Commit, x.End = fullCol(x.Start, n), fullCol(x.Commit, n), fullCol(x.End, n)
 	x.StartTS, x.CommitTS = fullCol(x.StartTS, n), fullCol(x.CommitTS, n)
 	x.Node, x.Name, x.Locking = fullText(x.Node, n), fullText(x.Name, n), fullText(x.Locking, n)
+	x.Level = fullText(x.Level, n)
 	sess := h.Txns.Sess
 	h.Txns = *x
 	h.Txns.Sess = sess

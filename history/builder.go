@@ -9,7 +9,7 @@ type TxnHead struct {
 	StartTS, CommitTS      int64 // NoTime: missing
 	Line                   uint32
 	Node, Name             uint32 // texts; None: missing
-	Locking                uint32 // the same; see Txns.Locking
+	Locking, Level         uint32 // the same; see Txns
 	Status                 Status
 	Init                   bool
 	HasID, HasSess, HasSeq bool
@@ -18,7 +18,7 @@ type TxnHead struct {
 // NewTxnHead returns a head with every optional part missing.
 func NewTxnHead() TxnHead {
 	return TxnHead{Start: NoTime, Commit: NoTime, End: NoTime, StartTS: NoTime, CommitTS: NoTime, Node: None,
-		Name: None, Locking: None}
+		Name: None, Locking: None, Level: None}
 }
 
 // Builder collects a history. Operations are added in program order, then EndTxn closes their transaction. It is not
@@ -317,6 +317,7 @@ func (b *Builder) EndTxn(h TxnHead) {
 	x.Node = textCol(x.Node, t, h.Node)
 	x.Name = textCol(x.Name, t, h.Name)
 	x.Locking = textCol(x.Locking, t, h.Locking)
+	x.Level = textCol(x.Level, t, h.Level)
 	if h.Init {
 		b.markInit(uint32(t))
 	}

@@ -79,7 +79,7 @@ func (x *Txns) cut(n int) {
 		*c = (*c)[:min(len(*c), n)]
 	}
 	x.Node, x.Name = x.Node[:min(len(x.Node), n)], x.Name[:min(len(x.Name), n)]
-	x.Locking = x.Locking[:min(len(x.Locking), n)]
+	x.Locking, x.Level = x.Locking[:min(len(x.Locking), n)], x.Level[:min(len(x.Level), n)]
 }
 
 // End closes a transaction: all operations since the last End are its own. Errors, of type *InputError: what
@@ -266,7 +266,7 @@ func (d *Draft) History() *History {
 	h.Txns = Txns{ID: x.ID, Line: x.Line, Status: x.Status, OpOff: x.OpOff, Start: col(&x.Start),
 		Commit: col(&x.Commit), End: col(&x.End), StartTS: col(&x.StartTS), CommitTS: col(&x.CommitTS),
 		Node: text(&x.Node), Name: text(&x.Name),
-		Locking: text(&x.Locking)}
+		Locking: text(&x.Locking), Level: text(&x.Level)}
 	h.Ops = Ops{Kind: b.kind, Ver: d.ver}
 	if len(b.opStart) > 0 {
 		b.opStart, b.opEnd = padTimes(b.opStart, len(b.kind)), padTimes(b.opEnd, len(b.kind))

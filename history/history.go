@@ -74,6 +74,8 @@ type Txns struct {
 	// Locking are texts: which of the transaction's operations are reads that take locks, as their places among its
 	// operations, ascending, with blanks between them. For people; see History.Locking.
 	Locking []uint32
+	// Level are texts: the isolation level that the transaction ran at, by its name in package level; None: not said.
+	Level []uint32
 }
 
 // Ops are the columns of the operations.
@@ -208,6 +210,14 @@ func (h *History) Locking(op uint32) bool {
 		n, some = 0, false
 	}
 	return some && n == op-h.Txns.OpOff[t]
+}
+
+// LevelName returns the name of the level that a transaction says it ran at, "" where it does not.
+func (h *History) LevelName(t uint32) string {
+	if h.Txns.Level == nil || h.Txns.Level[t] == None {
+		return ""
+	}
+	return string(h.Texts.Text(h.Txns.Level[t]))
 }
 
 // OpKey returns the key of a read, write, append or list read; None for a predicate operation.

@@ -57,7 +57,7 @@ func (h *History) SetFirst(keys []uint32, values []Value) error {
 			*col = append(*col, NoTime)
 		}
 	}
-	for _, col := range []*[]uint32{&x.Node, &x.Name, &x.Locking} {
+	for _, col := range []*[]uint32{&x.Node, &x.Name, &x.Locking, &x.Level} {
 		if *col != nil {
 			*col = append(*col, None)
 		}

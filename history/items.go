@@ -52,6 +52,7 @@ func Items(h *History) *History {
 		head.Line, head.Status, head.Init = h.Txns.Line[t], h.Txns.Status[t], t == h.Init
 		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
 		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
+		head.Level = levelIn(b, h, t)
 		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
 			head.Session, head.HasSess = s, true
 			head.Seq, head.HasSeq = place[t], true

@@ -210,6 +210,7 @@ func (b *Builder) distinctTexts() {
 	texts(b.txns.Node)
 	texts(b.txns.Name)
 	texts(b.txns.Locking)
+	texts(b.txns.Level)
 	texts(b.preds.Pred)
 	for i := range b.join.merged {
 		s := &b.join.merged[i]

@@ -122,6 +122,7 @@ func (b *Builder) mergeTxns(other *Builder, texts textMap, lines uint32) {
 	x.Node = mergeTexts(x.Node, y.Node, texts, t0, n)
 	x.Name = mergeTexts(x.Name, y.Name, texts, t0, n)
 	x.Locking = mergeTexts(x.Locking, y.Locking, texts, t0, n)
+	x.Level = mergeTexts(x.Level, y.Level, texts, t0, n)
 
 	// A column that one side has and the other has not is padded: EndTxn expects a column to be nil or of full length.
 	if b.seq != nil {

@@ -183,12 +183,21 @@ func (r *restriction) end(t uint32) {
 		head.Status = h.Txns.Status[t]
 		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
 		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
+		head.Level = levelIn(r.b, h, t)
 		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
 			head.Session, head.HasSess = s, true
 		}
 	}
 	r.b.EndTxn(head)
 	r.p.Txn = append(r.p.Txn, t)
+}
+
+// levelIn is the text of a transaction's level in another history's builder.
+func levelIn(b *Builder, h *History, t uint32) uint32 {
+	if name := h.LevelName(t); name != "" {
+		return b.Text([]byte(name))
+	}
+	return None
 }
 
 // build makes the part, and finds the whole's versions of its own.

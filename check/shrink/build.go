@@ -128,6 +128,7 @@ func (b *builder) head(t uint32) history.TxnHead {
 	head.Start, head.Commit, head.End = b.clock(h.Start(t)), b.clock(h.Commit(t)), b.clock(h.End(t))
 	head.StartTS, head.CommitTS = b.tick(h.StartTS(t)), b.tick(h.CommitTS(t))
 	head.Node, head.Name = b.text(h.Txns.Node, t), b.text(h.Txns.Name, t)
+	head.Level = b.text(h.Txns.Level, t)
 	if name := h.SessName[h.Txns.Sess[t]]; name != history.NoTime && t != h.Init {
 		head.Session, head.HasSess = name, true
 		head.Seq, head.HasSeq = int64(b.place[t]), true

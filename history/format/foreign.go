@@ -179,7 +179,7 @@ var (
 	}
 	parquetTable = Format{
 		Name: "parquet", About: "a table with a row for each operation, for DuckDB, pandas, polars, Spark",
-		Tool: "Apache Parquet", Holds: Everything, Ext: []string{".parquet"},
+		Tool: "Apache Parquet", Holds: Everything &^ Levels, Ext: []string{".parquet"},
 		Detect: detect(func(head []byte) bool {
 			return bytes.HasPrefix(head, []byte("PAR1")) || bytes.HasPrefix(head, []byte("PARE"))
 		}),

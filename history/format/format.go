@@ -42,13 +42,15 @@ const (
 	Predicates                     // predicate reads and writes
 	Rows                           // values that are rows
 	Initial                        // an initial transaction or value
+	Levels                         // levels of single transactions
 )
 
 // Everything is the set of all features.
-const Everything = Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial
+const Everything = Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial |
+	Levels
 
 var featureNames = [...]string{"times", "operation times", "timestamps", "aborted", "unknown", "lists", "predicates",
-	"rows", "initial values"}
+	"rows", "initial values", "levels of transactions"}
 
 // Names returns the features' names.
 func (f Feature) Names() []string {

@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
+	"isovet/level"
 )
 
 // randomHistory has what a format can hold: integers, 0 at first, each value written once; sometimes an initial
@@ -83,6 +84,9 @@ func randomHistory(t testing.TB, rnd *rand.Rand, holds Feature) *history.History
 		if holds&Timestamps != 0 && rnd.IntN(2) == 0 {
 			h.StartTS, h.CommitTS = rnd.Int64N(50), 50+rnd.Int64N(50)
 		}
+		if holds&Levels != 0 && rnd.IntN(2) == 0 {
+			h.Level = b.Text([]byte(level.Level(rnd.IntN(len(level.All()))).String()))
+		}
 		end(h)
 	}
 	h := must.Get(b.Build())(t)
@@ -114,8 +118,8 @@ func meaning(h *history.History) string {
 			if h.Txns.Status[t] != history.Committed {
 				end = history.NoTime // it says nothing
 			}
-			fmt.Fprintf(&text, "[%v %d-%d %d-%d:%s]", h.Txns.Status[t], h.Start(t), end, h.StartTS(t), h.CommitTS(t),
-				ops(t))
+			fmt.Fprintf(&text, "[%v %d-%d %d-%d%s:%s]", h.Txns.Status[t], h.Start(t), end, h.StartTS(t), h.CommitTS(t),
+				h.LevelName(t), ops(t))
 		}
 		if text.Len() > 0 {
 			sessions = append(sessions, text.String())

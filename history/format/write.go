@@ -145,6 +145,9 @@ func Used(h *history.History) Feature {
 	if h.Init != history.None {
 		f |= Initial
 	}
+	if h.Txns.Level != nil {
+		f |= Levels
+	}
 	return f
 }
 

@@ -228,7 +228,8 @@ func (j *joiner) some(b *Batch, from, end uint32) {
 		for _, c := range [...]struct {
 			col []uint32
 			to  *uint32
-		}{{x.Node, &head.Node}, {x.Name, &head.Name}, {x.Locking, &head.Locking}} {
+		}{{x.Node, &head.Node}, {x.Name, &head.Name}, {x.Locking, &head.Locking}, {x.Level,
+			&head.Level}} {
 			if c.col != nil && c.col[t] != history.None {
 				*c.to = j.textOf(h, c.col[t])
 			}

@@ -369,6 +369,7 @@ func (d *doc) txn(id int, init bool) {
 		},
 		func() { d.str("node"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
 		func() { d.str("name"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
+		func() { d.str("level"); d.tok(":"); d.str([]string{"si", "read-committed", "SER"}[d.IntN(3)]) },
 		func() { d.str("init"); d.tok(":"); d.tok("false") },
 	}
 	if init {

@@ -114,7 +114,8 @@ func (h *Head) scan(line []byte) bool {
 			h.Init = true
 			i += 5
 			continue
-		case "start", "end", "commit", "start_ts", "commit_ts", "status", "name", "node", "locking":
+		case "start", "end", "commit", "start_ts", "commit_ts", "status", "name", "node", "locking",
+			"level":
 			skip := bytes.IndexByte(line[i:n], ',')
 			if skip < 0 || bytes.IndexByte(line[i:i+skip], '\\') >= 0 {
 				return false

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // readNaive is the plain twin of Read: it takes each line apart with encoding/json. It takes valid input only and
@@ -58,6 +59,13 @@ func readNaive(data []byte) *history.History {
 		}
 		if s, ok := obj["name"].(string); ok {
 			h.Name = b.Text([]byte(s))
+		}
+		if s, ok := obj["level"].(string); ok {
+			l, err := level.Parse(s)
+			if err != nil {
+				panic(err)
+			}
+			h.Level = b.Text([]byte(l.String()))
 		}
 		for _, x := range obj["ops"].([]any) {
 			naiveOp(b, x.([]any))

@@ -43,6 +43,7 @@ type parser struct {
 
 	head     uint64 // the first eight digits of the latest time, see time
 	headTime int64  // their value
+	level    []byte // a level's name, see levelText
 }
 
 func newParser(file string) *parser {
@@ -100,6 +101,9 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 		}
 		if p.last.Locking != history.None {
 			p.last.Locking = h.Txns.Locking[0]
+		}
+		if p.last.Level != history.None {
+			p.last.Level = h.Txns.Level[0]
 		}
 	}
 	return Line{h, p.last}, err

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // The fields of a transaction, as bits: a field that occurs twice is an error.
@@ -24,6 +25,7 @@ const (
 	fNode
 	fName
 	fLocking
+	fLevel
 	fOps
 )
 
@@ -120,6 +122,15 @@ func (p *parser) scan(data []byte, i int) int {
 				}
 			}
 		case 'l':
+			if string(f[:8]) == `level":"` {
+				from := i + 9
+				if i = plainString(data, from, limit); i == 0 {
+					return 0
+				}
+				if field, h.Level = fLevel, p.levelText(data[from:i-1]); h.Level == history.None {
+					return 0
+				}
+			}
 			if string(f[:10]) == `locking":"` {
 				from := i + 11
 				if i = plainString(data, from, limit); i == 0 {
@@ -165,6 +176,17 @@ func (p *parser) scan(data []byte, i int) int {
 	h.Line = p.lines
 	p.endTxn(h)
 	return i + 1
+}
+
+// levelText is the text of a level that is written as package level names it, None of another.
+func (p *parser) levelText(name []byte) uint32 {
+	if !bytes.Equal(name, p.level) {
+		if l, err := level.Parse(string(name)); err != nil || l.String() != string(name) {
+			return history.None
+		}
+		p.level = append(p.level[:0], name...)
+	}
+	return p.b.Text(name)
 }
 
 // scanOps adds the operations of the array whose first element begins at data[i] and returns the position behind the

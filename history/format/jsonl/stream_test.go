@@ -99,7 +99,7 @@ func shown(h *history.History, t uint32, head history.TxnHead) string {
 		return string(h.Texts.Text(id))
 	}
 	node, name := text(head.Node), text(head.Name)
-	head.Node, head.Name, head.Line = 0, 0, 0
+	head.Node, head.Name, head.Level, head.Line = 0, 0, 0, 0
 	fmt.Fprintf(&b, "%+v %q %q %d %d %d %d %d %v:", head, node, name, h.Start(t), h.Commit(t), h.End(t), h.StartTS(t),
 		h.CommitTS(t), h.Txns.Status[t])
 	ver := func(v uint32) {

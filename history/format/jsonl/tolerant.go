@@ -9,6 +9,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/sorts"
+	"isovet/level"
 )
 
 // maxDepth bounds the nesting of values that are skipped, and of predicates.
@@ -295,6 +296,8 @@ func (t *tolerant) txn(done int) {
 			f = fName
 		case "locking":
 			f = fLocking
+		case "level":
+			f = fLevel
 		case "ops":
 			f = fOps
 		default:
@@ -330,10 +333,17 @@ func (t *tolerant) txn(done int) {
 				return t.skip(0)
 			}
 			return t.wrong("true or false")
-		case fNode, fName, fLocking:
+		case fNode, fName, fLocking, fLevel:
 			s, ok := t.text()
 			if !ok {
 				return false
+			}
+			if f == fLevel {
+				l, err := level.Parse(string(s))
+				if err != nil {
+					return t.fail("%v", err)
+				}
+				s = []byte(l.String())
 			}
 			id := t.p.b.Text(s)
 			switch f {
@@ -341,6 +351,8 @@ func (t *tolerant) txn(done int) {
 				h.Node = id
 			case fName:
 				h.Name = id
+			case fLevel:
+				h.Level = id
 			default:
 				h.Locking = id
 			}

@@ -173,6 +173,7 @@ func (e *writer) txn(t, pos uint32) {
 	e.time(`,"commit_ts":`, h.CommitTS(t))
 	e.text(`,"node":`, h.Txns.Node, t)
 	e.text(`,"name":`, h.Txns.Name, t)
+	e.text(`,"level":`, h.Txns.Level, t)
 	e.text(`,"locking":`, h.Txns.Locking, t)
 	e.str(`,"ops":[`)
 	lo, hi := h.TxnOps(t)

@@ -423,6 +423,7 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 		e.SayNotes(o.path, o.result.H)
 		if o.result.H != nil {
 			f.sayNamed(e, o.path, &o.result.H.Meta)
+			sayLevels(e, o.path, o.result.H, o.result.Level)
 		}
 	}
 	it := o.item()

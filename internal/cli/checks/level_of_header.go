@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,26 @@ func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
 func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 	if at, why := f.named(m); why != "" && f.judge.name != "leopard" {
 		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s: %s; --level asks for another\n", path, at, escape.Line(why))
+	}
+}
+
+// sayLevels says on standard error that transactions have levels of their own, by which they were not judged.
+func sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
+	count := map[string]int{}
+	for t := range uint32(h.NumTxns()) {
+		if name := h.LevelName(t); name != "" && name != at.String() {
+			count[name]++
+		}
+	}
+	var names []string
+	for _, l := range level.Names() {
+		if count[l] > 0 {
+			names = append(names, fmt.Sprintf("%d at %s", count[l], l))
+		}
+	}
+	if names != nil {
+		fmt.Fprintf(e.Stderr, "isovet: %s: every transaction is judged at %s; some ran at a level of their own: %s\n",
+			path, at, strings.Join(names, ", "))
 	}
 }
 

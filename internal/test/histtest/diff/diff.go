@@ -111,6 +111,7 @@ func diffTxn(a, b *history.History, t uint32) string {
 		{"commit_ts", a.CommitTS(t), b.CommitTS(t)},
 		{"node", text(a, a.Txns.Node), text(b, b.Txns.Node)},
 		{"name", text(a, a.Txns.Name), text(b, b.Txns.Name)},
+		{"level", a.LevelName(t), b.LevelName(t)},
 		{"number of operations", hiA - loA, hiB - loB},
 	} {
 		if f.x != f.y {
