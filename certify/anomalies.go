@@ -113,8 +113,12 @@ func (p *proof) read(a *evidence.Anomaly) error {
 	if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
 		return fmt.Errorf("an anomaly of a single read has a cycle; expected none")
 	}
-	if !p.level.Forbids(a.Kind) {
-		return fmt.Errorf("%s allows it", p.level)
+	at := p.level
+	if at.IsMixed() && len(a.Ops) > 0 && int(a.Ops[0]) < p.h.NumOps() {
+		at = p.at(p.h.TxnOf(a.Ops[0]))
+	}
+	if !at.Forbids(a.Kind) {
+		return fmt.Errorf("%s allows it", at)
 	}
 	check := p.checkReads
 	if len(a.Dead) > 0 {
@@ -168,6 +172,7 @@ func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anom
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return a.Kind
 	}
+	l = a.Above(l)
 	// On which orders the bases of predicate operations rest, only the proof says.
 	named := a.Named(x.h, l, o.ClockSkew)
 	shows := plain(x.h, l)

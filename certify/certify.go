@@ -51,6 +51,9 @@ func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 	if r.Timestamps && !r.Level.Serial() && !r.Level.Snapshot() {
 		return &Unsupported{fmt.Sprintf("an answer by timestamps at level %s", r.Level)}
 	}
+	if r.Verdict != evidence.Unknown && r.Level.IsMixed() && (h.HasLists() || h.HasPredicates()) {
+		return &Unsupported{"levels mixed in a history of lists or predicates"}
+	}
 	switch r.Verdict {
 	case evidence.Unknown:
 		if r.Reason == "" {

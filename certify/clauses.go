@@ -70,6 +70,17 @@ func newProof(x *index, l level.Level, skew int64) *proof {
 		open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
 }
 
+// at is the level that a transaction is judged at.
+func (p *proof) at(t uint32) level.Level { return levelOf(p.h, p.level, t) }
+
+// levelOf is the level that a transaction of h is judged at where l is asked of all.
+func levelOf(h *history.History, l level.Level, t uint32) level.Level {
+	if !l.IsMixed() {
+		return l
+	}
+	return l.Of(h.LevelName(t))
+}
+
 func (p *proof) newVar() Lit {
 	p.vars++
 	return (p.vars - 1) << 1
@@ -133,7 +144,7 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if len(c) == 1 {
 		return ls, nil
 	}
-	if p.level == level.ReadCommitted && readings(p.h, reader, v) > 1 {
+	if p.at(reader) == level.ReadCommitted && readings(p.h, reader, v) > 1 {
 		return nil, &Unsupported{fmt.Sprintf("the writers of two reads at read-committed: %s reads %s twice, and "+
 			"each read may have its own writer", name(p.h, reader), p.h.ValueString(v))}
 	}
@@ -178,8 +189,9 @@ func (p *proof) settle() {
 		if first, then := unconditional(ab), unconditional(ba); len(ab) > 0 && len(ba) > 0 && (first || then) {
 			if first && then { // a proof without time, or without sessions either, may rest on what then is left
 				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
-				if !first && !then && p.level.Sessions() {
-					first, then = p.x.sessionBefore(a, b), p.x.sessionBefore(b, a)
+				if !first && !then {
+					first = p.at(b).Sessions() && p.x.sessionBefore(a, b)
+					then = p.at(a).Sessions() && p.x.sessionBefore(b, a)
 				}
 			}
 			switch {
@@ -211,7 +223,7 @@ func unconditional(reasons [][]Lit) bool {
 
 // settles returns the reasons why a is before b by the history alone, each as the assumptions that it rests on.
 func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
-	if p.level.Sessions() && p.x.sessionBefore(a, b) || p.level.RealTime() && p.timeBefore(a, b) {
+	if at := p.at(b); at.Sessions() && p.x.sessionBefore(a, b) || at.RealTime() && p.timeBefore(a, b) {
 		reasons = append(reasons, p.counts(nil, b))
 	}
 	return p.readSettles(a, b, reasons)
@@ -250,24 +262,24 @@ func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 // contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read
 // of a register, so that it cannot have committed at a level that forbids that.
 func (p *proof) contradictsItself(t uint32) bool {
-	h := p.h
+	h, repeats := p.h, p.at(t).Forbids(level.NonRepeatableRead)
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
 	lo, hi := h.TxnOps(t)
-	if p.x.truths != nil && p.level.Forbids(level.NonRepeatableRead) {
+	if p.x.truths != nil && repeats {
 		saw = external(h, t) // what a predicate says of a key may be shown wrong by a later read
 	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:
-			if p.x.contradicts(op, saw, p.level.Forbids(level.NonRepeatableRead)) {
+			if p.x.contradicts(op, saw, repeats) {
 				return true
 			}
 		case history.Read:
 			if w, ok := saw[h.VerKey[v]]; ok && w != v {
 				return true
 			}
-			if p.level.Forbids(level.NonRepeatableRead) {
+			if repeats {
 				saw[h.VerKey[v]] = v
 			}
 		case history.Write:

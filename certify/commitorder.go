@@ -220,7 +220,7 @@ func (r *resolver) list(t, p, op, lo uint32) error {
 // which it must agree, or an earlier transaction.
 func (r *resolver) read(t, p, op, v uint32) error {
 	x, k := r.x, r.x.h.VerKey[v]
-	if x.stamp[k] == p && (r.wrote[k] || x.level != level.ReadCommitted) {
+	if x.stamp[k] == p && (r.wrote[k] || levelOf(x.h, x.level, t) != level.ReadCommitted) {
 		if r.own[k] != v {
 			return wrongRead(x.h, op, t, r.own[k])
 		}
@@ -357,6 +357,11 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 func (x *commitOrder) readsOf(p uint32) []weakRead { return x.reads[x.rOff[p]:x.rOff[p+1]] }
 func (x *commitOrder) wrote(p uint32) []uint32     { return x.keys[x.wOff[p]:x.wOff[p+1]] }
 
+// judged reports whether the axiom of a level is asked of the transaction at place p.
+func (x *commitOrder) judged(p uint32, l level.Level) bool {
+	return !x.level.IsMixed() || levelOf(x.h, x.level, x.order[p-1]) == l
+}
+
 // broken says that reader read key from a transaction before one that is visible to it and wrote it too.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
 	return fmt.Errorf("%s reads a version of %s older than that of %s, which it must see",
@@ -387,6 +392,9 @@ func (x *commitOrder) readCommitted() error {
 	seen := make([]uint32, len(x.order)+1)
 	var first []bool
 	for p := uint32(1); int(p) <= len(x.order); p++ {
+		if !x.judged(p, level.ReadCommitted) {
+			continue
+		}
 		rs := x.readsOf(p)
 		first = first[:0]
 		for _, r := range rs {
@@ -420,6 +428,9 @@ func (x *commitOrder) readCommitted() error {
 func (x *commitOrder) readAtomic() error {
 	seen := make([]uint32, len(x.order)+1)
 	for p := uint32(1); int(p) <= len(x.order); p++ {
+		if !x.judged(p, level.ReadAtomic) {
+			continue
+		}
 		rs := x.readsOf(p)
 		for _, r := range rs {
 			x.stamp[r.key], x.low[r.key] = p, r.from // a key's reads agree
@@ -451,14 +462,17 @@ func (x *commitOrder) sessionsAtomic() error {
 			if p == history.None {
 				continue
 			}
+			atomic := x.judged(p, level.ReadAtomic)
 			for _, r := range x.readsOf(p) {
-				if x.stamp[r.key] == s+1 && r.from < x.low[r.key] {
+				if atomic && x.stamp[r.key] == s+1 && r.from < x.low[r.key] {
 					return x.broken(p, r.key, x.low[r.key])
 				}
 			}
 			if h.Txns.Status[t] == history.Committed {
 				for _, k := range x.wrote(p) {
-					x.stamp[k], x.low[k] = s+1, p
+					if x.stamp[k] != s+1 || x.low[k] < p { // of levels mixed, a session may not stand in order
+						x.stamp[k], x.low[k] = s+1, p
+					}
 				}
 			}
 		}

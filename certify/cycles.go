@@ -21,9 +21,6 @@ func (p *proof) cycle(c []evidence.Edge) error {
 		if e.To != next.From {
 			return fmt.Errorf("edge %d ends at transaction index %d, the next begins at %d", i+1, e.To, next.From)
 		}
-		if p.level.Snapshot() && p.overlaps(e) && p.overlaps(next) {
-			return fmt.Errorf("anti-dependencies %d and %d are adjacent, which %s allows", i+1, (i+1)%len(c)+1, p.level)
-		}
 		var err error
 		if needs, err = p.edge(needs, e); err != nil {
 			if _, ok := err.(*Unsupported); ok {
@@ -31,8 +28,11 @@ func (p *proof) cycle(c []evidence.Edge) error {
 			}
 			return fmt.Errorf("edge %d (%s): %w", i+1, e.Dep, err)
 		}
+		if at := p.at(e.To); at.Snapshot() && p.overlaps(e) && p.overlaps(next) {
+			return fmt.Errorf("anti-dependencies %d and %d are adjacent, which %s allows", i+1, (i+1)%len(c)+1, at)
+		}
 	}
-	if weak(p.level) {
+	if slices.ContainsFunc(c, func(e evidence.Edge) bool { return anti(e.Dep) && weak(p.at(e.From)) }) {
 		if err := p.weakCycle(c); err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
 }
 
 func (p *proof) so(e evidence.Edge) error {
-	if !p.level.Sessions() {
-		return fmt.Errorf("%s does not ask for session order", p.level)
+	if at := p.at(e.To); !at.Sessions() {
+		return fmt.Errorf("%s does not ask for session order", at)
 	}
 	if !p.x.sessionBefore(e.From, e.To) {
 		return fmt.Errorf("%s is not a committed transaction earlier in the session of %s", name(p.h, e.From),
@@ -107,8 +107,8 @@ func (p *proof) so(e evidence.Edge) error {
 }
 
 func (p *proof) rt(e evidence.Edge) error {
-	if !p.level.RealTime() {
-		return fmt.Errorf("%s does not ask for real-time order", p.level)
+	if at := p.at(e.To); !at.RealTime() {
+		return fmt.Errorf("%s does not ask for real-time order", at)
 	}
 	if !p.timeBefore(e.From, e.To) {
 		return fmt.Errorf("%s did not end before %s began", name(p.h, e.From), name(p.h, e.To))

@@ -37,7 +37,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 		switch {
 		case slices.ContainsFunc(ops, func(op uint32) bool { return isPredicate(h, op) }) && p.contradictsItself(t):
 		case len(ops) == 2:
-			err = x.disagree(t, ops[0], ops[1], p.level)
+			err = x.disagree(t, ops[0], ops[1], p.at(t))
 		default:
 			err = x.onlyFrom(ops[0], dead)
 		}

@@ -15,6 +15,8 @@ func checkOrder(r *evidence.Result, o Options) error {
 		return &Unsupported{fmt.Sprintf("an order for a history with predicates at level %s", l)}
 	}
 	switch {
+	case l.IsMixed():
+		return checkMixed(r, o)
 	case l == level.Linearizable:
 		return checkLinear(h, r.Order, o)
 	case l.Serial() || l == level.RepeatableRead:

@@ -26,7 +26,7 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	for i, e := range c {
 		if anti(e.Dep) {
 			if at >= 0 {
-				return fmt.Errorf("the cycle has two anti-dependencies, which %s allows", p.level)
+				return fmt.Errorf("the cycle has two anti-dependencies, which %s allows", p.at(e.From))
 			}
 			at = i
 		}
@@ -34,22 +34,22 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	if at < 0 {
 		return nil
 	}
-	path := slices.Concat(c[at+1:], c[:at])
+	l, path := p.at(c[at].From), slices.Concat(c[at+1:], c[:at])
 	for _, e := range path {
 		switch {
 		case e.Dep != evidence.SO && e.Dep != evidence.WR && e.Dep != evidence.PWR:
-			return fmt.Errorf("the cycle has an anti-dependency and an edge %s, which %s allows", e.Dep, p.level)
+			return fmt.Errorf("the cycle has an anti-dependency and an edge %s, which %s allows", e.Dep, l)
 		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
 			return fmt.Errorf("%s read a list in which %s is not the last element of others", name(p.h, e.To),
 				p.h.ValueString(e.Ver))
 		}
 	}
 	switch {
-	case p.level == level.Causal:
+	case l == level.Causal:
 		return nil
 	case len(path) > 1:
-		return fmt.Errorf("at %s a transaction need not see what its writers saw", p.level)
-	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver,
+		return fmt.Errorf("at %s a transaction need not see what its writers saw", l)
+	case l == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver,
 		c[at])):
 		return fmt.Errorf("%s did not read from %s before it read the overwritten version", name(p.h, c[at].From),
 			name(p.h, c[at].To))

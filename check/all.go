@@ -51,6 +51,9 @@ func Choose(name, solver string, h *history.History, l level.Level) (Checker, st
 
 // deciders says which checkers decide a level.
 func deciders(l level.Level) string {
+	if l.IsMixed() {
+		return "; auto does"
+	}
 	var names []string
 	for _, c := range Deciding(l) {
 		names = append(names, c.Info().Name)
@@ -63,6 +66,9 @@ func deciders(l level.Level) string {
 
 // Auto picks the fastest checker that decides the level for this history; false where none does.
 func Auto(h *history.History, l level.Level) (Checker, bool) {
+	if l.IsMixed() {
+		return mixedLevels{}, true
+	}
 	deciding := Deciding(l)
 	find := func(fits func(c Checker, in Info) bool) (Checker, bool) {
 		i := slices.IndexFunc(deciding, func(c Checker) bool { return fits(c, c.Info()) })

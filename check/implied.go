@@ -35,6 +35,9 @@ var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Sec
 // asked for, or that it implies, are tried beside it, on another core; whichever answers first decides. The answer then
 // says so (Result.ImpliedBy), and is certified at the level asked for. The asked level's own work never stops for that.
 func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	if o.Level.IsMixed() { // which nothing implies
+		return Run(ctx, c, h, o)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var found *evidence.Result

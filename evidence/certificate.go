@@ -19,10 +19,11 @@ import (
 //	[3,1,2]
 //
 // A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there
-// are in all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. At
-// read-committed, read-atomic and causal it ends with arrays of [reader, place of the read in it, writer] for reads
-// that several can explain, "sources" being how many; the writer is null for the initial version. That of a predicate
-// operation has the key fourth, since it reads many. A violation's goes on with one line for each of its "anomalies":
+// are in all. At the snapshot levels, and of levels mixed, each id stands twice, where the transaction begins and where
+// it commits. At read-committed, read-atomic and causal it ends with arrays of [reader, place of the read in it,
+// writer] for reads that several can explain, "sources" being how many; the writer is null for the initial version.
+// That of a predicate operation has the key fourth, since it reads many. A violation's goes on with one line for each
+// of its "anomalies":
 //
 //	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],
 //	 "cycles":[[…],…],"text":"…"}
@@ -116,7 +117,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	}
 	if r.Verdict == Holds {
 		shift := 0
-		if r.Level.Snapshot() {
+		if r.Level.Snapshot() || r.Level.IsMixed() {
 			shift = 1
 		}
 		line := make([]byte, 0, 8*idsPerLine)

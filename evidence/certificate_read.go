@@ -151,7 +151,7 @@ func (c *certificateReader) next() ([]byte, error) {
 func (c *certificateReader) order(r *Result, n int) error {
 	r.Order = make([]uint32, 0, n)
 	var begun []bool
-	if r.Level.Snapshot() {
+	if r.Level.Snapshot() || r.Level.IsMixed() {
 		begun = make([]bool, c.h.NumTxns())
 	}
 	for len(r.Order) < n {

@@ -268,6 +268,6 @@ const timestampMark = "ts:"
 // parseLabel reads what Label writes.
 func parseLabel(s string) (l level.Level, timestamps bool, err error) {
 	s, timestamps = strings.CutPrefix(s, timestampMark)
-	l, err = level.Parse(s)
+	l, err = level.ParseMixed(s)
 	return l, timestamps, err
 }

@@ -22,6 +22,26 @@ func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Ano
 	return n.name(a)
 }
 
+// Above is the level at which a proof by cycles found at level l is named: l, or of levels mixed the weakest
+// serializable level that keeps the orders in it, which whatever violates them violates too.
+func (a *Anomaly) Above(l level.Level) level.Level {
+	if !l.IsMixed() {
+		return l
+	}
+	above := level.Serializable
+	for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
+		for _, e := range c {
+			switch e.Dep {
+			case RT:
+				return level.StrictSerializable
+			case SO:
+				above = level.SessionSerializable
+			}
+		}
+	}
+	return above
+}
+
 // divergent names a divergence as diverge makes them: a lost update of two, with cycles of the first of them and others
 // which overwrote the same version.
 func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {

@@ -31,10 +31,13 @@ func NameAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	n := namer{h: h, l: l, skew: skew}
 	for i := range as {
 		if a := &as[i]; a.Kind == "" {
+			n.l = a.Above(l)
 			a.Kind = n.name(a)
 		}
 	}
-	n.diverge(as)
+	if !l.IsMixed() {
+		n.diverge(as)
+	}
 	for i := range as {
 		if a := &as[i]; a.Txns == nil {
 			a.Txns = a.involved(h, true)

@@ -70,7 +70,54 @@ var levels = [numLevels]info{
 		"take effect at a point between start and end"},
 }
 
+// mixed is the bit of a level by which each transaction is judged at its own.
+const mixed Level = 1 << 7
+
+// Mixed is the level at which each transaction of a history is judged at the level that it names itself; others is that
+// of those that name none. It is none of All.
+func Mixed(others Level) Level { return mixed | others }
+
+// IsMixed reports whether each transaction is judged at its own level.
+func (l Level) IsMixed() bool { return l&mixed != 0 && l&^mixed < numLevels }
+
+// Of returns the level of a transaction that names its own, or with "" none: that, where l is mixed, and repeatable
+// read as serializability; else l.
+func (l Level) Of(name string) Level {
+	if !l.IsMixed() {
+		return l
+	}
+	l &^= mixed
+	for m, in := range levels {
+		if in.name == name {
+			l = Level(m)
+		}
+	}
+	if l == RepeatableRead {
+		return Serializable
+	}
+	return l
+}
+
+// ParseMixed is Parse of what may also be mixed: "mixed", or with a colon the level of transactions that name none.
+func ParseMixed(s string) (Level, error) {
+	others, is := strings.CutPrefix(strings.ToLower(strings.TrimSpace(s)), "mixed")
+	if !is {
+		return Parse(s)
+	}
+	if others == "" {
+		return Mixed(Serializable), nil
+	}
+	l, err := Parse(strings.TrimPrefix(others, ":"))
+	return Mixed(l), err
+}
+
 func (l Level) String() string {
+	switch {
+	case l == Mixed(Serializable):
+		return "mixed"
+	case l.IsMixed():
+		return "mixed:" + (l &^ mixed).String()
+	}
 	if l < numLevels {
 		return levels[l].name
 	}
@@ -78,14 +125,19 @@ func (l Level) String() string {
 }
 
 // About says in a line what the level promises.
-func (l Level) About() string { return levels[l].about }
+func (l Level) About() string {
+	if l.IsMixed() {
+		return "each transaction at the level that it names"
+	}
+	return levels[l].about
+}
 
 // MarshalText gives the level's name.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads a name or short name.
+// UnmarshalText reads a name or short name, or what String says of a mixed level.
 func (l *Level) UnmarshalText(b []byte) (err error) {
-	*l, err = Parse(string(b))
+	*l, err = ParseMixed(string(b))
 	return err
 }
 
@@ -129,8 +181,8 @@ func (l Level) ShortNames() []string { return slices.Clone(levels[l].short) }
 
 // Implies reports whether every history that satisfies l satisfies m.
 func (l Level) Implies(m Level) bool {
-	if l == m {
-		return true
+	if l == m || l.IsMixed() {
+		return l == m
 	}
 	return slices.ContainsFunc(levels[l].implies, func(d Level) bool { return d.Implies(m) })
 }

@@ -128,7 +128,7 @@ func (p *placed) row(h *history.History, n int) orderRow {
 // commits are the transactions in the order of an answer; titles say what that order is.
 func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
 	h := r.H
-	if r.Level.Snapshot() {
+	if r.Level.Snapshot() || r.Level.IsMixed() {
 		o.About = "The transactions commit in this order. Every read returns the last value committed before its " +
 			"transaction's snapshot. Of two transactions that write the same row, one commits before the other's " +
 			"snapshot."

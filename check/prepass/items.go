@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // operation is the last one of a transaction on a key.
@@ -26,6 +27,7 @@ func (p *pass) ownItems() {
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		first, again := writes, false
+		each := p.each || p.mixed.IsMixed() && p.mixed.Of(h.LevelName(t)) == level.ReadCommitted
 		for op := lo; op < hi; op++ {
 			if op >= ahead {
 				base = op
@@ -50,7 +52,7 @@ func (p *pass) ownItems() {
 			}
 			if x.stamp == t+1 {
 				prev := touch{t + 1, x.op, vers[x.op], none, kinds[x.op] == history.Write}
-				if !p.each || prev.wrote {
+				if !each || prev.wrote {
 					switch {
 					case prev.ver != ver && h.Txns.Status[t] != history.Aborted:
 						p.internalAnomaly(t, lo, prev, op, key, ver)

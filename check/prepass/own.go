@@ -33,7 +33,8 @@ type pass struct {
 	rOff, rOp, rKey, rVer []uint32
 
 	closed  bool
-	each    bool     // Options.EachRead
+	each    bool // Options.EachRead
+	mixed   level.Level
 	known   []bool   // Options.Count
 	touched []touch  // by key; nil without predicates
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.

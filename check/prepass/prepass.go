@@ -81,8 +81,9 @@ type View struct {
 	Also  int
 	Kinds map[level.Anomaly]int
 
-	// Closed is Options.Closed.
+	// Closed and Mixed are those of Options.
 	Closed bool
+	Mixed  level.Level
 	keys   *byKey
 }
 
@@ -185,6 +186,8 @@ type Options struct {
 	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the
 	// first, and lets those of one key differ: what read-committed asks.
 	EachRead bool
+	// Mixed, if a mixed level, asks EachRead of the transactions at read-committed, in histories without predicates.
+	Mixed level.Level
 	// Count, if not nil, says of which transactions of unknown outcome it is known that they count.
 	Count []bool
 	// MaxCandidates, if not 0, bounds View.Cand (see View.Crowded): it has one for each pair of a read and a write of
@@ -207,8 +210,8 @@ func RunWith(h *history.History, o Options) *View {
 }
 
 func newPass(h *history.History, o Options) *pass {
-	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead,
-		known: o.Count, most: o.MaxCandidates}
+	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed, Mixed: o.Mixed}, h: h, closed: o.Closed, each: o.EachRead,
+		mixed: o.Mixed, known: o.Count, most: o.MaxCandidates}
 	if p.most == 0 {
 		p.most = all
 	}

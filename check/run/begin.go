@@ -69,7 +69,7 @@ func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run,
 		most = maxCandidates
 	}
 	x.View = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
-		EachRead: o.Level == level.ReadCommitted, MaxCandidates: most})
+		EachRead: o.Level == level.ReadCommitted, Mixed: o.Level, MaxCandidates: most})
 	done, err = x.PrepassSays(in)
 	return x, done, err
 }

@@ -93,7 +93,7 @@ func (x *Run) proveByTxns(seed []uint32, own bool) error {
 // Refuted makes a violation of transactions that violate the level by themselves.
 func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
 	minimize := replay.Minimize
-	if x.H.HasPredicates() {
+	if x.H.HasPredicates() || x.Options.Level.IsMixed() {
 		minimize = nil
 	}
 	a, err := explain.Violation(x.Ctx, x.View, x.Options.Level, x.Options.ClockSkew, withReaders(x.View, seed), refute,

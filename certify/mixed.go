@@ -1,0 +1,255 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// mixedOrder checks an order of begins and commits against the level of each transaction.
+type mixedOrder struct {
+	h             *history.History
+	at            []level.Level
+	begin, commit []uint32
+}
+
+// checkMixed demands that the order keeps the sessions and times that each transaction's own level asks for, and that
+// each reads as its level says: at a serializable level what is current where it commits, at a snapshot level where it
+// begins, and then nobody commits a key that it writes before it does; at the weak levels by the axiom. Only at the
+// snapshot levels a begin may stand apart from its commit. Cost: linear, beside that of checkCommitOrder and the past
+// of each transaction at causal that saw no current version, back to the first later one.
+func checkMixed(r *evidence.Result, o Options) error {
+	h := r.H
+	begin, commit, err := eventPlaces(h, r.Order)
+	if err != nil {
+		return err
+	}
+	x := &mixedOrder{h, make([]level.Level, h.NumTxns()), begin, commit}
+	for t := range uint32(h.NumTxns()) {
+		x.at[t] = levelOf(h, r.Level, t)
+		switch {
+		case begin[t] == history.None:
+		case x.at[t] == level.Linearizable:
+			return &Unsupported{fmt.Sprintf("%s at %s, among others", name(h, t), x.at[t])}
+		case !x.at[t].Snapshot() && commit[t] != begin[t]+1:
+			return fmt.Errorf("%s, at %s, commits apart from its begin", name(h, t), x.at[t])
+		}
+	}
+	if err = x.sessions(); err == nil {
+		err = x.time(r.Order, o.ClockSkew)
+	}
+	if err == nil {
+		err = x.replay(r.Order, o)
+	}
+	if err != nil {
+		return err
+	}
+	return x.weak(r)
+}
+
+// sessions demands that each transaction whose level asks for it begins after those before it in its session committed.
+func (x *mixedOrder) sessions() error {
+	h := x.h
+	for s := range h.NumSessions() {
+		last := history.None // the one with the latest commit so far
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if x.begin[t] == history.None {
+				continue
+			}
+			if last != history.None && x.at[t].Sessions() && x.begin[t] < x.commit[last] {
+				return fmt.Errorf("%s comes before one earlier in its session, %s", name(h, t), name(h, last))
+			}
+			if h.Txns.Status[t] == history.Committed && (last == history.None || x.commit[last] < x.commit[t]) {
+				last = t
+			}
+		}
+	}
+	return nil
+}
+
+// time demands that each transaction whose level asks for it begins after the commits of those that had ended before.
+func (x *mixedOrder) time(events []uint32, skew int64) error {
+	h := x.h
+	if !slices.ContainsFunc(events, func(e uint32) bool { return x.at[e>>1].RealTime() }) {
+		return nil
+	}
+	early, end := history.None, int64(math.MaxInt64) // the one with the earliest end of those that commit later
+	for _, e := range slices.Backward(events) {
+		t := e >> 1
+		if err := hasTimes(h, t); err != nil {
+			return err
+		}
+		if u := endOf(h, t); e&1 == 1 && u != history.NoTime && u < end {
+			early, end = t, u
+		}
+		if e&1 == 0 && x.at[t].RealTime() && early != history.None && inTime(end, h.Start(t), skew) {
+			return fmt.Errorf("%s begins before %s commits, which had ended before", name(h, t), name(h, early))
+		}
+	}
+	return nil
+}
+
+// replay goes through the events, as replaySnapshot does.
+func (x *mixedOrder) replay(events []uint32, o Options) error {
+	h := x.h
+	s, err := newTables(h, o)
+	if err != nil {
+		return err
+	}
+	s.kept = true
+	at := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
+	for i, e := range events {
+		t := e >> 1
+		if e&1 == 0 {
+			if !weak(x.at[t]) {
+				if err := s.run(t); err != nil {
+					return err
+				}
+				s.takeBack()
+			}
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Write {
+				continue
+			}
+			v := h.Ops.Ver[op]
+			k := h.VerKey[v]
+			if a := at[k]; x.at[t].Snapshot() && a > x.begin[t]+1 && a != uint32(i)+1 {
+				return conflict(h, t, k, events[a-1]>>1)
+			}
+			at[k] = uint32(i) + 1
+			s.set(v, false)
+		}
+	}
+	return nil
+}
+
+// weak demands the axioms of the transactions at the weak levels.
+func (x *mixedOrder) weak(r *evidence.Result) error {
+	of := *r
+	of.Order = nil
+	for _, e := range r.Order {
+		if e&1 == 1 {
+			of.Order = append(of.Order, e>>1)
+		}
+	}
+	pos, err := places(x.h, of.Order)
+	if err != nil {
+		return err
+	}
+	c := newCommitOrder(&of, pos)
+	if err := c.resolve(); err != nil {
+		return err
+	}
+	if err := c.readCommitted(); err != nil {
+		return err
+	}
+	clear(c.stamp)
+	if err := c.axiom(level.ReadAtomic, Options{}); err != nil {
+		return err
+	}
+	clear(c.stamp)
+	p := &pasts{commitOrder: c, at: x.at, prev: make([]uint32, len(c.order)+1), seen: make([]uint32, len(c.order)+1),
+		walked: make([]uint32, len(c.order)+1)}
+	return p.causal()
+}
+
+// pasts walks what is before transactions by reads and by the sessions that levels ask for.
+type pasts struct {
+	*commitOrder
+	at   []level.Level
+	prev []uint32 // place → that of the committed one before it in its session, 0: none
+	// place → the reader whose past has it, and has all before it in its session
+	seen, walked []uint32
+	stack        []uint32
+}
+
+// causal demands that nobody at causal has a writer in its past that is later than what it saw of that key.
+func (x *pasts) causal() error {
+	h := x.h
+	for s := range h.NumSessions() {
+		last := uint32(0)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if p := x.pos[t]; p != history.None {
+				x.prev[p] = last
+				if h.Txns.Status[t] == history.Committed {
+					last = p
+				}
+			}
+		}
+	}
+	next := make([]uint32, len(x.keys)) // write → the place that overwrote it, 0: none so far
+	first, last := make([]uint32, h.NumKeys()), make([]uint32, h.NumKeys())
+	var stale []weakRead
+	for p := uint32(1); int(p) <= len(x.order); p++ {
+		stale = stale[:0]
+		oldest := p
+		for _, r := range x.readsOf(p) {
+			over := first[r.key]
+			if r.from > 0 {
+				i, _ := slices.BinarySearch(x.wrote(r.from), r.key)
+				over = next[x.wOff[r.from]+uint32(i)]
+			}
+			if over > 0 {
+				stale, oldest = append(stale, r), min(oldest, over)
+				x.stamp[r.key], x.low[r.key] = p, r.from
+			}
+		}
+		if len(stale) > 0 && x.judged(p, level.Causal) {
+			if err := x.walk(p, oldest, stale); err != nil {
+				return err
+			}
+		}
+		for i := x.wOff[p]; i < x.wOff[p+1]; i++ {
+			k := x.keys[i]
+			if last[k] == 0 {
+				first[k] = p
+			} else {
+				next[last[k]-1] = p
+			}
+			last[k] = i + 1
+		}
+	}
+	return nil
+}
+
+// walk looks at the past of the transaction at place p, back to place oldest.
+func (x *pasts) walk(p, oldest uint32, stale []weakRead) error {
+	push := func(q uint32) {
+		if q >= oldest && q > 0 && x.seen[q] != p {
+			x.seen[q] = p
+			x.stack = append(x.stack, q)
+		}
+	}
+	x.stack = append(x.stack[:0], p)
+	for len(x.stack) > 0 {
+		u := x.stack[len(x.stack)-1]
+		x.stack = x.stack[:len(x.stack)-1]
+		if u != p {
+			if err := x.visible(p, u, stale); err != nil {
+				return err
+			}
+		}
+		for _, r := range x.readsOf(u) {
+			push(r.from)
+		}
+		asks := func(q uint32) bool { return x.at[x.order[q-1]].Sessions() }
+		if !asks(u) {
+			continue
+		}
+		for q := x.prev[u]; q > 0 && x.walked[q] != p; q = x.prev[q] {
+			x.walked[q] = p
+			push(q)
+			if q < oldest && asks(q) {
+				break // those before it are earlier
+			}
+		}
+	}
+	return nil
+}

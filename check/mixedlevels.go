@@ -1,0 +1,79 @@
+package check
+
+import (
+	"context"
+
+	"isovet/check/mixed"
+	"isovet/check/run"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// mixedLevels decides histories whose transactions name levels of their own. It is none of All: auto asks it, at a
+// mixed level.
+type mixedLevels struct{}
+
+func (mixedLevels) Info() Info {
+	in := Info{Name: "mixed", Takes: Takes{Items: true, Lists: run.ListsRefused, Unknown: run.OutcomesRead},
+		About: "one order of begins and commits, in which each transaction reads as its own level says"}
+	for _, others := range level.All() {
+		in.Levels = append(in.Levels, level.Mixed(others))
+	}
+	return in
+}
+
+// Check is package mixed on registers.
+func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	timed := false
+	for t := range uint32(h.NumTxns()) {
+		l := o.Level.Of(h.LevelName(t))
+		timed = timed || l.RealTime()
+		if l == level.Linearizable && t != h.Init && h.Txns.Status[t] != history.Aborted {
+			return c.not(ctx, h, o, "levels mixed with %s, which is not about transactions: that of transaction %d", l,
+				h.Txns.ID[t])
+		}
+	}
+	if t, missing := polygraph.MissingTime(h); timed && missing {
+		return c.not(ctx, h, o, "a transaction at a strict level needs start and end of every committed one; "+
+			"transaction %d has not both", h.Txns.ID[t])
+	}
+	x, done, err := run.Begin(ctx, c.Info(), h, o)
+	if done {
+		return x.Result, err
+	}
+	a := mixed.Check(ctx, x.View, o.Level, o.ClockSkew)
+	s := &x.Result.Stats
+	s.KnownEdges, s.Constraints, s.Rounds, s.Conflicts, s.Decisions = a.Edges, a.Pairs, a.Rounds, a.Solver.Conflicts,
+		a.Solver.Decisions
+	x.Stage("solving")
+	switch a.Status {
+	case solver.Sat:
+		x.Holds(a.Order)
+	case solver.Unsat:
+		var seed []uint32
+		for _, c := range a.Cycles {
+			for _, e := range c {
+				if seed = append(seed, e.From); e.Writer != history.None {
+					seed = append(seed, e.Writer)
+				}
+			}
+		}
+		err = x.Refuted(seed, mixed.Refute)
+	default:
+		x.Stopped()
+	}
+	return x.Result, err
+}
+
+// not is an answer of unknown.
+func (c mixedLevels) not(ctx context.Context, h *history.History, o Options, why string,
+	args ...any) (*evidence.Result, error) {
+	x, err := run.New(ctx, c.Info(), h, o)
+	if err == nil {
+		x.Unknown(why, args...)
+	}
+	return x.Result, err
+}
