@@ -79,9 +79,11 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	}
 	f.spill.engine = x
 	f.spill.flags(c)
-	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level", "isolation level, or all (isovet levels)")
+	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level",
+		"isolation level, all or mixed (isovet levels)")
 	fromHeader(c)
-	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
+	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level"),
+		cobra.CompletionWithDesc(level.Mixed(0).String(), level.Mixed(0).About())))
 	f.workload.flag(c)
 	f.judging(c)
 	f.loading.Flags(c, "format", "the files")
@@ -422,8 +424,10 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 	if o.result != nil {
 		e.SayNotes(o.path, o.result.H)
 		if o.result.H != nil {
-			f.sayNamed(e, o.path, &o.result.H.Meta)
-			sayLevels(e, o.path, o.result.H, o.result.Level)
+			if at, _ := f.named(&o.result.H.Meta); at == o.result.Level && (f.levelSet || own(o.result.H, at) == at) {
+				f.sayNamed(e, o.path, &o.result.H.Meta)
+			}
+			f.sayLevels(e, o.path, o.result.H, o.result.Level)
 		}
 	}
 	it := o.item()

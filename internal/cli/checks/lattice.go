@@ -24,7 +24,7 @@ import (
 // allLevels stands for the whole lattice in --level.
 const allLevels = "all"
 
-// latticeValue is a level, or all of them.
+// latticeValue is a level, all of them, or a mixed level.
 type latticeValue struct {
 	console.LevelValue
 	all *bool
@@ -39,6 +39,10 @@ func (v latticeValue) String() string {
 
 func (v latticeValue) Set(s string) error {
 	if *v.all = strings.EqualFold(strings.TrimSpace(s), allLevels); *v.all {
+		return nil
+	}
+	if l, err := level.ParseMixed(s); err == nil {
+		*v.L = l
 		return nil
 	}
 	return v.LevelValue.Set(s)

@@ -54,11 +54,39 @@ func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 	}
 }
 
-// sayLevels says on standard error that transactions have levels of their own, by which they were not judged.
-func sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
+// own is the level to check of a history some of whose transactions name levels, at being that of the others: the one
+// that all name, else each at its own.
+func own(h *history.History, at level.Level) level.Level {
+	first, all := "", true
+	for t := range uint32(h.NumTxns()) {
+		name := h.LevelName(t)
+		if t == h.Init || name == "" && h.Txns.Level == nil {
+			continue
+		}
+		if name == "" {
+			name = at.String()
+		}
+		all = all && (first == "" || name == first)
+		first = name
+	}
+	if l, err := level.Parse(first); err == nil && all {
+		return l
+	}
+	if first == "" {
+		return at
+	}
+	return level.Mixed(at)
+}
+
+// sayLevels says on standard error that transactions have levels of their own, and whether they are judged by them.
+func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
 	count := map[string]int{}
 	for t := range uint32(h.NumTxns()) {
-		if name := h.LevelName(t); name != "" && name != at.String() {
+		switch name := h.LevelName(t); {
+		case t == h.Init:
+		case at.IsMixed() && name == "":
+			count[at.Of("").String()]++
+		case name != "" && name != at.String():
 			count[name]++
 		}
 	}
@@ -68,9 +96,18 @@ func sayLevels(e *console.Env, path string, h *history.History, at level.Level) 
 			names = append(names, fmt.Sprintf("%d at %s", count[l], l))
 		}
 	}
-	if names != nil {
-		fmt.Fprintf(e.Stderr, "isovet: %s: every transaction is judged at %s; some ran at a level of their own: %s\n",
-			path, at, strings.Join(names, ", "))
+	all := strings.Join(names, ", ")
+	switch {
+	case names == nil && !f.levelSet && at != f.level && h.Txns.Level != nil:
+		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s, which every transaction names; --level asks for another\n",
+			path, at)
+	case names == nil:
+	case at.IsMixed():
+		fmt.Fprintf(e.Stderr, "isovet: %s: each transaction is judged at its own level: %s; --level asks for one\n",
+			path, all)
+	default:
+		fmt.Fprintf(e.Stderr, "isovet: %s: every transaction is judged at %s; some ran at a level of their own: %s; "+
+			"--level mixed judges them so\n", path, at, all)
 	}
 }
 
@@ -89,6 +126,15 @@ func (f *CheckFlags) lookStricter(ctx context.Context, r *evidence.Result, o che
 func (f *CheckFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
 	if f.judge.name != "leopard" || f.profile != nil {
 		at, _ := f.named(&h.Meta)
+		switch {
+		case f.level == level.Mixed(level.Serializable):
+			g := *f
+			g.level, g.levelSet = level.Serializable, false
+			at, _ = g.named(&h.Meta)
+			at = level.Mixed(at)
+		case !f.levelSet && f.profile == nil && f.judge.name == console.Auto:
+			at = own(h, at)
+		}
 		return at, f.profile
 	}
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)

@@ -56,6 +56,8 @@ func (f *CheckFlags) validateSpill() error {
 	switch {
 	case s.dir == "":
 		return nil
+	case f.level.IsMixed():
+		return console.Usagef("--spill judges all transactions at one level; leave it or --level %s out", f.level)
 	case s.maxWindow < 0:
 		return console.Usagef("--max-window %d is negative", s.maxWindow)
 	case f.judge.name != console.Auto && !slices.Contains(spill.Checkers(), f.judge.name):
