@@ -49,8 +49,9 @@ type badgerDB struct {
 func openBadger(_ context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	_, dir, _ := strings.Cut(urls[0], ":")
 	dir = strings.TrimPrefix(dir, "//")
-	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(
-		false).WithDetectConflicts(iso != "no-conflicts").WithMemTableSize(16 << 20) // each Load clears one
+	// Each Load clears a memory table; a value in it may not pass what a transaction holds, 15 % of it.
+	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(false).
+		WithDetectConflicts(iso != "no-conflicts").WithMemTableSize(2 << 20).WithValueThreshold(256 << 10)
 	if o.Timestamps {
 		opt = opt.WithNumVersionsToKeep(math.MaxInt)
 	}
