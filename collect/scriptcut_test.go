@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // scriptIn is a script of steps such as "b1 r1 c1", on one row.
@@ -71,19 +73,10 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{DB: []string{"sqlite:"}}
-	d, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(t.Context(), c))(t)
 	defer d.Close()
-	p, err := d.Play(t.Context(), c, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Setup(t.Context(), c, x, p.Events())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(d.Play(t.Context(), c, x))(t)
+	s := must.Get(d.Setup(t.Context(), c, x, p.Events()))(t)
 	if len(s.Tables) != 2 || !strings.HasPrefix(s.Tables[0], "create table isovet_t0(") || len(s.Rows) != 1 ||
 		s.Rows[0] != "insert into isovet_t0 values (1,0,2)" {
 		t.Errorf("tables %q, rows %q", s.Tables, s.Rows)

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,15 +98,7 @@ func shuffled(rng *rand.Rand, lines []string, head, by int, twice float64) (out 
 			all = append(all, sent{at + rng.Float64()*float64(2*by), l})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b sent) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.at, b.at) })
 	for _, x := range all {
 		out = append(out, x.line)
 	}

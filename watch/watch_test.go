@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,15 +132,7 @@ func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h 
 		}
 		by = append(by, at{line, pos})
 	}
-	slices.SortStableFunc(by, func(a, b at) int {
-		switch {
-		case a.pos < b.pos:
-			return -1
-		case a.pos > b.pos:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(by, func(a, b at) int { return cmp.Compare(a.pos, b.pos) })
 	for _, x := range by {
 		lines = append(lines, x.line)
 	}

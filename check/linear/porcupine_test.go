@@ -8,6 +8,7 @@ import (
 
 	"isovet/check/linear"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // Operation is as Porcupine declares it.
@@ -80,10 +81,7 @@ func TestUntyped(t *testing.T) {
 			own = append(own, linear.Op{Client: int64(o.ClientId), Input: a, Output: o.Output, Call: o.Call,
 				Return: o.Return})
 		}
-		want, err := linear.Check(t.Context(), linear.Register(""), own, linear.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(linear.Check(t.Context(), linear.Register(""), own, linear.Options{}))(t)
 		seen[want.Verdict]++
 		got, err := linear.Check(t.Context(), model.Model(), linear.Operations(history), linear.Options{})
 		if err != nil || got.Verdict != want.Verdict {

@@ -7,15 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 // TestKinds: each kind that a rule reports has its words, here or among the anomalies of levels, and none has two.
 func TestKinds(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*.go"))(t)
 	words := map[string]int{}
 	for _, k := range Kinds() {
 		words[k.Name]++
@@ -23,10 +21,7 @@ func TestKinds(t *testing.T) {
 	literal := regexp.MustCompile(`\.(?:found|report)\((?:true, |k\.sub, )?"([a-zA-Z0-9-]+)"`)
 	found := map[string]bool{}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f))(t)
 		for _, m := range literal.FindAllSubmatch(text, -1) {
 			found[string(m[1])] = true
 		}

@@ -8,6 +8,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/operations"
+	"isovet/internal/test/must"
 )
 
 // TestSettings: a setting without a meaning is an error that says what was expected.
@@ -38,10 +39,7 @@ func TestLastMoment(t *testing.T) {
 		"queue": line("enqueue", "1", "null", first, first+1) + line("dequeue", "null", "1", last-1, last),
 		"stack": line("push", "1", "null", first, first+1) + line("pop", "null", "1", last-1, last),
 	} {
-		h, err := operations.Read([]byte(text), "t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(operations.Read([]byte(text), "t"))(t)
 		w, settings, err := Lookup(name)
 		if err != nil {
 			t.Fatal(err)

@@ -10,15 +10,13 @@ import (
 	"isovet/evidence"
 	"isovet/history/operations"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // judged is a workload's answer on a file.
 func judged(t testing.TB, name, file string) *Answer {
 	t.Helper()
-	h, err := operations.Read([]byte(file), "h.edn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(operations.Read([]byte(file), "h.edn"))(t)
 	w, settings, err := Lookup(name)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestBeginnings reads files of one history that begin differently.
@@ -45,10 +47,7 @@ func TestProcesses(t *testing.T) {
 
 // TestStores reads the files of a run's folder: the same operations, and the settings of the test's map.
 func TestStores(t *testing.T) {
-	file, err := os.ReadFile("testdata/bank.jepsen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile("testdata/bank.jepsen"))(t)
 	const log = "2026-01-01 10:00:00,100{GMT}\tINFO\t[main] jepsen.core: Running test:\n{:name \"bank\"\n " +
 		":os #object[jepsen.os 0x1 \"x\"]\n :accounts [0 1],\n :total-amount 20}\n" +
 		"2026-01-01 10:00:01,100{GMT}\tINFO\t[jepsen worker nemesis] jepsen.util: :nemesis\t:info\t:start\tnil\n" +

@@ -12,6 +12,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/sqlstmt"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
@@ -30,14 +31,9 @@ func TestClients(t *testing.T) {
 		return "jdbc:postgresql://" + u.Host + u.Path + "?user=postgres&prepareThreshold=1"
 	}
 	plain := func(u *url.URL) string { return u.String() }
-	lines, err := os.ReadFile(statements)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(os.ReadFile(statements))(t)
 	text := filepath.Join(t.TempDir(), "statements.sql")
-	if err := os.WriteFile(text, []byte(strings.ReplaceAll(string(lines), "\n", ";\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(text, []byte(strings.ReplaceAll(string(lines), "\n", ";\n")), 0o644))
 	bench := func(mode string) []string {
 		return []string{"pgbench", "-n", "-M", mode, "-t", "20", "-f", file("pgbench.sql")}
 	}
@@ -66,10 +62,7 @@ func TestClients(t *testing.T) {
 			if out, err := exec.Command(c.there[0], c.there[1:]...).CombinedOutput(); err != nil {
 				t.Skipf("NOT RUN: %s is not installed: %v %.200s", c.name, err, out)
 			}
-			db, err := sql.Open("pgx", direct.String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			db := must.Get(sql.Open("pgx", direct.String()))(t)
 			defer db.Close()
 			run := func(u *url.URL) string {
 				sqltest.Fresh(t, db, nil)
@@ -94,10 +87,7 @@ func TestClients(t *testing.T) {
 			want := run(direct)
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 			log := &sqlstmt.Log{Rec: rec}
-			through, err := url.Parse(start(t, direct, proxy.Options{Log: log}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			through := must.Get(url.Parse(start(t, direct, proxy.Options{Log: log})))(t)
 			if got := run(through); got != want {
 				t.Errorf("through the proxy\n%s\nelse\n%s", got, want)
 			}

@@ -20,6 +20,7 @@ import (
 	"isovet/history/split"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
@@ -33,27 +34,15 @@ import (
 func TestKilled(t *testing.T) {
 	histtest.OnlyLong(t)
 	sqltest.Postgres(t)
-	c, err := server.Start(t.Context(), "postgres:start")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(server.Start(t.Context(), "postgres:start"))(t)
 	defer c.Close()
-	direct, err := url.Parse(c.URLs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Get(url.Parse(c.URLs[0]))(t)
 	seed := isovettest.Seed(t)
 	dir := filepath.Join(t.TempDir(), "recording")
-	rec, err := record.CreateParts(dir, record.Options{Meta: history.Meta{DB: "postgresql"}}, record.Rotation{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(record.CreateParts(dir, record.Options{Meta: history.Meta{DB: "postgresql"}}, record.Rotation{}))(t)
 	log := &sqlstmt.Log{Rec: rec}
 	address := startWith(t, direct, proxy.Options{Log: log, OnError: func(error) {}})
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("pgx", address))(t)
 	sqltest.Fresh(t, db, nil)
 	_ = db.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,22 +56,16 @@ func TestKilled(t *testing.T) {
 	for n := range 12 {
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		at := filepath.Join(t.TempDir(), "cut")
-		if err := os.CopyFS(at, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.CopyFS(at, os.DirFS(dir)))
 		cut = append(cut, at)
 		if n%4 == 3 {
 			c.Kill(0)
-			if err := c.Restart(t.Context(), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Restart(t.Context(), 0))
 		}
 	}
 	cancel()
 	all.Wait()
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rec.Close())
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
 	for _, at := range append(cut, dir) {
 		h, err := split.Read(t.Context(), split.Paths(at), format.Options{})

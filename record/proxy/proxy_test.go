@@ -22,6 +22,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/internal/test/tlstest"
 	"isovet/level"
@@ -35,10 +36,7 @@ func TestMain(m *testing.M) { sqltest.Main(m) }
 // postgres is the address of a PostgreSQL.
 func postgres(t *testing.T) *url.URL {
 	t.Helper()
-	u, err := url.Parse(sqltest.Postgres(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(sqltest.Postgres(t)))(t)
 	return u
 }
 
@@ -51,15 +49,9 @@ func start(t *testing.T, direct *url.URL, o proxy.Options) string {
 
 func startWith(t *testing.T, direct *url.URL, o proxy.Options) string {
 	t.Helper()
-	config, err := pgx.ParseConfig(direct.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(pgx.ParseConfig(direct.String()))(t)
 	o.Network, o.Server = pgconn.NetworkAddress(config.Host, config.Port)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := proxy.New(o)
 	done := make(chan error, 1)
@@ -100,9 +92,7 @@ func TestOneClient(t *testing.T) {
 				log := &sqlstmt.Log{Rec: rec}
 				plain, err := sql.Open("pgx", withMode(direct.String(), mode))
 				db, err2 := sql.Open("pgx", withMode(start(t, direct, proxy.Options{Log: log}), mode))
-				if err := errors.Join(err, err2); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, errors.Join(err, err2))
 				return sqltest.Client{Plain: plain, Recorded: db, Stats: log.Stats}
 			})
 			t.Logf("%d of %d statements are understood", yes, all)
@@ -113,15 +103,9 @@ func TestOneClient(t *testing.T) {
 // judge checks what was recorded at some levels: the anomaly that is expected; "": none.
 func judge(t *testing.T, rec *record.Recorder, want map[level.Level]string) {
 	t.Helper()
-	h, err := rec.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(rec.History())(t)
 	for l, kind := range want {
-		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(isovettest.Run(t.Context(), h, isovettest.Options{Level: l}))(t)
 		got := ""
 		if r.Verdict == evidence.Violated {
 			got = string(r.Anomalies[0].Kind)
@@ -181,10 +165,7 @@ func TestEight(t *testing.T) {
 			t.Run(mode+" "+isolation.String(), func(t *testing.T) {
 				rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 				log := &sqlstmt.Log{Rec: rec}
-				db, err := sql.Open("pgx", withMode(start(t, direct, proxy.Options{Log: log}), mode))
-				if err != nil {
-					t.Fatal(err)
-				}
+				db := must.Get(sql.Open("pgx", withMode(start(t, direct, proxy.Options{Log: log}), mode)))(t)
 				defer db.Close()
 				sqltest.Fresh(t, db, nil)
 				var all sync.WaitGroup
@@ -231,18 +212,12 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	tlstest.Certificate(t, cert, key)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(cert, key))(t)
 	rec := isovettest.Recorder(t, record.Options{})
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec},
 		ClientTLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}})
 	for mode, encrypted := range map[string]bool{"require": true, "disable": false} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(address))(t)
 		q := u.Query()
 		q.Set("sslmode", mode)
 		u.RawQuery = q.Encode()

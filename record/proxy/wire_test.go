@@ -16,6 +16,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/sqlstmt"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 	"isovet/record"
@@ -26,10 +27,7 @@ import (
 // connect opens a connection, and closes it with the test.
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pgx.Connect(t.Context(), address))(t)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -96,10 +94,7 @@ func TestPipelines(t *testing.T) {
 		los := tx.LargeObjects()
 		oid, err := los.Create(ctx, 0)
 		note(sqltest.Code(err))
-		lo, err := los.Open(ctx, oid, pgx.LargeObjectModeWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lo := must.Get(los.Open(ctx, oid, pgx.LargeObjectModeWrite))(t)
 		w, err := lo.Write([]byte(strings.Repeat("large", 100000)))
 		note(w, sqltest.Code(err), sqltest.Code(los.Unlink(ctx, oid)))
 		_, err = tx.Exec(ctx, "DECLARE c CURSOR FOR SELECT id, balance FROM accounts ORDER BY id")
@@ -164,14 +159,9 @@ func TestPortals(t *testing.T) {
 			if _, simple := messages[0].(*pgproto3.Query); !simple {
 				f.Send(&pgproto3.Sync{})
 			}
-			if err := f.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.Flush())
 			for {
-				m, err := f.Receive()
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(f.Receive())(t)
 				switch m := m.(type) {
 				case *pgproto3.RowDescription:
 					out = append(out, fmt.Sprint(len(m.Fields)))
@@ -213,10 +203,7 @@ func TestDatabases(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(address))(t)
 	u.Path = "/template1"
 	for _, c := range []*pgx.Conn{connect(t, address), connect(t, u.String()), connect(t, address)} {
 		for _, q := range []string{"CREATE TABLE IF NOT EXISTS twins (id int PRIMARY KEY)",
@@ -260,9 +247,7 @@ func TestReplacedRow(t *testing.T) {
 		}
 	}
 	do("COMMIT")
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-done)
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
@@ -280,14 +265,8 @@ func simple(ctx context.Context, c *pgx.Conn, text string) string {
 func TestCancel(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-	config, err := pgx.ParseConfig(start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(pgx.ParseConfig(start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})))(t)
+	c := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
 	defer c.Close(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -302,9 +281,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.PgConn().CancelRequest(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.PgConn().CancelRequest(t.Context()))
 	var e *pgconn.PgError
 	if err := <-done; !errors.As(err, &e) || e.Code != "57014" {
 		t.Fatalf("%v; expected 57014, query_canceled", err)

@@ -11,6 +11,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/server"
+	"isovet/internal/test/must"
 	"isovet/report/incident"
 )
 
@@ -28,10 +29,7 @@ func TestKeptIncidents(t *testing.T) {
 			dir := filepath.Join(kept, d.Name())
 			violated(t, dir, "history.jsonl", "history.cert")
 			var about incident.Incident
-			readme, err := os.ReadFile(filepath.Join(dir, incident.ReadmeFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			readme := must.Get(os.ReadFile(filepath.Join(dir, incident.ReadmeFile)))(t)
 			if b, err := os.ReadFile(filepath.Join(dir, incident.JSONFile)); err != nil {
 				t.Fatal(err)
 			} else if err := json.Unmarshal(b, &about); err != nil {
@@ -52,10 +50,7 @@ func TestKeptIncidents(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			f, err := os.Open(filepath.Join(dir, incident.ScheduleFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.Open(filepath.Join(dir, incident.ScheduleFile)))(t)
 			defer f.Close()
 			if _, _, err := collect.ReadScript(f); err != nil {
 				t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestKnown: each find of docs/found.md that was reported has its report, others have their server's tracker, and the
@@ -28,10 +30,7 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%s, %s, %s: %q; expected %q", c.server, c.isolation, c.anomaly, got, c.want)
 		}
 	}
-	page, err := os.ReadFile("../../docs/found.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/found.md"))(t)
 	for _, want := range []string{"MDEV-40092", "MDEV-38977", "409", "2057", "_bt_endpoint()"} {
 		if !strings.Contains(string(page), want) || !strings.Contains(knownText, want) {
 			t.Errorf("%s is not in docs/found.md and in known.tsv", want)

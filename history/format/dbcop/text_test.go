@@ -11,29 +11,9 @@ import (
 	"isovet/internal/test/histtest/randtest"
 )
 
-// sameText compares the two ways of reading text, histories and errors, and reports whether there was a history.
-func sameText(t testing.TB, data []byte) bool {
-	t.Helper()
-	var h [2]*history.History
-	var err [2]error
-	for i, slow := range []bool{false, true} {
-		h[i], err[i] = readText(data, "f", slow)
-	}
-	if fmt.Sprint(err[0]) != fmt.Sprint(err[1]) {
-		t.Fatalf("%q\nplain: %v\n twin: %v", data, err[0], err[1])
-	}
-	if err[0] != nil {
-		return false
-	}
-	if d := diff.Histories(h[1], h[0]); d != "" {
-		t.Fatalf("%q\n%s", data, d)
-	}
-	return true
-}
-
 func FuzzText(f *testing.F) {
 	f.Add([]byte("[x1:=1 x2==?] [y==0]!\n---\n// c\n[x1==1]\n"))
-	f.Fuzz(func(t *testing.T, data []byte) { sameText(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { same(t, data, readText) })
 }
 
 // TestPlainText: plain text is read as the parser reads it, errors and all.
@@ -65,7 +45,7 @@ func TestPlainText(t *testing.T) {
 		for range rnd.IntN(3) / 2 {
 			data = randtest.Garble(rnd, data, parts)
 		}
-		if sameText(t, data) {
+		if same(t, data, readText) {
 			good++
 		}
 	}
@@ -74,13 +54,13 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// same compares the two ways of reading JSON, histories and errors, and reports whether there was a history.
-func same(t testing.TB, data []byte) bool {
+// same compares the two ways of reading JSON or text, histories and errors, and reports whether there was a history.
+func same(t testing.TB, data []byte, read func([]byte, string, bool) (*history.History, error)) bool {
 	t.Helper()
 	var h [2]*history.History
 	var err [2]error
 	for i, slow := range []bool{false, true} {
-		h[i], err[i] = readJSON(data, "f", slow)
+		h[i], err[i] = read(data, "f", slow)
 	}
 	if fmt.Sprint(err[0]) != fmt.Sprint(err[1]) {
 		t.Fatalf("%q\nplain: %v\n twin: %v", data, err[0], err[1])
@@ -96,7 +76,7 @@ func same(t testing.TB, data []byte) bool {
 
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte(`[[{"events":[{"Write":{"variable":0,"version":1}},["r","x",null]],"committed":true}],[]]`))
-	f.Fuzz(func(t *testing.T, data []byte) { same(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { same(t, data, readJSON) })
 }
 
 // TestPlain: plain JSON is read as the scanner reads it, errors and all.
@@ -139,7 +119,7 @@ func TestPlain(t *testing.T) {
 		for range rnd.IntN(3) {
 			data = randtest.Garble(rnd, data, parts)
 		}
-		if same(t, data) {
+		if same(t, data, readJSON) {
 			good++
 		}
 	}
