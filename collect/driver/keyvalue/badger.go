@@ -51,7 +51,7 @@ func openBadger(_ context.Context, urls []string, iso string, o driver.Options) 
 	dir = strings.TrimPrefix(dir, "//")
 	// Each Load clears a memory table; a value in it may not pass what a transaction holds, 15 % of it.
 	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(false).
-		WithDetectConflicts(iso != "no-conflicts").WithMemTableSize(2 << 20).WithValueThreshold(256 << 10)
+		WithDetectConflicts(iso != "no-conflicts").WithMemTableSize(4 << 20).WithValueThreshold(256 << 10)
 	if o.Timestamps {
 		opt = opt.WithNumVersionsToKeep(math.MaxInt)
 	}
