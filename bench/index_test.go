@@ -16,8 +16,9 @@ import (
 // TestIndex: the page over all results has every figure that has some, each claim, and charts that are there; a folder
 // without results is an error.
 func TestIndex(t *testing.T) {
+	dir := drawn(t)
 	var b bytes.Buffer
-	must.OK(t, WriteIndex(&b, "results"))
+	must.OK(t, WriteIndex(&b, dir))
 	page := b.String()
 	files := must.Get(resultFiles())(t)
 	claims := 0
@@ -32,7 +33,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("%d claims on the page, %d in the results", n, claims)
 	}
 	for _, m := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(page, -1) {
-		if _, err := os.Stat(filepath.Join("results", m[1])); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, m[1])); err != nil {
 			t.Error(err)
 		}
 	}
@@ -41,11 +42,25 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// drawn is a folder of the results with what make figures makes of them.
+func drawn(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must.OK(t, os.CopyFS(dir, os.DirFS("results")))
+	for _, file := range must.Get(resultFiles())(t) {
+		r := must.Get(LoadReport(file))(t)
+		to := filepath.Join(dir, strings.TrimPrefix(strings.TrimSuffix(file, ".json"), "results/"))
+		for name, b := range must.Get(r.files(to))(t) {
+			must.OK(t, os.WriteFile(name, b, 0o644))
+		}
+	}
+	return dir
+}
+
 // TestIndexInABrowser: the page shows its charts, can be read in light and dark, and fits a narrow screen.
 func TestIndexInABrowser(t *testing.T) {
 	c := browser.Open(t)
-	dir := t.TempDir()
-	must.OK(t, os.CopyFS(dir, os.DirFS("results")))
+	dir := drawn(t)
 	must.OK(t, SaveIndex(dir))
 	p := c.Page(t)
 	p.Goto("file://" + filepath.Join(dir, IndexName))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"isovet/bench"
 	"isovet/check"
+	"isovet/history"
 	"isovet/internal/cli/checks"
 	"isovet/internal/cli/console"
 	"isovet/level"
@@ -37,9 +39,9 @@ func newView(e *console.Env) *cobra.Command {
 		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
 
 HISTORY is a file of any format, a run of Jepsen's, a folder of isovet watch, or results of isovet bench reproduce.
-Operations on objects get their check's page. view prints the page's address. It maps native files (isovet convert h.jsonl h.ivh) at once, and makes a temporary copy of others. It
-replays CERT, a certificate, and shows it first. Only this machine can reach the page, by an address with a secret
-token. Ctrl-C ends view. docs/view.md has pictures.`,
+Operations on objects get their check's page. view prints the page's address. It maps native files (isovet convert
+h.jsonl h.ivh) at once, and makes a temporary copy of others. It replays CERT, a certificate, and shows it first. Only
+this machine can reach the page, by an address with a secret token. Ctrl-C ends view. docs/view.md has pictures.`,
 		Example: `  isovet view --open h.jsonl
   isovet view h.ivh h.cert
   isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080
@@ -104,9 +106,11 @@ func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) e
 	}
 	name := f.loading.Histories(files)[0]
 	var page []byte
-	if len(files) == 1 && cert == "" && f.loading.Format == console.Auto {
-		if page, err = checks.OperationsPage(ctx, e, name); err != nil {
-			return console.Exit(console.StatusBadInput, err)
+	if _, absent := os.Stat(name); absent == nil && len(files) == 1 && cert == "" && f.loading.Format == console.Auto {
+		// What else is wrong with a path, the viewer says.
+		page, err = checks.OperationsPage(ctx, e, name)
+		if bad, ok := errors.AsType[*history.InputError](err); ok {
+			return console.Exit(console.StatusBadInput, bad)
 		}
 	}
 	s, err := view.New(ctx, view.Options{Addr: f.addr, Name: name, Paths: f.loading.Paths(name), Certificate: cert,
