@@ -204,10 +204,10 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	some := func(op uint32) bool { return !drop[op] }
 	if x.preds == nil {
 		p := history.Restrict(h, keep, some)
-		return p, prepass.RunWith(p.H, prepass.Options{Closed: v.Closed, Mixed: v.Mixed})
+		return p, prepass.RunWith(p.H, prepass.Options{Closed: v.Asked.Closed, Mixed: v.Asked.Mixed})
 	}
 	p := history.RestrictKeys(h, keep, some, func(op uint32) ([]uint32, bool) { return x.preds.keys(op, in, unread) })
-	return p, prepass.RunWith(p.H, prepass.Options{Closed: v.Closed, Mixed: v.Mixed})
+	return p, prepass.RunWith(p.H, prepass.Options{Closed: v.Asked.Closed, Mixed: v.Asked.Mixed})
 }
 
 func (x *explainer) refute(keep []uint32) (*history.Part, *prepass.View, [][]evidence.Edge, error) {

@@ -27,7 +27,7 @@ func (p *pass) ownItems() {
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		first, again := writes, false
-		each := p.each || p.mixed.IsMixed() && p.mixed.Of(h.LevelName(t)) == level.ReadCommitted
+		each := p.each || p.v.Asked.Mixed.IsMixed() && p.v.Asked.Mixed.Of(h.LevelName(t)) == level.ReadCommitted
 		for op := lo; op < hi; op++ {
 			if op >= ahead {
 				base = op

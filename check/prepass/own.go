@@ -32,9 +32,7 @@ type pass struct {
 	// external reads, by transaction
 	rOff, rOp, rKey, rVer []uint32
 
-	closed  bool
-	each    bool // Options.EachRead
-	mixed   level.Level
+	each    bool     // Options.EachRead
 	known   []bool   // Options.Count
 	touched []touch  // by key; nil without predicates
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.

@@ -227,7 +227,7 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 		if v.Counts[t] || p.h.Txns.Status[t] != history.Unknown || v.WOff[t] == v.WOff[t+1] {
 			continue
 		}
-		if p.closed {
+		if p.v.Asked.Closed {
 			// The dead among them too: that one is dead is not part of the evidence of a predicate operation.
 			v.LeftOut = append(v.LeftOut, uint32(t))
 			continue

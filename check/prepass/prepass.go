@@ -81,10 +81,8 @@ type View struct {
 	Also  int
 	Kinds map[level.Anomaly]int
 
-	// Closed and Mixed are those of Options.
-	Closed bool
-	Mixed  level.Level
-	keys   *byKey
+	Asked Options // by which the view was made
+	keys  *byKey
 }
 
 // predicateView has the predicate operations.
@@ -210,8 +208,7 @@ func RunWith(h *history.History, o Options) *View {
 }
 
 func newPass(h *history.History, o Options) *pass {
-	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed, Mixed: o.Mixed}, h: h, closed: o.Closed, each: o.EachRead,
-		mixed: o.Mixed, known: o.Count, most: o.MaxCandidates}
+	p := &pass{v: &View{H: h, Only: o.Only, Asked: o}, h: h, each: o.EachRead, known: o.Count, most: o.MaxCandidates}
 	if p.most == 0 {
 		p.most = all
 	}

@@ -340,6 +340,20 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	for _, g := range h.Found {
 		r.Found = append(r.Found, Find{string(g.Kind), g.Txns, float64(g.After().Microseconds()) / 1e3, g.Text})
 	}
+	r.conclude(h, err)
+	line, err := json.Marshal(&r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.give(c)
+	p.Runs = append(p.Runs, r)
+	if err == nil {
+		_, err = p.file.Write(append(line, '\n'))
+	}
+	p.err = errors.Join(p.err, unkept, err)
+}
+
+// conclude takes the verdict from a hunt, and from the error that it ended with.
+func (r *Run) conclude(h *hunt.Hunted, err error) {
 	why := h.Inconclusive()
 	switch {
 	case h.Violated:
@@ -362,15 +376,6 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		r.Reason = fmt.Sprintf("the database broke %s, and the hunt opened it again; first in %s",
 			plural.Of(len(h.Broken), "time"), h.Broken[0])
 	}
-	line, err := json.Marshal(&r)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.give(c)
-	p.Runs = append(p.Runs, r)
-	if err == nil {
-		_, err = p.file.Write(append(line, '\n'))
-	}
-	p.err = errors.Join(p.err, unkept, err)
 }
 
 // tally sums up the hunts of a cell.

@@ -185,6 +185,14 @@ func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error
 	return e.WriteFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
 }
 
+// writePlot draws the comparison where --plot asks for it.
+func (f *compareFlags) writePlot(e *console.Env, rows []bench.Row) error {
+	if f.plot == "" {
+		return nil
+	}
+	return e.WriteFile(f.plot, func(w io.Writer) error { return bench.WritePlot(w, rows) })
+}
+
 // takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
 func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 	if len(args) > 0 && len(f.history) == 0 {
@@ -272,11 +280,8 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
 		return err
 	}
-	if f.plot != "" {
-		write := func(w io.Writer) error { return bench.WritePlot(w, rows) }
-		if err := e.WriteFile(f.plot, write); err != nil {
-			return err
-		}
+	if err := f.writePlot(e, rows); err != nil {
+		return err
 	}
 	if f.out != "" && len(rows) > 0 {
 		path, err := bench.WriteResults(f.out, commandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
