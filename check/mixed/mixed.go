@@ -192,8 +192,8 @@ func (e *engine) facts() {
 			}
 			e.prev[t], e.place[t] = last, uint32(i)
 			asks := e.at[t].Sessions()
-			for _, u := range since {
-				if asks {
+			if asks {
+				for _, u := range since {
 					e.know(e.commit(u), e.begin(t), edge(u, t, evidence.SO))
 				}
 			}

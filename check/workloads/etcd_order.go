@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -22,6 +21,8 @@ type etcdLog struct {
 	// state are the items that are sure at the revision that is looked at, and unsure those that are not.
 	state  map[string]*etcdItem
 	unsure map[string]bool
+	// revoked: a lease may have been revoked by now.
+	revoked bool
 }
 
 func (l *etcdLog) request(i int) *etcdRequest { return l.ops[i].Input.(*etcdRequest) }
@@ -209,10 +210,11 @@ func (l *etcdLog) replay(all, maybe []int) {
 	}
 }
 
-// touches notes the items that a request may change: all of a lease where that is revoked.
+// touches notes the items that a request may change: all of any lease where the first one is revoked.
 func (l *etcdLog) touches(i int, touched map[string]bool) {
 	q := l.request(i)
-	if q.LeaseRevoke != nil {
+	if q.LeaseRevoke != nil && !l.revoked {
+		l.revoked = true
 		for n := range l.ops {
 			if l.request(n).leased() {
 				l.touches(n, touched)
@@ -342,10 +344,14 @@ func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, 
 		return "it lacks a key that is there", l.maker(l.state["k"+r.Start])
 	}
 	if r.End != "" && r.Limit == 0 {
-		for _, name := range slices.Sorted(maps.Keys(l.state)) {
-			if item := l.state[name]; lacks(item) {
-				return "it lacks a key that is there", l.maker(item)
+		var first *etcdItem
+		for _, item := range l.state {
+			if lacks(item) && (first == nil || item.name < first.name) {
+				first = item
 			}
+		}
+		if first != nil {
+			return "it lacks a key that is there", l.maker(first)
 		}
 	}
 	return "", nil

@@ -154,11 +154,23 @@ func describeEtcd(input, output any) string {
 	return say + strings.Repeat(" "+a.ClientError, min(len(a.ClientError), 1))
 }
 
-// sound returns an error if a request or its answer lacks what its type has.
+// sound returns an error if a request or its answer lacks what its type has, or has what another type has.
 func (j *judge) sound(op *operations.Op, q *etcdRequest, a *etcdAnswer, unknown bool) error {
 	name := strings.ToUpper(op.F[:1]) + op.F[1:]
 	if reflect.ValueOf(*q).FieldByName(name).IsNil() {
 		return j.bad(op, "Input."+name, nil, "an object")
+	}
+	for _, side := range []struct {
+		name string
+		of   reflect.Value
+		has  any
+	}{{"Input.", reflect.ValueOf(*q), op.In}, {"Output.", reflect.ValueOf(*a), op.Out}} {
+		for _, f := range reflect.VisibleFields(side.of.Type()) {
+			if v := side.of.FieldByIndex(f.Index); v.Kind() == reflect.Pointer && f.Name != name && !v.IsNil() {
+				has, _ := side.has.(operations.Map)
+				return j.bad(op, side.name+f.Name, has.Get(f.Name), "nothing, as the type is "+op.F)
+			}
+		}
 	}
 	if q.Txn != nil {
 		for _, x := range slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure) {

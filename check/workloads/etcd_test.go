@@ -233,6 +233,9 @@ func TestEtcdReports(t *testing.T) {
 		op(1, `{"Type": "range", "Range": {}}`, `{}`):               `1: field "Output.Range": found nil`,
 		op(1, `{"Type": "range", "Range": null}`, `{}`):             `1: field "Input.Range": found nil`,
 		op(1, `{"Type": "range", "Range": {}}`, `5`):                `1: field "Output": found 5`,
+		op(1, `{"Type": "range", "Range": {}}`, `{"Range": {}, "Txn": {"Results": [{"Deleted": 1}]}}`): `1: field ` +
+			`"Output.Txn": found {Results [{Deleted 1}]}; expected nothing, as the type is range`,
+		op(1, `{"Type": "txn", "Txn": {}, "Range": {"Start": "a"}}`, `{"Txn": {}}`): `1: field "Input.Range": found {Start a}`,
 		two + op(1, `{"Type": "txn", "Txn": {"OperationsOnSuccess": [{"Type": "jump"}]}}`, `{"Error": "x"}`): `3: field ` +
 			`"Input.Txn: Type": found jump`,
 		two[:len(two)-9]: `h.edn:2`,
