@@ -211,8 +211,11 @@ type Away struct {
 func (p *Plan) places() []Database {
 	class := func(d Database) int {
 		url, _, _ := strings.Cut(d.DB, " ")
-		if server.Is(url) {
-			return 2 + num(strings.HasPrefix(url, "galera:") || strings.HasPrefix(url, "tidb:"))
+		switch {
+		case strings.HasPrefix(url, "galera:"), strings.HasPrefix(url, "tidb:"):
+			return 3
+		case server.Is(url):
+			return 2
 		}
 		if s, err := driver.Lookup(url); err == nil && s.Embedded {
 			return 0

@@ -104,12 +104,12 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	defer func() { err = errors.Join(err, p.file.Close()) }()
 	until := time.Now().Add(c.For)
 	p.places = c.Plan.places()
-	before := map[string]bool{}
+	before := map[string]int{}
 	for i := range p.Runs {
-		before[p.Runs[i].DB] = true
+		before[p.Runs[i].DB] = 1
 	}
 	slices.SortStableFunc(p.places, func(a, b Database) int { // what was not hunted before comes first
-		return cmp.Compare(num(before[a.name()]), num(before[b.name()]))
+		return cmp.Compare(before[a.name()], before[b.name()])
 	})
 	var g safego.Group
 	g.Go(func() { p.look(ctx, until) })
@@ -133,13 +133,6 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 		p.Away = append(p.Away, Away{p.places[i].name(), "the time was up before it was looked at"})
 	}
 	return p, p.err
-}
-
-func num(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // tick is how often is asked for what is being waited for.

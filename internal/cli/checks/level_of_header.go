@@ -57,10 +57,13 @@ func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 // own is the level to check of a history some of whose transactions name levels, at being that of the others: the one
 // that all name, else each at its own.
 func own(h *history.History, at level.Level) level.Level {
+	if h.Txns.Level == nil {
+		return at
+	}
 	first, all := "", true
 	for t := range uint32(h.NumTxns()) {
 		name := h.LevelName(t)
-		if t == h.Init || name == "" && h.Txns.Level == nil {
+		if t == h.Init {
 			continue
 		}
 		if name == "" {
@@ -80,6 +83,9 @@ func own(h *history.History, at level.Level) level.Level {
 
 // sayLevels says on standard error that transactions have levels of their own, and whether they are judged by them.
 func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
+	if h.Txns.Level == nil && !at.IsMixed() {
+		return
+	}
 	count := map[string]int{}
 	for t := range uint32(h.NumTxns()) {
 		switch name := h.LevelName(t); {
@@ -98,7 +104,7 @@ func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, 
 	}
 	all := strings.Join(names, ", ")
 	switch {
-	case names == nil && !f.levelSet && at != f.level && h.Txns.Level != nil:
+	case names == nil && !f.levelSet && at != f.level:
 		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s, which every transaction names; --level asks for another\n",
 			path, at)
 	case names == nil:
