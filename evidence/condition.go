@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// conditionText writes a condition of the history format for people: {"a":{">":1},"b":{"=":"x"}}
+// ConditionText writes a condition of the history format for people: {"a":{">":1},"b":{"=":"x"}}
 // is (a > 1 and b = "x"). A condition of another form stays as it is.
-func conditionText(condition []byte) string {
+func ConditionText(condition []byte) string {
 	d := json.NewDecoder(bytes.NewReader(condition))
 	d.UseNumber()
 	var v any
@@ -22,7 +22,7 @@ func conditionText(condition []byte) string {
 	return string(condition)
 }
 
-// conditionWords is conditionText of a part, in brackets if it has several parts.
+// conditionWords is ConditionText of a part, in brackets if it has several parts.
 func conditionWords(v any) (string, bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) == 0 {

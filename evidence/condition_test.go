@@ -1,6 +1,10 @@
-package evidence
+package evidence_test
 
-import "testing"
+import (
+	"testing"
+
+	"isovet/evidence"
+)
 
 // TestConditionText: a condition is told on one line, and the names of columns do not look like more of it.
 func TestConditionText(t *testing.T) {
@@ -12,7 +16,7 @@ func TestConditionText(t *testing.T) {
 		`{"7":{"<":12345678901234567890}}`: `"7" < 12345678901234567890`,
 		`{"a":{"in":[1]}}`:                 `{"a":{"in":[1]}}`,
 	} {
-		if got := conditionText([]byte(condition)); got != want {
+		if got := evidence.ConditionText([]byte(condition)); got != want {
 			t.Errorf("%s: %s; want %s", condition, got, want)
 		}
 	}

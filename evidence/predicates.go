@@ -74,7 +74,7 @@ func rowKey(h *history.History, r uint32) uint32 {
 
 // predicateText is the condition of a predicate operation, for people.
 func (d *describer) predicateText(op uint32) string {
-	return conditionText(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
+	return ConditionText(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
 }
 
 // predOp writes a predicate operation with the rows that it matched.
