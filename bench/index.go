@@ -38,6 +38,7 @@ type indexPaper struct {
 
 type indexFigure struct {
 	ID, Title, Where, Date, Scale, CPU, Load, Commit, Page, Data string
+	Command, Took                                                string
 
 	Seed          uint64
 	Cores         int
@@ -83,7 +84,7 @@ func LoadReport(file string) (*Report, error) {
 // the paper's numbers beside ours, and the charts, which lie beside. Errors: of the folder; there are no results in it.
 func WriteIndex(w io.Writer, dir string) error {
 	d := indexData{Rule: claimRule}
-	papers := map[string]*indexPaper{}
+	papers, own := map[string]*indexPaper{}, &indexPaper{Name: "bounds"}
 	for _, f := range Figures() {
 		for _, scale := range []Scale{DefaultScale, FullScale} {
 			file := (&Report{Figure: f.ID, Scale: scale.String()}).Path(dir) + ".json"
@@ -96,6 +97,9 @@ func WriteIndex(w io.Writer, dir string) error {
 			}
 			name, _, _ := strings.Cut(f.ID, "/")
 			p := papers[name]
+			if f.Own {
+				p = own
+			}
 			if p == nil {
 				p = &indexPaper{Name: name}
 				papers[name] = p
@@ -108,11 +112,14 @@ func WriteIndex(w io.Writer, dir string) error {
 			p.Figures = append(p.Figures, r.index(count))
 		}
 	}
-	if len(d.Papers) == 0 {
+	if len(d.Papers) == 0 && len(own.Figures) == 0 {
 		return fmt.Errorf("%s: no results; expected a folder of isovet bench reproduce", dir)
 	}
 	for _, p := range d.Papers {
 		d.Yes, d.No, d.Open = d.Yes+p.Yes, d.No+p.No, d.Open+p.Open
+	}
+	if len(own.Figures) > 0 { // last: bounds of this project do not count as claims of papers
+		d.Papers = append(d.Papers, own)
 	}
 	d.Claims = d.Yes + d.No
 	var b bytes.Buffer
@@ -141,7 +148,11 @@ func (r *Report) index(n *indexCount) indexFigure {
 	f := indexFigure{ID: at, Title: r.Title, Where: r.Where, Date: r.Time.Format("2006-01-02"), Scale: r.Scale,
 		Seed: r.Seed, Cores: r.Machine.Cores, CPU: r.Machine.CPU, Commit: r.Commit[:min(12, len(r.Commit))],
 		Load: r.Load.String(), Page: at + ".md", Data: at + ".json", Complete: r.Complete, Own: r.fig.Own,
-		Workloads: r.Workloads, Beside: r.beside()}
+		Workloads: r.Workloads, Beside: r.beside(), Command: "isovet bench reproduce " + r.Figure,
+		Took: time.Duration(r.Seconds * float64(time.Second)).Round(time.Second).String()}
+	if r.Scale == FullScale.String() {
+		f.Command += " --full"
+	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		class := "open"
