@@ -43,7 +43,8 @@ type Run struct {
 	IgnorePredicates bool `json:"ignore_predicates,omitempty"`
 	// MechanismsOnly is check.Options.MechanismsOnly.
 	MechanismsOnly bool `json:"mechanisms_only,omitempty"`
-	// Profile is leopard's, by name (mechanism.LookupProfile); "": the one that the history's header names.
+	// Profile is leopard's, by name (mechanism.LookupProfile) or as JSON (mechanism.ReadProfile); "": the one that the
+	// history's header names.
 	Profile string `json:"profile,omitempty"`
 	// Round is the least number of transactions that a round of cobra-rounds adds; 0: its own number.
 	Round int `json:"round,omitempty"`
@@ -169,7 +170,12 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	}
 	var profile *mechanism.Profile
 	if r.Profile != "" {
-		if profile, err = mechanism.LookupProfile(r.Profile); err != nil {
+		if strings.HasPrefix(r.Profile, "{") {
+			profile, err = mechanism.ReadProfile(strings.NewReader(r.Profile))
+		} else {
+			profile, err = mechanism.LookupProfile(r.Profile)
+		}
+		if err != nil {
 			return Measured{Fault: err.Error(), Stats: sizes}
 		}
 	}

@@ -54,7 +54,7 @@ func misses(checker string) finder {
 func cobraAsBE(r *Report) Found {
 	yes, n := 0, 0
 	for _, g := range r.Groups("found") {
-		a, b := r.Find("found", g, "cobra"), r.Find("found", g, "be")
+		a, b := r.Find("found", g, "cobra"+asPublished), r.Find("found", g, "be"+asPublished)
 		if a == nil || b == nil {
 			continue
 		}
@@ -64,7 +64,7 @@ func cobraAsBE(r *Report) Found {
 		}
 		for _, note := range r.Notes {
 			stopped := strings.Contains(note, "(timeout") || strings.Contains(note, "no memory")
-			for _, c := range []string{"cobra", "be"} {
+			for _, c := range []string{"cobra" + asPublished, "be" + asPublished} {
 				if stopped && strings.HasPrefix(note, c+" misses of "+g+": ") {
 					return Found{None: c + " was stopped before it decided, of " + g + " by the time-out or for want " +
 						"of memory"}

@@ -106,6 +106,11 @@ func TestReproduceVbox(t *testing.T) {
 			t.Errorf("Table 1, %s: %+v", class, p)
 		}
 	}
+	for found, n := range map[[2]string]float64{{"WAT", "cobra"}: 8, {"RAT", "be"}: 6, {"RAT", "leopard"}: 3} {
+		if p := reports[table1].Find("found", found[0], found[1]+asPublished); p == nil || p.Value != n {
+			t.Errorf("Table 1, %s as published: %+v; want %g", found, p, n)
+		}
+	}
 	for _, n := range reports[table1].Notes {
 		if strings.Contains(n, "needs a profile") || strings.Contains(n, "needs client times") {
 			t.Errorf("Table 1: %s", n)
