@@ -33,7 +33,7 @@ var flagsOf = map[string]shownFlags{
 	"convert": {"to from out", "nil text-numbers"},
 	"encode":  {"level to out solution", "nil text-numbers"},
 	"gen": {"workload txns fault isolation seed out",
-		"abort-rate break fault-at fence-every hard hint long-txn memory no-aborted shards truth unknown-old " +
+		"abort-rate anomaly break fault-at fence-every hard hint long-txn memory no-aborted shards truth unknown-old " +
 			"unknown-rate"},
 	"collect": {"db workload isolation for txns out",
 		"fault-script format op-timeout profile clock-skew reproduce setup-sql think timestamps values"},
@@ -61,8 +61,8 @@ var flagGroups = []struct{ title, names string }{
 	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
 	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
 	{"Database", "db isolation listen doctor stall stall-for session-sql setup-sql op-timeout timestamps"},
-	{"Workload", "workload variant txns sessions keys ops values zipf seed think for hard long-txn fence-every " +
-		"abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
+	{"Workload", "workload variant txns sessions keys ops values zipf seed think for hard anomaly long-txn " +
+		"fence-every abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
 	{"Fault", "fault faults fault-at fault-script"},
 	{"Judging", "level checker checkers solver ignore-predicates profile mechanisms-only read-only-at-start " +
 		"kernel empty-ok horizon check watch go-on program encoding"},

@@ -194,7 +194,7 @@ func NewGen(e *console.Env) *cobra.Command {
 			if err := console.Crossed(c, Crossings); err != nil {
 				return err
 			}
-			if c.Flags().Changed("hard") {
+			if c.Flags().Changed("hard") || c.Flags().Changed("anomaly") {
 				return runGenHard(c, e, &g, o)
 			}
 			if o.file == "" {
@@ -240,6 +240,8 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
 	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` in place of a workload (docs/workloads.md)")
 	console.Complete(c, "hard", hard.Names())
+	fl.StringVar(&o.anomaly, "anomaly", "", "one `ANOMALY` of Vbox's Table 1 in place of a workload")
+	console.Complete(c, "anomaly", hard.AnomalyNames())
 	fl.Var(console.Size(&o.memory), "memory", "memory bound")
 	fl.BoolVar(&o.json, "json", false, "print what was generated as a JSON object")
 	fl.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing on standard error")
@@ -249,7 +251,7 @@ func NewGen(e *console.Env) *cobra.Command {
 // genOut says what becomes of a generated history.
 type genOut struct {
 	file, format, truth string
-	hard                string // a family
+	hard, anomaly       string // a family; an anomaly's name
 	shards              int
 	memory              int64
 	json, quiet         bool

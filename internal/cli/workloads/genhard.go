@@ -16,29 +16,33 @@ import (
 	"isovet/internal/plural"
 )
 
-// hardTakes are the flags that --hard takes.
-var hardTakes = map[string]bool{"hard": true, "txns": true, "seed": true, "out": true, "format": true, "memory": true,
+// hardTakes are the flags that --hard takes; --anomaly takes them without the two that say how to draw.
+var hardTakes = map[string]bool{"txns": true, "seed": true, "out": true, "format": true, "memory": true,
 	"json": true, "quiet": true}
 
 // manyHard is the number of transactions beyond which the size of a formula is probably a mistake.
 const manyHard = 1e6
 
-// runGenHard writes a history of a hard family.
+// runGenHard writes a history of a hard family, or an anomaly.
 func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
+	flag, name, what, lookup := "hard", o.hard, "family", hard.Lookup
+	if c.Flags().Changed("anomaly") {
+		flag, name, what, lookup = "anomaly", o.anomaly, "anomaly", hard.Anomaly
+	}
 	var other error
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if !hardTakes[f.Name] {
-			other = console.Usagef("--hard %s and --%s contradict each other: the family decides that; leave one "+
-				"out", o.hard,
-				f.Name)
+		drawn := f.Name == "txns" || f.Name == "seed"
+		if f.Name != flag && (!hardTakes[f.Name] || drawn && flag == "anomaly") {
+			other = console.Usagef("--%s %s and --%s contradict each other: the %s decides that; leave one out", flag,
+				name, f.Name, what)
 		}
 	})
 	if other != nil {
 		return other
 	}
-	in, err := hard.Lookup(o.hard)
+	in, err := lookup(name)
 	if err != nil {
-		return console.Usagef("--hard: %v", err)
+		return console.Usagef("--%s: %v", flag, err)
 	}
 	size := 0
 	if c.Flags().Changed("txns") {

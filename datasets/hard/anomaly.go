@@ -1,0 +1,31 @@
+package hard
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Anomaly looks up one of datasets.SynthesizedAnomalies as a family of one history, which violates serializability.
+// Errors: the name is unknown.
+func Anomaly(name string) (*Instance, error) {
+	for _, a := range datasets.SynthesizedAnomalies() {
+		if strings.EqualFold(a.Name, name) {
+			return &Instance{Name: a.Name, About: a.About, Level: level.Serializable, Violates: true,
+				build: func(int, uint64) (*history.History, error) { return a.History(), nil }}, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown anomaly %q; expected one of %s", name, strings.Join(AnomalyNames(), ", "))
+}
+
+// AnomalyNames are the names that Anomaly knows.
+func AnomalyNames() []string {
+	var names []string
+	for _, a := range datasets.SynthesizedAnomalies() {
+		names = append(names, a.Name)
+	}
+	return names
+}
