@@ -29,8 +29,8 @@ type reproduceFlags struct {
 const reproduceHelp = `reproduce measures figures of the papers again: one (vbox/fig6), those of a paper (vbox), or --all.
 
 Each checker runs in a process of its own, on generated histories. Figures about databases start the servers that are
-installed. --out gets raw data, a page with the paper's claims beside ours, and charts. --quick shows in ten minutes
-that all runs; --full takes the paper's sizes. --resume goes on after an interrupt.
+installed. --out gets raw data, a page with the paper's claims beside ours, and charts. --quick tries
+all figures in ten minutes; --full takes the paper's sizes. --resume continues after an interrupt.
 
 ` + console.ExitHelp
 

@@ -19,8 +19,8 @@ import (
 func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
 	c.Long += `
 
---kernel-file FILE, without a certificate and a history, judges a file for isovet-kernel as that does, but by isovet's
-port of it, which is not itself proven.`
+--kernel-file FILE, without certificate and history, judges a file for isovet-kernel by isovet's port of the kernel,
+which is not itself proven.`
 	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
 		"judge `FILE`, made for isovet-kernel, and nothing else")
 }

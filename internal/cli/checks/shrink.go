@@ -39,9 +39,8 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Short:   "Find the smallest history that still violates the level",
 		Long: `shrink finds the smallest history that still violates the level.
 
-It leaves out transactions, keys, operations, list elements and rows as long as the rest violates the level. What is
-left keeps its names: with --rename keys become a, b, c, values 1, 2, 3, and times their ranks. The ending
-of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
+It removes transactions, keys, operations, list elements and rows as long as the rest violates the level. Names stay;
+with --rename keys become a, b, c, values 1, 2, 3, and times their ranks. The ending of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
 
 Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl

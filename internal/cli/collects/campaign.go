@@ -37,7 +37,7 @@ func NewCampaign(e *console.Env) *cobra.Command {
 		Long: `campaign hunts through a table of databases, isolation levels, workloads and faults, a slice of time each.
 
 The table is FILE's, or the default: every database that this program holds or can start. DIR/runs.jsonl has a line
-a hunt, and the next campaign there goes on with what was hunted least; campaign.html shows the results. With
+a hunt, and the next campaign there continues with the cells hunted least; campaign.html shows the results. With
 --shard I/N, N machines share a campaign. A file:
 
   databases:

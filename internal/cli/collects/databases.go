@@ -24,8 +24,8 @@ func NewDatabases(e *console.Env) *cobra.Command {
 		Use: "databases", GroupID: "lists", Short: "List the databases: what --db and --isolation take",
 		Long: `databases lists what --db takes, with the isolation levels of each database, and the servers to start.
 
-A server is started from the programs that are installed, and removed in the end (docs/collect.md). Its settings
-may follow: postgres:start?synchronous_commit=off.`,
+isovet starts a server from installed programs and removes it at the end (docs/collect.md). Settings may follow:
+postgres:start?synchronous_commit=off.`,
 		Example: "  isovet databases",
 		Args:    console.Exactly(),
 		RunE: func(*cobra.Command, []string) error {

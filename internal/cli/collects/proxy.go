@@ -47,13 +47,13 @@ func NewProxy(e *console.Env) *cobra.Command {
 		Short: "Stand between any program and PostgreSQL, and record its transactions",
 		Long: `proxy records what programs do on PostgreSQL. The programs connect to --listen in place of the database.
 
-Nothing else changes for them: they log in as themselves, in any language, and see the same answers. No table is
-declared. The version of a row is PostgreSQL's own (xmin), which the proxy asks for beside what the program asked for.
-Ctrl-C ends the recording. isovet check DIR judges it, also while it grows. --watch judges it at once, as isovet watch
-does. Where the judge falls behind, it counts what it leaves out.
+Programs in any language log in as before and see the same answers. You declare no tables: the proxy identifies a
+version of a row by PostgreSQL's xmin, which it adds to each statement. Ctrl-C ends the recording. isovet check DIR
+checks it, even while it grows. --watch judges transactions as they end, like isovet watch; if it falls behind, it
+counts the transactions that it skips.
 
-What is recorded is true. Statements that are not understood are left out; the end says which, why, and how often.
---doctor says before which tables can be recorded.
+The proxy omits statements that it does not understand; at the end it lists them with reasons and counts. --doctor
+says beforehand which tables it can record.
 
 Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reached or the folder is not empty. With
 --watch also 1 violations, 2 undecided or not judged.`,

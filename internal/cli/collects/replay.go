@@ -35,8 +35,8 @@ func NewReplay(e *console.Env) *cobra.Command {
 		Short: "Play the schedule of a history or an incident on fresh tables, again and again",
 		Long: `replay plays the schedule of an incident or a history on fresh tables, and says how often the level is violated.
 
-The sessions begin, read, write and commit in a fixed order; a session that has to wait goes on when it may. The
-schedule is that of an incident folder, with its isolation, level and SQL, or of a history, by the times of its
+The sessions begin, read, write and commit in a fixed order; a blocked session continues when the database lets it.
+The schedule comes from an incident folder, with its isolation, level and SQL, or from a history, by the times of its
 operations. isovet databases lists what --db and --isolation take.
 
 Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs could not be decided.`,

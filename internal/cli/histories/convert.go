@@ -26,8 +26,8 @@ func NewConvert(e *console.Env) *cobra.Command {
 		Short: "Convert a history between formats",
 		Long: `convert reads a history in one format and writes it in another.
 
-The ending of OUT names its format, .gz and .zst compress it; without an ending it gets JSON lines. What OUT's
-format cannot hold is an error that names it, or --lossy drops it. --shards and --shard-size write a folder of parts.
+The ending of OUT names its format, .gz and .zst compress it; without an ending it gets JSON lines. If OUT's
+format cannot hold something, convert fails and names it; --lossy drops it. --shards and --shard-size write a folder of parts.
 Large files are converted batch by batch (docs/scale.md). isovet formats lists the formats.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
   isovet convert - h.jsonl.gz < h.jsonl

@@ -23,8 +23,8 @@ func defaultGate() gateFlags {
 }
 
 func (f *gateFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.lateness, "lateness", f.lateness, "how late a transaction may come: `DURATION` or 10000ticks")
-	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine what is further ahead; 0: nothing")
+	fl.StringVar(&f.lateness, "lateness", f.lateness, "longest delay of a transaction: `DURATION` or 10000ticks")
+	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine transactions further ahead; 0: none")
 	fl.DurationVar(&f.patience, "patience", f.patience, "time that a read waits for its writer; 0: none")
 }
 

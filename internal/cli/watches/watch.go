@@ -142,7 +142,7 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 		"first reads show what keys hold at the start", watch.AttachNames())
 	AddProfile(c, &f.profile, &f.skew)
 	fl.Var(console.Size(&f.memory), "memory", "memory bound; idle keys move to FOLDER/keys")
-	fl.DurationVar(&f.idle, "idle", f.idle, "without arrivals for so long, all is final; 0: never")
+	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals all is final; 0: never")
 	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "period of checkpoints; 0: none")
 	fl.StringVar(&f.keep, "keep", f.keep, "log to keep: a `DURATION`, a size, both, or all")
 	f.incidents.add(fl)
@@ -155,7 +155,7 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	fl.StringVar(&config, "config", "", "YAML `FILE` with values of these flags")
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: transactions of the order in memory")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")
-	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on with what is whole of a damaged log")
+	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on with the undamaged part of a damaged log")
 	fl.BoolVar(&f.standby, "standby", false, "wait while another process has the folder")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return f, c
