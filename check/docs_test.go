@@ -33,14 +33,14 @@ var traits = []struct{ name, about, text string }{
 		"init=0: s1: r(x,0) w(x,1) r(y,0) @[1,2] ts[1,2] | s2: r(x,1) w(y,2) @[3,4] ts[3,4]"},
 	{"deletes", "a write of null, and reads that find nothing",
 		"init=0: s1: r(x,0) w(x,_) @[1,2] ts[1,2] | s2: r(x,_) w(x,2) @[3,4] ts[3,4] | s1: r(x,2) @[5,6] ts[5,5]"},
-	{"duplicate values", "one value written to a key by two transactions, and read",
+	{"duplicate values", "two transactions write one value to a key, and a third reads it",
 		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(x,1) w(x,2) @[3,4] ts[3,4] | " +
 			"s1: r(x,2) w(x,1) @[5,6] ts[5,6] | s2: r(x,1) @[7,8] ts[7,7]"},
-	{"unknown outcome", "a transaction that nobody knows whether it committed, and whose write was read",
+	{"unknown outcome", "a transaction of unknown outcome, whose write was read",
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: r(x,1) @[3,4] ts[3,3]"},
 	{"unknown outcome, open", "the same, and another transaction wrote the value too",
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: w(x,1) @[3,4] ts[3,4] | s3: r(x,1) @[5,6] ts[5,5]"},
-	{"predicate operations", "reads of all rows that match, of two keys",
+	{"predicate operations", "reads of all rows that match, on two keys",
 		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(y,0) w(y,2) @[3,4] ts[3,4] | " +
 			`s1: pr{"":{"=":1}}[x=1] @[5,6] ts[5,5]`},
 	{"lists", "appends to lists, and reads of whole lists",
@@ -135,7 +135,7 @@ func TestTakesPage(t *testing.T) {
 			}
 		}
 	}
-	page.WriteString("\n## Reasons\n\nAs the program gives them for these histories:\n\n")
+	page.WriteString("\n## Reasons\n\nThe program gives these reasons for these histories:\n\n")
 	for i, why := range reasons {
 		fmt.Fprintf(&page, "%d. %s\n", i+1, why)
 	}
@@ -151,10 +151,9 @@ func TestTakesPage(t *testing.T) {
 
 const takesHead = `# What each checker takes
 
-A history may have more in it than a checker takes. The verdict is then unknown, with the reason. The checkers write
-this page (go test ./check -run TestTakesPage -update): each is asked about a small history that has a trait and
-satisfies every level. A checker that is not named decides the history at every level that it has
-([levels.md](levels.md)). The numbers are those of the [reasons](#reasons). "leopard" is told the profile of PostgreSQL's serializable level.
+Look up here why a checker answers "unknown". The tests write this page (go test ./check -run TestTakesPage -update):
+they give each checker a small history that has a trait and satisfies every level. A checker that is not named decides
+the history at all of its levels ([levels.md](levels.md)). The numbers refer to the [reasons](#reasons). "leopard" has the profile of PostgreSQL's serializable level.
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.
