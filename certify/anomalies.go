@@ -88,7 +88,7 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	return err
 }
 
-// incomplete says of a proof that what it says is so, and that it leaves a case open.
+// incomplete is the error of a proof whose steps hold but that leaves a case open.
 type incomplete struct{ error }
 
 // Incomplete reports whether a proof was refused because it leaves a case open, though each of its steps holds.
@@ -97,7 +97,7 @@ func Incomplete(err error) bool {
 	return errors.As(err, &open)
 }
 
-// checkTogether proves that list reads show no state of a list together.
+// checkTogether proves that the list reads cannot all show states of one list.
 func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) error {
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
 		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")
@@ -166,8 +166,8 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	return nil
 }
 
-// nameOf is what a proved anomaly is to be called: the name of what its cycles show, at the level; or its own, if the
-// proof holds at a level that asks for fewer orders and shows it there.
+// nameOf returns the name of a proved anomaly: what its cycles show at the level. If the proof also holds at a level
+// that respects fewer orders and shows the anomaly's own name there, it returns that name.
 func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anomaly {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return a.Kind
@@ -220,9 +220,9 @@ func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level,
 	return true
 }
 
-// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it; without, it is taken to hold.
-// So it is where m is violated with l. Linearizability says of transactions on one key each what the serializable
-// levels do.
+// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it. Without rules it is taken to
+// hold, as where a violation of l violates m. For transactions on one key each, linearizability means the same as the
+// serializable levels.
 func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds, ruled bool) {
 	if m == level.Linearizable || m.Implies(l) || m == level.RepeatableRead && l == level.Serializable {
 		return true, true
@@ -238,7 +238,7 @@ func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds
 	return err == nil || !ruled || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrStopped), ruled
 }
 
-// plain is the weakest name for a violation of a level by cycles: every level that forbids this anomaly implies the
+// plain is the weakest name for a violation of a level by cycles. Each level that forbids this anomaly implies the
 // level, or is implied by it.
 func plain(h *history.History, l level.Level) level.Anomaly {
 	kind := level.G2Item

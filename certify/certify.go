@@ -39,7 +39,7 @@ func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 // proof by cases a search that is exponential in its cases at worst.
 func Check(r *evidence.Result, o Options) error { return check(r, o, nil) }
 
-// check is Check, and sets names, if not nil, in place of demanding them.
+// check does the work of Check. If names is not nil, it sets the names instead of checking them.
 func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 	h := r.H
 	if h == nil {
@@ -97,7 +97,7 @@ func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, erro
 // ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
 var ErrUnknown = errors.New("the certificate says that its checker did not decide, and certifies nothing")
 
-// inTime reports whether end is before start by more than twice the skew, without overflow.
+// inTime reports whether end is before start by more than twice the clock skew, without overflow.
 func inTime(end, start, skew int64) bool {
 	return end != history.NoTime && start != history.NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
 }
@@ -111,7 +111,7 @@ func hasTimes(h *history.History, t uint32) error {
 	return nil
 }
 
-// endOf is the end of t for real time: one of unknown outcome has none.
+// endOf is the end of t in real time: a transaction of unknown outcome has none.
 func endOf(h *history.History, t uint32) int64 {
 	if h.Txns.Status[t] != history.Committed {
 		return history.NoTime

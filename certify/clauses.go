@@ -126,7 +126,8 @@ func (p *proof) before(ls []Lit, a, b uint32) []Lit {
 	return append(ls, l^flip)
 }
 
-// from adds the assumption that reader saw version v as writer installed it: none where nobody else can have.
+// from adds the assumption that reader saw version v as writer installed it; nothing, if there is no other possible
+// writer.
 func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if writer == p.h.Init {
 		writer = initial
@@ -211,7 +212,7 @@ func (p *proof) settle() {
 	}
 }
 
-// unconditional reports whether one of the reasons rests on nothing.
+// unconditional reports whether one of the reasons needs no assumption.
 func unconditional(reasons [][]Lit) bool {
 	for _, r := range reasons {
 		if len(r) == 0 {
@@ -221,7 +222,7 @@ func unconditional(reasons [][]Lit) bool {
 	return false
 }
 
-// settles returns the reasons why a is before b by the history alone, each as the assumptions that it rests on.
+// settles returns the reasons in the history why a is before b, each as the assumptions that it needs.
 func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	if at := p.at(b); at.Sessions() && p.x.sessionBefore(a, b) || at.RealTime() && p.timeBefore(a, b) {
 		reasons = append(reasons, p.counts(nil, b))
@@ -289,7 +290,8 @@ func (p *proof) contradictsItself(t uint32) bool {
 	return false
 }
 
-// inclusion adds, for the transactions of unknown outcome that the proof speaks of, what their readers say of them.
+// inclusion adds, for the transactions of unknown outcome in the proof, the sources of their reads and of the reads of
+// their writes. One that contradicts itself does not count.
 func (p *proof) inclusion() {
 	last := finals{h: p.h}
 	for len(p.queue) > 0 {

@@ -67,7 +67,8 @@ func (x *commitOrder) causal(o Options) error {
 	return nil
 }
 
-// fewWriters is up to how many writers of a key, the latest first, are looked at one by one; beyond, sessions are.
+// fewWriters is up to how many writers of a key, the latest first, are examined one by one; beyond that, whole sessions
+// are.
 var fewWriters = 16
 
 // writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is
@@ -134,7 +135,8 @@ func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, a
 	return 0, alone
 }
 
-// walkPast looks at all that is before p by sessions and reads and later than what it saw.
+// walkPast walks the past of the transaction at place p, by sessions and reads. It reports a writer there that is later
+// than the version that a stale read of the same key saw.
 func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark []uint32) error {
 	oldest := p
 	for _, r := range stale {
@@ -174,8 +176,8 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 	return nil
 }
 
-// clocks are the clocks of the transactions that somebody later will ask. Sessions of which one transaction takes part
-// have none.
+// clocks are the clocks of the transactions that later ones still need. A session with only one transaction that takes
+// part has none.
 type clocks struct {
 	x       *commitOrder
 	before  []uint32 // place → that of the committed transaction before it in its session, or 0
@@ -256,7 +258,7 @@ func (c *clocks) join(u uint32) {
 // sees reports whether the transaction that entered sees u, one with a session. A session's places ascend.
 func (c *clocks) sees(u uint32) bool { return c.now[c.session[u]] >= u }
 
-// leave keeps now for those to come.
+// leave stores now for later transactions.
 func (c *clocks) leave(p uint32) {
 	if c.waiting[p] == 0 {
 		return

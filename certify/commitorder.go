@@ -94,7 +94,7 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 // several marks a version with more writers than can be told apart.
 const several = history.None - 1
 
-// resolve fills wrote and reads.
+// resolve computes wrote and reads.
 func (x *commitOrder) resolve() error {
 	x.installs()
 	r := &resolver{x: x, lists: x.lists(), own: make([]uint32, x.h.NumKeys()), wrote: make([]bool, x.h.NumKeys())}
@@ -109,7 +109,7 @@ func (x *commitOrder) resolve() error {
 	return nil
 }
 
-// installs finds who installs what.
+// installs finds the final writer of each version.
 func (x *commitOrder) installs() {
 	h := x.h
 	x.writer = nowhere(h.NumVersions())
@@ -176,7 +176,7 @@ type resolver struct {
 	match []uint32 // key → one more than the predicate operation that matched it last
 }
 
-// txn finds what each read of t, at place p, is from.
+// txn finds the writer that each read of t, at place p, reads from.
 func (r *resolver) txn(t, p uint32) (err error) {
 	h, x := r.x.h, r.x
 	lo, hi := h.TxnOps(t)
@@ -201,7 +201,7 @@ func (r *resolver) txn(t, p uint32) (err error) {
 	return err
 }
 
-// list finds what a list read is from.
+// list finds the writer that a list read reads from.
 func (r *resolver) list(t, p, op, lo uint32) error {
 	read, err := r.lists.read(t, p, op, lo)
 	if err != nil {
@@ -216,8 +216,8 @@ func (r *resolver) list(t, p, op, lo uint32) error {
 	return nil
 }
 
-// read finds what a read of a register is from: the own last write, or above read-committed an own earlier read, with
-// which it must agree, or an earlier transaction.
+// read finds what a read of a register reads from: the transaction's last own write; above read-committed its own
+// earlier read, with which it must agree; or an earlier transaction.
 func (r *resolver) read(t, p, op, v uint32) error {
 	x, k := r.x, r.x.h.VerKey[v]
 	if x.stamp[k] == p && (r.wrote[k] || levelOf(x.h, x.level, t) != level.ReadCommitted) {
@@ -260,7 +260,7 @@ type listStates struct {
 	first []firstRead // by key
 }
 
-// firstRead is from where the transaction at place by read a list.
+// firstRead is the writer from which the transaction at place by read a list.
 type firstRead struct{ by, from uint32 }
 
 // lists makes the states; nil where the history has no lists.
@@ -357,7 +357,7 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 func (x *commitOrder) readsOf(p uint32) []weakRead { return x.reads[x.rOff[p]:x.rOff[p+1]] }
 func (x *commitOrder) wrote(p uint32) []uint32     { return x.keys[x.wOff[p]:x.wOff[p+1]] }
 
-// judged reports whether the axiom of a level is asked of the transaction at place p.
+// judged reports whether the transaction at place p must satisfy the axiom of a level.
 func (x *commitOrder) judged(p uint32, l level.Level) bool {
 	return !x.level.IsMixed() || levelOf(x.h, x.level, x.order[p-1]) == l
 }

@@ -56,8 +56,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	return reader, x.onlyFrom(a.Ops[0], dead)
 }
 
-// disagree demands that the second operation is a read of t that is not of what the first, on the same key, made it
-// see.
+// disagree demands that the second operation is a read of t that contradicts the first one on the same key.
 func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	h := x.h
 	if h.TxnOf(second) != t || second <= first || h.Ops.Kind[second] != history.Read ||
@@ -142,7 +141,7 @@ func (p *proof) bury() {
 	}
 }
 
-// candidates are those of the index that can have committed.
+// candidates are the possible writers in the index that can have committed.
 func (p *proof) candidates(reader, v uint32) []uint32 {
 	return slices.DeleteFunc(p.x.candidates(reader, v), func(w uint32) bool { return w != initial && p.x.dead[w] })
 }

@@ -18,13 +18,13 @@ type doubled struct {
 	err    error    // why nothing can be said
 }
 
-// block says that what a transaction appended is list[from:to].
+// block says that list[from:to] are the appends of one transaction.
 type block struct {
 	t        uint32
 	from, to int
 }
 
-// maxBlocks bounds them: the clauses are quadratic in them.
+// maxBlocks bounds the blocks: the clauses are quadratic in their number.
 var maxBlocks = 1 << 11
 
 // isDoubled reports whether an element of the list was appended more than once.
@@ -225,7 +225,7 @@ func (p *proof) seen(d *doubledProof, t, key uint32) (n int, err error) {
 	return len(list), nil
 }
 
-// doubledWR is wr of a doubled list.
+// doubledWR checks a wr edge of a doubled list.
 func (p *proof) doubledWR(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n, err := p.seen(d, e.To, e.Key)
 	if err != nil {
@@ -241,7 +241,7 @@ func (p *proof) doubledWR(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	return append(needs, l), nil
 }
 
-// doubledRW is rw of a doubled list: it assumes that what To appended is not what From read.
+// doubledRW checks an rw edge of a doubled list. It assumes that From did not read what To appended.
 func (p *proof) doubledRW(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n, err := p.seen(d, e.From, e.Key)
 	if err != nil {

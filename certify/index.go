@@ -162,7 +162,7 @@ func (x *index) build() {
 	}
 }
 
-// op books an operation of t, whose operations are lo to hi.
+// op records an operation of t, whose operations are lo to hi.
 func (x *index) op(t, op, lo, hi uint32) {
 	h := x.h
 	v := h.Ops.Ver[op]

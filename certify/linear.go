@@ -224,7 +224,7 @@ func (p *linear) run(end int64) error {
 	return fmt.Errorf("the operations on %s that began by %d have an order", h.KeyString(p.key), end)
 }
 
-// free reports whether an operation may take effect again and again.
+// free reports whether an operation may take effect any number of times.
 func (p *linear) free(t uint32) bool { return p.core != nil && !p.core[t] }
 
 // ended returns the states after t has ended: those that come from the given ones in which t took effect, if it must.
@@ -289,7 +289,7 @@ func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
 	return out, nil
 }
 
-// settle lets those take effect that write nothing and can: that closes no way.
+// settle lets those operations take effect that can and that write nothing. That rules out no order.
 func (p *linear) settle(s *state) {
 	h := p.x.h
 	for _, t := range p.live {

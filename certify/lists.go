@@ -218,7 +218,7 @@ func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	return nil, cmp.Or(again, err)
 }
 
-// lacks checks it of one list read.
+// lacks checks that one list read does not show what To appended.
 func (p *proof) lacks(op uint32, e evidence.Edge, w uint32) error {
 	h := p.h
 	lo, _ := h.TxnOps(e.From)

@@ -12,7 +12,7 @@ type near struct {
 	brief     bool                         // readFrom is known
 }
 
-// leave books what the transaction at place p wrote for those after it in its session.
+// leave records what the transaction at place p wrote, for the later ones of its session.
 func (n *near) leave(p uint32) {
 	x, h, t := n.x, n.x.h, n.x.order[p-1]
 	if h.Txns.Status[t] != history.Committed || x.wOff[p] == x.wOff[p+1] {
@@ -28,10 +28,10 @@ func (n *near) leave(p uint32) {
 	}
 }
 
-// mostRead bounds the writes of those that a transaction read from that are looked at for each. Tests set it to -1.
+// mostRead bounds, for each transaction read from, the writes that are examined. Tests set it to -1.
 var mostRead = 1 << 12
 
-// enter books what those wrote that the transaction at place p read from, unless they wrote much.
+// enter records what the transactions wrote that the one at place p read from, unless they wrote much.
 func (n *near) enter(p uint32) {
 	left := mostRead
 	n.brief = left >= 0

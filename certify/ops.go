@@ -123,7 +123,7 @@ type finals struct {
 	last map[uint32]uint32 // key → its last write in txn
 }
 
-// is reports whether t, which wrote k by op, did not write it again.
+// is reports whether t wrote k by op and not again later.
 func (f *finals) is(t, k, op uint32) bool {
 	lo, hi := f.h.TxnOps(t)
 	if hi-lo <= smallTxn {
@@ -171,7 +171,7 @@ func accesses(h *history.History, t uint32) iter.Seq[access] {
 // reads reports whether t reads version v of its key before any own write of the key.
 func reads(h *history.History, t, v uint32) bool { return readings(h, t, v) > 0 }
 
-// readings is how often.
+// readings counts the operations by which t reads version v before any own write of its key.
 func readings(h *history.History, t, v uint32) (n int) {
 	for a := range accesses(h, t) {
 		if a.key != h.VerKey[v] {

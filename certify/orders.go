@@ -59,7 +59,7 @@ func snapshot(h *history.History, events []uint32, o Options) (begin, commit []u
 	return begin, commit, replaySnapshot(h, events, begin, o)
 }
 
-// nowhere are n places of nobody.
+// nowhere returns n places, all history.None.
 func nowhere(n int) []uint32 {
 	pos := make([]uint32, n)
 	for t := range pos {

@@ -16,7 +16,7 @@ import (
 // visible follows from reads and sessions, and from the evidence: it may say of a predicate operation that it sees a
 // transaction. What more is visible than is seen in the end does no harm, since it only asks for more.
 
-// sees books that a predicate operation sees a transaction, for a key that it reads at no known version.
+// sees records that a predicate operation sees a transaction, through a key that it reads at no known version.
 func (x *commitOrder) sees(s evidence.Source) error {
 	h, t := x.h, x.h.TxnOf(s.Op)
 	p := x.pos[t]
@@ -35,7 +35,8 @@ func (x *commitOrder) sees(s evidence.Source) error {
 	return nil
 }
 
-// rowsOnce books what predicate operation op of t, at place p, matched at a known version, above read-committed.
+// rowsOnce records the rows that predicate operation op of t, at place p, matched at a known version, above
+// read-committed.
 func (r *resolver) rowsOnce(t, p, op uint32) error {
 	h, x := r.x.h, r.x
 	q := h.Ops.Ver[op]
@@ -92,7 +93,7 @@ type predicateReplay struct {
 	mine   []uint32 // keys that it reads or writes
 }
 
-// predicates demands what the predicate operations of the order say, causal or not.
+// predicates checks the predicate operations of the order, at causal or at read-atomic.
 func (x *commitOrder) predicates(causal bool, o Options) error {
 	h := x.h
 	index, err := predicates.NewIndex(h)
@@ -149,7 +150,7 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 	return nil
 }
 
-// fewUnseen is up to how many transactions are invisible where their writes are looked at one by one.
+// fewUnseen bounds the invisible transactions whose writes are examined one by one.
 var fewUnseen = 256
 
 // hide finds what the transactions wrote that are not visible to that at place p, if they are few. A predicate is true
@@ -264,7 +265,7 @@ func (s *predicateReplay) op(p, t, op uint32) (err error) {
 	return err
 }
 
-// found is the version of k that t, at place p, has before it at the operation at hand.
+// found is the version of k that t, at place p, sees before the current operation.
 func (s *predicateReplay) found(p, t, k uint32) uint32 {
 	x := s.x
 	if s.wrote[k] == p {
@@ -356,7 +357,7 @@ func (x *commitOrder) axiom(l level.Level, o Options) error {
 	return x.sessionsAtomic()
 }
 
-// named books a source that the evidence names.
+// named records a source that the evidence names.
 func (x *commitOrder) named(s evidence.Source) error {
 	h := x.h
 	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&

@@ -21,7 +21,7 @@ func (x *index) wantRows(op uint32) {
 	}
 }
 
-// write books a register's write, by an operation of t.
+// write records that an operation of t wrote a register.
 func (x *index) write(v, op, t uint32) {
 	h := x.h
 	k := h.VerKey[v]
@@ -38,7 +38,7 @@ func (x *index) write(v, op, t uint32) {
 	}
 }
 
-// rows books what a predicate operation of t read and wrote.
+// rows records what a predicate operation of t read and wrote.
 func (x *index) rows(op, t uint32) {
 	h := x.h
 	i := h.Ops.Ver[op]

@@ -9,7 +9,7 @@ import (
 	"isovet/predicates"
 )
 
-// singleReads says of which anomalies the proof is in Ops.
+// singleReads reports whether the proof of an anomaly is in Ops.
 func singleReads(k level.Anomaly) bool {
 	switch k {
 	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite,
@@ -162,7 +162,7 @@ func (x *index) checkRepeated(r singleRead) error {
 	return nil
 }
 
-// checkMismatch proves that what a predicate operation says of its key is true of no version that it may have seen.
+// checkMismatch proves that a predicate operation contradicts every version of its key that it may have seen.
 func (p *proof) checkMismatch(r singleRead) error {
 	x, h := p.x, p.h
 	if !isPredicate(h, r.op) {

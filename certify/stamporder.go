@@ -28,7 +28,7 @@ type stamped struct {
 	final        bool
 }
 
-// takesPart reports whether timestamps say that t took effect: it has a commit timestamp and did not abort.
+// takesPart reports whether, by the timestamps, t took effect: it has a commit timestamp and did not abort.
 func takesPart(h *history.History, t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.CommitTS(t) != history.NoTime
 }
@@ -115,7 +115,8 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 	return t, moment{end, w, false}, nil
 }
 
-// ascends demands that an order's moments do; at one moment what installs comes first, and is alone in that.
+// ascends demands that the moments of an order ascend. At one moment the entry that installs versions comes first, and
+// there is only one.
 func (s *stamps) ascends(order []uint32) error {
 	last := moment{} // of all entries so far at its time
 	for i, e := range order {

@@ -23,7 +23,7 @@ type tables struct {
 	work int // since o.Stop was asked
 }
 
-// overwritten is a register and the version that a write replaced there.
+// overwritten is a register with the version that a write replaced.
 type overwritten struct{ key, ver uint32 }
 
 func newTables(h *history.History, o Options) (*tables, error) {
@@ -180,7 +180,7 @@ func (s *tables) predicate(t, op uint32) error {
 	return nil
 }
 
-// replaySerial executes the transactions in order, each at once.
+// replaySerial executes the transactions one after the other.
 func replaySerial(h *history.History, order []uint32, o Options) error {
 	s, err := newTables(h, o)
 	if err != nil {

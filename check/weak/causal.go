@@ -8,7 +8,8 @@ import (
 var (
 	// maxGuesses bounds the orders that are guessed before all demanded orders are made.
 	maxGuesses = 6
-	// maxWalk bounds, for each read on average, the writers between what it read and the reader that a guess looks at.
+	// maxWalk bounds, for each read on average, the writers that a guess has between the version read and the
+	// reader.
 	maxWalk = 64
 )
 
@@ -136,8 +137,8 @@ func (p *past) install(t int32) {
 	}
 }
 
-// current reports whether each read of the guess sees the current version: then no clocks are needed, which cost
-// sessions × transactions.
+// current reports whether each read of the guess sees the current version. Then clocks, which cost sessions ×
+// transactions, are not needed.
 func (p *past) current() bool {
 	v := p.v
 	for i, t := range p.topo {
@@ -157,8 +158,8 @@ func (p *past) current() bool {
 	return true
 }
 
-// replay goes through the guess: of each read that does not see the current version it asks which writers between are
-// visible.
+// replay goes through the guess. For each read that does not see the current version it finds the writers in between
+// that are visible to the reader.
 func (p *past) replay(budget *int) {
 	v := p.v
 	p.startClocks()
@@ -275,7 +276,7 @@ func (p *past) see(u int32) {
 	}
 }
 
-// drop counts one use less of u's clock.
+// drop removes one use of u's clock.
 func (p *past) drop(u int32) {
 	if p.uses[u]--; p.uses[u] == 0 {
 		p.free = append(p.free, p.row[u])

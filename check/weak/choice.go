@@ -15,9 +15,10 @@ import (
 )
 
 var (
-	// maxChoices bounds the choices of writers that are refuted one after the other, unless Options say otherwise.
+	// maxChoices bounds the choices of writers that are tried and refuted one after the other, unless Options say
+	// otherwise.
 	maxChoices = 20_000
-	// maxConflicts bounds what is learned from one of them.
+	// maxConflicts bounds the lemmas that are learned from one refuted choice.
 	maxConflicts = 64
 	// maxPicks bounds the possible writers of all reads among which a solver picks: each takes some 400 bytes.
 	maxPicks = 1 << 21
@@ -159,7 +160,7 @@ func (x *choice) clause(c []solver.Lit) {
 	x.s.AddClause(c...)
 }
 
-// favourite is the place of the latest writer before the reader began, as far as is guessed; of the first one, if none
+// favourite is the place of the latest possible writer before the reader began, by the hint; of the first one, if none
 // is before it.
 func (x *choice) favourite(hint []int64, begin int64, writers []uint32) int {
 	best, latest := 0, int64(math.MinInt64)
@@ -288,8 +289,8 @@ func (x *choice) learn(a evidence.Anomaly) {
 	}
 }
 
-// proof puts those lemmas together that leave no pick. twice says that one of them is about a transaction that reads
-// one version twice, maybe from two writers, of which the edges do not tell which is meant.
+// proof returns the lemmas that together leave no pick. twice reports that one of them is about a transaction that
+// reads one version twice, perhaps from two writers: the edges do not tell which one is meant.
 func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	core := x.core()
 	if len(core) == 0 {
@@ -330,8 +331,8 @@ func (x *choice) again(t, ver uint32) bool {
 	return n > 1
 }
 
-// core leaves out lemmas without which no pick is left either: a solver names those that it used, again and again while
-// they get fewer.
+// core removes lemmas that the proof does not need. A solver names those that it used, again and again while they get
+// fewer.
 func (x *choice) core() []lemma {
 	core := x.lemmas
 	for {

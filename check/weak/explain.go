@@ -27,7 +27,7 @@ func (c *checker) missed(d demand) []evidence.Edge {
 
 func edge(u, v int32, dep evidence.Dep) evidence.Edge { return events.Bare(uint32(u), uint32(v), dep) }
 
-// path says why u is visible to t: a read, session order, or at causal a shortest path of both.
+// path explains why u is visible to t: by a read, by session order, or at causal by a shortest path of both.
 func (c *checker) path(u, t int32) []evidence.Edge {
 	if e, ok := c.hop(u, t); ok {
 		return []evidence.Edge{e}
@@ -55,8 +55,8 @@ func (c *checker) hops(nodes []int32) []evidence.Edge {
 	return out
 }
 
-// hop returns the edge of a read of t from u, its first, or of their session. One that rests on a picked writer is the
-// last resort, but at read-committed, which asks for the first read.
+// hop returns the edge from u to t: the first read of t from u, or their session order. An edge that assumes a picked
+// writer is the last choice, except at read-committed, which needs the first read.
 func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 	v := c.v
 	read := func(picked bool) (evidence.Edge, bool) {

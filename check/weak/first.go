@@ -2,8 +2,8 @@ package weak
 
 import "isovet/level"
 
-// fresh reports whether first can make the first guess: nothing but sessions and reads has to be kept, and nobody
-// picked the writers of reads.
+// fresh reports whether first can make the first guess: the order has to keep only sessions and reads, and no writers
+// were picked.
 func (c *checker) fresh() bool {
 	return !c.o.NoGuess && c.o.Known.Rank == nil && c.ambAt == nil && len(c.demands) == 0
 }
@@ -99,9 +99,9 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 // read in serialStale may be of another version than the current one.
 var maxSerial, serialWalk, serialStale = 4, 2, 16
 
-// serial looks for a serial order near a given one, which keeps sessions and reads: most histories have one, and then
-// no clocks are needed. Who read what another overwrote is put before that one, and so on, until each read sees the
-// current version. False if that does not come about soon; a history may satisfy causal all the same.
+// serial looks for a serial order near a given one that keeps sessions and reads. Most histories have one, and then no
+// clocks are needed. It moves a reader before the writer that overwrote its version, and repeats that until each read
+// sees the current version. It returns false if that takes too long; the history may satisfy causal all the same.
 func (p *past) serial(topo []int32) (order []int32, ok bool) {
 	c, v := p.checker, p.v
 	defer func() { c.demands = c.demands[:0] }()

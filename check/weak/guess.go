@@ -9,8 +9,8 @@ import (
 // maxDirect is maxWalk below causal, where the rules cost less.
 var maxDirect = 8
 
-// guessed looks for a commit order at read-committed or read-atomic, as causal does. False if no guess held; the level
-// may hold all the same.
+// guessed looks for a commit order at read-committed or read-atomic, as causal does. It returns false if no guess held;
+// the level may hold all the same.
 func (c *checker) guessed() (order []int32, ok bool) {
 	if c.o.NoGuess {
 		return nil, false
@@ -43,8 +43,8 @@ func (c *checker) guessed() (order []int32, ok bool) {
 	return nil, false
 }
 
-// direct is replay for what is visible by a read or a session alone: all of it at read-committed, where of a session
-// nothing is, and at read-atomic.
+// direct is replay for the levels where only a read or a session makes a writer visible: reads alone at read-committed,
+// both at read-atomic.
 func (p *past) direct(budget *int) {
 	v := p.v
 	for i, t := range p.topo {
@@ -63,7 +63,8 @@ func (p *past) direct(budget *int) {
 	}
 }
 
-// stale demands that those visible to t by a read or a session come before what its read r read, of the writers since.
+// stale demands for a read r of t: the writers of its key since r's version that are visible to t, by a read or a
+// session, come before r's writer.
 func (p *past) stale(t int32, r uint32, budget *int) {
 	v := p.v
 	lo, hi := v.ROff[t], v.ROff[t+1]

@@ -69,7 +69,7 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	}
 }
 
-// seeker looks for keys that predicate operations missed, or overwrote blindly, although they cannot have seen the last
+// seeker finds keys that predicate operations missed, or overwrote blindly, though they cannot have seen the last
 // visible version of the key.
 type seeker struct {
 	v       *prepass.View
@@ -82,7 +82,7 @@ type seeker struct {
 	from                         []uint32 // transaction → 1 + the one that read from it last
 }
 
-// told makes implied reads from the sources that the evidence gives for predicate operations.
+// told makes implied reads from the sources that the evidence names for predicate operations.
 func (x *seeker) told(sources []evidence.Source) {
 	v, reader := x.v, none
 	for _, s := range sources { // a transaction's stand together
@@ -207,8 +207,8 @@ func mismatch(t, op, k uint32) evidence.Anomaly {
 	return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t}, Ops: []uint32{op}, Key: k}
 }
 
-// unseen names an implied read that nobody can explain. Its writers all have an unknown outcome, and none of them can
-// have committed: each has a read of its own that nobody explains, and so on. Where that chain begins with a read of a
+// unseen reports an implied read that nobody can explain. All its writers have an unknown outcome, and none can have
+// committed, because each has a read of its own that nobody explains, and so on. If that chain begins with a read of a
 // known version, the anomaly is the implied read at its end.
 func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	v := x.v
@@ -237,7 +237,7 @@ func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	return a, false
 }
 
-// last is the last version of k that is visible to t, whose turn in the order it is.
+// last is the last version of k that is visible to t, the transaction now reached in the order.
 func (x *seeker) last(p *past, t, k uint32) (ver uint32) {
 	w := p.cur[k]
 	for ; !p.v.Initial(w); w = p.older[w] {
@@ -269,7 +269,7 @@ func (x *seeker) impliedRead(t, k uint32) prepass.ImpliedRead {
 	return s
 }
 
-// openOp is a predicate operation that says of a key only whether its predicate holds.
+// openOp is a predicate operation that shows of a key only whether its predicate holds.
 type openOp struct {
 	op     uint32
 	missed bool

@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// rule makes the orders that the level demands for the reads of t, those of sessions left out.
+// rule makes the orders that the level demands for the reads of t, without those that sessions demand.
 func (c *checker) rule(t uint32) {
 	if n := c.v.ROff[t+1] - c.v.ROff[t]; n < 2 || !c.v.Counts[t] {
 		return
@@ -83,7 +83,8 @@ func (c *checker) nowReads(t, from, end uint32) {
 	}
 }
 
-// before demands that the writer of w comes before those of the next reads of its key, if it is not theirs.
+// before demands that the writer of w comes before the writers that the next reads of its key read from, unless it is
+// one of them.
 func (c *checker) before(w uint32) {
 	u, k := int32(c.v.WTxn[w]), c.v.WKey[w]
 	if r := c.keyRead[k]; c.src[r] != u {
@@ -186,7 +187,7 @@ func (c *checker) demand(w, r uint32) {
 	c.demands = append(c.demands, d)
 }
 
-// enough: no more orders that nothing can keep are looked for.
+// enough reports that there are enough orders that nothing can keep: no more are looked for.
 func (c *checker) enough() bool {
 	return len(c.broken) > 0 && (c.ambAt == nil || len(c.broken) >= maxConflicts)
 }
@@ -219,7 +220,8 @@ func (c *checker) overwritten(u int32, t uint32) {
 	}
 }
 
-// sortedWrites are the writes of u by ascending key; kept, since who wrote much is read often.
+// sortedWrites are the writes of u by ascending key. They are stored, because transactions that wrote much are read
+// often.
 func (c *checker) sortedWrites(u int32) []uint32 {
 	if s, ok := c.sorted[u]; ok {
 		return s

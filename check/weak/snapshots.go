@@ -78,7 +78,7 @@ func seen(ctx context.Context, s *snapshots, events []uint32, sources []evidence
 	return sources, true
 }
 
-// top is a chain's last writer that has committed.
+// top is the last committed writer of a chain.
 type top struct {
 	txn    uint32
 	at     int32

@@ -87,7 +87,8 @@ type Options struct {
 	Only map[uint32]bool
 	// Work, if not 0, bounds what is looked at for predicate operations: versions, and writers of read-from edges.
 	Work int
-	// Known, if set, are orders of versions that the commit order has to keep.
+	// Known is the version order of some keys: for each key the versions that were read, then the others in any
+	// order.
 	Known Known
 	// Seen, if set, is what predicate operations saw, as Current tells it, above read-committed: Holds is of the whole
 	// then, Violated is not.
@@ -166,8 +167,8 @@ func (c *checker) run() Answer {
 	return c.holds(topo)
 }
 
-// demand says that From, visible to the reader of Read and a writer of what it read, commits before the writer of what
-// was read.
+// demand says that transaction From commits before the writer that Read read from. From is visible to the reader and
+// wrote the same key.
 type demand struct {
 	from, to int32 // to is -1 for the initial version, which nothing precedes
 	read     uint32
@@ -237,8 +238,7 @@ func (c *checker) sources() {
 	}
 }
 
-// known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each
-// other.
+// known calls f for each edge of sessions and reads. Consecutive reads by one reader from one writer give one edge.
 func (c *checker) known(f func(u, v int32)) {
 	v := c.v
 	c.sources()
@@ -269,9 +269,8 @@ func (c *checker) graph() *graph.CSR {
 	})
 }
 
-// hint guesses when each transaction took effect: its end, where all that count have one; else its place in the file,
-// where that goes from session to session as they come; else its place in its session. A wrong one costs time, never
-// the answer.
+// hint guesses when each transaction took effect. It takes the ends, if all that count have one; else places in the
+// file, if these go from session to session; else places in the sessions. A wrong hint costs time, never the answer.
 func (c *checker) hint() []int64 {
 	if c.o.Guess != nil {
 		return c.o.Guess.Commit
@@ -333,7 +332,7 @@ func (c *checker) holds(topo []int32) Answer {
 	return a
 }
 
-// violated explains the orders that nothing can keep, or if there are none, cycles of g.
+// violated explains the demanded orders that nothing can keep or, if there are none, cycles of g.
 func (c *checker) violated(g *graph.CSR) Answer {
 	a := c.answer(Violated)
 	c.sources()
