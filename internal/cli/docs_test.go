@@ -245,7 +245,7 @@ func TestReadmeTable(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the page shows no comparison")
 	}
-	stdout, stderr, status := runShown(t, t.TempDir(), append(slices.Clone(commands[i].args), "--markdown"))
+	stdout, stderr, status := runShown(t, t.TempDir(), append(slices.Clone(commands[i].args), "--markdown", "--repeat", "1"))
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}

@@ -149,9 +149,6 @@ func outside(line string) string {
 	return out.String() + line
 }
 
-// heavyHostile are the runs of commands that only the full program has; nil in the small ones.
-var heavyHostile func(lost, thin string, in, to func(string) string) [][]string
-
 // TestHostile runs every command that reads a history, a certificate or the like on evil ones.
 func TestHostile(t *testing.T) {
 	dir := hostile(t)
@@ -213,11 +210,7 @@ func TestHostile(t *testing.T) {
 	add("anomalies", evil)
 	add("levels", evil)
 	add("view", in("none.jsonl"), evil)
-	if heavyHostile != nil {
-		for _, more := range heavyHostile(lost, thin, in, to) {
-			add(more...)
-		}
-	}
+	runs = append(runs, heavyRuns(lost, thin, in, to)...)
 	root := Root()
 	tried := map[string]bool{}
 	for _, args := range runs {
@@ -275,9 +268,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func init() { heavyHostile = heavyRuns }
-
-// heavyRuns are the runs of commands that the small programs do not have.
+// heavyRuns are the runs of commands that need databases, a watch or a table of checkers.
 func heavyRuns(lost, thin string, in, to func(string) string) [][]string {
 	var runs [][]string
 	for _, file := range []string{lost, thin, in("bad.jsonl"), in("bad.txt")} {

@@ -64,7 +64,7 @@ func TestKilled(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(histtest.Long(200, 700))) * time.Millisecond)
 		must.OK(t, run.Process.Kill())
 		run.Wait()
 		if !strings.Contains(said.String(), out+collects.PartialEnding) {

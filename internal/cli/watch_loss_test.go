@@ -32,7 +32,7 @@ func violationsOf(t *testing.T, state string) string {
 // TestWatchLoss: a log that ends before its checkpoint, or is damaged in its midst, is refused with what to do, and
 // that works: the source is asked for what is lost, and the violations are those of a log that has lost nothing.
 func TestWatchLoss(t *testing.T) {
-	stream := wrong(t, "40")
+	stream := wrong(t, "25")
 	whole := filepath.Join(t.TempDir(), "whole")
 	if got, said := watchOnce(whole, stream); got != console.StatusViolation {
 		t.Fatalf("exit status %d: %s", got, said)

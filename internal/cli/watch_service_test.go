@@ -38,7 +38,7 @@ func wrong(t *testing.T, txns string) string {
 // TestWatchFilesAreOwn: nobody but the user may read what a watch writes, of whatever kind, nor look into its folder;
 // that of before is closed too, but not one whose mode somebody has chosen.
 func TestWatchFilesAreOwn(t *testing.T) {
-	stream, few := wrong(t, "500"), wrong(t, "30")
+	stream, few := wrong(t, "100"), wrong(t, "30")
 	for _, was := range []os.FileMode{0, 0o755, 0o750} {
 		dir := filepath.Join(t.TempDir(), "w")
 		want := os.FileMode(0o700)
