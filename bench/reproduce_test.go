@@ -25,33 +25,18 @@ import (
 // TestReproduceVbox runs the whole evaluation at the quick scale and reads back every file that it writes.
 func TestReproduceVbox(t *testing.T) {
 	histtest.OnlyLong(t)
-	figures := must.Get(LookupFigures([]string{"vbox/table2", "vbox"}))(t)
-	if len(figures) != 10 || figures[0].ID != "vbox/table2" {
-		t.Fatalf("%d figures, first %s", len(figures), figures[0].ID)
-	}
 	t.Setenv(corpusVariable, "")
 	out := t.TempDir()
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: out,
-		Self: self(t), Command: "test"})
-	if err != nil || len(reports) != len(figures) {
-		t.Fatalf("%d reports, %v", len(reports), err)
+	reports := reproduced(t, 10, ReproduceOptions{Out: out}, "vbox/table2", "vbox")
+	someDecided(t, reports)
+	if reports[0].Figure != "vbox/table2" {
+		t.Errorf("%s is first", reports[0].Figure)
 	}
 	for _, r := range reports {
-		if f := r.Faults(); len(f) > 0 {
-			t.Errorf("%s: %v", r.Figure, f)
-		}
-		decided := 0
 		for _, p := range r.Points {
-			if p.Decided() {
-				decided++
-			}
 			if p.Verdict == evidence.Violated && p.Metric != "found" && r.Figure != "vbox/fig9-hard" {
 				t.Errorf("%s: %+v", r.Figure, p)
 			}
-		}
-		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: %d points of %d decided, complete %v, %d claims", r.Figure, decided, len(r.Points),
-				r.Complete, len(r.Claims))
 		}
 		path := filepath.Join(out, filepath.FromSlash(r.Figure))
 		var back Report
@@ -197,26 +182,32 @@ func TestFigureCells(t *testing.T) {
 	}
 }
 
-// everyThird figure is tried: .ci/nightly figures takes all.
-func everyThird(figures []Figure) (out []Figure) {
+// few figures are tried: .ci/nightly figures takes all.
+func few(figures []Figure) (out []Figure) {
 	for i, f := range figures {
-		if i%3 == 2 || histtest.Long(false, true) {
+		if i%6 == 2 || histtest.Long(false, true) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// TestReproduceMTC runs MTC's evaluation at the quick scale: every figure has points, and no checker disagrees with a
-// valid run.
-func TestReproduceMTC(t *testing.T) {
-	figures, err := LookupFigures([]string{"mtc"})
-	if err != nil || len(figures) != 9 {
-		t.Fatal(len(figures), err)
+// reproduced runs the figures of papers, n in all, at the quick scale: each is whole and has claims and points, and
+// nothing is a fault.
+func reproduced(t *testing.T, n int, o ReproduceOptions, papers ...string) []*Report {
+	t.Helper()
+	figures, err := LookupFigures(papers)
+	if err != nil || len(figures) != n {
+		t.Fatalf("%d figures, %v", len(figures), err)
 	}
-	figures = everyThird(figures)
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
-		Self: self(t), Command: "test", NoServers: true})
+	if o.NoServers {
+		figures = few(figures)
+	}
+	o.Scale, o.Seed, o.Self, o.Command = QuickScale, 3, self(t), "test"
+	if o.Out == "" {
+		o.Out = t.TempDir()
+	}
+	reports, err := Reproduce(t.Context(), figures, o)
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -224,6 +215,17 @@ func TestReproduceMTC(t *testing.T) {
 		if f := r.Faults(); len(f) > 0 {
 			t.Errorf("%s: %v", r.Figure, f)
 		}
+		if len(r.Points) == 0 || !r.Complete || len(r.Claims) == 0 {
+			t.Errorf("%s: %d points, complete %v, %d claims, notes %v", r.Figure, len(r.Points), r.Complete,
+				len(r.Claims), r.Notes)
+		}
+	}
+	return reports
+}
+
+// TestReproduceMTC: no checker disagrees with a valid run, and each metric has groups.
+func TestReproduceMTC(t *testing.T) {
+	for _, r := range reproduced(t, 9, ReproduceOptions{NoServers: true}, "mtc") {
 		for _, m := range r.fig.Metrics {
 			if m.Key != "pace" && len(r.Groups(m.Key)) < 2 { // the pace is that of servers
 				t.Errorf("%s: %s has %d groups", r.Figure, m.Key, len(r.Groups(m.Key)))
@@ -234,60 +236,26 @@ func TestReproduceMTC(t *testing.T) {
 				t.Errorf("%s: %+v", r.Figure, p)
 			}
 		}
-		if !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: complete %v, %d claims", r.Figure, r.Complete, len(r.Claims))
+	}
+}
+
+// someDecided: of each figure a point is.
+func someDecided(t *testing.T, reports []*Report) {
+	for _, r := range reports {
+		if !slices.ContainsFunc(r.Points, func(p Point) bool { return p.Decided() }) {
+			t.Errorf("%s: none of %d points is decided: %v", r.Figure, len(r.Points), r.Notes)
 		}
 	}
 }
 
-// TestReproduceLeopard runs Leopard's evaluation at the quick scale: every figure has points, and nothing is a fault.
 func TestReproduceLeopard(t *testing.T) {
-	figures, err := LookupFigures([]string{"leopard"})
-	if err != nil || len(figures) != 7 {
-		t.Fatalf("%d figures, %v", len(figures), err)
-	}
-	figures = everyThird(figures)
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
-		Self: self(t), Command: "test", NoServers: true})
-	if err != nil || len(reports) != len(figures) {
-		t.Fatalf("%d reports, %v", len(reports), err)
-	}
-	for _, r := range reports {
-		if f := r.Faults(); len(f) > 0 {
-			t.Errorf("%s: %v", r.Figure, f)
-		}
-		decided := 0
-		for i := range r.Points {
-			if r.Points[i].Decided() {
-				decided++
-			}
-		}
-		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: %d points of %d decided, complete %v, %d claims, notes %v", r.Figure, decided, len(r.Points),
-				r.Complete, len(r.Claims), r.Notes)
-		}
-	}
+	someDecided(t, reproduced(t, 7, ReproduceOptions{NoServers: true}, "leopard"))
 }
 
 // TestReproduceChronos runs the evaluation of CHRONOS and AION at the quick scale.
 func TestReproduceChronos(t *testing.T) {
 	histtest.OnlyLong(t)
-	figures, err := LookupFigures([]string{"chronos", "aion"})
-	if err != nil || len(figures) != 24 {
-		t.Fatalf("%d figures, %v", len(figures), err)
-	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
-		Self: self(t), Command: "test"})
-	if err != nil || len(reports) != len(figures) {
-		t.Fatalf("%d reports, %v", len(reports), err)
-	}
-	for _, r := range reports {
-		if f := r.Faults(); len(f) > 0 {
-			t.Errorf("%s: %v", r.Figure, f)
-		}
-		if len(r.Points) == 0 || !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: %d points, complete %v, %d claims", r.Figure, len(r.Points), r.Complete, len(r.Claims))
-		}
+	for _, r := range reproduced(t, 24, ReproduceOptions{}, "chronos", "aion") {
 		for _, p := range r.Points {
 			if p.Verdict == evidence.Violated && r.Figure != "chronos/fig11" {
 				t.Errorf("%s: %+v", r.Figure, p)

@@ -11,6 +11,7 @@ import (
 
 	"isovet/check/run"
 	"isovet/evidence"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/fake"
@@ -44,10 +45,11 @@ func TestExternalSolvers(t *testing.T) {
 	gnf, dimacs, smt := "external:"+self, "external-dimacs:"+self, "external-smt2:"+self
 	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
-	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
+	most, wrong := histtest.Long(10, 25), histtest.Long(2, 5)
+	for seed := uint64(0); seed < 4000 && (asked < most || no < wrong); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
 		own := must.Get(Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable}))(t)
-		if own.Stats.Left == 0 || asked >= 25 && own.Verdict == evidence.Holds {
+		if own.Stats.Left == 0 || asked >= most && own.Verdict == evidence.Holds {
 			continue // nothing for a solver to do
 		}
 		asked++
@@ -84,7 +86,7 @@ func TestExternalSolvers(t *testing.T) {
 		}
 		t.Setenv(fake.Variable, "competition")
 	}
-	if asked < 25 || no < 5 || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
+	if asked < most || no < wrong || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
 		t.Errorf("asked %d times, %d violations, lies found: %v", asked, no, found)
 	}
 }

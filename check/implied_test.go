@@ -136,7 +136,7 @@ func strictLock(t *testing.T, n int64) *history.History {
 // says why.
 func TestManyWriters(t *testing.T) {
 	in := must.Get(family.Lookup("duplicates"))(t)
-	sizes := map[level.Level]int{level.SessionSnapshotIsolation: 3000, level.ReadCommitted: histtest.Long(1000, 250)}
+	sizes := map[level.Level]int{level.SessionSnapshotIsolation: 2000, level.ReadCommitted: histtest.Long(1000, 250)}
 	if histtest.Long(0, 1) == 1 {
 		sizes[level.Causal] = 250
 	}

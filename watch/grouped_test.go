@@ -126,7 +126,7 @@ func TestGrouped(t *testing.T) {
 // TestRotated: the files of violations take what they may, the older ones are compressed, and a restart goes on with
 // the numbers, also where a process ended in the midst of all that.
 func TestRotated(t *testing.T) {
-	lines := badLines(t, "read-uncommitted", 3000)
+	lines := badLines(t, "read-uncommitted", histtest.Long(1500, 3000))
 	whole := t.TempDir()
 	every, _, _ := grouped(t, whole, aionOf(si, 400), lines, func(c *Config) { c.Grouped = false })
 	for _, max := range []int64{64 << 10, 1 << 20} {
@@ -198,8 +198,8 @@ func groupedJudge(name string, lateness int64) Judge {
 // incidents and lines, to the last byte, as one that judges the whole log without a checkpoint.
 func TestKilledGrouped(t *testing.T) {
 	kills := histtest.Long(3, 200)
-	_, lines := arrivals(t, 2, 3000)
-	m := brokenRun(t, "blindw", "snapshot", "version", 0, 2000)
+	_, lines := arrivals(t, 2, histtest.Long(1200, 3000))
+	m := brokenRun(t, "blindw", "snapshot", "version", 0, histtest.Long(1000, 2000))
 	for judge, s := range map[string]struct {
 		lateness int64
 		lines    [][]byte

@@ -38,7 +38,7 @@ func rmwStream(txns int, rng *rand.Rand) (lines [][]byte) {
 // TestReplayMidstCheap: what keys held where a stream begins is found out as the first reads are placed, without a
 // search in what came behind them.
 func TestReplayMidstCheap(t *testing.T) {
-	lines := rmwStream(16_000, rand.New(rand.NewPCG(1, 2)))
+	lines := rmwStream(randtest.Long(5_000, 16_000), rand.New(rand.NewPCG(1, 2)))
 	for _, l := range []level.Level{level.StrictSerializable, level.Serializable, level.SessionSnapshotIsolation} {
 		classes, _, j := judgeReplay(t, ReplayOptions{Level: l, Lateness: 5e9, Attach: AttachAlways}, lines, len(lines))
 		if s := j.e.Stats(); len(classes) > 0 || s.Largest > 500 {

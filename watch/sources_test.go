@@ -190,7 +190,7 @@ func TestPipeAgain(t *testing.T) {
 // TestPipeLines: a pipe gives the lines that were written, whatever their lengths, however they are written, and
 // however many are taken at once; also a last one without end.
 func TestPipeLines(t *testing.T) {
-	for seed := range uint64(histtest.Long(10, 200)) {
+	for seed := range uint64(histtest.Long(5, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var text []byte
 		var want []string
