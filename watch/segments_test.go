@@ -69,6 +69,26 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// TestTidy: the segments before that of a checkpoint are compressed, and deleted where too much or too old is kept; that
+// one stays as it is.
+func TestTidy(t *testing.T) {
+	const all, few = "1 true 2 true 3 false 4 false ", "3 false 4 false "
+	for keep, want := range map[Keep]string{{}: all, {Bytes: 1 << 20}: all, {Bytes: 1}: few, {Age: 1}: few} {
+		dir := t.TempDir()
+		for n := range 4 {
+			must.OK(t, os.WriteFile(segmentName(dir, n+1), []byte("0\tline\n"), 0o644))
+		}
+		must.OK(t, tidy(dir, 3, keep, func() bool { return false }))
+		got := ""
+		for _, s := range must.Get(segments(dir))(t) {
+			got += fmt.Sprint(s.n, s.packed, " ")
+		}
+		if got != want {
+			t.Errorf("%+v leaves %s; expected %s", keep, got, want)
+		}
+	}
+}
+
 // TestKeep: segments that no checkpoint needs are compressed and the oldest deleted; the violations are the same, their
 // transactions are found in compressed segments, and check reads what is left.
 func TestKeep(t *testing.T) {
