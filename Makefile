@@ -2,7 +2,7 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt lint arch deadcode test race invariants fuzz bench size words docs figures long long-watch mutants \
+.PHONY: all check fmt lint arch deadcode test race fuzz bench size words docs figures long long-watch mutants \
 	contrib databases proofs clean
 
 all: check
@@ -17,10 +17,6 @@ test:
 
 race:
 	$(GO) test -race -skip '^TestMemory$$' $(PKGS)
-
-# Integrity checks inside data structures, behind a build tag.
-invariants:
-	$(GO) test -tags invariants $(PKGS)
 
 # Each fuzz target FUZZTIME (10000x) often. A count, not a duration: where its time is up while a worker is busy, go
 # test -fuzz can end with "context deadline exceeded", and nothing is wrong.

@@ -37,12 +37,6 @@ type Dynamic interface {
 	// and time edges cost nothing, and at most one step is a time edge. The slice is valid until the
 	// next call.
 	Path(u, v int32, cost func(tag int32) int8) (path []Step, ok bool)
-
-	// Stats returns sizes and counters.
-	Stats() Stats
-
-	// CheckIntegrity verifies that rows are closed under all edges. It is slow.
-	CheckIntegrity() error
 }
 
 // StepKind says what justifies a step of a path.
@@ -71,16 +65,6 @@ type Step struct {
 	From, To int32
 	Kind     StepKind
 	Tag      int32
-}
-
-// Stats describes a closure.
-type Stats struct {
-	Bytes      int64 // held now, added edges, trail and search scratch included
-	Words      int   // 64-bit words of reachability
-	Stragglers int   // transactions taken out of the start order (compact closures only)
-	Edges      int   // added and not undone
-	Rows       int   // rows merged by AddEdge so far
-	Candidates int   // rows that AddEdge looked at for this
 }
 
 // Input is the graph to close. The slices and the graph are kept and must not change.

@@ -222,8 +222,6 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 	switch {
 	case histtest.Long(false, true):
 		seeds = 40_000
-	case invariants:
-		seeds = 300
 	}
 	randtest.Seeds(t, seeds, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -347,10 +345,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 			}
 			explained(int32(r.IntN(int(n))), int32(r.IntN(int(n))))
 		}
-		for i, d := range ds {
-			if err := d.CheckIntegrity(); err != nil {
-				fail("%s: %v", vs[i], err)
-			}
+		for _, d := range ds {
 			d.Undo(settled)
 		}
 		m.added = m.added[:settled]
@@ -420,7 +415,7 @@ func TestInputErrors(t *testing.T) {
 			t.Errorf("%s of 1000 nodes in 1000 bytes: %v", k, err)
 		}
 		d, _, err := New(k, Input{}, Options{})
-		if err != nil || d == nil || d.Stats().Edges != 0 {
+		if err != nil || d == nil || d.Mark() != 0 {
 			t.Errorf("%s of nothing: %v, %v", k, d, err)
 		}
 	}

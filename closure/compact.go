@@ -29,7 +29,6 @@ type Compact struct {
 	list  edgeList
 	trail []change
 	paths pathFinder
-	stats Stats
 }
 
 // row is the window of ranks whose reachability is stored; bit x is at bits[base + x/64].
@@ -83,7 +82,7 @@ func (c *Compact) inColumn(x, s int32) bool {
 func (c *Compact) Rank(v int32) int32 { return c.rank[v] }
 
 // Window bounds what is open for v, in ranks: v reaches all ranks from hi on, and below lo none but
-// stragglers (ranks below [Stats].Stragglers).
+// stragglers (the lowest ranks).
 func (c *Compact) Window(v int32) (lo, hi int32) {
 	r := c.rows[c.rank[v]]
 	return r.lo, r.hi
@@ -111,9 +110,6 @@ func (c *Compact) Undo(mark int) {
 		}
 	}
 	c.trail = c.trail[:to]
-	if invariants {
-		mustBeSound(c, n)
-	}
 }
 
 // Settle implements [Dynamic].
@@ -122,15 +118,6 @@ func (c *Compact) Settle() { c.list.floor, c.trail = len(c.list.edges), nil }
 // Path implements [Dynamic].
 func (c *Compact) Path(u, v int32, cost func(tag int32) int8) ([]Step, bool) {
 	return c.paths.find(c, u, v, cost)
-}
-
-// Stats implements [Dynamic].
-func (c *Compact) Stats() Stats {
-	s := c.stats
-	s.Words, s.Edges, s.Stragglers = len(c.bits), len(c.list.edges), int(c.stragglers)
-	s.Bytes = 8*int64(len(c.bits)) + 4*int64(len(c.rank)+len(c.sure)+len(c.reachHi)) + 16*int64(len(c.rows)) +
-		16*int64(cap(c.trail)) + c.list.bytes() + c.paths.bytes()
-	return s
 }
 
 // timeline is real-time order on places 0 … n−1, nodes sorted by start. All later work compares

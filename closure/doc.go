@@ -69,7 +69,6 @@
 //   - matrix.go, warshall.go, purdom.go, italiano.go: full matrices
 //   - compact.go, stragglers.go, purdomplus.go, italianoplus.go: the compact closure
 //   - sessions.go: the closure of a graph that chains cover, for histories without times
-//   - integrity.go: invariants as a check, on after each change under the build tag "invariants"
 //
 // Source: Vbox (arXiv:2503.05163) §4.4, with the corrections listed at [PurdomPlus] and
 // [ItalianoPlus].

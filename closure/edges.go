@@ -52,10 +52,6 @@ func (l *edgeList) pop(mark int) (trail int) {
 	return trail
 }
 
-func (l *edgeList) bytes() int64 {
-	return int64(cap(l.edges))*32 + 4*int64(len(l.outHead)+len(l.inHead))
-}
-
 // change is an entry of a trail: what stood at a place before it was overwritten.
 type change struct {
 	at  int

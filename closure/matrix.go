@@ -9,7 +9,6 @@ type Matrix struct {
 	list  edgeList
 	trail []change
 	paths pathFinder
-	stats Stats
 }
 
 var _ Dynamic = (*Matrix)(nil)
@@ -59,9 +58,6 @@ func (m *Matrix) AddEdge(u, v, tag int32) (changed, cycle bool) {
 		return false, false
 	}
 	m.insert(u, v)
-	if invariants {
-		mustBeSound(m, m.n)
-	}
 	return true, false
 }
 
@@ -71,7 +67,6 @@ func (m *Matrix) insert(u, v int32) {
 		if !m.Reaches(x, u) || m.Reaches(x, v) {
 			continue
 		}
-		m.stats.Rows++
 		base := int(x) * m.width
 		for i, w := range src {
 			if old := m.bits[base+i]; old|w != old {
@@ -80,7 +75,6 @@ func (m *Matrix) insert(u, v int32) {
 			}
 		}
 	}
-	m.stats.Candidates += m.n
 }
 
 // Mark implements [Dynamic].
@@ -96,9 +90,6 @@ func (m *Matrix) Undo(mark int) {
 		m.bits[m.trail[i].at] = m.trail[i].old
 	}
 	m.trail = m.trail[:to]
-	if invariants {
-		mustBeSound(m, m.n)
-	}
 }
 
 // Settle implements [Dynamic].
@@ -107,12 +98,4 @@ func (m *Matrix) Settle() { m.list.floor, m.trail = len(m.list.edges), nil }
 // Path implements [Dynamic].
 func (m *Matrix) Path(u, v int32, cost func(tag int32) int8) ([]Step, bool) {
 	return m.paths.find(m, u, v, cost)
-}
-
-// Stats implements [Dynamic].
-func (m *Matrix) Stats() Stats {
-	s := m.stats
-	s.Words, s.Edges = len(m.bits), len(m.list.edges)
-	s.Bytes = 8*int64(len(m.bits)) + 16*int64(cap(m.trail)) + m.list.bytes() + m.paths.bytes()
-	return s
 }

@@ -218,11 +218,3 @@ func (f *pathFinder) unwind(u, x int32) {
 		f.steps[i], f.steps[j] = f.steps[j], f.steps[i]
 	}
 }
-
-func (f *pathFinder) bytes() int64 {
-	b := 12 * int64(len(f.fwd.seen)+len(f.bwd.seen))
-	if f.back != nil {
-		b += 4 * int64(len(f.back.Off)+len(f.back.Adj))
-	}
-	return b
-}

@@ -129,21 +129,21 @@ func TestStragglersStaySmall(t *testing.T) {
 			if err != nil || cycle != nil {
 				t.Fatal(cycle, err)
 			}
-			s := c.Stats()
-			t.Logf("%d stragglers, %d words, %.1f MB", s.Stragglers, s.Words, float64(s.Bytes)/1e6)
-			if s.Stragglers < long {
-				t.Errorf("%d stragglers, want at least %d", s.Stragglers, long)
+			words := len(c.bits)
+			held := 8*words + 4*(len(c.rank)+len(c.sure)+len(c.reachHi)) + 16*len(c.rows)
+			t.Logf("%d stragglers, %d words, %.1f MB", c.stragglers, words, float64(held)/1e6)
+			if int(c.stragglers) < long {
+				t.Errorf("%d stragglers, want at least %d", c.stragglers, long)
 			}
 			// Two wide bit rows for each long transaction, 50 bytes for each other one.
-			if limit := int64(2*long*n/8 + 50*n); s.Bytes > limit {
-				t.Errorf("%d bytes, want at most %d", s.Bytes, limit)
+			if limit := 2*long*n/8 + 50*n; held > limit {
+				t.Errorf("%d bytes, want at most %d", held, limit)
 			}
 			if long == 0 {
 				return
 			}
 			// Updates around a long transaction, then back.
 			mark := c.Mark()
-			before := c.Stats()
 			r := rand.New(rand.NewPCG(8, 8))
 			type question struct{ u, v int32 }
 			var asked []question
@@ -178,8 +178,8 @@ func TestStragglersStaySmall(t *testing.T) {
 					t.Fatalf("Reaches(%d, %d) changed over add and undo", q.u, q.v)
 				}
 			}
-			if after := c.Stats(); after.Words != before.Words {
-				t.Errorf("words went from %d to %d", before.Words, after.Words)
+			if len(c.bits) != words {
+				t.Errorf("words went from %d to %d", words, len(c.bits))
 			}
 		})
 	}

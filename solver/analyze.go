@@ -59,7 +59,6 @@ func (s *Solver) learn(c []Lit) {
 		c, ref = s.reasonLits(p)
 	}
 	out[0] = p ^ 1
-	full := len(out)
 	if !s.opts.NoMinimize {
 		out = s.minimize(out)
 	}
@@ -67,7 +66,6 @@ func (s *Solver) learn(c []Lit) {
 	if !s.opts.NoMinimize && !s.opts.NoBinaryMinimize && glue <= 6 && len(out) <= 30 {
 		out = s.minimizeBinary(out)
 	}
-	s.stats.MinimizedLits += int64(full - len(out))
 	for _, q := range s.cleanup {
 		s.seen[q>>1] = 0
 	}
@@ -91,8 +89,6 @@ func (s *Solver) learn(c []Lit) {
 		s.opts.Proof.Learn(out)
 	}
 	s.backtrack(int(back))
-	s.stats.Learned++
-	s.stats.LearnedLits += int64(len(out))
 	s.noteGlue(glue)
 	switch len(out) {
 	case 1:

@@ -69,7 +69,6 @@ func (s *Solver) markGarbage(c clauseRef) {
 //
 // Cost: linear in the arena and the watch lists.
 func (s *Solver) collect() {
-	s.stats.Collections++
 	old := s.arena
 	fresh := make(arena, 1, len(old)-s.wasted+len(old)/4+64)
 	move := func(refs []clauseRef) []clauseRef {

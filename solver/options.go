@@ -101,23 +101,8 @@ type Proof interface {
 
 // Stats counts what a [Solver] did over its whole life.
 type Stats struct {
-	Vars    int // variables made
-	Clauses int // clauses in use that are not learned, binary ones included, units not
-
-	Decisions          int64 // branching decisions, the theory's included, assumptions not
-	Propagations       int64 // literals propagated through the clauses
-	Conflicts          int64 // conflicts, the theory's included
-	Restarts           int64
-	Learned            int64 // clauses learned, units included
-	LearnedLits        int64 // their literals after minimisation
-	MinimizedLits      int64 // literals that minimisation removed
-	Reductions         int64 // how often learned clauses were thrown away
-	Reduced            int64 // learned clauses thrown away
-	Collections        int64 // arena garbage collections
-	TheoryConflicts    int64 // conflicts the theory reported
-	TheoryPropagations int64 // literals the theory propagated
-	TheoryReasons      int64 // propagated literals the theory had to explain
-	TheoryDecisions    int64 // decisions the theory made
-	TheoryLemmas       int64 // clauses that FinalCheck added
-	DontCareStops      int64 // models accepted with open variables
+	Decisions    int64 // branching decisions, the theory's included, assumptions not
+	Propagations int64 // literals propagated through the clauses
+	Conflicts    int64 // conflicts, the theory's included
+	Restarts     int64
 }

@@ -36,10 +36,8 @@ func (s *Solver) reduce() {
 	}
 	if facts > s.reducer.facts && !s.opts.NoSimplify {
 		s.reducer.facts = facts
-		n := len(s.clauses)
 		s.dropSatisfied(s.clauses)
 		s.clauses = dropGarbage(s.arena, s.clauses)
-		s.stats.Clauses -= n - len(s.clauses)
 		s.dropSatisfied(s.learned)
 		s.learned = dropGarbage(s.arena, s.learned)
 		s.openScan = 0
@@ -48,14 +46,10 @@ func (s *Solver) reduce() {
 		s.reducer.step += int64(s.opts.ReduceGrowth)
 		s.reducer.next = s.stats.Conflicts + s.reducer.step
 		if !s.opts.NoReduce {
-			s.stats.Reductions++
 			s.dropUseless()
 		}
 	}
 	s.collect()
-	if invariants {
-		s.CheckIntegrity()
-	}
 }
 
 func (s *Solver) dropSatisfied(refs []clauseRef) {
@@ -90,7 +84,6 @@ func (s *Solver) dropUseless() {
 	slices.Sort(keys)
 	for _, k := range keys[len(keys)/2:] {
 		s.markGarbage(s.learned[uint32(k)])
-		s.stats.Reduced++
 	}
 }
 

@@ -31,10 +31,9 @@ type Solver struct {
 	reducer reducer
 	told
 
-	addBuf   []Lit
-	model    []bool
-	dontCare []bool
-	failed   []Lit
+	addBuf []Lit
+	model  []bool
+	failed []Lit
 }
 
 // told is what the theory was told and says. Invariant: trail[:theoryHead] has been told to it, but for the literals in
@@ -114,7 +113,6 @@ func (s *Solver) NewVars(n int) Var {
 		s.heap.push(Var(v))
 	}
 	s.trail = slices.Grow(s.trail, len(s.vars)-len(s.trail))
-	s.stats.Vars = len(s.vars)
 	return Var(first)
 }
 
@@ -132,14 +130,6 @@ func (s *Solver) NumVars() int { return len(s.vars) }
 
 // Stats returns the counters.
 func (s *Solver) Stats() Stats { return s.stats }
-
-// Fixed returns v's value if it is known at level 0: the formula implies it.
-func (s *Solver) Fixed(v Var) (value, known bool) {
-	if l := Pos(v); s.vals[l] != 0 && s.vars[v].level == 0 {
-		return s.vals[l] > 0, true
-	}
-	return false, false
-}
 
 // AddClause adds the clause of the given literals, any number of them, repetitions and both signs
 // allowed. It returns false if the formula is now known to be unsatisfiable, without the theory
@@ -243,12 +233,6 @@ func (s *Solver) Value(v Var) bool {
 	return int(v) < len(s.model) && s.model[v]
 }
 
-// DontCare reports whether the last Solve, which returned Sat, left v open, because the theory had
-// answered LitNone. Value is then what the theory's Completer said.
-func (s *Solver) DontCare(v Var) bool {
-	return int(v) < len(s.dontCare) && s.dontCare[v]
-}
-
 // Failed returns, after Unsat, assumptions that cannot be true together; not a smallest set. It is
 // empty if there is no model at all. The slice is valid until the next Solve.
 func (s *Solver) Failed() []Lit { return s.failed }
@@ -285,9 +269,6 @@ func (s *Solver) search() Status {
 			s.stats.Restarts++
 			s.restart.done(s.stats.Conflicts)
 			s.backtrack(s.restartLevel())
-			if invariants {
-				s.CheckIntegrity()
-			}
 			continue
 		}
 		if s.reducer.due(s) {
@@ -339,7 +320,6 @@ func (s *Solver) pick() (Lit, Status) {
 				panic("solver: the theory decides a literal that has a value: " + l.String())
 			}
 			s.stats.Decisions++
-			s.stats.TheoryDecisions++
 			return l, Unknown
 		}
 	}
@@ -365,9 +345,6 @@ func (s *Solver) pick() (Lit, Status) {
 		}
 	}
 	s.complete()
-	if open {
-		s.stats.DontCareStops++
-	}
 	return LitUndef, Sat
 }
 
@@ -375,9 +352,7 @@ func (s *Solver) pick() (Lit, Status) {
 func (s *Solver) complete() {
 	n := len(s.vars)
 	s.model = slices.Grow(s.model[:0], n)[:n]
-	s.dontCare = slices.Grow(s.dontCare[:0], n)[:n]
 	for v := range s.model {
-		s.dontCare[v] = s.vals[Pos(Var(v))] == 0
 		s.model[v] = s.completed(Var(v))
 	}
 }

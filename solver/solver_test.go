@@ -431,9 +431,6 @@ func TestEdgeCases(t *testing.T) {
 	if !s.AddClause(solver.Pos(v), solver.Neg(v)) || !s.AddClause(solver.Neg(v), solver.Neg(v)) {
 		t.Fatal("a tautology or a repetition is a contradiction")
 	}
-	if val, known := s.Fixed(v); !known || val {
-		t.Fatalf("a unit clause fixes nothing: %v %v", val, known)
-	}
 	if s.Solve(ctx, solver.Pos(v)) != solver.Unsat || len(s.Failed()) != 1 {
 		t.Fatalf("failed: %v", s.Failed())
 	}

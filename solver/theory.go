@@ -141,7 +141,6 @@ func (s *Solver) fixpoint() []Lit {
 			if v > 0 {
 				continue
 			}
-			s.stats.TheoryPropagations++
 			if v < 0 {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
@@ -150,7 +149,6 @@ func (s *Solver) fixpoint() []Lit {
 					s.cut = true
 					return nil
 				}
-				s.stats.TheoryReasons++
 				s.opts.Proof.Lemma(s.theory.Explain(l))
 			}
 			s.assign(l, reasonTheory)
@@ -186,7 +184,6 @@ func (s *Solver) tellTheory() []Lit {
 // theoryConflict copies a conflict of the theory and goes back to the highest level of its literals,
 // so that at least one of them is of the current level.
 func (s *Solver) theoryConflict(c []Lit) []Lit {
-	s.stats.TheoryConflicts++
 	s.conflictRef = 0
 	s.lemma = append(s.lemma[:0], c...)
 	if s.lemma == nil {
@@ -209,7 +206,6 @@ func (s *Solver) theoryConflict(c []Lit) []Lit {
 // explain asks the theory for the reason of the true literal l, and stores it as l's reason clause,
 // unless the arena is full.
 func (s *Solver) explain(l Lit) {
-	s.stats.TheoryReasons++
 	c := s.theory.Explain(l)
 	s.explained = append(s.explained[:0], l)
 	for _, q := range c {
@@ -261,7 +257,6 @@ func (s *Solver) addLemmas(lemmas [][]Lit) bool {
 	for _, to := range ends {
 		c := flat[from:to]
 		from = to
-		s.stats.TheoryLemmas++
 		if s.opts.Proof != nil {
 			s.opts.Proof.Lemma(c)
 		}
@@ -327,7 +322,6 @@ func (s *Solver) addLemma(c []Lit) bool {
 // attach stores a clause of at least two literals for good, watching the first two, and returns what
 // is the reason of its first literal, should that be propagated.
 func (s *Solver) attach(c []Lit) (reason uint32, ref clauseRef) {
-	s.stats.Clauses++
 	if len(c) == 2 {
 		s.watchBinary(c[0], c[1])
 		return uint32(c[1])<<reasonShift | reasonBinary, 0

@@ -85,7 +85,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 			}
 			return cycle
 		}
-		if e.ord.Stats().Visited > maxVisited*e.total {
+		if e.ord.Visited() > maxVisited*e.total {
 			return sorted()
 		}
 	}

@@ -145,5 +145,3 @@ func (g closureGraph) path(u, v int32, cost func(int32) int8, tags []int32) []in
 	}
 	return tags
 }
-
-func (g closureGraph) check() error { return g.t.dyn.CheckIntegrity() }

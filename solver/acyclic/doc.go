@@ -28,7 +28,6 @@
 //
 //   - theory.go: guards, levels, conflicts, explanations: what the ways share
 //   - pk.go, closure.go, window.go: the three ways; window_build.go: rows as they begin
-//   - integrity.go: the invariants as a check, on at each backtrack under the build tag "invariants"
 //
 // Sources: Vbox (arXiv:2503.05163) §4.6, with errata V20 (several literals an edge; reasons for
 // propagated literals) and V25 (undo); D. Pearce, P. Kelly, A dynamic topological sort algorithm for

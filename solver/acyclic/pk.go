@@ -1,7 +1,6 @@
 package acyclic
 
 import (
-	"fmt"
 	"slices"
 
 	"isovet/internal/graph"
@@ -166,7 +165,7 @@ func (t *PK) Backtrack(level int) {
 }
 
 // Work counts the nodes and the guards that were looked at. See solver.Worker.
-func (t *PK) Work() int64 { return int64(t.ord.Stats().Visited) + t.turned }
+func (t *PK) Work() int64 { return int64(t.ord.Visited()) + t.turned }
 
 // pkGraph lets the shared part use the order.
 type pkGraph struct{ t *PK }
@@ -204,27 +203,6 @@ func (g pkGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int32 {
 	return tags
 }
 
-func (g pkGraph) check() error {
-	t := g.t
-	if err := t.ord.CheckIntegrity(); err != nil {
-		return err
-	}
-	back := make([]int32, len(t.back))
-	for i, e := range t.guards {
-		b := !t.ord.Less(e.From, e.To)
-		if b != t.isBack[i] {
-			return fmt.Errorf("acyclic: guard %d: backward is %v", i, b)
-		}
-		if b {
-			back[e.Lit]++
-		}
-	}
-	if !slices.Equal(back, t.back) {
-		return fmt.Errorf("acyclic: backward edges are %v, counted %v", back, t.back)
-	}
-	return nil
-}
-
 // retest counts again the edges of the moved nodes.
 //
 // Cost: their guards.
@@ -246,7 +224,6 @@ func (t *PK) turn(i int32) {
 	if back == t.isBack[i] {
 		return
 	}
-	t.stats.Flips++
 	t.isBack[i] = back
 	d := int32(1)
 	if !back {

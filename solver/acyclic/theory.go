@@ -9,17 +9,6 @@ type Guard struct {
 	From, To int32
 }
 
-// Stats counts what a theory did.
-type Stats struct {
-	Edges        int64 // edges added
-	Conflicts    int64
-	ConflictLits int64 // literals of the conflicts
-	Propagated   int64 // literals found to close a cycle
-	Explained    int64
-	SecondPaths  int64 // explanations whose best path was too new, see theory.Explain
-	Flips        int64 // PK: edges that came to point the other way
-}
-
 // grapher is the part in which the ways differ. tag is the guard.
 type grapher interface {
 	add(u, v, tag int32) (cycle bool)
@@ -28,7 +17,6 @@ type grapher interface {
 	// path appends the tags of a cheapest path's edges that are guards, from u to v. Edges that were
 	// there before have negative tags.
 	path(u, v int32, cost func(tag int32) int8, tags []int32) []int32
-	check() error
 }
 
 // theory is what the ways share. It implements solver.Theory but for Propagate and Decide.
@@ -61,7 +49,6 @@ type theory struct {
 	fewest  func(tag int32) int8
 	oldOnly func(tag int32) int8
 
-	stats Stats
 	// onTold and onForgot, if not nil, hear of variables that get and lose a value.
 	onTold, onForgot func(v solver.Var)
 }
@@ -161,15 +148,11 @@ func (t *theory) insert(i int32) (conflict []solver.Lit) {
 	e := &t.guards[i]
 	t.added[i] = int32(t.g.mark())
 	if !t.g.add(e.From, e.To, i) {
-		t.stats.Edges++
 		return nil
 	}
 	t.own = e.Lit
 	t.tags = t.g.path(e.To, e.From, t.fewest, t.tags[:0])
-	c := t.clauseOf(e.Lit.Not(), t.tags)
-	t.stats.Conflicts++
-	t.stats.ConflictLits += int64(len(c))
-	return c
+	return t.clauseOf(e.Lit.Not(), t.tags)
 }
 
 // clauseOf returns the clause of first and the negations of the literals of the guards, without
@@ -211,9 +194,6 @@ func (t *theory) Backtrack(level int) {
 		}
 	}
 	t.told = t.told[:m.told]
-	if invariants {
-		t.mustBeSound()
-	}
 }
 
 // propagate notes that guard i, of an untold literal, would close a cycle.
@@ -222,7 +202,6 @@ func (t *theory) propagate(i int32) {
 	if t.value[l.Var()] != 0 {
 		return
 	}
-	t.stats.Propagated++
 	t.since[l.Not()] = int32(t.g.mark())
 	t.why[l.Not()] = i
 	t.out = append(t.out, l.Not())
@@ -234,14 +213,12 @@ func (t *theory) propagate(i int32) {
 //
 // Errata V20: propagated literals need reasons too.
 func (t *theory) Explain(l solver.Lit) []solver.Lit {
-	t.stats.Explained++
 	e := &t.guards[t.why[l]]
 	t.own = solver.LitUndef
 	t.tags = t.g.path(e.To, e.From, t.fewest, t.tags[:0])
 	t.newest = t.since[l]
 	for _, i := range t.tags {
 		if t.added[i] >= t.newest {
-			t.stats.SecondPaths++
 			t.tags = t.g.path(e.To, e.From, t.oldOnly, t.tags[:0])
 			break
 		}
@@ -254,9 +231,6 @@ func (t *theory) Decide() solver.Lit { return solver.LitUndef }
 
 // FinalCheck accepts: no edge of a true literal was left out. See solver.Theory.
 func (t *theory) FinalCheck() [][]solver.Lit { return nil }
-
-// Stats returns the counters.
-func (t *theory) Stats() Stats { return t.stats }
 
 // Lemma reports whether a clause, given by its literals, is one that the guards and known edges imply: whether the
 // edges of the negations of its literals close a cycle. It must be called at level 0 and is meant for checking proofs.

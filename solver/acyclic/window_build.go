@@ -1,9 +1,6 @@
 package acyclic
 
 import (
-	"fmt"
-	"slices"
-
 	"isovet/internal/graph"
 )
 
@@ -108,48 +105,4 @@ func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 		h.keep(r, lo+full, hi, row)
 	}
 	return h, true
-}
-
-// check compares rows and columns with a closure made anew.
-func (g windowGraph) check() error {
-	t := g.t
-	n := len(t.node)
-	var edges []graph.Edge
-	for u := range int32(n) {
-		for _, v := range t.base.Succ(u) {
-			edges = append(edges, graph.Edge{From: u, To: v})
-		}
-	}
-	for _, e := range t.edges {
-		edges = append(edges, graph.Edge{From: e.from, To: e.to})
-	}
-	c := graph.Build(n, edges)
-	topo, ok := graph.Topological(c)
-	if !ok {
-		return fmt.Errorf("acyclic: the graph has a cycle")
-	}
-	words := (n + 63) / 64
-	full := make([]uint64, n*words)
-	for _, u := range slices.Backward(topo) {
-		to := full[int(u)*words:][:words]
-		to[u>>6] |= 1 << (u & 63)
-		for _, v := range c.Succ(u) {
-			for w, x := range full[int(v)*words:][:words] {
-				to[w] |= x
-			}
-		}
-	}
-	for u := range int32(n) {
-		for v := range int32(n) {
-			want := full[int(u)*words+int(v>>6)]>>(v&63)&1 != 0
-			if t.Reaches(u, v) != want {
-				return fmt.Errorf("acyclic: %d reaches %d: %v, expected %v", u, v, !want, want)
-			}
-			r, s := t.rank[u], t.rank[v]
-			if w := r >> 6; w >= t.lo[s] && w < t.hi[s] && t.col[t.at[s]+w]>>(r&63)&1 != 0 != want {
-				return fmt.Errorf("acyclic: %d is reached by %d: %v, expected %v", v, u, !want, want)
-			}
-		}
-	}
-	return nil
 }

@@ -24,7 +24,6 @@
 //
 //   - order.go: the order, adding, undoing
 //   - path.go: explanation by 0-1 breadth-first search
-//   - integrity.go: the invariant as a check, on after each change under the build tag "invariants"
 //
 // Experimental: this package may still change.
 package order

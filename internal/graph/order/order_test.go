@@ -223,9 +223,6 @@ func TestWrongCallsPanic(t *testing.T) {
 }
 
 func TestAddingAndUndoingDoesNotAllocate(t *testing.T) {
-	if invariants {
-		t.Skip("the check after every change allocates")
-	}
 	const n = 200
 	o := New(n)
 	r := rand.New(rand.NewPCG(3, 3))

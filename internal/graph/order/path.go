@@ -54,7 +54,7 @@ func (o *Order) Path(from, to int32, cost func(tag int32) int8) (path []Edge, ok
 	for level := int32(0); len(now) > 0; level++ {
 		for head := 0; head < len(now); head++ {
 			x := now[head]
-			o.stats.Visited++
+			o.visited++
 			if s.node.Get(x).dist != level {
 				continue // reached more cheaply after it was queued
 			}

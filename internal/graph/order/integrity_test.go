@@ -49,9 +49,3 @@ func (o *Order) CheckIntegrity() error {
 	}
 	return nil
 }
-
-func (o *Order) mustBeSound() {
-	if err := o.CheckIntegrity(); err != nil {
-		panic(err)
-	}
-}

@@ -1,5 +1,0 @@
-//go:build invariants
-
-package closure
-
-const invariants = true

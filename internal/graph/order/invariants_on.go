@@ -1,5 +1,0 @@
-//go:build invariants
-
-package order
-
-const invariants = true

@@ -1,5 +1,0 @@
-//go:build !invariants
-
-package acyclic
-
-const invariants = false
