@@ -14,9 +14,9 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
+	"isovet/internal/test/solvertest/cnf"
 	"isovet/level"
 	"isovet/solver"
-	"isovet/solver/dimacs"
 )
 
 // TestFormula: the formula of a history is satisfiable exactly if brute force finds an order, with each encoding,
@@ -127,7 +127,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 	if err := encode.Exports()[0].Write(&text, q.Problem); err != nil {
 		return solver.Unknown, nil, err
 	}
-	f, err := dimacs.Read(&text)
+	f, err := cnf.Read(&text)
 	if err != nil {
 		return solver.Unknown, nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"isovet/internal/test/solvertest/cnf"
 	"isovet/solver"
-	"isovet/solver/dimacs"
 )
 
 // Variable names the environment variable that makes a test program a solver. Its values:
@@ -130,7 +130,7 @@ func run(mode string, args []string) (int, error) {
 
 // solve solves DIMACS or GNF, by forbidding one cycle after the other; nil: unsatisfiable. The model has all variables.
 func solve(in io.Reader) ([]int, error) {
-	var cnf bytes.Buffer
+	var text bytes.Buffer
 	var edges [][3]int // from, to, variable
 	acyclic, nodes := 0, 0
 	for sc := bufio.NewScanner(in); sc.Scan(); {
@@ -156,15 +156,19 @@ func solve(in io.Reader) ([]int, error) {
 				return nil, fmt.Errorf("%q: %v", line, err)
 			}
 		default:
-			cnf.WriteString(line + "\n")
+			text.WriteString(line + "\n")
 		}
 	}
-	f, err := dimacs.Read(&cnf)
+	f, err := cnf.Read(&text)
 	if err != nil {
 		return nil, err
 	}
 	s := solver.New(solver.Options{})
-	_, ok := f.Load(s)
+	s.NewVars(f.Vars)
+	ok := true
+	for _, c := range f.Clauses {
+		ok = s.AddClause(c...) && ok
+	}
 	for ok && s.Solve(context.Background()) == solver.Sat {
 		value := func(n int) bool { return s.Value(solver.Var(n - 1)) }
 		var cycle []solver.Lit

@@ -1,5 +1,0 @@
-//go:build !invariants
-
-package solver
-
-const invariants = false
