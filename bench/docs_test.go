@@ -29,7 +29,7 @@ func resultFiles() (out []string, err error) {
 // shownFigure is the figure to which docs/checkers/vbox.md leads; the others' pages are not in the repository.
 const shownFigure = "results/vbox/memory"
 
-// TestPages: a page and charts can be made of each result, and no line is too long. Those of shownFigure are what is
+// TestPages: a page and charts can be made of each result, and no line but a table's is too long. Those of shownFigure are what is
 // made; -update writes all, with CSV.
 func TestPages(t *testing.T) {
 	files, err := resultFiles()
@@ -54,7 +54,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 			for line := range strings.Lines(string(want)) {
-				if n := utf8.RuneCountInString(line) - 1; n > pageColumns && strings.HasSuffix(name, ".md") {
+				if n := utf8.RuneCountInString(line) - 1; n > pageColumns && strings.HasSuffix(name, ".md") && line[0] != '|' {
 					t.Errorf("%s has a line of %d columns: %s", name, n, line)
 				}
 			}

@@ -224,13 +224,7 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 	if rows := r.beside(); len(rows) > 0 {
 		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
 		header := []string{"what", r.fig.Axis, "series", "here", "paper"}
-		var err error
-		if markdown {
-			err = pageList(b, header, rows, besideItem)
-		} else {
-			err = writeTable(b, header, rows, false)
-		}
-		if err != nil {
+		if err := writeTable(b, header, rows, markdown); err != nil {
 			return err
 		}
 		fmt.Fprintln(b)
@@ -286,13 +280,7 @@ func (r *Report) writeMetric(b *bytes.Buffer, m Metric, markdown bool) error {
 		return nil
 	}
 	fmt.Fprintf(b, "%s:\n\n", m.named())
-	var err error
-	if markdown {
-		err = pageGrid(b, header, rows)
-	} else {
-		err = writeTable(b, header, rows, false)
-	}
-	if err != nil {
+	if err := writeTable(b, header, rows, markdown); err != nil {
 		return err
 	}
 	fmt.Fprintln(b)
