@@ -32,7 +32,7 @@
 //
 // Files: engine.go: arrivals, the watermark; place.go: the order and its cells; window.go: windows; part.go: parts;
 // waiting_reads.go: reads that wait for a writer; absent_writers.go: writers that are not in the stream; forget.go:
-// what is forgotten; unknown_pool.go: unknown outcomes; local_window.go: windows in the midst; verify.go: for tests.
+// what is forgotten; unknown_pool.go: unknown outcomes; local_window.go: windows in the midst.
 //
 // Sources: the order by replay is docs/checkers/replay.md; that a prefix can be fixed once the watermark has passed is
 // what Vbox leaves as future work (§8).
