@@ -43,7 +43,7 @@ func checkMixed(r *evidence.Result, o Options) error {
 		err = x.time(r.Order, o.ClockSkew)
 	}
 	if err == nil {
-		err = x.replay(r.Order, o)
+		err = replaySnapshot(x.h, r.Order, x.begin, func(t uint32) level.Level { return x.at[t] }, o)
 	}
 	if err != nil {
 		return err
@@ -93,43 +93,6 @@ func (x *mixedOrder) time(events []uint32, skew int64) error {
 	return nil
 }
 
-// replay goes through the events, as replaySnapshot does.
-func (x *mixedOrder) replay(events []uint32, o Options) error {
-	h := x.h
-	s, err := newTables(h, o)
-	if err != nil {
-		return err
-	}
-	s.kept = true
-	at := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
-	for i, e := range events {
-		t := e >> 1
-		if e&1 == 0 {
-			if !weak(x.at[t]) {
-				if err := s.run(t); err != nil {
-					return err
-				}
-				s.takeBack()
-			}
-			continue
-		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] != history.Write {
-				continue
-			}
-			v := h.Ops.Ver[op]
-			k := h.VerKey[v]
-			if a := at[k]; x.at[t].Snapshot() && a > x.begin[t]+1 && a != uint32(i)+1 {
-				return conflict(h, t, k, events[a-1]>>1)
-			}
-			at[k] = uint32(i) + 1
-			s.set(v, false)
-		}
-	}
-	return nil
-}
-
 // weak demands the axioms of the transactions at the weak levels.
 func (x *mixedOrder) weak(r *evidence.Result) error {
 	of := *r
@@ -155,7 +118,7 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 		return err
 	}
 	clear(c.stamp)
-	p := &pasts{commitOrder: c, at: x.at, prev: make([]uint32, len(c.order)+1), seen: make([]uint32, len(c.order)+1),
+	p := &pasts{commitOrder: c, at: x.at, seen: make([]uint32, len(c.order)+1),
 		walked: make([]uint32, len(c.order)+1)}
 	return p.causal()
 }
@@ -173,17 +136,7 @@ type pasts struct {
 // causal demands that nobody at causal has a writer in its past that is later than what it saw of that key.
 func (x *pasts) causal() error {
 	h := x.h
-	for s := range h.NumSessions() {
-		last := uint32(0)
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if p := x.pos[t]; p != history.None {
-				x.prev[p] = last
-				if h.Txns.Status[t] == history.Committed {
-					last = p
-				}
-			}
-		}
-	}
+	x.prev = x.sessionPredecessors()
 	next := make([]uint32, len(x.keys)) // write → the place that overwrote it, 0: none so far
 	first, last := make([]uint32, h.NumKeys()), make([]uint32, h.NumKeys())
 	var stale []weakRead

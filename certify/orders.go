@@ -29,7 +29,7 @@ func checkOrder(r *evidence.Result, o Options) error {
 		}
 		return err
 	case l.Snapshot():
-		begin, commit, err := snapshot(h, r.Order, o)
+		begin, commit, err := snapshot(h, r.Order, l, o)
 		if err == nil && l.Sessions() {
 			err = snapshotSessions(h, begin, commit)
 		}
@@ -52,11 +52,11 @@ func serial(h *history.History, order []uint32, o Options) (pos []uint32, err er
 }
 
 // snapshot replays an order of events and returns the places of each transaction's two.
-func snapshot(h *history.History, events []uint32, o Options) (begin, commit []uint32, err error) {
+func snapshot(h *history.History, events []uint32, l level.Level, o Options) (begin, commit []uint32, err error) {
 	if begin, commit, err = eventPlaces(h, events); err != nil {
 		return nil, nil, err
 	}
-	return begin, commit, replaySnapshot(h, events, begin, o)
+	return begin, commit, replaySnapshot(h, events, begin, func(uint32) level.Level { return l }, o)
 }
 
 // nowhere returns n places, all history.None.

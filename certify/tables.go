@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/level"
 	"isovet/predicates"
 )
 
@@ -198,22 +199,24 @@ func replaySerial(h *history.History, order []uint32, o Options) error {
 }
 
 // replaySnapshot goes through begin and commit events (t<<1, t<<1|1). At its begin all that a transaction reads is
-// compared with what is current, or its own writes; at its commit no key that it writes may have been committed since
-// its begin, and its writes become current.
-func replaySnapshot(h *history.History, events, begin []uint32, o Options) error {
+// compared with what is current, or its own writes, unless it is at a weak level; at its commit, where it is at one of
+// the snapshot levels, no key that it writes may have been committed since its begin; its writes become current.
+func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32) level.Level, o Options) error {
 	s, err := newTables(h, o)
 	if err != nil {
 		return err
 	}
 	s.kept = true
-	at := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
+	last := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
 	for i, e := range events {
 		t := e >> 1
 		if e&1 == 0 {
-			if err := s.run(t); err != nil {
-				return err
+			if !weak(at(t)) {
+				if err := s.run(t); err != nil {
+					return err
+				}
+				s.takeBack()
 			}
-			s.takeBack()
 			continue
 		}
 		lo, hi := h.TxnOps(t)
@@ -221,10 +224,10 @@ func replaySnapshot(h *history.History, events, begin []uint32, o Options) error
 			appended := h.Ops.Kind[op] == history.Append
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]
-				if a := at[k]; a > begin[t]+1 && a != uint32(i)+1 && err == nil {
+				if a := last[k]; a > begin[t]+1 && a != uint32(i)+1 && err == nil && at(t).Snapshot() {
 					err = conflict(h, t, k, events[a-1]>>1)
 				}
-				at[k] = uint32(i) + 1
+				last[k] = uint32(i) + 1
 				s.set(v, appended)
 			})
 		}
