@@ -124,7 +124,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 			return nil, "", errors.Join(ctx.Err(), err)
 		}
 		if err == nil {
-			if _, conflict, err := p.Prune(ctx, reach); err != nil {
+			if conflict, err := p.Prune(ctx, reach); err != nil {
 				return nil, "", err
 			} else if conflict != nil {
 				return refuted("pruning rules out both sides of a choice")

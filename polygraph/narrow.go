@@ -327,7 +327,7 @@ func (x *narrower) pair(b uint32) (open bool, conflict *Conflict) {
 	or, badO := p.impossible(x.reach, b, x.a)
 	switch {
 	case badE && badO:
-		return false, &Conflict{Choice: Choice{x.a, b, x.a, b}, Either: either, Or: or}
+		return false, &Conflict{Either: either, Or: or}
 	case badE:
 		x.before = append(x.before, Settled{First: b, Then: x.a, Bad: either})
 	case badO:

@@ -160,7 +160,7 @@ func TestPruning(t *testing.T) {
 		if err != nil || cycle != nil {
 			t.Fatal(cycle, err)
 		}
-		_, conflict, err := p.Prune(context.Background(), reach)
+		conflict, err := p.Prune(context.Background(), reach)
 		must.OK(t, err)
 		return p, conflict
 	}

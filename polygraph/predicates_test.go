@@ -123,7 +123,7 @@ func judge(text []byte, s seen) error {
 		return err
 	}
 	if len(text)%3 > 0 {
-		_, c, err := p.Prune(context.Background(), reach)
+		c, err := p.Prune(context.Background(), reach)
 		if err != nil {
 			return err
 		}

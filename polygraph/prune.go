@@ -7,17 +7,11 @@ import (
 	"isovet/evidence"
 )
 
-// PruneStats has the counts of pruning.
-type PruneStats struct {
-	Rounds, Settled, Edges int
-}
-
 // Conflict is a choice neither side of which is possible. Either is an edge of "A before B", Or one of "B before A";
 // each closes a cycle with the edges known so far.
 //
 // With Based it is a predicate constraint instead, all options of which are impossible.
 type Conflict struct {
-	Choice     Choice
 	Either, Or Edge
 	Based      *Based
 }
@@ -28,17 +22,15 @@ type Conflict struct {
 // Source:  [Cobra] §4.3 and [Vbox] §4.3, "Item Constraint Pruning". Differs: reachability is kept up to date edge by
 // edge rather than recomputed each round, since late rounds settle few choices. Keeps:   the polygraph has an acyclic
 // completion before iff after. Cost:    rounds × the edges of the choices left, one reachability question each.
-func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStats, *Conflict, error) {
-	var st PruneStats
+func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (*Conflict, error) {
 	for changed := true; changed; {
 		changed = false
-		st.Rounds++
 		left := p.Choices[:0]
 		for i, c := range p.Choices {
 			if i&1023 == 0 && ctx.Err() != nil {
 				left = append(left, p.Choices[i:]...)
 				p.Choices = left
-				return st, nil, ctx.Err()
+				return nil, ctx.Err()
 			}
 			ea, eb := c.Either()
 			oa, ob := c.Or()
@@ -46,16 +38,15 @@ func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStat
 			or, badO := p.impossible(reach, oa, ob)
 			switch {
 			case badE && badO:
-				return st, &Conflict{Choice: c, Either: either, Or: or}, nil
+				return &Conflict{Either: either, Or: or}, nil
 			case badE:
-				st.Edges += p.settle(reach, oa, ob, either)
+				p.settle(reach, oa, ob, either)
 			case badO:
-				st.Edges += p.settle(reach, ea, eb, or)
+				p.settle(reach, ea, eb, or)
 			default:
 				left = append(left, c)
 				continue
 			}
-			st.Settled++
 			changed = true
 		}
 		p.Choices = left
@@ -63,14 +54,13 @@ func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStat
 			reach.AddEdge(e.From, e.To, -1-by)
 			e.By = by
 			p.Known = append(p.Known, e)
-			st.Edges++
 		})
 		if conflict != nil {
-			return st, conflict, nil
+			return conflict, nil
 		}
 		changed = changed || more
 	}
-	return st, nil, nil
+	return nil, nil
 }
 
 // impossible returns an edge of "a before b" that would close a cycle.
@@ -90,10 +80,9 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 
 // settle records a choice as decided and adds its edges. All edges end at one node or at its commit, which reaches none
 // of their sources, so that no cycle arises. Known gets only the edges that reach does not imply.
-func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) int {
+func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) {
 	by := int32(len(p.Settled))
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
-	n := 0
 	p.Side(first, then, func(e Edge) bool {
 		switch {
 		case p.MayCount(e.From):
@@ -103,11 +92,9 @@ func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) 
 			reach.AddEdge(e.From, e.To, -1-by)
 			e.By = by
 			p.Known = append(p.Known, e)
-			n++
 		}
 		return true
 	})
-	return n
 }
 
 // PruneRound settles every choice one side of which would close a cycle with the graph of the closure reach. It does
@@ -126,7 +113,7 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 			continue
 		}
 		if badE && badO {
-			return n, &Conflict{Choice: c, Either: either, Or: or}
+			return n, &Conflict{Either: either, Or: or}
 		}
 		s := Settled{First: oa, Then: ob, Bad: either}
 		if badO {

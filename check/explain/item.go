@@ -41,7 +41,7 @@ func item(ctx context.Context, p *polygraph.Polygraph) ([][]polygraph.Edge, erro
 	if err != nil {
 		return nil, err
 	}
-	_, conflict, err := p.Prune(ctx, reach)
+	conflict, err := p.Prune(ctx, reach)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func (x *Run) RefutedSnapshot() error {
 	if err != nil {
 		return err
 	}
-	_, conflict, err := p.Prune(x.Ctx, reach)
+	conflict, err := p.Prune(x.Ctx, reach)
 	if err != nil {
 		x.Stopped()
 		return nil

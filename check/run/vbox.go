@@ -380,7 +380,7 @@ func prune(x *Run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 			return reach, nil, false, nil
 		}
 		if how == pruneEdges {
-			_, conflict, err = p.Prune(x.Ctx, reach)
+			conflict, err = p.Prune(x.Ctx, reach)
 			if err != nil {
 				x.Stopped()
 				err = nil
