@@ -114,20 +114,15 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 // grouped puts edges in the order of n groups, otherwise as they come; of each group there are those from from[group]
 // on.
 func grouped(edges iter.Seq2[int, edge], n int) (all []edge, from []int32) {
-	from = make([]int32, n+1)
+	by := graph.NewGroups[int32](n)
 	for c := range edges {
-		from[c+1]++
+		by.Count(int32(c))
 	}
-	for c := range n {
-		from[c+1] += from[c]
-	}
-	all = make([]edge, from[n])
-	at := slices.Clone(from)
+	all = make([]edge, by.Sum())
 	for c, e := range edges {
-		all[at[c]] = e
-		at[c]++
+		all[by.Place(int32(c))] = e
 	}
-	return all, from
+	return all, by.Off()
 }
 
 func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int32) (found []evidence.Anomaly) {

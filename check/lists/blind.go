@@ -95,19 +95,25 @@ func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
 		}
 		return out
 	}
-	back := evidence.Anomaly{Kind: a.Kind, Key: a.Key, Cycle: cycle(a.Cycle)}
+	back := g.ofOps(a)
+	back.Cycle = cycle(a.Cycle)
 	for _, c := range a.Cycles {
 		back.Cycles = append(back.Cycles, cycle(c))
 	}
-	for _, op := range a.Ops {
-		back.Ops = append(back.Ops, g.op[op])
-	}
-	for _, ops := range a.Dead {
-		var d []uint32
-		for _, op := range ops {
-			d = append(d, g.op[op])
+	return back
+}
+
+// ofOps is evidence with the operations of the list history, without its cycles.
+func (g *Registers) ofOps(a evidence.Anomaly) evidence.Anomaly {
+	ops := func(of []uint32) (out []uint32) {
+		for _, op := range of {
+			out = append(out, g.op[op])
 		}
-		back.Dead = append(back.Dead, d)
+		return out
+	}
+	back := evidence.Anomaly{Kind: a.Kind, Key: a.Key, Ops: ops(a.Ops)}
+	for _, d := range a.Dead {
+		back.Dead = append(back.Dead, ops(d))
 	}
 	return back
 }

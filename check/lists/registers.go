@@ -161,18 +161,7 @@ func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v
 // ns) or a read demands that opposite, chain and demand together are the anomaly.
 func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back evidence.Anomaly, ok bool) {
 	if len(a.Ops) > 0 || len(a.Dead) > 0 {
-		back = evidence.Anomaly{Kind: a.Kind, Key: a.Key}
-		for _, op := range a.Ops {
-			back.Ops = append(back.Ops, g.op[op])
-		}
-		for _, ops := range a.Dead {
-			var d []uint32
-			for _, op := range ops {
-				d = append(d, g.op[op])
-			}
-			back.Dead = append(back.Dead, d)
-		}
-		return back, true
+		return g.ofOps(a), true
 	}
 	var extra [][]evidence.Edge
 	var whole []evidence.Edge
