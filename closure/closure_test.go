@@ -135,7 +135,7 @@ func (m *naive) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "n=%d skew=%d start=%v end=%v known=", m.in.N, m.in.Skew, m.in.Start, m.in.End)
 	if m.in.Known != nil {
-		fmt.Fprint(&b, m.in.Known.Edges())
+		fmt.Fprint(&b, *m.in.Known)
 	}
 	fmt.Fprintf(&b, " added=%v", m.added)
 	return b.String()
@@ -371,7 +371,7 @@ func TestCompactRowsLieWithinOverlap(t *testing.T) {
 		}
 		nodes := make([]int32, m.in.N)
 		for v := range nodes {
-			nodes[c.Rank(int32(v))] = int32(v)
+			nodes[c.rank[v]] = int32(v)
 		}
 		for u := range int32(m.in.N) {
 			first, last := -1, -1
@@ -383,8 +383,8 @@ func TestCompactRowsLieWithinOverlap(t *testing.T) {
 					last = x
 				}
 			}
-			if lo, hi := c.Window(u); int(lo) < first || int(hi) > last+1 {
-				t.Fatalf("seed %d, %s: window of %d is [%d, %d), overlap [%d, %d]", seed, m, u, lo, hi, first, last)
+			if r := c.rows[c.rank[u]]; int(r.lo) < first || int(r.hi) > last+1 {
+				t.Fatalf("seed %d, %s: window of %d is [%d, %d), overlap [%d, %d]", seed, m, u, r.lo, r.hi, first, last)
 			}
 		}
 	})

@@ -77,17 +77,6 @@ func (c *Compact) inColumn(x, s int32) bool {
 	return c.bits[c.columns+int(s)*c.width+int(x>>6)]>>(uint(x)&63)&1 != 0
 }
 
-// Rank is the place of v in the start order that rows follow: stragglers come first, then the others
-// by start.
-func (c *Compact) Rank(v int32) int32 { return c.rank[v] }
-
-// Window bounds what is open for v, in ranks: v reaches all ranks from hi on, and below lo none but
-// stragglers (the lowest ranks).
-func (c *Compact) Window(v int32) (lo, hi int32) {
-	r := c.rows[c.rank[v]]
-	return r.lo, r.hi
-}
-
 // Mark implements [Dynamic].
 func (c *Compact) Mark() int { return len(c.list.edges) }
 

@@ -142,60 +142,19 @@ func (g *CSR) M() int { return len(g.Adj) }
 // Succ lists the successors of v. The slice belongs to the graph.
 func (g *CSR) Succ(v int32) []int32 { return g.Adj[g.Off[v]:g.Off[v+1]] }
 
-// Edges lists all edges by slot.
-func (g *CSR) Edges() []Edge {
-	edges := make([]Edge, 0, len(g.Adj))
-	for u := range int32(g.N()) {
-		for _, v := range g.Succ(u) {
-			edges = append(edges, Edge{u, v})
-		}
-	}
-	return edges
-}
-
-// Source is the node that the edge in the slot leaves. Cost: O(log n).
-func (g *CSR) Source(slot uint32) int32 {
-	lo, hi := 0, g.N()-1 // the last v with Off[v] ≤ slot
-	for lo < hi {
-		mid := int(uint(lo+hi+1) >> 1)
-		if g.Off[mid] <= slot {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	return int32(lo)
-}
-
 // Reverse turns every edge round.
 //
 // Cost: O(n+m), two slices.
 func (g *CSR) Reverse() *CSR {
-	r, _ := g.reverse(false)
-	return r
-}
-
-// ReverseIndexed is [CSR.Reverse] that also tells, for each slot of the reversed graph, the slot of
-// g that the edge has there.
-func (g *CSR) ReverseIndexed() (r *CSR, slot []uint32) { return g.reverse(true) }
-
-func (g *CSR) reverse(indexed bool) (*CSR, []uint32) {
 	b := NewBuilder(g.N())
 	for _, v := range g.Adj {
 		b.Count(v)
 	}
 	b.Fill()
-	var slots []uint32
-	if indexed {
-		slots = make([]uint32, len(g.Adj))
-	}
 	for u := range int32(g.N()) {
-		for s := g.Off[u]; s < g.Off[u+1]; s++ {
-			r := b.Add(g.Adj[s], u)
-			if indexed {
-				slots[r] = s
-			}
+		for _, v := range g.Succ(u) {
+			b.Add(v, u)
 		}
 	}
-	return b.CSR(), slots
+	return b.CSR()
 }
