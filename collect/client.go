@@ -91,24 +91,28 @@ func (c *client) loop() {
 			c.r.fail(err)
 			return
 		}
-		how := again
-		for tries := 0; how == again; tries++ {
-			if tries > 0 {
-				// The pause grows with each failure, so that among colliding sessions one gets through.
-				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
-			}
-			if c.r.stop.Load() {
-				return
-			}
-			how = c.attempt()
-		}
-		switch how {
-		case rolledBack, unclear:
-			c.r.tickets.Add(1)
-		case stopped:
+		if !c.run(c.attempt) {
 			return
 		}
 	}
+}
+
+// run attempts a transaction until it is over; false: the run is.
+func (c *client) run(attempt func() ended) bool {
+	for tries := 0; !c.r.stop.Load(); tries++ {
+		switch attempt() {
+		case again:
+			// The pause grows with each failure, so that among colliding sessions one gets through.
+			time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries+1, 8)))))
+			continue
+		case rolledBack, unclear:
+			c.r.tickets.Add(1)
+		case stopped:
+			return false
+		}
+		return true
+	}
+	return false
 }
 
 // take takes a ticket for a transaction. A session that returns its ticket takes it again itself, so no session waits

@@ -191,20 +191,7 @@ func (o *ownClient) loop() {
 	for !c.r.stop.Load() && c.r.take() {
 		t, values := o.own.Draw(o.rng)
 		rollback := o.rng.Float64() < t.Rollback
-		how := again
-		for tries := 0; how == again; tries++ {
-			if tries > 0 {
-				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
-			}
-			if c.r.stop.Load() {
-				return
-			}
-			how = o.attempt(t, values, rollback)
-		}
-		switch how {
-		case rolledBack, unclear:
-			c.r.tickets.Add(1)
-		case stopped:
+		if !c.run(func() ended { return o.attempt(t, values, rollback) }) {
 			return
 		}
 	}
