@@ -100,7 +100,8 @@ func (x *Parts) Predicate(kind history.OpKind, pred, rows []byte) error {
 		return x.err("")
 	}
 	x.begin("rows", rows)
-	if !x.plainRows(kind, len(rows)) {
+	plain := len(rows) > 1 && x.buf[0] == '[' && x.p.scanRows(x.buf, 1, x.limit(), kind) == len(rows)
+	if !plain {
 		t.path = append(t.path, step{}, step{})
 		if !t.predRows(kind) || !x.rest() {
 			return x.err("[0][0]")
@@ -108,25 +109,4 @@ func (x *Parts) Predicate(kind history.OpKind, pred, rows []byte) error {
 	}
 	x.p.b.Predicate(kind, t.pred, t.rows)
 	return nil
-}
-
-// plainRows reads the array of rows, if it is plain. Its twin is tolerant.predRows.
-func (x *Parts) plainRows(kind history.OpKind, size int) bool {
-	t := &x.p.tol
-	t.rows = t.rows[:0]
-	if size < 2 || x.buf[0] != '[' {
-		return false
-	}
-	i := 1
-	for more := x.buf[i] != ']'; more; {
-		var r history.PredRow
-		if r, i = x.p.scanRow(x.buf, i, x.limit(), kind); i == 0 || i > x.limit() {
-			return false
-		}
-		t.rows = append(t.rows, r)
-		if more = x.buf[i] == ','; more {
-			i++
-		}
-	}
-	return x.buf[i] == ']' && i+1 == size
 }

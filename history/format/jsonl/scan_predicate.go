@@ -38,7 +38,23 @@ func (p *parser) scanPredicate(data []byte, i int) int {
 	if i > limit || data[i] != ',' || data[i+1] != '[' {
 		return 0
 	}
-	i += 2
+	if i = p.scanRows(data, i+2, limit, kind); i == 0 {
+		return 0
+	}
+	start, end, i := p.opTimes(data, i)
+	if i == 0 {
+		return 0
+	}
+	p.b.Predicate(kind, t.pred, t.rows)
+	if start != history.NoTime {
+		p.b.OpTimes(start, end)
+	}
+	return i
+}
+
+// scanRows reads matched rows into the list of rows, up to the bracket behind them.
+func (p *parser) scanRows(data []byte, i, limit int, kind history.OpKind) int {
+	t := &p.tol
 	t.rows = t.rows[:0]
 	for more := data[i] != ']'; more; {
 		var r history.PredRow
@@ -53,15 +69,7 @@ func (p *parser) scanPredicate(data []byte, i int) int {
 	if data[i] != ']' {
 		return 0
 	}
-	start, end, i := p.opTimes(data, i+1)
-	if i == 0 {
-		return 0
-	}
-	p.b.Predicate(kind, t.pred, t.rows)
-	if start != history.NoTime {
-		p.b.OpTimes(start, end)
-	}
-	return i
+	return i + 1
 }
 
 // scanRow reads a row that a predicate matched: [key, value] for a read, [key, old, new] or [key, new] for a write.
