@@ -162,14 +162,6 @@ func (j *aion) let(bad func(place int64, err error)) (any bool) {
 	return any
 }
 
-// begins releases the first transactions that wait for others, since no more lines arrive.
-func (j *aion) begins() {
-	if j.g.waits() {
-		j.g.begin()
-		j.let(j.g.badLine)
-	}
-}
-
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 	l := &b.Lines[i]
 	if l.Err == nil && l.Txn == history.None || l.comesAgain(j.p.header, b.Text(i)) {
@@ -313,7 +305,7 @@ func (j *aion) advance(mark int64) {
 
 func (j *aion) Advance(mark int64) {
 	if j.g.waits() {
-		j.begins()
+		j.g.release(j.let)
 		mark = j.max
 	}
 	if !j.begun {
@@ -325,7 +317,7 @@ func (j *aion) Advance(mark int64) {
 }
 
 func (j *aion) End() {
-	j.begins()
+	j.g.release(j.let)
 	j.watermark = max(j.watermark, j.a.Settle())
 	j.settle(0)
 	j.suspects.expire(math.MaxInt64, j.convict)

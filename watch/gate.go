@@ -178,6 +178,32 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	return pass, nil
 }
 
+// admit passes a line through the gate, after its head has gone to before, if that is not nil: what is held back goes to
+// away, what passes to in. Errors: the line's, in's; a different transaction of that id came before.
+func (g *gate) admit(b *Batch, i int, header []byte, before func(h *history.TxnHead), away func(b *Batch, i int),
+	in func(b *Batch, i int) error) error {
+	l := &b.Lines[i]
+	switch {
+	case l.comesAgain(header, b.Text(i)):
+		return nil
+	case l.Err != nil || l.Txn == history.None:
+		return l.Err
+	}
+	if before != nil {
+		before(&b.Heads[l.Txn])
+	}
+	switch what, err := g.look(b, i); {
+	case err != nil:
+		return err
+	case what == held:
+		away(b, i)
+		return nil
+	case what == again || what == waiting:
+		return nil
+	}
+	return in(b, i)
+}
+
 // detect finds, by the majority of the first three times, the unit and whether times are counted from 1970.
 func (g *gate) detect(at int64) {
 	if g.unit != UnitUnknown && !g.relative || g.pace.clock == 0 || len(g.votes) == 3 {

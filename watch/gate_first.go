@@ -108,6 +108,14 @@ func (g *gate) badLine(place int64, err error) {
 	}
 }
 
+// release has let take the first transactions that wait for others, since no more lines arrive.
+func (g *gate) release(let func(bad func(place int64, err error)) (more bool)) {
+	if g.waits() {
+		g.begin()
+		let(g.badLine)
+	}
+}
+
 // waits reports whether first transactions wait for others.
 func (g *gate) waits() bool { return len(g.start.first) > 0 }
 

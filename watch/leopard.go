@@ -214,7 +214,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 	j.stream.Piece(b.H)
 	j.wrote.begin()
 	for i := range b.Lines {
-		if err := j.look(b, i); err != nil {
+		if err := j.g.admit(b, i, j.header, nil, j.foreign, j.txn); err != nil {
 			bad(b.Lines[i].Place, err)
 			if j.online != nil {
 				j.foreign(b, i)
@@ -238,36 +238,6 @@ func (j *leopard) let(bad func(place int64, err error)) bool {
 			j.foreign(b, i)
 		}
 	})
-}
-
-// begins releases the first transactions that wait for others, since no more lines arrive.
-func (j *leopard) begins() {
-	if j.g.waits() {
-		j.g.begin()
-		j.let(j.g.badLine)
-	}
-}
-
-// look passes a line through the gate.
-func (j *leopard) look(b *Batch, i int) error {
-	l := &b.Lines[i]
-	switch {
-	case l.comesAgain(j.header, b.Text(i)):
-		return nil
-	case l.Err != nil || l.Txn == history.None:
-		return l.Err
-	}
-	what, err := j.g.look(b, i)
-	switch {
-	case err != nil:
-		return err
-	case what == held:
-		j.foreign(b, i)
-		return nil
-	case what == again || what == waiting:
-		return nil
-	}
-	return j.txn(b, i)
 }
 
 // id returns a transaction's id, or, without one, its line number.
@@ -363,7 +333,7 @@ func (j *leopard) Quiet() (int64, bool) {
 
 func (j *leopard) Advance(mark int64) {
 	if j.g.waits() {
-		j.begins()
+		j.g.release(j.let)
 		mark, _ = j.Quiet()
 	}
 	if j.online != nil {
@@ -376,7 +346,7 @@ func (j *leopard) Advance(mark int64) {
 }
 
 func (j *leopard) End() {
-	j.begins()
+	j.g.release(j.let)
 	if j.online != nil {
 		j.online.Settle()
 		j.collect()

@@ -172,7 +172,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 			continue
 		}
 		j.progress.next, j.progress.ended = b.Lines[i].N+1, false
-		if err := j.look(b, i); err != nil {
+		if err := j.g.admit(b, i, j.stream.header, j.times, j.foreign, j.txn); err != nil {
 			bad(b.Lines[i].Place, err)
 			j.foreign(b, i)
 		}
@@ -197,14 +197,6 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	})
 }
 
-// begins releases the first transactions that wait for others, since no more lines arrive.
-func (j *replayJudge) begins() {
-	if j.g.waits() {
-		j.g.begin()
-		j.let(j.g.badLine)
-	}
-}
-
 // piece begins a piece of the stream.
 func (j *replayJudge) piece(h *history.History) {
 	j.scratch.keyOf = j.scratch.keyOf[:0]
@@ -215,29 +207,6 @@ func (j *replayJudge) piece(h *history.History) {
 	for len(j.scratch.use) < len(h.Keys) {
 		j.scratch.use = append(j.scratch.use, keyUse{})
 	}
-}
-
-// look passes a line through the gate.
-func (j *replayJudge) look(b *Batch, i int) error {
-	l := &b.Lines[i]
-	switch {
-	case l.comesAgain(j.stream.header, b.Text(i)):
-		return nil
-	case l.Err != nil || l.Txn == history.None:
-		return l.Err
-	}
-	j.times(&b.Heads[l.Txn])
-	what, err := j.g.look(b, i)
-	switch {
-	case err != nil:
-		return err
-	case what == held:
-		j.foreign(b, i)
-		return nil
-	case what == again || what == waiting:
-		return nil
-	}
-	return j.txn(b, i)
 }
 
 func (j *replayJudge) attach() {
@@ -449,7 +418,7 @@ func (j *replayJudge) Advance(mark int64) {
 		return
 	}
 	if j.g.waits() {
-		j.begins()
+		j.g.release(j.let)
 		mark, _ = j.Quiet()
 	}
 	if j.advance(mark); !j.progress.cut {
@@ -462,7 +431,7 @@ func (j *replayJudge) End() {
 	if !j.goesOn() || j.progress.ended {
 		return
 	}
-	j.begins()
+	j.g.release(j.let)
 	j.e.Settle()
 	j.collect()
 	j.progress.ended = !j.progress.cut
