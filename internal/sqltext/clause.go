@@ -14,6 +14,8 @@ func (r *reader) from(v any) {
 			s.Rows = append(s.Rows, t)
 		} else {
 			r.joined = true
+			r.inner = r.queries[t.Name]
+			delete(r.queries, t.Name) // it may name itself
 		}
 		if has(sub(n, "alias"), "colnames") && s.Why == "" {
 			s.Why = "columns with other names"
@@ -24,7 +26,13 @@ func (r *reader) from(v any) {
 		}
 		r.from(n["larg"])
 		r.from(n["rarg"])
+		r.joined, r.inner = true, nil
+		s.Merged = s.Merged || text(n, "jointype") != "JOIN_INNER" && (has(n, "usingClause") || has(n, "isNatural"))
+	case "RangeSubselect":
 		r.joined = true
+		if r.inner = sub(sub(n, "subquery"), "SelectStmt"); has(sub(n, "alias"), "colnames") {
+			r.inner = nil
+		}
 	case "RangeTableSample":
 		r.from(n["relation"])
 		s.Cut = true
@@ -36,8 +44,10 @@ func (r *reader) from(v any) {
 // limits reads what leaves rows out.
 func (r *reader) limits(n node) {
 	s := r.s
-	if has(n, "limitOffset") {
-		s.Cut = true
+	s.Cut = s.Cut || has(n, "limitOffset") || has(n, "groupClause") || has(n, "havingClause")
+	for _, d := range list(n, "distinctClause") {
+		kind, _ := only(d)
+		s.Cut = s.Cut || kind != "" // ON
 	}
 	if has(n, "limitCount") {
 		o := operand(n["limitCount"])
@@ -60,6 +70,36 @@ func (r *reader) unique(n node) bool {
 	return kind == "A_Expr" && text(e, "kind") == "AEXPR_OP" && last(list(e, "name")) == "="
 }
 
+// through reads the one sub-select that the rows come from.
+func (r *reader) through() {
+	inner := &Stmt{Kind: Select, At: -1}
+	in := reader{sql: r.sql, s: inner, ctes: r.ctes, queries: r.queries}
+	in.selects(r.inner)
+	if inner.Inner != nil {
+		inner = inner.Inner
+	}
+	var outputs []Output
+	for _, o := range r.s.Outputs {
+		i := slices.IndexFunc(inner.Outputs, func(in Output) bool {
+			return in.Star || o.Column != "" && in.As == o.Column
+		})
+		switch {
+		case o.Star:
+			outputs = append(outputs, inner.Outputs...)
+			continue
+		case i >= 0 && !inner.Outputs[i].Star:
+			o.Column, o.Ref = inner.Outputs[i].Column, inner.Outputs[i].Ref
+		case i >= 0:
+			o.Ref = inner.Outputs[i].Ref
+		default:
+			o.Column = ""
+		}
+		outputs = append(outputs, o)
+	}
+	inner.Outputs, inner.Cut, inner.Mentions = outputs, true, r.s.Mentions
+	r.s.Inner = inner
+}
+
 // outputs reads what is returned.
 func (r *reader) outputs(targets []any) {
 	for _, v := range targets {
@@ -72,6 +112,10 @@ func (r *reader) outputs(targets []any) {
 			} else {
 				o.Column = last(fields)
 			}
+			o.Ref = last(fields[:len(fields)-1])
+		}
+		if o.As = text(target, "name"); o.As == "" {
+			o.As = o.Column
 		}
 		r.s.Outputs = append(r.s.Outputs, o)
 	}
@@ -105,18 +149,20 @@ func (r *reader) insert(n node) {
 	conflict := sub(n, "onConflictClause")
 	s.OnlyNew = text(conflict, "action") == "ONCONFLICT_NOTHING"
 	s.Upsert = text(conflict, "action") == "ONCONFLICT_UPDATE"
-	var arbiters []string
 	for _, v := range list(sub(conflict, "infer"), "indexElems") {
 		_, e := only(v)
-		arbiters = append(arbiters, text(e, "name"))
+		s.Arbiters = append(s.Arbiters, text(e, "name"))
 	}
 	for _, v := range list(conflict, "targetList") {
 		_, t := only(v)
 		name := text(t, "name")
 		kind, c := only(t["val"])
-		if f := list(c, "fields"); kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" && last(f) == name {
+		f, at, value := list(c, "fields"), slices.Index(s.Columns, name), operand(t["val"])
+		other := func(row []Operand) bool { return at >= len(row) || row[at] != value }
+		if kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" && last(f) == name ||
+			value.Known && at >= 0 && !slices.ContainsFunc(s.Values, other) {
 			s.Overwrite = append(s.Overwrite, name)
-			if slices.Contains(arbiters, name) {
+			if slices.Contains(s.Arbiters, name) {
 				continue // it has that value
 			}
 		}
@@ -202,7 +248,8 @@ func (r *reader) column(v any) (string, bool) {
 		}
 		ref = r.s.Rows[0].Ref
 	}
-	return last(f), len(f) == 1 && !r.joined || len(f) == 2 && last(f[:1]) == ref
+	// Without its table's name, a column that a changed table has is that table's, or the statement is refused.
+	return last(f), len(f) == 1 && (!r.joined || r.s.Kind != Select) || len(f) == 2 && last(f[:1]) == ref
 }
 
 // operand reads an argument or a literal; a cast of one is one too, if it is of a type that keeps the value.
@@ -213,7 +260,7 @@ func operand(v any) Operand {
 		return Operand{Param: number(n, "number"), Known: true}
 	case "TypeCast":
 		switch last(list(sub(n, "typeName"), "names")) {
-		case "int2", "int4", "int8", "text", "varchar", "uuid":
+		case "int2", "int4", "int8", "numeric", "text", "varchar", "uuid":
 			if !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
 				return operand(n["arg"])
 			}

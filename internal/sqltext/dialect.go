@@ -8,34 +8,79 @@ import (
 	"strings"
 )
 
-// quoted, comment and parameter are what dialect looks for. A backslash within quotes means what the database says.
+// words is what dialect looks for: what is quoted, comments, parameters, and words. A backslash within quotes means
+// what the database says.
 var words = pattern.Lazy("(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
-	`--[^\n]*|/\*.*?\*/|\$\w+\$|::|\?\d*|[:@$]\w+|[\w\x80-\xff]+`)
+	`--[^\n]*|/\*.*?\*/|\$\$.*?\$\$|\$[A-Za-z_]\w*\$.*?\$[A-Za-z_]\w*\$|\$\w+\$|::|\?\d*|[:@$]\w+|[\w\x80-\xff]+`)
 
-var phrases = [...]struct {
+// masked is a text in quotes while phrases are replaced.
+var masked = pattern.Lazy(`'\x01(\d+)'`)
+
+type phrase struct {
 	from func() *regexp.Regexp
 	to   string
-}{
-	{pattern.Lazy(`(?i)^\s*(?:replace|insert\s+or\s+replace)\s+into\b`), "INSERT INTO"},
+}
+
+// phrases are what PostgreSQL's grammar lacks, and what means the same for the rows that are read and written.
+var phrases = [...]phrase{
 	{pattern.Lazy(`(?i)^\s*begin\s+(?:immediate|exclusive|deferred|concurrent)(?:\s+transaction)?\b`), "BEGIN"},
+	{pattern.Lazy(`(?i)\block\s+in\s+share\s+mode\b`), "FOR SHARE"},
+	{pattern.Lazy(`(?i)\bfor\s+(update|share)\s+wait\s+\d+`), "FOR $1"},
+	{pattern.Lazy(`(?i)\blimit\s+([$\w]+)\s*,\s*([$\w]+)`), "LIMIT $2 OFFSET $1"},
+	{pattern.Lazy(`(?i)^\s*select\s+(?:(?:sql_\w+|high_priority|straight_join|distinctrow)\s+)+`), "SELECT "},
+	{pattern.Lazy(`(?i)\bstraight_join\b`), "JOIN"},
+	{pattern.Lazy(`(?i)\b(?:use|force|ignore)\s+(?:index|key)\s*(?:for\s+\w+(?:\s+by)?\s*)?\([^()]*\)|` +
+		`\bindexed\s+by\s+(?:"[^"]*"|\w+)|\bnot\s+indexed\b`), ""},
+	{pattern.Lazy(`(?i)(\binto\b.*\))\s*value\s*\(`), "$1 VALUES ("},
+	{pattern.Lazy(`(?i)\b(?:rlike|regexp|glob|sounds\s+like)\b`), "LIKE"},
+	{pattern.Lazy(`(?i)(\s)(?:div|mod)(\s)`), "$1/$2"},
+	{pattern.Lazy(`&&`), " AND "},
+	{pattern.Lazy(`(?i)\bis\s+([$\d'])`), "IS NOT DISTINCT FROM $1"},
+	{pattern.Lazy(`(?i)\bis\s+not\s+([$\d'])`), "IS DISTINCT FROM $1"},
+	{pattern.Lazy(`(?i)\bbinary\s+(\w)`), "$1"},
+	{pattern.Lazy(`(?i)\sseparator\s`), ", "},
+	{pattern.Lazy(`(?i)(\s)xor(\s)`), "${1}OR$2"},
+	{pattern.Lazy(`(?i)\binterval\s+(?:[^\s()',]+|'[^']*')\s+(?:year|quarter|month|week|day|hour|minute|` +
+		`(?:micro)?second)\b`), "INTERVAL '1'"},
+	{pattern.Lazy(`(?i)\b(?:current_(?:timestamp|date|time)|localtime(?:stamp)?|utc_\w+)\s*\(\s*\d*\s*\)`), "now()"},
+}
+
+// duplicate are phrases of MySQL's upsert: the new row has an alias, or values() is its column.
+var duplicate = [...]phrase{
 	{pattern.Lazy(`(?i)\bon\s+duplicate\s+key\s+update\b`), "ON CONFLICT (duplicate) DO UPDATE SET"},
 	{pattern.Lazy(`(?i)\bvalues\s*\(\s*("(?:[^"]|"")*"|\w+)\s*\)(\s*(?:,|;|$))`), "excluded.$1$2"},
-	{pattern.Lazy(`(?i)\block\s+in\s+share\s+mode\b`), "FOR SHARE"},
 }
+
+var (
+	newRow    = pattern.Lazy(`(?i)\bas\s+(\w+)\s+(on\s+duplicate\s+key\s+update\b)`)
+	modifiers = pattern.Lazy(`(?i)^\s*(insert|replace|update|delete)\s+((?:(?:low_priority|high_priority|delayed|quick|` +
+		`ignore|or\s+(?:abort|ignore))\s+)+)`)
+	replacing = pattern.Lazy(`(?i)^\s*(?:replace|insert\s+or\s+replace)\s+into\b`)
+	limited   = pattern.Lazy(`(?is)^(\s*(?:update|delete)\b.*?)(?:\s+order\s+by\s+[^()]+?)?\s+limit\s+(\d+|\$\d+)` +
+		`(\s+returning\b.*|\s*;?\s*)$`)
+)
 
 // ParseDialect reads a text of SQLite's, MySQL's or MariaDB's, as far as PostgreSQL's grammar goes once parameters,
 // quotes and a few phrases are spelled as it has them. names[i] is the name of parameter i+1, "" where it has none.
 func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	positions := 0
 	numbers := map[string]int{}
+	var quotes []string
 	text := words().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
-		case c == '\'' && strings.Contains(w, `\`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*+"):
+		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*+"):
 			err = errors.New("a backslash or a comment that databases read differently")
+		case c == '\'' && strings.Contains(w, `\`):
+			return "(''||'')" // some value
+		case c == '\'':
+			quotes = append(quotes, w)
+			return "'\x01" + strconv.Itoa(len(quotes)-1) + "'"
 		case strings.HasPrefix(w, "--"), strings.HasPrefix(w, "/*"):
 			return " "
 		case c == '`', c == '[':
 			return `"` + strings.ReplaceAll(strings.ReplaceAll(w[1:len(w)-1], "``", "`"), `"`, `""`) + `"`
+		case strings.EqualFold(w, "user"): // PostgreSQL reserves it
+			return `"user"`
 		case w == "?":
 			positions++
 			names = append(names, "")
@@ -64,17 +109,51 @@ func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	replace := false
-	for i, p := range phrases {
-		if p.from().MatchString(text) && (i != 3 || strings.Contains(text, "(duplicate)")) {
-			replace = replace || i == 0
+	all, err = parseMasked(text, quotes)
+	return all, names, err
+}
+
+// parseMasked reads a text with PostgreSQL's parameters and quotes, whose phrases are still the dialect's.
+func parseMasked(text string, quotes []string) ([]Stmt, error) {
+	ignore, atMost := false, ""
+	if m := modifiers().FindStringSubmatch(text); m != nil {
+		ignore = strings.Contains(strings.ToLower(m[2]), "ignore")
+		text = m[1] + " " + text[len(m[0]):]
+	}
+	if m := limited().FindStringSubmatch(text); m != nil {
+		text, atMost = m[1]+m[3], m[2]
+	}
+	replaces := replacing().MatchString(text)
+	text = replacing().ReplaceAllString(text, "INSERT INTO")
+	for _, p := range phrases {
+		text = p.from().ReplaceAllString(text, p.to)
+	}
+	if m := newRow().FindStringSubmatch(text); m != nil {
+		text = strings.ReplaceAll(strings.Replace(text, m[0], m[2], 1), m[1]+".", "excluded.")
+	}
+	if duplicate[0].from().MatchString(text) {
+		for _, p := range duplicate {
 			text = p.from().ReplaceAllString(text, p.to)
 		}
 	}
-	all, err = Parse(text)
-	if replace && len(all) == 1 && all[0].Kind == Insert && !all[0].OnlyNew {
-		s := &all[0]
+	all, err := Parse(masked().ReplaceAllStringFunc(text, func(m string) string {
+		n, _ := strconv.Atoi(m[2 : len(m)-1])
+		return quotes[n]
+	}))
+	if len(all) != 1 {
+		return all, err
+	}
+	s := &all[0]
+	if replaces && s.Kind == Insert && !s.OnlyNew {
 		s.Upsert, s.Sets, s.Overwrite = true, s.Columns, s.Columns
 	}
-	return all, names, err
+	if ignore {
+		s.OnlyNew, s.Cut = s.Kind == Insert, true
+	}
+	if atMost != "" {
+		s.Limited = true
+		n, _ := strconv.Atoi(atMost)
+		s.Cut = s.Cut || n < 1 || !s.Plain || len(s.Where) != 1 || s.Where[0].Op != "="
+	}
+	return all, err
 }

@@ -73,6 +73,11 @@ func TestParseDialect(t *testing.T) {
 		{"insert into a (id, v) values (?, ?) on duplicate key update v = values(v)", "a", "[v]"},
 		{"BEGIN IMMEDIATE", "", "[]"},
 		{"select v from a where id = ? lock in share mode", "[a:a]", "[]"},
+		{"select v from user where s = 'limit 1, 2' and t = 'a\\n' and id = @k", "[{s = [{0 limit 1, 2 true}]} {id",
+			"[k]"},
+		{"update ignore a set v = ? where id = ?", "plain cut", "[]"},
+		{"delete from a where id = ? order by v limit 1", "plain writes", "[]"},
+		{"delete from a where id > 3 limit 1", "plain cut writes", "[]"},
 	} {
 		all, names, err := ParseDialect(c[0])
 		if err != nil || len(all) != 1 {
@@ -84,7 +89,7 @@ func TestParseDialect(t *testing.T) {
 			t.Errorf("%s: %s, names %v, overwrites %v", c[0], s, names, all[0].Overwrite)
 		}
 	}
-	for _, bad := range []string{`select '\' from a`, "select /*! 1 */ 2", "insert or ignore into a (id) values (?)",
+	for _, bad := range []string{`select '\' from a`, "select /*! 1 */ 2", "insert or rollback into a (id) values (?)",
 		"select v from a where id = ? and x = :k"} {
 		if _, _, err := ParseDialect(bad); err == nil {
 			t.Errorf("%q is understood", bad)

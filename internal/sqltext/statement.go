@@ -51,6 +51,8 @@ type Condition struct {
 // Output is a column that a statement returns, "" where it is an expression; Star: all columns of the tables.
 type Output struct {
 	Column string
+	Ref    string // the table as the statement says it; "": it does not
+	As     string // its name in the answer; "": of an expression
 	Star   bool
 }
 
@@ -67,6 +69,8 @@ type Stmt struct {
 
 	Target   Table    // of Insert, Update and Delete
 	Rows     []Table  // of Select: base tables whose rows it returns, joined or alone
+	Merged   bool     // a column without a table's name may be of several: an outer join by USING
+	Inner    *Stmt    // of Select: what it reads by way of its one sub-select, with its own outputs
 	Mentions []Table  // every table, wherever it stands
 	Writes   bool     // it may change rows of what it mentions
 	Cascade  bool     // TRUNCATE … CASCADE empties others too
@@ -89,7 +93,8 @@ type Stmt struct {
 	Assigned  []Operand   // their values
 	OnlyNew   bool        // ON CONFLICT DO NOTHING
 	Upsert    bool        // ON CONFLICT DO UPDATE
-	Overwrite []string    // the columns that Upsert takes from the row that was to be inserted
+	Overwrite []string    // the columns to which Upsert gives the value of the row that was to be inserted
+	Arbiters  []string    // the columns by which Upsert finds the row; nil: not said
 }
 
 // Blind reports whether what an UPDATE assigns comes from its arguments and literals alone.

@@ -13,6 +13,9 @@ type reader struct {
 	sql  string
 	s    *Stmt
 	ctes map[string]bool
+	// queries are the SELECTs of WITH, where they are told by their names; inner is the only one that rows come from.
+	queries map[string]node
+	inner   node
 	// joined: columns without a table's name may be of another than the first table.
 	joined bool
 }
@@ -53,10 +56,13 @@ func each(name string, v any, visit func(name string, n node) bool) {
 // statement reads what all kinds have in common, and then the kind.
 func (r *reader) statement(kind string, n node) {
 	s := r.s
-	r.ctes = map[string]bool{}
+	r.ctes, r.queries = map[string]bool{}, map[string]node{}
 	changes := false
 	each(kind, n, func(name string, n node) bool {
 		if c := text(n, "ctename"); c != "" {
+			if r.queries[c] = sub(sub(n, "ctequery"), "SelectStmt"); r.ctes[c] || has(n, "aliascolnames") {
+				delete(r.queries, c)
+			}
 			r.ctes[c] = true
 		}
 		if name == "FuncCall" {
@@ -226,6 +232,9 @@ func (r *reader) selects(n node) {
 		why(s.At < 0, "TABLE: write SELECT * FROM")
 	}
 	r.outputs(targets)
+	if r.inner != nil && len(list(n, "fromClause")) == 1 && len(s.Rows) == 0 {
+		r.through()
+	}
 	for _, clause := range []string{"targetList", "sortClause", "limitCount"} {
 		each(clause, n[clause], func(name string, n node) bool {
 			switch {

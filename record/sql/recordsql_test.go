@@ -156,7 +156,8 @@ func TestWritesThatAreMissed(t *testing.T) {
 		"UPDATE accounts SET v = 5 WHERE id = 1 OR id = 2",
 		"INSERT INTO accounts SELECT 7, 7, 'x'",
 		"INSERT INTO accounts VALUES (7, 7, 'x')",
-		"INSERT OR IGNORE INTO accounts (id, v) VALUES (7, 7)",
+		"INSERT OR REPLACE INTO accounts SELECT 7, 7, 'x'",
+		"INSERT OR IGNORE INTO accounts (id, v) VALUES (1, 7), (7, 7)",
 		"DELETE FROM accounts",
 		"WITH x AS (SELECT 1) UPDATE accounts SET v = 5",
 	} {
