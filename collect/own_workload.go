@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/plural"
+	"isovet/internal/sqlstmt"
 	"isovet/record"
 )
 
@@ -21,6 +22,7 @@ type ownClient struct {
 	c    *client // connection, pauses, counts; its log is not used
 	own  *sqlwork.Workload
 	rec  *record.Session
+	log  *sqlstmt.Log
 	rng  *rand.Rand
 	next *atomic.Int64 // the last unique number used
 	// The database takes a backslash for an escape.
@@ -90,8 +92,13 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	if err := r.connect(ctx); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
-	r.driveOwn(ctx, rec)
+	log := sqlstmt.Own(rec, r.info.Dialect == "postgres", r.info.Isolation)
+	r.driveOwn(ctx, rec, log)
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
+	for _, m := range log.Stats().Missed {
+		res.Summary.Missed = append(res.Summary.Missed, fmt.Sprintf("%s not recorded (%s): %s", plural.Of(m.Count,
+			"statement"), m.Why, m.SQL))
+	}
 	if c.Rotate != nil {
 		err := errors.Join(r.err, rec.Close())
 		txns, ops, files := rec.Parts().Written()
@@ -169,7 +176,7 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 }
 
 // driveOwn runs all sessions to the end.
-func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
+func (r *run) driveOwn(ctx context.Context, rec *record.Recorder, log *sqlstmt.Log) {
 	next, idle := &atomic.Int64{}, &fruitless{}
 	next.Store(r.cfg.ownLast)
 	my := r.info.Dialect == "mysql"
@@ -179,8 +186,8 @@ func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
 		if len(r.info.Nodes) > 1 {
 			node = r.info.Nodes[c.node].Name
 		}
-		own[i] = &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my, idle: idle,
-			rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
+		own[i] = &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), log: log, next: next, backslash: my,
+			idle: idle, rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
 	}
 	r.sessions(ctx, func(c *client) { own[c.id].loop() })
 }
@@ -286,28 +293,19 @@ func (o *ownClient) count(s history.Status) {
 // step runs a statement and records the effects that its answer shows.
 func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) error {
 	got, err := o.c.sess.(driver.Speaker).Say(s.Text(values, o.backslash))
+	plan, args, one := s.Plan(values)
+	switch {
+	case plan == nil:
+	case err == nil:
+		o.log.Tell(x, plan, args, &sqlstmt.Result{Columns: got.Columns, Rows: got.Rows, Affected: got.Affected,
+			All: true})
+	case one && o.c.r.target.DB.Classify(err) == driver.Lost: // it may have taken effect
+		o.log.Tell(x, plan, args, &sqlstmt.Result{Affected: -1, Unclear: true})
+	}
 	if err != nil {
-		if e, ok := s.Intended(values); ok && o.c.r.target.DB.Classify(err) == driver.Lost {
-			_ = x.Write(e.Key, e.Value) // it may have taken effect
-		}
 		return err
 	}
-	a := sqlwork.Answer{Columns: got.Columns, Rows: got.Rows, Affected: got.Affected}
-	effects, err := s.Effects(values, a)
-	if err != nil {
-		return err
-	}
-	for _, e := range effects {
-		if e.Write {
-			err = x.Write(e.Key, e.Value)
-		} else {
-			err = x.Read(e.Key, e.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.KeepFrom(values, a)
+	return s.KeepFrom(values, got.Columns, got.Rows)
 }
 
 // rollback rolls back, or closes the connection.

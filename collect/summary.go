@@ -23,6 +23,8 @@ type Summary struct {
 	// OtherPlan describes the database's plan if it differs from the one that the workload asks for; "": it does
 	// not.
 	OtherPlan string
+	// Missed are the statements of the user's own workload that were not recorded, each with its number and its reason.
+	Missed []string
 }
 
 // Rate returns the number of commits a second.

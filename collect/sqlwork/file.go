@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
 )
 
 // Workload is the content of a file.
@@ -27,6 +30,8 @@ type Workload struct {
 	Tables       map[string]*Table     `yaml:"tables"`
 	Parameters   map[string]*Parameter `yaml:"parameters"`
 	Transactions []*Transaction        `yaml:"transactions"`
+
+	postgres bool
 }
 
 // Table names a table's columns of the key, and of the version that the last write set.
@@ -35,7 +40,7 @@ type Table struct {
 	Key     string `yaml:"key"`
 	Version string `yaml:"version"`
 
-	label, key, version string // without quotes
+	table sqlstmt.Table // without quotes
 }
 
 // Transaction is a template.
@@ -91,13 +96,14 @@ func known(n *yaml.Node, names ...string) error {
 	return nil
 }
 
-// Read reads a file. Errors name the file and the line, and say what was expected.
-func Read(path string) (*Workload, error) {
+// Read reads a file for PostgreSQL, or for another database. Errors name the file and the line, and say what was
+// expected.
+func Read(path string, postgres bool) (*Workload, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	w, err := Parse(b)
+	w, err := Parse(b, postgres)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -106,10 +112,10 @@ func Read(path string) (*Workload, error) {
 }
 
 // Parse reads a file's text.
-func Parse(text []byte) (*Workload, error) {
+func Parse(text []byte, postgres bool) (*Workload, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	w := &Workload{}
+	w := &Workload{postgres: postgres}
 	if err := d.Decode(w); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = errors.New("the file is empty; expected tables and transactions")
@@ -124,6 +130,9 @@ func Parse(text []byte) (*Workload, error) {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
+// Row is what a row of the table and its version are called in the history.
+func (t *Table) Row(key, version any) (string, any) { return t.table.Row(key, version) }
+
 // check completes the workload and returns an error if it is wrong.
 func (w *Workload) check() error {
 	if len(w.Tables) == 0 {
@@ -133,13 +142,14 @@ func (w *Workload) check() error {
 	labels := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.Tables)) {
 		t := w.Tables[name]
-		if err := t.check(name); err != nil {
+		if err := w.checkTable(name, t); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
 		}
-		if other, ok := labels[strings.ToLower(t.label)]; ok {
+		label := strings.ToLower(t.table.Name)
+		if other, ok := labels[label]; ok {
 			return fmt.Errorf("table %s: it differs from %s by quotes or capitals alone", name, other)
 		}
-		labels[strings.ToLower(t.label)] = name
+		labels[label] = name
 	}
 	for name, p := range w.Parameters {
 		if err := p.check(name, w.Parameters); err != nil {
@@ -181,17 +191,31 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// check completes a table.
-func (t *Table) check(name string) error {
+// bare is a name without its quotes.
+var bare = strings.NewReplacer("`", "", `"`, "", "[", "", "]", "").Replace
+
+// sql reads statements as the database's recorders do.
+func (w *Workload) sql(text string) ([]sqltext.Stmt, error) {
+	if w.postgres {
+		return sqltext.Parse(text)
+	}
+	all, _, err := sqltext.ParseDialect(text)
+	return all, err
+}
+
+// checkTable completes a table.
+func (w *Workload) checkTable(name string, t *Table) error {
 	if t == nil {
 		return errors.New("expected names of columns, such as {key: id, version: ver}")
 	}
-	var ok, ok2, ok3 bool
-	t.Name = name
-	t.label, ok = bare(name)
-	t.key, ok2 = bare(t.Key)
-	t.version, ok3 = bare(t.Version)
-	if !ok || !ok2 || !ok3 || strings.EqualFold(t.key, t.version) {
+	t.Name, t.table = name, sqlstmt.Table{Name: bare(name), Key: bare(t.Key), Version: bare(t.Version)}
+	all, err := w.sql(fmt.Sprintf("select %s, %s from %s", t.Key, t.Version, name))
+	ok := err == nil && len(all) == 1 && len(all[0].Outputs) == 2 && len(all[0].Rows) == 1 && all[0].Plain &&
+		len(all[0].Where) == 0 && !strings.EqualFold(t.table.Key, t.table.Version)
+	for i := range 2 {
+		ok = ok && all[0].Outputs[i].Column != "" && all[0].Outputs[i].Ref == ""
+	}
+	if !ok {
 		return fmt.Errorf("key %q, version %q; expected the names of a table and of two columns, such as account: "+
 			"{key: id, version: ver}, in the database's quotes where it needs them", t.Key, t.Version)
 	}
@@ -200,11 +224,10 @@ func (t *Table) check(name string) error {
 
 // resolve finds the effect of a step.
 func (w *Workload) resolve(s *Step, kept map[string]bool) error {
-	var err error
-	if s.what, err = w.parse(s); err != nil {
+	if err := w.parse(s); err != nil {
 		return err
 	}
-	for _, name := range s.what.parameters() {
+	for _, name := range s.what.names {
 		if w.Parameters[name] == nil && !kept[name] {
 			return fmt.Errorf("%q: no parameter :%s; expected one of %v", s.SQL, name, slices.Sorted(maps.Keys(
 				w.Parameters)))

@@ -1,85 +1,225 @@
 package sqlwork
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// verb is the kind of access that a statement makes to its table.
-type verb uint8
-
-const (
-	other verb = iota
-	sel
-	insert
-	update
-	del
+	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
 )
 
 // statement is a step, understood.
 type statement struct {
-	verb  verb
-	table *Table // nil: not recorded
-	// key and version are the parameters of the accessed row's key and of the version written; "": none.
-	key, version string
-	// exact says that the statement accesses exactly the row of that key, without further conditions: an answer
-	// without rows then shows that it is absent.
-	exact bool
-	// returns says that the answer has the changed rows.
-	returns bool
-	// replaces says that an insert may overwrite an existing row.
-	replaces bool
-	parts    []part
-
-	toks  []token
-	names []string // the table's names in the text
+	parts []string      // of the text; every second is a parameter's name
+	names []string      // of all parameters, in their order
+	plan  *sqlstmt.Plan // nil: it is not recorded
+	one   bool          // it writes one row, whose key and version are parameters
 }
 
-// part is a piece of the statement's text, or a parameter.
-type part struct{ text, parameter string }
-
-// parameters lists the parameters of the text, and those that key and version name.
-func (st *statement) parameters() []string {
-	var names []string
-	for _, p := range st.parts {
-		if p.parameter != "" {
-			names = append(names, p.parameter)
-		}
+// parameter is the operand of a parameter.
+func (st *statement) parameter(name string) sqltext.Operand {
+	at := slices.Index(st.names, name)
+	if at < 0 {
+		at = len(st.names)
+		st.names = append(st.names, name)
 	}
-	for _, n := range []string{st.key, st.version} {
-		if n != "" {
-			names = append(names, n)
-		}
-	}
-	return names
+	return sqltext.Operand{Param: at + 1, Known: true}
 }
 
-// split splits a text at its parameters.
-func split(sql string, toks []token) []part {
-	var parts []part
-	last := 0
-	for _, t := range toks {
-		if t.kind == parameter {
-			parts = append(parts, part{text: sql[last:t.start]}, part{parameter: t.text})
-			last = t.end
+// parse understands a step's text.
+func (w *Workload) parse(s *Step) error {
+	st := &s.what
+	st.parts = sqltext.Named(s.SQL)
+	text := st.parts[0]
+	for i := 1; i < len(st.parts); i += 2 {
+		text += "$" + strconv.Itoa(st.parameter(st.parts[i]).Param) + st.parts[i+1]
+	}
+	switch {
+	case strings.Trim(s.SQL, "; \t\n") == "":
+		return errors.New("a step without sql")
+	case strings.Contains(s.SQL, `\'`), strings.Contains(s.SQL, `\"`):
+		return fmt.Errorf("%q: a backslash before a quote, which not all databases read alike; expected the quote "+
+			"doubled, or a parameter", s.SQL)
+	case s.Unrecorded:
+		return nil
+	}
+	all, err := w.sql(text)
+	if err != nil && s.Table != "" { // its first word will do
+		kind := verbs[strings.ToLower(append(strings.Fields(text), "")[0])]
+		all, err = []sqltext.Stmt{{Kind: kind, Writes: kind != sqltext.Select}}, nil
+	}
+	switch {
+	case err != nil, len(all) == 1 && (all[0].Kind < sqltext.Select || all[0].Kind > sqltext.Delete):
+		if err == nil {
+			err = errors.New("it is another statement")
+		}
+		return fmt.Errorf("%q is not understood (%w); expected a select, insert (…) values (…), update or delete of "+
+			"one table, or table, key and version beside it, or unrecorded: true", s.SQL, err)
+	case len(all) == 0:
+		return errors.New("a step without sql")
+	case len(all) > 1:
+		return fmt.Errorf("%q: several statements; expected each in a step of its own", s.SQL)
+	}
+	q := &all[0]
+	t, err := w.table(s, q)
+	if err != nil {
+		return err
+	}
+	s.describe(t, q)
+	why := w.versions(s, t, q)
+	if why == "" && q.Kind != sqltext.Select {
+		why = st.rows(t, q)
+	}
+	if why == "" {
+		st.plan, why = sqlstmt.Declare(s.SQL, q, st.names, &t.table)
+	}
+	if why != "" {
+		return fmt.Errorf("%q is not understood: %s", s.SQL, why)
+	}
+	return nil
+}
+
+var verbs = map[string]sqltext.Kind{"select": sqltext.Select, "insert": sqltext.Insert, "replace": sqltext.Insert,
+	"update": sqltext.Update, "delete": sqltext.Delete}
+
+// table finds the table that a statement is about, and names it as the file does.
+func (w *Workload) table(s *Step, q *sqltext.Stmt) (*Table, error) {
+	reads := q
+	if q.Inner != nil {
+		reads = q.Inner
+	}
+	names := []*sqltext.Table{&q.Target}
+	if q.Kind == sqltext.Select {
+		names = nil
+		for i := range reads.Rows {
+			names = append(names, &reads.Rows[i])
 		}
 	}
-	return append(parts, part{text: sql[last:]})
+	if s.Table != "" {
+		if q.Rows = make([]sqltext.Table, 1); q.Kind == sqltext.Select {
+			names, q.Outputs, q.Inner = []*sqltext.Table{&q.Rows[0]}, []sqltext.Output{{Star: true}}, nil
+		}
+		if q.Cut = true; !q.Writes {
+			q.Why = ""
+		}
+		names[0].Schema, names[0].Name = "", bare(s.Table)
+	}
+	var found *Table // of several the first whose version is returned
+	for _, n := range names {
+		if n.Schema != "" {
+			n.Name = n.Schema + "." + n.Name
+		}
+		for _, t := range w.Tables {
+			if strings.EqualFold(t.table.Name, n.Name) && (found == nil || !sqlstmt.Returns(reads, &found.table,
+				found.table.Version)) {
+				found = t
+			}
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("%q is not understood (%s); expected a select of a table's rows, or table beside it, "+
+			"or unrecorded: true", s.SQL, cmp.Or(q.Why, "no rows of a table"))
+	}
+	return nil, fmt.Errorf("%q: table %q is not among tables (%v); name it there, or say unrecorded: true", s.SQL,
+		names[0].Name, slices.Sorted(maps.Keys(w.Tables)))
+}
+
+// describe adds what the step says of its statement.
+func (s *Step) describe(t *Table, q *sqltext.Stmt) {
+	set := func(column, parameter string) {
+		o := s.what.parameter(parameter)
+		if q.Kind == sqltext.Update {
+			q.Sets, q.Assigned = slices.Insert(q.Sets, 0, column), slices.Insert(q.Assigned, 0, o)
+			return
+		}
+		if q.Values == nil {
+			q.Values, q.Columns = make([][]sqltext.Operand, 1), nil
+		}
+		q.Columns = slices.Insert(q.Columns, 0, column)
+		for i := range q.Values {
+			q.Values[i] = slices.Insert(q.Values[i], 0, o)
+		}
+	}
+	if s.Version != "" && (q.Kind == sqltext.Insert || q.Kind == sqltext.Update) {
+		set(t.table.Version, s.Version)
+	}
+	switch {
+	case s.Key == "":
+	case q.Kind == sqltext.Insert:
+		set(t.table.Key, s.Key)
+	default:
+		q.Where, q.Cut = []sqltext.Condition{{Column: t.table.Key, Op: "=", With: []sqltext.Operand{
+			s.what.parameter(s.Key)}}}, true
+	}
+}
+
+// versions says why a write does not give its rows versions of their own; "": it does.
+func (w *Workload) versions(s *Step, t *Table, q *sqltext.Stmt) string {
+	columns, rows := q.Columns, q.Values
+	switch q.Kind {
+	case sqltext.Update:
+		columns, rows = q.Sets, [][]sqltext.Operand{q.Assigned}
+	case sqltext.Insert:
+	default:
+		return ""
+	}
+	is := func(c string) bool { return strings.EqualFold(c, t.table.Version) }
+	at := slices.IndexFunc(columns, is)
+	for _, row := range rows {
+		if at < 0 || at >= len(row) || row[at].Param == 0 {
+			at = -1
+			break
+		}
+		name := s.what.names[row[at].Param-1]
+		if p := w.Parameters[name]; p == nil || !p.Unique {
+			return fmt.Sprintf("it writes the version :%s; expected a parameter that is unique", name)
+		}
+	}
+	if at < 0 || len(rows) == 0 {
+		return fmt.Sprintf("it does not say which version it writes; expected %s = :parameter, or version: parameter",
+			t.Version)
+	}
+	return ""
+}
+
+// rows says why the rows that a write changes cannot be told by its answer; "": they can.
+func (st *statement) rows(t *Table, q *sqltext.Stmt) string {
+	is := func(c string) bool { return strings.EqualFold(c, t.table.Key) }
+	returned := sqlstmt.Returns(q, &t.table, t.table.Key)
+	if q.Kind == sqltext.Insert {
+		at := slices.IndexFunc(q.Columns, is)
+		st.one = len(q.Values) == 1 && at >= 0 && at < len(q.Values[0]) && q.Values[0][at].Known
+		if len(q.Values) > 1 && !returned {
+			return "it inserts several rows; expected one, or returning " + t.Key
+		}
+	}
+	for _, c := range q.Where {
+		st.one = st.one || is(c.Column) && c.Op == "=" && c.With[0].Known
+	}
+	if !st.one && !returned {
+		return fmt.Sprintf("it does not say which rows it writes; expected %s = :parameter, or returning %s", t.Key,
+			t.Key)
+	}
+	return ""
 }
 
 // Text returns the statement with its values. backslash says that the database takes a backslash in a text for an
 // escape.
 func (s *Step) Text(values map[string]any, backslash bool) string {
 	var b strings.Builder
-	for _, p := range s.what.parts {
-		if p.parameter == "" {
-			b.WriteString(p.text)
-			continue
+	for i, p := range s.what.parts {
+		if i%2 == 1 {
+			p = literal(values[p], backslash)
 		}
-		b.WriteString(literal(values[p.parameter], backslash))
+		b.WriteString(p)
 	}
 	return b.String()
 }
@@ -101,160 +241,35 @@ func literal(v any, backslash bool) string {
 // Uniques lists the statement's unique parameters, which need a new value each time.
 func (w *Workload) Uniques(s *Step) []string {
 	var names []string
-	for _, n := range s.what.parameters() {
-		if p := w.Parameters[n]; p != nil && p.Unique && !slices.Contains(names, n) {
+	for _, n := range s.what.names {
+		if p := w.Parameters[n]; p != nil && p.Unique {
 			names = append(names, n)
 		}
 	}
 	return names
 }
 
-// Effect is a read or write of one row that an answer shows. Value is the version; nil: the row is absent, or deleted.
-type Effect struct {
-	Write bool
-	Key   string
-	Value any
-}
-
-// Answer is the answer to a statement.
-type Answer struct {
-	Columns  []string
-	Rows     [][]any
-	Affected int64
-}
-
-// Writes reports whether a statement's intent is a write: if its answer is lost, it may have taken effect.
-func (s *Step) Writes() bool { return s.what.table != nil && s.what.verb != sel }
-
-// Intended returns the write of a statement whose answer was lost; false if it is unknown.
-func (s *Step) Intended(values map[string]any) (Effect, bool) {
-	if !s.Writes() || s.what.key == "" {
-		return Effect{}, false
+// Plan is how the step's answers are read, with the values of its parameters; nil: it is not recorded. one: it writes
+// one row, and its values tell which.
+func (s *Step) Plan(values map[string]any) (p *sqlstmt.Plan, args []sqlstmt.Arg, one bool) {
+	for _, n := range s.what.names {
+		args = append(args, sqlstmt.Arg{Name: n, Value: values[n]})
 	}
-	return s.effect(values), true
-}
-
-// effect returns the write of the row that the parameters name.
-func (s *Step) effect(values map[string]any) Effect {
-	st := &s.what
-	e := Effect{Write: true, Key: st.table.keyName(values[st.key])}
-	if st.verb != del {
-		e.Value = values[st.version]
-	}
-	return e
-}
-
-func (t *Table) keyName(key any) string { return t.label + "/" + fmt.Sprint(plain(key)) }
-
-// Row returns the history's name of a row of the table, and its version.
-func (t *Table) Row(key, version any) (string, any) { return t.keyName(key), plain(version) }
-
-// integral matches texts of integers, as columns of decimals or texts return them.
-var integral = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
-
-// plain normalises a value across column types: a written integer 7 is read as "7" from a column of texts, and as
-// "7.00" from one of decimals.
-func plain(v any) any {
-	if s, ok := v.(string); ok {
-		if m := integral.FindStringSubmatch(s); m != nil {
-			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
-				return n
-			}
-		}
-	}
-	return v
-}
-
-// Effects returns the reads and writes that an answer shows.
-func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
-	st := &s.what
-	switch {
-	case st.table == nil:
-		return nil, nil
-	case st.verb == sel:
-		return st.reads(s, values, a)
-	case st.returns:
-		return st.returned(s, values, a)
-	case a.Affected > 1 && !(st.replaces && a.Affected == 2): // MySQL counts a row that is replaced twice
-		return nil, fmt.Errorf("%q changed %d rows, and the answer does not say which; expected returning %s", s.SQL,
-			a.Affected, st.table.Key)
-	case a.Affected > 0:
-		return []Effect{s.effect(values)}, nil
-	case st.exact && st.verb != insert: // the row does not exist
-		return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
-	}
-	return nil, nil
-}
-
-// column finds the only column of an answer with a name.
-func (a *Answer) column(name string) (int, bool) {
-	is := func(c string) bool { return strings.EqualFold(c, name) }
-	i := slices.IndexFunc(a.Columns, is)
-	return i, i >= 0 && !slices.ContainsFunc(a.Columns[i+1:], is)
-}
-
-func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, error) {
-	if len(a.Rows) == 0 {
-		if st.exact {
-			return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
-		}
-		return nil, nil
-	}
-	version, ok := a.column(st.table.version)
-	key, hasKey := a.column(st.table.key)
-	if !ok || !hasKey && !st.exact {
-		return nil, fmt.Errorf("%q: the answer has the columns %v; expected %s and %s, each once", s.SQL, a.Columns,
-			st.table.Key, st.table.Version)
-	}
-	var out []Effect
-	for _, row := range a.Rows {
-		if hasKey && row[key] == nil { // a row of an outer join, or an empty sum
-			continue
-		}
-		e := Effect{Value: plain(row[version])}
-		if hasKey {
-			e.Key = st.table.keyName(row[key])
-		} else {
-			e.Key = st.table.keyName(values[st.key])
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-func (st *statement) returned(s *Step, values map[string]any, a Answer) ([]Effect, error) {
-	if len(a.Rows) == 0 {
-		if st.exact && st.verb != insert {
-			return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
-		}
-		return nil, nil
-	}
-	key, ok := a.column(st.table.key)
-	if !ok {
-		return nil, fmt.Errorf("%q returns %v; expected %s among them", s.SQL, a.Columns, st.table.Key)
-	}
-	var out []Effect
-	for _, row := range a.Rows {
-		e := Effect{Write: true, Key: st.table.keyName(row[key])}
-		if st.verb != del {
-			e.Value = values[st.version]
-		}
-		out = append(out, e)
-	}
-	return out, nil
+	return s.what.plan, args, s.what.one
 }
 
 // KeepFrom sets the values that the step keeps from an answer; null if it has no row.
-func (s *Step) KeepFrom(values map[string]any, a Answer) error {
+func (s *Step) KeepFrom(values map[string]any, columns []string, rows [][]any) error {
 	for name, column := range s.Keep {
-		i, ok := a.column(column)
-		if !ok {
-			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which is to be kept", s.SQL, a.Columns,
+		is := func(c string) bool { return strings.EqualFold(c, column) }
+		i := slices.IndexFunc(columns, is)
+		if i < 0 || slices.ContainsFunc(columns[i+1:], is) {
+			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which is to be kept", s.SQL, columns,
 				column)
 		}
 		values[name] = nil
-		if len(a.Rows) > 0 {
-			values[name] = a.Rows[0][i]
+		if len(rows) > 0 {
+			values[name] = rows[0][i]
 		}
 	}
 	return nil

@@ -16,27 +16,60 @@ import (
 func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	sets := func(column string) bool { return indexFold(s.Sets, column) >= 0 }
 	switch {
-	case s.Why != "":
+	case s.Why != "" && (s.Kind != sqltext.Select || s.Why != "DISTINCT" && s.Why != "GROUP BY"):
 		return s.Why
-	case s.Kind == sqltext.Select && (len(s.Rows) != 1 || !strings.EqualFold(s.Rows[0].Name, t.Name)):
-		return "it does not read one declared table alone"
-	case s.Kind == sqltext.Select && aggregate(s.Outer):
+	case s.Kind == sqltext.Select && s.Why != "GROUP BY" && aggregate(s.Outer):
 		return "an aggregate: select the rows, or read them before"
+	case s.Inner != nil:
+		return declaredWhy(s.Inner, t)
+	case s.Kind == sqltext.Select && rowsOf(s, t) < 0:
+		return "it does not read rows of a declared table"
+	case s.Kind == sqltext.Select && s.Merged && !Returns(s, t, t.Version):
+		return "columns of an outer join by USING: name them with their table"
+	case s.Kind == sqltext.Select && !Returns(s, t, t.Version):
+		return "the version is not returned: select it too"
+	case s.Kind == sqltext.Select && !Returns(s, t, t.Key) && !slices.ContainsFunc(s.Where,
+		func(c sqltext.Condition) bool { return strings.EqualFold(c.Column, t.Key) && len(c.With) == 1 }):
+		return noKey
 	case s.Writes && !strings.EqualFold(s.Target.Name, t.Name):
 		return "it does not write one declared table alone"
 	case s.Kind == sqltext.Insert && (indexFold(s.Columns, t.Version) < 0 || indexFold(s.Columns, t.Key) < 0 &&
-		!slices.ContainsFunc(s.Outputs, func(o sqltext.Output) bool { return strings.EqualFold(o.Column, t.Key) })):
+		!Returns(s, t, t.Key)):
 		return "an insert without the key or the version among its columns"
 	case s.Kind == sqltext.Insert && s.Values == nil:
 		return "an insert of a query's rows: add RETURNING with key and version"
 	case s.Upsert && indexFold(s.Overwrite, t.Version) < 0:
 		return "an upsert whose version is not the new row's: set it to EXCLUDED's"
+	case s.Upsert && len(s.Arbiters) > 0 && s.Arbiters[0] != "duplicate" && !Returns(s, t, t.Key) &&
+		(len(s.Arbiters) > 1 || !strings.EqualFold(s.Arbiters[0], t.Key)):
+		return "an upsert by another column than the key: add RETURNING with key and version"
 	case s.Kind == sqltext.Update && sets(t.Key):
 		return "an update of the key: delete and insert"
 	case s.Kind == sqltext.Update && !sets(t.Version):
 		return "an update that leaves the version: set it too"
 	}
 	return ""
+}
+
+// rowsOf is the place of a table among those whose rows a SELECT returns.
+func rowsOf(s *sqltext.Stmt, t *Table) int {
+	return slices.IndexFunc(s.Rows, func(r sqltext.Table) bool { return strings.EqualFold(r.Name, t.Name) })
+}
+
+// owns reports whether what a statement returns is of a table.
+func owns(s *sqltext.Stmt, t *Table, o sqltext.Output) bool {
+	ref := s.Target.Ref
+	if i := rowsOf(s, t); s.Kind == sqltext.Select && i >= 0 {
+		ref = s.Rows[i].Ref
+	}
+	return o.Ref == "" && !s.Merged || strings.EqualFold(o.Ref, ref)
+}
+
+// Returns reports whether a statement returns a column of a table.
+func Returns(s *sqltext.Stmt, t *Table, column string) bool {
+	return slices.ContainsFunc(s.Outputs, func(o sqltext.Output) bool {
+		return owns(s, t, o) && (o.Star || strings.EqualFold(o.Column, column))
+	})
 }
 
 func indexFold(names []string, name string) int {
@@ -70,10 +103,40 @@ type effect struct {
 	exact        bool  // and nothing but the key keeps one away
 }
 
+// Own is the log of a workload of isovet's own, on a database at an isolation level. It has told the rows that there
+// were before, and spells keys as the database does.
+func Own(rec *record.Recorder, postgres bool, isolation string) *Log {
+	return &Log{Rec: rec, own: true, begun: true, is: postgres, level: strings.ReplaceAll(isolation, " ", "-")}
+}
+
+// Declare is the plan of a statement on a table, and why it is not understood; "": it is.
+func Declare(sql string, s *sqltext.Stmt, names []string, t *Table) (*Plan, string) {
+	return &Plan{SQL: sql, Text: sql, stmts: []sqltext.Stmt{*s}, names: names, writes: s.Writes, declared: t},
+		declaredWhy(s, t)
+}
+
+// Tell records what a declared statement did in a transaction.
+func (l *Log) Tell(t *record.Txn, p *Plan, args []Arg, res *Result) {
+	r := &Run{c: &Client{l: l, level: l.level}, p: p, args: args, t: t}
+	if res.Unclear { // the transaction will not commit
+		_ = l.declared(r, res)
+		return
+	}
+	l.done(r, res)
+}
+
+// Row is what a row and its version are called in the history.
+func (t *Table) Row(key, version any) (string, any) {
+	return t.Name + "/" + fmt.Sprint(normal(key)), normal(version)
+}
+
 // declared records what a statement on a declared table did.
 func (l *Log) declared(r *Run, res *Result) (why string) {
-	x := &effect{l: l, r: r, s: &r.p.stmts[0], t: r.p.declared, res: res, key: -1, version: -1}
-	x.places()
+	x := &effect{l: l, r: r, s: &r.p.stmts[0], t: r.p.declared, res: res}
+	if x.s.Inner != nil {
+		x.s = x.s.Inner
+	}
+	x.key, x.version = x.place(x.t.Key), x.place(x.t.Version)
 	if why := x.find(); why != "" {
 		return why
 	}
@@ -86,19 +149,27 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 	return x.write()
 }
 
-// places finds the key and the version among what is returned.
-func (x *effect) places() {
-	var names []string
-	for _, o := range x.s.Outputs {
-		if o.Star {
-			names = x.res.Columns
-			break
+// place finds a column of the table's among what is returned; -1: it is not there, or it cannot be told which it is.
+func (x *effect) place(column string) int {
+	found, star := -1, false
+	for i, o := range x.s.Outputs {
+		own := owns(x.s, x.t, o)
+		switch {
+		case o.Star && !own:
+			return -1 // its columns may have that name
+		case found < 0 && own && strings.EqualFold(o.Column, column):
+			found = i
 		}
-		names = append(names, o.Column)
+		star = star || o.Star
 	}
-	if len(x.s.Outputs) > 0 {
-		x.key, x.version = indexFold(names, x.t.Key), indexFold(names, x.t.Version)
+	if !star {
+		return found
 	}
+	found = indexFold(x.res.Columns, column)
+	if found >= 0 && indexFold(x.res.Columns[found+1:], column) >= 0 {
+		return -1
+	}
+	return found
 }
 
 // find finds the keys that the statement names.
@@ -139,9 +210,10 @@ func (x *effect) find() string {
 			}
 		}
 	}
-	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1)
+	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1) &&
+		!(x.l.is && x.r.waits(s))
 	for _, k := range x.keys { // the database may say that texts are equal which are not
-		if _, ok := k.(int64); !ok {
+		if _, ok := k.(int64); !ok && (!x.l.own || k == nil) {
 			x.exact = false
 		}
 	}
@@ -175,7 +247,10 @@ func normal(v any) any {
 }
 
 // name is a row's key in the history.
-func (x *effect) name(key any) string { return x.t.Name + "/" + fmt.Sprint(key) }
+func (x *effect) name(key any) string {
+	name, _ := x.t.Row(key, nil)
+	return name
+}
 
 // value is a row's version in the history.
 func (x *effect) value(key, version any) valueOf {
@@ -201,6 +276,7 @@ func (x *effect) write1(key, version any) {
 
 const (
 	unseen  = "its rows are not all seen"
+	noKey   = "the key is not returned: select it too"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 
@@ -212,7 +288,7 @@ func (x *effect) rowKey(row []any) (any, string) {
 	case len(x.keys) == 1 && x.known:
 		return x.keys[0], ""
 	}
-	return nil, "the key is not returned: select it too"
+	return nil, noKey
 }
 
 func (x *effect) read() (why string) {
@@ -221,7 +297,7 @@ func (x *effect) read() (why string) {
 	case res.Unseen:
 		return unseen
 	case x.version < 0:
-		return "the version is not returned: select it too"
+		return "a version that cannot be told from other columns: name it"
 	}
 	var rows []record.Row
 	seen := map[any]bool{}
@@ -230,14 +306,21 @@ func (x *effect) read() (why string) {
 		if no != "" {
 			return no
 		}
-		seen[key] = true
+		if seen[key] = true; key == nil { // the outer side of a join
+			continue
+		}
+		if row[x.version] == nil && x.l.own {
+			rows = append(rows, record.Row{Key: x.name(key)})
+			continue
+		}
 		if row[x.version] == nil {
 			why = "a version that is NULL"
 			continue
 		}
 		id := normal(row[x.version])
 		name := x.name(key)
-		v, by := x.l.versions.read(x.l.Rec, name, id, x.value(key, id), x.l.versions.quiet(name, x.t.Name))
+		v, by := x.l.versions.read(x.l.Rec, name, id, x.value(key, id), !x.l.own &&
+			x.l.versions.quiet(name, x.t.Name))
 		if by != recorded {
 			why = map[origin]string{unrecorded: foreign, forgotten: longAgo}[by]
 			continue
@@ -253,12 +336,17 @@ func (x *effect) read() (why string) {
 	for _, row := range rows {
 		_ = x.r.t.Read(row.Key, row.Old)
 	}
+	x.absent(seen)
+	return why
+}
+
+// absent records that rows are not there, where nothing but that can have kept them away.
+func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
-		if x.exact && res.All && !seen[key] {
+		if x.exact && x.res.All && !seen[key] {
 			_ = x.r.t.Read(x.name(key), nil)
 		}
 	}
-	return why
 }
 
 // ranged reports whether the condition is one on key and version alone, and gives all rows that meet it.
@@ -314,10 +402,24 @@ func (x *effect) versionOf(i int) (any, bool) {
 	return normal(v), ok
 }
 
+// one reports whether a write gives all its rows one version.
+func (x *effect) one() bool {
+	first, ok := x.versionOf(0)
+	for i := range x.s.Values {
+		v, known := x.versionOf(i)
+		ok = ok && known && v == first
+	}
+	return ok
+}
+
 // write records the rows that a write changed. What cannot be told makes the table deaf.
 func (x *effect) write() string {
 	s, res := x.s, x.res
-	if x.key >= 0 && !res.Unseen && !res.Unclear && (x.version >= 0 || s.Kind == sqltext.Delete) {
+	if x.l.own && res.Affected == 0 && len(res.Rows) == 0 && !res.Unclear {
+		x.absent(nil)
+		return ""
+	}
+	if x.key >= 0 && !res.Unseen && !res.Unclear && (x.version >= 0 || x.one()) {
 		return x.returned()
 	}
 	n := int64(len(x.keys))
@@ -328,19 +430,14 @@ func (x *effect) write() string {
 	switch {
 	case affected == 0 && !res.Unclear:
 		return ""
-	case s.Kind == sqltext.Insert && n == 0 && x.key >= 0 && len(s.Values) == 1 && len(res.Rows) == 1:
-		if v, ok := x.versionOf(0); ok { // the database made the key
-			x.write1(normal(res.Rows[0][x.key]), v)
-			return ""
-		}
-		return "the version is computed: add it to RETURNING"
 	case n == 0 || s.Kind != sqltext.Insert && !x.known:
 		return "rows are written that it does not name: add RETURNING with key and version"
 	case s.Kind == sqltext.Update && n == 1 && x.version >= 0 && len(res.Rows) == 1:
 		x.write1(x.keys[0], normal(res.Rows[0][x.version]))
 		return ""
-	case s.Kind != sqltext.Insert && affected < n && !(affected < 0 && n == 1) && !res.Unclear,
-		s.OnlyNew && affected != n && n > 1:
+	case s.Kind != sqltext.Insert && affected > n:
+		return "more rows are written than it names: the key does not tell rows apart"
+	case affected < n && !(affected < 0 && (n == 1 || s.Kind == sqltext.Insert && !s.OnlyNew)) && !res.Unclear:
 		return "some of several rows are written: add RETURNING with key and version"
 	case s.Kind != sqltext.Insert && n > 1 && (res.Unclear || affected < 0):
 		return "some of several rows may be written"
@@ -371,7 +468,10 @@ func (x *effect) returned() string {
 			}
 			continue
 		}
-		id := normal(row[x.version])
+		id, _ := x.versionOf(0)
+		if x.version >= 0 {
+			id = normal(row[x.version])
+		}
 		rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread, New: x.wrote(key, id)})
 	}
 	if x.t.Ranges && x.s.Kind != sqltext.Insert && x.ranged() && !x.exact {

@@ -82,6 +82,8 @@ type Log struct {
 	// in the program.
 	Callers bool
 
+	own      bool   // it is of a workload of isovet's own
+	level    string // of its transactions
 	versions versions
 	changed  atomic.Int64 // how often the schema has
 

@@ -240,11 +240,9 @@ func (r *relation) row(key []string) string {
 	return r.title() + "/" + strings.Join(parts, ",")
 }
 
-// maxKeys bounds the keys that a statement may name if its missing rows are to be recorded.
-const maxKeys = 1 << 14
-
-// absent records that rows are not there, where nothing but that can have kept them away.
-func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
+// waits reports whether a statement may miss a row: at READ COMMITTED one that has waited for a row does not find the
+// one that has come in its place.
+func (r *Run) waits(s *sqltext.Stmt) bool {
 	level := r.c.level
 	if r.alone {
 		level = ""
@@ -252,9 +250,15 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 	if r.c.facts != nil && level == "" {
 		level = r.c.facts.isolation
 	}
-	// At READ COMMITTED a statement that has waited for a row does not find the one that has come in its place.
-	waits := (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
-	if waits || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
+	return (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
+}
+
+// maxKeys bounds the keys that a statement may name if its missing rows are to be recorded.
+const maxKeys = 1 << 14
+
+// absent records that rows are not there, where nothing but that can have kept them away.
+func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
+	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
 		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) {
 		return

@@ -60,6 +60,19 @@ var (
 		`(\s+returning\b.*|\s*;?\s*)$`)
 )
 
+// Named finds the parameters :name of a text: its parts, of which every second is a name.
+func Named(sql string) []string {
+	var parts []string
+	last := 0
+	for _, w := range words().FindAllStringIndex(sql, -1) {
+		if c := sql[w[0]]; c == ':' && sql[w[0]+1] != ':' && !isDigit(sql[w[0]+1]) {
+			parts = append(parts, sql[last:w[0]], sql[w[0]+1:w[1]])
+			last = w[1]
+		}
+	}
+	return append(parts, sql[last:])
+}
+
 // ParseDialect reads a text of SQLite's, MySQL's or MariaDB's, as far as PostgreSQL's grammar goes once parameters,
 // quotes and a few phrases are spelled as it has them. names[i] is the name of parameter i+1, "" where it has none.
 func ParseDialect(sql string) (all []Stmt, names []string, err error) {

@@ -158,6 +158,7 @@ func TestWritesThatAreMissed(t *testing.T) {
 		"INSERT INTO accounts VALUES (7, 7, 'x')",
 		"INSERT OR REPLACE INTO accounts SELECT 7, 7, 'x'",
 		"INSERT OR IGNORE INTO accounts (id, v) VALUES (1, 7), (7, 7)",
+		"INSERT INTO accounts (id, v) VALUES (1, 7), (7, 7) ON CONFLICT (id) DO UPDATE SET v = excluded.v WHERE id > 7",
 		"DELETE FROM accounts",
 		"WITH x AS (SELECT 1) UPDATE accounts SET v = 5",
 	} {

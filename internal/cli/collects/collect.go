@@ -16,11 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/collect"
+	"isovet/collect/driver"
 	"isovet/collect/sqlwork"
 	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/cli/workloads"
+	"isovet/internal/escape"
 	"isovet/internal/plural"
 	"isovet/watch"
 )
@@ -109,7 +111,8 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 				f.cfg.Workload)
 		}
 	}
-	if f.cfg.Own, err = sqlwork.Read(f.cfg.Workload); err != nil {
+	db, _ := driver.Lookup(f.cfg.DB[0]) // opening it reports the error
+	if f.cfg.Own, err = sqlwork.Read(f.cfg.Workload, db.Name == "postgres"); err != nil {
 		return console.Exit(console.StatusBadInput, err)
 	}
 	return nil
@@ -387,6 +390,9 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 	}
 	if err := sayAborts(e.Stderr, r.Summary.Aborts); err != nil {
 		return err
+	}
+	for _, m := range r.Summary.Missed {
+		fmt.Fprintf(e.Stderr, "  %s\n", escape.Line(m))
 	}
 	if p := r.Summary.OtherPlan; p != "" {
 		fmt.Fprintf(e.Stderr, "isovet: %s\n", p)

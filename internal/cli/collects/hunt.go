@@ -191,15 +191,18 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 
 // tellRounds reports rounds to the user during the hunt.
 func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round) {
-	others := map[string]bool{} // the plans that were reported
+	others := map[string]bool{} // the plans and the statements that were reported
 	return func(r hunt.Round) {
 		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
 		if !quiet && r.Verdict == evidence.Unknown {
 			fmt.Fprintf(e.Stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
 		}
-		if plan := r.Summary.OtherPlan; !quiet && plan != "" && !others[plan] {
-			others[plan] = true
-			fmt.Fprintf(e.Stderr, "round %d: %s\n", r.Number, plan)
+		for _, say := range append(r.Summary.Missed, r.Summary.OtherPlan) {
+			_, what, _ := strings.Cut(say, " ") // behind a count
+			if !quiet && say != "" && !others[what] {
+				others[what] = true
+				fmt.Fprintf(e.Stderr, "round %d: %s\n", r.Number, escape.Line(say))
+			}
 		}
 	}
 }

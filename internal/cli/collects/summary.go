@@ -65,6 +65,8 @@ type collected struct {
 	SchemaChanges int    `json:"schema_changes,omitempty"`
 	SchemaRefused int    `json:"schema_refused,omitempty"`
 	OtherPlan     string `json:"other_plan,omitempty"`
+	// Missed are statements of the user's own workload that were not recorded.
+	Missed []string `json:"missed,omitempty"`
 }
 
 type templateJSON struct {
@@ -85,7 +87,7 @@ func summaryJSON(file string, r *collect.Result) collected {
 		CommitsPerSec: s.Rate(),
 		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Parts: r.Parts.Files, Transactions: []templateJSON{},
 		Aborts: abortsJSON(s.Aborts), SchemaChanges: s.SchemaChanges, SchemaRefused: s.SchemaRefused,
-		OtherPlan: s.OtherPlan,
+		OtherPlan: s.OtherPlan, Missed: s.Missed,
 	}
 	for _, t := range s.Templates {
 		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,
