@@ -41,7 +41,7 @@ func (e *Engine) local(m misfit) bool {
 	if from, to = e.closed(from, to); to-from > farAway || to >= x.begin {
 		return false
 	}
-	if e.midst(from, to); !e.reorderMidst(to, r.key, r.val) {
+	if e.members(from, to); !e.reorderMidst(to, r.key, r.val) {
 		return false
 	}
 	e.marks([]uint32{m.slot})
@@ -64,27 +64,6 @@ func (e *Engine) closed(from, to int64) (int64, int64) {
 		}
 	}
 	return lo, hi
-}
-
-// midst makes the window of a stretch.
-func (e *Engine) midst(from, to int64) {
-	w := &e.w
-	w.from = from
-	e.stamp++
-	w.members, w.hint = w.members[:0], w.hint[:0]
-	for p := from; p <= to; p++ {
-		v := e.order[p-e.first]
-		if v&3 == 0 {
-			continue
-		}
-		t := v.slot()
-		if x := &e.slots[t]; x.stamp != e.stamp {
-			x.stamp = e.stamp
-			w.members, w.hint = append(w.members, t), append(w.hint, p-from)
-		}
-	}
-	e.stats.Windows++
-	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
 
 // reorderMidst looks for an order of the window after which all keys but one have their present values.
@@ -133,17 +112,7 @@ func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 		b.Read(b.Key(history.IntValue(-1-int64(i))), history.IntValue(1))
 	}
 	b.EndTxn(history.NewTxnHead())
-	hint = append(hint, to+1)
-	for i, k := range w.keys {
-		if w.state[i] != 0 {
-			b.Write(keyOf(b, k), value(w.state[i]))
-		}
-	}
-	head := history.NewTxnHead()
-	head.Init = true
-	b.EndTxn(head)
-	hint = append(hint, -1)
-	a := e.solve(b, hint)
+	a := e.solveWindow(b, append(hint, 2*(to-w.from+1)+1))
 	if a.status != solved {
 		return false
 	}

@@ -41,10 +41,19 @@ func (e *Engine) gather(from int64) {
 			from = min(from, e.slots[v.slot()].begin)
 		}
 	}
+	e.members(from, e.tail()-1)
+	e.addUnknown()
+	e.stats.Largest = max(e.stats.Largest, len(w.members))
+}
+
+// members makes those that begin or commit from one place to another the window's, with hints that leave room between
+// them.
+func (e *Engine) members(from, to int64) {
+	w := &e.w
 	w.from = from
 	e.stamp++
 	w.members, w.hint = w.members[:0], w.hint[:0]
-	for p := from; p < e.tail(); p++ {
+	for p := from; p <= to; p++ {
 		v := e.order[p-e.first]
 		if v&3 == 0 {
 			continue
@@ -55,7 +64,6 @@ func (e *Engine) gather(from int64) {
 			w.members, w.hint = append(w.members, t), append(w.hint, 2*(p-from)+1)
 		}
 	}
-	e.addUnknown()
 	e.stats.Windows++
 	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
@@ -211,16 +219,7 @@ func (e *Engine) reorder(from int64) answer {
 		b.EndTxn(x.head())
 		hint = append(hint, w.hint[i])
 	}
-	for i, k := range w.keys {
-		if w.state[i] != 0 {
-			b.Write(keyOf(b, k), value(w.state[i]))
-		}
-	}
-	head := history.NewTxnHead()
-	head.Init = true
-	b.EndTxn(head)
-	hint = append(hint, -1)
-	a := e.solve(b, hint)
+	a := e.solveWindow(b, hint)
 	w.seed = w.seed[:0]
 	for _, t := range a.seed {
 		if int(t) < len(w.by) {
@@ -246,6 +245,19 @@ type outcome struct {
 
 // giveUpAfter bounds the conflicts of a search, so that it never saturates.
 const giveUpAfter = 20_000
+
+// solveWindow is solve with an initial transaction that writes what keys hold where the window begins.
+func (e *Engine) solveWindow(b *history.Builder, hint []int64) outcome {
+	for i, k := range e.w.keys {
+		if v := e.w.state[i]; v != 0 {
+			b.Write(keyOf(b, k), value(v))
+		}
+	}
+	head := history.NewTxnHead()
+	head.Init = true
+	b.EndTxn(head)
+	return e.solve(b, append(hint, -1))
+}
 
 // solve asks package replay.
 func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
