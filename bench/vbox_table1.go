@@ -140,7 +140,7 @@ func (l *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class s
 				return n, err
 			}
 		}
-		m, err := l.Run(ctx, src, vboxLevel, run)
+		m, err := l.typical(ctx, src, vboxLevel, run, nil)
 		if err != nil {
 			return n, err
 		}

@@ -178,8 +178,9 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	return pass, nil
 }
 
-// admit passes a line through the gate, after its head has gone to before, if that is not nil: what is held back goes to
-// away, what passes to in. Errors: the line's, in's; a different transaction of that id came before.
+// admit passes a line through the gate, after its head has gone to before, if that is not nil. A line that the gate
+// holds back goes to away, one that passes to in. Errors: the line's, in's; a different transaction of that id came
+// before.
 func (g *gate) admit(b *Batch, i int, header []byte, before func(h *history.TxnHead), away func(b *Batch, i int),
 	in func(b *Batch, i int) error) error {
 	l := &b.Lines[i]

@@ -69,7 +69,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestTidy: the segments before that of a checkpoint are compressed, and deleted where too much or too old is kept; that
+// TestTidy: the segments before a checkpoint's are compressed, and deleted where they are too many or too old; that
 // one stays as it is.
 func TestTidy(t *testing.T) {
 	const all, few = "1 true 2 true 3 false 4 false ", "3 false 4 false "
