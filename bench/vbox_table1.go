@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,12 +71,7 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 				r.Note("leopard: of its %d of %s %d are proved; the others are violations under the profile only, "+
 					"which a database with other mechanisms might commit rightly.", n.found, class, n.proved)
 			}
-			var reasons []string
-			for why := range n.missed {
-				reasons = append(reasons, why)
-			}
-			slices.Sort(reasons)
-			for _, why := range reasons {
+			for _, why := range slices.Sorted(maps.Keys(n.missed)) {
 				r.Note("%s misses of %s: %s (%s).", c, class, strings.Join(n.missed[why], ", "), why)
 			}
 		}

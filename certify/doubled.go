@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"isovet/evidence"
@@ -109,12 +110,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 		}
 	}
 	end[len(d.list)] = true
-	ts := make([]uint32, 0, len(by))
-	for t := range by {
-		ts = append(ts, t)
-	}
-	slices.Sort(ts)
-	for _, t := range ts {
+	for _, t := range slices.Sorted(maps.Keys(by)) {
 		if t == h.Init {
 			continue
 		}

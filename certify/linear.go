@@ -60,10 +60,7 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 	if _, err := serial(h, order, o); err != nil {
 		return err
 	}
-	late := make([]int64, h.NumKeys()) // the latest start so far
-	for k := range late {
-		late[k] = history.NoTime
-	}
+	late := slices.Repeat([]int64{history.NoTime}, h.NumKeys()) // the latest start so far
 	for _, t := range order {
 		if err := hasTimes(h, t); err != nil {
 			return err

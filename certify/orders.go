@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -60,13 +61,7 @@ func snapshot(h *history.History, events []uint32, l level.Level, o Options) (be
 }
 
 // nowhere returns n places, all history.None.
-func nowhere(n int) []uint32 {
-	pos := make([]uint32, n)
-	for t := range pos {
-		pos[t] = history.None
-	}
-	return pos
-}
+func nowhere(n int) []uint32 { return slices.Repeat([]uint32{history.None}, n) }
 
 // places checks that the order has each committed transaction but the initial one exactly once, and no aborted one.
 func places(h *history.History, order []uint32) ([]uint32, error) {

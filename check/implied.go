@@ -269,11 +269,8 @@ func commits(events []uint32) (out []uint32) {
 // commitOrder returns the commits of an order of begins and commits, and from its snapshots the writers of the reads
 // that several can explain.
 func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []uint32, sources []evidence.Source) {
-	current := make([]uint32, h.NumKeys())
-	for k := range current {
-		current[k] = history.None // the initial version
-	}
-	open := make(map[uint32][]uint32) // transaction → its reads that several can explain
+	current := slices.Repeat([]uint32{history.None}, h.NumKeys()) // the initial version
+	open := make(map[uint32][]uint32)                             // transaction → its reads that several can explain
 	for _, r := range v.Amb {
 		t := v.Reader(r)
 		open[t] = append(open[t], r)

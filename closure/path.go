@@ -1,6 +1,10 @@
 package closure
 
-import "isovet/internal/graph"
+import (
+	"slices"
+
+	"isovet/internal/graph"
+)
 
 // pathFinder searches explanations. It needs no more than the edges: the closure itself keeps the
 // search to nodes between the two ends.
@@ -214,7 +218,5 @@ func (f *pathFinder) unwind(u, x int32) {
 		f.steps = append(f.steps, step)
 		x = step.From
 	}
-	for i, j := 0, len(f.steps)-1; i < j; i, j = i+1, j-1 {
-		f.steps[i], f.steps[j] = f.steps[j], f.steps[i]
-	}
+	slices.Reverse(f.steps)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -211,9 +212,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		return stopped
 	}
 	values := map[string]any{}
-	for k, v := range drawn {
-		values[k] = v
-	}
+	maps.Copy(values, drawn)
 	x := o.rec.Begin(t.Name)
 	o.sum = *c.newTxn(t.Name)
 	if err := c.sess.Begin(); err != nil {

@@ -135,10 +135,7 @@ func (q *Problem) byOrder(ctx context.Context, enough func(conflicts int64) bool
 // Cost: linear in clauses and guards.
 func (q *Problem) implied() []Guard {
 	const no, several = -1, -2
-	one := make([]int32, 2*q.Vars) // literal → its guard, where all of them have the same edge
-	for l := range one {
-		one[l] = no
-	}
+	one := slices.Repeat([]int32{no}, 2*q.Vars) // literal → its guard, where all of them have the same edge
 	for i, g := range q.Guards {
 		switch at := &one[g.Lit]; {
 		case *at == no:
@@ -163,10 +160,7 @@ func (q *Problem) implied() []Guard {
 
 // pure says of each variable whether it is one that no clause has negated and that, false, brings no edge.
 func (q *Problem) pure() []bool {
-	out := make([]bool, q.Vars)
-	for v := range out {
-		out[v] = true
-	}
+	out := slices.Repeat([]bool{true}, q.Vars)
 	for _, c := range q.Clauses {
 		for _, l := range c {
 			if l.IsNeg() {

@@ -163,10 +163,7 @@ const (
 
 // initialVersions fills InitVer. Lists have none: they begin empty, and the null of an early read names no version.
 func (h *History) initialVersions(model []uint8) {
-	h.InitVer = make([]uint32, h.NumKeys())
-	for k := range h.InitVer {
-		h.InitVer[k] = None
-	}
+	h.InitVer = slices.Repeat([]uint32{None}, h.NumKeys())
 	for v, k := range h.VerKey {
 		if h.VerKind[v] == h.Initial.Kind && h.VerN[v] == h.Initial.N && (model == nil || model[k]&list == 0) {
 			h.InitVer[k] = uint32(v)

@@ -64,10 +64,7 @@ func (b *Builder) mergeTexts(other *Builder) textMap {
 		return textMap{base: t.append(o)}
 	}
 	texts := make([]uint32, o.Len())
-	shapes := make([]uint32, len(o.shapes))
-	for i := range shapes {
-		shapes[i] = None
-	}
+	shapes := slices.Repeat([]uint32{None}, len(o.shapes))
 	for i := range uint32(len(texts)) {
 		put := t.intern
 		if o.isLoose(i) {

@@ -56,10 +56,7 @@ func (s *sessions) merge(other *sessions) {
 func (b *Builder) sessions(h *History) error {
 	of := b.sess.of
 	n := len(of)
-	dense := make([]uint32, len(b.sess.name))
-	for s := range dense {
-		dense[s] = None
-	}
+	dense := slices.Repeat([]uint32{None}, len(b.sess.name))
 	var count []uint32
 	for t, name := range of {
 		s := uint32(len(count))

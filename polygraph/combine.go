@@ -1,6 +1,8 @@
 package polygraph
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/internal/room"
 )
@@ -19,11 +21,8 @@ import (
 func (p *Polygraph) Combine() error {
 	v := p.V
 	const noWrite = none
-	next := make([]uint32, len(v.WKey)) // the write that replaced this one in a read-modify-write
-	for w := range next {
-		next[w] = noWrite
-	}
-	inner := make([]bool, len(v.WKey)) // it has a predecessor in its chain
+	next := slices.Repeat([]uint32{noWrite}, len(v.WKey)) // the write that replaced this one in a read-modify-write
+	inner := make([]bool, len(v.WKey))                    // it has a predecessor in its chain
 	alone := p.uncombined()
 	mine := make([]uint32, v.H.NumKeys())
 	stamp := make([]int32, v.H.NumKeys())

@@ -1,6 +1,7 @@
 package polygraph
 
 import (
+	"slices"
 	"sort"
 
 	"isovet/evidence"
@@ -120,9 +121,7 @@ func (f *Finder) unwind(u, v int32) []Edge {
 			break
 		}
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }
 

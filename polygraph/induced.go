@@ -351,10 +351,7 @@ func (g *Induced) compose() {
 // node itself.
 func (g *Induced) order() []int32 {
 	out := graph.Build(g.N, g.deps)
-	waits := make([]int32, g.N) // what the node waits for: anti-dependencies into it, and itself
-	for i := range waits {
-		waits[i] = 1
-	}
+	waits := slices.Repeat([]int32{1}, g.N) // what the node waits for: anti-dependencies into it, and itself
 	for _, w := range g.Anti.Adj {
 		waits[w]++
 	}

@@ -260,10 +260,7 @@ func (b *baser) sweep() {
 	}
 	// hides[off[g]:off[g+1]] are the writes that node g, and no node with an earlier end, hides from all nodes that
 	// begin after its end.
-	hider := make([]int32, len(v.WKey))
-	for w := range hider {
-		hider[w] = -1 // writes of transactions that do not count never enter
-	}
+	hider := slices.Repeat([]int32{-1}, len(v.WKey)) // writes of transactions that do not count never enter
 	by := graph.NewGroups[uint32](p.N)
 	var soonest []int32
 	for k := range uint32(v.H.NumKeys()) {

@@ -280,10 +280,7 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 
 // rankAll makes rank of start and order.
 func (c *column) rankAll() {
-	c.rank = make([]uint32, len(c.pos))
-	for i := range c.rank {
-		c.rank[i] = history.None
-	}
+	c.rank = slices.Repeat([]uint32{history.None}, len(c.pos))
 	for r := range c.ranks() {
 		for _, item := range c.order[c.start[r]:c.start[r+1]] {
 			c.rank[item] = r

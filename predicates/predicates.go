@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,12 +103,7 @@ func parse(raw any, at string) (node, error) {
 		return node{}, fmt.Errorf("%s: expected an object", at)
 	}
 	all := node{op: "and"}
-	names := make([]string, 0, len(object))
-	for name := range object {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		n, err := member(name, object[name], at+"."+name)
 		if err != nil {
 			return node{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"isovet/check"
@@ -118,9 +119,7 @@ func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 		return known, nil
 	}
 	found, err := log.withIDs(rest)
-	for id, w := range found {
-		known[id] = w
-	}
+	maps.Copy(known, found)
 	return known, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -156,9 +157,7 @@ func (s *HTTPServer) Addr() string { return s.ln.Addr().String() }
 // Source begins to take lines, behind those in the log.
 func (s *HTTPServer) Source(after Places) Source {
 	last := Places{}
-	for of, place := range after {
-		last[of] = place
-	}
+	maps.Copy(last, after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = last

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,12 +84,7 @@ func segments(dir string) ([]segmentFile, error) {
 			of[n] = segmentFile{n, st.Size(), st.ModTime(), packed}
 		}
 	}
-	out := make([]segmentFile, 0, len(of))
-	for _, s := range of {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b segmentFile) int { return a.n - b.n })
-	return out, nil
+	return slices.SortedFunc(maps.Values(of), func(a, b segmentFile) int { return a.n - b.n }), nil
 }
 
 // openSegment opens a segment at a byte of its lines. Errors: fs.ErrNotExist.

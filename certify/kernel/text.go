@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +135,6 @@ func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uin
 			b.end(out)
 		}
 	}
-	var keys []uint32
 	rank := ranks(h)
 	named := map[*Pred]bool{}
 	h.Heads(func(t *Txn) bool {
@@ -146,12 +146,7 @@ func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uin
 			}
 			named[m.Pred] = true
 			for i, cells := range []map[uint32][]Cell{m.Pred.Cells, m.Pred.Maybe} {
-				keys = keys[:0]
-				for k := range cells {
-					keys = append(keys, k)
-				}
-				slices.Sort(keys)
-				for _, k := range keys {
+				for _, k := range slices.Sorted(maps.Keys(cells)) {
 					for _, x := range cells[k] {
 						b.add([...]string{"pred", "maybe"}[i], m.Pred.Name, k)
 						b.numbers(x)

@@ -1,6 +1,8 @@
 package bcgraph
 
 import (
+	"slices"
+
 	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/internal/graph"
@@ -98,10 +100,7 @@ func (b *BC) Violation() []evidence.Edge {
 
 // Unordered returns a cycle of sessions, reads and time alone, or nil.
 func Unordered(in Input) []evidence.Edge {
-	in.Orders.Next = make([]uint32, len(in.V.WKey))
-	for w := range in.Orders.Next {
-		in.Orders.Next[w] = none
-	}
+	in.Orders.Next = slices.Repeat([]uint32{none}, len(in.V.WKey))
 	b := NewBC(in)
 	if _, ok := b.Order(); ok {
 		return nil

@@ -60,17 +60,11 @@ type Orders struct {
 // read no earlier one, open is that write; blind writes of the only chain of a key come first. Cost: linear.
 func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	fork, open = [2]uint32{none, none}, none
-	o.Next = make([]uint32, len(v.WKey))
-	for w := range o.Next {
-		o.Next[w] = none
-	}
+	o.Next = slices.Repeat([]uint32{none}, len(v.WKey))
 	nk := uint32(v.H.NumKeys())
 	mine := make([]uint32, nk)
 	stamp := make([]uint32, nk)
-	blind := make([]uint32, nk) // key → its first write that read no earlier version
-	for k := range blind {
-		blind[k] = none
-	}
+	blind := slices.Repeat([]uint32{none}, int(nk)) // key → its first write that read no earlier version
 	for t := range uint32(v.H.NumTxns()) {
 		if !v.Counts[t] {
 			continue

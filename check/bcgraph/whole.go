@@ -73,13 +73,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	return w
 }
 
-func none32(n int) []uint32 {
-	s := make([]uint32, n)
-	for i := range s {
-		s[i] = none
-	}
-	return s
-}
+func none32(n int) []uint32 { return slices.Repeat([]uint32{none}, n) }
 
 // inTime lists the transactions that count in the order of a time, named by.
 func inTime(v *prepass.View) (txns []uint32, by string) {

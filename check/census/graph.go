@@ -68,10 +68,7 @@ func (g *dependencies) add(e evidence.Edge) {
 // transaction did too.
 func (g *dependencies) writers(counts []bool) []uint32 {
 	h := g.h
-	w := make([]uint32, h.NumVersions())
-	for i := range w {
-		w[i] = none
-	}
+	w := slices.Repeat([]uint32{none}, h.NumVersions())
 	last := map[uint32]uint32{} // key → the version that the transaction installs
 	for t := range uint32(h.NumTxns()) {
 		clear(last)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"slices"
 
 	"isovet/check/prepass"
@@ -73,11 +74,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 			written[k] = append(written[k], uint32(w))
 		}
 	}
-	keys := make([]uint32, 0, len(written))
-	for k := range written {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(written))
 	in := make(map[uint32]bool, len(txns))
 	for _, t := range txns {
 		in[t] = true

@@ -85,10 +85,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 		}
 		return list
 	}
-	in := make([]bool, len(units))
-	for u := range in {
-		in[u] = true
-	}
+	in := slices.Repeat([]bool{true}, len(units))
 	ddmin.Sweep(len(units), func(u int) bool { return in[u] }, func(run []int) bool {
 		mark := func(by int) {
 			for _, u := range run {

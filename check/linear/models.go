@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -178,9 +179,7 @@ func MultiRegister() *Model[map[string]string] {
 			for _, x := range input.(Action).Txn {
 				if x.Write {
 					next := make(map[string]string, len(to)+1)
-					for k, v := range to {
-						next[k] = v
-					}
+					maps.Copy(next, to)
 					next[x.Key] = x.Value
 					to = next
 					continue

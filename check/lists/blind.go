@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -45,10 +47,7 @@ const Unshown = none - 1
 // along the chain, then Unshown; None for versions of registers.
 func (g *Registers) Ranks() []uint32 {
 	v := g.v
-	out := make([]uint32, g.H.NumVersions())
-	for i := range out {
-		out[i] = none
-	}
+	out := slices.Repeat([]uint32{none}, g.H.NumVersions())
 	for w, at := range v.WPos {
 		if at = at + 1; at == 0 {
 			at = Unshown

@@ -76,10 +76,7 @@ func (r *reader) places() {
 	for k := range h.NumKeys() {
 		base[k+1] = base[k] + uint32(len(r.longest[k])) + 1
 	}
-	cut := make([]uint32, base[h.NumKeys()])
-	for i := range cut {
-		cut[i] = none
-	}
+	cut := slices.Repeat([]uint32{none}, int(base[h.NumKeys()]))
 	for k := range h.NumKeys() {
 		at := base[k] + r.inits[k]
 		if int(r.inits[k]) > len(r.longest[k]) {

@@ -72,10 +72,7 @@ func NewGraph(v *View, l level.Level, skew int64) *Graph {
 // tails finds tail and lost.
 func (g *Graph) tails() {
 	v := g.v
-	g.tail = make([]uint32, v.H.NumKeys())
-	for k := range g.tail {
-		g.tail[k] = none
-	}
+	g.tail = slices.Repeat([]uint32{none}, v.H.NumKeys())
 	for t := range uint32(v.H.NumTxns()) {
 		if !v.Counts[t] || v.WOff[t] == v.WOff[t+1] {
 			continue

@@ -173,10 +173,7 @@ func (r *reader) writes() {
 	r.touched = make([]touch, nk)
 	r.inits = make([]uint32, nk)
 	v.IsList = make([]bool, nk)
-	v.InitVer = make([]uint32, nk)
-	for k := range v.InitVer {
-		v.InitVer[k] = none
-	}
+	v.InitVer = slices.Repeat([]uint32{none}, nk)
 	for _, k := range h.Lists.Key {
 		v.IsList[k] = true
 	}
@@ -219,10 +216,7 @@ func (r *reader) writes() {
 		}
 	}
 	v.WOff[n] = uint32(len(v.WTxn))
-	v.WPos = make([]uint32, len(v.WTxn))
-	for w := range v.WPos {
-		v.WPos[w] = none
-	}
+	v.WPos = slices.Repeat([]uint32{none}, len(v.WTxn))
 }
 
 // walk goes through the transactions that count, those of unknown outcome as they are found to, and compares their
@@ -322,10 +316,7 @@ func (r *reader) sawTxn(t uint32) {
 // registers fills writer.
 func (r *reader) registers() {
 	h := r.h
-	r.writer = make([]uint32, h.NumVersions())
-	for i := range r.writer {
-		r.writer[i] = none
-	}
+	r.writer = slices.Repeat([]uint32{none}, h.NumVersions())
 	for k, ver := range h.InitVer {
 		if ver != none && !r.v.IsList[k] {
 			r.writer[ver] = elemMany

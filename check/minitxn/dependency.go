@@ -139,13 +139,7 @@ func (d *dependencies) sessions() {
 	}
 }
 
-func filled(n int) []uint32 {
-	out := make([]uint32, n)
-	for i := range out {
-		out[i] = none
-	}
-	return out
-}
+func filled(n int) []uint32 { return slices.Repeat([]uint32{none}, n) }
 
 // followers calls f for the transactions that session order puts after t directly: the next committed one, and those of
 // unknown outcome before it. One of unknown outcome precedes nobody.

@@ -152,10 +152,7 @@ func newRounds(x *run.Run, at run.Attempt) *rounds {
 	}
 	n := len(s.arrival)
 	s.soonest, s.later = make([]int64, n+1), make([]int64, n)
-	s.start = make([]int64, h.NumSessions())
-	for i := range s.start {
-		s.start[i] = math.MaxInt64
-	}
+	s.start = slices.Repeat([]int64{math.MaxInt64}, h.NumSessions())
 	s.soonest[n] = math.MaxInt64
 	for i := n - 1; i >= 0; i-- {
 		from, to := h.Window(s.arrival[i], at.Order.Skew)

@@ -2,6 +2,7 @@ package prepass
 
 import (
 	"math"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -119,10 +120,7 @@ func (p *pass) own() {
 	v.WTxn = make([]uint32, nk+writes)
 	v.WVer = make([]uint32, nk+writes)
 	v.WOff = make([]uint32, n+1)
-	p.last = make([]uint32, nv)
-	for i := range p.last {
-		p.last[i] = none
-	}
+	p.last = slices.Repeat([]uint32{none}, nv)
 	for k := range uint32(nk) {
 		ver := h.InitVer[k]
 		v.WKey[k], v.WTxn[k], v.WVer[k] = k, none, ver

@@ -281,10 +281,7 @@ func (p *pass) drop(part []bool) {
 // findUninstalled notes, for each version that no transaction installed, the operation that wrote it.
 func (p *pass) findUninstalled() {
 	h := p.h
-	p.wrote = make([]uint32, h.NumVersions())
-	for i := range p.wrote {
-		p.wrote[i] = none
-	}
+	p.wrote = slices.Repeat([]uint32{none}, h.NumVersions())
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {

@@ -60,10 +60,7 @@ func (e *engine) agree() []int32 {
 	}
 	c.wanted = make([]int32, e.h.NumVersions())
 	c.to, c.done = make([]int32, len(v.Amb)), make([]bool, len(v.Amb))
-	c.amb = make([]int32, len(v.RW))
-	for q := range c.amb {
-		c.amb[q] = -1
-	}
+	c.amb = slices.Repeat([]int32{-1}, len(v.RW))
 	by := graph.NewGroups[int32](len(v.WKey))
 	for _, w := range v.Cand {
 		by.Count(int32(w))

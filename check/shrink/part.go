@@ -1,6 +1,8 @@
 package shrink
 
 import (
+	"slices"
+
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
@@ -159,13 +161,7 @@ func (w *whole) all() *state {
 	return s
 }
 
-func fill(n int) []bool {
-	b := make([]bool, n)
-	for i := range b {
-		b[i] = true
-	}
-	return b
-}
+func fill(n int) []bool { return slices.Repeat([]bool{true}, n) }
 
 func (s *state) clone() *state {
 	clear(s.own) // what is shared from now on

@@ -212,10 +212,7 @@ func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
 func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error {
 	e := x.e
 	staying := make([]*plan.Txn, 0, len(stay)/2)
-	index := make([]int32, len(txns))
-	for i := range index {
-		index[i] = -1
-	}
+	index := slices.Repeat([]int32{-1}, len(txns))
 	for _, ev := range stay {
 		if index[ev>>1] < 0 {
 			index[ev>>1] = 0

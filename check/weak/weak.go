@@ -37,6 +37,7 @@ package weak
 import (
 	"context"
 	"math"
+	"slices"
 
 	"isovet/check/events"
 	"isovet/check/prepass"
@@ -211,10 +212,7 @@ type checker struct {
 func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) *checker {
 	h := v.H
 	c := &checker{ctx: ctx, v: v, h: h, level: l, o: o, n: h.NumTxns()}
-	c.prev = make([]int32, c.n)
-	for t := range c.prev {
-		c.prev[t] = -1
-	}
+	c.prev = slices.Repeat([]int32{-1}, c.n)
 	events.Sessions(h, v.Counts, false, func(t, u uint32) { c.prev[u] = int32(t) })
 	return c
 }

@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,12 +79,9 @@ func bank(_ context.Context, j *judge) error {
 	j.stat("error-count", reads-len(right))
 	j.stat("total-amount", total)
 	if len(sums) > 1 {
-		all := make([]int64, 0, len(sums))
-		for s := range sums {
-			all = append(all, s)
-		}
-		j.stat("lowest", slices.Min(all))
-		j.stat("highest", slices.Max(all))
+		all := slices.Sorted(maps.Keys(sums))
+		j.stat("lowest", all[0])
+		j.stat("highest", all[len(all)-1])
 	}
 	if reads == 0 {
 		j.unknown("inconclusive: the accounts were never read")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -54,9 +55,7 @@ func (m mariadb) node(c *Cluster, data, host string, port int, settings map[stri
 		"max-connections":         "300",
 		"innodb-buffer-pool-size": "256M", "skip-log-bin": "", "innodb-flush-method": "nosync",
 	}
-	for k, v := range settings {
-		all[k] = v
-	}
+	maps.Copy(all, settings)
 	for _, o := range sorted(options) {
 		all[strings.ReplaceAll(o[0], "_", "-")] = o[1]
 	}

@@ -8,6 +8,7 @@ package objects
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -53,13 +54,7 @@ var kinds = map[string]func() *object{
 }
 
 // Names are the workloads that [Generate] knows.
-func Names() (names []string) {
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // About is a line on a workload's histories.
 func About(name string) string { return kinds[name]().about + ", as operations in EDN; variant faulty" }
@@ -259,10 +254,7 @@ func set() *object {
 }
 
 func bank() *object {
-	of := make([]int, 8)
-	for i := range of {
-		of[i] = 10
-	}
+	of := slices.Repeat([]int{10}, 8)
 	return &object{about: "transfers between eight accounts", ask: func(r *rand.Rand, n int) (string, string) {
 		if r.IntN(2) == 0 || n == 0 {
 			return "read", "nil"

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Components finds the strongly connected components: comp[v] is the component of v, count their
 // number. Components are numbered in topological order: an edge between components goes from the
 // smaller number to the larger.
@@ -9,10 +11,7 @@ package graph
 func Components(g *CSR) (comp []int32, count int) {
 	n := int32(g.N())
 	const open = -1
-	comp = make([]int32, n) // open until the component is complete
-	for v := range comp {
-		comp[v] = open
-	}
+	comp = slices.Repeat([]int32{open}, int(n)) // open until the component is complete
 	var (
 		number = make([]int32, n) // 1 + place in visiting order, 0 = not visited
 		low    = make([]int32, n) // smallest number known to be in the same component

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Searcher runs breadth-first searches on memory it keeps, so that many small searches in a large
 // graph cost what they touch. The zero value is ready; it is not for concurrent use.
 type Searcher struct {
@@ -61,9 +63,7 @@ func (s *Searcher) unwind(v int32) []int32 {
 	for ; v >= 0; v = s.parent[v] {
 		path = append(path, v)
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }
 

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Times without an event: a node released at NoStart precedes nothing by time, a node due at NoEnd
 // follows nothing by time.
 const (
@@ -23,19 +25,14 @@ func Windows(g *CSR, topo []int32, rel, dl []int64) (path []int32, ok bool) {
 	n := g.N()
 	latest := make([]int64, n) // max rel over ancestors, the node itself included
 	copy(latest, rel[:n])
-	from := make([]int32, n) // the predecessor that set it, or −1
-	for v := range from {
-		from[v] = -1
-	}
+	from := slices.Repeat([]int32{-1}, n) // the predecessor that set it, or −1
 	for _, u := range topo {
 		m := latest[u]
 		if m > dl[u] {
 			for v := u; v >= 0; v = from[v] {
 				path = append(path, v)
 			}
-			for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-				path[i], path[j] = path[j], path[i]
-			}
+			slices.Reverse(path)
 			return path, false
 		}
 		for _, v := range g.Succ(u) {

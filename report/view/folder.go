@@ -73,12 +73,7 @@ type incidentJSON struct {
 	Began    string            `json:"began,omitempty"`
 	Last     string            `json:"last,omitempty"`
 	Lines    []json.RawMessage `json:"lines,omitempty"`
-	Evidence []struct {
-		N           int64  `json:"n"`
-		History     string `json:"history,omitempty"`
-		Certificate string `json:"certificate,omitempty"`
-		Why         string `json:"why,omitempty"`
-	} `json:"evidence,omitempty"`
+	Evidence []evidenceShown   `json:"evidence,omitempty"`
 }
 
 // incidentShown is an incident for the page.

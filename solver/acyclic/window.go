@@ -129,10 +129,7 @@ func NewWindow(base *graph.CSR, order []int32, words int) *Window {
 	}
 	t.savedR, t.savedC = make([]uint32, total), make([]uint32, total)
 	t.nextEpoch()
-	t.outHead = make([]int32, n)
-	for v := range t.outHead {
-		t.outHead[v] = -1
-	}
+	t.outHead = slices.Repeat([]int32{-1}, int(n))
 	t.touched = make([]bool, n)
 	t.search.seen = make([]uint32, n)
 	t.search.dist = make([]int32, n)

@@ -27,6 +27,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"isovet/history"
@@ -216,12 +217,7 @@ func (f *folder) init() {
 	if len(f.before) == 0 {
 		return
 	}
-	keys := make([]uint64, 0, len(f.before))
-	for k := range f.before {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(f.before)) {
 		f.b.Write(f.b.Key(history.IntValue(int64(k))), f.b.StringValue(text))
 	}
 	h := history.NewTxnHead()
@@ -290,12 +286,7 @@ func (f *folder) always(key uint64) bool {
 
 // strangers adds the writers that reads name and that have no log. It returns their number.
 func (f *folder) strangers() int {
-	ids := make([]uint64, 0, len(f.lost))
-	for id := range f.lost {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(f.lost)) {
 		seen := f.lost[id]
 		sorts.Func(seen, func(a, b write) int {
 			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
@@ -308,5 +299,5 @@ func (f *folder) strangers() int {
 		h.HasID, h.ID, h.Status = true, int64(id), history.Unknown
 		f.b.EndTxn(h)
 	}
-	return len(ids)
+	return len(f.lost)
 }

@@ -157,10 +157,7 @@ func (n *Numbers) unknown() []bool {
 	}
 	// The writer of a version that did not abort, or several.
 	const several = history.None - 1
-	writer := make([]uint32, h.NumVersions())
-	for v := range writer {
-		writer[v] = history.None
-	}
+	writer := slices.Repeat([]uint32{history.None}, h.NumVersions())
 	for _, v := range h.InitVer {
 		if v != history.None {
 			writer[v] = several

@@ -249,10 +249,7 @@ func (v *verifier) checkInit(model []uint8) *problem {
 		if s := h.Txns.Status[t]; s != history.Committed {
 			return wrong(15, int(t), "the initial transaction is %s; expected committed", s)
 		}
-		wrote = make([]uint32, h.NumKeys())
-		for k := range wrote {
-			wrote[k] = history.None
-		}
+		wrote = slices.Repeat([]uint32{history.None}, h.NumKeys())
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			switch h.Ops.Kind[op] {

@@ -2,6 +2,7 @@ package order
 
 import (
 	"math"
+	"slices"
 
 	"isovet/internal/graph"
 )
@@ -103,8 +104,6 @@ func (s *pathSearch) unwind(from, to int32) []Edge {
 		s.path = append(s.path, Edge{n.from, v, n.tag})
 		v = n.from
 	}
-	for i, j := 0, len(s.path)-1; i < j; i, j = i+1, j-1 {
-		s.path[i], s.path[j] = s.path[j], s.path[i]
-	}
+	slices.Reverse(s.path)
 	return s.path
 }
