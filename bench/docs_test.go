@@ -29,8 +29,8 @@ func resultFiles() (out []string, err error) {
 // shownFigure is the figure to which docs/checkers/vbox.md leads; the others' pages are not in the repository.
 const shownFigure = "results/vbox/memory"
 
-// TestPages: a page and charts can be made of each result, and no line but a table's is too long. Those of shownFigure are what is
-// made; -update writes all, with CSV.
+// TestPages: a page and charts can be made of each result, and no line but a table's is too long. Those of shownFigure
+// are what is made; -update writes all, with CSV.
 func TestPages(t *testing.T) {
 	files, err := resultFiles()
 	if err != nil || len(files) < 20 {
@@ -54,7 +54,8 @@ func TestPages(t *testing.T) {
 				}
 			}
 			for line := range strings.Lines(string(want)) {
-				if n := utf8.RuneCountInString(line) - 1; n > pageColumns && strings.HasSuffix(name, ".md") && line[0] != '|' {
+				n := utf8.RuneCountInString(line) - 1
+				if n > pageColumns && strings.HasSuffix(name, ".md") && line[0] != '|' {
 					t.Errorf("%s has a line of %d columns: %s", name, n, line)
 				}
 			}
