@@ -60,8 +60,7 @@ func self(t testing.TB) []string {
 
 func generate(t *testing.T, spec datasets.Spec) Source {
 	t.Helper()
-	s := must.Get(Generate(context.Background(), spec, t.TempDir()))(t)
-	return s
+	return must.Get(Generate(context.Background(), spec, t.TempDir()))(t)
 }
 
 func TestCompare(t *testing.T) {

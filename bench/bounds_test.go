@@ -180,9 +180,7 @@ func TestKilledRun(t *testing.T) {
 		answered bool
 	}{{"", 0, false}, {said, 1, false}, {said + answer[:20], 1, false}, {said + answer, 0, true}, {answer, 0, true}} {
 		var l childLines
-		if _, err := l.Write([]byte(c.out)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Write([]byte(c.out)))(t)
 		if m, ok := l.answer(); ok != c.answered || len(m.Rounds) != c.rounds || ok && m.Verdict != evidence.Holds {
 			t.Errorf("%q: %v, %+v", c.out, ok, m)
 		}

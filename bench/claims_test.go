@@ -194,8 +194,7 @@ func TestFinders(t *testing.T) {
 // TestCheckerPages: the numbers of docs/checkers are those of the results that they name.
 func TestCheckerPages(t *testing.T) {
 	load := func(name string) *Report {
-		r := must.Get(LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json")))(t)
-		return r
+		return must.Get(LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json")))(t)
 	}
 	value := func(r *Report, metric, group, series string) float64 {
 		p := r.Find(metric, group, series)

@@ -72,8 +72,7 @@ func checked1(t *testing.T, name string, h *history.History) *evidence.Result {
 
 func made(t *testing.T, spec datasets.Spec) *history.History {
 	t.Helper()
-	h := must.Get(datasets.Generate(t.Context(), spec))(t)
-	return h
+	return must.Get(datasets.Generate(t.Context(), spec))(t)
 }
 
 // TestSingleReadsFirst: of the synthesized anomalies some are found by looking at single reads alone, which Cobra and

@@ -64,8 +64,7 @@ func (c *speedCase) speed(all *testing.B) {
 
 // write writes the case's history where runs find it.
 func (c *speedCase) write(b *testing.B) string {
-	h, err := datasets.Generate(b.Context(), c.spec)
-	must.OK(b, err)
+	h := must.Get(datasets.Generate(b.Context(), c.spec))(b)
 	name := "h.ivh"
 	if c.text {
 		name = "h.jsonl"

@@ -190,9 +190,7 @@ func TestStampedNeeds(t *testing.T) {
 		head.StartTS, head.CommitTS = i, 9
 		b.EndTxn(head)
 	}
-	if h, err = b.Build(); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(b.Build())(t)
 	_, err = Run(t.Context(), chronos{}, h, Options{Level: level.SnapshotIsolation})
 	var in *history.InputError
 	if !errors.As(err, &in) || in.Field != "commit_ts" {
@@ -272,9 +270,7 @@ func TestChronosTimeKiller(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.Info().Name, r, err)
 		}
 	}
-	if h, err = format.Read(t.Context(), filepath.Join(dir, "format-list.json"), format.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(format.Read(t.Context(), filepath.Join(dir, "format-list.json"), format.Options{}))(t)
 	var in *history.InputError
 	if _, err = Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
 		in.Field != "commit_ts" {

@@ -152,8 +152,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 // TestFormulaRefuses: what a formula does not express is reported.
 func TestFormulaRefuses(t *testing.T) {
 	read := func(text string) *history.History {
-		h := must.Get(histtest.Read([]byte(text)))(t)
-		return h
+		return must.Get(histtest.Read([]byte(text)))(t)
 	}
 	for text, want := range map[string]string{
 		`{"ops":[["a","x",1]]}` + "\n" + `{"ops":[["a","x",1]]}` + "\n" + `{"ops":[["r","x",[1]]]}`: "appended once",

@@ -128,8 +128,7 @@ func strictLock(t *testing.T, n int64) *history.History {
 		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: 2 * i, End: 2*i + 1, Commit: history.NoTime,
 			StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // TestManyWriters: where each read has many possible writers the search for an order ends by itself, and the answer

@@ -24,14 +24,12 @@ import (
 
 func profileOf(t *testing.T, name string) *mechanism.Profile {
 	t.Helper()
-	p := must.Get(mechanism.LookupProfile(name))(t)
-	return p
+	return must.Get(mechanism.LookupProfile(name))(t)
 }
 
 func leopardOn(t *testing.T, h *history.History, o Options) *evidence.Result {
 	t.Helper()
-	r := must.Get(Run(context.Background(), leopard{}, h, o))(t)
-	return r
+	return must.Get(Run(context.Background(), leopard{}, h, o))(t)
 }
 
 // TestLeopardAgreesWithReplay: where leopard comes to a verdict it is replay's, on correct runs and with faults

@@ -56,8 +56,7 @@ func moved(t testing.TB, h *history.History, early uint32) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	out := must.Get(b.Build())(t)
-	return out
+	return must.Get(b.Build())(t)
 }
 
 // registerHistory is a random history of one register with failed compare-and-sets that say only what was not there.

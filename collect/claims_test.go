@@ -69,8 +69,7 @@ func TestClaimsOnServers(t *testing.T) {
 	defer conn.Close(context.Background())
 	ofPG := func() int64 {
 		r := must.Get(conn.Exec(t.Context(), twice).ReadAll())(t)
-		n := must.Get(strconv.ParseInt(string(r[0].Rows[0][0]), 10, 64))(t)
-		return n
+		return must.Get(strconv.ParseInt(string(r[0].Rows[0][0]), 10, 64))(t)
 	}
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, my[0])

@@ -21,8 +21,7 @@ import (
 
 func run(t *testing.T, c collect.Config) *collect.Result {
 	t.Helper()
-	r := must.Get(collect.Run(context.Background(), c))(t)
-	return r
+	return must.Get(collect.Run(context.Background(), c))(t)
 }
 
 // TestEmbedded: what SQLite and Badger promise holds, and the recorded history is sound.

@@ -37,9 +37,7 @@ func TestHuntByItself(t *testing.T) {
 			enough()
 		}
 	}
-	if h, err = hunt.Run(ctx, c); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(hunt.Run(ctx, c))(t)
 	if h.Violated || len(seen) < 3 {
 		t.Errorf("violated %v; workloads %v; expected no violation and several", h.Violated, seen)
 	}

@@ -130,8 +130,7 @@ func TestPast(t *testing.T) {
 			if h == nil {
 				return nil
 			}
-			x := must.Get(Examine(t.Context(), h, level.Serializable, time.Minute))(t)
-			return x
+			return must.Get(Examine(t.Context(), h, level.Serializable, time.Minute))(t)
 		}
 		moments := 0
 		for over := false; !over; {

@@ -22,8 +22,7 @@ import (
 
 func transfers(t *testing.T) *sqlwork.Workload {
 	t.Helper()
-	w := must.Get(sqlwork.Read("../internal/cli/testdata/transfers.yaml", false))(t)
-	return w
+	return must.Get(sqlwork.Read("../internal/cli/testdata/transfers.yaml", false))(t)
 }
 
 // TestOwnWorkload: SQLite runs the page's workload right; the recording in progress says the same as the one in memory.

@@ -78,9 +78,7 @@ func prepared(t *testing.T, urls []string, mode string) {
 	}
 	before := count()
 	for i := range int64(3) {
-		if _, err := s.(driver.Columnar).GetRow(0, i, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.(driver.Columnar).GetRow(0, i, false))(t)
 	}
 	if got := count() - before; got != want {
 		t.Errorf("%s: %d statements prepared; expected %d", mode, got, want)

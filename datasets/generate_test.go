@@ -173,9 +173,7 @@ func BenchmarkGenerate(b *testing.B) {
 		for _, iso := range Isolations() {
 			b.Run(fmt.Sprintf("workload=blindw/txns=%d/isolation=%s", n, iso), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := Run(context.Background(), Spec{Txns: n, Isolation: iso}); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(Run(context.Background(), Spec{Txns: n, Isolation: iso}))(b)
 				}
 			})
 		}

@@ -21,8 +21,7 @@ import (
 
 func check(t *testing.T, text string, l level.Level) *evidence.Result {
 	t.Helper()
-	r := must.Get(oracle.Check(oracletest.Parse(text), oracle.Options{Level: l}))(t)
-	return r
+	return must.Get(oracle.Check(oracletest.Parse(text), oracle.Options{Level: l}))(t)
 }
 
 // The texts that people read, for every anomaly of errata §5.1 and a few more.

@@ -359,9 +359,7 @@ func BenchmarkBuild(b *testing.B) {
 					}
 				}
 				x.EndTxn(NewTxnHead())
-				if _, err := x.Build(); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(x.Build())(b)
 			}
 		})
 	}

@@ -25,8 +25,7 @@ func build(t *testing.T, key, value history.Value, text string) *history.History
 	}
 	b.Write(b.Key(key), value)
 	b.EndTxn(history.NewTxnHead())
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // TestTruth: each form of the language, missing columns, other kinds, absent rows.

@@ -18,8 +18,7 @@ func BenchmarkRecord(b *testing.B) {
 		"memory": func(_ *testing.B, o record.Options) *record.Recorder { return record.New(o) },
 		"writer": func(_ *testing.B, o record.Options) *record.Recorder { return record.To(io.Discard, o) },
 		"file": func(b *testing.B, o record.Options) *record.Recorder {
-			r, err := record.Create(filepath.Join(b.TempDir(), "h"), o)
-			must.OK(b, err)
+			r := must.Get(record.Create(filepath.Join(b.TempDir(), "h"), o))(b)
 			return r
 		},
 	} {

@@ -35,9 +35,7 @@ func TestLanguages(t *testing.T) {
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			for _, program := range l.needs {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(exec.LookPath(program))(t)
 			}
 			text, err := os.ReadFile(filepath.Join("..", "docs", "recorder", l.file))
 			if err != nil {

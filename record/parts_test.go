@@ -50,8 +50,7 @@ func inOrder(t *testing.T, h *history.History, err error) *history.History {
 			b.WriteString(strings.Replace(rest, `"seq":0,`, "", 1))
 		}
 	}
-	sorted := must.Get(jsonl.Read([]byte(b.String()), "sorted"))(t)
-	return sorted
+	return must.Get(jsonl.Read([]byte(b.String()), "sorted"))(t)
 }
 
 // TestParts: a recording in parts is the recording in one file, whichever transactions were open when a part ended; and
@@ -123,9 +122,7 @@ func TestParts(t *testing.T) {
 				time.Sleep(time.Millisecond) // a part may be finished
 			}
 			if step%100 == 99 { // whatever stands there now
-				if _, err := split.Read(t.Context(), []string{folder}, format.Options{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(split.Read(t.Context(), []string{folder}, format.Options{}))(t)
 			}
 		}
 		for i := range open {

@@ -68,9 +68,7 @@ func TestKilled(t *testing.T) {
 		c.Env = append(os.Environ(), "ISOVET_TEST_RECORD="+path)
 		out := must.Get(c.StdoutPipe())(t)
 		must.OK(t, c.Start())
-		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 		for enough := int64(200_000 + 30_000*i); ; time.Sleep(time.Millisecond) {
 			if st, err := os.Stat(path); err == nil && st.Size() >= enough {
 				break

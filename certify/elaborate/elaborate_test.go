@@ -253,9 +253,7 @@ func manyWriters(n int) *evidence.Result {
 func TestManyCases(t *testing.T) {
 	const n = 2000
 	r := manyWriters(n)
-	if _, err := certify.Names(r, certify.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(certify.Names(r, certify.Options{}))(t)
 	p := must.Get(elaborate.Prove(r, elaborate.Options{}))(t)
 	hints := 0
 	for i := range p.Steps {

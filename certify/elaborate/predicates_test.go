@@ -37,8 +37,7 @@ func maybeFound(t *testing.T, circular bool) *history.History {
 	end(2)
 	b.Predicate(history.PredRead, []byte(pred), nil)
 	end(3)
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // TestNoOrderOfAKey: of a key of which no order is found the evidence names those under way at the end alone; what else

@@ -35,8 +35,7 @@ var stampedKinds = []random.StampedOptions{
 func stampedAnswer(t *testing.T, h *history.History, o check.Options) *evidence.Result {
 	t.Helper()
 	c := must.Get(check.ByName("chronos"))(t)
-	r := must.Get(check.Run(t.Context(), c, h, o))(t)
-	return r
+	return must.Get(check.Run(t.Context(), c, h, o))(t)
 }
 
 // eachStamped goes through histories, levels, and where readers stand.

@@ -63,8 +63,7 @@ func answer(t *testing.T, h *history.History, l level.Level) *evidence.Result {
 	if c == nil {
 		t.Fatal(why)
 	}
-	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
-	return r
+	return must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 }
 
 var weakLevels = []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal}
@@ -172,9 +171,7 @@ func BenchmarkCausal(b *testing.B) {
 	}
 	b.Run("kernel", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := elaborate.Prove(r, elaborate.Options{}); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(elaborate.Prove(r, elaborate.Options{}))(b)
 		}
 	})
 	b.Run("certify", func(b *testing.B) {

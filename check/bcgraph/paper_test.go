@@ -90,8 +90,7 @@ func TestReduction(t *testing.T) {
 			b.Read(b.Key(history.IntValue(1)), history.Value{})
 			b.EndTxn(h)
 		}
-		h := must.Get(b.Build())(t)
-		return h
+		return must.Get(b.Build())(t)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		in := input(t, h, level.StrictSnapshotIsolation)
 		full, reduced := closed(NewAdya(in, false)), closed(NewAdya(in, true))

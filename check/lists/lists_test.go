@@ -235,8 +235,7 @@ func ExampleRead() {
 
 // BenchmarkElle reads a list-append history of 100,000 transactions and decides it: to be 0.3 s at most.
 func BenchmarkElle(b *testing.B) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 100_000})
-	must.OK(b, err)
+	h := must.Get(datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 100_000}))(b)
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SessionSnapshotIsolation,
 		level.StrictSnapshotIsolation} {
 		b.Run("level="+l.String(), func(b *testing.B) {

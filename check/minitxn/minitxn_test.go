@@ -367,9 +367,7 @@ func TestLargeTransactions(t *testing.T) {
 	end(0)
 	b.Read(key(n), history.IntValue(1))
 	end(1)
-	if h, err = b.Build(); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(b.Build())(t)
 	if minitxn.Suits(h) || minitxn.Outside(prepass.Run(h)) == "" {
 		t.Error("a blind write in a large transaction is not noticed")
 	}

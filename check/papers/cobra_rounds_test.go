@@ -77,8 +77,7 @@ func TestCobraRoundsFences(t *testing.T) {
 		if seed%3 == 0 && spec.Workload == "blindw" {
 			spec.Fault, spec.FaultAt = faults[int(seed)%len(faults)], int(seed)%spec.Txns+1
 		}
-		h := must.Get(datasets.Generate(context.Background(), spec))(t)
-		return h
+		return must.Get(datasets.Generate(context.Background(), spec))(t)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
 			want, err := check.Run(context.Background(), cobra{}, h, run.Options{Level: l})

@@ -121,8 +121,7 @@ func sequential(t testing.TB, n int, open func(i int) bool) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // TestCrowdedIsLinear: with a bound on the candidates, reads of values that have many writers each take so many bytes a

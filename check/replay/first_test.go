@@ -24,8 +24,7 @@ import (
 func generated(t *testing.T, o datasets.Spec) *history.History {
 	t.Helper()
 	o.Times = datasets.NoTimes
-	h := must.Get(datasets.Generate(context.Background(), o))(t)
-	return h
+	return must.Get(datasets.Generate(context.Background(), o))(t)
 }
 
 // TestFirstOrderByDepth: where reads tie the sessions to each other, few fail in the order by paths; where they do not,

@@ -151,8 +151,7 @@ func TestHardFamily(t *testing.T) {
 
 // TestStopped: a run that is stopped says that it does not know, before it has begun to solve or in the middle of it.
 func TestStopped(t *testing.T) {
-	in, err := hard.Lookup("contended")
-	must.OK(t, err)
+	in := must.Get(hard.Lookup("contended"))(t)
 	h, err := in.Build(context.Background(), 3000, 1)
 	must.OK(t, err)
 	stopped, cancel := context.WithCancel(context.Background())
@@ -168,9 +167,7 @@ func TestStopped(t *testing.T) {
 	}
 	hole, err := hard.Lookup("pigeonhole")
 	must.OK(t, err)
-	if h, err = hole.Build(context.Background(), 11, 1); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(hole.Build(context.Background(), 11, 1))(t)
 	v := prepass.Run(h)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()

@@ -34,8 +34,7 @@ func judge(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	if c == nil {
 		return &evidence.Result{Reason: why}
 	}
-	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
-	return r
+	return must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 }
 
 // TestCutsKeepValid: whatever is taken away of a valid history, with what must go with it, what is left is valid. So a

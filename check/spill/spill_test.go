@@ -376,8 +376,7 @@ func inPlaces(t *testing.T, order []int) *history.History {
 		head.Start, head.End = int64(i), int64(i)+3
 		b.EndTxn(head)
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // Where few partitions turn out to be too few, as the transactions stand in the files in no order of time, there are

@@ -145,8 +145,7 @@ func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i 
 		head.StartTS, head.CommitTS = x[0], x[1]
 		b.EndTxn(head)
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // TestChronosMalformed: errata C3. Writers that tie, or take no time, are no history of such a database; a missing

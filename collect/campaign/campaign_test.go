@@ -21,8 +21,7 @@ func planned(t *testing.T, text string) *Plan {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	must.OK(t, os.WriteFile(file, []byte(text), 0o644))
-	p := must.Get(Read(file))(t)
-	return p
+	return must.Get(Read(file))(t)
 }
 
 const small = `

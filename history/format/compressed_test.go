@@ -47,8 +47,7 @@ const twoTxns = `{"id":1,"ops":[["w","x",1]]}
 
 func unbase64(t *testing.T, text string) []byte {
 	t.Helper()
-	data := must.Get(base64.StdEncoding.DecodeString(text))(t)
-	return data
+	return must.Get(base64.StdEncoding.DecodeString(text))(t)
 }
 
 // squeezed compresses by way of a writer.
@@ -57,9 +56,7 @@ func squeezed(t *testing.T, open func(w io.Writer) (io.WriteCloser, error), part
 	var buf bytes.Buffer
 	z := must.Get(open(&buf))(t)
 	for _, p := range parts {
-		if _, err := z.Write(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Write(p))(t)
 	}
 	must.OK(t, z.Close())
 	return buf.Bytes()
@@ -199,9 +196,7 @@ func gzipped(t *testing.T, name string, parts ...[]byte) string {
 	f := must.Get(os.Create(path))(t)
 	z := gzip.NewWriter(f)
 	for _, p := range parts {
-		if _, err := z.Write(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Write(p))(t)
 	}
 	must.OK(t, errors.Join(z.Close(), f.Close()))
 	return path

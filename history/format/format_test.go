@@ -208,8 +208,7 @@ func TestAll(t *testing.T) {
 // TestWatchedStream: a folder of watch is read whose stream begins in the midst of sessions, has gaps there, and says
 // some transactions again; it once was bad input. One whose transaction has another's id is bad input.
 func TestWatchedStream(t *testing.T) {
-	text, err := os.ReadFile("testdata/stream-from-the-midst-with-lines-twice.jsonl")
-	must.OK(t, err)
+	text := must.Get(os.ReadFile("testdata/stream-from-the-midst-with-lines-twice.jsonl"))(t)
 	folder := func(more ...string) string {
 		dir := t.TempDir()
 		var log []byte

@@ -39,8 +39,7 @@ func BenchmarkRead(b *testing.B) {
 			best, ops := 0.0, 0
 			for b.Loop() {
 				cpu := room.CPU()
-				h, err := f.Read(b.Context(), in, Options{Workers: 1})
-				must.OK(b, err)
+				h := must.Get(f.Read(b.Context(), in, Options{Workers: 1}))(b)
 				ops = h.NumOps()
 				best = max(best, float64(size)/1e6/(room.CPU()-cpu).Seconds())
 			}

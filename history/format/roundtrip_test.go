@@ -89,8 +89,7 @@ func randomHistory(t testing.TB, rnd *rand.Rand, holds Feature) *history.History
 		}
 		end(h)
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // meaning is a history without what other formats name in their own way: each session by what its transactions do, in

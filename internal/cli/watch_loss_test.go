@@ -25,8 +25,7 @@ func watchOnce(state, source string, flags ...string) (int, string) {
 }
 
 func violationsOf(t *testing.T, state string) string {
-	b := must.Get(os.ReadFile(filepath.Join(state, "violations.jsonl")))(t)
-	return string(b)
+	return string(must.Get(os.ReadFile(filepath.Join(state, "violations.jsonl")))(t))
 }
 
 // TestWatchLoss: a log that ends before its checkpoint, or is damaged in its midst, is refused with what to do, and

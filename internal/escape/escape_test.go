@@ -83,9 +83,7 @@ func FuzzWriter(f *testing.F) {
 		w := NewWriter(&b, nil)
 		for rest := s; rest != ""; {
 			n := min(len(rest), 1+int(cut)%5)
-			if _, err := io.WriteString(w, rest[:n]); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(w, rest[:n]))(t)
 			rest = rest[n:]
 		}
 		must.OK(t, w.Close())
@@ -98,9 +96,7 @@ func FuzzWriter(f *testing.F) {
 func TestWriterNames(t *testing.T) {
 	var b strings.Builder
 	w := NewWriter(&b, []string{"a\n::error::b.jsonl", "\n", "plain"})
-	if _, err := io.WriteString(w, "isovet: a\n::error::b.jsonl: plain\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(w, "isovet: a\n::error::b.jsonl: plain\n"))(t)
 	if want := `isovet: a\n::error::b.jsonl: plain` + "\n"; b.String() != want {
 		t.Errorf("%q, expected %q", b.String(), want)
 	}

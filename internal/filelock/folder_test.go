@@ -17,8 +17,7 @@ func TestFolders(t *testing.T) {
 	}
 	make := func(name string) *Folder {
 		t.Helper()
-		f := must.Get(TempFolder(name))(t)
-		return f
+		return must.Get(TempFolder(name))(t)
 	}
 	old := func(f *Folder) {
 		t.Helper()

@@ -89,9 +89,7 @@ func TestTable(t *testing.T) {
 				for _, n := range ns {
 					o.pin[n] = rng.IntN(4) == 0
 				}
-				if _, err := o.evict(rng.IntN(50)); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(o.evict(rng.IntN(50)))(t)
 				if seed%2 == 0 {
 					moved += o.compact(t)
 				}

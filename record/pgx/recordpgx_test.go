@@ -52,9 +52,7 @@ func load(t *testing.T, url string) {
 	defer c.Close(context.Background())
 	for _, q := range []string{"DROP TABLE IF EXISTS accounts", "CREATE TABLE accounts (id int PRIMARY KEY, v bigint)",
 		"INSERT INTO accounts SELECT i, i FROM generate_series(1, 5) i"} {
-		if _, err := c.Exec(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Exec(t.Context(), q))(t)
 	}
 }
 
@@ -242,18 +240,14 @@ func TestReadCommitted(t *testing.T) {
 		must.OK(t, trace.QueryRow(t.Context(), txs[i], "SELECT v FROM accounts WHERE id = 1").Scan(&v))
 	}
 	for i, tx := range txs {
-		if _, err := tx.Exec(t.Context(), "UPDATE accounts SET v = $1 WHERE id = 1", 100+i); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(tx.Exec(t.Context(), "UPDATE accounts SET v = $1 WHERE id = 1", 100+i))(t)
 		must.OK(t, tx.Commit(t.Context()))
 	}
 	// A SELECT of which the tracer sees no rows, and a write in a batch.
 	c, err := pgx.ConnectConfig(t.Context(), config)
 	must.OK(t, err)
 	defer c.Close(context.Background())
-	if _, err := c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"))(t)
 	s := trace.Stats()
 	if s.NotUnderstood["its rows are not all seen"] != 1 || len(s.NotUnderstood) != 1 {
 		t.Error(s)

@@ -36,8 +36,7 @@ func TestMain(m *testing.M) { sqltest.Main(m) }
 // postgres is the address of a PostgreSQL.
 func postgres(t *testing.T) *url.URL {
 	t.Helper()
-	u := must.Get(url.Parse(sqltest.Postgres(t)))(t)
-	return u
+	return must.Get(url.Parse(sqltest.Postgres(t)))(t)
 }
 
 // start starts a proxy, and returns the address of the database through it.
@@ -129,9 +128,7 @@ func TestLostUpdate(t *testing.T) {
 			a, b := connect(t, address), connect(t, address)
 			ctx := t.Context()
 			for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
-				if _, err := a.Exec(ctx, q); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(a.Exec(ctx, q))(t)
 			}
 			for _, q := range []string{"BEGIN ISOLATION LEVEL " + isolation,
 				"SELECT balance FROM accounts WHERE id = 1",
@@ -141,9 +138,7 @@ func TestLostUpdate(t *testing.T) {
 						t.Fatal(err)
 					}
 					if c == a && strings.HasPrefix(q, "UPDATE") {
-						if _, err := a.Exec(ctx, "COMMIT"); err != nil {
-							t.Fatal(err)
-						}
+						must.Get(a.Exec(ctx, "COMMIT"))(t)
 					}
 				}
 			}

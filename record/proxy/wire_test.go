@@ -60,9 +60,7 @@ func TestPipelines(t *testing.T) {
 		}
 		for _, q := range []string{"DROP TABLE IF EXISTS accounts, notes", sqltest.Accounts[0], sqltest.Accounts[1],
 			"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))"} {
-			if _, err := c.Exec(ctx, q); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Exec(ctx, q))(t)
 		}
 		for range 2 {
 			batch("SELECT * FROM accounts WHERE id = 1", "UPDATE accounts SET balance = balance + 1 WHERE id = 1",
@@ -147,9 +145,7 @@ func TestPortals(t *testing.T) {
 	run := func(address string) (out []string) {
 		c := connect(t, address)
 		for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
-			if _, err := c.Exec(t.Context(), q); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Exec(t.Context(), q))(t)
 		}
 		f := c.PgConn().Frontend()
 		send := func(messages ...pgproto3.FrontendMessage) {
@@ -209,9 +205,7 @@ func TestDatabases(t *testing.T) {
 		for _, q := range []string{"CREATE TABLE IF NOT EXISTS twins (id int PRIMARY KEY)",
 			"SELECT * FROM twins WHERE id = 1", "INSERT INTO twins VALUES (1) ON CONFLICT DO NOTHING",
 			"SELECT * FROM twins WHERE id = 1"} {
-			if _, err := c.Exec(t.Context(), q); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Exec(t.Context(), q))(t)
 		}
 	}
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
@@ -225,9 +219,7 @@ func TestReplacedRow(t *testing.T) {
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
 	a, b, other := connect(t, address), connect(t, address), connect(t, direct.String())
 	do := func(q string) {
-		if _, err := a.Exec(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.Exec(t.Context(), q))(t)
 	}
 	for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
 		do(q)

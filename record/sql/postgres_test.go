@@ -244,9 +244,7 @@ func TestPreparedBefore(t *testing.T) {
 	defer read.Close()
 	n, found := 0, []bool{}
 	for _, path := range []string{"public", "other", "public"} {
-		if _, err := c.ExecContext(t.Context(), "SET search_path = "+path); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.ExecContext(t.Context(), "SET search_path = "+path))(t)
 		err := read.QueryRowContext(t.Context(), 1).Scan(&n)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			t.Fatal(err)

@@ -41,9 +41,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 			t.Error(err)
 		}
 	})
-	if _, err := db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER, name TEXT)"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER, name TEXT)"))(t)
 	return db, log
 }
 
@@ -164,9 +162,7 @@ func TestWritesThatAreMissed(t *testing.T) {
 	} {
 		rec := isovettest.Recorder(t, record.Options{})
 		db, log := open(t, rec, accounts)
-		if _, err := db.Exec("INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, 'b')"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.Exec("INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, 'b')"))(t)
 		if _, err := db.Exec(query); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
@@ -269,9 +265,7 @@ func transfers(t *testing.T, db *sql.DB, begin *sql.TxOptions, clients, each int
 func TestSQLite(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "sqlite"}})
 	db, log := open(t, rec, accounts)
-	if _, err := db.Exec("INSERT INTO accounts (id, v) VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec("INSERT INTO accounts (id, v) VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"))(t)
 	transfers(t, db, nil, 4, 100, "PUT")
 	if s := rec.Stats(); s.Committed < 300 || s.Unknown > 0 {
 		t.Errorf("%+v", s)

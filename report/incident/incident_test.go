@@ -52,8 +52,7 @@ func replays(t *testing.T, dir string, c collect.Config, runs int) collect.Repla
 	must.OK(t, err)
 	l := must.Get(level.Parse(script.Level))(t)
 	c.Isolation, c.SetupSQL, c.SessionSQL = script.Isolation, script.SetupSQL, script.SessionSQL
-	r := must.Get(collect.Replay(t.Context(), c, s, l, runs, nil))(t)
-	return r
+	return must.Get(collect.Replay(t.Context(), c, s, l, runs, nil))(t)
 }
 
 // violated checks a folder's history and its certificate.

@@ -203,8 +203,7 @@ func built(t *testing.T, f func(b *history.Builder)) *history.History {
 	t.Helper()
 	b := history.NewBuilder()
 	f(b)
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 // held is a book of a history in memory, with its table of keys.

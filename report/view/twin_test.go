@@ -122,8 +122,7 @@ func TestKeyTable(t *testing.T) {
 	for seed := range uint64(300) {
 		h := some(t, seed)
 		x := newAxis(h)
-		k, err := newKeys(t.Context(), x, func(int) {})
-		must.OK(t, err)
+		k := must.Get(newKeys(t.Context(), x, func(int) {}))(t)
 		for key := range uint32(h.NumKeys()) {
 			var touched []uint32
 			var reads, writers uint32

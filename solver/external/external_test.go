@@ -27,8 +27,7 @@ func program(t *testing.T, prefix, mode, args string) *external.Program {
 	t.Helper()
 	t.Setenv(fake.Variable, mode)
 	self := must.Get(os.Executable())(t)
-	p := must.Get(external.Parse(prefix + self + args))(t)
-	return p
+	return must.Get(external.Parse(prefix + self + args))(t)
 }
 
 // protocols are the ways in which programs take formulas and say what they found.

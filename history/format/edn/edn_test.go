@@ -88,9 +88,7 @@ func TestDepth(t *testing.T) {
 // to.
 func TestSkipSeekLine(t *testing.T) {
 	s := Scanner{Data: []byte("[1\n #_ 2 {:a [3 4]}\n \"x\" #{5}\n] 6")}
-	if _, err := s.Next(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Next())(t)
 	at := s.Pos()
 	for range 4 {
 		must.OK(t, s.Skip())

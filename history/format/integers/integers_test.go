@@ -40,8 +40,7 @@ func build(t testing.TB, initial history.Value, txns ...txn) *history.History {
 		h.HasSess, h.Session, h.Status, h.Init = true, x.session, x.status, x.init
 		b.EndTxn(h)
 	}
-	h := must.Get(b.Build())(t)
-	return h
+	return must.Get(b.Build())(t)
 }
 
 var zero, null = history.IntValue(0), history.Value{}

@@ -123,8 +123,7 @@ func BenchmarkRead(b *testing.B) {
 				var ops int
 				cpu := room.CPU()
 				for b.Loop() {
-					h, err := read()
-					must.OK(b, err)
+					h := must.Get(read())(b)
 					ops = h.NumOps()
 				}
 				cpu = room.CPU() - cpu
@@ -146,8 +145,7 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkWrite(b *testing.B) {
 	data := blindW(250_000, false)
-	h, err := Read(data, "bench")
-	must.OK(b, err)
+	h := must.Get(Read(data, "bench"))(b)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		must.OK(b, Write(io.Discard, h))

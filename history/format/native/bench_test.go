@@ -47,8 +47,7 @@ func BenchmarkRead(b *testing.B) {
 					b.ReportAllocs()
 					cpu := room.CPU()
 					for b.Loop() {
-						h, err := ReadFile(context.Background(), path, workers)
-						must.OK(b, err)
+						h := must.Get(ReadFile(context.Background(), path, workers))(b)
 						if h.NumOps() != want {
 							b.Fatal(h.NumOps())
 						}

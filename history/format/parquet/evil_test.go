@@ -114,9 +114,7 @@ func columnFile(t testing.TB, name string, n parquetgo.Node, values ...parquetgo
 				x = append(x, parquetgo.Int64Value(int64(i)).Level(0, 0, col))
 			}
 		}
-		if _, err := w.WriteRows([]parquetgo.Row{x}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.WriteRows([]parquetgo.Row{x}))(t)
 	}
 	must.OK(t, w.Close())
 	return out.Bytes()
@@ -371,8 +369,6 @@ func FuzzRead(f *testing.F) {
 			inputError(t, "fuzzed", err)
 			return
 		}
-		if _, err := read(written(t, "fuzzed", h), 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(read(written(t, "fuzzed", h), 1))(t)
 	})
 }

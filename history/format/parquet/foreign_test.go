@@ -185,9 +185,7 @@ func foreign(t testing.TB, r *rand.Rand, rows []row, s shape) []byte {
 				values = append(values, parquetgo.NullValue().Level(0, 0, col))
 			}
 		}
-		if _, err := w.WriteRows([]parquetgo.Row{values}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.WriteRows([]parquetgo.Row{values}))(t)
 	}
 	must.OK(t, w.Close())
 	return out.Bytes()

@@ -87,8 +87,7 @@ func generatedFile(t *testing.T, dir string) *history.History {
 func readFile(t *testing.T, path string) *history.History {
 	t.Helper()
 	data := must.Get(os.ReadFile(path))(t)
-	h := must.Get(read(data, 1))(t)
-	return h
+	return must.Get(read(data, 1))(t)
 }
 
 // madeHistory checks the history that the examples make.

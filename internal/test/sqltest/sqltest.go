@@ -84,9 +84,7 @@ func Fresh(t *testing.T, db *sql.DB, schema []string) {
 	}
 	var left string // such transactions have locks
 	for db.QueryRow("SELECT gid FROM pg_prepared_xacts").Scan(&left) == nil {
-		if _, err := db.Exec("ROLLBACK PREPARED '" + left + "'"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.Exec("ROLLBACK PREPARED '" + left + "'"))(t)
 	}
 	for _, q := range append([]string{"DROP SCHEMA IF EXISTS other CASCADE", "DROP SCHEMA public CASCADE",
 		"CREATE SCHEMA public"}, schema...) {
@@ -245,9 +243,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 				c := must.Get(db.Conn(ctx))(t)
 				defer c.Close()
 				isolation := []string{"read committed", "repeatable read", "serializable"}[i%3]
-				if _, err := c.ExecContext(ctx, "SET default_transaction_isolation = '"+isolation+"'"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.ExecContext(ctx, "SET default_transaction_isolation = '"+isolation+"'"))(t)
 				for _, q := range sc.Steps {
 					out = append(out, q.SQL+": "+Outcome(ctx, c, q))
 				}
