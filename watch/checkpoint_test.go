@@ -123,8 +123,7 @@ func TestCheckpoint(t *testing.T) {
 			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
 			Gate: gates[seed%2]}
 		check(seed, lines, func() Judge {
-			j := aionWith(t, o)
-			return j
+			return aionWith(t, o)
 		})
 	}
 	eachBroken(t, 1, func(m *mechanisms) {
@@ -142,8 +141,7 @@ func TestCheckpoint(t *testing.T) {
 		o := ReplayOptions{Level: ReplayLevels()[seed%6], Lateness: lateness / 2, Attach: AttachAuto,
 			Gate: gates[seed%2], Horizon: []int{100, 0}[seed/2%2]}
 		check(seed, lines, func() Judge {
-			j := replayOf(t, o)
-			return j
+			return replayOf(t, o)
 		})
 	}
 	if turns < 50 || total < 400 {

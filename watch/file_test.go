@@ -215,9 +215,7 @@ func TestLongLine(t *testing.T) {
 	f := must.Get(os.Create(path))(t)
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	for range maxLine>>20 + 5 {
-		if _, err := f.Write(piece); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.Write(piece))(t)
 	}
 	if _, err := f.WriteString("\nnext\n"); err != nil || f.Close() != nil {
 		t.Fatal(err)

@@ -278,8 +278,6 @@ func linesByNumber(t *testing.T, dir string) map[int64]string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // killed before there was one
 		t.Fatal(err)
 	}
-	if _, err := eachLine(bytes.NewReader(text), note); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(eachLine(bytes.NewReader(text), note))(t)
 	return out
 }

@@ -127,8 +127,7 @@ func TestSuspectsLeopard(t *testing.T) {
 
 func text(t *testing.T, all []Suspect) string {
 	t.Helper()
-	b := must.Get(json.MarshalIndent(all, "", " "))(t)
-	return string(b)
+	return string(must.Get(json.MarshalIndent(all, "", " "))(t))
 }
 
 // serial makes transactions one after the other, some of which arrive late; wrong: some read what nobody wrote.

@@ -41,9 +41,7 @@ func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) 
 	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
-	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 	b := must.Get(os.ReadFile(path))(t)
 	p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 	r := must.Get(mechanism.Verify(t.Context(), h, mechanism.Options{Profile: *p, Skew: m.skew}))(t)

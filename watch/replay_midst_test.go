@@ -76,9 +76,7 @@ func withUnseen(t testing.TB, lines [][]byte) *history.History {
 				1_000_000+len(all), h.KeyString(h.VerKey[v]), h.Texts.AppendValue(nil, h.VerValue(v))))
 		}
 	}
-	if h, err = jsonl.Read(bytes.Join(all, []byte("\n")), "midst"); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(jsonl.Read(bytes.Join(all, []byte("\n")), "midst"))(t)
 	return h
 }
 

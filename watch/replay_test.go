@@ -45,8 +45,7 @@ func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
 func replayed(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	t.Helper()
 	c := must.Get(check.ByName("replay"))(t)
-	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
-	return r
+	return must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 }
 
 // judgeReplay feeds a judge lines, cut into batches, and returns what it found, each class by its number.

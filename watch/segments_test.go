@@ -138,9 +138,7 @@ func TestKeep(t *testing.T) {
 			packedReads++
 		}
 		few := run(Keep{Bytes: 1}, 1)
-		if list, err = segments(few); err != nil {
-			t.Fatal(err)
-		}
+		list = must.Get(segments(few))(t)
 		if list[0].n > 1 {
 			if _, err := os.Stat(filepath.Join(few, beginningFile)); err != nil {
 				t.Error(err)

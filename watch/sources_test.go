@@ -24,8 +24,7 @@ import (
 func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	none := func(int64, []byte) error { return errors.New("a line in an empty log") }
-	l, err := openLog(dir, none)
-	must.OK(t, err)
+	l := must.Get(openLog(dir, none))(t)
 	for i := range int64(5) {
 		must.OK(t, put(l, logged(10*i, fmt.Sprint("line ", i))))
 	}
@@ -34,9 +33,7 @@ func TestLog(t *testing.T) {
 	must.OK(t, l.Close())
 	f, err := os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0)
 	must.OK(t, err)
-	if _, err := f.WriteString("60\tto"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteString("60\tto"))(t)
 	f.Close()
 	n := 0
 	l, err = openLog(dir, func(place int64, line []byte) error {
@@ -173,9 +170,7 @@ func TestPipeAgain(t *testing.T) {
 				Open: func(context.Context, Places) (Source, error) { return Pipe(strings.NewReader(text), -1), nil }})
 			return m.Get().Txns, err
 		}
-		if _, err := run(first); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(run(first))(t)
 		txns, err := run(c.text)
 		var other *OtherStreamError
 		switch {

@@ -73,8 +73,7 @@ func replayOf(t testing.TB, o ReplayOptions) *replayJudge {
 
 func profileOf(t testing.TB, name string) *mechanism.Profile {
 	t.Helper()
-	p := must.Get(mechanism.LookupProfile(name))(t)
-	return p
+	return must.Get(mechanism.LookupProfile(name))(t)
 }
 
 // pipeOf opens a pipe from a reader.
@@ -85,8 +84,7 @@ func pipeOf(r io.Reader) func(context.Context, Places) (Source, error) {
 // violationsOf is a folder's file of violations.
 func violationsOf(t testing.TB, dir string) []byte {
 	t.Helper()
-	b := must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
-	return b
+	return must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
 }
 
 // arrivals makes the JSON lines of a history with violations, in an order of arrival.
@@ -104,9 +102,7 @@ func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h 
 	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
-	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	h = must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 	b, err := os.ReadFile(path)
 	must.OK(t, err)
 	type at struct {

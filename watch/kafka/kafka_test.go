@@ -25,8 +25,7 @@ const topic = "txns"
 // brokers starts one inside the process.
 func brokers(t *testing.T, o ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c := must.Get(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...))(t)
-	return c
+	return must.Get(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...))(t)
 }
 
 func client(t *testing.T, c *kfake.Cluster, o ...kgo.Opt) *kgo.Client {
@@ -224,9 +223,7 @@ func TestGone(t *testing.T) {
 	qp.Offset = 12
 	qt.Partitions = append(qt.Partitions, qp)
 	q.Topics = append(q.Topics, qt)
-	if _, err := q.RequestWith(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.RequestWith(t.Context(), k))(t)
 	after := watch.Places{"0": 4}
 	src, log := open(t, c, after, Options{})
 	defer src.Close()
