@@ -189,6 +189,11 @@ func TestTooLarge(t *testing.T) {
 			t.Errorf("%q: %v, expected %s", x[0], err, x[1])
 		}
 	}
+	const list = first + "level read-committed\ninit 1 2 3\ntxn 1 committed 1 0\nw 1 4\norder 1\n"
+	_, _, err := must.Get(kernel.ReadFile(strings.NewReader(list)))(t).Judge()
+	if err == nil || !strings.Contains(err.Error(), "key 1 holds several elements") {
+		t.Errorf("%q: %v", list, err)
+	}
 }
 
 // TestManySessions: sessions may have any numbers, however few there are; at causal each has a clock.

@@ -1,6 +1,7 @@
 package mechanism
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -391,6 +392,47 @@ func TestStaleReadIsADependency(t *testing.T) {
 		rep := r.run(Options{Profile: p, KeepEdges: true})
 		if !slices.ContainsFunc(rep.Edges, func(e Dependency) bool { return e.Dep == evidence.RW }) {
 			t.Errorf("a read of %d is followed by nobody: %v", stale, rep.Edges)
+		}
+	}
+}
+
+// TestCertifierIsReachability: the certifier refuses just those random edges that would close a cycle, and its order
+// goes along all others.
+func TestCertifierIsReachability(t *testing.T) {
+	for seed := range uint64(300) {
+		const n = 12
+		r := rand.New(rand.NewPCG(seed, 7))
+		var g certifier
+		var reach [n][n]bool
+		var edges [][2]uint64
+		g.init(true)
+		for s := range uint64(n) {
+			g.add(s, s, 0, 0, 0, 0)
+		}
+		for range 40 {
+			u, v := uint64(r.IntN(n)), uint64(r.IntN(n))
+			if u == v {
+				continue
+			}
+			if got := g.insert(u, v, 0, 0, 0) != nil; got != reach[v][u] {
+				t.Fatalf("seed %d: %d→%d closes a cycle: %v", seed, u, v, got)
+			}
+			if reach[v][u] {
+				continue
+			}
+			edges = append(edges, [2]uint64{u, v})
+			for a := range n {
+				for b := range n {
+					if (a == int(u) || reach[a][u]) && (b == int(v) || reach[v][b]) {
+						reach[a][b] = true
+					}
+				}
+			}
+			for _, e := range edges {
+				if g.at(e[0]).ord >= g.at(e[1]).ord {
+					t.Fatalf("seed %d: %d→%d goes against the order", seed, e[0], e[1])
+				}
+			}
 		}
 	}
 }
