@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"isovet/internal/sqlstmt"
 	"isovet/internal/sqltext"
@@ -31,6 +33,11 @@ func (st *statement) parameter(name string) sqltext.Operand {
 	return sqltext.Operand{Param: at + 1, Known: true}
 }
 
+// foreignParameter finds parameters that are not :name; texts, quoted names and comments are passed over.
+var foreignParameter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|(?s:/\*.*?\*/)|(\$\d+|\?\d*|@\w+)`)
+})
+
 // parse understands a step's text.
 func (w *Workload) parse(s *Step) error {
 	st := &s.what
@@ -47,6 +54,11 @@ func (w *Workload) parse(s *Step) error {
 			"doubled, or a parameter", s.SQL)
 	case s.Unrecorded:
 		return nil
+	}
+	for _, m := range foreignParameter().FindAllStringSubmatch(s.SQL, -1) {
+		if m[1] != "" && s.Table == "" {
+			return fmt.Errorf("%q: the parameter %s; expected :name", s.SQL, m[1])
+		}
 	}
 	all, err := w.sql(text)
 	if err != nil && s.Table != "" { // its first word will do
@@ -173,8 +185,11 @@ func (w *Workload) versions(s *Step, t *Table, q *sqltext.Stmt) string {
 	}
 	is := func(c string) bool { return strings.EqualFold(c, t.table.Version) }
 	at := slices.IndexFunc(columns, is)
+	if s.Version == "" && at >= 0 && slices.ContainsFunc(columns[at+1:], is) {
+		return "it writes the version twice"
+	}
 	for _, row := range rows {
-		if at < 0 || at >= len(row) || row[at].Param == 0 {
+		if at < 0 || at >= len(row) || row[at].Param == 0 || row[at].Param > len(s.what.names) {
 			at = -1
 			break
 		}

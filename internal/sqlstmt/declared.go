@@ -29,7 +29,9 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	case s.Kind == sqltext.Select && !Returns(s, t, t.Version):
 		return "the version is not returned: select it too"
 	case s.Kind == sqltext.Select && !Returns(s, t, t.Key) && !slices.ContainsFunc(s.Where,
-		func(c sqltext.Condition) bool { return strings.EqualFold(c.Column, t.Key) && len(c.With) == 1 }):
+		func(c sqltext.Condition) bool {
+			return strings.EqualFold(c.Column, t.Key) && len(c.With) == 1 && (c.Op == "=" || c.Op == "in")
+		}):
 		return noKey
 	case s.Writes && !strings.EqualFold(s.Target.Name, t.Name):
 		return "it does not write one declared table alone"
@@ -40,10 +42,10 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 		return "an insert of a query's rows: add RETURNING with key and version"
 	case s.Upsert && indexFold(s.Overwrite, t.Version) < 0:
 		return "an upsert whose version is not the new row's: set it to EXCLUDED's"
-	case s.Upsert && len(s.Arbiters) > 0 && s.Arbiters[0] != "duplicate" && !Returns(s, t, t.Key) &&
-		(len(s.Arbiters) > 1 || !strings.EqualFold(s.Arbiters[0], t.Key)):
-		return "an upsert by another column than the key: add RETURNING with key and version"
-	case s.Kind == sqltext.Update && sets(t.Key):
+	case s.Upsert && !Returns(s, t, t.Key) && (len(s.Arbiters) != 1 || s.Arbiters[0] != "duplicate" &&
+		!strings.EqualFold(s.Arbiters[0], t.Key)):
+		return "an upsert not by the key: name the key as its target, or add RETURNING with key and version"
+	case s.Kind == sqltext.Update && sets(t.Key), s.Upsert && sets(t.Key) && indexFold(s.Overwrite, t.Key) < 0:
 		return "an update of the key: delete and insert"
 	case s.Kind == sqltext.Update && !sets(t.Version):
 		return "an update that leaves the version: set it too"

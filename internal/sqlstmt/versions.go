@@ -90,8 +90,11 @@ func (v *versions) put(h uint64, n uint32) {
 // forgot reports whether an entry that is not there may have been forgotten.
 func (v *versions) forgot(h uint64) bool { return v.gone != nil && v.gone[h%goneBits/64]>>(h%64)&1 > 0 }
 
-// wrote notes a version, and returns its value in the history.
+// wrote notes a version, and returns its value in the history. Of id nil, a deletion, there is nothing to note.
 func (v *versions) wrote(key string, id any, value valueOf) any {
+	if id == nil {
+		return value(0)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	h := v.hash(key, id)

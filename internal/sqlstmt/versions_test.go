@@ -73,6 +73,20 @@ func TestVersionsForget(t *testing.T) {
 	}
 }
 
+// TestDeletionsLeaveRows: however often a row is deleted, what is known of it stays as it is.
+func TestDeletionsLeaveRows(t *testing.T) {
+	for deletions := range 8 {
+		var v versions
+		v.touch("t/1")
+		for range deletions {
+			v.wrote("t/1", nil, func(int64) any { return nil })
+		}
+		if n, ok := v.get(v.hash("t/1", nil)); n != written || !ok {
+			t.Errorf("%d deletions: the row's state is %b", deletions, n)
+		}
+	}
+}
+
 // TestPosition: an error's position in the text that was sent becomes the position in the program's text.
 func TestPosition(t *testing.T) {
 	template, ok := sqltext.Generalize("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1")

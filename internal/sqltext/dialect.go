@@ -158,7 +158,7 @@ func parseMasked(text string, quotes []string) ([]Stmt, error) {
 	}
 	s := &all[0]
 	if replaces && s.Kind == Insert && !s.OnlyNew {
-		s.Upsert, s.Sets, s.Overwrite = true, s.Columns, s.Columns
+		s.Upsert, s.Sets, s.Overwrite, s.Arbiters = true, s.Columns, s.Columns, []string{"duplicate"}
 	}
 	if ignore {
 		s.OnlyNew, s.Cut = s.Kind == Insert, true
