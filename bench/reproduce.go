@@ -19,6 +19,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/filelock"
 	"isovet/level"
 )
 
@@ -216,7 +217,7 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 	}
 	r.seek(o.Out)
 	r.judgeAll()
-	return r, errors.Join(err, l.keep.file.Close())
+	return r, errors.Join(err, filelock.Close(l.keep.file))
 }
 
 // measure measures a figure, and ends its servers whatever happens.

@@ -76,7 +76,7 @@ func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
 		err = k.write(r.keptHead())
 	}
 	if err != nil {
-		return nil, errors.Join(err, k.file.Close())
+		return nil, errors.Join(err, filelock.Close(k.file))
 	}
 	return k, nil
 }
@@ -99,7 +99,7 @@ func openAlone(path string) (*os.File, error) {
 		if err == nil && os.SameFile(mine, now) {
 			return f, nil
 		}
-		if e := f.Close(); e != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
+		if e := filelock.Close(f); e != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, errors.Join(err, e)
 		} // else who had it has removed it in between
 	}

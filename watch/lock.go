@@ -64,8 +64,8 @@ func makeOwn(dir string) error {
 // standbyEvery is the interval between two tries to lock a folder.
 const standbyEvery = 100 * time.Millisecond
 
-// lock makes a folder, if it does not exist, and locks it for this process until the file is closed or the process
-// ends. With standby it waits for the lock. Errors are *LockedError and ctx's.
+// lock makes a folder, if it does not exist, and locks it for this process until filelock.Close or the process's end.
+// With standby it waits for the lock. Errors are *LockedError and ctx's.
 func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 	if err := makeOwn(dir); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 				_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 			}
 			if err != nil {
-				return nil, errors.Join(err, f.Close())
+				return nil, errors.Join(err, filelock.Close(f))
 			}
 			return f, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"isovet/internal/filelock"
 	"isovet/internal/safego"
 )
 
@@ -172,7 +173,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.Close()) }()
+	defer func() { err = errors.Join(err, filelock.Close(held)) }()
 	if cfg.Prepare != nil {
 		if err := cfg.Prepare(); err != nil {
 			return err

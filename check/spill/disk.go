@@ -87,7 +87,7 @@ func (e *engine) take() error {
 				return nil
 			}
 		}
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err = errors.Join(err, filelock.Close(f)); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (e *engine) take() error {
 // leaveFolder unlocks the folder, and removes it if nothing else is in it.
 func (e *engine) leaveFolder() {
 	err := os.Remove(e.lock.Name())
-	e.lock.Close()
+	filelock.Close(e.lock)
 	if err != nil { // some systems do not remove open files
 		os.Remove(e.lock.Name())
 	}

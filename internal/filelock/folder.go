@@ -45,7 +45,7 @@ func (f *Folder) Remove() error {
 		return nil
 	}
 	if f.held != nil {
-		_ = f.held.Close() // nothing was written, and Windows does not remove what is open
+		_ = Close(f.held) // nothing was written, and Windows does not remove what is open
 		f.held = nil
 	}
 	return os.RemoveAll(f.Path)
@@ -71,7 +71,7 @@ func sweep(begin string) {
 			continue // somebody else's
 		}
 		err = Try(held)
-		_ = held.Close()
+		_ = Close(held)
 		if err == nil {
 			_ = os.RemoveAll(dir)
 		}

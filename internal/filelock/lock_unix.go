@@ -20,3 +20,5 @@ func try(f *os.File) error {
 		}
 	}
 }
+
+func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
