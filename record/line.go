@@ -59,6 +59,9 @@ func (t *Txn) appendLine(b []byte, id int64) []byte {
 	if t.name != "" {
 		b = append(history.AppendJSONString(append(b, `"name":`...), t.name), ',')
 	}
+	if t.level != "" {
+		b = append(append(append(b, `"level":"`...), t.level...), `",`...)
+	}
 	b = appendOps(append(b, `"ops":[`...), t.ops)
 	return append(b, "]}\n"...)
 }

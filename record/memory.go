@@ -27,6 +27,9 @@ func (r *Recorder) take(t *Txn, how history.Status) {
 	if t.name != "" {
 		h.Name = r.name(t.name)
 	}
+	if t.level != "" {
+		h.Level = r.name(t.level)
+	}
 	r.b.EndTxn(h)
 }
 

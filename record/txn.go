@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // Session is one client of a Recorder's: its transactions follow each other.
@@ -22,7 +23,7 @@ type Session struct {
 // Txn is a transaction of a session's, until it ends.
 type Txn struct {
 	s                  *Session
-	name               string
+	name, level        string
 	ops                []op
 	start, commit, end int64
 	startTS, commitTS  int64
@@ -224,6 +225,13 @@ func (t *Txn) add(o *op) {
 func (t *Txn) Rename(name string) {
 	if !t.ended && t.intent == 0 {
 		t.name = name
+	}
+}
+
+// At says at which isolation level the transaction runs, as the session has set it. check then judges it at that level.
+func (t *Txn) At(l level.Level) {
+	if !t.ended && t.intent == 0 {
+		t.level = l.String()
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/history"
 )
 
 // judgeAll is the judging goroutine. Its results depend only on the lines of the log, in their order.
@@ -192,10 +194,29 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 		return err
 	})
 	if err == nil {
+		w.warnLevels(b)
 		w.state.s.Lines += int64(len(b.Lines))
 		b.moves(w.state.places)
 	}
 	return err
+}
+
+// warnLevels warns once if transactions name another level than the one at which the judge judges all of them.
+func (w *watcher) warnLevels(b *Batch) {
+	for i := 0; i < len(b.Heads) && w.state.fresh && !w.state.warned; i++ {
+		id := b.Heads[i].Level
+		if id == history.None {
+			continue
+		}
+		named := string(b.H.Texts.Text(id))
+		for _, s := range w.judge.Settings() {
+			if s.Name == "level" && s.Value != named {
+				w.state.warned = true
+				w.cfg.Log.Warn("transactions name levels of their own; watch judges all of them at --level",
+					"level", s.Value, "named", named)
+			}
+		}
+	}
 }
 
 // emit takes the final findings.

@@ -123,6 +123,7 @@ type judgeState struct {
 	listed   time.Time
 	out      *emitted
 	kept     bool // the folder's options are stored
+	warned   bool // of levels that transactions name
 	lost     bool // the log has lost lines
 	fresh    bool // the lines being judged are new
 	at       Position

@@ -24,6 +24,7 @@ type Options struct {
 	Dir    string // of the files; it is made if it does not exist
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
+	Asked  bool  // somebody asked for Level: transactions that name another are judged at it all the same
 	Skew   int64 // ns, as check.Options.ClockSkew
 	// Checker is one of Checkers(); "": CheckerOf(Level).
 	Checker string

@@ -58,6 +58,9 @@ func (e *engine) open() error {
 	e.stats.Parts = e.parts
 	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime(), Stamps: stampsOf(e.o),
 		OneKey: e.o.Level == level.Linearizable}
+	if !e.o.Asked {
+		e.rule.Level = e.asked.String()
+	}
 	if e.rule.Stamps.On {
 		e.parts++ // of the commits
 	}

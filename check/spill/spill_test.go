@@ -19,6 +19,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
 	forging "isovet/internal/test/histtest/forge"
 	"isovet/internal/test/histtest/random"
@@ -73,6 +74,9 @@ func slice(h *history.History, lo, hi int) *history.History {
 		head.ID, head.HasID, head.Status, head.Init = x.ID, true, x.Status, x.Init
 		head.Start, head.Commit, head.End = x.Start, x.Commit, x.End
 		head.StartTS, head.CommitTS = x.StartTS, x.CommitTS
+		if l := h.LevelName(t); l != "" {
+			head.Level = b.Text([]byte(l))
+		}
 		head.Session, head.HasSess = x.Session, x.Session != history.NoTime
 		b.EndTxn(head)
 	}
@@ -356,6 +360,26 @@ func TestOneCheckAFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("a file in place of a folder: %v", err)
+	}
+}
+
+// TestOwnLevels: what transactions name is another question than the one that is judged out of core, unless that was
+// asked for.
+func TestOwnLevels(t *testing.T) {
+	h := must.Get(jsonl.Read([]byte(`{"session":1,"start":1,"end":2,"level":"rc","ops":[["w","x",1]]}`+
+		"\n"+`{"session":2,"start":3,"end":4,"ops":[["r","x",1]]}`), "h.jsonl"))(t)
+	for _, c := range []struct {
+		level level.Level
+		asked bool
+		want  evidence.Verdict
+	}{{level.Serializable, false, evidence.Unknown}, {level.Serializable, true, evidence.Holds},
+		{level.ReadCommitted, false, evidence.Holds}} {
+		a, err := Check(t.Context(), cut(h, rand.New(rand.NewPCG(1, 1))),
+			Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: c.level, Asked: c.asked})
+		must.OK(t, err)
+		if a.Verdict != c.want {
+			t.Errorf("%s, asked for: %v: %s %s; expected %s", c.level, c.asked, a.Verdict, a.Reason, c.want)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ var columnar = Format{
 	Name:  "isovet-native",
 	About: "binary columns, mapped into memory and used in place; the fastest to load",
 	Tool:  "isovet",
-	Holds: Everything &^ Levels,
+	Holds: Everything,
 	Ext:   []string{".ivh"},
 	Detect: func(head []byte, path string) Confidence {
 		if native.Is(head) {

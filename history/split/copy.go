@@ -29,7 +29,7 @@ func init() { bounds.Register("split.copy-from", &copyFrom) }
 // system maps files its space is taken until the process ends. JSON lines and Parquet are copied in batches, in memory
 // that does not grow with the history but for what native.Writer keeps, some 25 bytes a version; other formats, and
 // histories whose sessions do not stand in order, are read into memory for the time of the copying. A history with
-// locking reads or levels of transactions stays in memory, since native files do not tell them.
+// locking reads stays in memory, since native files do not tell them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -51,7 +51,7 @@ func ReadMapped(ctx context.Context, paths []string, o format.Options, dir strin
 	}
 	// Only all of it tells, or words what is wrong with it.
 	h, err := Read(ctx, paths, o)
-	if err != nil || h.Txns.Locking != nil || h.Txns.Level != nil {
+	if err != nil || h.Txns.Locking != nil {
 		return h, err
 	}
 	c = copying{ctx: ctx, o: o, dir: dir, name: h.File, notes: h.Notes, positions: h.Positions}
@@ -115,7 +115,7 @@ type copying struct {
 }
 
 // errKeeps says that a history has what a native file does not hold.
-var errKeeps = errors.New("locking reads, or levels of transactions")
+var errKeeps = errors.New("locking reads")
 
 // batches copies in batches.
 func (c *copying) batches(paths []string) error {
@@ -132,7 +132,7 @@ func (c *copying) batches(paths []string) error {
 		}
 		return err
 	}, func(h *history.History) error {
-		if h.Txns.Locking != nil || h.Txns.Level != nil {
+		if h.Txns.Locking != nil {
 			return errKeeps
 		}
 		c.positions = c.positions || h.Positions

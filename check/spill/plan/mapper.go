@@ -47,6 +47,24 @@ type Rule struct {
 	ByPlace  bool // transactions stand in the order of the file: there are no times
 	OneKey   bool // no transaction has operations on two keys
 	Stamps   Stamps
+	Level    string // the only one that transactions may name; "": any
+}
+
+// takes reports, as an *Unfit, what a batch has that is not checked out of core.
+func (r Rule) takes(h *history.History, lo, hi uint32) error {
+	switch {
+	case h.HasPredicates():
+		return &Unfit{"predicate operations are not checked out of core"}
+	case h.Meta.Lists || len(h.Lists.Key) > 0:
+		return &Unfit{noLists}
+	}
+	for t := lo; r.Level != "" && t < min(hi, uint32(len(h.Txns.Level))); t++ {
+		if l := h.LevelName(t); l != "" && l != r.Level {
+			return &Unfit{"a transaction names the level " + l + "; out of core, all are judged at one level, which " +
+				"--level names"}
+		}
+	}
+	return nil
 }
 
 // At returns the time at which a committed transaction stands by its own times: its end, or else its start; false: it
@@ -128,11 +146,8 @@ func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 		}
 		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
 	}
-	if h.HasPredicates() {
-		return &Unfit{"predicate operations are not checked out of core"}
-	}
-	if h.Meta.Lists || len(h.Lists.Key) > 0 {
-		return &Unfit{noLists}
+	if err := m.takes(h, lo, hi); err != nil {
+		return err
 	}
 	m.keys(h)
 	if err := m.place(h, lo, hi, base); err != nil {

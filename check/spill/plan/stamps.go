@@ -95,11 +95,8 @@ func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) erro
 		}
 		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
 	}
-	if h.HasPredicates() {
-		return &Unfit{"predicate operations are not checked out of core"}
-	}
-	if h.Meta.Lists || len(h.Lists.Key) > 0 {
-		return &Unfit{noLists}
+	if err := m.takes(h, lo, hi); err != nil {
+		return err
 	}
 	if m.of != h {
 		m.wrote = slices.Grow(m.wrote[:0], h.NumKeys())[:h.NumKeys()]

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // bitset is a set of indices.
@@ -24,7 +26,7 @@ func (s bitset) add(i uint32) bool {
 
 // whole makes the checks that need more than one row. Every row must have been checked before.
 func (v *verifier) whole(workers int) *problem {
-	tasks := []func() *problem{v.checkUses, v.checkSessions, v.checkIDs, v.checkTexts}
+	tasks := []func() *problem{v.checkUses, v.checkSessions, v.checkIDs, v.checkTexts, v.checkLevels}
 	var next atomic.Int32
 	found := make([]*problem, len(tasks))
 	err := v.parallel(min(workers, len(tasks)), func() error {
@@ -88,6 +90,22 @@ func (v *verifier) checkIDs() *problem {
 	if i := slices.Index(v.h.Txns.ID, history.NoTime); i >= 0 {
 		if j := slices.Index(v.h.Txns.ID[i+1:], history.NoTime); j >= 0 {
 			return wrong(12, i+1+j, "transaction id %d a second time; expected unique ids", int64(history.NoTime))
+		}
+	}
+	return nil
+}
+
+// checkLevels checks that transactions name levels that there are.
+func (v *verifier) checkLevels() *problem {
+	last := history.None
+	for t, id := range v.h.Txns.Level {
+		if id == last {
+			continue
+		}
+		last = id
+		name := v.h.LevelName(uint32(t))
+		if l, err := level.Parse(name); name != "" && (err != nil || l.String() != name) {
+			return wrong(levelsID, t, "level %q; expected one of %s", name, strings.Join(level.Names(), ", "))
 		}
 	}
 	return nil

@@ -62,6 +62,7 @@ func columns(h *history.History, x *rest) []column {
 		col(33, "predicates.old", &h.Preds.Old),
 		col(34, "predicates.new", &h.Preds.New),
 		col(shapesID, "texts.shapes", &x.shapes),
+		col(levelsID, "txns.level", &h.Txns.Level),
 	}
 }
 
@@ -73,8 +74,11 @@ type rest struct {
 	shapes  []uint32 // nil: of version 1
 }
 
-// shapesID is the section that version 2 has beside those of version 1.
-const shapesID = 35
+// The sections that versions 2 and 3 have beside those of version 1.
+const (
+	shapesID = 34 + iota + 1
+	levelsID
+)
 
 // texts makes the history's texts.
 func (x *rest) texts() *history.Texts {
@@ -85,11 +89,14 @@ func (x *rest) texts() *history.Texts {
 }
 
 // version returns the version of the layout that the history needs.
-func (x *rest) version() uint32 {
-	if x.shapes == nil {
-		return 1
+func (x *rest) version(h *history.History) uint32 {
+	switch {
+	case h.Txns.Level != nil:
+		return 3
+	case x.shapes != nil:
+		return 2
 	}
-	return 2
+	return 1
 }
 
 func restOf(h *history.History) *rest {

@@ -114,7 +114,7 @@ func valid(h *history.History, x *rest) bool {
 			return false
 		}
 	}
-	for _, col := range [][]uint32{t.Node, t.Name} {
+	for _, col := range [][]uint32{t.Node, t.Name, t.Level} {
 		if col != nil && len(col) != n || !refs(col, texts, true) {
 			return false
 		}

@@ -70,7 +70,7 @@ func (f *File) open(path string) error {
 		}
 		for i := range f.v.parts {
 			switch p := &f.v.parts[i]; {
-			case p.col.id >= 12 && p.col.id <= 23:
+			case p.col.id >= 12 && p.col.id <= 23, p.col.id == levelsID:
 				f.rows = append(f.rows, p)
 			case p.col.id >= 24 && p.col.id <= 27:
 				f.ops = append(f.ops, p)

@@ -14,9 +14,9 @@ import (
 const (
 	// magic begins every file. As in PNG, a transfer as text breaks it.
 	magic = "\x89IVH\r\n\x1a\n"
-	// Version is the greatest version of the layout that this package writes and reads. Only a history with packed
-	// rows of integers needs version 2; others are written as version 1.
-	Version = 2
+	// Version is the greatest version of the layout that this package writes and reads. A history with levels of
+	// transactions needs version 3, one with packed rows of integers version 2; others are written as version 1.
+	Version = 3
 
 	headerSize  = 64
 	entrySize   = 32
@@ -93,7 +93,7 @@ func parseHeader(data []byte, file string) (*header, error) {
 		return nil, truncated(file, int64(len(data)), headerSize)
 	}
 	if v := le.Uint32(data[8:]); v == 0 || v > Version {
-		return nil, errAt(file, 8, "version", "version %d of the native format; expected 1 or %d", v, Version)
+		return nil, errAt(file, 8, "version", "version %d of the native format; expected 1 to %d", v, Version)
 	}
 	if xxhash.Sum64(data[:56]) != le.Uint64(data[56:]) {
 		return nil, errAt(file, 0, "header", "corrupt: the checksum of the header is wrong")

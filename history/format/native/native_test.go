@@ -215,8 +215,8 @@ func TestMessages(t *testing.T) {
 		{"short", func(b []byte) []byte { return b[:40] }, "f:byte 40: truncated: the file ends after 40 bytes; " +
 			"expected 64"},
 		{"cut", func(b []byte) []byte { return b[:100] }, "f:byte 100: truncated: the file ends after 100 bytes"},
-		{"version", func(b []byte) []byte { b[8] = 3; return b },
-			`f:byte 8: field "version": version 3 of the native format; expected 1 or 2`},
+		{"version", func(b []byte) []byte { b[8] = 4; return b },
+			`f:byte 8: field "version": version 4 of the native format; expected 1 to 3`},
 		{"header", func(b []byte) []byte { b[17]++; return b },
 			`f:byte 0: field "header": corrupt: the checksum of the header is wrong`},
 		{"table", func(b []byte) []byte { b[70]++; return b },
@@ -293,6 +293,10 @@ func TestWriteRefuses(t *testing.T) {
 		"version out of range": func(h *history.History) { h.Ops.Ver[0] = 999 },
 		"columns of two sizes": func(h *history.History) { h.Txns.Sess = h.Txns.Sess[1:] },
 		"session twice":        func(h *history.History) { h.SessTxn[0] = h.SessTxn[1] },
+		"no such level": func(h *history.History) {
+			h.Texts = history.NewTexts([]byte("best"), []uint32{0, 4})
+			h.Txns.Level = make([]uint32, h.NumTxns())
+		},
 	} {
 		h := random.Medium(1, random.Options{})
 		spoil(h)

@@ -148,10 +148,7 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	*to = list
 	for i, s := range list {
 		at := headerSize + entrySize*int64(i)
-		known := len(v.cols)
-		if head.version == 1 {
-			known = shapesID - 1
-		}
+		known := shapesID - 1 + int(head.version) - 1
 		if s.id == 0 || int(s.id) > known {
 			return errAt(file, at, "table", "unknown section %d; expected 1 to %d", s.id, known)
 		}
@@ -174,7 +171,7 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	if msg := v.badValue(h.Initial); msg != "" {
 		return errAt(file, 36, "header", "initial value: %s", msg)
 	}
-	if head.version > 1 && x.shapes == nil {
+	if head.version == 2 && x.shapes == nil {
 		return errAt(file, headerSize, "table", "no section %s; expected it in version %d", v.cols[shapesID-1].name,
 			head.version)
 	}

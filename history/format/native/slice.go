@@ -57,11 +57,11 @@ func (s *Slicer) slice(lo, hi uint32) *history.History {
 	h.Txns = history.Txns{ID: clone(x.ID, lo, hi), Line: clone(x.Line, lo, hi), Status: clone(x.Status, lo, hi),
 		OpOff: clone(x.OpOff, lo, hi+1), Start: clone(x.Start, lo, hi), Commit: clone(x.Commit, lo, hi),
 		End: clone(x.End, lo, hi), StartTS: clone(x.StartTS, lo, hi), CommitTS: clone(x.CommitTS, lo, hi),
-		Node: clone(x.Node, lo, hi), Name: clone(x.Name, lo, hi)}
+		Node: clone(x.Node, lo, hi), Name: clone(x.Name, lo, hi), Level: clone(x.Level, lo, hi)}
 	for i := range h.Txns.OpOff {
 		h.Txns.OpOff[i] -= op
 	}
-	for _, col := range [...][]uint32{h.Txns.Node, h.Txns.Name} {
+	for _, col := range [...][]uint32{h.Txns.Node, h.Txns.Name, h.Txns.Level} {
 		for i, t := range col {
 			if t != history.None {
 				col[i] = s.text(t)

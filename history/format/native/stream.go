@@ -152,6 +152,7 @@ func (w *Writer) Add(h *history.History) error {
 	}
 	w.labels(22, x.Node, w.txns, n)
 	w.labels(23, x.Name, w.txns, n)
+	w.labels(levelsID, x.Level, w.txns, n)
 	w.session(h)
 	w.operations(h)
 	w.times(26, h.Ops.Start, w.ops, ops)
@@ -374,9 +375,12 @@ func (w *Writer) Finish(out io.Writer) error {
 // write writes the header, the table and the sections.
 func (w *Writer) write(out io.Writer) error {
 	head := header{version: 1, init: w.h.Init, initial: w.h.Initial, lists: w.h.Meta.Lists}
-	for _, c := range w.cols {
+	for id, c := range w.cols {
 		if c != nil && c.rows > 0 {
 			head.sections++
+			if id == levelsID {
+				head.version = 3
+			}
 		}
 	}
 	var sections []byte

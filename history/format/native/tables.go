@@ -36,7 +36,7 @@ func (v *verifier) tables() []table {
 	add := func(check func(lo, hi int) *problem, ids ...uint32) { all = v.table(all, check, ids) }
 	add(v.checkOps, 24, 25, 26, 27)
 	add(v.checkVersions, 6, 7, 8)
-	add(v.checkTxns, 12, 11, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23)
+	add(v.checkTxns, 12, 11, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, levelsID)
 	add(offsets(16, h.Txns.OpOff, v.rows(24)), 16)
 	add(v.checkKeys, 4, 5)
 	add(refs(30, h.Lists.Elem, v.rows(6)), 30)

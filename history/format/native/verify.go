@@ -108,7 +108,7 @@ func (v *verifier) lengths() *problem {
 		{5, keys, 0}, {7, vers, 0}, {8, vers, 0}, {10, v.rows(9), off}, {11, txns, 0},
 		{13, txns, 0}, {14, txns, 0}, {15, txns, 0}, {16, txns, off},
 		{17, txns, may}, {18, txns, may}, {19, txns, may}, {20, txns, may}, {21, txns, may}, {22, txns, may},
-		{23, txns, may}, {25, ops, 0}, {26, ops, may}, {27, ops, may},
+		{23, txns, may}, {levelsID, txns, may}, {25, ops, 0}, {26, ops, may}, {27, ops, may},
 		{29, lists, off | may}, {32, preds, off | may}, {34, rows, 0}, {2, v.numTexts, off | may},
 	} {
 		n := v.rows(x.id)
@@ -440,10 +440,15 @@ func (v *verifier) checkTxns(lo, hi int) *problem {
 			}
 		}
 	}
-	if p := belowOrNone(22, x.Node, lo, hi, v.numTexts); p != nil {
-		return p
+	for _, c := range [...]struct {
+		id  uint32
+		col []uint32
+	}{{22, x.Node}, {23, x.Name}, {levelsID, x.Level}} {
+		if p := belowOrNone(c.id, c.col, lo, hi, v.numTexts); p != nil {
+			return p
+		}
 	}
-	return belowOrNone(23, x.Name, lo, hi, v.numTexts)
+	return nil
 }
 
 func (v *verifier) checkPredRows(lo, hi int) *problem {

@@ -38,7 +38,7 @@ func Write(w io.Writer, h *history.History) error {
 		return fmt.Errorf("cannot be written as a native file: %s", err.text())
 	}
 
-	head := header{version: x.version(), sections: len(v.parts), init: h.Init, initial: h.Initial, lists: h.Meta.Lists}
+	head := header{version: x.version(h), sections: len(v.parts), init: h.Init, initial: h.Initial, lists: h.Meta.Lists}
 	var table []byte
 	end := headerSize + entrySize*int64(head.sections)
 	for i := range v.parts {

@@ -55,7 +55,7 @@ func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 }
 
 // own is the level to check of a history some of whose transactions name levels, at being that of the others: the one
-// that all name, else each at its own.
+// that all name, else each at its own. Transactions that aborted or did nothing do not count.
 func own(h *history.History, at level.Level) level.Level {
 	if h.Txns.Level == nil {
 		return at
@@ -63,7 +63,7 @@ func own(h *history.History, at level.Level) level.Level {
 	first, all := "", true
 	for t := range uint32(h.NumTxns()) {
 		name := h.LevelName(t)
-		if t == h.Init {
+		if !asksOf(h, t) {
 			continue
 		}
 		if name == "" {
@@ -81,6 +81,11 @@ func own(h *history.History, at level.Level) level.Level {
 	return level.Mixed(at)
 }
 
+// asksOf reports whether a level asks anything of a transaction: others may have seen it, and it did something.
+func asksOf(h *history.History, t uint32) bool {
+	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.Txns.OpOff[t] < h.Txns.OpOff[t+1]
+}
+
 // sayLevels says on standard error that transactions have levels of their own, and whether they are judged by them.
 func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
 	if h.Txns.Level == nil && !at.IsMixed() {
@@ -89,7 +94,7 @@ func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, 
 	count := map[string]int{}
 	for t := range uint32(h.NumTxns()) {
 		switch name := h.LevelName(t); {
-		case t == h.Init:
+		case !asksOf(h, t):
 		case at.IsMixed() && name == "":
 			count[at.Of("").String()]++
 		case name != "" && name != at.String():

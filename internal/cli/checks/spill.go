@@ -132,7 +132,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	within := f.limits
 	within.Used = time.Since(began)
 	r, a, err := limits.OutOfCore(ctx, in, within, spill.Options{Dir: dir, Backend: backend, Memory: memory,
-		Level: at, Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
+		Level: at, Asked: f.levelSet, Checker: checker, ReadOnlyAtStart: f.AtStart, Skew: f.Skew.Nanoseconds(),
 		MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
 		Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
 		Resumed: func(n, of int) {
