@@ -37,14 +37,12 @@ func (l *Log) reaches(at Position) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return &LostError{path + ": the file is missing, and the checkpoint continues in it"}
 		}
+		if err == nil {
+			size, err = io.Copy(io.Discard, p)
+			err = errors.Join(err, p.Close())
+		}
 		if err != nil {
 			return &LostError{err.Error()}
-		}
-		for size = int64(len(p.text)); len(p.frames) > 0; p.frames = p.frames[1:] {
-			size += int64(p.frames[0].text)
-		}
-		if err := p.Close(); err != nil {
-			return err
 		}
 	default:
 		return err

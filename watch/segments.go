@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,7 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// Segments that no checkpoint needs are compressed, each to a .zst of frames of frameBytes and a table of them at its
-// end (the seekable format of zstd's contrib), so that a line can be read without the frames before it; any zstd
-// program reads them. The oldest ones are deleted, as Keep says.
+// Segments that no checkpoint needs are compressed, each to a .zst. The oldest ones are deleted, as Keep says.
 
 // Keep bounds the part of the log that stays although no checkpoint needs it. 0: no bound.
 type Keep struct {
@@ -33,7 +30,6 @@ type Keep struct {
 const (
 	segmentPattern = "segment-%08d.log"
 	compressed     = ".zst"
-	frameBytes     = 1 << 20
 	// beginningFile has the header once the segment with it is deleted.
 	beginningFile = "beginning.jsonl"
 )
@@ -102,124 +98,44 @@ func openSegment(dir string, n int, at int64) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// frame is a part of a compressed segment.
-type frame struct {
-	at         int64 // in the file
-	size, text uint32
-}
-
 // packed reads the lines of a compressed segment.
 type packed struct {
-	f      *os.File
-	frames []frame // not read yet
-	buf    []byte  // compressed
-	text   []byte
-	rest   []byte // of text
+	f    *os.File
+	in   io.Reader
+	done func()
 }
 
-const (
-	skippable = 0x184D2A5E
-	seekable  = 0x8F92EAB1
-)
-
-func openPacked(path string, at int64) (*packed, error) {
+func openPacked(path string, at int64) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	frames, err := table(f)
+	in, done, err := unpacked(f, true)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	p := &packed{f: f, frames: frames}
-	for len(p.frames) > 0 && at >= int64(p.frames[0].text) {
-		at -= int64(p.frames[0].text)
-		p.frames = p.frames[1:]
-	}
-	if len(p.frames) > 0 {
-		if err := p.next(); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		p.rest = p.rest[at:]
+	p := &packed{f, in, done}
+	if _, err := io.CopyN(io.Discard, p, at); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-var errTable = errors.New("its end is not as isovet wrote it; expected the table of its frames")
-
-// table reads the table of frames at a file's end.
-func table(f *os.File) ([]frame, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	var foot [9]byte
-	if _, err := f.ReadAt(foot[:], max(st.Size()-9, 0)); err != nil {
-		return nil, errTable
-	}
-	n := int64(binary.LittleEndian.Uint32(foot[:]))
-	if binary.LittleEndian.Uint32(foot[5:]) != seekable || 8*n+17 > st.Size() {
-		return nil, errTable
-	}
-	entries := make([]byte, 8*n)
-	if _, err := f.ReadAt(entries, st.Size()-9-8*n); err != nil {
-		return nil, err
-	}
-	out := make([]frame, n)
-	at := int64(0)
-	for i := range out {
-		x := &out[i]
-		*x = frame{at, binary.LittleEndian.Uint32(entries[8*i:]), binary.LittleEndian.Uint32(entries[8*i+4:])}
-		at += int64(x.size)
-	}
-	if at+8*n+17 != st.Size() {
-		return nil, errTable
-	}
-	return out, nil
-}
-
-func (p *packed) next() error {
-	x := p.frames[0]
-	p.frames = p.frames[1:]
-	p.buf = slices.Grow(p.buf[:0], int(x.size))[:x.size]
-	if _, err := p.f.ReadAt(p.buf, x.at); err != nil {
-		return fmt.Errorf("%s: %w", p.f.Name(), err)
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*frameBytes))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	p.text, err = d.DecodeAll(p.buf, p.text[:0])
-	if err == nil && len(p.text) != int(x.text) {
-		err = errTable
-	}
-	if err != nil {
-		return fmt.Errorf("%s: damaged at byte %d: %w", p.f.Name(), x.at, err)
-	}
-	p.rest = p.text
-	return nil
-}
-
 func (p *packed) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
-		if len(p.frames) == 0 {
-			return 0, io.EOF
-		}
-		if err := p.next(); err != nil {
-			return 0, err
-		}
+	n, err := p.in.Read(b)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: damaged: %w", p.f.Name(), err)
 	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
+	return n, err
 }
 
-func (p *packed) Close() error { return p.f.Close() }
+func (p *packed) Close() error {
+	p.done()
+	return p.f.Close()
+}
 
-// pack compresses a segment, unless stop returns true.
-func pack(dir string, n int, stop func() bool) (err error) {
-	path := segmentName(dir, n)
+// packFile compresses a file into another with compressed behind its name, unless stop returns true.
+func packFile(path string, stop func() bool) error {
 	if _, err := os.Stat(path + compressed); err == nil {
 		return os.Remove(path) // the compressed file is complete, or it would not have its name
 	}
@@ -232,68 +148,50 @@ func pack(dir string, n int, stop func() bool) (err error) {
 	if err != nil {
 		return err
 	}
-	tmp := path + compressed + ".new"
-	out, err := create(tmp)
+	out, err := create(path + compressed + ".new")
 	if err != nil {
 		return err
 	}
-	done, err := packInto(out, in, stop)
-	if err == nil && done {
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		_, err = io.Copy(z, stoppable{in, stop})
+		err = errors.Join(err, z.Close())
+	}
+	if err == nil {
 		err = out.Sync()
 	}
-	if err = errors.Join(err, out.Close()); err != nil || !done {
-		return errors.Join(err, os.Remove(tmp))
+	if err = errors.Join(err, out.Close()); err != nil {
+		gone := os.Remove(out.Name())
+		if errors.Is(err, errStopped) {
+			return gone
+		}
+		return errors.Join(err, gone)
 	}
-	if err := os.Chtimes(tmp, st.ModTime(), st.ModTime()); err != nil {
+	if err := os.Chtimes(out.Name(), st.ModTime(), st.ModTime()); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, path+compressed); err != nil {
+	if err := os.Rename(out.Name(), path+compressed); err != nil {
 		return err
 	}
-	if err := syncDir(dir); err != nil {
+	if err := syncDir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return os.Remove(path)
 }
 
-func packInto(out io.Writer, in io.Reader, stop func() bool) (done bool, err error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(frameBytes))
-	if err != nil {
-		return false, err
+// stoppable is a reader that ends with errStopped once stop returns true.
+type stoppable struct {
+	io.Reader
+	stop func() bool
+}
+
+var errStopped = errors.New("stopped")
+
+func (s stoppable) Read(b []byte) (int, error) {
+	if s.stop() {
+		return 0, errStopped
 	}
-	defer z.Close()
-	text, buf := make([]byte, frameBytes), []byte(nil)
-	var entries []byte
-	frames := uint32(0)
-	for {
-		if stop() {
-			return false, nil
-		}
-		n, err := io.ReadFull(in, text)
-		if n > 0 {
-			buf = z.EncodeAll(text[:n], buf[:0])
-			if _, err := out.Write(buf); err != nil {
-				return false, err
-			}
-			entries = binary.LittleEndian.AppendUint32(entries, uint32(len(buf)))
-			entries = binary.LittleEndian.AppendUint32(entries, uint32(n))
-			frames++
-		}
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			break
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	end := binary.LittleEndian.AppendUint32(nil, skippable)
-	end = binary.LittleEndian.AppendUint32(end, uint32(len(entries)+9))
-	end = append(end, entries...)
-	end = append(binary.LittleEndian.AppendUint32(end, frames), 0)
-	end = binary.LittleEndian.AppendUint32(end, seekable)
-	_, err = out.Write(end)
-	return err == nil, err
+	return s.Reader.Read(b)
 }
 
 // tidy compresses the segments before one, and deletes the oldest as Keep says.
@@ -304,7 +202,7 @@ func tidy(dir string, before int, keep Keep, stop func() bool) error {
 	}
 	for i := range list {
 		if s := &list[i]; s.n < before && !s.packed {
-			if err := pack(dir, s.n, stop); err != nil || stop() {
+			if err := packFile(segmentName(dir, s.n), stop); err != nil || stop() {
 				return err
 			}
 		}

@@ -26,15 +26,15 @@ func TestPacked(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var text []byte
-	for i := 0; len(text) < 5*frameBytes/2; i++ {
+	for i := 0; len(text) < 5<<19; i++ {
 		text = fmt.Appendf(text, "%d\tline %d %d\n", i, i, rng.Uint64())
 	}
 	must.OK(t, os.WriteFile(segmentName(dir, 3), text, 0o644))
-	must.OK(t, pack(dir, 3, func() bool { return true }))
+	must.OK(t, packFile(segmentName(dir, 3), func() bool { return true }))
 	if list, err := segments(dir); err != nil || len(list) != 1 || list[0].packed {
 		t.Fatal(list, err) // broken off
 	}
-	must.OK(t, pack(dir, 3, func() bool { return false }))
+	must.OK(t, packFile(segmentName(dir, 3), func() bool { return false }))
 	list, err := segments(dir)
 	if err != nil || len(list) != 1 || !list[0].packed || list[0].n != 3 || list[0].size > int64(len(text))*3/4 {
 		t.Fatal(list, err)

@@ -2,15 +2,12 @@ package watch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // The file of violations is rotated at a quarter of the allowed space: its name gets the number of its last line, and
@@ -82,15 +79,11 @@ func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
 		return err
 	}
 	defer f.Close()
-	var in io.Reader = f
-	if x.packed {
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		in = z
+	in, done, err := unpacked(f, x.packed)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if _, err := eachLine(in, each); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -144,7 +137,7 @@ func (e *emitted) tidy() error {
 	}
 	for i := range all {
 		if x := &all[i]; !x.packed {
-			if err := packFile(filepath.Join(e.o.dir, x.name)); err != nil {
+			if err := packFile(filepath.Join(e.o.dir, x.name), func() bool { return false }); err != nil {
 				return err
 			}
 		}
@@ -166,32 +159,4 @@ func (e *emitted) tidy() error {
 		total -= x.size
 	}
 	return syncDir(e.o.dir)
-}
-
-// packFile compresses a file into one with another name.
-func packFile(path string) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := create(path + compressed + ".new")
-	if err != nil {
-		return err
-	}
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
-	if err == nil {
-		_, err = io.Copy(z, in)
-		err = errors.Join(err, z.Close())
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return errors.Join(err, os.Remove(out.Name()))
-	}
-	if err := os.Rename(out.Name(), path+compressed); err != nil {
-		return err
-	}
-	return os.Remove(path)
 }
