@@ -202,9 +202,6 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 			own[a.key] = true
 		}
 	}
-	if !h.HasLists() {
-		return
-	}
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		if h.Ops.Kind[op] == history.ReadList {

@@ -1,13 +1,13 @@
 package census
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
 	"slices"
 
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/internal/graph"
 )
 
@@ -64,20 +64,38 @@ func (g *dependencies) forks() (found []evidence.Anomaly) {
 	return found
 }
 
-// reasons are the cycles that show the orders of versions that edges assume and that no list shows.
+// reasons are the cycles that show the orders of versions that edges assume and that no list shows: who overwrote the
+// version that it had read comes after its writer.
 func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
 	done := map[[3]uint32]bool{}
 	for _, e := range edges {
-		pair := [3]uint32{e.Key, e.From, e.To}
+		from := e.From
 		if e.Dep == evidence.RW {
-			pair[1] = e.Writer
+			from = e.Writer
 		}
-		if c, ok := g.reason[pair]; ok && !done[pair] && (e.Dep == evidence.WW || e.Dep == evidence.RW) {
-			done[pair] = true
-			out = append(out, c)
+		pair := [3]uint32{e.Key, from, e.To}
+		if from >= many || from == g.h.Init || e.Dep != evidence.WW && e.Dep != evidence.RW || done[pair] {
+			continue
+		}
+		done[pair] = true
+		if ver := g.replaced(e.To, e.Key); ver != none && g.w[ver] == from {
+			out = append(out, []evidence.Edge{
+				{From: e.To, To: from, Dep: evidence.WW, Key: e.Key, Ver: ver, Writer: none},
+				{From: from, To: e.To, Dep: evidence.WR, Key: e.Key, Ver: ver, Writer: none}})
 		}
 	}
 	return out
+}
+
+// replaced is the version of a register that a transaction read before it installed its own; none: it did not do both.
+func (g *dependencies) replaced(t, k uint32) uint32 {
+	read, wrote := map[uint32]uint32{}, map[uint32]uint32{}
+	g.accesses(t, read, wrote)
+	ver, is := read[k]
+	if own, too := wrote[k]; is && too && g.w[own] == t {
+		return ver
+	}
+	return none
 }
 
 // cycles finds in each component of the graph one cycle of each class, without sessions and time, with sessions, and
@@ -85,12 +103,12 @@ func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
 func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 	plain := make([]graph.Edge, len(g.edges))
 	for i, e := range g.edges {
-		plain[i] = graph.Edge{From: e.from, To: e.to}
+		plain[i] = graph.Edge{From: int32(e.From), To: int32(e.To)}
 	}
 	comp, n := graph.Components(graph.Build(g.n, plain))
 	inside := func(yield func(of int, e edge) bool) {
 		for _, e := range g.edges {
-			if c := comp[e.from]; c == comp[e.to] && !yield(int(c), e) {
+			if c := comp[e.From]; c == comp[e.To] && !yield(int(c), e) {
 				return
 			}
 		}
@@ -106,6 +124,9 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		if looked++; looked > mostComponents || ctx.Err() != nil {
 			break
 		}
+		slices.SortFunc(p, func(a, b edge) int { // no map decides their order
+			return cmp.Or(int(a.From)-int(b.From), int(a.To)-int(b.To), int(a.Dep)-int(b.Dep), int(a.Key)-int(b.Key))
+		})
 		found = append(found, g.inComponent(ctx, p, local)...)
 	}
 	return found
@@ -162,18 +183,15 @@ func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int
 
 // evidence tells a way without the nodes of time.
 func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
-	txns := int32(g.h.NumTxns())
-	var from uint32
+	txns := uint32(g.h.NumTxns())
+	from := none
 	for _, e := range way {
-		switch {
-		case e.to >= txns && e.from < txns:
-			from = uint32(e.from)
-		case e.to >= txns:
-		case e.from >= txns:
-			out = append(out, evidence.Edge{From: from, To: uint32(e.to), Dep: evidence.RT, Key: history.None,
-				Ver: history.None, Writer: history.None})
-		default:
-			out = append(out, e.Edge)
+		if e.From < txns {
+			from = e.From
+		}
+		if e.To < txns {
+			e.From = from
+			out = append(out, e)
 		}
 	}
 	return out
@@ -185,6 +203,7 @@ type search struct {
 	out   []edge  // by where they begin
 	at    []int32 // by number, where a node's begin
 	steps []step  // by number and state
+	on    []int32 // by number, the last search on whose cycle the node is
 	round int32   // the search that is under way
 	queue [][2]int32
 }
@@ -202,18 +221,18 @@ type step struct {
 func newSearch(part []edge, local []int32) *search {
 	n := int32(0)
 	for i := range part { // each node of a component has an edge
-		local[part[i].from] = -1
+		local[part[i].From] = -1
 	}
 	for i := range part {
-		if v := part[i].from; local[v] < 0 {
+		if v := part[i].From; local[v] < 0 {
 			local[v] = n
 			n++
 		}
 	}
-	s := &search{local: local, steps: make([]step, n*states)}
+	s := &search{local: local, steps: make([]step, n*states), on: make([]int32, n)}
 	s.out, s.at = grouped(func(yield func(of int, e edge) bool) {
 		for _, e := range part {
-			if !yield(int(local[e.from]), e) {
+			if !yield(int(local[e.From]), e) {
 				return
 			}
 		}
@@ -233,7 +252,7 @@ const (
 // back returns a shortest cycle of an edge and a way back from its end by edges that use says; nil: there is none.
 // Cost: linear in the component.
 func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
-	start := [2]int32{e.to, 0}
+	start := [2]int32{int32(e.To), 0}
 	if mode == apartRW {
 		start[1] = lastRW
 	}
@@ -249,7 +268,7 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 			if !use(f.Dep) || mode == apartRW && rw && x[1]&lastRW != 0 {
 				continue
 			}
-			y := [2]int32{f.to, 0}
+			y := [2]int32{int32(f.To), 0}
 			if mode != anyWay {
 				y[1] = x[1] & someRW
 				if rw {
@@ -264,7 +283,7 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 				continue
 			}
 			*reached = step{f, x, s.round}
-			if f.to != e.from {
+			if f.To != e.From {
 				s.queue = append(s.queue, y)
 			} else if mode == anyWay || y[1]&someRW != 0 && y[1]&lastRW == 0 {
 				return s.cycle(e, start, y)
@@ -277,16 +296,16 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 // cycle is an edge and the way from its end that the search found; nil where that goes through a node twice.
 func (s *search) cycle(e edge, start, y [2]int32) []edge {
 	var way []edge
-	seen := map[int32]bool{}
-	for ; y != start; y = s.step(y).before {
-		if seen[y[0]] {
+	for ; ; y = s.step(y).before {
+		on := &s.on[s.local[y[0]]]
+		if *on == s.round {
 			return nil
 		}
-		seen[y[0]] = true
+		*on = s.round
+		if y == start {
+			break
+		}
 		way = append(way, *s.step(y).by)
-	}
-	if seen[start[0]] {
-		return nil
 	}
 	way = append(way, e)
 	slices.Reverse(way)

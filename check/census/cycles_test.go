@@ -78,7 +78,7 @@ func TestCycles(t *testing.T) {
 		var plain []evidence.Edge
 		for _, e := range g.edges {
 			if e.Dep != evidence.RT {
-				plain = append(plain, e.Edge)
+				plain = append(plain, e)
 			}
 		}
 		if l.RealTime() {

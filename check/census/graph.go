@@ -10,10 +10,7 @@ import (
 )
 
 // edge is one of the graph's, between transactions or, for real time, auxiliary nodes.
-type edge struct {
-	from, to int32
-	evidence.Edge
-}
+type edge = evidence.Edge
 
 // dependencies is what a history shows without search. Its nodes are the transactions, then those of time.
 type dependencies struct {
@@ -24,8 +21,6 @@ type dependencies struct {
 	edges []edge
 	// rmw are by version the transactions that read it and wrote the key, in their order.
 	rmw map[uint32][]uint32
-	// reason is by pair of writers of a key the cycle that the other order of their versions closes.
-	reason map[[3]uint32][]evidence.Edge
 }
 
 // mostReaders bounds how many writers of a key come after each reader of a version, of which the history says no order:
@@ -33,8 +28,7 @@ type dependencies struct {
 const mostReaders = 64
 
 func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
-	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{},
-		reason: map[[3]uint32][]evidence.Edge{}, edges: make([]edge, 0, 2*h.NumTxns())}
+	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{}, edges: make([]edge, 0, 2*h.NumOps())}
 	g.w = g.writers(counts)
 	g.registers(counts)
 	g.lists(counts)
@@ -60,7 +54,7 @@ func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dep
 
 func (g *dependencies) add(e evidence.Edge) {
 	if e.From != e.To && e.From != g.h.Init && e.To != g.h.Init {
-		g.edges = append(g.edges, edge{int32(e.From), int32(e.To), e})
+		g.edges = append(g.edges, e)
 	}
 }
 
@@ -142,7 +136,6 @@ func (g *dependencies) registers(counts []bool) {
 		}
 	}
 	g.overwritten(readers, initial, writes)
-	g.sorted()
 }
 
 // accesses puts into read and wrote, by key, the version that a committed transaction reads first, unless it wrote one
@@ -175,9 +168,6 @@ func (g *dependencies) replaces(t, k, ver, own uint32) {
 		return
 	}
 	g.add(evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none})
-	g.reason[[3]uint32{k, from, t}] = []evidence.Edge{
-		{From: t, To: from, Dep: evidence.WW, Key: k, Ver: ver, Writer: none},
-		{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none}}
 }
 
 // overwritten adds that readers of a version come before those who overwrite it: who read it too, and, of a key's
@@ -216,19 +206,6 @@ func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
 		}
 	}
 	return ver
-}
-
-// sorted gives the edges an order that no map decides.
-func (g *dependencies) sorted() {
-	slices.SortFunc(g.edges, func(a, b edge) int {
-		for _, c := range [...]int64{int64(a.from) - int64(b.from), int64(a.to) - int64(b.to),
-			int64(a.Dep) - int64(b.Dep), int64(a.Key) - int64(b.Key)} {
-			if c != 0 {
-				return int(c)
-			}
-		}
-		return 0
-	})
 }
 
 // lists adds what reads of lists show: the longest of each list is the order of its elements, where the others are
@@ -358,15 +335,15 @@ func (g *dependencies) time(skew int64, counts []bool) {
 		txns, start, end = append(txns, t), append(start, from), append(end, to)
 	}
 	aux, chain := graph.TimeChain(start, end)
-	node := func(u int32) int32 {
+	node := func(u int32) uint32 {
 		if int(u) < len(txns) {
-			return int32(txns[u])
+			return txns[u]
 		}
-		return u - int32(len(txns)) + int32(g.n)
+		return uint32(int(u) - len(txns) + g.n)
 	}
 	for _, e := range chain {
-		g.edges = append(g.edges, edge{from: node(e.From), to: node(e.To), Edge: evidence.Edge{Dep: evidence.RT,
-			Key: none, Ver: none, Writer: none}})
+		g.edges = append(g.edges, edge{From: node(e.From), To: node(e.To), Dep: evidence.RT, Key: none, Ver: none,
+			Writer: none})
 	}
 	g.n += aux
 }
