@@ -72,20 +72,21 @@ func TestUnknown(t *testing.T) {
 		l       level.Level
 		only    string // the checker meant; "": all
 	}{
-		{"init=0: s1: r(x,0)", "strict-serializable needs start and end of every committed transaction; transaction " +
-			"1 has not both", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs start and end of every " +
-			"committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs start and end of every " +
-			"committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0)", "strict-serializable needs the start and end of every committed " +
+			"transaction; transaction 1 lacks one", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs the start and end of every " +
+			"committed transaction; transaction 2 lacks one", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs the start and end of every " +
+			"committed transaction; transaction 2 lacks one", level.StrictSerializable, ""},
 		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1])?", "list elements must be appended once: " +
 			"transaction 3 reads 1 in list \"x\", which was appended more than once; the outcome of " +
 			"transaction 4, which reads list \"x\", is unknown", level.Serializable, ""},
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
 		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
-			"predicate operations and lists: cobra checks only item operations", level.Serializable, "cobra"},
-		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: cobra checks item operations only: as " +
-			"published, it relates the writes of one key and who read them; vbox adds to that what predicates missed",
+			"cobra takes no predicate operations: its published constraints relate only writers and readers of one " +
+				"key; use vbox", level.Serializable, "cobra"},
+		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "cobra takes no predicate operations: its published " +
+			"constraints relate only writers and readers of one key; use vbox",
 			level.Serializable, "cobra"},
 		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},
 		{"init=0: s1: r(x,0)", "cobra does not decide snapshot-isolation", level.SnapshotIsolation, "cobra"},

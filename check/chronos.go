@@ -30,8 +30,8 @@ type aion struct{}
 func (aion) Info() Info {
 	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
 		Takes: Takes{Items: true, Lists: run.ListsRead, Unknown: run.OutcomesDecided, Duplicates: true,
-			ItemsOnly: "it looks at a transaction by the keys that it names, and a predicate operation does not " +
-				"name those that it missed; chronos takes them"},
+			ItemsOnly: "it finds transactions by the keys that they name, and a predicate operation does not name " +
+				"the rows that it missed; use chronos"},
 		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
 }
 

@@ -151,7 +151,7 @@ func TestIgnorePredicates(t *testing.T) {
 				}
 				if only && seed < 10 {
 					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil ||
-						r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") &&
+						r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "predicate operations") &&
 						in.Takes.Items {
 						t.Errorf("%s decides predicates: %v, %v", c.Info().Name, r, err)
 					}

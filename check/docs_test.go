@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/docs"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -56,86 +58,43 @@ var traits = []struct{ name, about, text string }{
 // TestTakesPage: docs/takes.md is what the checkers say of a history of each trait: they decide it, or say why not.
 // What they decide is right: all these histories satisfy every level.
 func TestTakesPage(t *testing.T) {
-	profile := must.Get(mechanism.LookupProfile("postgresql:serializable"))(t)
 	var page bytes.Buffer
 	page.WriteString(takesHead)
-	var reasons []string // of all traits, by number
-	short := func(l level.Level) string {
-		if s := l.ShortNames(); len(s) > 0 {
-			return s[0]
-		}
-		return l.String()
-	}
+	var reasons, same []string
+	var registers map[string]string
 	for _, trait := range traits {
-		h := notation.MustParse(trait.text)
-		fmt.Fprintf(&page, "\n## %s%s\n\n%s%s.\n", strings.ToUpper(trait.name[:1]), trait.name[1:],
-			strings.ToUpper(trait.about[:1]), trait.about[1:])
-		var partly, none []string // in order, by what they say
-		who := map[string][]string{}
+		says := map[string]string{}
+		var who, lines []string
 		for _, c := range All() {
-			in := c.Info()
-			var yes []string
-			no := map[int][]string{}
-			for _, l := range level.All() {
-				if !in.Decides(l) {
-					continue
-				}
-				r, err := Run(t.Context(), c, h, Options{Level: l, Profile: profile})
-				switch {
-				case err != nil:
-					t.Fatalf("%s, %s, %s: %v", trait.name, in.Name, l, err)
-				case r.Verdict == evidence.Violated:
-					t.Errorf("%s: %s says that %s is violated: %+v", trait.name, in.Name, l, r.Anomalies)
-				case r.Verdict == evidence.Holds:
-					yes = append(yes, short(l))
-				case r.Reason == "":
-					t.Errorf("%s: %s does not decide %s, and does not say why", trait.name, in.Name, l)
-				default:
-					why := regexp.MustCompile(`\b`+regexp.QuoteMeta(in.Name)+`\b`).ReplaceAllString(r.Reason, "the checker")
-					why = strings.ReplaceAll(why, l.String(), "the level")
-					i := slices.Index(reasons, why)
-					if i < 0 {
-						i = len(reasons)
-						reasons = append(reasons, why)
-					}
-					no[i] = append(no[i], short(l))
-				}
-			}
-			var because []string
-			for i := range reasons {
-				if len(no[i]) > 0 {
-					because = append(because, fmt.Sprintf("%s: %d", strings.Join(no[i], " "), i+1))
-				}
-			}
-			why, list := strings.Join(because, "; "), &partly
-			switch {
-			case len(no) == 0:
+			name := c.Info().Name
+			says[name] = decided(t, c, trait.name, notation.MustParse(trait.text), &reasons)
+			if says[name] == registers[name] || registers == nil && says[name] == "all of its levels" {
 				continue
-			case len(yes) == 0 && len(because) == 1:
-				why, list = why[strings.LastIndex(why, " ")+1:], &none
-			case len(yes) == 0:
-				list = &none
-			default:
-				why = strings.Join(yes, " ") + " (not " + why + ")"
 			}
-			if who[why] == nil {
-				*list = append(*list, why)
+			i := slices.Index(lines, says[name])
+			if i < 0 {
+				i, lines, who = len(lines), append(lines, says[name]), append(who, "")
 			}
-			who[why] = append(who[why], "`"+in.Name+"`")
+			who[i] += ", `" + name + "`"
 		}
-		for _, part := range []struct {
-			head string
-			said []string
-		}{{"Decided at some levels:", partly}, {"Not decided (reason):", none}} {
-			if len(part.said) > 0 {
-				fmt.Fprintf(&page, "\n%s\n\n", part.head)
-			}
-			for _, why := range part.said {
-				fmt.Fprintf(&page, "- %s: %s\n", strings.Join(who[why], ", "), why)
-			}
+		if len(lines) == 0 {
+			same = append(same, trait.name+" ("+trait.about+")")
+			continue
+		}
+		fmt.Fprintf(&page, "\n## %s%s\n\n%s%s.\n\n", strings.ToUpper(trait.name[:1]), trait.name[1:],
+			strings.ToUpper(trait.about[:1]), trait.about[1:])
+		for i, line := range lines {
+			fmt.Fprintf(&page, "- %s: %s\n", strings.TrimPrefix(who[i], ", "), line)
+		}
+		if registers == nil {
+			registers = says
 		}
 	}
-	page.WriteString("\n## Reasons\n\nThe program gives these reasons for these histories:\n\n")
+	fmt.Fprintf(&page, "\n## As registers\n\nThe checkers decide these as they decide registers:\n\n")
+	for _, s := range same {
+		fmt.Fprintf(&page, "- %s\n", s)
+	}
+	page.WriteString("\n## Reasons\n\n")
 	for i, why := range reasons {
 		fmt.Fprintf(&page, "%d. %s\n", i+1, why)
 	}
@@ -149,11 +108,57 @@ func TestTakesPage(t *testing.T) {
 	}
 }
 
+// decided says at which levels a checker decides a history that satisfies them all, and numbers the reasons where it
+// does not.
+func decided(t *testing.T, c Checker, trait string, h *history.History, reasons *[]string) string {
+	profile := must.Get(mechanism.LookupProfile("postgresql:serializable"))(t)
+	in := c.Info()
+	var yes, because []string
+	no := map[int][]string{}
+	for _, l := range level.All() {
+		if !in.Decides(l) {
+			continue
+		}
+		short := append(l.ShortNames(), l.String())[0]
+		r, err := Run(t.Context(), c, h, Options{Level: l, Profile: profile})
+		switch {
+		case err != nil:
+			t.Fatalf("%s, %s, %s: %v", trait, in.Name, l, err)
+		case r.Verdict == evidence.Violated:
+			t.Errorf("%s: %s says that %s is violated: %+v", trait, in.Name, l, r.Anomalies)
+		case r.Verdict == evidence.Holds:
+			yes = append(yes, short)
+		case r.Reason == "":
+			t.Errorf("%s: %s does not decide %s, and does not say why", trait, in.Name, l)
+		default:
+			why := regexp.MustCompile(`\b`+regexp.QuoteMeta(in.Name)+`\b`).ReplaceAllString(r.Reason, "the checker")
+			why = strings.ReplaceAll(why, l.String(), "the level")
+			if !slices.Contains(*reasons, why) {
+				*reasons = append(*reasons, why)
+			}
+			i := slices.Index(*reasons, why)
+			no[i] = append(no[i], short)
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(no)) {
+		because = append(because, fmt.Sprintf("%s (%d)", strings.Join(no[i], " "), i+1))
+	}
+	switch {
+	case len(no) == 0:
+		return "all of its levels"
+	case len(yes) > 0:
+		return strings.Join(yes, " ") + "; not " + strings.Join(because, ", ")
+	case len(because) == 1:
+		return "no level" + because[0][strings.LastIndex(because[0], " "):]
+	}
+	return "none of " + strings.Join(because, ", ")
+}
+
 const takesHead = `# What each checker takes
 
 Look up here why a checker answers "unknown". The tests write this page (go test ./check -run TestTakesPage -update):
-they give each checker a small history that has a trait and satisfies every level. A checker that is not named decides
-the history at all of its levels ([levels.md](levels.md)). The numbers refer to the [reasons](#reasons). "leopard" has the profile of PostgreSQL's serializable level.
+they give each checker a small history that has a trait and satisfies every level. A line names the levels
+([levels.md](levels.md)) that checkers decide, and the number of the [reason](#reasons) where they do not. A checker that "Registers" does not name decides them at all of its levels. The other traits name only the checkers that decide them otherwise than registers. "leopard" has the profile of PostgreSQL's serializable level.
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.

@@ -101,7 +101,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		return x, nil
 	}
 	if weak {
-		x.Unknown("Leopard found no violation, which proves nothing; it looks for no order at %s", o.Level)
+		x.Unknown("Leopard found no violation, which proves nothing; it cannot prove that %s holds", o.Level)
 		return x, nil
 	}
 	for i := range rep.Violations {
@@ -140,7 +140,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		r.Stats.Stages[k] += v
 	}
 	if r.Verdict == evidence.Unknown {
-		r.Reason = "Leopard found no violation, which proves nothing; its search for an order ended: " + r.Reason
+		r.Reason = "Leopard found no violation, which proves nothing; its search for a commit order ended: " + r.Reason
 	}
 	x.Result = r
 	return x, nil

@@ -14,8 +14,7 @@ import (
 type MissingTimes struct{ Txn int64 }
 
 func (m *MissingTimes) Error() string {
-	return fmt.Sprintf("transaction %d has no start or no end time; the mechanisms are verified over client times",
-		m.Txn)
+	return fmt.Sprintf("transaction %d has no start or no end time", m.Txn)
 }
 
 // Nothing is the value of a version that nobody wrote and no operation names, such as a list before its first element.

@@ -16,7 +16,7 @@ func MultiKey(h *history.History) string {
 		return "the history has list operations"
 	}
 	if h.HasPredicates() && h.NumKeys() > 1 {
-		return "predicate operations range over all keys, and linearizability speaks of each by itself"
+		return "predicate operations span all keys; linearizability judges each key alone: use strict-serializable"
 	}
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] == history.Aborted || t == h.Init {
@@ -25,8 +25,8 @@ func MultiKey(h *history.History) string {
 		lo, hi := h.TxnOps(t)
 		for op := lo + 1; op < hi; op++ {
 			if a, b := h.OpKey(op-1), h.OpKey(op); a != b && a != none && b != none {
-				return fmt.Sprintf("transaction %d has operations on %s and %s, but linearizability is a property "+
-					"of single keys", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
+				return fmt.Sprintf("transaction %d has operations on %s and %s, but linearizability judges each "+
+					"key alone; use strict-serializable", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 type bc struct{ full bool }
 
 // graphItems is why graphs over known orders of versions have no edges of predicates.
-const graphItems = "its edges are between transactions that read or wrote versions whose order is known, and what a " +
-	"predicate operation missed names no version"
+const graphItems = "its edges need the version of each row, and a predicate operation does not name the rows that " +
+	"it missed"
 
 func (c bc) Info() run.Info {
 	in := run.Info{

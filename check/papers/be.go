@@ -19,8 +19,8 @@ var beLevels = []level.Level{level.SessionSerializable}
 func (biswasEnea) Info() run.Info {
 	return run.Info{
 		Name: "be", Paper: "BiswasEnea", Levels: beLevels,
-		Takes: run.Takes{Items: true, Unknown: run.OutcomesDecided, Duplicates: true, ItemsOnly: "as published, its " +
-			"search appends a transaction where what it read is the last of its keys, and evaluates no predicates"},
+		Takes: run.Takes{Items: true, Unknown: run.OutcomesDecided, Duplicates: true, ItemsOnly: "its published " +
+			"search evaluates no predicates; use vbox"},
 		About: "search over session frontiers, polynomial for a fixed number of sessions",
 	}
 }

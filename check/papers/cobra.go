@@ -20,8 +20,7 @@ type cobra struct {
 }
 
 // cobraItems is why the baseline that others are compared with stays without predicates.
-const cobraItems = "as published, it relates the writes of one key and who read them; vbox adds to that what " +
-	"predicates missed"
+const cobraItems = "its published constraints relate only writers and readers of one key; use vbox"
 
 func (c cobra) Info() run.Info {
 	in := run.Info{

@@ -19,8 +19,7 @@ type elleRegister struct{}
 func (elleRegister) Info() run.Info {
 	return run.Info{
 		Name: "elle-register", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
-		Takes: run.ByCasesTakes("it infers the order of versions from what transactions and sessions read and wrote, " +
-			"and what a predicate operation missed names no version"),
+		Takes: run.ByCasesTakes(graphItems),
 		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories " +
 			"stay unknown",
 	}
@@ -63,8 +62,8 @@ func (elleRegister) decide(x *run.Run) error {
 		}
 	}
 	if open > 0 {
-		x.Unknown("incomplete: no cycle in what Elle infers of registers, but %s several writes of a register "+
-			"could come next", plural.Of(open, "time"))
+		x.Unknown("incomplete: Elle found no cycle, but %s it could not tell which write of a register came "+
+			"next", plural.Of(open, "time"))
 		return nil
 	}
 	return x.HoldsBy(p, nil)

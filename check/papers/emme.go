@@ -22,7 +22,7 @@ func (c emme) Info() run.Info {
 	levels := slices.DeleteFunc(timestamp.Levels(), func(l level.Level) bool { return l.Serial() != c.serial })
 	return run.Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true,
 		Takes: run.Takes{Items: true, Lists: run.ListsRefused, Unknown: run.OutcomesDecided,
-			Duplicates: true, ItemsOnly: "it is the baseline of the paper on CHRONOS, whose histories have none"},
+			Duplicates: true, ItemsOnly: "the histories of its paper have none; use chronos"},
 		About: "version order from commit timestamps, the start-ordered serialization graph, its cycles"}
 }
 

@@ -25,8 +25,7 @@ type polysi struct {
 func (c polysi) Info() run.Info {
 	in := run.Info{
 		Name: "polysi", Paper: "PolySI", Levels: run.SnapshotLevels, Solvers: inducedSolvers(), Partial: true,
-		Takes: run.ByCasesTakes("as published, its constraints are of two writers of a key and of who read from " +
-			"them, and a predicate operation did not read what it missed"),
+		Takes: run.ByCasesTakes("its published constraints relate only writers and readers of one key; use viper"),
 		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
 			"transactions",
 	}

@@ -42,7 +42,7 @@ func ByTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 		x.Result.Stats.Stages[stage] = float64(d.Microseconds()) / 1e3
 	}
 	if len(rep.Violations) == 0 && h.HasLists() && h.HasPredicates() {
-		x.Unknown("no violation, but an order of lists beside predicates cannot be certified")
+		x.Unknown("no violation found, but no certificate covers lists and predicate operations in one history")
 		return x.Result, nil
 	}
 	if len(rep.Violations) == 0 {

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"isovet/check/minitxn"
 	"isovet/history"
@@ -68,7 +69,7 @@ func (in *Info) Decides(l level.Level) bool { return slices.Contains(in.Levels, 
 func (in *Info) TakesPredicates(l level.Level) bool { return slices.Contains(in.Takes.Predicates, l) }
 
 // NoRepeatable says why repeatable read is not decided.
-const NoRepeatable = "repeatable-read is decided where it is serializability, without predicate operations"
+const NoRepeatable = "repeatable-read is decided as serializability, and only without predicate operations"
 
 // Settle makes the question that a checker is handed of the level that was asked for: the level to decide, which is
 // another where the two are the same by definition. why, if not "", says why the checker cannot be asked.
@@ -90,7 +91,7 @@ func Settle(in Info, h *history.History, asked level.Level) (l level.Level, why 
 	}
 	if l.RealTime() {
 		if t, missing := polygraph.MissingTime(h); missing {
-			return l, fmt.Sprintf("%s needs start and end of every committed transaction; transaction %d has not both",
+			return l, fmt.Sprintf("%s needs the start and end of every committed transaction; transaction %d lacks one",
 				l, h.Txns.ID[t])
 		}
 	}
@@ -104,27 +105,17 @@ func Refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && l == level.Linearizable:
 		return "lists: isovet decides linearizability of registers only"
 	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(OrderLevels, l):
-		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s",
-			in.Name, l)
+		return fmt.Sprintf("%s decides list histories at the serializable and snapshot levels, not at %s", in.Name, l)
 	case h.HasLists() && in.Takes.Lists == ListsRefused:
-		return fmt.Sprintf("lists or predicate operations: %s checks registers", in.Name)
+		return fmt.Sprintf("%s checks registers, and the history has lists", in.Name)
 	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:
-		return fmt.Sprintf("predicate operations and lists: %s accepts only one of them", in.Name)
-	case h.HasLists() && predicates:
-		return fmt.Sprintf("predicate operations and lists: %s checks only item operations", in.Name)
+		return fmt.Sprintf("%s takes lists or predicate operations, not both in one history", in.Name)
 	case !h.HasLists() && !in.Takes.Items:
-		return fmt.Sprintf("no lists: %s reads the order of versions off append-only lists", in.Name)
+		return fmt.Sprintf("%s needs append-only lists, and the history has none", in.Name)
 	case predicates && l == level.RepeatableRead:
 		return NoRepeatable
 	case predicates:
-		return fmt.Sprintf("predicate operations: %s checks item operations only%s", in.Name, in.Takes.itemsOnly())
+		return strings.TrimSuffix(in.Name+" takes no predicate operations: "+in.Takes.ItemsOnly, ": ")
 	}
 	return ""
-}
-
-func (t *Takes) itemsOnly() string {
-	if t.ItemsOnly == "" {
-		return ""
-	}
-	return ": " + t.ItemsOnly
 }

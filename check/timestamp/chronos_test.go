@@ -164,10 +164,10 @@ func TestChronosMalformed(t *testing.T) {
 			`field "commit_ts": transactions 0 and 1 both write and commit at 5; expected different timestamps`},
 		{"no time", [][2]int64{{5, 5}}, `field "commit_ts": transaction 0 writes, but commits at its start, 5; ` +
 			`expected a later commit timestamp`},
-		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; timestamps are needed on " +
-			"every committed transaction"},
-		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; timestamps are needed on " +
-			"every committed transaction"},
+		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; every committed " +
+			"transaction needs its timestamps"},
+		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; every committed " +
+			"transaction needs its timestamps"},
 	} {
 		if _, err := Chronos(t.Context(), stampedHistory(t, c.ts, write), si); err == nil || err.Error() != c.want {
 			t.Errorf("%s: error %v; expected %s", c.name, err, c.want)
@@ -230,7 +230,8 @@ func TestEmmeRefuses(t *testing.T) {
 	})
 	_, err := Emme(t.Context(), h, Options{})
 	var cannot *Unsupported
-	if !errors.As(err, &cannot) || err.Error() != "lists or predicate operations: emme checks registers" {
+	if !errors.As(err, &cannot) ||
+		err.Error() != "emme checks registers, and the history has lists or predicate operations" {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 		return nil, err
 	}
 	if h.HasLists() || h.HasPredicates() {
-		return nil, &Unsupported{"lists or predicate operations: emme checks registers"}
+		return nil, &Unsupported{"emme checks registers, and the history has lists or predicate operations"}
 	}
 	began := time.Now()
 	l, err := newTimeline(h, o)

@@ -142,7 +142,7 @@ type Missing struct {
 }
 
 func (m *Missing) Error() string {
-	return fmt.Sprintf("transaction %d has no %s; timestamps are needed on every committed transaction", m.Txn, m.Field)
+	return fmt.Sprintf("transaction %d has no %s; every committed transaction needs its timestamps", m.Txn, m.Field)
 }
 
 // begin and end are the timestamps between which t runs, at the serializable levels one and the same.

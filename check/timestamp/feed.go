@@ -19,7 +19,7 @@ type Feed struct {
 // NewFeed makes a feed, and tells a what its keys hold at first. Errors: *Unsupported for predicate operations.
 func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 	if h.HasPredicates() {
-		return nil, &Unsupported{"predicate operations: aion checks registers and lists"}
+		return nil, &Unsupported{"aion checks registers and lists, not predicate operations"}
 	}
 	f := &Feed{h: h, seq: make([]int64, h.NumTxns())}
 	for n := range h.NumSessions() {

@@ -397,8 +397,8 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 func oneKey(h *history.History, t uint32, vers []uint32) error {
 	for i := 1; i < len(vers); i++ {
 		if a, b := h.VerKey[vers[i-1]], h.VerKey[vers[i]]; a != b {
-			return &Unfit{fmt.Sprintf("transaction %d has operations on %s and %s, but linearizability is a "+
-				"property of single keys", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))}
+			return &Unfit{fmt.Sprintf("transaction %d has operations on %s and %s, but linearizability "+
+				"judges each key alone; use strict-serializable", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))}
 		}
 	}
 	return nil

@@ -320,7 +320,7 @@ func (f *compareFlags) stamped(ctx context.Context, e *console.Env, l *lab) (any
 			Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: l.self, Progress: l.progress.Step})
 		switch {
 		case err != nil || len(rows) == 0: // the comparison will say so
-		case rows[0].Verdict == evidence.Unknown && strings.Contains(rows[0].Reason, "timestamps are needed"):
+		case rows[0].Verdict == evidence.Unknown && strings.Contains(rows[0].Reason, "needs its timestamps"):
 			l.progress.Hide()
 			fmt.Fprintf(e.Stderr, "isovet: note: %s: no checkers that trust timestamps: %s\n", s.Name(), rows[0].Reason)
 		default:
