@@ -39,11 +39,11 @@ type edgeJSON struct {
 }
 
 const (
-	nearKey   = 8  // writers of a key that are looked at, in either direction of the file
-	nearReads = 24 // its transactions, for what their reads tell
+	nearKey   = 8  // writers of a key that are considered, before and after it in the file
+	nearReads = 24 // transactions of the key whose reads are considered
 	maxDeps   = 16 // edges of a kind and direction
 	maxKeys   = 48 // keys of a transaction
-	nearest   = 2  // writers of a key before and after, where the order is inferred; all say the same
+	nearest   = 2  // inferred edges to writers of a key, before and after; more would add nothing
 )
 
 // around collects the edges around a transaction.
@@ -56,13 +56,13 @@ type around struct {
 	count map[string]int
 	more  map[string]int
 
-	final map[uint32][]final // key → who wrote it, where conditions were looked at
-	asked int                // orders of writers that these asked for
+	final map[uint32][]final // key → its writers and their last versions, filled for keys of conditions
+	asked int                // pairs of writers whose order the conditions needed
 }
 
-// deps returns the edges around a transaction: its neighbours in the session and in real time, whom it read from and
-// who read from it, and, of its keys, who wrote before and after, as far as that can be told from what lies near. Cost:
-// some passes over the transactions of each of its keys.
+// deps returns the edges around a transaction: to its neighbours in the session and in real time, to its writers and
+// readers, and to the writers before and after it of each key, as far as nearby transactions show them. Cost: some
+// passes over the transactions of each of its keys.
 func (b *book) deps(t uint32) depsJSON {
 	a := &around{b: b, h: b.axis.h, t: t, had: map[evidence.Edge]bool{}, count: map[string]int{},
 		more: map[string]int{}, final: map[uint32][]final{}}
@@ -86,7 +86,7 @@ func (b *book) deps(t uint32) depsJSON {
 	return a.json()
 }
 
-// keys are those that the transaction touched.
+// keys returns the keys that the transaction touched.
 func (a *around) keys() (out []uint32) {
 	lo, hi := a.h.TxnOps(a.t)
 	for op := lo; op < hi; op++ {
@@ -99,7 +99,7 @@ func (a *around) keys() (out []uint32) {
 	return out
 }
 
-// add keeps an edge, up to maxDeps of a kind and direction.
+// add lists an edge; beyond maxDeps of a kind and direction it only counts it.
 func (a *around) add(e evidence.Edge, known bool, by string) {
 	if e.From == e.To || a.had[e] {
 		return
@@ -190,7 +190,7 @@ func (a *around) register(k uint32) {
 	near := a.near(k, nearReads, func(uint32) bool { return true })
 	writers := a.near(k, nearKey, func(o uint32) bool { return b.counts(o) && writes(h, o, k) })
 	v, mine := readFirst(h, t, k), wroteLast(h, t, k)
-	from := history.None // who wrote v, where that is one
+	from := history.None // the writer of v, if there is only one
 	initial := false
 	if v != history.None {
 		var ws []uint32
@@ -234,13 +234,13 @@ func (a *around) register(k uint32) {
 		a.ww(from, t, k, mine, true, "")
 	}
 	a.missed(k, v, from, initial)
-	var told [2]int // inferred edges to and from it: the nearest say most, the others follow
+	var told [2]int // inferred edges to and from it, of which only the nearest are listed
 	for _, w := range writers {
 		a.otherWriter(k, w, mine, near, &told)
 	}
 }
 
-// overwriters adds who overwrote what the transaction read.
+// overwriters adds rw edges to the transactions that overwrote the version that the transaction read.
 func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []uint32) {
 	if !initial && from == history.None {
 		return
@@ -250,7 +250,7 @@ func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []ui
 		if w == from {
 			continue
 		}
-		if initial { // every one of them, at that
+		if initial { // every writer overwrote the initial version
 			if inferred++; inferred > nearest {
 				a.more[evidence.RW.String()]++
 				continue
@@ -267,7 +267,7 @@ func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []ui
 	}
 }
 
-// missed adds those who read what the transaction read and then overwrote: its write they did not see.
+// missed adds rw edges from the other readers of the version that the transaction read and overwrote.
 func (a *around) missed(k, v, from uint32, initial bool) {
 	if v == history.None || from == history.None && !initial {
 		return
@@ -279,8 +279,8 @@ func (a *around) missed(k, v, from uint32, initial bool) {
 	}
 }
 
-// otherWriter adds the order of the transaction and another writer of the key, and who read that one's version before
-// the transaction overwrote it.
+// otherWriter adds the ww edge between the transaction and another writer of the key, and rw edges from the readers of
+// the version that the transaction overwrote.
 func (a *around) otherWriter(k, w, mine uint32, near []uint32, told *[2]int) {
 	b, h, t := a.b, a.h, a.t
 	theirs := wroteLast(h, w, k)
@@ -317,8 +317,8 @@ func (a *around) otherWriter(k, w, mine uint32, near []uint32, told *[2]int) {
 	}
 }
 
-// near are the transactions of a key that stand nearest in the file, up to n before and n after, for which ok is true;
-// the nearest first.
+// near returns the transactions of a key for which ok is true and that are nearest in the file, up to n before and n
+// after, nearest first.
 func (a *around) near(k uint32, n int, ok func(t uint32) bool) (out []uint32) {
 	all := a.b.keys.Load().of(k)
 	at, _ := slices.BinarySearch(all, a.t)
@@ -339,8 +339,8 @@ func (a *around) near(k uint32, n int, ok func(t uint32) bool) (out []uint32) {
 	return out
 }
 
-// realTime adds who had ended just before the transaction began, and who began just after it ended: those that are not
-// implied by others.
+// realTime adds rt edges from the transactions that ended just before this one began and to those that began just after
+// it ended, without edges that others imply.
 func (a *around) realTime() {
 	x, h := a.b.axis, a.h
 	if h.Txns.Start == nil || x.kind == "timestamps" || !a.b.counts(a.t) {

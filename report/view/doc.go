@@ -2,30 +2,29 @@
 // contention, any span of time down to single operations, the dependencies around a transaction, checks at any level
 // with their evidence, and the smallest history that shows a violation.
 //
-// # Who may ask
+// # Access
 //
-// The server listens on a loopback address alone. Every address has a random token in its path, and a request without
-// it is refused, whatever else it asks for; so is one whose Host is another than that of the server, as a page of
-// another site would send it by a name that it points here. Nothing can be changed through it: it reads files, and what
-// it makes, a small history say, is handed to the browser, which saves it where the user says. Checks are started by
-// POST requests of the page's own script alone. The content security policy allows the page its own files and nothing
-// else; names from a history become text, never markup.
+// The server listens on a loopback address only. Every address has a random token in its path. The server refuses a
+// request without the token, and one with another Host, which a page of another site would send after pointing its own
+// name here. No request changes a file: the server reads files, and the browser saves what the server makes, such as a
+// small history, where the user says. Only POST requests of the page's own script start checks. The content security
+// policy allows the page its own files only. Names from a history become text, never markup.
 //
 // # Windows
 //
-// A history of a million transactions is never sent as a whole. What is asked for is a window: a span of time and some
-// rows. Where it has a few thousand transactions at most they are sent as boxes, else as numbers of transactions by
-// row and bin. A native file is mapped, so that its columns are the system's pages; what is large in another format is
-// copied into one first. The first picture needs the times only; the table of who touched which key is made beside it.
+// A history of a million transactions is never sent whole. The page asks for a window: a span of time and some rows.
+// The server sends up to a few thousand transactions as boxes, and more as counts by row and bin. It maps a native file
+// into memory, and copies a large history of another format into a native file first. The first picture needs only the
+// times; meanwhile the server builds the table of the transactions that touched each key.
 //
 // # Files
 //
-//   - server.go: addresses, who may ask, headers; pages.go: what is at an address
-//   - book.go: a history that is open: loading, what is known of it so far
+//   - server.go: addresses, access, headers; pages.go: the content of each address
+//   - book.go: an open history: loading, and what has been computed of it
 //   - axis.go: when transactions were, and the rows they are drawn in; window.go: a span of it, boxes or numbers
-//   - keys.go: who touched which key, and how much at once; search.go
-//   - txn.go: a transaction, operation by operation; deps.go: the edges around it; order.go: whose version is first
-//   - job.go: checks and shrinking, with progress; answer.go: what came of them
+//   - keys.go: the transactions that touched each key, and contention; search.go: search
+//   - txn.go: a transaction, operation by operation; deps.go: the edges around it; order.go: which version is first
+//   - job.go: checks and shrinking, with progress; answer.go: their results
 //   - folder.go: results of benchmarks, the folder of a watch
 //   - web: the page, its style and its scripts
 //

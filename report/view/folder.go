@@ -18,7 +18,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// Kinds of what is looked at.
+// Kinds of paths that the viewer shows.
 const (
 	ofHistory = "history"
 	ofWatch   = "watch"   // the folder of a watch
@@ -26,7 +26,7 @@ const (
 	ofPage    = "page"    // a page alone
 )
 
-// kindOf tells what a path is. Errors: a folder that is none of these.
+// kindOf returns the kind of a path. Errors: a folder that is none of these.
 func kindOf(path string, index func(w io.Writer, dir string) error) (string, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -113,10 +113,10 @@ type segmentJSON struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// maxIncidents is how much of a file of incidents is read.
+// maxIncidents bounds the bytes that are read of a file of incidents.
 const maxIncidents = 64 << 20
 
-// watchFolder reads what stands in the folder of a watch now. It may be at work there.
+// watchFolder reads the folder of a watch, which may be running.
 func watchFolder(dir string) (watchJSON, error) {
 	out := watchJSON{Name: escape.XML(dir), Incidents: []incidentShown{}, Segments: []segmentJSON{}}
 	list, err := os.ReadDir(dir)

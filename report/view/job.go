@@ -30,10 +30,10 @@ type job struct {
 	over        bool
 	stopping    bool
 	err         string
-	answer      int // what came of it
+	answer      int // number of its answer
 }
 
-// jobJSON is how far a job is.
+// jobJSON is a job's progress.
 type jobJSON struct {
 	Kind     string  `json:"kind"`
 	What     string  `json:"what"`
@@ -66,7 +66,7 @@ func (j *job) step(stage string, done, total int) {
 	j.stage, j.done, j.total = stage, done, total
 }
 
-// begin starts a job; only one runs at a time. Work returns the number of the answer.
+// begin starts a job; only one runs at a time. work returns the number of the answer.
 func (b *book) begin(kind, what string, work func(ctx context.Context, j *job) (int, error)) error {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	j := &job{kind: kind, what: what, began: time.Now(), cancel: cancel}

@@ -12,12 +12,12 @@ import (
 	"isovet/report"
 )
 
-// keys says who touched which key: transactions off[k] to off[k+1] of txns, in the order of the file.
+// keys lists the transactions that touched each key: for key k, txns[off[k]:off[k+1]], in the order of the file.
 type keys struct {
 	h    *history.History
 	off  []uint32
 	txns []uint32
-	// wrote says of each of txns whether it wrote the key.
+	// wrote[i] says whether txns[i] wrote the key.
 	wrote []bool
 	stat  []keyStat
 
@@ -25,10 +25,10 @@ type keys struct {
 	orders map[string][]uint32 // keys, sorted by a column
 }
 
-// keyStat is what is counted of a key.
+// keyStat has the counts of a key.
 type keyStat struct {
 	reads, writes, readers, writers, versions, longest uint32
-	// overlaps are pairs of transactions that were under way at once, of which one wrote the key at least.
+	// overlaps counts pairs of concurrent transactions of which at least one wrote the key.
 	overlaps uint64
 }
 
@@ -122,7 +122,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 	return k, k.overlaps(ctx, x, told)
 }
 
-// noted enters that transaction t reads or writes a key; wrote and read are the last transactions that did, plus one.
+// noted counts that transaction t reads or writes a key; wrote and read are the last transactions that did, plus one.
 func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32) {
 	if reads {
 		s.reads++
@@ -140,7 +140,7 @@ func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32)
 	}
 }
 
-// overlaps counts what was under way at once.
+// overlaps counts the concurrent pairs of each key.
 func (k *keys) overlaps(ctx context.Context, x *axis, told func(done int)) error {
 	var all, readers pairs
 	for key := range k.stat {
@@ -279,7 +279,7 @@ var columns = map[string]func(k *keys, key uint32) uint64{
 	"longest":  func(k *keys, key uint32) uint64 { return uint64(k.stat[key].longest) },
 }
 
-// order returns the keys by a column, the greatest first; any other name sorts by the keys' names.
+// order returns the keys sorted by a column, greatest first, or by name if there is no such column.
 func (k *keys) order(column string) []uint32 {
 	of, known := columns[column]
 	if !known {
@@ -307,7 +307,7 @@ func (k *keys) order(column string) []uint32 {
 	return o
 }
 
-// byName puts numbers by their value before all else, and the rest by their text.
+// byName sorts numbers first, by value, then other keys by their text.
 func (k *keys) byName(names []string, a, b uint32) int {
 	x, y := k.h.Keys[a], k.h.Keys[b]
 	if x.Kind == history.Int && y.Kind == history.Int {

@@ -9,15 +9,15 @@ import (
 	"isovet/report"
 )
 
-// What is looked at for the rows that conditions missed.
+// Bounds of the search for rows that conditions missed.
 const (
 	nearFile    = 256 // transactions before and after in the file
 	missedKeys  = 16  // keys of an operation with a condition
-	missedTouch = 256 // a key that more transactions touched is left out
+	missedTouch = 256 // keys that more transactions touched are skipped
 	missedAsked = 64  // pairs of writers of which the order is asked
 )
 
-// truthsOf returns the truths of conditions, nil if there are none. Who calls it holds truthsMu while it uses them.
+// truthsOf returns the truths of conditions, nil if there are none. The caller holds truthsMu while it uses them.
 func (b *book) truthsOf() *predicates.Truths {
 	if b.truths == nil && b.axis.h.HasPredicates() {
 		if x, err := predicates.NewTruths(b.axis.h); err == nil { // the reader has parsed them: they are predicates
@@ -34,9 +34,10 @@ type basedOn struct {
 	by       string
 }
 
-// missedRows adds what follows from conditions that did not match a row: who had left the row so before (pwr), and who
-// made it match after (prw). Keys are those that transactions near in the file made match, or that the transaction
-// wrote itself. Cost: the operations of some 500 transactions, and those that touched a few keys.
+// missedRows adds the edges of conditions that did not match a row: pwr from the writer of the version that did not
+// match, and prw to the next writer whose version matches. It considers keys that nearby transactions in the file made
+// match or that the transaction wrote itself. Cost: the operations of some 500 transactions, and those that touched a
+// few keys.
 func (a *around) missedRows() {
 	a.b.truthsMu.Lock()
 	defer a.b.truthsMu.Unlock()
@@ -94,10 +95,10 @@ func conditional(h *history.History, op uint32) bool {
 	return h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite
 }
 
-// final is what a transaction left a key at.
+// final is the last version of a key that a transaction wrote.
 type final struct{ txn, ver uint32 }
 
-// finals are those that wrote a key, in the order of the file; none of a key that too many touched.
+// finals returns the writers of a key in the order of the file, none if more than missedTouch transactions touched it.
 func (a *around) finals(k uint32) []final {
 	if out, ok := a.final[k]; ok {
 		return out
@@ -114,15 +115,15 @@ func (a *around) finals(k uint32) []final {
 	return out
 }
 
-// missedRow adds the edges at the transaction in the middle that come of r's operation not having matched a key. Cost:
-// the key's writers, and the order of some of them.
+// missedRow adds the edges of the viewed transaction that follow from a key that r's operation did not match. Cost: the
+// key's writers, and the order of some of them.
 func (a *around) missedRow(truths *predicates.Truths, r, op, k uint32) {
 	h := a.h
 	if !open(h, r, op, k) {
 		return
 	}
 	is := func(v uint32) predicates.Truth { return truths.Of(h.Ops.Ver[op], k, v) }
-	var made []uint32 // those whose version the operation would have matched
+	var made []uint32 // writers of versions that the operation would have matched
 	var others []basedOn
 	if is(h.InitVer[k]) != predicates.True {
 		others = append(others, basedOn{txn: history.None, ver: h.InitVer[k]})

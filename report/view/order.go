@@ -8,7 +8,7 @@ import (
 	"isovet/report"
 )
 
-// ordered says which of two writers of a key is first, and from what that is known.
+// ordered says which of two writers of a key is first, and how that is known.
 type ordered struct {
 	before bool // the first one asked about is
 	known  bool // the history shows it, at any level
@@ -21,7 +21,7 @@ func (b *book) counts(t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != history.Aborted
 }
 
-// wroteLast is the last version of a key that a transaction wrote, None if it wrote none.
+// wroteLast returns the last version of a key that a transaction wrote, None if it wrote none.
 func wroteLast(h *history.History, t, k uint32) uint32 {
 	last := history.None
 	for _, c := range touches(h, t, k) {
@@ -32,7 +32,7 @@ func wroteLast(h *history.History, t, k uint32) uint32 {
 	return last
 }
 
-// readFirst is the version of a key that a transaction read before it wrote the key, None if it read none.
+// readFirst returns the version of a key that a transaction read before it wrote the key, None if it read none.
 func readFirst(h *history.History, t, k uint32) uint32 {
 	for _, c := range touches(h, t, k) {
 		if c.wrote {
@@ -45,7 +45,7 @@ func readFirst(h *history.History, t, k uint32) uint32 {
 	return history.None
 }
 
-// soleWriter is who wrote a version, None where nobody did or several.
+// soleWriter returns the only writer of a version, None if there is none or more than one.
 func (b *book) soleWriter(k, v uint32) uint32 {
 	w := slices.DeleteFunc(b.writersOf(k, v), func(t uint32) bool { return !b.counts(t) })
 	if len(w) != 1 {
@@ -54,8 +54,8 @@ func (b *book) soleWriter(k, v uint32) uint32 {
 	return w[0]
 }
 
-// overwrote reports whether c read what a wrote to a key, and then wrote it itself: then a's version is before c's in
-// every order.
+// overwrote reports whether c read a's version of a key and then wrote the key: then a's version is before c's in every
+// order.
 func (b *book) overwrote(a, c, k uint32) bool {
 	v := readFirst(b.axis.h, c, k)
 	return v != history.None && v == wroteLast(b.axis.h, a, k) && b.soleWriter(k, v) == a
@@ -80,8 +80,8 @@ func (b *book) inTime(a, c uint32) bool {
 	return start != history.NoTime && end < start
 }
 
-// first says which of two writers of a key is before the other, if that can be told from what lies near: reads, the
-// session, real time, or an order that a check has found. Readers are those of a key's transactions near both.
+// first says which of two writers of a key is before the other, if reads by nearby transactions, the session, real
+// time, or the order that a check found show it. near are transactions of the key near both.
 func (b *book) first(a, c, k uint32, near []uint32) (ordered, bool) {
 	h := b.axis.h
 	name := func(t uint32) string { return report.TxnName(h, t) }
@@ -113,8 +113,8 @@ func (b *book) first(a, c, k uint32, near []uint32) (ordered, bool) {
 	return b.byAnswer(a, c)
 }
 
-// byReaders says that c is before a where somebody read a's version although c was before the read: had c been between
-// the two, the read would have missed it.
+// byReaders finds that c is before a if a transaction after c read a's version: had c been between a and that read, the
+// read would have seen c's version.
 func (b *book) byReaders(a, c, k uint32, near []uint32) (ordered, bool) {
 	h := b.axis.h
 	v := wroteLast(h, a, k)
@@ -143,7 +143,7 @@ func (b *book) byReaders(a, c, k uint32, near []uint32) (ordered, bool) {
 	return ordered{}, false
 }
 
-// readFrom reports whether r read something that only w wrote.
+// readFrom reports whether r read a version that only w wrote.
 func (b *book) readFrom(r, w uint32) bool {
 	h := b.axis.h
 	lo, hi := h.TxnOps(r)
@@ -159,7 +159,7 @@ func (b *book) readFrom(r, w uint32) bool {
 	return false
 }
 
-// byAnswer takes the order that a check found for a valid history.
+// byAnswer takes the order from a check that found the history valid.
 func (b *book) byAnswer(a, c uint32) (ordered, bool) {
 	b.mu.Lock()
 	answers := slices.Clone(b.answers)

@@ -24,7 +24,7 @@ import (
 	"isovet/report"
 )
 
-// routes are the addresses behind the token.
+// routes returns the addresses behind the token.
 func (s *Server) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func (s *Server) routes() *http.ServeMux {
 	return m
 }
 
-// bookRoutes are those of one history.
+// bookRoutes adds the addresses of one history.
 func (s *Server) bookRoutes(m *http.ServeMux) {
 	s.ofBook(m, "GET /api/{book}/state", false, func(w http.ResponseWriter, r *http.Request, b *book) {
 		answerWith(w, b.state(), nil)
@@ -123,7 +123,7 @@ func (s *Server) bookRoutes(m *http.ServeMux) {
 	s.ofBook(m, "GET /book/{book}/{file}", true, s.saved)
 }
 
-// ofBook is an address of a history; ready: one that has been read.
+// ofBook adds an address of a history; with ready, one that the server must have read.
 func (s *Server) ofBook(m *http.ServeMux, pattern string, ready bool, f func(http.ResponseWriter, *http.Request,
 	*book)) {
 	m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func (s *Server) ofBook(m *http.ServeMux, pattern string, ready bool, f func(htt
 	})
 }
 
-// ofKeys is an address that needs the table of keys.
+// ofKeys adds an address that needs the table of keys.
 func (s *Server) ofKeys(m *http.ServeMux, pattern string, f func(http.ResponseWriter, *http.Request, *book, *keys)) {
 	s.ofBook(m, pattern, true, func(w http.ResponseWriter, r *http.Request, b *book) {
 		k := b.keys.Load()
@@ -183,10 +183,10 @@ func answerWith(w http.ResponseWriter, v any, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who asked has gone
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client has gone
 }
 
-// asked is the transaction that a request is about.
+// asked returns the transaction that a request names.
 func (b *book) asked(w http.ResponseWriter, r *http.Request) (uint32, bool) {
 	t := number(r, "t", -1)
 	if t < 0 || t >= int64(b.axis.h.NumTxns()) {
@@ -220,7 +220,7 @@ func (s *Server) file(w http.ResponseWriter, name string) {
 	_, _ = w.Write(data)
 }
 
-// homeJSON is what is looked at, and what can be asked.
+// homeJSON describes what the viewer shows, and the options that the page offers.
 type homeJSON struct {
 	Kind   string     `json:"kind"`
 	Name   string     `json:"name"`
@@ -304,7 +304,7 @@ func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 		return
 	}
 	if ext == "html" {
-		// The page has a policy of its own, by hashes; this one adds who may frame it.
+		// The page has a policy of its own, by hashes; this one says which pages may frame it.
 		w.Header().Set("Content-Security-Policy", "frame-ancestors 'self'")
 		w.Header().Del("X-Frame-Options")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -319,7 +319,7 @@ func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 // shownFiles are the endings of files in a folder of results that are sent.
 var shownFiles = []string{".svg", ".md", ".csv", ".json"}
 
-// results sends the page over a folder of results, and the files that lie beside it.
+// results sends the page of a folder of results, and the folder's files.
 func (s *Server) results(w http.ResponseWriter, r *http.Request) {
 	if s.kind != ofResults {
 		refuse(w, http.StatusNotFound, errors.New("this is not a folder of results"))
@@ -358,7 +358,7 @@ func (s *Server) results(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-// accessesJSON is a page of who touched a key.
+// accessesJSON is a page of the transactions that touched a key.
 type accessesJSON struct {
 	keyJSON
 	Page  int          `json:"page"`
@@ -373,7 +373,7 @@ type accessJSON struct {
 	Text    string `json:"text"`
 }
 
-// key lists who touched a key, in the order of the file.
+// key lists the transactions that touched a key, in the order of the file.
 func (b *book) key(k *keys, key uint32, page int) accessesJSON {
 	all := k.of(key)
 	out := accessesJSON{keyJSON: k.json(key), Pages: max(1, (len(all)+keysAPage-1)/keysAPage), Rows: []accessJSON{}}

@@ -11,7 +11,7 @@ import (
 	"isovet/report"
 )
 
-// foundJSON is something that a search found: a transaction, a key, a session, or a value with who wrote it.
+// foundJSON is something that a search found: a transaction, a key, a session, or a value with its writers.
 type foundJSON struct {
 	What  string  `json:"what"` // transaction, key, session, value
 	Name  string  `json:"name"`
@@ -24,8 +24,9 @@ type foundJSON struct {
 // perKind bounds the results of a kind.
 const perKind = 8
 
-// search finds transactions by id (T12 or 12), sessions by number (session 3), keys by a part of their name, and who
-// wrote or read a value (12, "abc", or x=12 for a key's). Cost: a pass over ids and names; over versions for a value.
+// search finds transactions by id (T12 or 12), sessions by number (session 3), keys by a part of their name, and the
+// writers and readers of a value (12, "abc", or x=12 for one key). Cost: a pass over ids and names; over versions for a
+// value.
 func (b *book) search(text string) (out []foundJSON) {
 	out = []foundJSON{}
 	x, h := b.axis, b.axis.h
@@ -64,7 +65,7 @@ func (b *book) foundTxn(t uint32) foundJSON {
 		About: report.SessionName(h, h.Txns.Sess[t]) + ", " + h.Txns.Status[t].String() + ": " + opsText(h, t, 4)}
 }
 
-// foundKeys finds keys whose name has a text in it, those that are it first.
+// foundKeys finds keys whose name contains a text, exact matches first.
 func (b *book) foundKeys(lower string) (out []foundJSON) {
 	h := b.axis.h
 	add := func(k uint32) {
@@ -96,7 +97,7 @@ func (b *book) foundKeys(lower string) (out []foundJSON) {
 	return out
 }
 
-// foundValues finds versions of a value, of a key if it is not "", and who wrote them.
+// foundValues finds versions of a value, of one key if key is not "", and their writers.
 func (b *book) foundValues(key, value string) (out []foundJSON) {
 	h, ks := b.axis.h, b.keys.Load()
 	if ks == nil || value == "" {
@@ -132,7 +133,7 @@ func (b *book) foundValues(key, value string) (out []foundJSON) {
 	return out
 }
 
-// valueTest returns what tells versions of a value: a number, a JSON text, or the text of a string.
+// valueTest returns a test for versions with a value: a number, a JSON text, or the text of a string.
 func valueTest(h *history.History, value string) func(v uint32) bool {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return func(v uint32) bool { return h.VerKind[v] == history.Int && h.VerN[v] == n }

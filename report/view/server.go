@@ -34,12 +34,12 @@ var web embed.FS
 type Options struct {
 	// Addr is where it listens, a loopback address with a port; "": any free port of 127.0.0.1.
 	Addr string
-	// Name is that of what is looked at; Paths are the files: of one history, or a folder.
+	// Name is the name that the page shows; Paths are the files of one history, or a folder.
 	Name  string
 	Paths []string
 	// Read says how files are read.
 	Read format.Options
-	// Certificate is a file that is replayed and shown first; "": none.
+	// Certificate is a file that the server replays and shows first; "": none.
 	Certificate string
 	// Check are options of every check, the level apart; Level is what the page proposes.
 	Check check.Options
@@ -68,8 +68,8 @@ type Server struct {
 	group  safego.Group
 }
 
-// New listens on the address and begins to open what is to be shown. Errors: an address that others can reach or that
-// is taken; a folder of which nothing is known.
+// New listens on the address and begins to open the paths. Errors: an address that other machines can reach or that is
+// taken; a folder of no known kind.
 func New(ctx context.Context, o Options) (*Server, error) {
 	kind, err := ofPage, error(nil)
 	if o.Page == nil {
@@ -123,8 +123,8 @@ func (s *Server) URL() string {
 	return (&url.URL{Scheme: "http", Host: s.ln.Addr().String(), Path: "/" + s.token + "/"}).String()
 }
 
-// Serve answers until the context ends that New was given, and then returns nil; or until it turns out that the history
-// cannot be read: then it says so.
+// Serve answers until the context given to New ends, and then returns nil. It returns an error if the history cannot be
+// read.
 func (s *Server) Serve() error {
 	defer s.cancel()
 	failed := make(chan error, 1)
@@ -154,8 +154,8 @@ func (s *Server) Serve() error {
 	return err
 }
 
-// close ends answers that are under way after a moment. Checks that do not look at their context are left behind; who
-// copies a history is given time to remove the copy.
+// close ends running answers after a moment. It does not wait for checks that ignore their context, but waits for the
+// copying of a history to remove the copy.
 func (s *Server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
@@ -175,7 +175,7 @@ func (s *Server) close() {
 	}
 }
 
-// removeTime is how long an end waits for copies to be removed.
+// removeTime is how long close waits for copies to be removed.
 const removeTime = 5 * time.Second
 
 // openBook begins to open a history and returns its number, from 1.
@@ -208,7 +208,7 @@ func (s *Server) book(n int) *book {
 	return s.books[n-1]
 }
 
-// openFolder opens what lies in the folder of a watch: the evidence of a violation, or, with 0, all that is in the log.
+// openFolder opens the evidence of a violation in the folder of a watch or, with 0, the whole log.
 func (s *Server) openFolder(violation int64) (int, error) {
 	dir := s.o.Paths[0]
 	if violation == 0 {
@@ -267,7 +267,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, to)
 }
 
-// asked reports whether a request's Host is this server's own: a page of another site whose name was pointed here sends
+// asked reports whether a request's Host is this server's own: a page of another site that points its name here sends
 // that name.
 func (s *Server) asked(host string) bool {
 	name, port, err := net.SplitHostPort(host)

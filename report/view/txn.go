@@ -27,7 +27,7 @@ type txnJSON struct {
 	More    int      `json:"more,omitempty"`
 }
 
-// opJSON is an operation: of a read whom it is from, of a write who read it.
+// opJSON is an operation: a read with its writers, or a write with its readers.
 type opJSON struct {
 	N    uint32      `json:"n"` // from 1
 	Text string      `json:"text"`
@@ -80,7 +80,7 @@ func (b *book) names(txns []uint32, but uint32) (out []nameJSON, more int) {
 	return out, more
 }
 
-// txn tells all of a transaction, the writers of what it read only once the table of keys is there.
+// txn describes a transaction. It names the writers of its reads only once the table of keys is built.
 func (b *book) txn(t uint32) txnJSON {
 	x, h := b.axis, b.axis.h
 	out := txnJSON{Txn: t, Name: report.TxnName(h, t), Session: report.SessionName(h, h.Txns.Sess[t]),
@@ -107,7 +107,7 @@ func (b *book) txn(t uint32) txnJSON {
 	return out
 }
 
-// beside are the neighbours of a transaction in its session.
+// beside returns the neighbours of a transaction in its session.
 func (b *book) beside(t uint32) (before, after *uint32) {
 	h := b.axis.h
 	s := h.Txns.Sess[t]
@@ -180,7 +180,7 @@ func (b *book) op(t, op, n uint32) opJSON {
 	return o
 }
 
-// source is who wrote a version, and whether it is the initial one.
+// source returns the writers of a version, and whether it is the initial one.
 func (b *book) source(k, v uint32) (from []nameJSON, initial bool) {
 	h := b.axis.h
 	for _, w := range b.writersOf(k, v) {
@@ -193,7 +193,7 @@ func (b *book) source(k, v uint32) (from []nameJSON, initial bool) {
 	return from, initial || h.InitVer[k] == v || len(from) == 0 && h.VerKind[v] == history.Null
 }
 
-// listReaders are those whose reads of a list have an element in them.
+// listReaders returns the transactions whose reads of a list contain an element.
 func (b *book) listReaders(k, v uint32) (out []uint32) {
 	h := b.axis.h
 	for _, t := range b.keys.Load().of(k) {
@@ -216,7 +216,7 @@ func hasElement(h *history.History, list, v uint32) bool {
 	return false
 }
 
-// matched are the rows of a predicate operation.
+// matched returns the rows that a predicate operation matched.
 func (b *book) matched(p uint32) (out []matchJSON) {
 	h := b.axis.h
 	value := func(v uint32) string {

@@ -8,14 +8,14 @@ import (
 	"isovet/report"
 )
 
-// What a window has at most.
+// Bounds of a window.
 const (
 	maxBoxes = 2500 // transactions that are boxes
-	maxTexts = 400  // boxes up to which each says its operations
+	maxTexts = 400  // boxes up to which each shows its operations
 	maxBins  = 1200
 	maxRows  = 200
 	maxBands = 40 // of the overview
-	textOps  = 10 // operations that a box says
+	textOps  = 10 // operations that a box shows
 )
 
 // windowJSON is a span of time and some rows. Boxes are [transaction, from, to, status, operations], and Texts, if
@@ -39,8 +39,8 @@ type rowJSON struct {
 	Odd   []int32    `json:"odd,omitempty"`
 }
 
-// window returns what is drawn of a span of time and of some rows. Cost: a search in each row, and its transactions in
-// the window.
+// window returns the picture of a span of time and some rows. Cost: a search in each row, and its transactions in the
+// window.
 func (x *axis) window(from, to int64, first, n, bins int) windowJSON {
 	from, to = max(from, 0), min(to, x.span)
 	to = max(to, from)
@@ -67,7 +67,7 @@ func (x *axis) window(from, to int64, first, n, bins int) windowJSON {
 	return w
 }
 
-// binOf is the bin of a moment of a span that is cut into n bins.
+// binOf returns the bin of a moment in a span cut into n bins.
 func binOf(at, from, to int64, n int) int {
 	if at <= from || to <= from {
 		return 0
@@ -105,7 +105,7 @@ func (x *axis) boxes(r *rowJSON, txns []uint32, from int64, texts bool) {
 	}
 }
 
-// opsText is what a transaction did, in a line.
+// opsText lists a transaction's operations on one line.
 func opsText(h *history.History, t uint32, most int) string {
 	var b strings.Builder
 	lo, hi := h.TxnOps(t)
