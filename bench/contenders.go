@@ -33,8 +33,8 @@ func (c Contender) Pipeline() (p check.Pipeline) {
 	return p
 }
 
-// Variation lists values for the choices that contenders leave open; of each, "all" is every value, and nil none but
-// the checker's own. A contender that does not have a choice stays as it is.
+// Variation lists values for the choices that contenders leave open; "all" is every value, and nil only the checker's
+// default. A contender without a choice is not varied in it.
 type Variation struct {
 	Closures, Encodings, Techniques, Solvers, Theories []string
 }

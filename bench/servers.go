@@ -50,7 +50,7 @@ type Traffic struct {
 	}
 }
 
-// Ran is what came of a load.
+// Ran is the result of a load.
 type Ran struct {
 	History            *history.History // nil: it is unrecorded
 	DB                 string

@@ -230,7 +230,7 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	return p.readSettles(a, b, reasons)
 }
 
-// readSettles adds the reasons that are reads of a by b.
+// readSettles adds the reasons that b's reads of a's versions give.
 func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 	tried := make(map[uint32]bool) // doubled lists
 	readsOf(p.h, b, func(v uint32) {

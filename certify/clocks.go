@@ -7,10 +7,9 @@ import (
 	"isovet/history"
 )
 
-// causal replays the order. Whoever does not see the current version of a key must not have in its past a writer of it
-// that is later than what it saw. Who is in a past is read off clocks, which say up to which place of each session a
-// transaction sees; the past of a transaction to which that does not apply, because a writer in question is no part of
-// a session, is walked.
+// causal replays the order. If a transaction does not see the current version of a key, its past must not contain a
+// later writer of the key than the one that it saw. Clocks answer this: they say up to which place of each session a
+// transaction sees. If the writer in question is not part of a session, causal walks the past instead.
 func (x *commitOrder) causal(o Options) error {
 	c := x.newClocks()
 	cur := make([]uint32, x.h.NumKeys())

@@ -37,8 +37,8 @@
 // At the weaker levels a commit order is checked against the level's axiom, and a cycle counts if it has no
 // anti-dependency, or one and beside it what makes the overwriter visible to the reader.
 //
-// For lists a read shows the order itself: who is in it came before its reader, in that order, and who is not came
-// after.
+// A list read shows the order itself: the appenders of its elements come before the reader, in that order, and all
+// other appenders come after it.
 //
 // Where an element of a list was appended more than once, which append a place of the longest read is of is a variable
 // for each place where a transaction's appends, all in a row, fit between the ends of the reads: every place is of one

@@ -250,8 +250,8 @@ func (p *proof) doubledRW(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	return append(needs, l.Not()), nil
 }
 
-// link adds what a doubled list says of two that append to it: who is before the other in it, or in it where the other
-// is not, is first.
+// link adds the order that a doubled list shows for two appenders: the first is the one whose element is earlier in the
+// list, or the only one whose element is in it.
 func (p *proof) link(d *doubledProof, a, b uint32) {
 	if a > b {
 		a, b = b, a

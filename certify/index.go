@@ -7,8 +7,8 @@ import (
 	"isovet/predicates"
 )
 
-// index knows, for the versions and keys that the evidence names, who wrote and who read them. It is made by one scan
-// over the operations, so that checking an edge never scans the history.
+// index lists the writers and readers of the versions and keys that the evidence names. It is made by one scan over the
+// operations, so that checking an edge never scans the history.
 type index struct {
 	h      *history.History
 	finals finals

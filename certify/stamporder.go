@@ -9,8 +9,8 @@ import (
 	"isovet/predicates"
 )
 
-// stamps is what the database's timestamps say of a history: where each transaction stands, and for the keys that
-// anomalies name who installed what, in the order of the commits.
+// stamps is the order that the database's timestamps give: the place of each transaction and, for the keys that
+// anomalies name, the installed versions in the order of the commits.
 type stamps struct {
 	h           *history.History
 	l           level.Level
@@ -18,7 +18,7 @@ type stamps struct {
 	// installs of a key by those that take part, and by the initial transaction (first), by commit timestamp.
 	installs map[uint32][]stamped
 	keys     map[uint32]bool
-	wanted   map[uint32][]stamped // version → all its writes, of whomever
+	wanted   map[uint32][]stamped // version → all its writes, by any transaction
 	truths   *predicates.Truths
 }
 

@@ -158,7 +158,7 @@ func Verify(ctx context.Context, in io.Reader, h *history.History, how certify.O
 	return r, certify.Check(r, how)
 }
 
-// judged has the kernel judge an answer, and says in it what came of that.
+// judged lets the kernel judge an answer, and notes the result in it.
 func judged(ctx context.Context, r *evidence.Result, how certify.Options) error {
 	_, err := elaborate.Prove(r, elaborate.Options{ClockSkew: how.ClockSkew,
 		Stop: func() bool { return ctx.Err() != nil }})

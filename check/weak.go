@@ -159,8 +159,8 @@ func bySnapshots(x *run.Run, patience time.Duration) (done bool, refuted []evide
 const fewLeftOut = 16
 
 // withoutThem decides a history that satisfies session snapshot isolation but for transactions that nobody reads from,
-// as the readers of a long fork, or who lost an update: what the others' predicate operations saw follows from replay's
-// snapshots, what these saw is looked for. It says nothing but "valid", and that only if it is certified.
+// such as the readers of a long fork, or the loser of a lost update: what the others' predicate operations saw follows
+// from replay's snapshots, what these saw is looked for. It says nothing but "valid", and that only if it is certified.
 func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(x.Ctx, patience)
 	defer cancel()

@@ -11,11 +11,11 @@ import (
 // each choice, in the order of P.Choices, and its negation that of "B before A". The first option tried is the last
 // in time, which is the likeliest to have been seen.
 //
-// Source:  [Vbox] §4.5, Eqs. 7 to 9. Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further
+// Source: [Vbox] §4.5, Eqs. 7 to 9. Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further
 // options only add edges (errata V15); P2 and P3 are implications one way (V19); what is known of the order of two
 // versions needs no literal, and makes the edge certain or leaves it out (V18). Transactions that may not have
-// committed (polygraph.Polygraph.MayCount): who is read from did, and of one that did not nothing is asked. Cost:
-// variables and clauses: options × targets.
+// committed (polygraph.Polygraph.MayCount): a transaction that is read from did commit, and one that did not has no
+// constraints. Cost: variables and clauses: options × targets.
 func (q *Problem) Predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
 	p := q.P
 	q.Based = true

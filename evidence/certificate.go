@@ -30,12 +30,12 @@ import (
 //	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
 //	{"kind":"G1a","txns":[3,1,2],"ops":[[3,0]],"dead":[[[1,0],[1,1]],[[2,0]]],"text":"…"}
 //
-// An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the
-// version read, unless it is the initial one; so does a prw edge for the version that the predicate operation was based
-// on. pwr and prw edges have as "op" the operation's place in the transaction "to" and "from". An anomaly of a
-// predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is reported of
-// an EXT violation. The level of a verdict about database timestamps has "ts:" before it; "read_only_at":"start" says
-// where transactions without writes stand. "sha256" is [ContentHash].
+// An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" the transaction that
+// installed the version read, unless it is the initial one; so does a prw edge for the version that the predicate
+// operation was based on. pwr and prw edges have as "op" the operation's place in the transaction "to" and "from". An
+// anomaly of a predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is
+// reported of an EXT violation. The level of a verdict about database timestamps has "ts:" before it;
+// "read_only_at":"start" says where transactions without writes stand. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"
 	certificateVersion = 1

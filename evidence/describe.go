@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// What a text shows at most: it is for reading, the evidence itself has all.
+// Bounds of a text. It is for reading; the evidence itself is complete.
 const (
 	maxOps   = 12 // operations of a transaction
 	maxElems = 16 // elements of a list

@@ -8,9 +8,9 @@ import (
 	"isovet/level"
 )
 
-// Hints say what may be behind a violation that is not the database's: reads of what nobody wrote, or only wrote later,
-// where the value was there before the run, or where a key or a value is of one kind for who wrote it, and of another
-// for who read it. They name the flag of the command line that says so. At most one of each kind.
+// Hints name causes of a violation other than the database: a read value that no transaction wrote, or wrote only
+// later, may have been there before the run; or the writer and the reader have given a key or a value different kinds.
+// Each hint names the flag that declares the cause. There is at most one hint of each kind.
 func Hints(r *Result) (hints []string) {
 	h := r.H
 	if r.Verdict != Violated || h == nil {

@@ -53,7 +53,7 @@ type AnomalyReport struct {
 	// Key is the key that a predicate operation among Ops is wrong about.
 	Key json.RawMessage `json:"key,omitempty"`
 	Why string          `json:"why,omitempty"` // of EXT
-	// why those whom a G1a read from cannot have committed, by transaction
+	// why the writers that a G1a read from cannot have committed, by transaction
 	Dead   [][]OpReport   `json:"dead,omitempty"`
 	Cycle  []EdgeReport   `json:"cycle,omitempty"`
 	Cycles [][]EdgeReport `json:"cycles,omitempty"`

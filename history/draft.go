@@ -188,8 +188,8 @@ func (d *Draft) settle() error {
 	return d.settleLists(lo)
 }
 
-// settleLists is Builder.settleLists for the transaction whose operations begin at lo, by itself: what the header says,
-// and what others do with a key, is for who looks at more than one.
+// settleLists is Builder.settleLists for the transaction whose operations begin at lo alone, without the header and the
+// other transactions of its keys.
 func (d *Draft) settleLists(lo int) error {
 	b := d.b
 	for len(d.use) < len(b.keys) {

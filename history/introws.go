@@ -11,7 +11,7 @@ import (
 
 // Rows of integers, which nearly all rows are, stand packed among the texts: not as JSON but as the shape that they
 // have, what JSON has between their integers, and the integers in as few bytes as hold them. That is a third of the
-// memory, and who needs the columns need not read digits again. Text gives the JSON as if it stood there.
+// memory, and readers of columns need not parse digits again. Text returns the JSON.
 //
 // A packed row is: packedMark, the number of its columns (1 to 255), its shape (a varint), then two bits a column, from
 // the least significant on, that say whether the column has 1, 2, 4 or 8 bytes, and these, little endian, zigzag. A

@@ -88,7 +88,7 @@ func (t *Texts) isLoose(id uint32) bool {
 	return int(w) < len(t.loose) && t.loose[w]>>(id&63)&1 != 0
 }
 
-// loosePart is about how many texts are looked at together.
+// loosePart is about how many texts one pass compares.
 const loosePart = 1 << 12
 
 // looseTwin is a text, in the upper half, that is equal to an earlier one, in the lower.

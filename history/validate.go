@@ -113,8 +113,8 @@ func (b *Builder) checkRows(h *History) error {
 
 // RowRepeated says of which row a predicate operation tells a second time; "": of none. A statement matches a row once,
 // in one version. A read that shows a row in two versions is a fault of the database, and for a checker to find; the
-// same version twice, and a row that a write changes twice, can only be a fault of who wrote that down. Cost: linear in
-// the operation's rows.
+// same version twice, and a row that a write changes twice, can only be a fault of the recording. Cost: linear in the
+// operation's rows.
 func (h *History) RowRepeated(op uint32) string {
 	kind, i := h.Ops.Kind[op], h.Ops.Ver[op]
 	if kind != PredRead && kind != PredWrite {

@@ -221,7 +221,8 @@ func (l Level) RealTime() bool {
 }
 
 // nearest are levels of the literature that isovet does not decide, by the weakest level here that implies them: Adya
-// 1999 for PL-…, and Elle's lattice, elle/consistency_model.clj, for the others and for who implies whom.
+// 1999 for PL-…, and Elle's lattice, elle/consistency_model.clj, for the others and for the implications between
+// levels.
 var nearest = []struct {
 	level Level
 	names string

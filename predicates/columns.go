@@ -29,7 +29,6 @@ type column struct {
 // places are the places of the items that have a rank from lo up to hi.
 func (c *column) places(lo, hi uint32) (from, to uint32) { return c.start[lo], c.start[hi] }
 
-// ranks is the number of ranks.
 func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
 
 // cells are a column's values before they are ranked, of the items that are rows, in their order.

@@ -158,7 +158,7 @@ func (p *Parts) First(line []byte, ops int64) error {
 	return p.Listed(made)
 }
 
-// Listed is First for who has written that part, in whatever format.
+// Listed is First for a caller that has written the part itself, in any format.
 func (p *Parts) Listed(made partlist.Part) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -330,7 +330,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 		l, i := &h.Lists, h.Ops.Ver[op]
 		return l.Elem[l.Off[i]:l.Off[i+1]]
 	}
-	by := map[uint32]string{} // element, a version, → who appended it
+	by := map[uint32]string{} // element, a version → its appender
 	for _, k := range keys {
 		for _, op := range reads[k] {
 			for _, v := range elems(op) {

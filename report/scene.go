@@ -17,8 +17,8 @@ const MaxNodes = 60
 // maxCells bounds the operations of a transaction in a figure.
 const maxCells = 12
 
-// depColor gives an edge's colour in DOT: Elle's for ww, wr, rw and rt, so that who knows its plots can read these. A
-// page has its own, that can be read on light and on dark.
+// depColor gives an edge's colour in DOT: Elle's for ww, wr, rw and rt, so that readers of its plots know them. A page
+// has its own colours, legible on light and on dark.
 func depColor(d evidence.Dep) string {
 	switch d {
 	case evidence.WW:
@@ -265,7 +265,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 	return s
 }
 
-// showOrders adds who shows the orders of versions that edges rest on.
+// showOrders adds the transactions whose reads show the version orders behind ww edges.
 func (s *scene) showOrders(add func(t uint32) bool) {
 	for _, e := range s.edges {
 		if _, had := s.order[e]; had || e.Dep != evidence.WW {

@@ -163,7 +163,7 @@ func (s *scene) culprits() []uint32 {
 	return culprits
 }
 
-// newShortTxn says who a transaction is, and when it was.
+// newShortTxn describes a transaction: its name, session, outcome and times.
 func newShortTxn(h *history.History, cl *clock, t uint32) shortTxn {
 	row := shortTxn{T: t, Name: txnName(h, t), Session: sessionName(h, h.Txns.Sess[t]),
 		Status: h.Txns.Status[t].String()}

@@ -5,11 +5,11 @@
 // # Restart
 //
 // The log is the truth: everything is a function of the lines in its order, the watermark included, for what the clock
-// says stands in the log too. Every Config.Checkpoint the state is written as of a place in the log. Who is killed and
-// starts again reads the latest checkpoint, feeds the rest of the log to the judge as before, and goes on where it
-// ends. A line stands in the log with its place in the source, so that the source is resumed behind the last one; what
-// was written and not acknowledged is delivered again and recognized by its place. Violations are numbered and appended
-// to a file of their own; a restart leaves out as many as stand there already. So none is lost and none comes twice.
+// says stands in the log too. Every Config.Checkpoint the state is written as of a place in the log. After a kill the
+// watch reads the latest checkpoint, feeds the rest of the log to the judge as before, and goes on where the log ends.
+// A line stands in the log with its place in the source, so that the source is resumed behind the last one; what was
+// written and not acknowledged is delivered again and recognized by its place. Violations are numbered and appended to
+// a file of their own; a restart leaves out as many as stand there already. So none is lost and none comes twice.
 //
 // # State
 //

@@ -252,7 +252,7 @@ type replayPart struct {
 	wanted map[string]bool
 	keys   map[string]bool // that members read
 	lowest int64           // of the ids
-	// Versions that members read: of what keys held at first, and of what somebody wrote who is not in the stream.
+	// Versions that members read: initial ones, and those whose writer is not in the stream.
 	initials, strangers []versionIn
 }
 

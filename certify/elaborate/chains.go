@@ -6,8 +6,8 @@ import (
 	"isovet/certify/kernel"
 )
 
-// chains makes the steps about lists whose elements do not tell who appended them: an element was appended more than
-// once, was there at first too, or was seen twice. If the assignment says who appended the last element that a
+// chains makes the steps about lists whose elements do not show their appenders: an element was appended more than
+// once, was there at first too, or was seen twice. If the assignment names the appender of the last element that a
 // transaction saw, then that appender saw the rest of the list. A step follows this chain back, one appender after the
 // other.
 type chains struct {

@@ -78,7 +78,8 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	return p.keys.txn(h, t, begin, commit, -1)
 }
 
-// read is of a version, of who takes part if stamped: at a time, or just before it.
+// read is a read of a key's version. If stamped, the transaction takes part in the timestamp order, and reads at a time
+// or just before it.
 type read struct {
 	key, value value
 	stamped    bool
@@ -112,11 +113,11 @@ func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read,
 	return reads, err
 }
 
-// install is who committed a write, and when; at is history.NoTime if nobody did.
+// install is the transaction that committed a write, and its time; at is history.NoTime if there is none.
 type install struct{ id, at int64 }
 
-// installs says who installed what reads should have seen: of each the last one that committed by then, but for some
-// transactions.
+// installs returns, for each read, the install that the read should have seen: the last one committed by its time.
+// Transactions in ids do not count.
 func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []read) ([]install, error) {
 	byKey := map[value][]int{}
 	numbers := map[int64]bool{} // of integer keys, to pass most others over at once

@@ -63,8 +63,9 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 // version is a key and a value.
 type version struct{ key, value value }
 
-// members is the history of some transactions, whole, and of all others that wrote what they read: these with their
-// writes of those keys alone; and by timestamps, of who installed what they should have seen.
+// members returns the history of some transactions, and of all others that wrote the versions that they read, cut to
+// their writes of those keys. By timestamps it also has the transactions that installed the versions that the reads
+// should have seen.
 func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.History, error) {
 	reads, err := v.reads(ctx, ids)
 	if err != nil {

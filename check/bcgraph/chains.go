@@ -139,12 +139,12 @@ func (c *chains) dep(from, to, w uint32, dep evidence.Dep, class mask) {
 	c.f.edge(e)
 }
 
-// read says that t saw a write.
+// read adds that t read write w.
 func (c *chains) read(t, w uint32) {
 	c.reader = append(c.reader, readerOf{t, c.reads[w]})
 	c.reads[w] = int32(len(c.reader) - 1)
 	if next := c.next[w]; next != none {
-		// Who overwrote what t itself put in its place is after its commit, which says more.
+		// If t itself wrote the next version, its overwriter comes after t's commit, which is stronger.
 		c.dep(t, c.writer[next], w, evidence.RW, 0)
 	} else if head := c.other[w]; c.after[head] != none {
 		c.dep(t, c.writer[c.after[head]], w, evidence.RW, c.classAfter(head))
@@ -190,8 +190,8 @@ func (c *chains) classAfter(head uint32) mask {
 	return byGuess
 }
 
-// overwrite says that next comes after w: behind who saw it, and if blind, behind who wrote it, which who saw it tells
-// else.
+// overwrite adds that next comes after w: behind the readers of w and, if next is a blind write, behind its writer.
+// Otherwise an edge through a reader implies the latter.
 func (c *chains) overwrite(w, next uint32, class mask, blind bool) {
 	to := c.writer[next]
 	if from := c.writer[w]; blind && from != none {

@@ -4,9 +4,9 @@
 //
 // # Version orders
 //
-// [Chains] reads them off read-modify-writes: who read a version and wrote the next one is its successor. [Guess]
-// completes them by commit timestamps or client times, which is an assumption: a "valid" under it is one, a "violation"
-// is none.
+// [Chains] derives them from read-modify-writes: a transaction that read a version and then wrote the key wrote the
+// next version. [Guess] completes them by commit timestamps or client times, which is an assumption: a "valid" under it
+// is one, a "violation" is none.
 //
 // # The two graphs
 //

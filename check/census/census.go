@@ -2,12 +2,12 @@
 // the level forbids how many, and the smallest of them.
 //
 // Single reads are counted by the pre-pass. The others are cycles, in the graph of what the history shows without
-// search: who read from whom, the order of the elements of lists, who overwrote the version that it had read, sessions,
-// and real time. Of each strongly connected component there is one cycle of each class at most (only writes, with
-// reads, with one anti-dependency, with several that are not adjacent, with any), without sessions and time, with
-// sessions, and with time, as Elle finds them; and of each version that several overwrote, one lost update.
+// search: read-from edges, the order of the elements of lists, read-modify-writes, sessions, and real time. Of each
+// strongly connected component there is one cycle of each class at most (only writes, with reads, with one
+// anti-dependency, with several that are not adjacent, with any), without sessions and time, with sessions, and with
+// time, as Elle finds them; and of each version that several overwrote, one lost update.
 //
-// Whoever asks certifies what is found; what is not shown by the history alone is not found.
+// The caller certifies the cycles. A cycle that needs more than the history's own edges is not counted.
 //
 // Source: Elle, elle.txn (Kingsbury and Alvaro 2020); Adya 1999 for the classes.
 //

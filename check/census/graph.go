@@ -58,8 +58,8 @@ func (g *dependencies) add(e evidence.Edge) {
 	}
 }
 
-// writers are by version who installs it for good: none where nobody does, many where several do, or an aborted
-// transaction did too.
+// writers returns each version's installer: none if there is none, many if a read of it cannot name the writer: several
+// wrote it, an aborted one did, or the writer overwrote it.
 func (g *dependencies) writers(counts []bool) []uint32 {
 	h := g.h
 	w := slices.Repeat([]uint32{none}, h.NumVersions())

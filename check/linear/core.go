@@ -50,7 +50,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 	if m.Group == nil {
 		return Answer{}
 	}
-	// units are what can go by itself: in turn groups, and single observers
+	// units are the parts that can be removed alone: groups, and single observers
 	var units [][]int
 	group := map[string]int{}
 	for i := range ops {

@@ -91,10 +91,9 @@ func (v *View) appended(t, u, key uint32) bool {
 	return ok && also && a < b
 }
 
-// plain tells a cycle with an anti-dependency by edges that need no other cycle and say more: where a list read shows
-// the order of two that append to a list, the second's read is from the first, and who read a list before another
-// appended to it, whether or not it appended too, missed that. The latter only where that makes no two
-// anti-dependencies adjacent.
+// plain rewrites the ww edges on lists of a cycle with an anti-dependency as stronger edges: wr if the second
+// transaction read the first one's append, and rw if the first read the list before the second appended to it. It uses
+// rw only if no two anti-dependencies become adjacent.
 func (v *View) plain(c []evidence.Edge) []evidence.Edge {
 	if !slices.ContainsFunc(c, func(e evidence.Edge) bool { return e.Dep != evidence.WW && e.Dep != evidence.WR }) {
 		return c

@@ -20,7 +20,7 @@ import (
 //	a misses what b appends next  begin(a) → commit(b)
 //	session order, real time      commit(a) → begin(b)
 //
-// Who wrote before in a chain, and who comes later than the next, follow from these.
+// Edges from earlier writers of a chain, and to writers after the next, follow from these.
 type Graph struct {
 	events.Events
 	v *View

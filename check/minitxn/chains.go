@@ -115,7 +115,7 @@ func (c *chains) links() bool {
 	return true
 }
 
-// link links one; who of unknown outcome it read from is added to work.
+// link links one transaction, and adds its writer to work if the writer's outcome is unknown.
 func (c *chains) link(t uint32, work *[]uint32) bool {
 	h := c.h
 	lo, hi := h.TxnOps(t)

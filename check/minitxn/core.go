@@ -183,8 +183,8 @@ func (s *sweep) contradict() bool {
 	return now != nil && len(now) == 0
 }
 
-// run goes through the ends up to one of them, and returns the states that are left, those under way, and who begins
-// next. Without a state it ends, at s.at; nil: it takes too long, or there is more than it can tell apart.
+// run goes through the ends up to one of them, and returns the remaining states, the running operations, and the next
+// one to begin. Without a state it ends, at s.at; nil: it takes too long, or there is more than it can tell apart.
 func (s *sweep) run(from start, to int) (now []moment, live []int32, next int32) {
 	live, next = slices.Clone(from.live), from.next
 	s.now.clear()

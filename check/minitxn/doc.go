@@ -9,9 +9,10 @@
 // overwrite one version, neither saw the other ([MTC] Definition 10, DIVERGENCE): an anomaly at all six levels. Else
 // every version has one overwriter, the versions of a key are a chain, and the dependency graph is unique: so for an
 // answer it only has to be acyclic. At the serializable levels its nodes are transactions. At the snapshot levels they
-// are the transactions' begin and commit events: who read or followed in its session begins after the other's commit,
-// who was overwritten began before the other's commit. A path from commit to commit is an edge of the paper's induced
-// graph (SO ∪ WR) ; RW?, with the question mark that its optimized form lost (errata M2); and events need no composing.
+// are the transactions' begin and commit events: a reader, or the next in a session, begins after the other's commit; a
+// reader of an overwritten version begins before the overwriter's commit. A path from commit to commit is an edge of
+// the paper's induced graph (SO ∪ WR) ; RW?, with the question mark that its optimized form lost (errata M2); and
+// events need no composing.
 //
 // Real time needs no edges at all: by the lemma of two integers, see [graph.Windows], each node needs only the latest
 // start among those before it, and the order sorted by that number is the commit order (errata M3: the paper's form is

@@ -280,7 +280,7 @@ func (s *search) scarce(ver uint32, d *outlook, last int, reg *Register) (core [
 			}
 		}
 	}
-	// To who looks for one version, all others are alike, and one may be there whenever another operation likes.
+	// In the search for one version all others are alike: they become one version, which may be there at any time.
 	seen := func(v uint32) uint32 {
 		if v == ver || v == none {
 			return v

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// cluster is a chain of versions each of which was overwritten by who read it, with all their readers: in any order of
-// the register it stands together.
+// cluster is a chain of versions, each overwritten by a transaction that read it, with all their readers: every order
+// of the register keeps them together.
 type cluster struct {
 	ops        []int32 // in their order
 	first      int     // the one that ends first

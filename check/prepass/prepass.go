@@ -138,8 +138,8 @@ func (v *View) SameOp(r, s uint32) bool {
 	return v.rNear[r] == v.rNear[s]
 }
 
-// Readers returns who read each write, reads with several possible writers left out: write w was read by those
-// transactions txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out. Cost:
+// Readers returns the readers of each write, without reads that have several possible writers: write w was read by
+// those transactions txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out. Cost:
 // linear, two words a write and one a read.
 func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
 	by := graph.NewGroups[uint32](len(v.WKey))

@@ -29,7 +29,7 @@ func (v *View) Resolve(pick func(i int) uint32, counts func(t uint32) bool) *Vie
 	if !left {
 		return &out
 	}
-	// The writes of who is left out go, and the rest is numbered anew.
+	// Drop the writes of the transactions that do not count, and renumber the rest.
 	id := make([]uint32, len(v.WKey))
 	out.WKey, out.WTxn, out.WVer = make([]uint32, 0, len(id)), make([]uint32, 0, len(id)), make([]uint32, 0, len(id))
 	for w, t := range v.WTxn {

@@ -29,8 +29,8 @@ type Options struct {
 	IgnorePredicates bool
 	// Profile says how the database works inside, for the checker leopard; nil: as the history's header says.
 	Profile *mechanism.Profile
-	// MechanismsOnly has leopard leave out the check for cycles among what it cannot decide: it then says violation or
-	// unknown.
+	// MechanismsOnly makes leopard skip the search for cycles among dependencies that it cannot decide: its verdict
+	// is then violation or unknown.
 	MechanismsOnly bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)

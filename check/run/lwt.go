@@ -174,8 +174,8 @@ var fewStates, manyStates = 2_000, 50
 // register.
 var fewCandidates = 2_000
 
-// maxExplained is up to how many operations, of a core with who may have written what it read, a cycle is looked for
-// that shows the violation without a search.
+// maxExplained bounds the operations of a core, with the possible writers of its reads, in which a cycle may show the
+// violation without a search.
 var maxExplained = 60
 
 // maxCandidates bounds the possible writers of reads, of all together, that are listed for such cycles: no other answer

@@ -12,14 +12,15 @@ import (
 	"isovet/history"
 )
 
-// maxOutcomes bounds how many ways to settle open outcomes are tried, and outcomesDeep how often who committed leaves
-// others open.
+// maxOutcomes bounds the ways to settle open outcomes that are tried. outcomesDeep bounds how often settling some
+// outcomes opens others.
 var maxOutcomes = 64
 
 const outcomesDeep = 2
 
 // openOutcomes are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
-// other read says that they committed. What lists show rests on who counts, so these are settled before lists are read.
+// other read says that they committed. The orders of lists depend on which transactions count, so these are settled
+// before lists are read.
 func openOutcomes(in Info, h *history.History) []uint32 {
 	if !h.HasLists() || in.Timestamps || in.Takes.Lists == ListsBeside || !lists.MayBeOpen(h) {
 		return nil

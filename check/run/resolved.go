@@ -108,8 +108,8 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	}
 }
 
-// cases are the ways to resolve a view, as clauses: one candidate of each ambiguous read of one that counts, and who is
-// read from counts.
+// cases are the ways to resolve a view, as clauses: one candidate for each ambiguous read of a transaction that counts,
+// whose writer then counts.
 type cases struct {
 	v      *prepass.View
 	sat    *solver.Solver

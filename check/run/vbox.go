@@ -16,8 +16,9 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice
-// goes to a solver whose theory keeps the graph acyclic: in the paper that closure.
+// Vbox is the checker of that name: client times make most of the graph known, and a compact closure prunes the other
+// choices. The rest, one variable a choice, goes to a solver whose theory, in the paper that closure, keeps the graph
+// acyclic.
 type Vbox struct{}
 
 // MaxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.

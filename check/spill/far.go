@@ -13,7 +13,7 @@ import (
 // window. Tests set it to 1.
 var farWindow = 256
 
-// aside is the Sub of readers that are brought far back: they stand behind all others of a place.
+// aside is the Sub of readers that moved far back: it sorts them behind all others of a place.
 const aside = 3 << 30
 
 // far examines contradicting reads that span many transactions, once for each reader. The transactions of the read

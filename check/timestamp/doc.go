@@ -13,10 +13,10 @@
 //   - EXT: any other read is of the last version committed at or before the start
 //   - NOCONFLICT: of two transactions that write one key, one commits not after the other starts
 //
-// Of serializability everything happens at the commit timestamp, of which there is one a writer; who only reads comes
-// after the writer of the same timestamp. SESSION is the sessions' order among these, EXT asks for the last version
-// committed before, and there is no NOCONFLICT. With ReadOnlyAtStart a transaction without writes is placed at its
-// start, which is where multi-version databases place it.
+// At serializability everything happens at the commit timestamp, which no two writers share; a reader comes after the
+// writer with the same timestamp. SESSION is the sessions' order among these, EXT asks for the last version committed
+// before, and there is no NOCONFLICT. With ReadOnlyAtStart a transaction without writes is placed at its start, which
+// is where multi-version databases place it.
 //
 // At equal timestamps: commits of transactions that started earlier, then starts, and those that start and commit there
 // (errata C2). A transaction that commits before it starts has no place in any order: it is reported (TIMESTAMPS) and

@@ -79,9 +79,9 @@ func (c *checker) causal() Answer {
 	return c.violated(c.graph())
 }
 
-// past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock
-// says up to which place of each chain it sees. Transactions without a chain, and those of unknown outcome, are visible
-// through their readers only, and are looked up so.
+// past knows which transactions are visible to each. Sessions of two transactions or more that count are chains: a
+// transaction's clock says up to which place of each chain it sees. Transactions without a chain, and those of unknown
+// outcome, are visible through their readers only, and are looked up so.
 //
 // Invariant: when a node's turn in topo has come, uses of a node before it counts the readers and the successor whose
 // turn is to come; its clock is dropped when there is none.

@@ -8,8 +8,8 @@ func (c *checker) fresh() bool {
 	return !c.o.NoGuess && c.o.Known.Rank == nil && c.ambAt == nil && len(c.demands) == 0
 }
 
-// first is arrange, and, below causal, direct, in one walk: a transaction that comes installs its writes at once, and
-// who reads what is current has no need to ask who wrote it and whether that one has come. ok: the order keeps sessions
+// first is arrange, and, below causal, direct, in one walk: a transaction that comes installs its writes at once, and a
+// read of the current version need not look up its writer and whether the writer has come. ok: the order keeps sessions
 // and reads, or the walk was stopped; current: each read sees the current version.
 //
 // Invariant: that of arrange. Cost: linear; one look at the key of each read and write.

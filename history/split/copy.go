@@ -23,13 +23,13 @@ var copyFrom = 64 << 20
 
 func init() { bounds.Register("split.copy-from", &copyFrom) }
 
-// ReadMapped is [Read] for who looks at a history and does not want all of it in memory: what is large and no native
-// file is first copied into one, in the folder dir, which is mapped. The file loses its name as soon as it is open, or,
-// where the system does not have that, is removed by the time ReadMapped returns, with an error or without; where the
-// system maps files its space is taken until the process ends. JSON lines and Parquet are copied in batches, in memory
-// that does not grow with the history but for what native.Writer keeps, some 25 bytes a version; other formats, and
-// histories whose sessions do not stand in order, are read into memory for the time of the copying. A history with
-// locking reads stays in memory, since native files do not tell them.
+// ReadMapped is [Read] without holding all of the history in memory: it copies a large history of another format into a
+// native file in the folder dir, and maps that file. The file loses its name as soon as it is open, or, where the
+// system does not have that, is removed by the time ReadMapped returns, with an error or without; where the system maps
+// files its space is taken until the process ends. JSON lines and Parquet are copied in batches, in memory that does
+// not grow with the history but for what native.Writer keeps, some 25 bytes a version; other formats, and histories
+// whose sessions do not stand in order, are read into memory for the time of the copying. A history with locking reads
+// stays in memory: native files do not hold them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

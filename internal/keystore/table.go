@@ -77,11 +77,11 @@ func (t *Table) Stored() int64 { return t.stored }
 // Name returns the text of a number.
 func (t *Table) Name(n uint32) string { return t.names[n] }
 
-// Sum is a hash of a number's text, which is its own for good.
+// Sum returns the hash of a number's text; it never changes.
 func (t *Table) Sum(n uint32) uint64 { return t.sums[n] }
 
-// SumOf is a text's hash, whether it has a number or not. It is keyed, since who asks takes texts with one hash for
-// one.
+// SumOf returns the hash of a text, whether it has a number or not. It is keyed, since callers treat texts with equal
+// hashes as equal.
 func (t *Table) SumOf(text []byte) uint64 { return t.hash.Text(text) }
 
 // NumberBytes is what a number takes in memory, without its text.

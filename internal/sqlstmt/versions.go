@@ -42,7 +42,7 @@ const goneBits = 1 << 27
 // valueOf is a version's value in the history. seq numbers the writes of one row by one id, from 0.
 type valueOf func(seq int64) any
 
-// origin is what is known of who wrote a version.
+// origin is what is known of a version's writer.
 type origin int
 
 const (
@@ -148,7 +148,7 @@ func (v *versions) touch(key string) {
 	v.put(h, n|written)
 }
 
-// read is the value of a version that was read, and who wrote it. old: it was there before the recording, if nothing
+// read returns the value of a version that was read, and its writer. old: it was there before the recording, if nothing
 // else is known of it.
 func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf, old bool) (any, origin) {
 	v.mu.Lock()

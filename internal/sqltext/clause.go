@@ -64,7 +64,7 @@ func (r *reader) limits(n node) {
 }
 
 // unique reports whether the condition has a single equality, so that a limit of one row cuts nothing off if its column
-// is the key: who asks knows whether it is.
+// is the key; the caller knows whether it is.
 func (r *reader) unique(n node) bool {
 	kind, e := only(n["whereClause"])
 	return kind == "A_Expr" && text(e, "kind") == "AEXPR_OP" && last(list(e, "name")) == "="

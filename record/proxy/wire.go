@@ -174,7 +174,7 @@ func cutColumns(body []byte, hidden int) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(n-hidden)), c.rest...)
 }
 
-// cutRow is a DataRow without the first columns, and these; nil: it is damaged.
+// cutRow cuts the first columns off a DataRow, and returns the rest and their values; nil if the row is damaged.
 func cutRow(body []byte, hidden int) (row []byte, values []any) {
 	c := cutter{rest: body}
 	n := c.int16()

@@ -6,7 +6,7 @@ import (
 	"isovet/solver"
 )
 
-// Lemmas finds the cycles behind a theory's clauses, once the search is over: for the one who has to say why they hold.
+// Lemmas finds the cycles behind a theory's clauses, once the search is over, for proofs that must justify each clause.
 type Lemmas struct {
 	guards  []Guard
 	off, by []int32           // literal → its guards

@@ -305,7 +305,7 @@ func newTimeStats(h *history.History) timeStats {
 	return s
 }
 
-// have counts which times there are.
+// have counts, for each kind of time, the transactions or operations that have it.
 func (s *timeStats) have(h *history.History) {
 	count := func(n *int, col []int64) {
 		for _, x := range col {
