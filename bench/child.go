@@ -53,7 +53,7 @@ type Run struct {
 	// StageMemory measures what each stage takes of the heap, with a collection after each: its times are of no use.
 	StageMemory bool `json:"stage_memory,omitempty"`
 
-	// tell, if set, is told how far the run is.
+	// tell, if set, gets the progress of the run.
 	tell func(progress)
 }
 

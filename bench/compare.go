@@ -27,7 +27,7 @@ type Options struct {
 	Programs []Program
 	// Self is the program and the arguments under which it takes ChildCommand.
 	Self []string
-	// Progress, if set, is told before each run what it is and how many are done.
+	// Progress, if set, gets before each run its name and the number of runs done.
 	Progress func(what string, done, total int)
 }
 

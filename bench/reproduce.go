@@ -79,7 +79,7 @@ type ReproduceOptions struct {
 	Self []string
 	// NoServers leaves out database servers even where they are installed.
 	NoServers bool
-	// Progress, if set, is told what is being measured, and for how many figures that is done.
+	// Progress, if set, gets the present measurement and the number of figures done.
 	Progress func(what string, done, total int)
 }
 
@@ -95,7 +95,7 @@ type Lab struct {
 	tell    func(what string)
 
 	memory int64
-	// asked, if set, is told what histories are asked for and may make them smaller; nothing is run then.
+	// asked, if set, gets the histories that figures ask for, and may make them smaller; then nothing is run.
 	asked     func(*datasets.Spec)
 	keep      *keeper // of the present figure; nil: nothing is kept
 	papers    bool    // the present figure is a paper's

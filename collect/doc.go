@@ -27,8 +27,8 @@
 //
 // collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made
 // of it; live.go pieces of the history while it is made; fault.go kill, pause; watchdog.go calls that never come back;
-// summary.go what is told about a run; schedule.go scripts for a few sessions, step by step. Packages below: hunt runs
-// and checks until a violation is found; probe tells which anomalies a database allows at each of its isolation levels;
+// summary.go the summary of a run; schedule.go scripts for a few sessions, step by step. Packages below: hunt runs and
+// checks until a violation is found; probe tells which anomalies a database allows at each of its isolation levels;
 // campaign hunts through a table; driver speaks with databases, server starts throw-away ones.
 //
 // Experimental: this package may still change.

@@ -83,7 +83,7 @@ func ParseFault(s string) (Fault, error) {
 		strings.Join(faultNames[Kill:StopAt], ":DURATION, "), faultNames[StopAt])
 }
 
-// functionName is what a symbol of a server's looks like; gdb is told no more than that.
+// functionName is what a symbol of a server's looks like; gdb gets nothing else.
 var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Ours reports whether the fault needs a server that the run has started.

@@ -31,7 +31,8 @@ type Options struct {
 	OpTimes bool
 	// MaxValue is the number of bytes from which a text is replaced by its SHA-256; 0: 1024.
 	MaxValue int
-	// OnError is told of what cannot be recorded, at the call; it must be safe for concurrent use.
+	// OnError gets, at the call, the error of an operation that cannot be recorded; it must be safe for concurrent
+	// use.
 	OnError func(error)
 	// Clock returns nanoseconds that never go back; nil: the monotonic clock.
 	Clock func() int64

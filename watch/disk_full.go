@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Halter is a Source that is told when the disk is full and no lines can be taken, and when they can again.
+// Halter is a Source that learns when the watch takes no lines because the disk is full, and when it takes them again.
 type Halter interface{ Halt(on bool) }
 
 // isFull reports whether an error says that the disk, or the user's quota, is full.

@@ -32,7 +32,7 @@
 // One goroutine takes a batch from the source, writes and syncs it, and acknowledges it. Meanwhile others read its
 // lines with the reader of the history format, as many batches at once as there are cores, and one judges those that
 // are written, in their order. A few batches are under way at most; then the source is not asked for more: a pipe
-// fills, an HTTP request waits for its answer and is told to come later, a JetStream consumer is not pulled.
+// fills, an HTTP request waits and then gets the answer to come later, a JetStream consumer is not pulled.
 //
 // # Files
 //

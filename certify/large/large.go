@@ -72,7 +72,7 @@ type Options struct {
 	Dir       string // for files
 	Memory    int64  // bytes to use, about; 0: 1 GiB
 	ClockSkew int64  // as certify.Options
-	// Progress, if set, is told how far it is.
+	// Progress, if set, gets the progress.
 	Progress func(stage string, done, total int64)
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	// MechanismsOnly makes leopard skip the search for cycles among dependencies that it cannot decide: its verdict
 	// is then violation or unknown.
 	MechanismsOnly bool
-	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
+	// Progress, if set, gets the present stage and its progress; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
 	// Rounds, if set, is called by cobra-rounds at the end of each of its rounds but the last.
 	Rounds func(CobraRound)

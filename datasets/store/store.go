@@ -71,7 +71,7 @@ type Config struct {
 	Txns      int // committed transactions, the script's among them
 	Isolation Isolation
 	Seed      uint64
-	// Progress, if set, is told how many transactions have committed, every few thousand events.
+	// Progress, if set, gets the number of committed transactions every few thousand events.
 	Progress func(committed int)
 	// AbortRate is the share of transactions that the client rolls back in the end; they are not retried.
 	AbortRate float64

@@ -35,7 +35,7 @@ type Options struct {
 	// Stall is the share of statements that are delayed, by StallFor at most: it makes races likelier.
 	Stall    float64
 	StallFor time.Duration
-	// OnError is told of connections that could not be served, and of faults of the recording.
+	// OnError gets the errors of connections that the proxy could not serve, and faults of the recording.
 	OnError func(error)
 }
 
