@@ -37,10 +37,7 @@ func mustBe(t *testing.T, h *history.History, o Options, want evidence.Verdict) 
 	t.Helper()
 	everyWay(o.Level, func(name string, c Checker, s string) {
 		o.Solver = s
-		r, err := Run(context.Background(), c, h, o)
-		if err != nil {
-			t.Fatalf("%s, %s: %v\n%s", name, o.Level, err, notation.Format(h))
-		}
+		r := answer(t, c, h, o)
 		if r.Verdict != want {
 			t.Errorf("%s, %s: %s (%s); want %s\n%s", name, o.Level, r.Verdict, r.Reason, want, notation.Format(h))
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,10 +30,7 @@ func TestPredicateCertificates(t *testing.T) {
 		}
 		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
 			for _, l := range run.SerialLevels {
-				r, err := Run(context.Background(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				r := answer(t, c, h, Options{Level: l})
 				if r.Verdict == evidence.Unknown {
 					continue
 				}
@@ -75,9 +71,7 @@ func TestPredicateCertificates(t *testing.T) {
 	})
 	t.Log(seen)
 	for _, k := range []string{"valid", "violation", fmt.Sprint(evidence.PRW), fmt.Sprint(evidence.PWR)} {
-		if histtest.Whole() && seen[k] < 6 {
-			t.Errorf("%s came up %d times only", k, seen[k])
-		}
+		histtest.Mix(t, seen[k] < 6, "%s came up %d times only", k, seen[k])
 	}
 }
 
@@ -92,11 +86,10 @@ func refused(t testing.TB, r *evidence.Result, seed uint64, what string) {
 // verify.
 func TestBookingCertificates(t *testing.T) {
 	for _, isolation := range []string{"serializable", "snapshot-isolation", "repeatable-read"} {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3,
-			Isolation: isolation})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3,
+			Isolation: isolation}))(t)
 		for _, c := range []Checker{run.Vbox{}, run.Replay{}} {
-			r := must.Get(Run(context.Background(), c, h, Options{}))(t)
+			r := answer(t, c, h, Options{})
 			want := evidence.Violated
 			if isolation == "serializable" {
 				want = evidence.Holds

@@ -47,10 +47,7 @@ func TestStampedCertified(t *testing.T) {
 						if !c.Info().Timestamps || !slices.Contains(c.Info().Levels, l) {
 							continue
 						}
-						r, err := Run(t.Context(), c, h, Options{Level: l, ReadOnlyAtStart: atStart})
-						if err != nil {
-							t.Fatalf("options %d, seed %d, %s, %s: %v", i, seed, c.Info().Name, l, err)
-						}
+						r := answer(t, c, h, Options{Level: l, ReadOnlyAtStart: atStart})
 						if r.Verdict == evidence.Unknown && c.Info().Name == "chronos" && !(h.HasLists() &&
 							h.HasPredicates()) {
 							t.Fatalf("options %d, seed %d: unknown: %s", i, seed, r.Reason)
@@ -59,7 +56,7 @@ func TestStampedCertified(t *testing.T) {
 						if i >= 3 || c.Info().Name != "chronos" || !so.Serial && l.Serial() {
 							continue
 						}
-						b := must.Get(Run(t.Context(), bruteForce{}, h, Options{Level: l}))(t)
+						b := answer(t, bruteForce{}, h, Options{Level: l})
 						black[fmt.Sprint(r.Verdict, " by timestamps, ", b.Verdict)]++
 						if r.Verdict == evidence.Holds && b.Verdict == evidence.Violated {
 							t.Fatalf("options %d, seed %d: %s holds by timestamps and not without", i, seed, l)
@@ -69,11 +66,8 @@ func TestStampedCertified(t *testing.T) {
 			}
 		})
 	}
-	t.Log(verdicts, black)
-	if histtest.Whole() && (verdicts[evidence.Holds] < 120 || verdicts[evidence.Violated] < 120 ||
-		black["violation by timestamps, valid"] == 0) {
-		t.Errorf("one-sided: %v, %v", verdicts, black)
-	}
+	histtest.Mix(t, verdicts[evidence.Holds] < 120 || verdicts[evidence.Violated] < 120 ||
+		black["violation by timestamps, valid"] == 0, "one-sided: %v, %v", verdicts, black)
 }
 
 // TestStampedClaims: what does not follow from history and timestamps is refused, one claim changed at a time.
@@ -84,7 +78,7 @@ func TestStampedClaims(t *testing.T) {
 			Unknown: true, Aborted: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
-			r := must.Get(Run(t.Context(), chronos{}, h, Options{Level: l}))(t)
+			r := answer(t, chronos{}, h, Options{Level: l})
 			try := func(what string, change func(r *evidence.Result)) {
 				x := *r
 				x.Order = slices.Clone(r.Order)
@@ -161,14 +155,10 @@ func TestChronosFigure11(t *testing.T) {
 	txn(3, 5, 6, func() { b.Read(x, one) })
 	h := must.Get(b.Build())(t)
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
-		r, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
-		if err != nil || r.Verdict != evidence.Holds {
-			t.Fatalf("replay: %v, %v", r, err)
-		}
-		r, err = Run(t.Context(), chronos{}, h, Options{Level: l})
-		if err != nil || r.Verdict != evidence.Violated {
-			t.Fatalf("chronos: %v, %v", r, err)
-		}
+		r := answer(t, run.Replay{}, h, Options{Level: l})
+		agree(t, r, evidence.Holds)
+		r = answer(t, chronos{}, h, Options{Level: l})
+		agree(t, r, evidence.Violated)
 		if a := r.Anomalies[0]; len(r.Anomalies) != 1 || a.Kind != level.Ext || a.Why != "before" || r.Label() != "ts:"+
 			l.String() || !slices.Equal(a.Txns, []uint32{2, 1, 0}) {
 			t.Errorf("%s: %+v", r.Label(), r.Anomalies)
@@ -262,17 +252,13 @@ func TestChronosTimeKiller(t *testing.T) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		t.Skipf("SKIPPED, NOTHING TESTED: no examples of TimeKiller at %s (set ISOVET_CORPUS)", dir)
 	}
-	h, err := format.Read(t.Context(), filepath.Join(dir, "format-kv.json"), format.Options{})
-	must.OK(t, err)
+	h := must.Get(format.Read(t.Context(), filepath.Join(dir, "format-kv.json"), format.Options{}))(t)
 	for _, c := range []Checker{chronos{}, aion{}, called("emme-si")} {
-		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil ||
-			r.Verdict != evidence.Holds {
-			t.Errorf("%s: %+v, %v", c.Info().Name, r, err)
-		}
+		agree(t, answer(t, c, h, Options{Level: level.SessionSnapshotIsolation}), evidence.Holds)
 	}
 	h = must.Get(format.Read(t.Context(), filepath.Join(dir, "format-list.json"), format.Options{}))(t)
 	var in *history.InputError
-	if _, err = Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
+	if _, err := Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
 		in.Field != "commit_ts" {
 		t.Errorf("error %v; expected one of the field commit_ts", err)
 	}

@@ -32,10 +32,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.OrderLevels {
-			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := answer(t, bruteForce{}, h, Options{Level: l})
 			for _, c := range All() {
 				in := c.Info()
 				if in.Hidden || in.Timestamps || !slices.Contains(in.Levels, l) || in.Name == "elle" {
@@ -48,10 +45,7 @@ func TestAgainstBruteForce(t *testing.T) {
 					solvers = []string{in.Solvers[int(seed)%len(in.Solvers)]}
 				}
 				for _, s := range solvers {
-					got, err := Run(context.Background(), c, h, Options{Level: l, Solver: s})
-					if err != nil {
-						t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, s, err, notation.Format(h))
-					}
+					got := answer(t, c, h, Options{Level: l, Solver: s})
 					incomplete := got.Verdict == evidence.Unknown && (in.Name == "elle-register" &&
 						strings.HasPrefix(got.Reason, "incomplete") || orderOpen(in, got))
 					if got.Verdict != want.Verdict && !incomplete {
@@ -63,10 +57,8 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 		}
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts["vbox valid"] < int(n)/4 || verdicts["vbox violation"] < int(n)/4) {
-		t.Errorf("the mix is lopsided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts["vbox valid"] < int(n)/4 || verdicts["vbox violation"] < int(n)/4,
+		"the mix is lopsided: %v", verdicts)
 }
 
 // orderOpen reports whether a checker that needs version orders says that they are not known.
@@ -86,6 +78,25 @@ func (bruteForce) Info() Info {
 
 func (bruteForce) Check(_ context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	return oracle.Check(h, oracle.Options{Level: o.Level, ClockSkew: o.ClockSkew})
+}
+
+// answer is what a checker answers, certified.
+func answer(t testing.TB, c Checker, h *history.History, o Options) *evidence.Result {
+	r, err := Run(t.Context(), c, h, o)
+	if err != nil {
+		t.Helper()
+		t.Fatalf("%s:%s at %s: %v\n%s", c.Info().Name, o.Solver, o.Level, err, notation.Format(h))
+	}
+	return r
+}
+
+// agree demands an answer's verdict.
+func agree(t testing.TB, r *evidence.Result, want evidence.Verdict) {
+	if r.Verdict != want {
+		t.Helper()
+		t.Fatalf("%s:%s says %s (%s) at %s; want %s\n%s", r.Checker, r.Solver, r.Verdict, r.Reason, r.Label(), want,
+			notation.Format(r.H))
+	}
 }
 
 // called is the checker of a name.
@@ -115,8 +126,8 @@ func TestIgnorePredicates(t *testing.T) {
 				break
 			}
 			whole := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
-			items, err := oracle.Check(history.Items(h), oracle.Options{Level: l, VerdictOnly: true})
-			must.OK(t, err)
+			items := must.Get(oracle.Check(history.Items(h), oracle.Options{Level: l,
+				VerdictOnly: true}))(t)
 			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
 				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict,
 					notation.Format(h))
@@ -131,10 +142,7 @@ func TestIgnorePredicates(t *testing.T) {
 				if ignored := only && in.Takes.Items; ignored {
 					answered[in.Name]++
 				}
-				r, err := Run(context.Background(), c, h, Options{Level: l, IgnorePredicates: true})
-				if err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, l, err)
-				}
+				r := answer(t, c, h, Options{Level: l, IgnorePredicates: true})
 				want := items.Verdict
 				if !only {
 					want = whole.Verdict
@@ -161,9 +169,7 @@ func TestIgnorePredicates(t *testing.T) {
 	})
 	t.Log(verdicts, answered, unknown)
 	for name, n := range answered {
-		if histtest.Whole() && (n < 6 || unknown[name] > n*9/10) {
-			t.Errorf("%s: %d of %d are unknown", name, unknown[name], n)
-		}
+		histtest.Mix(t, n < 6 || unknown[name] > n*9/10, "%s: %d of %d are unknown", name, unknown[name], n)
 	}
 	if histtest.Whole() && verdicts[[2]evidence.Verdict{evidence.Holds, evidence.Violated}] < 6 {
 		t.Error("no predicate matters here")

@@ -48,7 +48,7 @@ func TestExternalSolvers(t *testing.T) {
 	most, wrong := histtest.Long(10, 25), histtest.Long(2, 5)
 	for seed := uint64(0); seed < 4000 && (asked < most || no < wrong); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-		own := must.Get(Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable}))(t)
+		own := answer(t, run.Vbox{}, h, Options{Level: level.Serializable})
 		if own.Stats.Left == 0 || asked >= most && own.Verdict == evidence.Holds {
 			continue // nothing for a solver to do
 		}
@@ -58,10 +58,8 @@ func TestExternalSolvers(t *testing.T) {
 		}
 		for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 			for _, s := range []string{gnf, dimacs, smt} {
-				r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
-				if err != nil || r.Verdict != own.Verdict {
-					t.Fatalf("seed %d, %s, %s: %v, %v; want %v", seed, c.Info().Name, s, r, err, own.Verdict)
-				}
+				r := answer(t, c, h, Options{Level: level.Serializable, Solver: s})
+				agree(t, r, own.Verdict)
 			}
 		}
 		if asked%5 > 0 {
@@ -71,10 +69,7 @@ func TestExternalSolvers(t *testing.T) {
 			t.Setenv(fake.Variable, mode)
 			for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 				for _, s := range []string{gnf, dimacs, smt} {
-					r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
-					if err != nil {
-						t.Fatalf("seed %d, %s, %s, %s: %v", seed, c.Info().Name, s, mode, err)
-					}
+					r := answer(t, c, h, Options{Level: level.Serializable, Solver: s})
 					if r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "external") {
 						found[mode]++
 					} else if r.Verdict != own.Verdict {
@@ -106,15 +101,13 @@ func TestInstalledSolvers(t *testing.T) {
 			few := func() bool { return verdicts[evidence.Holds] < 2 || verdicts[evidence.Violated] < 2 }
 			for seed := uint64(0); seed < 1000 && few(); seed++ {
 				h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
-				own := must.Get(Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable}))(t)
+				own := answer(t, run.Vbox{}, h, Options{Level: level.Serializable})
 				if own.Stats.Left == 0 || verdicts[own.Verdict] == 2 {
 					continue // nothing for a solver to do, or enough of it
 				}
 				verdicts[own.Verdict]++
-				r, err := Run(t.Context(), run.Vbox{}, h, Options{Level: level.Serializable, Solver: name})
-				if err != nil || r.Verdict != own.Verdict {
-					t.Fatalf("seed %d: %v, %v; want %v", seed, r, err, own.Verdict)
-				}
+				agree(t, answer(t, run.Vbox{}, h, Options{Level: level.Serializable, Solver: name}),
+					own.Verdict)
 			}
 			if few() {
 				t.Errorf("asked for %v only", verdicts)

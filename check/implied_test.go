@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +34,7 @@ func TestImplied(t *testing.T) {
 		direct := map[level.Level]*evidence.Result{}
 		for _, l := range level.All() {
 			if c, ok := Auto(h, l); ok {
-				r, err := Run(t.Context(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, l, err)
-				}
+				r := answer(t, c, h, Options{Level: l})
 				direct[l] = r
 			}
 		}
@@ -73,9 +69,8 @@ func TestImplied(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100) {
-		t.Errorf("carried over: %v; the histories are too much alike to show anything", carried)
-	}
+	histtest.Mix(t, carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100,
+		"carried over: %v; the histories are too much alike to show anything", carried)
 }
 
 // TestDecide: whoever answers first, the verdict is that of the level by itself.
@@ -92,8 +87,8 @@ func TestDecide(t *testing.T) {
 			if !ok {
 				continue
 			}
-			want := must.Get(Run(t.Context(), c, h, Options{Level: l}))(t)
-			got := must.Get(Decide(context.Background(), c, h, Options{Level: l}))(t)
+			want := answer(t, c, h, Options{Level: l})
+			got := must.Get(Decide(t.Context(), c, h, Options{Level: l}))(t)
 			if want.Verdict != evidence.Unknown && got.Verdict != want.Verdict || got.Level != l {
 				t.Errorf("seed %d, %s: %s by others' help, %s alone", seed, l, got.Verdict, want.Verdict)
 			}
@@ -152,14 +147,13 @@ func TestManyWriters(t *testing.T) {
 // TestSessionsCut: where one session went back in time, the others still tell the order: it is found by replay, and
 // quickly, though nothing else would tell it.
 func TestSessionsCut(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 3000, Seed: 1,
-		Fault: "session-guarantee", Times: datasets.NoTimes})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Txns: 3000, Seed: 1,
+		Fault: "session-guarantee", Times: datasets.NoTimes}))(t)
 	for l, want := range map[level.Level]evidence.Verdict{
 		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
 		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,
 	} {
-		r := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: l}))(t)
+		r := answer(t, run.Replay{}, h, Options{Level: l})
 		if r.Verdict != want || r.DecidedBy != "" || r.Stats.Conflicts > 10000 {
 			t.Errorf("%s: %s (%s) by %q after %d conflicts; want %s by replay", l, r.Verdict, r.Reason, r.DecidedBy,
 				r.Stats.Conflicts, want)

@@ -35,10 +35,8 @@ func TestKeyed(t *testing.T) {
 		if err != nil || want.Verdict == evidence.Unknown {
 			return
 		}
-		got, err := Run(t.Context(), keyed{run.Replay{}}, h, Options{Level: level.StrictSerializable})
-		if err != nil || got.Verdict != want.Verdict {
-			t.Fatalf("seed %d: %v, %v; brute force: %v\n%s", seed, got, err, want.Verdict, notation.Format(h))
-		}
+		got := answer(t, keyed{run.Replay{}}, h, Options{Level: level.StrictSerializable})
+		agree(t, got, want.Verdict)
 		if said[got.Verdict]++; got.Checker == "lwt" {
 			byKeys++
 		}
@@ -48,9 +46,8 @@ func TestKeyed(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (said[evidence.Holds] < 100 || said[evidence.Violated] < 100 || byKeys < 100) {
-		t.Errorf("too few: %v, %d by keys", said, byKeys)
-	}
+	histtest.Mix(t, said[evidence.Holds] < 100 || said[evidence.Violated] < 100 || byKeys < 100,
+		"too few: %v, %d by keys", said, byKeys)
 }
 
 // TestMutexByKey: Knossos' mutex of etcd, two values and many writers of each, has no order at strict-serializable;

@@ -17,10 +17,7 @@ import (
 // verdicts follow the implications of package level.
 func TestLattice(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
-		l, err := RunLattice(context.Background(), a.History(), Options{}, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", a.Name, err)
-		}
+		l := must.Get(RunLattice(t.Context(), a.History(), Options{}, nil))(t)
 		at := map[level.Level]evidence.Verdict{}
 		for _, r := range l.Results {
 			at[r.Level] = r.Verdict
@@ -55,7 +52,7 @@ func TestLattice(t *testing.T) {
 			}
 		}
 	}
-	l := must.Get(RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{}, nil))(t)
+	l := must.Get(RunLattice(t.Context(), mustAnomaly(t, "long-fork"), Options{}, nil))(t)
 	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing,
 		[]level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
 		t.Errorf("long fork: %v hold, %v fail", l.Holding, l.Failing)

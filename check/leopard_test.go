@@ -29,7 +29,7 @@ func profileOf(t *testing.T, name string) *mechanism.Profile {
 
 func leopardOn(t *testing.T, h *history.History, o Options) *evidence.Result {
 	t.Helper()
-	return must.Get(Run(context.Background(), leopard{}, h, o))(t)
+	return answer(t, leopard{}, h, o)
 }
 
 // TestLeopardAgreesWithReplay: where leopard comes to a verdict it is replay's, on correct runs and with faults
@@ -41,12 +41,11 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			if _, err := datasets.LookupFault(fault); fault != "" && err != nil {
 				continue
 			}
-			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Txns: 300, Isolation: iso,
-				Seed: uint64(i), Fault: fault})
-			must.OK(t, err)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 300,
+				Isolation: iso, Seed: uint64(i), Fault: fault}))(t)
 			for _, l := range []level.Level{level.Serializable, level.StrictSerializable,
 				level.StrictSnapshotIsolation} {
-				want := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: l}))(t)
+				want := answer(t, run.Replay{}, h, Options{Level: l})
 				got := leopardOn(t, h, Options{Level: l})
 				if got.Mechanisms == nil {
 					t.Fatalf("%s %s at %s: no section on the mechanisms", iso, fault, l)
@@ -137,15 +136,14 @@ func TestLeopardThreeClasses(t *testing.T) {
 
 // TestLeopardOnLists: whoever decides lists settles the level.
 func TestLeopardOnLists(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 200,
-		Isolation: "snapshot-isolation"})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "list-append", Txns: 200,
+		Isolation: "snapshot-isolation"}))(t)
 	for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 		c, ok := Auto(h, l)
 		if !ok {
 			t.Fatalf("nobody decides lists at %s", l)
 		}
-		want := must.Get(Run(context.Background(), c, h, Options{Level: l}))(t)
+		want := answer(t, c, h, Options{Level: l})
 		got := leopardOn(t, h, Options{Level: l})
 		if got.Verdict != want.Verdict || got.Mechanisms == nil || got.Mechanisms.Total() != 0 {
 			t.Errorf("%s: leopard %s (%s), %s %s", l, got.Verdict, got.Reason, c.Info().Name, want.Verdict)
@@ -193,17 +191,15 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 			}
 			var n brokenRun
 			randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
-				planted, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
-					Isolation: iso, Seed: seed, Break: part})
-				must.OK(t, err)
+				planted := must.Get(datasets.Run(t.Context(), datasets.Spec{Workload: "mix", Txns: 400,
+					Keys: 60, Isolation: iso, Seed: seed, Break: part}))(t)
 				if len(planted.Planted) == 0 {
 					return // it never came to that
 				}
 				n.planted++
 				h := planted.History
 				p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
-				rep, err := mechanism.Verify(context.Background(), h, mechanism.Options{Profile: *p})
-				must.OK(t, err)
+				rep := must.Get(mechanism.Verify(t.Context(), h, mechanism.Options{Profile: *p}))(t)
 				if rep.Total() > 0 {
 					n.leopard++
 				}
@@ -216,7 +212,7 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 				if found {
 					n.named++
 				}
-				r := must.Get(Run(context.Background(), run.Replay{}, h, Options{Level: p.Level}))(t)
+				r := answer(t, run.Replay{}, h, Options{Level: p.Level})
 				if r.Verdict == evidence.Violated {
 					n.replay++
 				}
@@ -294,15 +290,12 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 			r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
 			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000,
 			Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
-		h := must.Get(datasets.Generate(context.Background(), spec))(t)
+		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		p := must.Get(mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 		worse, more := mistold(h, seed)
 		for i, g := range []*history.History{h, worse} {
 			skew := spec.Skew + int64(i)*more
-			rep, err := mechanism.Verify(context.Background(), g, mechanism.Options{Profile: *p, Skew: skew})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			rep := must.Get(mechanism.Verify(t.Context(), g, mechanism.Options{Profile: *p, Skew: skew}))(t)
 			if rep.Total() > 0 {
 				t.Fatalf("seed %d, %+v: false alarm: %s", seed, spec, mechanism.Describe(g, rep, skew)[0])
 			}
@@ -358,11 +351,8 @@ func TestLeopardNeverLies(t *testing.T) {
 		p := profiles[r.IntN(len(profiles))]
 		l := levels[r.IntN(len(levels))]
 		skew := int64(r.IntN(2)) * 3
-		got, err := Run(context.Background(), leopard{}, h, Options{Level: l, Profile: &p,
-			MechanismsOnly: r.IntN(2) == 0, ClockSkew: skew})
-		if err != nil {
-			t.Fatalf("seed %d, %s, %s: %v", seed, l, p.Name(), err)
-		}
+		got := answer(t, leopard{}, h, Options{Level: l, Profile: &p, MechanismsOnly: r.IntN(2) == 0,
+			ClockSkew: skew})
 		verdicts[got.Verdict.String()]++
 		if got.Verdict == evidence.Unknown {
 			return
@@ -373,17 +363,12 @@ func TestLeopardNeverLies(t *testing.T) {
 		} else if a, ok := Auto(h, l); ok && h.HasLists() {
 			c = a
 		}
-		want, err := Run(context.Background(), c, h, Options{Level: l, ClockSkew: skew})
-		if err != nil {
-			t.Fatalf("seed %d, %s: %v", seed, l, err)
-		}
+		want := answer(t, c, h, Options{Level: l, ClockSkew: skew})
 		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown {
 			t.Fatalf("seed %d, %s under %s: leopard %s, %s %s (%s)", seed, l, p.Name(), got.Verdict, c.Info().Name,
 				want.Verdict, want.Reason)
 		}
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts["violation"] < 100 || verdicts["valid"] < 50 || verdicts["unknown"] < 50) {
-		t.Errorf("the mix is lopsided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts["violation"] < 100 || verdicts["valid"] < 50 || verdicts["unknown"] < 50,
+		"the mix is lopsided: %v", verdicts)
 }

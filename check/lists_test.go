@@ -78,10 +78,8 @@ func TestListsAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		// of 6 × n
-		if histtest.Whole() &&
-			(min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) || verdicts[c+" unknown"] > int(n)/2) {
-			t.Errorf("the mix is lopsided: %v", verdicts)
-		}
+		histtest.Mix(t, min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) ||
+			verdicts[c+" unknown"] > int(n)/2, "the mix is lopsided: %v", verdicts)
 	}
 }
 
@@ -223,10 +221,7 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 				if name == "vbox" && !slices.Contains(c.Info().Levels, l) {
 					continue
 				}
-				got, err := Run(t.Context(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, name, err, notation.Format(h))
-				}
+				got := answer(t, c, h, Options{Level: l})
 				switch {
 				case got.Verdict == evidence.Unknown && unknown && strings.Contains(got.Reason, "is unknown"):
 					verdicts[name+" open"]++
@@ -255,15 +250,11 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		// of 6 × n
-		if histtest.Whole() &&
-			(min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3) {
-			t.Errorf("the mix is lopsided: %v", verdicts)
-		}
+		histtest.Mix(t, min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) ||
+			verdicts[c+" open"] > int(n)/3, "the mix is lopsided: %v", verdicts)
 	}
 	for _, kind := range []string{"G0", "G1b", "incompatible-order", "no-version-order-session", "G-single"} {
-		if histtest.Whole() && verdicts[kind]+verdicts[kind+", or with an order"] == 0 {
-			t.Errorf("no %s among them", kind)
-		}
+		histtest.Mix(t, verdicts[kind]+verdicts[kind+", or with an order"] == 0, "no %s among them", kind)
 	}
 }
 
@@ -293,9 +284,6 @@ func TestCases(t *testing.T) {
 		text += " | _: a(x,1)"
 		list += ",1"
 	}
-	r, err := Run(t.Context(), elle{}, notation.MustParse(text+" | _: r(x,["+list[1:]+"])"),
-		Options{Level: level.Serializable})
-	if err != nil || r.Verdict != evidence.Violated {
-		t.Errorf("%s (%s), %v", r.Verdict, r.Reason, err)
-	}
+	agree(t, answer(t, elle{}, notation.MustParse(text+" | _: r(x,["+list[1:]+"])"),
+		Options{Level: level.Serializable}), evidence.Violated)
 }

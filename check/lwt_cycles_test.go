@@ -1,8 +1,6 @@
 package check_test
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -19,7 +17,7 @@ import (
 func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 	t.Helper()
 	c := must.Get(check.ByName("lwt"))(t)
-	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: level.Linearizable}))(t)
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: level.Linearizable}))(t)
 	if r.Verdict == evidence.Violated && len(r.Anomalies[0].Cycle)+len(r.Anomalies[0].Cycles) == 0 &&
 		len(r.Anomalies[0].Txns) > few {
 		t.Errorf("no cycle, but %+v", r.Anomalies[0])
@@ -92,9 +90,6 @@ func clients(t *testing.T, seed uint64) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	if err != nil {
-		t.Fatal(fmt.Errorf("seed %d: %w", seed, err))
-	}
+	h := must.Get(b.Build())(t)
 	return h
 }

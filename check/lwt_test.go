@@ -131,17 +131,10 @@ func TestLWTAgainstOracle(t *testing.T) {
 			seen := map[string]int{}
 			histtest.Each(t, n, func(seed uint64) *history.History { return c.make(seed) }, func(t testing.TB,
 				seed uint64, h *history.History) {
-				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable,
-					VerdictOnly: true})
-				must.OK(t, err)
-				r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
-				if err != nil {
-					t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
-				}
-				if r.Verdict != want.Verdict {
-					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict,
-						notation.Format(h))
-				}
+				want := must.Get(oracle.Check(alone(t, h),
+					oracle.Options{Level: level.StrictSerializable, VerdictOnly: true}))(t)
+				r := answer(t, run.Lwt{}, h, Options{Level: level.Linearizable})
+				agree(t, r, want.Verdict)
 				restore := low("run.maxCandidates")
 				few, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 				restore()
@@ -149,10 +142,8 @@ func TestLWTAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d: %s, but without candidates %v, %v\n%s", seed, r.Verdict, few, err,
 						notation.Format(h))
 				}
-				if p, err := Run(context.Background(), called("porcupine"), h,
-					Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
-					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
-				}
+				agree(t, answer(t, called("porcupine"), h, Options{Level: level.Linearizable}),
+					r.Verdict)
 				rng := rand.New(rand.NewPCG(seed, 3))
 				for range 20 { // of a history that has an order nobody takes a core
 					ops := make([]uint32, 2+rng.IntN(3))
@@ -215,19 +206,16 @@ func TestLWT(t *testing.T) {
 		{"init=0: s1: w(x,1) @[1,2] | s2: w(x,2) @[1,2] | s3: r(x,1) @[3,4] | s4: r(x,2) @[5,6]", evidence.Violated},
 	} {
 		h := notation.MustParse(c.h)
-		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
-		if err != nil || r.Verdict != c.want {
-			t.Errorf("%s: %v, %v; want %s", c.h, err, r, c.want)
-		}
+		r := answer(t, run.Lwt{}, h, Options{Level: level.Linearizable})
+		agree(t, r, c.want)
 	}
 }
 
 // TestLWTLarge: a run of the workload is linearizable, by chains alone; with one read changed it is not, and the cycle
 // is short.
 func TestLWTLarge(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20,
-		Sessions: 10})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20,
+		Sessions: 10}))(t)
 	if _, ok := minitxn.Chains(h, 0); !ok {
 		t.Error("chains do not decide the workload")
 	}
@@ -235,23 +223,18 @@ func TestLWTLarge(t *testing.T) {
 	if !ok || c.Info().Name != "lwt" {
 		t.Fatalf("auto takes %v", c)
 	}
-	r, err := Run(context.Background(), c, h, Options{Level: level.Linearizable})
-	if err != nil || r.Verdict != evidence.Holds {
-		t.Errorf("%v, %v", r, err)
-	}
+	r := answer(t, c, h, Options{Level: level.Linearizable})
+	agree(t, r, evidence.Holds)
 	for x := uint32(15_000); x < 15_010; x++ {
 		g := moved(t, h, x)
-		r := must.Get(Run(context.Background(), c, g, Options{Level: level.Linearizable}))(t)
+		r := answer(t, c, g, Options{Level: level.Linearizable})
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Cycle) == 0 || len(r.Anomalies[0].Cycle) > 3 {
 			t.Errorf("transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
 		}
 	}
 	// A transaction on two keys has no place here.
-	r, err = Run(context.Background(), c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"),
-		Options{Level: level.Linearizable})
-	if err != nil || r.Verdict != evidence.Unknown {
-		t.Errorf("two keys: %v, %v", r, err)
-	}
+	agree(t, answer(t, c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"),
+		Options{Level: level.Linearizable}), evidence.Unknown)
 }
 
 // TestLWTFewValues: operations one after the other on one key take memory linear in their number, where all write one

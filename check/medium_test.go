@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
-	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -34,30 +32,20 @@ func TestMedium(t *testing.T) {
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
-			want, err := Run(context.Background(), run.Vbox{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			want := answer(t, run.Vbox{}, h, Options{Level: l})
 			verdicts[fmt.Sprintf("%s %s", l, want.Verdict)]++
 			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
 				solvers := c.Info().Solvers
-				r, err := Run(context.Background(), c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v", seed, l, c.Info().Name, err)
-				}
-				if r.Verdict != want.Verdict {
-					t.Fatalf("seed %d, %s: %s:%s says %s (%s), vbox %s (%s)", seed, l, c.Info().Name, r.Solver,
-						r.Verdict, r.Reason, want.Verdict, want.Reason)
-				}
+				r := answer(t, c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
+				agree(t, r, want.Verdict)
 			}
 		}
 	})
 	t.Log(verdicts)
 	for _, l := range run.SerialLevels {
 		for _, v := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
-			if k := fmt.Sprintf("%s %s", l, v); histtest.Whole() && verdicts[k] < int(seeds)/10 {
-				t.Errorf("%s came up %d times only", k, verdicts[k])
-			}
+			k := fmt.Sprintf("%s %s", l, v)
+			histtest.Mix(t, verdicts[k] < int(seeds)/10, "%s came up %d times only", k, verdicts[k])
 		}
 	}
 }
@@ -66,9 +54,8 @@ func TestMedium(t *testing.T) {
 // elsewhere.
 func TestPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8,
-			Seed: uint64(i), Fault: f.Name})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8,
+			Seed: uint64(i), Fault: f.Name}))(t)
 		for _, l := range run.SerialLevels {
 			want := evidence.Holds
 			for _, v := range f.Violates {
@@ -77,10 +64,7 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
-				r, err := Run(context.Background(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("%s, %s, %s: %v", f.Name, l, c.Info().Name, err)
-				}
+				r := answer(t, c, h, Options{Level: l})
 				if r.Verdict != want {
 					t.Errorf("%s, %s: %s says %s (%s); want %s", f.Name, l, c.Info().Name, r.Verdict, r.Reason, want)
 				}
@@ -94,26 +78,19 @@ func TestClockSkew(t *testing.T) {
 	bad := 0
 	randtest.Seeds(t, randtest.Long[uint64](2, 20), func(t testing.TB, seed uint64) {
 		const skew = 2_000_000
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
-			Skew: skew})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
+			Skew: skew}))(t)
 		for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
-			r, err := Run(context.Background(), c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
-			if err != nil || r.Verdict != evidence.Holds {
-				t.Errorf("seed %d: %s says %v, %v", seed, c.Info().Name, r, err)
-			}
-			r = must.Get(Run(context.Background(), c, h, Options{Level: level.StrictSerializable}))(t)
+			r := answer(t, c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
+			agree(t, r, evidence.Holds)
+			r = answer(t, c, h, Options{Level: level.StrictSerializable})
 			if r.Verdict == evidence.Violated {
 				bad++
 			}
-			if r, err = Run(context.Background(), c, h, Options{}); err != nil || r.Verdict != evidence.Holds {
-				t.Errorf("seed %d: serializable: %s says %v, %v", seed, c.Info().Name, r, err)
-			}
+			agree(t, answer(t, c, h, Options{}), evidence.Holds)
 		}
 	})
-	if histtest.Whole() && bad == 0 {
-		t.Error("the clocks are not apart enough for the test to mean anything")
-	}
+	histtest.Mix(t, bad == 0, "the clocks are not apart enough for the test to mean anything")
 }
 
 // disguise tells the same history otherwise: other names for keys, values, sessions and transactions, and another order
@@ -188,18 +165,9 @@ func TestDisguised(t *testing.T) {
 		g := disguise(h, seed)
 		for _, l := range run.SerialLevels {
 			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
-				a, err := Run(context.Background(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-				b, err := Run(context.Background(), c, g, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-				if a.Verdict != b.Verdict {
-					t.Fatalf("seed %d, %s: %s says %s of\n%s\nand %s of\n%s", seed, l, c.Info().Name, a.Verdict,
-						notation.Format(h), b.Verdict, notation.Format(g))
-				}
+				a := answer(t, c, h, Options{Level: l})
+				b := answer(t, c, g, Options{Level: l})
+				agree(t, a, b.Verdict)
 				verdicts[a.Verdict]++
 			}
 		}

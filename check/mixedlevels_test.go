@@ -57,10 +57,7 @@ func TestMixedAgainstDefinition(t *testing.T) {
 		h *history.History) {
 		l := level.Mixed(mixable[int(seed)%len(mixable)])
 		skew := int64(seed % 3)
-		got, err := Run(context.Background(), mixedLevels{}, h, Options{Level: l, ClockSkew: skew})
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
-		}
+		got := answer(t, mixedLevels{}, h, Options{Level: l, ClockSkew: skew})
 		if got.Verdict == evidence.Unknown {
 			if !strings.Contains(got.Reason, "needs unique values") && !strings.Contains(got.Reason, "start and end") {
 				t.Fatalf("seed %d: unknown: %s", seed, got.Reason)
@@ -70,10 +67,8 @@ func TestMixedAgainstDefinition(t *testing.T) {
 		}
 		verdicts[got.Verdict]++
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts[evidence.Holds] < int(n)/5 || verdicts[evidence.Violated] < int(n)/5) {
-		t.Errorf("the mix is lopsided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts[evidence.Holds] < int(n)/5 || verdicts[evidence.Violated] < int(n)/5,
+		"the mix is lopsided: %v", verdicts)
 }
 
 // TestMixedOfOneLevel: where every transaction names one level, the verdict is that of the level.
@@ -87,11 +82,7 @@ func TestMixedOfOneLevel(t *testing.T) {
 			return // the other test's matter
 		}
 		c, _ := Auto(h, l)
-		want, err := Run(context.Background(), c, h, Options{Level: l})
-		if err != nil || want.Verdict != got.Verdict {
-			t.Fatalf("seed %d: %s at %s each, %s (%s) at %[3]s: %[6]v\n%s", seed, got.Verdict, l, want.Verdict,
-				want.Reason, err, notation.Format(h))
-		}
+		agree(t, answer(t, c, h, Options{Level: l}), got.Verdict)
 	})
 }
 

@@ -22,15 +22,9 @@ import (
 func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls []level.Level, seen map[string]int) {
 	t.Helper()
 	for _, l := range ls {
-		r, err := Run(context.Background(), c, h, Options{Level: l})
-		if err != nil {
-			t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-		}
+		r := answer(t, c, h, Options{Level: l})
 		want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
-		if r.Verdict != want.Verdict {
-			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict,
-				notation.Format(h))
-		}
+		agree(t, r, want.Verdict)
 		seen[l.String()+" "+r.Verdict.String()]++
 		if r.Note == "" {
 			seen[l.String()+" by itself "+r.Verdict.String()]++
@@ -53,9 +47,8 @@ func TestMTCAgainstOracle(t *testing.T) {
 	t.Log(seen)
 	for _, l := range run.OrderLevels {
 		for _, v := range []string{"valid", "violation"} {
-			if what := l.String() + " by itself " + v; histtest.Whole() && seen[what] < int(n)/50 {
-				t.Errorf("%q came up %d times of %d", what, seen[what], n)
-			}
+			what := l.String() + " by itself " + v
+			histtest.Mix(t, seen[what] < int(n)/50, "%q came up %d times of %d", what, seen[what], n)
 		}
 	}
 }
@@ -86,27 +79,20 @@ func TestMTCOutside(t *testing.T) {
 		}
 	}
 	h := notation.MustParse("init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)")
-	if r, err := Run(context.Background(), miniTxns{}, h, Options{Level: level.SessionSerializable}); err != nil ||
-		r.Verdict != evidence.Violated {
-		t.Errorf("errata M4: %v, %v", r, err)
-	}
+	agree(t, answer(t, miniTxns{}, h, Options{Level: level.SessionSerializable}), evidence.Violated)
 }
 
 // TestMTCPlanted: faults in a run of mini-transactions, large enough for long chains.
 func TestMTCPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30,
-			Sessions: 6, Seed: uint64(i), Fault: f.Name})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30,
+			Sessions: 6, Seed: uint64(i), Fault: f.Name}))(t)
 		for _, l := range run.OrderLevels {
 			want := evidence.Holds
 			if slices.Contains(f.Violates, l) {
 				want = evidence.Violated
 			}
-			r, err := Run(context.Background(), miniTxns{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("%s, %s: %v", f.Name, l, err)
-			}
+			r := answer(t, miniTxns{}, h, Options{Level: l})
 			if r.Verdict != want {
 				t.Errorf("%s, %s: %s (%s); want %s", f.Name, l, r.Verdict, r.Note, want)
 			}

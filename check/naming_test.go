@@ -76,10 +76,7 @@ func TestNamesByTheLattice(t *testing.T) {
 				if len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
 					continue
 				}
-				got, err := Run(t.Context(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, in.Name, err, notation.Format(h))
-				}
+				got := answer(t, c, h, Options{Level: l})
 				for _, a := range got.Anomalies {
 					kinds[a.Kind]++
 					if !l.Forbids(a.Kind) && !l.ForbidsSome(a.Kind) {
@@ -121,10 +118,7 @@ func TestNameIsProved(t *testing.T) {
 			if !ok {
 				continue
 			}
-			got, err := Run(t.Context(), c, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			got := answer(t, c, h, Options{Level: l})
 			for _, a := range got.Anomalies {
 				if len(a.Cycle)+len(a.Cycles) == 0 {
 					continue
@@ -154,9 +148,7 @@ func TestNameIsProved(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && proofs < 100 {
-		t.Errorf("%d proofs only", proofs)
-	}
+	histtest.Mix(t, proofs < 100, "%d proofs only", proofs)
 }
 
 // TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists:
@@ -197,10 +189,7 @@ func TestCatalogueNames(t *testing.T) {
 						solvers = []string{""}
 					}
 					for _, s := range solvers {
-						r, err := Run(t.Context(), c, h, Options{Level: l, Solver: s})
-						if err != nil {
-							t.Fatalf("%s of %s, %s, %s:%s: %v", a.Name, form, l, in.Name, s, err)
-						}
+						r := answer(t, c, h, Options{Level: l, Solver: s})
 						if r.Verdict == evidence.Unknown && in.Partial {
 							continue
 						}

@@ -20,6 +20,7 @@ import (
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -43,16 +44,11 @@ func TestOddPredicates(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		skew := []int64{0, 0, 0, 1, 45, math.MaxInt64}[rng.IntN(6)]
 		l := level.ReadCommitted
-		want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-		if err != nil {
-			t.Fatalf("seed %d, %s: %v", seed, l, err)
-		}
+		want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 		oddly(t, seed, h, weakly{}, Options{Level: l}, want.Verdict, verdicts)
 		for _, l := range run.OrderLevels {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, ClockSkew: skew})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true,
+				ClockSkew: skew}))(t)
 			o := Options{Level: l, ClockSkew: skew}
 			oddly(t, seed, h, run.Replay{}, o, want.Verdict, verdicts)
 			oddly(t, seed, h, onlyPolygraph{}, o, want.Verdict, verdicts)
@@ -173,10 +169,7 @@ func TestTimesAtTheEnds(t *testing.T) {
 					len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
 					continue
 				}
-				got, err := Run(t.Context(), c, h, Options{Level: l, ClockSkew: skew})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s, skew %d: %v\n%s", seed, l, in.Name, skew, err, notation.Format(h))
-				}
+				got := answer(t, c, h, Options{Level: l, ClockSkew: skew})
 				if want != nil && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown &&
 					got.Verdict != want.Verdict {
 					t.Fatalf("seed %d, %s, skew %d: %s says %s, brute force %s\n%s", seed, l, skew, in.Name,
@@ -186,9 +179,7 @@ func TestTimesAtTheEnds(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (said[evidence.Holds] < 300 || said[evidence.Violated] < 300) {
-		t.Errorf("too few answers: %v", said)
-	}
+	histtest.Mix(t, said[evidence.Holds] < 300 || said[evidence.Violated] < 300, "too few answers: %v", said)
 }
 
 // What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs
@@ -257,13 +248,10 @@ func TestLossy(t *testing.T) {
 		}
 	})
 	for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
-		if histtest.Whole() && kept[name] < int(seeds) {
-			t.Errorf("%s: %d verdicts compared", name, kept[name])
-		}
+		histtest.Mix(t, kept[name] < int(seeds), "%s: %d verdicts compared", name, kept[name])
 	}
-	if histtest.Whole() && (dropped < int(seeds) || lossless < int(seeds)/2) {
-		t.Errorf("%d verdicts of what was dropped, %d of what was not", dropped, lossless)
-	}
+	histtest.Mix(t, dropped < int(seeds) || lossless < int(seeds)/2,
+		"%d verdicts of what was dropped, %d of what was not", dropped, lossless)
 	t.Log(fmt.Sprint(kept, dropped, lossless))
 }
 

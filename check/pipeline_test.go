@@ -29,19 +29,15 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 		if seed%3 > 0 {
 			return random.Tiny(seed, random.Options{})
 		}
-		h, err := histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 5,
-			Kinds: []histtest.Kind{histtest.Predicates}}))
-		must.OK(t, err)
+		h := must.Get(histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 5,
+			Kinds: []histtest.Kind{histtest.Predicates}})))(t)
 		return h
 	},
 		func(t testing.TB, seed uint64, h *history.History) {
 			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("viper")} {
 				in := c.Info()
 				l := in.Levels[seed/3%3]
-				want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				want := answer(t, bruteForce{}, h, Options{Level: l})
 				if want.Verdict == evidence.Unknown || in.Name != "vbox" && h.HasPredicates() {
 					continue
 				}
@@ -53,17 +49,11 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 						p.Set(s.Name, v)
 						tried[in.Name+" "+s.Name+" "+v]++
 					}
-					got, err := Run(context.Background(), c, h, Options{Level: l, Solver: name, Pipeline: p})
-					if err != nil {
-						t.Fatalf("seed %d, %s %s, %s, %+v: %v", seed, in.Name, l, name, p, err)
-					}
+					got := answer(t, c, h, Options{Level: l, Solver: name, Pipeline: p})
 					if got.Verdict == evidence.Unknown && !strings.Contains(got.Reason, "encoding") {
 						continue // brute force decides these: reads of several possible writers, unknown outcomes
 					}
-					if got.Verdict != want.Verdict {
-						t.Fatalf("seed %d, %s %s, %s, %+v: %v (%s); brute force says %v", seed, in.Name, l, name, p,
-							got.Verdict, got.Reason, want.Verdict)
-					}
+					agree(t, got, want.Verdict)
 					if based += got.Stats.Variables; !h.HasPredicates() {
 						based -= got.Stats.Variables
 					}
@@ -106,14 +96,10 @@ func TestEncodingWithoutPredicates(t *testing.T) {
 	}}
 	refused := 0
 	for seed := range uint64(60) {
-		h, err := histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 6,
-			Kinds: []histtest.Kind{histtest.Predicates}}))
-		must.OK(t, err)
-		r, err := Run(context.Background(), run.Vbox{}, h, Options{Level: level.Serializable,
-			Pipeline: Pipeline{Encoding: "bare", Pruning: "none", Extra: []encode.Encoding{bare}}})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		h := must.Get(histtest.Read(histtest.Random(seed, histtest.Shape{Txns: 6,
+			Kinds: []histtest.Kind{histtest.Predicates}})))(t)
+		r := answer(t, run.Vbox{}, h, Options{Level: level.Serializable, Pipeline: Pipeline{Encoding: "bare",
+			Pruning: "none", Extra: []encode.Encoding{bare}}})
 		if strings.Contains(r.Reason, "encoding bare makes no clauses of predicate operations") {
 			refused++
 		}
@@ -144,9 +130,8 @@ func TestPipelineNames(t *testing.T) {
 // TestTheoryIsNamed: where the theory is not the default solver's first, the order, the text says so; what was asked
 // for stands there too, and nothing else does.
 func TestTheoryIsNamed(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Txns: 100, Seed: 1,
-		Times: datasets.NoTimes})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Txns: 100, Seed: 1,
+		Times: datasets.NoTimes}))(t)
 	for _, c := range []struct {
 		o    Options
 		want string

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"testing"
 
 	"isovet/history/format/jsonl"
@@ -12,17 +11,16 @@ import (
 // TestPlain: of a proof by two cases of which one is a cycle that the lists' reads settle, that one is left; it is the
 // example of Elle's paper (VLDB 2020, Figure 2).
 func TestPlain(t *testing.T) {
-	h, err := jsonl.Read([]byte(`{"format":"isovet-history","version":1,"model":"list"}
+	h := must.Get(jsonl.Read([]byte(`{"format":"isovet-history","version":1,"model":"list"}
 {"id":1,"ops":[["a",253,1],["a",255,2],["a",255,3],["a",255,4],["a",255,5],["a",256,1],["a",256,2]]}
 {"id":3,"ops":[["a",255,8],["r",253,[1,3,4]]]}
 {"id":5,"ops":[["a",256,4],["r",255,[2,3,4,5,8]],["r",256,[1,2,4]],["r",253,[1,3,4]]]}
 {"id":7,"ops":[["a",250,10],["r",253,[1,3,4]],["r",255,[2,3,4,5]],["a",256,3]]}
 {"id":9,"ops":[["a",253,3],["a",253,4]]}
-`), "elle")
-	must.OK(t, err)
+`), "elle"))(t)
 	for _, name := range []string{"elle", "replay"} {
 		c := must.Get(ByName(name))(t)
-		r := must.Get(Run(context.Background(), c, h, Options{Level: level.Serializable}))(t)
+		r := answer(t, c, h, Options{Level: level.Serializable})
 		if len(r.Anomalies) == 0 {
 			t.Fatalf("%s: %s, %s", name, r.Verdict, r.Reason)
 		}

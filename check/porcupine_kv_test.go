@@ -44,24 +44,16 @@ func TestKeyValueLogs(t *testing.T) {
 		if !ok {
 			t.Fatalf("seed %d: no checker", seed)
 		}
-		r, err := Run(t.Context(), c, h, Options{Level: level.Linearizable})
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, text)
-		}
+		r := answer(t, c, h, Options{Level: level.Linearizable})
 		want := evidence.Violated
 		if kvOrder(ops, 0, "") {
 			want = evidence.Holds
 		}
-		if r.Verdict != want {
-			t.Fatalf("seed %d: %v; want %v\n%s", seed, r.Verdict, want, text)
-		}
+		agree(t, r, want)
 		counts[want.String()]++
 	})
-	if randtest.Whole() && (counts["valid"] < int(seeds/5) || counts["violation"] < int(seeds/30) ||
-		counts["refused"] > int(seeds/3)) {
-		t.Error(counts)
-	}
-	t.Log(counts)
+	randtest.Mix(t, counts["valid"] < int(seeds/5) || counts["violation"] < int(seeds/30) ||
+		counts["refused"] > int(seeds/3), "%v", counts)
 }
 
 // kvLog makes a log of one key: an order of operations, sometimes a little wrong.

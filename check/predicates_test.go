@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
-	"isovet/level"
 )
 
 // predicateOptions are the kinds of tiny histories with predicates that checkers are compared with brute force on.
@@ -53,8 +51,8 @@ func TestPredicatesAgainstBruteForce(t *testing.T) {
 					return
 				}
 				for i, l := range in.Levels {
-					want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-					must.OK(t, err)
+					want := must.Get(oracle.Check(h, oracle.Options{Level: l,
+						VerdictOnly: true}))(t)
 					opts, c := Options{Level: l}, called(name)
 					if turn := int(seed) + i; name == "viper" {
 						opts.Solver = in.Solvers[turn%len(in.Solvers)]
@@ -65,10 +63,7 @@ func TestPredicatesAgainstBruteForce(t *testing.T) {
 							c = called("viper-sessions")
 						}
 					}
-					got, err := Run(t.Context(), c, h, opts)
-					if err != nil {
-						t.Fatalf("%+v seed %d, %s, %+v: %v\n%s", o, seed, l, opts, err, notation.Format(h))
-					}
+					got := answer(t, c, h, opts)
 					if got.Stats.Variables > 0 {
 						open++
 					}
@@ -90,9 +85,8 @@ func TestPredicatesAgainstBruteForce(t *testing.T) {
 		}
 		t.Logf("%s: decided %v, undecided %v (unknown, valid, violation), %d with a solver", name, decided, undecided,
 			open)
-		if histtest.Whole() && (decided[evidence.Holds] < 100 || decided[evidence.Violated] < 100 || open < 100) {
-			t.Errorf("%s: the mix is lopsided", name)
-		}
+		histtest.Mix(t, decided[evidence.Holds] < 100 || decided[evidence.Violated] < 100 || open < 100,
+			"%s: the mix is lopsided", name)
 	}
 }
 
@@ -114,82 +108,13 @@ func TestPredicatesMedium(t *testing.T) {
 			return random.Medium(seed, o)
 		}, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range c.Info().Levels {
-				want := must.Get(Run(t.Context(), run.Replay{}, h, Options{Level: l}))(t)
-				got, err := Run(t.Context(), c, h, Options{Level: l})
-				if err != nil || got.Verdict != want.Verdict {
-					t.Fatalf("seed %d, %s: %s says %v, %v, replay %s (%s)", seed, l, name, got, err, want.Verdict,
-						want.Reason)
-				}
+				want := answer(t, run.Replay{}, h, Options{Level: l})
+				got := answer(t, c, h, Options{Level: l})
+				agree(t, got, want.Verdict)
 				verdicts[got.Verdict]++
 			}
 		})
-		if t.Log(verdicts); histtest.Whole() && (verdicts[evidence.Holds] < 10 || verdicts[evidence.Violated] < 10) {
-			t.Errorf("%s: the mix is lopsided: %v", name, verdicts)
-		}
-	}
-}
-
-// TestReplayPredicatesAgainstBruteForce holds replay against the oracle on tiny histories with predicate reads and
-// writes: rows that are absent, deleted or equal, truths that are unknown, versions that the client does not know,
-// unknown outcomes, with and without times, at all six levels. Run certifies every answer.
-func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
-	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
-		{Txns: 6, Keys: 1, Ops: 2}}
-	verdicts := map[level.Level]map[evidence.Verdict]int{}
-	for _, l := range run.OrderLevels {
-		verdicts[l] = map[evidence.Verdict]int{}
-	}
-	bare, phantoms := uint64(0), 0
-	histtest.Each(t, histtest.Long[uint64](800, 60000), func(seed uint64) *history.History {
-		o, s := every(seed), shapes[seed/32%4]
-		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
-		return random.Tiny(seed, o)
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range run.OrderLevels {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			if want.Verdict == evidence.Unknown {
-				if !l.RealTime() {
-					t.Fatalf("seed %d, %s: brute force has no answer: %s\n%s", seed, l, want.Reason, notation.Format(h))
-				}
-				continue
-			}
-			got, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			if got.Verdict == evidence.Unknown && want.Verdict == evidence.Violated && strings.HasPrefix(got.Reason,
-				"no order explains") {
-				bare++ // refuted, without evidence
-				continue
-			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, notation.Format(h))
-			}
-			for i := range got.Anomalies {
-				for _, e := range got.Anomalies[i].Cycle {
-					if e.Dep == evidence.PRW {
-						phantoms++
-						break
-					}
-				}
-			}
-			verdicts[l][got.Verdict]++
-		}
-	})
-	t.Log(verdicts, bare, phantoms)
-	if histtest.Whole() && bare > histtest.Long[uint64](0, 30) {
-		t.Errorf("%d refutations without evidence", bare)
-	}
-	if histtest.Whole() && phantoms < 20 {
-		t.Errorf("only %d phantoms", phantoms)
-	}
-	for l, v := range verdicts {
-		if histtest.Whole() && (v[evidence.Holds] < 100 || v[evidence.Violated] < 100) {
-			t.Errorf("%s: the mix is lopsided: %v", l, v)
-		}
+		histtest.Mix(t, verdicts[evidence.Holds] < 10 || verdicts[evidence.Violated] < 10,
+			"%s: the mix is lopsided: %v", name, verdicts)
 	}
 }

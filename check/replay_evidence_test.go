@@ -14,6 +14,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -66,10 +67,7 @@ func TestReplayMinimal(t *testing.T) {
 			h = random.Medium(seed, o)
 		}
 		for _, l := range run.OrderLevels {
-			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			r := answer(t, run.Replay{}, h, Options{Level: l})
 			// which shows more than is needed
 			if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 ||
 				r.Anomalies[0].Kind.Base() == level.Divergence {
@@ -104,9 +102,7 @@ func TestReplayMinimal(t *testing.T) {
 	})
 	t.Log(explained)
 	for _, l := range run.OrderLevels {
-		if histtest.Whole() && explained[l] < 20 {
-			t.Errorf("%s: only %d explanations", l, explained[l])
-		}
+		histtest.Mix(t, explained[l] < 20, "%s: only %d explanations", l, explained[l])
 	}
 }
 
@@ -115,10 +111,7 @@ func TestReplayMinimal(t *testing.T) {
 func TestReplayCertificates(t *testing.T) {
 	kinds := map[string]int{}
 	try := func(name string, h *history.History, l level.Level) {
-		r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-		if err != nil {
-			t.Fatalf("%s, %s: %v", name, l, err)
-		}
+		r := answer(t, run.Replay{}, h, Options{Level: l})
 		kind := r.Verdict.String()
 		if r.Verdict == evidence.Violated {
 			switch a := r.Anomalies[0]; {
@@ -140,10 +133,7 @@ func TestReplayCertificates(t *testing.T) {
 		if err := evidence.WriteCertificate(&b, r); err != nil {
 			t.Fatalf("%s, %s: %v", name, l, err)
 		}
-		back, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h)
-		if err != nil {
-			t.Fatalf("%s, %s: %v\n%s", name, l, err, b.Bytes())
-		}
+		back := must.Get(evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h))(t)
 		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason {
 			t.Fatalf("%s, %s: read back: %s at %s", name, l, back.Verdict, back.Level)
 		}
@@ -206,8 +196,6 @@ func TestReplayCertificates(t *testing.T) {
 		"violation by cases", "violation by a cycle",
 		"violation by a cycle with reasons", "violation by a cycle, snapshot",
 		"violation by a cycle with reasons, snapshot", "violation by reads, snapshot"} {
-		if histtest.Whole() && kinds[k] == 0 {
-			t.Errorf("no certificate of the kind %q came up", k)
-		}
+		histtest.Mix(t, kinds[k] == 0, "no certificate of the kind %q came up", k)
 	}
 }

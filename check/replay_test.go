@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -26,50 +25,48 @@ func every(n uint64) random.Options {
 }
 
 // TestReplayAgainstBruteForce holds replay against the oracle on tiny histories of every mix, at all six levels:
-// several possible writers, deletes, aborted reads, unknown outcomes, with and without times. Run certifies every
-// answer of both.
+// several possible writers, deletes, aborted reads, unknown outcomes, with and without times; and with predicate reads
+// and writes: rows that are absent, deleted or equal, truths that are unknown, versions that the client does not know.
+// Run certifies every answer.
 func TestReplayAgainstBruteForce(t *testing.T) {
 	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
 		{Txns: 6, Keys: 1, Ops: 2}}
-	verdicts := map[level.Level]map[evidence.Verdict]int{}
-	for _, l := range run.OrderLevels {
-		verdicts[l] = map[evidence.Verdict]int{}
-	}
-	histtest.Each(t, histtest.Long[uint64](660, 60000), func(seed uint64) *history.History {
-		o, s := every(seed), shapes[seed/32%4]
-		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
-		return random.Tiny(seed, o)
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range run.OrderLevels {
-			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			got, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			if want.Verdict == evidence.Unknown { // it lacks times, or has a verdict that it cannot give evidence of
-				want, err = oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-				if err != nil || want.Verdict == evidence.Unknown && !l.RealTime() {
-					t.Fatalf("seed %d, %s: brute force has no answer: %v, %v\n%s", seed, l, want, err,
-						notation.Format(h))
+	for predicates, n := range map[bool]uint64{false: histtest.Long[uint64](660, 60000),
+		true: histtest.Long[uint64](800, 60000)} {
+		verdicts := map[string]int{}
+		bare, phantoms := uint64(0), 0
+		histtest.Each(t, n, func(seed uint64) *history.History {
+			o, s := every(seed), shapes[seed/32%4]
+			o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, predicates
+			return random.Tiny(seed, o)
+		}, func(t testing.TB, seed uint64, h *history.History) {
+			for _, l := range run.OrderLevels {
+				want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
+				if want.Verdict == evidence.Unknown && l.RealTime() {
+					continue // it lacks times
 				}
-				if want.Verdict == evidence.Unknown {
+				got := answer(t, run.Replay{}, h, Options{Level: l})
+				if h.HasPredicates() && want.Verdict == evidence.Violated && got.Verdict == evidence.Unknown &&
+					strings.HasPrefix(got.Reason, "no order explains") {
+					bare++ // refuted, without evidence
 					continue
 				}
+				agree(t, got, want.Verdict)
+				for i := range got.Anomalies {
+					if slices.ContainsFunc(got.Anomalies[i].Cycle, func(e evidence.Edge) bool {
+						return e.Dep == evidence.PRW
+					}) {
+						phantoms++
+					}
+				}
+				verdicts[l.String()+" "+got.Verdict.String()]++
 			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, notation.Format(h))
-			}
-			verdicts[l][got.Verdict]++
-		}
-	})
-	t.Log(verdicts)
-	for l, v := range verdicts {
-		if histtest.Whole() && (v[evidence.Holds] < 100 || v[evidence.Violated] < 100) {
-			t.Errorf("%s: the mix is lopsided: %v", l, v)
+		})
+		histtest.Mix(t, bare > histtest.Long[uint64](0, 30), "%d refutations without evidence", bare)
+		histtest.Mix(t, predicates && phantoms < 20, "%d phantoms", phantoms)
+		for _, l := range run.OrderLevels {
+			histtest.Mix(t, min(verdicts[l.String()+" valid"], verdicts[l.String()+" violation"]) < 100, "%s: %v", l,
+				verdicts)
 		}
 	}
 }
@@ -91,10 +88,7 @@ func TestReplayKnows(t *testing.T) {
 			return random.Medium(seed, o)
 		}, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range run.OrderLevels {
-				r, err := Run(t.Context(), run.Replay{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-				}
+				r := answer(t, run.Replay{}, h, Options{Level: l})
 				if r.Verdict == evidence.Unknown && (!l.RealTime() || !every(seed).NoTimes) &&
 					!(predicates && strings.HasPrefix(r.Reason, "no order explains")) {
 					t.Fatalf("seed %d, %s: %s", seed, l, r.Reason)
@@ -102,9 +96,8 @@ func TestReplayKnows(t *testing.T) {
 				verdicts[r.Verdict]++
 			}
 		})
-		if t.Log(verdicts); histtest.Whole() && (verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30) {
-			t.Errorf("the mix is lopsided: %v", verdicts)
-		}
+		histtest.Mix(t, verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30,
+			"the mix is lopsided: %v", verdicts)
 	}
 }
 
@@ -121,10 +114,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		got := map[level.Level]evidence.Verdict{}
 		for _, l := range run.OrderLevels {
-			r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			r := answer(t, run.Replay{}, h, Options{Level: l})
 			got[l] = r.Verdict
 			if !l.Serial() {
 				continue
@@ -133,16 +123,11 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 				if c.Info().Name == "cobra" && seed%4 != 0 {
 					continue // its closure is cubic
 				}
-				want, err := Run(context.Background(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v", seed, l, c.Info().Name, err)
-				}
+				want := answer(t, c, h, Options{Level: l})
 				if want.Verdict == evidence.Unknown {
 					continue
 				}
-				if want.Verdict != r.Verdict {
-					t.Fatalf("seed %d, %s: replay says %s, %s %s", seed, l, r.Verdict, c.Info().Name, want.Verdict)
-				}
+				agree(t, want, r.Verdict)
 				same[want.Verdict]++
 			}
 		}
@@ -154,10 +139,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 			}
 		}
 	})
-	t.Log(same)
-	if histtest.Whole() && (same[evidence.Holds] < 6 || same[evidence.Violated] < 6) {
-		t.Errorf("the mix is lopsided: %v", same)
-	}
+	histtest.Mix(t, same[evidence.Holds] < 6 || same[evidence.Violated] < 6, "the mix is lopsided: %v", same)
 }
 
 // TestReplayPlanted: a fault planted in a run of a serializable or snapshot store is found at every level that it
@@ -167,11 +149,10 @@ func TestReplayPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			for _, times := range []datasets.Times{datasets.AllTimes, datasets.NoTimes} {
-				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Txns: 150, Keys: 60,
-					Sessions: 8, Ops: 6,
-					Seed: uint64(i), Fault: f.Name, Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&
-						times == datasets.AllTimes})
-				must.OK(t, err)
+				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 150,
+					Keys: 60, Sessions: 8, Ops: 6, Seed: uint64(i), Fault: f.Name,
+					Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&
+						times == datasets.AllTimes}))(t)
 				for _, l := range run.OrderLevels {
 					if l.RealTime() && times == datasets.NoTimes || l.Serial() && isolation == "snapshot-isolation" {
 						continue // unknown for want of times; the run around the fault may have write skew of its own
@@ -181,10 +162,7 @@ func TestReplayPlanted(t *testing.T) {
 						want = evidence.Violated
 						found++
 					}
-					r, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-					if err != nil {
-						t.Fatalf("%s in %s, times %v, %s: %v", f.Name, isolation, times, l, err)
-					}
+					r := answer(t, run.Replay{}, h, Options{Level: l})
 					if r.Verdict != want {
 						t.Errorf("%s in %s, times %v, %s: replay says %s (%s); want %s", f.Name, isolation, times, l,
 							r.Verdict, r.Reason, want)
@@ -244,10 +222,7 @@ func TestReplayByHand(t *testing.T) {
 				want = evidence.Violated
 			}
 			for _, k := range []Checker{run.Replay{}, bruteForce{}} {
-				r, err := Run(context.Background(), k, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("%s, %s, %s: %v", c.name, l, k.Info().Name, err)
-				}
+				r := answer(t, k, h, Options{Level: l})
 				if r.Verdict != want {
 					t.Errorf("%s, %s: %s says %s (%s); want %s", c.name, l, k.Info().Name, r.Verdict, r.Reason, want)
 				}

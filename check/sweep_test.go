@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -44,10 +45,7 @@ func TestSweep(t *testing.T) {
 		if w.name == "mix" || w.name == "gt" {
 			s.Zipf = []float64{0.8, 1.05, 1.2, 1.5}[i%4]
 		}
-		h, err := datasets.Generate(context.Background(), s)
-		if err != nil {
-			t.Fatalf("%+v: %v", s, err)
-		}
+		h := must.Get(datasets.Generate(t.Context(), s))(t)
 		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 			level.SnapshotIsolation} {
 			if l.RealTime() && s.Times == datasets.NoTimes {
@@ -84,7 +82,5 @@ func TestSweep(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && decided < 40 {
-		t.Errorf("%d decided only", decided)
-	}
+	histtest.Mix(t, decided < 40, "%d decided only", decided)
 }

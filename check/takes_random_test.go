@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -46,10 +45,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 		}
 		shared := called("bc").(sharing).Shared() // one graph for all levels
 		for _, l := range slices.Concat(run.OrderLevels, []level.Level{level.RepeatableRead}) {
-			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := answer(t, bruteForce{}, h, Options{Level: l})
 			for _, name := range takesAll {
 				c := must.Get(ByName(name))(t)
 				if name == "bc" && seed%3 == 0 {
@@ -68,10 +64,7 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 						o.Pipeline.Encoding = s.Values[int(seed/5)%len(s.Values)]
 					}
 				}
-				got, err := Run(context.Background(), c, h, o)
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, name, o.Solver, err, notation.Format(h))
-				}
+				got := answer(t, c, h, o)
 				verdicts[name+" "+got.Verdict.String()]++
 				incomplete := got.Verdict == evidence.Unknown && (strings.Contains(got.Reason, "the order of versions "+
 					"is not known") || strings.Contains(got.Reason, "incomplete: Elle"))
@@ -86,9 +79,8 @@ func TestTakesAgainstBruteForce(t *testing.T) {
 		}
 	})
 	t.Log(verdicts, doubled, open)
-	if histtest.Whole() && (doubled < int(n)/10 || open < int(n)/30) {
-		t.Errorf("of %d histories %d have reads of several writers, %d an open outcome beside", n, doubled, open)
-	}
+	histtest.Mix(t, doubled < int(n)/10 || open < int(n)/30,
+		"of %d histories %d have reads of several writers, %d an open outcome beside", n, doubled, open)
 }
 
 // TestCasesMedium: on histories of some hundred transactions, whose values are written again and again, who decides by
@@ -103,15 +95,9 @@ func TestCasesMedium(t *testing.T) {
 			Unknown: seed%3 == 0, Deletes: seed%3 == 1})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
-			want, err := Run(context.Background(), run.Replay{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := answer(t, run.Replay{}, h, Options{Level: l})
 			for _, c := range []Checker{called("bc"), called("polysi")} {
-				got, err := Run(context.Background(), c, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, c.Info().Name, err, notation.Format(h))
-				}
+				got := answer(t, c, h, Options{Level: l})
 				verdicts[c.Info().Name+" "+got.Verdict.String()]++
 				if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown &&
 					(got.Verdict != evidence.Unknown ||
@@ -122,22 +108,19 @@ func TestCasesMedium(t *testing.T) {
 			}
 		}
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts["polysi valid"] < int(n)/4 || verdicts["bc valid"] < int(n)/10) {
-		t.Errorf("few are decided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts["polysi valid"] < int(n)/4 || verdicts["bc valid"] < int(n)/10,
+		"few are decided: %v", verdicts)
 }
 
 // TestCasesWithoutProof: a case that is refuted where there is no room for the closure that its proof would need is one
 // case only, and the next explains the history.
 func TestCasesWithoutProof(t *testing.T) {
 	defer bounds.Set("run.maxClosure", 128)()
-	h, err := histtest.Read([]byte(`{"ops":[["w","x",1],["w","y",1]]}
+	h := must.Get(histtest.Read([]byte(`{"ops":[["w","x",1],["w","y",1]]}
 {"ops":[["w","y",2],["w","x",1]]}
 {"ops":[["r","x",1],["r","y",1]]}
 {"ops":[["r","x",1],["r","y",2]]}
-`))
-	must.OK(t, err)
+`)))(t)
 	for _, c := range []Checker{called("polysi"), called("polysi-sessions")} {
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 			r, err := Run(t.Context(), c, h, Options{Level: l})

@@ -49,18 +49,12 @@ func TestWeakPredicates(t *testing.T) {
 				continue
 			}
 			holds[l] = want.Verdict == evidence.Holds
-			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v; brute force %s\n%s", seed, l, err, want.Verdict, notation.Format(h))
-			}
+			got := answer(t, weakly{}, h, Options{Level: l})
 			if got.Verdict == evidence.Unknown && want.Verdict == evidence.Violated && l == level.ReadCommitted {
 				verdicts["read-committed unknown"]++ // a version read twice, of several writers
 				continue
 			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, notation.Format(h))
-			}
+			agree(t, got, want.Verdict)
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if len(got.Sources) > 0 {
 				verdicts["with sources"]++
@@ -87,9 +81,8 @@ func TestWeakPredicates(t *testing.T) {
 	t.Log(verdicts)
 	for _, l := range weak.Levels() {
 		for _, v := range []string{" valid", " violation"} {
-			if histtest.Whole() && verdicts[l.String()+v] < 25 {
-				t.Errorf("the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
-			}
+			histtest.Mix(t, verdicts[l.String()+v] < 25,
+				"the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
 		}
 	}
 }
@@ -101,11 +94,10 @@ func TestWeakWithout(t *testing.T) {
 	for _, fault := range []string{"long-fork", "lost-update", "lost-predicate-update", "causality-violation",
 		"fractured-read", "phantom-read", "missed-row"} {
 		for seed := range histtest.Long[uint64](1, 60) {
-			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 100, Keys: 130,
-				Sessions: 8, Fault: fault, Seed: seed})
-			must.OK(t, err)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 100,
+				Keys: 130, Sessions: 8, Fault: fault, Seed: seed}))(t)
 			for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
-				want := must.Get(Run(t.Context(), weakly{}, h, Options{Level: l}))(t)
+				want := answer(t, weakly{}, h, Options{Level: l})
 				usual := low("check.fewVersions")
 				got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 				usual()
@@ -151,10 +143,7 @@ func TestWeakWithoutDuplicates(t *testing.T) {
 	} {
 		h := must.Get(notation.Parse(text))(t)
 		for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
-			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-			if err != nil || got.Verdict != evidence.Holds {
-				t.Errorf("%s: %v, %+v; expected valid\n%s", l, err, got, text)
-			}
+			agree(t, answer(t, weakly{}, h, Options{Level: l}), evidence.Holds)
 		}
 	}
 }

@@ -40,18 +40,9 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 		return random.Few(seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			got, err := Run(context.Background(), weakly{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, notation.Format(h))
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
+			got := answer(t, weakly{}, h, Options{Level: l})
+			agree(t, got, want.Verdict)
 			kind := ""
 			if got.Verdict == evidence.Violated && len(got.Anomalies[0].Cycle) > 0 {
 				kind = " by a cycle"
@@ -62,9 +53,8 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, l := range weak.Levels() {
 		for _, v := range []string{" valid", " violation", " violation by a cycle"} {
-			if histtest.Whole() && verdicts[l.String()+v] < int(n)/40 {
-				t.Errorf("the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
-			}
+			histtest.Mix(t, verdicts[l.String()+v] < int(n)/40,
+				"the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
 		}
 	}
 }
@@ -88,19 +78,13 @@ func TestWeakAmbiguous(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
 			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
-			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
+			got := answer(t, weakly{}, h, Options{Level: l})
 			if got.Verdict == evidence.Unknown && (h.HasLists() || want.Verdict == evidence.Violated &&
 				l == level.ReadCommitted) {
 				verdicts[l.String()+" unknown: "+got.Reason[:20]]++
 				continue
 			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
-					want.Verdict, notation.Format(h))
-			}
+			agree(t, got, want.Verdict)
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if len(got.Sources) > 0 {
 				if verdicts["by choice"]++; seed%16 == 0 {
@@ -112,10 +96,8 @@ func TestWeakAmbiguous(t *testing.T) {
 			}
 		}
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts["by choice"] < 1000 || verdicts["by cases"] < 100) {
-		t.Errorf("the mix is lopsided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts["by choice"] < 1000 || verdicts["by cases"] < 100,
+		"the mix is lopsided: %v", verdicts)
 }
 
 // chosen: the writers of reads survive their certificate, and the order proves nothing without them.
@@ -150,10 +132,8 @@ func TestWeakImplied(t *testing.T) {
 			continue
 		}
 		for _, l := range weak.Levels() {
-			r, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-			if err != nil || r.Verdict != evidence.Holds {
-				t.Fatalf("seed %d, %s: %v, %v; session snapshot isolation holds", seed, l, r, err)
-			}
+			r := answer(t, weakly{}, h, Options{Level: l})
+			agree(t, r, evidence.Holds)
 			if r.Note != "" {
 				implied++
 			}
@@ -187,22 +167,16 @@ func TestWeakLists(t *testing.T) {
 		return weakLists(
 			seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
-		must.OK(t, err)
+		strong := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation,
+			VerdictOnly: true}))(t)
 		for _, l := range weak.Levels() {
 			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if strong.Verdict == evidence.Holds && want.Verdict != evidence.Holds {
 				t.Fatalf("seed %d: %s by brute force, %s at session snapshot isolation\n%s", seed, want.Verdict,
 					strong.Verdict, notation.Format(h))
 			}
-			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
-			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s, brute force %s\n%s", seed, l, got.Verdict, want.Verdict,
-					notation.Format(h))
-			}
+			got := answer(t, weakly{}, h, Options{Level: l})
+			agree(t, got, want.Verdict)
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if h.HasLists() && got.Verdict == evidence.Violated {
 				verdicts[string(got.Anomalies[0].Kind.Base())]++
@@ -213,9 +187,7 @@ func TestWeakLists(t *testing.T) {
 	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead,
 		level.SessionGuarantee, level.CausalityViolation,
 		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
-		if histtest.Whole() && verdicts[string(k)] < 10 {
-			t.Errorf("the mix is lopsided: %d times %s", verdicts[string(k)], k)
-		}
+		histtest.Mix(t, verdicts[string(k)] < 10, "the mix is lopsided: %d times %s", verdicts[string(k)], k)
 	}
 }
 
@@ -239,10 +211,7 @@ func TestWeakMedium(t *testing.T) {
 			if l == level.SessionSnapshotIsolation {
 				c = run.Replay{}
 			}
-			r, err := Run(context.Background(), c, h, Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			r := answer(t, c, h, Options{Level: l})
 			if weaker == evidence.Violated && r.Verdict != evidence.Violated {
 				t.Fatalf("seed %d: %s is %s, the level below is violated", seed, l, r.Verdict)
 			}
@@ -266,10 +235,7 @@ func TestWeakCorpus(t *testing.T) {
 		}
 		stronger := evidence.Unknown
 		if h.HasLists() {
-			strong, err := Run(t.Context(), elle{}, h, Options{Level: level.SessionSnapshotIsolation})
-			if err != nil {
-				t.Fatalf("%s: %v", row[0], err)
-			}
+			strong := answer(t, elle{}, h, Options{Level: level.SessionSnapshotIsolation})
 			stronger = strong.Verdict
 		}
 		for _, l := range []level.Level{level.Causal, level.ReadAtomic, level.ReadCommitted} {
@@ -303,8 +269,6 @@ func TestWeakCorpus(t *testing.T) {
 func TestWeakOwnValue(t *testing.T) {
 	h := notation.MustParse(`init=0: s2: w(0,2) | s2: r(0,2) w(0,2) r(0,2) | s1: w(0,3)!`)
 	for _, l := range []level.Level{level.Causal, level.ReadAtomic, level.ReadCommitted} {
-		if r, err := Run(t.Context(), weakly{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Holds {
-			t.Errorf("%s: %+v, %v", l, r, err)
-		}
+		agree(t, answer(t, weakly{}, h, Options{Level: l}), evidence.Holds)
 	}
 }

@@ -52,10 +52,7 @@ func TestSessions(t *testing.T) {
 		for _, h := range heads {
 			b.EndTxn(h)
 		}
-		h, err := b.Build()
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		h := must.Get(b.Build())(t)
 		want := naiveSessions(heads)
 		seen := map[int64]bool{}
 		for s, name := range h.SessName {

@@ -221,18 +221,14 @@ func TestAlarms(t *testing.T) {
 	randtest.Seeds(t, randtest.Long[uint64](200, 10_000), func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0xa1a3))
 		s := hostileStream(rng)
-		h, err := jsonl.Read(s.complete, "complete.jsonl")
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, s.complete)
-		}
+		h := must.Get(jsonl.Read(s.complete, "complete.jsonl"))(t)
 		gate := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
 		at := []level.Level{level.Serializable, level.SnapshotIsolation, level.StrictSerializable,
 			level.SessionSerializable, level.SessionSnapshotIsolation, level.ReadCommitted}[rng.IntN(6)]
 		valid := func(checker string, at level.Level) bool {
 			c, ok := check.Auto(h, at)
 			if checker != "" {
-				c, err = check.ByName(checker)
-				ok = err == nil
+				c, ok = must.Get(check.ByName(checker))(t), true
 			}
 			if !ok {
 				return false
@@ -283,15 +279,12 @@ func TestAlarms(t *testing.T) {
 		}
 	})
 	for _, j := range []string{"replay", "leopard", "aion"} {
-		if randtest.Whole() && counts[j+" whose values came again"] > counts[" valid"]/20 {
-			t.Errorf("%s accuses too often where a value is written for the second time afterwards: %v", j, counts)
-		}
+		randtest.Mix(t, counts[j+" whose values came again"] > counts[" valid"]/20,
+			"%s accuses too often where a value is written for the second time afterwards: %v", j, counts)
 	}
 	for _, c := range []string{"leopard by its evidence", "replay by its evidence", "aion", "chronos valid",
 		" valid"} {
-		if randtest.Whole() && counts[c] == 0 {
-			t.Errorf("no %q among %v", c, counts)
-		}
+		randtest.Mix(t, counts[c] == 0, "no %q among %v", c, counts)
 	}
 	t.Log(counts)
 }

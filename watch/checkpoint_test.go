@@ -183,8 +183,7 @@ func TestResume(t *testing.T) {
 	}
 	once, again := t.TempDir(), t.TempDir()
 	var never atomic.Bool
-	all, err := run(once, &never, func(s Source) Source { return s })
-	must.OK(t, err)
+	all := must.Get(run(once, &never, func(s Source) Source { return s }))(t)
 	want, err := os.ReadFile(filepath.Join(once, "violations.jsonl"))
 	if err != nil || bytes.Count(want, []byte("\n")) < 100 {
 		t.Fatalf("%d bytes of violations; %v", len(want), err)

@@ -42,10 +42,7 @@ func TestCollisions(t *testing.T) {
 	check1 := func(stream []string, wrong, lists bool) {
 		t.Helper()
 		text := strings.Join(stream, "\n")
-		h, err := jsonl.ReadPiece([]byte(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		h := must.Get(jsonl.ReadPiece([]byte(text)))(t)
 		c, known := check.Auto(h, level.Serializable)
 		if !known {
 			t.Fatal("no checker")

@@ -294,10 +294,8 @@ func TestAttach(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d of %d missed, %d others", missed, there, extra)
-	if randtest.Whole() && (there < 500 || missed > there/50 || extra > there/20) {
-		t.Errorf("%d of %d missed, %d others", missed, there, extra)
-	}
+	randtest.Mix(t, there < 500 || missed > there/50 || extra > there/20,
+		"%d of %d missed, %d others", missed, there, extra)
 }
 
 // short leaves out who else a violation names.
@@ -335,9 +333,7 @@ func TestAttachLeopard(t *testing.T) {
 		}
 		lates += s.Late
 	})
-	if randtest.Whole() && lates < 10 {
-		t.Errorf("only %d late", lates)
-	}
+	randtest.Mix(t, lates < 10, "only %d late", lates)
 }
 
 // TestLateIsRight: transactions that come late do not make a database look wrong that is right.
@@ -366,9 +362,7 @@ func TestLateIsRight(t *testing.T) {
 		}
 		lates += s.Late
 	})
-	if randtest.Whole() && lates < 100 {
-		t.Errorf("only %d late", lates)
-	}
+	randtest.Mix(t, lates < 100, "only %d late", lates)
 }
 
 // TestGap: a number that is missing in a session is reported once the watermark has passed, and the session goes on;

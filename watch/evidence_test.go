@@ -145,9 +145,9 @@ func TestEvidenceOfReplay(t *testing.T) {
 	for _, l := range []level.Level{level.Serializable, level.StrictSnapshotIsolation} {
 		for _, most := range []int{0, 4, 100} {
 			dir := t.TempDir()
-			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 90, Sessions: 12, Keys: 10,
-				Isolation: "read-committed", Times: datasets.TxnTimes, Seed: 5})
-			must.OK(t, err)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 90,
+				Sessions: 12, Keys: 10, Isolation: "read-committed", Times: datasets.TxnTimes,
+				Seed: 5}))(t)
 			lines := streamOf(t, h, rand.New(rand.NewPCG(5, 5)))
 			for i := range lines {
 				lines[i] = append(lines[i], '\n')

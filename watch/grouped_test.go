@@ -24,9 +24,8 @@ import (
 // badLines are those of a stream in which almost every transaction is wrong.
 func badLines(t *testing.T, isolation string, txns int) [][]byte {
 	t.Helper()
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 40, Ops: 4,
-		Isolation: isolation, DBTimes: true, Seed: 3})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 40,
+		Ops: 4, Isolation: isolation, DBTimes: true, Seed: 3}))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
 	b := must.Get(os.ReadFile(path))(t)

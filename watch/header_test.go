@@ -37,10 +37,9 @@ func TestHeaderAgain(t *testing.T) {
 			bad := int64(0)
 			for _, text := range []string{header + "\n" + line(0) + "\n" + header + "\n" + line(1) + "\n",
 				last + " \n" + line(2) + "\n"} {
-				j, err := judge()
-				must.OK(t, err)
+				j := must.Get(judge())(t)
 				var m Metrics
-				err = Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Checkpoint: time.Hour,
+				err := Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Checkpoint: time.Hour,
 					Open: pipeOf(strings.NewReader(text))})
 				s := m.Get()
 				if bad = s.Bad; err != nil || len(s.Violations) > 0 {

@@ -36,9 +36,8 @@ type mechanisms struct {
 func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) *mechanisms {
 	t.Helper()
 	m := &mechanisms{name: fmt.Sprintf("%s, %s, %s, seed %d", workload, iso, part, seed), skew: int64(seed%2) * 10_000}
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part, Seed: seed,
-		Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part,
+		Seed: seed, Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew}))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
 	h = must.Get(format.Read(t.Context(), path, format.Options{}))(t)

@@ -14,9 +14,8 @@ import (
 // TestLock: a folder is one process's; who waits for it gets it when that ends.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
-	f, err := lock(t.Context(), dir, false)
-	must.OK(t, err)
-	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: pipeOf(strings.NewReader(""))})
+	f := must.Get(lock(t.Context(), dir, false))(t)
+	err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: pipeOf(strings.NewReader(""))})
 	var e *LockedError
 	if !errors.As(err, &e) || e.PID != os.Getpid() || !strings.Contains(err.Error(), "--standby") {
 		t.Errorf("error %v; expected that the folder is this process's", err)
@@ -32,9 +31,6 @@ func TestLock(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	g, err := lock(t.Context(), dir, true)
-	must.OK(t, err)
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	g := must.Get(lock(t.Context(), dir, true))(t)
+	must.OK(t, g.Close())
 }

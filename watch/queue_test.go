@@ -38,10 +38,10 @@ func TestQueue(t *testing.T) {
 				if at == len(lines) {
 					q.End()
 				}
-				j, err := NewReplay(ReplayOptions{Level: l, Lateness: lateness, Attach: AttachAlways})
-				must.OK(t, err)
+				j := must.Get(NewReplay(ReplayOptions{Level: l, Lateness: lateness,
+					Attach: AttachAlways}))(t)
 				var m Metrics
-				err = Run(t.Context(), Config{Dir: outer.TempDir(), Judge: j, Metrics: &m,
+				err := Run(t.Context(), Config{Dir: outer.TempDir(), Judge: j, Metrics: &m,
 					Bad:  func(place int64, err error) { t.Errorf("line %d: %v", place, err) },
 					Open: func(context.Context, Places) (Source, error) { return q, nil }})
 				if err != nil && !errors.Is(err, ErrDropped) {

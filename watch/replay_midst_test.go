@@ -61,8 +61,7 @@ func withUnseen(t testing.TB, lines [][]byte) *history.History {
 	for i := range all { // a reader of files expects numbers from 0 on
 		all[i] = seqField.ReplaceAll(all[i], nil)
 	}
-	h, err := jsonl.Read(bytes.Join(all, []byte("\n")), "midst")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read(bytes.Join(all, []byte("\n")), "midst"))(t)
 	wrote := map[string]bool{}
 	for op, v := range h.Ops.Ver {
 		if h.Ops.Kind[op] == history.Write && h.VerValue(v).Kind != history.Null { // which is written more than once

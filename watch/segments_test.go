@@ -132,8 +132,7 @@ func TestKeep(t *testing.T) {
 		if got := read(all); got != want {
 			t.Fatalf("%s: with compressed segments\n%s\nwithout\n%s", m.name, got, want)
 		}
-		list, err := segments(all)
-		must.OK(t, err)
+		list := must.Get(segments(all))(t)
 		if len(list) > 1 && list[0].packed {
 			packedReads++
 		}
@@ -143,8 +142,7 @@ func TestKeep(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(few, beginningFile)); err != nil {
 				t.Error(err)
 			}
-			h, err := format.Read(t.Context(), few, format.Options{})
-			must.OK(t, err)
+			h := must.Get(format.Read(t.Context(), few, format.Options{}))(t)
 			noted = noted || len(h.Notes) > 0 && strings.Contains(h.Notes[0].Text, "deleted")
 		}
 		got := read(few)

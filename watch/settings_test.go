@@ -81,10 +81,9 @@ func TestSettingsBefore(t *testing.T) {
 		dir := t.TempDir()
 		must.OK(t, keepSettings(dir, j.Settings()))
 		path := filepath.Join(dir, settingsFile)
-		text, err := os.ReadFile(path)
-		must.OK(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		must.OK(t, os.WriteFile(path, bytes.Replace(text, []byte("{"), []byte("{"+name+","), 1), 0o600))
-		_, err = sameSettings(dir, j.Settings())
+		_, err := sameSettings(dir, j.Settings())
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: %v; expected %q", name, err, want)
 		}

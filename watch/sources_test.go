@@ -31,12 +31,11 @@ func TestLog(t *testing.T) {
 	must.OK(t, l.next())
 	must.OK(t, put(l, logged(50, "line 5")))
 	must.OK(t, l.Close())
-	f, err := os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0)
-	must.OK(t, err)
+	f := must.Get(os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0))(t)
 	must.Get(f.WriteString("60\tto"))(t)
 	f.Close()
 	n := 0
-	l, err = openLog(dir, func(place int64, line []byte) error {
+	l, err := openLog(dir, func(place int64, line []byte) error {
 		if place != int64(10*n) || string(line) != fmt.Sprint("line ", n) {
 			t.Errorf("%d %q", place, line)
 		}

@@ -195,8 +195,6 @@ func TestSuspectsReplay(t *testing.T) {
 			}
 		}
 	})
-	if randtest.Whole() && (suspects < 50 || cleared < 20 || convicted < 3) {
-		t.Errorf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
-	}
-	t.Logf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+	randtest.Mix(t, suspects < 50 || cleared < 20 || convicted < 3,
+		"%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
 }

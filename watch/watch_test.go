@@ -98,13 +98,11 @@ func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines []
 // the starts, or, ended, the commits.
 func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h *history.History, lines [][]byte) {
 	t.Helper()
-	h, err := datasets.Generate(t.Context(), spec)
-	must.OK(t, err)
+	h = must.Get(datasets.Generate(t.Context(), spec))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
 	h = must.Get(format.Read(t.Context(), path, format.Options{}))(t)
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	type at struct {
 		line []byte
 		pos  float64
@@ -210,16 +208,12 @@ func TestBad(t *testing.T) {
 {"id":5,"session":0,"start_ts":5,"commit_ts":6,"ops":[["r","x",0]]}
 {"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
 `
-	run := func(text string) (bad []string, err error) {
-		err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(place int64,
-			err error) {
-			bad = append(bad, fmt.Sprint(place, ": ", err))
-		},
-			Open: pipeOf(strings.NewReader(text))})
-		return bad, err
+	run := func(text string) (bad []string) {
+		must.OK(t, Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: pipeOf(strings.NewReader(text)),
+			Bad: func(place int64, err error) { bad = append(bad, fmt.Sprint(place, ": ", err)) }}))
+		return bad
 	}
-	bad, err := run(text)
-	must.OK(t, err)
+	bad := run(text)
 	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both",
 		"4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
@@ -230,15 +224,15 @@ func TestBad(t *testing.T) {
 	if got := found(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q; expected %q", got, want)
 	}
-	if bad, err = run(""); err != nil || len(bad) > 0 {
-		t.Error(bad, err)
+	if bad = run(""); len(bad) > 0 {
+		t.Error(bad)
 	}
 	// The source had ended, and goes on.
 	more := `{"id":7,"session":1,"start_ts":50,"commit_ts":51,"ops":[["r","x",0]]}` + "\n"
 	want = append(want, `EXT 7 1 "x" 0`)
 	slices.Sort(want)
-	if bad, err = run(more); err != nil || len(bad) > 0 {
-		t.Error(bad, err)
+	if bad = run(more); len(bad) > 0 {
+		t.Error(bad)
 	}
 	if got := found(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q; expected %q", got, want)

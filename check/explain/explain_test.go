@@ -15,6 +15,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -140,9 +141,7 @@ func TestMinimal(t *testing.T) {
 		}
 	})
 	t.Logf("%d proofs, %d of several cycles", proofs, multi)
-	if histtest.Whole() && (proofs < 500 || multi < 20) {
-		t.Errorf("%d proofs, %d of several cycles only", proofs, multi)
-	}
+	histtest.Mix(t, proofs < 500 || multi < 20, "%d proofs, %d of several cycles only", proofs, multi)
 }
 
 // TestCatalogue: the explanations of the catalogue's anomalies.
@@ -157,10 +156,7 @@ func TestCatalogue(t *testing.T) {
 		for x := range uint32(h.NumTxns()) {
 			all = append(all, x)
 		}
-		got, err := explain.Violation(context.Background(), v, level.Serializable, 0, all, explain.Item, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", a.Name, err)
-		}
+		got := must.Get(explain.Violation(t.Context(), v, level.Serializable, 0, all, explain.Item, nil))(t)
 		cases := 0
 		if a.Name == "no-unit-reasoning" { // four cases, none of them more of an anomaly than the others
 			cases = 4

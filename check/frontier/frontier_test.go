@@ -29,10 +29,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		if len(v.Anomalies) > 0 {
 			return
 		}
-		want, err := oracle.Check(h, oracle.Options{Level: level.SessionSerializable})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		want := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSerializable}))(t)
 		a := frontier.Search(t.Context(), v, frontier.Options{})
 		if got := a.Status == frontier.Found; got != (want.Verdict == evidence.Holds) || a.Status != frontier.Found &&
 			a.Status != frontier.None {
@@ -51,9 +48,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			t.Fatalf("seed %d: order %v of %d transactions", seed, a.Order, v.NumCounts)
 		}
 	})
-	if histtest.Whole() && (yes < 1000 || no < 200) {
-		t.Errorf("%d with an order, %d without", yes, no)
-	}
+	histtest.Mix(t, yes < 1000 || no < 200, "%d with an order, %d without", yes, no)
 }
 
 // TestFewFrontiers: k sessions of n transactions that do not touch each other need no search; a refutation visits no
@@ -75,8 +70,8 @@ func TestFewFrontiers(t *testing.T) {
 
 // TestBounds: the context and the memory bound end a search.
 func TestBounds(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000,
+		Seed: 1}))(t)
 	v := prepass.Run(h)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

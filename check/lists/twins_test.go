@@ -329,13 +329,12 @@ func TestReadCases(t *testing.T) {
 
 // TestShows: a view shows the edges that its lists give, and no others.
 func TestShows(t *testing.T) {
-	h, err := histtest.Read([]byte(`{"id":0,"ops":[["a","x",1]]}
+	h := must.Get(histtest.Read([]byte(`{"id":0,"ops":[["a","x",1]]}
 {"id":1,"ops":[["a","x",2],["w","y",1]]}
 {"id":2,"ops":[["r","x",[1]]]}
 {"id":3,"ops":[["r","x",[1,2]],["r","y",1]]}
 {"id":4,"ops":[["a","x",3]]}
-`))
-	must.OK(t, err)
+`)))(t)
 	v := lists.Read(h)
 	x, y := h.OpKey(0), h.OpKey(2)
 	edge := func(from uint32, dep evidence.Dep, to, key uint32) evidence.Edge {

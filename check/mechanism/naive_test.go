@@ -154,12 +154,9 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if randtest.Whole() && broken < 20 {
-		t.Errorf("only %d fractured reads that no interval shows", broken)
-	}
-	if randtest.Whole() && (bad < 500 || good < 500) {
-		t.Fatalf("%d violations and %d correct transactions: one of the two is hardly tested", bad, good)
-	}
+	randtest.Mix(t, broken < 20, "only %d fractured reads that no interval shows", broken)
+	randtest.Mix(t, bad < 500 || good < 500,
+		"%d violations and %d correct transactions: one of the two is hardly tested", bad, good)
 }
 
 // locksOf are the lock requests of a transaction: writes but the last of one that did not commit, and reads.
@@ -214,9 +211,7 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 			total += want
 		}
 	})
-	if randtest.Whole() && total < 300 {
-		t.Fatalf("only %d violations", total)
-	}
+	randtest.Mix(t, total < 300, "only %d violations", total)
 }
 
 func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
@@ -284,9 +279,8 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if randtest.Whole() && (total < 300 || byReads < 20) {
-		t.Fatalf("only %d violations, and %d that only a read shows", total, byReads)
-	}
+	randtest.Mix(t, total < 300 || byReads < 20,
+		"only %d violations, and %d that only a read shows", total, byReads)
 }
 
 // TestCertifierIsTheDefinition: a cycle is reported iff the deduced dependencies have one; and each one reported is
@@ -336,9 +330,8 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if randtest.Whole() && (cyclic < 50 || acyclic < 50) {
-		t.Fatalf("%d cyclic, %d acyclic: one of the two is hardly tested", cyclic, acyclic)
-	}
+	randtest.Mix(t, cyclic < 50 || acyclic < 50,
+		"%d cyclic, %d acyclic: one of the two is hardly tested", cyclic, acyclic)
 }
 
 // TestPruningLosesNothingHere: with pruning at every transaction the same is found as without, but for cycles through

@@ -2,7 +2,6 @@ package mechanism
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -32,7 +31,7 @@ func stream(t testing.TB, iso, workload, broken string, seed uint64, txns int) *
 	t.Helper()
 	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1,
 		UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
-	h := must.Get(datasets.Generate(context.Background(), spec))(t)
+	h := must.Get(datasets.Generate(t.Context(), spec))(t)
 	p := must.Get(ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
 	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p,
 		skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
@@ -140,8 +139,7 @@ func eachStream(t *testing.T, seeds uint64, f func(t testing.TB, s *streamed)) {
 func TestOnlineIsOffline(t *testing.T) {
 	found := [4]int{}
 	eachStream(t, max(5, seeds()/500), func(t testing.TB, s *streamed) {
-		want, err := Verify(context.Background(), s.h, Options{Profile: *s.p, Skew: s.skew, every: s.every})
-		must.OK(t, err)
+		want := must.Get(Verify(t.Context(), s.h, Options{Profile: *s.p, Skew: s.skew, every: s.every}))(t)
 		got, unjudged, st := s.run(t, s.apart, Options{every: s.every})
 		if st.Late > 0 || len(unjudged) > 0 {
 			t.Fatalf("%s: %d late, %d reads not judged", s.name, st.Late, len(unjudged))
@@ -156,9 +154,7 @@ func TestOnlineIsOffline(t *testing.T) {
 		}
 	})
 	for m, n := range found {
-		if randtest.Whole() && n < 5 {
-			t.Errorf("%v: %d violations are too few to compare", Mechanism(m), n)
-		}
+		randtest.Mix(t, n < 5, "%v: %d violations are too few to compare", Mechanism(m), n)
 	}
 	t.Logf("violations compared: %v", found)
 }
@@ -179,8 +175,7 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 			unjudged += len(us)
 		}
 	})
-	if randtest.Whole() && (late < 1000 || unjudged < 20) {
-		t.Errorf("%d late, %d reads of what they wrote: too few to be a test", late, unjudged)
-	}
+	randtest.Mix(t, late < 1000 || unjudged < 20,
+		"%d late, %d reads of what they wrote: too few to be a test", late, unjudged)
 	t.Logf("%d late, %d reads of what they wrote", late, unjudged)
 }

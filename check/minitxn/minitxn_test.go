@@ -201,9 +201,8 @@ func TestSearch(t *testing.T) {
 			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
 		}
 	})
-	if histtest.Whole() && (found < 5000 || failed < 5000 || scarce < 2000) {
-		t.Errorf("%d have an order, %d have none, of %d a version is scarce", found, failed, scarce)
-	}
+	histtest.Mix(t, found < 5000 || failed < 5000 || scarce < 2000,
+		"%d have an order, %d have none, of %d a version is scarce", found, failed, scarce)
 }
 
 // TestSearchEnds: a search that is stopped or out of memory says so.
@@ -243,9 +242,7 @@ func TestChainsAgainstGraph(t *testing.T) {
 			no++
 		}
 	})
-	if histtest.Whole() && (yes < 1000 || no < 1000) {
-		t.Errorf("%d yes, %d no", yes, no)
-	}
+	histtest.Mix(t, yes < 1000 || no < 1000, "%d yes, %d no", yes, no)
 }
 
 // zoned reports whether each version of a register has one writer, and each read is of one.
@@ -321,10 +318,7 @@ func TestZones(t *testing.T) {
 			}
 		}
 	})
-	t.Log(found, failed)
-	if histtest.Whole() && (found < 2000 || failed < 2000) {
-		t.Errorf("%d have an order, %d have none", found, failed)
-	}
+	histtest.Mix(t, found < 2000 || failed < 2000, "%d have an order, %d have none", found, failed)
 }
 
 // TestLargeTransactions: transactions of hundreds of operations are looked up by key, small ones one by one, with the
@@ -348,8 +342,7 @@ func TestLargeTransactions(t *testing.T) {
 	b.Read(key(n-1), history.IntValue(3)) // a small one after a large one
 	b.Write(key(n-1), history.IntValue(4))
 	end(3)
-	h, err := b.Build()
-	must.OK(t, err)
+	h := must.Get(b.Build())(t)
 	v := prepass.Run(h)
 	if why := minitxn.Outside(v); why != "" || !minitxn.Suits(h) {
 		t.Fatalf("suits %t, outside: %s", minitxn.Suits(h), why)

@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -12,16 +11,14 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 )
 
 // bcByOne is the lattice of bc, of which all six levels are answered by one graph, and every answer is certified.
 func bcByOne(t testing.TB, seed uint64, h *history.History) *check.Lattice {
 	t.Helper()
-	l, err := check.RunLatticeBy(context.Background(), bc{}, h, run.Options{}, nil)
-	if err != nil {
-		t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
-	}
+	l := must.Get(check.RunLatticeBy(t.Context(), bc{}, h, run.Options{}, nil))(t)
 	return l
 }
 
@@ -38,14 +35,8 @@ func TestBCOfAllLevelsAgainstBruteForce(t *testing.T) {
 		l := bcByOne(t, seed, h)
 		shared := bc{}.Shared()
 		for _, at := range run.OrderLevels {
-			want, err := oracle.Check(h, oracle.Options{Level: at, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			each, err := check.Run(context.Background(), shared, h, run.Options{Level: at})
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: at, VerdictOnly: true}))(t)
+			each := must.Get(check.Run(t.Context(), shared, h, run.Options{Level: at}))(t)
 			for _, got := range []*evidence.Result{l.Results[at], each} {
 				switch {
 				case got.Verdict == evidence.Unknown && want.Verdict != evidence.Unknown &&
@@ -61,9 +52,7 @@ func TestBCOfAllLevelsAgainstBruteForce(t *testing.T) {
 		}
 	})
 	t.Logf("%d decided, %d open", decided, open)
-	if histtest.Whole() && open > decided/4 {
-		t.Errorf("%d answers are open, %d are not", open, decided)
-	}
+	histtest.Mix(t, open > decided/4, "%d answers are open, %d are not", open, decided)
 }
 
 // On larger histories it says what bc says of each level by itself, and decides no less.
@@ -74,10 +63,7 @@ func TestBCOfAllLevelsOnMediumHistories(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := bcByOne(t, seed, h)
 		for _, at := range run.OrderLevels {
-			want, err := check.Run(context.Background(), bc{}, h, run.Options{Level: at})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := must.Get(check.Run(t.Context(), bc{}, h, run.Options{Level: at}))(t)
 			got := l.Results[at]
 			verdicts[got.Verdict]++
 			if got.Verdict != want.Verdict && want.Verdict != evidence.Unknown {

@@ -25,14 +25,10 @@ func TestBE(t *testing.T) {
 		return random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
 			Duplicates: seed%7 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		want, err := oracle.Check(h, oracle.Options{Level: level.SessionSerializable, VerdictOnly: true})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		got, err := check.Run(context.Background(), biswasEnea{}, h, run.Options{Level: level.SessionSerializable})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		want := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSerializable,
+			VerdictOnly: true}))(t)
+		got := must.Get(check.Run(t.Context(), biswasEnea{}, h,
+			run.Options{Level: level.SessionSerializable}))(t)
 		if got.Verdict == evidence.Unknown && strings.HasPrefix(got.Reason, "needs unique values") {
 			return
 		}
@@ -45,9 +41,7 @@ func TestBE(t *testing.T) {
 			no++
 		}
 	})
-	if histtest.Whole() && (yes < 500 || no < 500) {
-		t.Errorf("%d valid, %d not", yes, no)
-	}
+	histtest.Mix(t, yes < 500 || no < 500, "%d valid, %d not", yes, no)
 }
 
 // TestBERefuses: other levels, and histories that it does not get through.
@@ -59,8 +53,8 @@ func TestBERefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", l, r, err)
 		}
 	}
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
-	must.OK(t, err)
+	h = must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000,
+		Seed: 1}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r, err := check.Run(ctx, biswasEnea{}, h, run.Options{Level: level.SessionSerializable})

@@ -33,15 +33,10 @@ func TestCobraRoundsTiny(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
 			skew := int64(seed>>5&1) * 3
-			want, err := check.Run(context.Background(), cobra{}, h, run.Options{Level: l, ClockSkew: skew})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
-			got, err := check.Run(context.Background(), CobraRounds(1+int(seed>>3&3)), h, run.Options{Level: l,
-				ClockSkew: skew, Pipeline: run.Pipeline{Closure: []string{"", "purdom", "warshall"}[seed%7%3]}})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
+			want := must.Get(check.Run(t.Context(), cobra{}, h, run.Options{Level: l, ClockSkew: skew}))(t)
+			got := must.Get(check.Run(t.Context(), CobraRounds(1+int(seed>>3&3)), h, run.Options{Level: l,
+				ClockSkew: skew, Pipeline: run.Pipeline{Closure: []string{"", "purdom",
+					"warshall"}[seed%7%3]}}))(t)
 			if got.Verdict != want.Verdict {
 				t.Fatalf("seed %d, %s: %s (%s), cobra %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict,
 					notation.Format(h))
@@ -53,9 +48,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 		}
 	})
 	t.Log(verdicts, forgot)
-	if histtest.Whole() && forgot < 150 {
-		t.Errorf("only %d histories of which something was forgotten", forgot)
-	}
+	histtest.Mix(t, forgot < 150, "only %d histories of which something was forgotten", forgot)
 }
 
 // TestCobraRoundsFences: the same on runs with fences, of several workloads and of stores that violate the level or
@@ -80,14 +73,9 @@ func TestCobraRoundsFences(t *testing.T) {
 		return must.Get(datasets.Generate(context.Background(), spec))(t)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
-			want, err := check.Run(context.Background(), cobra{}, h, run.Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
-			got, err := check.Run(context.Background(), cobraRounds{batch: 5 + int(seed%40)}, h, run.Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			want := must.Get(check.Run(t.Context(), cobra{}, h, run.Options{Level: l}))(t)
+			got := must.Get(check.Run(t.Context(), cobraRounds{batch: 5 + int(seed%40)}, h,
+				run.Options{Level: l}))(t)
 			if got.Verdict != want.Verdict {
 				t.Fatalf("seed %d, %s: %s (%s), cobra %s (%s)", seed, l, got.Verdict, got.Reason, want.Verdict,
 					want.Reason)
@@ -98,10 +86,8 @@ func TestCobraRoundsFences(t *testing.T) {
 			}
 		}
 	})
-	t.Log(verdicts, forgot)
-	if histtest.Whole() && (verdicts[evidence.Holds] < 15 || verdicts[evidence.Violated] < 15 || forgot < 12) {
-		t.Errorf("the mix is lopsided: %v; of %d something was forgotten", verdicts, forgot)
-	}
+	histtest.Mix(t, verdicts[evidence.Holds] < 15 || verdicts[evidence.Violated] < 15 || forgot < 12,
+		"the mix is lopsided: %v; of %d something was forgotten", verdicts, forgot)
 }
 
 // TestCobraForgetsTheLargest holds collect against the definition: of all sets of the window's transactions with (a),
@@ -224,18 +210,15 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 		}
 		sizes[bits.OnesCount(got)]++
 	})
-	t.Log(sizes)
-	if histtest.Whole() && (len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3]) {
-		t.Errorf("the mix is lopsided: %v", sizes)
-	}
+	histtest.Mix(t, len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3],
+		"the mix is lopsided: %v", sizes)
 }
 
 // TestCobraRoundsEpochs: what the paper's epochs show to precede everything to come does so here. Each session's fences
 // tell in which epoch it is, and all agree on the least; what was done two epochs before precedes everything to come.
 func TestCobraRoundsEpochs(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 1200, Sessions: 6,
-		FenceEvery: 5, Isolation: "serializable-snapshot", Seed: 3})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Variant: "RW", Txns: 1200, Sessions: 6,
+		FenceEvery: 5, Isolation: "serializable-snapshot", Seed: 3}))(t)
 	x, _, _ := run.Begin(context.Background(), cobraRounds{}.Info(), h, run.Options{Level: level.SessionSerializable})
 	s := newRounds(x, run.Attempt{Level: level.SessionSerializable, Own: true})
 	for range len(s.arrival) / 2 {
@@ -296,9 +279,8 @@ func TestCobraRoundsEpochs(t *testing.T) {
 // sessions that read and write nothing in common, and it grows.
 func TestCobraRoundsWindow(t *testing.T) {
 	window := func(txns, fence int) int {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: txns, Sessions: 8,
-			Keys: 300, FenceEvery: fence, Isolation: "serializable-snapshot", Seed: 1})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Variant: "RW", Txns: txns, Sessions: 8,
+			Keys: 300, FenceEvery: fence, Isolation: "serializable-snapshot", Seed: 1}))(t)
 		r, err := check.Run(context.Background(), cobraRounds{batch: 64}, h,
 			run.Options{Level: level.SessionSerializable})
 		if err != nil || r.Verdict != evidence.Holds {
@@ -311,9 +293,8 @@ func TestCobraRoundsWindow(t *testing.T) {
 	if b > a*3/2 {
 		t.Errorf("a window of %d transactions for 2,000, of %d for 8,000", a, b)
 	}
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
-		Isolation: "serializable-snapshot", Seed: 1})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
+		Isolation: "serializable-snapshot", Seed: 1}))(t)
 	r, err := check.Run(context.Background(), cobraRounds{batch: 16}, h, run.Options{Level: level.SessionSerializable})
 	if err != nil || r.Verdict != evidence.Holds || r.Stats.Window < 350 {
 		t.Errorf("%+v, %v", r, err)

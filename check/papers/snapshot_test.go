@@ -95,20 +95,14 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 			chained = open == history.None || fork[0] != history.None
 		}
 		for _, l := range run.SnapshotLevels {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			for _, c := range snapshotCheckers {
 				in := c.Info()
 				solver := ""
 				if m := len(in.Solvers); m > 0 {
 					solver = in.Solvers[int(seed/3)%m]
 				}
-				got, err := check.Run(context.Background(), c, h, run.Options{Level: l, Solver: solver})
-				if err != nil {
-					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, solver, err, notation.Format(h))
-				}
+				got := must.Get(check.Run(t.Context(), c, h, run.Options{Level: l, Solver: solver}))(t)
 				if got.Verdict == evidence.Unknown && len(in.Solvers) == 0 && !chained {
 					verdicts[in.Name+" unknown"]++
 					continue
@@ -123,9 +117,8 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(verdicts)
 	for _, name := range []string{"viper", "polysi", "bc", "bc-full", "adya-si", "adya-si-full"} {
-		if histtest.Whole() && (verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4) {
-			t.Errorf("the mix is lopsided: %v", verdicts)
-		}
+		histtest.Mix(t, verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4,
+			"the mix is lopsided: %v", verdicts)
 	}
 }
 
@@ -172,10 +165,7 @@ func TestSnapshotCatalogue(t *testing.T) {
 				}
 			}
 			for _, c := range snapshotCheckers {
-				r, err := check.Run(context.Background(), c, a.History(), run.Options{Level: l})
-				if err != nil {
-					t.Fatalf("%s, %s, %s: %v", a.Name, l, c.Info().Name, err)
-				}
+				r := must.Get(check.Run(t.Context(), c, a.History(), run.Options{Level: l}))(t)
 				if r.Verdict != want && (r.Verdict != evidence.Unknown || c.Info().Solvers != nil) {
 					t.Errorf("%s, %s: %s says %s (%s); want %s", a.Name, l, c.Info().Name, r.Verdict, r.Reason, want)
 				}
@@ -198,9 +188,9 @@ func TestSnapshotMedium(t *testing.T) {
 		{Workload: "list-append", Isolation: "read-committed"},
 	} {
 		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = 200, 6, 30, uint64(i)
-		h := must.Get(datasets.Generate(context.Background(), spec))(t)
+		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
-			want := must.Get(check.Run(context.Background(), run.Replay{}, h, run.Options{Level: l}))(t)
+			want := must.Get(check.Run(t.Context(), run.Replay{}, h, run.Options{Level: l}))(t)
 			for _, c := range snapshotCheckers[:6] {
 				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
 				got, err := check.Run(ctx, c, h, run.Options{Level: l})

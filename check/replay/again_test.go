@@ -90,9 +90,7 @@ func TestAgainAgainstReplay(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (less < 100 || more == 0) {
-		t.Errorf("%d replays in part, %d given up: want many, and some", less, more)
-	}
+	histtest.Mix(t, less < 100 || more == 0, "%d replays in part, %d given up: want many, and some", less, more)
 }
 
 func set(failed []failure) map[failure]bool {
@@ -121,8 +119,8 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 		for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 			run := func(moved, rounds int) Answer {
 				fewMoved, laterRounds = moved, rounds
-				a, err := Run(context.Background(), v, Options{Level: l, NoSerial: true, NoSaturation: true})
-				must.OK(t, err)
+				a := must.Get(Run(t.Context(), v, Options{Level: l, NoSerial: true,
+					NoSaturation: true}))(t)
 				return a
 			}
 			want, got := run(16, 1<<30), run(1, 1)
@@ -133,9 +131,8 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 			answers[got.Status]++
 		}
 	})
-	if histtest.Whole() && (again < 20 || answers[solver.Sat] == 0 || answers[solver.Unsat] == 0) {
-		t.Errorf("%d rounds replayed what moved; answers %v", again, answers)
-	}
+	histtest.Mix(t, again < 20 || answers[solver.Sat] == 0 || answers[solver.Unsat] == 0,
+		"%d rounds replayed what moved; answers %v", again, answers)
 }
 
 // TestAskedTogether: an order that several cores replay, each a run of it, fails where it does on one core, in the same
@@ -171,9 +168,7 @@ func TestAskedTogether(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && failed < 100 {
-		t.Errorf("%d reads failed in all", failed)
-	}
+	histtest.Mix(t, failed < 100, "%d reads failed in all", failed)
 }
 
 // TestHintOfUnknownOutcomes: nobody saw the ends of transactions of unknown outcome, and yet the first order has them
@@ -183,9 +178,8 @@ func TestHintOfUnknownOutcomes(t *testing.T) {
 		level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
 		for j, rate := range []float64{0.02, 0.3} {
 			for _, stamped := range []bool{false, true} {
-				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "blindw", Txns: 3000,
-					UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped})
-				must.OK(t, err)
+				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw",
+					Txns: 3000, UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped}))(t)
 				v := prepass.Run(h)
 				a, err := Run(context.Background(), v, Options{Level: l})
 				if err != nil || a.Status != solver.Sat {

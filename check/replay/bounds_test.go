@@ -75,10 +75,7 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 			}
 		}
 		if got.Status == solver.Unsat && !slices.Contains(v.H.Txns.Status, history.Unknown) {
-			x, err := explain.Violation(context.Background(), v, l, 0, got.Seed, Refute, nil)
-			if err != nil {
-				t.Fatalf("%s, %s, bound on %s: seed %v: %v\n%s", what, l, name, got.Seed, err, notation.Format(v.H))
-			}
+			x := must.Get(explain.Violation(t.Context(), v, l, 0, got.Seed, Refute, nil))(t)
 			x.Complete(v.H, l, 0)
 			r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated,
 				Anomalies: []evidence.Anomaly{x}}
@@ -113,17 +110,12 @@ func TestBoundsKeepVerdicts(t *testing.T) {
 			if !l.Serial() && !l.Snapshot() {
 				continue
 			}
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			bounded(t, fmt.Sprint("seed ", seed), v, l, want.Verdict, histtest.Long(seed%6 == 0, true), seen)
 		}
 	})
-	t.Log(seen)
-	if histtest.Whole() && (seen[""] < 15 || seen["dense"] < 15) {
-		t.Errorf("saturation found something in %d runs only, and left choices in %d", seen[""], seen["dense"])
-	}
+	histtest.Mix(t, seen[""] < 15 || seen["dense"] < 15,
+		"saturation found something in %d runs only, and left choices in %d", seen[""], seen["dense"])
 }
 
 // TestBoundsOnLargerHistories is the same with hundreds of transactions, against runs without saturation, where many
@@ -132,10 +124,9 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 	seen := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](2, 300), func(seed uint64) *history.History {
 		isolation := []string{"serializable", "snapshot-isolation", "serializable", "read-committed"}[seed%4]
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy",
-			Zipf: 1.2, Txns: 60 + 20*int(seed%8),
-			Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed, Times: datasets.NoTimes})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Variant: "write-heavy",
+			Zipf: 1.2, Txns: 60 + 20*int(seed%8), Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed,
+			Times: datasets.NoTimes}))(t)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
@@ -159,8 +150,6 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 	})
 	t.Log(seen)
 	for _, name := range []string{"rounds", "some scans", "some facts", "guards"} {
-		if histtest.Whole() && seen[name] == 0 {
-			t.Errorf("bound on %s: saturation found nothing in any run", name)
-		}
+		histtest.Mix(t, seen[name] == 0, "bound on %s: saturation found nothing in any run", name)
 	}
 }

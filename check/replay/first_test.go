@@ -47,8 +47,8 @@ func TestFirstOrderByDepth(t *testing.T) {
 					place[x] = int64(i) << 40 / int64(len(in))
 				}
 			}
-			was := must.Get(replay.Run(context.Background(), v, replay.Options{Level: l, Hint: place}))(t)
-			is := must.Get(replay.Run(context.Background(), v, replay.Options{Level: l}))(t)
+			was := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, Hint: place}))(t)
+			is := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l}))(t)
 			t.Log(c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
 			if float64(is.Stats.Failed) > c.share*float64(was.Stats.Failed) {
 				t.Errorf("%s, %s: %d reads fail, %d by places", c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
@@ -69,18 +69,12 @@ func TestSerialOrderFirst(t *testing.T) {
 			return
 		}
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
-			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if want.Verdict == evidence.Unknown {
 				continue
 			}
-			a, err := replay.Run(context.Background(), v, replay.Options{Level: l, SerialFirst: true,
-				SettleFirst: seed%3 == 0})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
+			a := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, SerialFirst: true,
+				SettleFirst: seed%3 == 0}))(t)
 			if (a.Status == solver.Sat) != (want.Verdict == evidence.Holds) {
 				t.Fatalf("seed %d, %s: replay %s, brute force %s\n%s", seed, l, a.Status, want.Verdict,
 					notation.Format(h))
@@ -102,8 +96,6 @@ func TestSerialOrderFirst(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (serial < 50 || other < 20 || none < 50) {
-		t.Errorf("a serial order in %d runs, another in %d, none in %d", serial, other, none)
-	}
-	t.Log(serial, other, none)
+	histtest.Mix(t, serial < 50 || other < 20 || none < 50,
+		"a serial order in %d runs, another in %d, none in %d", serial, other, none)
 }

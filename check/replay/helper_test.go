@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -42,10 +41,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 	if len(v.Anomalies) > 0 {
 		return evidence.Violated
 	}
-	a, err := replay.Run(context.Background(), v, o)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", o.Level, err, notation.Format(h))
-	}
+	a := must.Get(replay.Run(t.Context(), v, o))(t)
 	switch a.Status {
 	case solver.Sat:
 		r.Verdict, r.Order = evidence.Holds, a.Order
@@ -55,10 +51,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 				return evidence.Violated
 			}
 		}
-		x, err := explain.Violation(context.Background(), v, o.Level, o.Skew, a.Seed, replay.Refute, nil)
-		if err != nil {
-			t.Fatalf("%s: seed %v: %v\n%s", o.Level, a.Seed, err, notation.Format(h))
-		}
+		x := must.Get(explain.Violation(t.Context(), v, o.Level, o.Skew, a.Seed, replay.Refute, nil))(t)
 		x.Complete(h, o.Level, o.Skew)
 		r.Verdict, r.Anomalies = evidence.Violated, []evidence.Anomaly{x}
 	default:
@@ -74,10 +67,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 func checked(t testing.TB, h *history.History, l level.Level) *evidence.Result {
 	t.Helper()
 	c := must.Get(check.ByName("replay"))(t)
-	r, err := check.Run(context.Background(), c, h, check.Options{Level: l})
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", l, err, notation.Format(h))
-	}
+	r := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
 	return r
 }
 

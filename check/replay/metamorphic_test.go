@@ -46,10 +46,8 @@ func TestRetold(t *testing.T) {
 			}
 		}
 	})
-	t.Log(verdicts)
-	if histtest.Whole() && (verdicts[evidence.Holds] == 0 || verdicts[evidence.Violated] == 0) {
-		t.Errorf("the mix is lopsided: %v", verdicts)
-	}
+	histtest.Mix(t, verdicts[evidence.Holds] == 0 || verdicts[evidence.Violated] == 0,
+		"the mix is lopsided: %v", verdicts)
 }
 
 // hints are guesses of every kind of wrongness, by transaction.
@@ -111,9 +109,7 @@ func TestHints(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && violated == 0 {
-		t.Error("no violation among the histories")
-	}
+	histtest.Mix(t, violated == 0, "no violation among the histories")
 }
 
 // TestSkewWidens: a clock skew only ever takes real-time edges away.
@@ -138,7 +134,5 @@ func TestSkewWidens(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && won == 0 {
-		t.Error("no skew ever changed a verdict")
-	}
+	histtest.Mix(t, won == 0, "no skew ever changed a verdict")
 }

@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"context"
 	"testing"
 
 	"isovet/check/prepass"
@@ -31,8 +30,8 @@ func TestMinimize(t *testing.T) {
 			return
 		}
 		for _, l := range levels {
-			proof := must.Get(replay.Refute(context.Background(), v, l, 0))(t)
-			keep := must.Get(replay.Minimize(context.Background(), v, l, 0))(t)
+			proof := must.Get(replay.Refute(t.Context(), v, l, 0))(t)
+			keep := must.Get(replay.Minimize(t.Context(), v, l, 0))(t)
 			if len(keep) == 0 && len(proof) > 0 && contrary(h, l) {
 				continue // session order and real time have a cycle
 			}
@@ -71,7 +70,7 @@ func TestMinimize(t *testing.T) {
 					return h.Ops.Kind[op] != history.Read ||
 						!gone[h.Ops.Ver[op]]
 				})
-				proof := must.Get(replay.Refute(context.Background(), prepass.Run(part.H), l, 0))(t)
+				proof := must.Get(replay.Refute(t.Context(), prepass.Run(part.H), l, 0))(t)
 				return len(proof) > 0
 			}
 			if !violates(-1) {
@@ -84,9 +83,7 @@ func TestMinimize(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (found < 500 || least < 50) {
-		t.Errorf("only %d found, %d of them compared", found, least)
-	}
+	histtest.Mix(t, found < 500 || least < 50, "only %d found, %d of them compared", found, least)
 }
 
 // contrary reports whether a session has a transaction that ended before an earlier one began.

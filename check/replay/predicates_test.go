@@ -11,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -39,10 +40,7 @@ func TestPredicateHints(t *testing.T) {
 		}
 		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation,
 			level.SessionSnapshotIsolation} {
-			want, err := replay.Run(context.Background(), v, replay.Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
-			}
+			want := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l}))(t)
 			answers[want.Status]++
 			for i, o := range []replay.Options{{NoTimes: true}, {Hint: random}, {Hint: reversed}, {Hint: constant}} {
 				o.Level = l
@@ -54,8 +52,5 @@ func TestPredicateHints(t *testing.T) {
 			}
 		}
 	})
-	t.Log(answers)
-	if histtest.Whole() && (answers[solver.Sat] < 50 || answers[solver.Unsat] < 50) {
-		t.Errorf("the mix is lopsided: %v", answers)
-	}
+	histtest.Mix(t, answers[solver.Sat] < 50 || answers[solver.Unsat] < 50, "the mix is lopsided: %v", answers)
 }

@@ -65,10 +65,9 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(said)
 	for _, l := range levels {
-		if n := int(histtest.Long[uint64](165, 30000)); histtest.Whole() && (said[l][evidence.Holds] < n/8 ||
-			said[l][evidence.Violated] < n/8) {
-			t.Errorf("%s: the mix is lopsided: %v", l, said[l])
-		}
+		n := int(histtest.Long[uint64](165, 30000))
+		histtest.Mix(t, said[l][evidence.Holds] < n/8 || said[l][evidence.Violated] < n/8,
+			"%s: the mix is lopsided: %v", l, said[l])
 	}
 }
 
@@ -89,12 +88,8 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 			if l.RealTime() {
 				continue
 			}
-			want, err := replay.Run(context.Background(), v, replay.Options{Level: l, NoSettling: true})
-			must.OK(t, err)
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l})
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			want := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, NoSettling: true}))(t)
+			got := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l}))(t)
 			if got.Status != want.Status {
 				t.Fatalf("seed %d, %s: %s, without settling %s\n%s", seed, l, got.Status, want.Status,
 					notation.Format(h))
@@ -120,9 +115,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 	})
 	t.Logf("%d hold, %d contradictions, %d refuted by the loop after it; %d reads settled", holds, contradictions,
 		lemmas, settled)
-	if histtest.Whole() && (contradictions < 8 || holds < 40 || settled < 400) {
-		t.Error("the mix is lopsided")
-	}
+	histtest.Mix(t, contradictions < 8 || holds < 40 || settled < 400, "the mix is lopsided")
 }
 
 // TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes
@@ -130,10 +123,9 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 func TestSettlingLater(t *testing.T) {
 	randtest.Seeds(t, histtest.Long[uint64](1, 40), func(t testing.TB, seed uint64) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
-			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates",
-				Values: 7 + int(seed%3)*7, Txns: 1200, Keys: 600,
-				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})
-			must.OK(t, err)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix",
+				Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: 1200, Keys: 600, Seed: seed,
+				Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01}))(t)
 			for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 				want := evidence.Holds
 				if isolation != "serializable" && l == level.SessionSerializable {
@@ -170,11 +162,8 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1,
-				NoSettling: true})
-			if err != nil {
-				t.Fatalf("%s, %s: %v", name, l, err)
-			}
+			got := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, SaturateAfter: 1,
+				NoSettling: true}))(t)
 			if lazy.Status != solver.Unknown && got.Status != lazy.Status {
 				t.Fatalf("%s, %s: %s, one by one %s", name, l, got.Status, lazy.Status)
 			}
@@ -204,28 +193,21 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 	})
 	histtest.Each(t, histtest.Long[uint64](10, 300), func(seed uint64) *history.History {
 		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed),
-			Sessions: 12, Keys: 20,
-			Isolation: isolation, Seed: seed, Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended",
+			Txns: 150 + 30*int(seed), Sessions: 12, Keys: 20, Isolation: isolation, Seed: seed,
+			Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50}))(t)
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		compare(t, fmt.Sprint("contended, seed ", seed), h)
 	})
-	t.Log(answers, dense)
-	if histtest.Whole() && (answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 || dense[solver.Sat] < 20 ||
-		dense[solver.Unsat] < 5) {
-		t.Errorf("the mix is lopsided: %v, %v", answers, dense)
-	}
+	histtest.Mix(t, answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 || dense[solver.Sat] < 20 ||
+		dense[solver.Unsat] < 5, "the mix is lopsided: %v, %v", answers, dense)
 }
 
 // explained certifies the explanation that a seed leads to.
 func explained(t testing.TB, name string, v *prepass.View, l level.Level, seed []uint32) {
 	t.Helper()
-	x, err := explain.Violation(context.Background(), v, l, 0, seed, replay.Refute, nil)
-	if err != nil {
-		t.Fatalf("%s: seed %v: %v", name, seed, err)
-	}
+	x := must.Get(explain.Violation(t.Context(), v, l, 0, seed, replay.Refute, nil))(t)
 	x.Complete(v.H, l, 0)
 	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated,
 		Anomalies: []evidence.Anomaly{x}}
@@ -258,10 +240,7 @@ func TestCutSessions(t *testing.T) {
 				}
 				for _, o := range []replay.Options{{}, {AllAtOnce: true}, {SettleFirst: true}} {
 					o.Level, o.Cut = sessions, cut
-					a, err := replay.Run(context.Background(), v, o)
-					if err != nil {
-						t.Fatalf("%s: %v\n%s", plain, err, notation.Format(h))
-					}
+					a := must.Get(replay.Run(t.Context(), v, o))(t)
 					switch {
 					case a.Status == solver.Sat:
 						r := &evidence.Result{Level: plain, Checker: "replay", H: h, Verdict: evidence.Holds,
@@ -284,8 +263,6 @@ func TestCutSessions(t *testing.T) {
 	})
 	t.Log(said)
 	for _, what := range []string{"order", "none, valid", "none, violation"} {
-		if histtest.Whole() && said[what] < 50 {
-			t.Errorf("%s: %d times only", what, said[what])
-		}
+		histtest.Mix(t, said[what] < 50, "%s: %d times only", what, said[what])
 	}
 }

@@ -66,9 +66,7 @@ func TestCutsKeepValid(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (valid < 500 || parts < 1000) {
-		t.Errorf("only %d histories were valid, with %d parts", valid, parts)
-	}
+	histtest.Mix(t, valid < 500 || parts < 1000, "only %d histories were valid, with %d parts", valid, parts)
 }
 
 // cutSome takes away something by chance, as the search does.
@@ -132,19 +130,14 @@ func TestShrinkRandom(t *testing.T) {
 		if s := text(t, again.H); s != small {
 			t.Fatalf("two runs, two histories:\n%s\n%s", small, s)
 		}
-		g, err := histtest.Read([]byte(small))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, small)
-		}
+		g := must.Get(histtest.Read([]byte(small)))(t)
 		if v := judge(t, g, l).Verdict; v != evidence.Violated || r.Answer.Verdict != v {
 			t.Fatalf("%v: what is left is %v:\n%s", l, v, small)
 		}
 		minimal(t, g, l)
 	})
 	for _, l := range levels {
-		if histtest.Whole() && shrunk[l] == 0 {
-			t.Errorf("no history was shrunk at %v", l)
-		}
+		histtest.Mix(t, shrunk[l] == 0, "no history was shrunk at %v", l)
 	}
 }
 
@@ -200,9 +193,7 @@ func TestStamped(t *testing.T) {
 			t.Fatalf("%d transactions:\n%s", r.To.Txns, text(t, r.H))
 		}
 	})
-	if histtest.Whole() && found < 50 {
-		t.Errorf("%d violations", found)
-	}
+	histtest.Mix(t, found < 50, "%d violations", found)
 }
 
 // TestEnds: what was found when the context ended is the result, and it violates the level.
@@ -222,12 +213,11 @@ func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	r, err := History(ctx, whole, level.Serializable, Options{Smaller: func(*Result) {
+	r := must.Get(History(ctx, whole, level.Serializable, Options{Smaller: func(*Result) {
 		if seen++; seen == 2 {
 			cancel()
 		}
-	}})
-	must.OK(t, err)
+	}}))(t)
 	if r.Ended == nil || seen != 2 || r.To.Txns >= r.From.Txns {
 		t.Errorf("ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
 	}
@@ -254,8 +244,8 @@ func TestKinds(t *testing.T) {
 		}
 		other := must.Get(History(t.Context(), h, level.Serializable, Options{First: first}))(t)
 		for _, a := range first.Anomalies {
-			r, err := History(t.Context(), h, level.Serializable, Options{First: first, Kinds: []level.Anomaly{a.Kind}})
-			must.OK(t, err)
+			r := must.Get(History(t.Context(), h, level.Serializable, Options{First: first,
+				Kinds: []level.Anomaly{a.Kind}}))(t)
 			if !shows(r.Answer, a.Kind) || !shows(judge(t, r.H, level.Serializable), a.Kind) {
 				t.Fatalf("%s went:\n%s", a.Kind, text(t, r.H))
 			}
@@ -265,17 +255,14 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && (kept < 100 || lost == 0) {
-		t.Errorf("%d kinds were kept, %d of them would have gone", kept, lost)
-	}
+	histtest.Mix(t, kept < 100 || lost == 0, "%d kinds were kept, %d of them would have gone", kept, lost)
 }
 
 // TestPredicateWriters: where what a predicate saw was written by another's predicate write, that stays as a plain
 // write, and a few steps come down to few transactions.
 func TestPredicateWriters(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Isolation: "read-uncommitted",
-		Txns: 100, Seed: 5})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred",
+		Isolation: "read-uncommitted", Txns: 100, Seed: 5}))(t)
 	r := must.Get(History(t.Context(), h, level.SnapshotIsolation, Options{}))(t)
 	if r.To.Txns > 4 || r.Tried > 150 {
 		t.Errorf("%v after %d histories:\n%s", r.To, r.Tried, text(t, r.H))

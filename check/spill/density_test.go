@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -101,9 +100,8 @@ func TestWindowsOfBursts(t *testing.T) {
 	n := histtest.Long(2200, 20_000)
 	most := n * 3 / 100
 	for seed := range histtest.Long[uint64](1, 8) {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,
-			Isolation: "snapshot-isolation", Times: datasets.TxnTimes})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,
+			Isolation: "snapshot-isolation", Times: datasets.TxnTimes}))(t)
 		last := int64(0)
 		for u := range h.NumTxns() {
 			last = max(last, h.End(uint32(u)))
@@ -111,9 +109,8 @@ func TestWindowsOfBursts(t *testing.T) {
 		coarse(h, max(last/50, 1))
 		for _, l := range []level.Level{level.SnapshotIsolation, level.StrictSerializable} {
 			r := rand.New(rand.NewPCG(seed, 3))
-			a, err := Check(context.Background(), cut(h, r), Options{
-				Dir: filepath.Join(t.TempDir(), "spill"), Level: l, MaxWindow: most})
-			must.OK(t, err)
+			a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
+				Level: l, MaxWindow: most}))(t)
 			t.Logf("seed %d, %s: %s, %d open, %+v", seed, l, a.Verdict, len(a.Open), a.Stats)
 			if a.Stats.Largest > most+most/4 || a.Stats.Largest == 0 {
 				t.Errorf("seed %d, %s: a window of %d transactions, %d may be", seed, l, a.Stats.Largest, most)

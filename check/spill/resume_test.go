@@ -23,10 +23,9 @@ import (
 
 // resumable is a history with faults, and options by which all stages have work: windows, rounds, proofs.
 func resumable(t *testing.T, seed uint64) (*history.History, Options) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 1000, Keys: 100, Seed: seed,
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 1000, Keys: 100, Seed: seed,
 		Fault: "write-skew,lost-update", Faults: int(seed % 3), Isolation: "snapshot-isolation",
-		Times: datasets.TxnTimes})
-	must.OK(t, err)
+		Times: datasets.TxnTimes}))(t)
 	l := []level.Level{level.SnapshotIsolation, level.Serializable, level.StrictSerializable}[seed%3]
 	return h, Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l, Parts: 3, Workers: 1}
 }
@@ -55,7 +54,7 @@ func keyed(h *history.History) *Input {
 func TestResume(t *testing.T) {
 	for seed := range histtest.Long[uint64](2, 200) {
 		h, o := resumable(t, seed)
-		a := must.Get(Check(context.Background(), keyed(h), o))(t)
+		a := must.Get(Check(t.Context(), keyed(h), o))(t)
 		want := told(t, a)
 		r := rand.New(rand.NewPCG(seed, 1))
 		recalled := 0
@@ -124,7 +123,7 @@ func TestResumeOfAnother(t *testing.T) {
 	fresh := map[level.Level]string{}
 	for _, l := range Levels()[:histtest.Long(2, 6)] {
 		o.Level = l
-		a := must.Get(Check(context.Background(), in("test"), o))(t)
+		a := must.Get(Check(t.Context(), in("test"), o))(t)
 		fresh[l] = told(t, a)
 	}
 	stopped := 0
@@ -140,7 +139,7 @@ func TestResumeOfAnother(t *testing.T) {
 			stopped++
 		}
 		o.Level, o.full = l, nil
-		a := must.Get(Check(context.Background(), in("test"), o))(t)
+		a := must.Get(Check(t.Context(), in("test"), o))(t)
 		if got := told(t, a); !reflect.DeepEqual(got, fresh[l]) {
 			t.Errorf("%s: %s\nexpected\n%s", l, got, fresh[l])
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -103,46 +102,27 @@ func inOrder(h *history.History) bool {
 // What is counted of histories larger than windows may be.
 const decided, open = "decided", "open"
 
-// fewOpen demands that not many histories were left open that are decided in memory: those of which windows can only
-// have a part.
-func fewOpen(t *testing.T, counts map[string]int, percent int) {
-	t.Helper()
-	for k, n := range counts {
-		t.Log(k, n)
-	}
-	if histtest.Whole() && counts[open]*100 > percent*counts[decided] {
-		t.Errorf("%d are left open, %d decided; at most %d in 100 expected", counts[open], counts[decided], percent)
-	}
-}
-
-// compare checks a history out of core, in pieces, with few partitions, and as a whole.
-func compare(t testing.TB, seed uint64, h *history.History, window int, counts map[string]int) {
-	c, _ := check.ByName("replay")
+// compare checks a history by a checker out of core, in pieces, with few partitions, and in memory: never another
+// verdict, and one where the history is no larger than a window.
+func compare(t testing.TB, seed uint64, h *history.History, checker string, window int, counts map[string]int) {
+	c := must.Get(check.ByName(checker))(t)
 	r := rand.New(rand.NewPCG(seed, 11))
-	for _, l := range Levels() {
-		want := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
-		dir := filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill")
-		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7),
-			MaxWindow: window})
-		if err != nil {
-			t.Fatalf("seed %d, %s: %v", seed, l, err)
-		}
-		key := fmt.Sprintf("%s, %s", want.Verdict, got.Verdict)
-		counts[key]++
+	for _, l := range LevelsOf(checker) {
+		want := must.Get(check.Run(t.Context(), c, h, check.Options{Level: l}))(t)
+		got := must.Get(Check(t.Context(), cut(h, r), Options{Level: l, Parts: 1 + r.IntN(7), Checker: checker,
+			Dir: filepath.Join(t.TempDir(), "spill"), MaxWindow: window}))(t)
+		counts[fmt.Sprintf("%s, %s", want.Verdict, got.Verdict)]++
 		switch {
-		case want.Verdict == evidence.Unknown:
-		case got.Verdict != evidence.Unknown:
+		case got.Verdict == want.Verdict || want.Verdict == evidence.Unknown:
 			counts[decided]++
-		case window == 0: // all of it is less than a window may have
-			t.Fatalf("seed %d, %s: unknown (%s), in memory %s", seed, l, got.Reason, want.Verdict)
+		case got.Verdict != evidence.Unknown || window == 0: // all of it is less than a window may have
+			t.Fatalf("seed %d, %s: out of core %s (%s), in memory %s", seed, l, got.Verdict, got.Reason,
+				want.Verdict)
 		default:
 			counts[open]++
 		}
 		if got.Verdict != evidence.Unknown {
 			verify(t, seed, h, got, r, counts)
-		}
-		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown {
-			t.Fatalf("seed %d, %s: out of core %s, in memory %s", seed, l, got.Verdict, want.Verdict)
 		}
 	}
 }
@@ -196,68 +176,79 @@ func verifyWith(t testing.TB, cert string, h *history.History, r *rand.Rand) (*l
 		}
 		return nil
 	}}
-	o := large.Options{Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "verify"), Memory: 1 << 16}
+	o := large.Options{Dir: filepath.Join(t.TempDir(), "verify"), Memory: 1 << 16}
 	return large.Verify(context.Background(), strings.NewReader(cert), s, o)
 }
 
-func TestTiny(t *testing.T) {
-	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](12, 30000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
-			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		if inOrder(h) {
-			compare(t, seed, h, []int{0, 0, 4, 8}[seed%4], counts)
-		}
-	})
-	fewOpen(t, counts, 2)
-}
-
-// TestOdd has histories without times, with some missing, and other things that few have.
-func TestOdd(t *testing.T) {
-	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](10, 10000), func(seed uint64) *history.History {
-		o := random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
-			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, NoTimes: seed%3 == 0}
-		if seed%3 == 0 {
+// TestAgainstMemory: what is checked out of core has the verdict that a check in memory has.
+func TestAgainstMemory(t *testing.T) {
+	odds := func(seed uint64) random.Options {
+		return random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
+			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+	}
+	tiny := func(seed uint64) *history.History { return random.Tiny(seed, odds(seed)) }
+	medium := func(seed uint64) *history.History {
+		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
+	}
+	small := []int{0, 0, 4, 8}
+	for _, c := range []struct {
+		name, checker string
+		short, long   uint64
+		open          int // so many of a hundred may be left open
+		windows       []int
+		prepare       func(seed uint64)
+		make          func(seed uint64) *history.History
+	}{
+		{"Tiny", byOrder, 12, 30000, 2, small, nil, tiny},
+		// without times, with some missing, and other things that few have
+		{"Odd", byOrder, 10, 10000, 2, small, nil, func(seed uint64) *history.History {
+			o := odds(seed)
+			if o.NoTimes = seed%3 == 0; o.NoTimes {
+				return random.Tiny(seed, o)
+			}
+			return random.Odd(seed, o)
+		}},
+		// of which windows are a part, and readers far behind what they saw
+		{"Medium", byOrder, 3, 2000, 10, []int{0, 0, 20, 60}, func(seed uint64) {
+			farWindow = []int{1, 8, 256}[seed%3]
+		}, medium},
+		// more reads out of order than may be held at once: the order is mended by parts
+		{"Parts", byOrder, 2, 1000, 30, []int{0, 60, 90, 0}, func(seed uint64) {
+			fewMisfits = []int{3, 6, 12}[seed%3]
+		}, medium},
+		{"Weak", byWeak, 25, 10000, 20, small, nil, func(seed uint64) *history.History {
+			if seed%3 == 0 {
+				return tiny(seed)
+			}
+			return random.Lagging(seed, odds(seed), seed&16 != 0)
+		}},
+		{"Linear", byKey, 30, 20000, 5, small, nil, func(seed uint64) *history.History {
+			o := odds(seed)
+			o.Txns, o.Single, o.Mini = 2+int(seed%12), true, seed&16 != 0
 			return random.Tiny(seed, o)
-		}
-		return random.Odd(seed, o)
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		if inOrder(h) {
-			compare(t, seed, h, []int{0, 0, 4, 8}[seed%4], counts)
-		}
-	})
-	fewOpen(t, counts, 2)
-}
-
-// TestMedium has larger histories, of which windows are a part, and readers far behind what they saw.
-func TestMedium(t *testing.T) {
-	old := farWindow
-	defer func() { farWindow = old }()
-	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](3, 2000), func(seed uint64) *history.History {
-		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		if farWindow = []int{1, 8, 256}[seed%3]; inOrder(h) {
-			compare(t, seed, h, []int{0, 0, 20, 60}[seed%4], counts)
-		}
-	})
-	fewOpen(t, counts, 10)
-}
-
-// TestParts has more reads out of order than may be held at once: the order is mended by parts.
-func TestParts(t *testing.T) {
-	defer func() { fewMisfits = 0 }()
-	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](2, 1000), func(seed uint64) *history.History {
-		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		if fewMisfits = []int{3, 6, 12}[seed%3]; inOrder(h) {
-			compare(t, seed, h, []int{0, 60, 90, 0}[seed%4], counts)
-		}
-	})
-	fewOpen(t, counts, 30)
+		}},
+		{"Mini", byMini, 10, 5000, 5, small, nil, func(seed uint64) *history.History {
+			o := odds(seed)
+			o.Duplicates, o.Deletes, o.Mini = false, false, true
+			return random.Tiny(seed, o)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func(was int) { farWindow, fewMisfits = was, 0 }(farWindow)
+			counts := map[string]int{}
+			histtest.Each(t, histtest.Long(c.short, c.long), c.make, func(t testing.TB, seed uint64,
+				h *history.History) {
+				if c.prepare != nil {
+					c.prepare(seed)
+				}
+				if inOrder(h) {
+					compare(t, seed, h, c.checker, c.windows[seed%4], counts)
+				}
+			})
+			histtest.Mix(t, counts[open]*100 > c.open*counts[decided], "at most %d in 100 may be left open: %v", c.open,
+				counts)
+		})
+	}
 }
 
 // TestForged: of certificates that were changed, in any way, none proves what is not so.
@@ -276,7 +267,7 @@ func TestForged(t *testing.T) {
 			return
 		}
 		r := rand.New(rand.NewPCG(seed, 17))
-		o := Options{Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill"), Parts: 1 + r.IntN(3)}
+		o := Options{Dir: filepath.Join(t.TempDir(), "spill"), Parts: 1 + r.IntN(3)}
 		o.Level = Levels()[r.IntN(len(Levels()))]
 		if seed%4 == 3 {
 			o.Level, o.Checker = timestamp.Levels()[r.IntN(len(timestamp.Levels()))], "chronos"
@@ -307,9 +298,7 @@ func TestForged(t *testing.T) {
 		}
 		before = cert.Bytes()
 	})
-	for _, k := range slices.Sorted(maps.Keys(counts)) {
-		t.Log(k, counts[k])
-	}
+	t.Log(counts)
 }
 
 // truth is what a proved verdict contradicts; "": nothing.
@@ -419,9 +408,9 @@ func TestTooFewPartitions(t *testing.T) {
 		h := inPlaces(t, order)
 		in := cut(h, r)
 		in.Bytes = int64(h.NumOps()) * 18
-		most := must.Get(Check(context.Background(), in, o))(t)
+		most := must.Get(Check(t.Context(), in, o))(t)
 		in.Keys = int64(h.NumKeys())
-		a := must.Get(Check(context.Background(), in, o))(t)
+		a := must.Get(Check(t.Context(), in, o))(t)
 		if few := a.Stats.Parts < most.Stats.Parts; few != ordered || a.Verdict != evidence.Holds ||
 			most.Verdict != evidence.Holds {
 			t.Errorf("in order: %t: %d partitions of %d, %s (%s) and %s (%s); expected fewer only in order, and valid",

@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -57,9 +56,8 @@ func TestLateAnswers(t *testing.T) {
 			levels = levels[2:3] // in real time
 		}
 		for _, l := range levels {
-			a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l,
-				MaxWindow: 3000})
-			must.OK(t, err)
+			a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
+				Level: l, MaxWindow: 3000}))(t)
 			t.Logf("seed %d, %s: %s %s, %+v", seed, l, a.Verdict, a.Reason, a.Stats)
 			if a.Verdict != evidence.Holds || a.Stats.Misfits < 150 {
 				t.Errorf("seed %d, %s: %s: %s", seed, l, a.Verdict, a.Reason)
@@ -73,9 +71,8 @@ func TestSmallSlices(t *testing.T) {
 	h := lateAnswers(t, 2, 100)
 	r := rand.New(rand.NewPCG(2, 4))
 	for _, window := range histtest.Long([]int{7}, []int{1, 7, 60}) {
-		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
-			Level: Levels()[2], MaxWindow: window})
-		must.OK(t, err)
+		a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
+			Level: Levels()[2], MaxWindow: window}))(t)
 		if a.Verdict == evidence.Violated {
 			t.Errorf("windows of %d: a violation of a history that has none: %s", window, a.Reason)
 		}
@@ -85,9 +82,8 @@ func TestSmallSlices(t *testing.T) {
 // lateAnswers is a history of 15,000 transactions whose answers come late, by up to so many transactions.
 func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 	t.Helper()
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 5_000, Keys: 2000, Seed: seed,
-		Times: datasets.TxnTimes})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 5_000, Keys: 2000, Seed: seed,
+		Times: datasets.TxnTimes}))(t)
 	last := int64(0)
 	for u := range uint32(h.NumTxns()) {
 		if h.End(u) != history.NoTime {
@@ -109,13 +105,11 @@ func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 func TestRefutedStretchesStay(t *testing.T) {
 	for seed := range histtest.Long[uint64](1, 4) {
 		const faults = 12
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 12_000, Keys: 1200, Seed: seed,
-			Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 12_000, Keys: 1200, Seed: seed,
+			Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes}))(t)
 		r := rand.New(rand.NewPCG(seed, 3))
-		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
-			Level: level.Serializable, MaxWindow: 400})
-		must.OK(t, err)
+		a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
+			Level: level.Serializable, MaxWindow: 400}))(t)
 		if a.Verdict != evidence.Violated || len(a.Found) != faults || len(a.Open) > 0 || a.Stats.Rounds > 4 {
 			t.Errorf("seed %d: %s, %d found, %d stretches left open, %d rounds; expected violation, %d found, none "+
 				"left open, few rounds", seed, a.Verdict, len(a.Found), len(a.Open), a.Stats.Rounds, faults)

@@ -33,8 +33,8 @@ func TestAionIsChronos(t *testing.T) {
 							order[i] = uint32(p)
 						}
 						often := rng.IntN(3)
-						got, err := aionOver(t.Context(), h, o, order, func(int) bool { return rng.IntN(3) <= often })
-						must.OK(t, err)
+						some := func(int) bool { return rng.IntN(3) <= often }
+						got := must.Get(aionOver(t.Context(), h, o, order, some))(t)
 						if !slices.Equal(got.Violations, want.Violations) {
 							t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order,
 								describe(h, got.Violations), describe(h, want.Violations))
@@ -59,15 +59,15 @@ func TestAionIsChronos(t *testing.T) {
 // TestAionLong: histories long enough for versions and readers to be dropped.
 func TestAionLong(t *testing.T) {
 	for seed := range uint64(6) {
-		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20, Keys: 30,
-			Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true, Times: datasets.NoTimes,
-			NoAborted: true, Seed: seed})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20,
+			Keys: 30, Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true,
+			Times: datasets.NoTimes, NoAborted: true, Seed: seed}))(t)
 		for _, o := range allOptions() {
 			want := must.Get(Chronos(t.Context(), h, o))(t)
 			rng := rand.New(rand.NewPCG(seed, 1))
-			got, err := aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool { return true })
-			must.OK(t, err)
+			got := must.Get(aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool {
+				return true
+			}))(t)
 			if !slices.Equal(got.Violations, want.Violations) {
 				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations),
 					len(want.Violations))

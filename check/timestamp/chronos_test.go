@@ -70,10 +70,7 @@ func TestChronosIsNaive(t *testing.T) {
 			histtest.Each(t, n, func(seed uint64) *history.History { return random.Stamped(seed, c.o) },
 				func(t testing.TB, seed uint64, h *history.History) {
 					for _, o := range allOptions() {
-						r, err := Chronos(t.Context(), h, o)
-						if err != nil {
-							t.Fatalf("seed %d, %v: %v", seed, o, err)
-						}
+						r := must.Get(Chronos(t.Context(), h, o))(t)
 						want := plain(h, naive(h, o))
 						if got := plain(h, r.Violations); !slices.Equal(got, want) {
 							t.Fatalf("seed %d, %v: Chronos finds\n%s\nthe definitions\n%s", seed, o, describe(h, got),
@@ -218,9 +215,7 @@ func TestEmmeAgrees(t *testing.T) {
 				}
 			})
 	}
-	if histtest.Whole() && (decided < 20_000 || valid < 3000) {
-		t.Errorf("%d decided, %d valid", decided, valid)
-	}
+	histtest.Mix(t, decided < 20_000 || valid < 3000, "%d decided, %d valid", decided, valid)
 }
 
 // TestEmmeRefuses: what it does not read.

@@ -130,13 +130,10 @@ func TestNaive(t *testing.T) {
 	})
 	t.Log(count)
 	for _, l := range Levels() {
-		if histtest.Whole() && (count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500) {
-			t.Errorf("the mix is lopsided at %s", l)
-		}
+		histtest.Mix(t, count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500,
+			"the mix is lopsided at %s", l)
 	}
-	if histtest.Whole() && count["second guesses"] < 500 {
-		t.Errorf("only %d checks took a second guess", count["second guesses"])
-	}
+	histtest.Mix(t, count["second guesses"] < 500, "only %d checks took a second guess", count["second guesses"])
 }
 
 // TestStops: a context that has ended ends the check.

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -21,10 +20,7 @@ func judged(t testing.TB, name, file string) *Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := w.Check(context.Background(), h, Options{Settings: settings})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, file)
-	}
+	a := must.Get(w.Check(t.Context(), h, Options{Settings: settings}))(t)
 	return a
 }
 

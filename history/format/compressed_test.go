@@ -156,11 +156,10 @@ func TestZipStream(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "h")
 		must.OK(t, os.WriteFile(path, data, 0o600))
 		must.OK(t, os.Truncate(path, max(size, int64(len(data)))))
-		f, err := os.Open(path)
-		must.OK(t, err)
+		f := must.Get(os.Open(path))(t)
 		defer f.Close()
 		os.Stdin = f
-		_, err = format.Read(context.Background(), "-", format.Options{})
+		_, err := format.Read(context.Background(), "-", format.Options{})
 		return err
 	}
 	archive := zipped(t, "h.jsonl", twoTxns)

@@ -31,11 +31,8 @@ func TestForeign(t *testing.T) {
 			t.Errorf("sample %d of %s: %v", i, s.format, err)
 			continue
 		}
-		want, err := Read(t.Context(), write(t, "want", []byte(strings.TrimSpace(strings.ReplaceAll(s.want, "\t",
-			"")))), Options{})
-		if err != nil {
-			t.Fatalf("sample %d of %s: %v", i, s.format, err)
-		}
+		want := must.Get(Read(t.Context(), write(t, "want", []byte(strings.TrimSpace(strings.ReplaceAll(s.want,
+			"\t", "")))), Options{}))(t)
 		if d := diff.Histories(got, want); d != "" {
 			t.Errorf("sample %d of %s: %s", i, s.format, d)
 		}
@@ -170,9 +167,8 @@ func TestForeignRoundTrip(t *testing.T) {
 
 // A session that is not in the file's order is written in its own.
 func TestJepsenSessionOrder(t *testing.T) {
-	h, err := Read(t.Context(), write(t, "in", []byte(`{"session":3,"seq":1,"ops":[["r","x",1]]}
-		{"session":3,"seq":0,"ops":[["w","x",1]]}`)), Options{})
-	must.OK(t, err)
+	h := must.Get(Read(t.Context(), write(t, "in", []byte(`{"session":3,"seq":1,"ops":[["r","x",1]]}
+		{"session":3,"seq":0,"ops":[["w","x",1]]}`)), Options{}))(t)
 	path := filepath.Join(t.TempDir(), "out")
 	must.OK(t, Write(path, h, "jepsen-edn", false))
 	g := must.Get(Read(t.Context(), path, Options{}))(t)
@@ -216,14 +212,13 @@ func TestLossy(t *testing.T) {
 		{"awdit", `{"session":1,"ops":[["w",1,1]]}`, "format awdit is only read, not written",
 			"format awdit is only read, not written"},
 	} {
-		h, err := Read(t.Context(), write(t, "in", []byte(c.doc)), Options{})
-		must.OK(t, err)
+		h := must.Get(Read(t.Context(), write(t, "in", []byte(c.doc)), Options{}))(t)
 		dir := t.TempDir()
 		if err := Write(filepath.Join(dir, "a"), h, c.format, false); err == nil || !strings.Contains(err.Error(),
 			c.want) {
 			t.Errorf("%s, %s: %v; want %s", c.format, c.doc, err, c.want)
 		}
-		err = Write(filepath.Join(dir, "b"), h, c.format, true)
+		err := Write(filepath.Join(dir, "b"), h, c.format, true)
 		if c.wantLossy == "" && err != nil || c.wantLossy != "" && (err == nil || !strings.Contains(err.Error(),
 			c.wantLossy)) {
 			t.Errorf("%s, %s, lossy: %v; want %q", c.format, c.doc, err, c.wantLossy)

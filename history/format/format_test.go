@@ -218,8 +218,7 @@ func TestWatchedStream(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, "segment-00000001.log"), log, 0o600))
 		return dir
 	}
-	h, err := Read(t.Context(), folder(), Options{})
-	must.OK(t, err)
+	h := must.Get(Read(t.Context(), folder(), Options{}))(t)
 	var ids []int64
 	for _, x := range h.SessTxn {
 		ids = append(ids, h.Txns.ID[x])
@@ -233,7 +232,7 @@ func TestWatchedStream(t *testing.T) {
 	if len(h.Notes) != 1 || h.Notes[0].Count != 2 {
 		t.Errorf("notes: %v", h.Notes)
 	}
-	_, err = Read(t.Context(), folder(`{"id":71,"session":2,"seq":4,"ops":[["r","x",3]]}`), Options{})
+	_, err := Read(t.Context(), folder(`{"id":71,"session":2,"seq":4,"ops":[["r","x",3]]}`), Options{})
 	if err == nil || !strings.Contains(err.Error(), "id 71 occurs twice, first in line 3") {
 		t.Error(err)
 	}

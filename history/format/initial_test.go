@@ -82,10 +82,7 @@ func TestFirstRead(t *testing.T) {
 			must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		read := func(o Options) *history.History {
-			h, err := Read(t.Context(), path, o)
-			if err != nil {
-				t.Fatalf("%s\n%v", text.String(), err)
-			}
+			h := must.Get(Read(t.Context(), path, o))(t)
 			return h
 		}
 		put(text.String())

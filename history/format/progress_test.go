@@ -28,14 +28,13 @@ func TestProgress(t *testing.T) {
 		must.OK(t, os.WriteFile(path, data, 0o644))
 		for _, workers := range []int{1, 4} {
 			last, calls := int64(0), 0
-			_, err := Read(t.Context(), path, Options{Workers: workers, Progress: func(done, total int64) {
+			must.Get(Read(t.Context(), path, Options{Workers: workers, Progress: func(done, total int64) {
 				if done <= last || done > total || total != int64(len(data)) {
 					t.Errorf("%s: %d of %d after %d; the file has %d", name, done, total, last, len(data))
 				}
 				last = done
 				calls++
-			}})
-			must.OK(t, err)
+			}}))(t)
 			if last < int64(len(data))/2 || calls < 3 {
 				t.Errorf("%s, %d workers: %d calls, the last with %d of %d", name, workers, calls, last, len(data))
 			}

@@ -152,17 +152,12 @@ func TestRandomRoundTrip(t *testing.T) {
 				return
 			}
 			written++
-			g, err := Read(t.Context(), path, Options{})
-			if err != nil {
-				t.Fatalf("%s, seed %d: %v", f.Name, seed, err)
-			}
+			g := must.Get(Read(t.Context(), path, Options{}))(t)
 			if want, got := meaning(h), meaning(g); got != want {
 				t.Fatalf("%s, seed %d: written\n%s\nread\n%s", f.Name, seed, want, got)
 			}
 		})
-		if histtest.Whole() && written < 60 {
-			t.Errorf("%s: only %d were written", f.Name, written)
-		}
+		histtest.Mix(t, written < 60, "%s: only %d were written", f.Name, written)
 	}
 }
 
@@ -177,10 +172,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 		if err := Write(first, h, jepsenEDN.Name, true); err != nil || committedLines(t, first) == "" {
 			return // nothing writes a register that is read, or there is nothing to read
 		}
-		g, err := Read(t.Context(), first, Options{})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		g := must.Get(Read(t.Context(), first, Options{}))(t)
 		if err := Write(second, g, jepsenEDN.Name, true); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -192,9 +184,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 			mixed++
 		}
 	})
-	if histtest.Whole() && mixed < 5 {
-		t.Errorf("only %d had lists beside registers", mixed)
-	}
+	histtest.Mix(t, mixed < 5, "only %d had lists beside registers", mixed)
 }
 
 // committedLines is what the committed transactions of a file in EDN did, a line each, sorted. Readers keep no more,

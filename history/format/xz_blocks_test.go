@@ -45,10 +45,7 @@ func TestXZGuard(t *testing.T) {
 		if seed%2 == 0 {
 			in = iotest.OneByteReader(in)
 		}
-		r, err := readXZ(newXZGuard(in))
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		r := must.Get(readXZ(newXZGuard(in)))(t)
 		got, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(got, content) {
 			t.Fatalf("seed %d: %d bytes of %d: %v", seed, len(got), len(content), err)

@@ -24,9 +24,8 @@ func TestReadMapped(t *testing.T) {
 	defer bounds.Set("split.copy-from", 1)()
 	in, dir := t.TempDir(), t.TempDir()
 	made := func(workload string) *history.History {
-		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20, Seed: 3,
-			Times: datasets.TxnTimes})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20,
+			Seed: 3, Times: datasets.TxnTimes}))(t)
 		return h
 	}
 	var files [][]string
@@ -57,10 +56,7 @@ func TestReadMapped(t *testing.T) {
 					continue // ids that occur twice
 				}
 			}
-			h, err := ReadMapped(context.Background(), paths, o, dir)
-			if err != nil {
-				t.Fatalf("%s: %v", paths, err)
-			}
+			h := must.Get(ReadMapped(t.Context(), paths, o, dir))(t)
 			if d := diff.Histories(want, h); d != "" {
 				t.Errorf("%s: %s", paths, d)
 			}

@@ -70,14 +70,12 @@ func txns(h *history.History) []string {
 // read reads a set, and checks what each batch promises.
 func read(t *testing.T, paths []string, o Options, first *history.History) (out []string, s *Set) {
 	t.Helper()
-	s, err := Plan(context.Background(), paths, o)
-	must.OK(t, err)
+	s = must.Get(Plan(t.Context(), paths, o))(t)
 	// The pieces as another process would have them.
-	text, err := json.Marshal(s)
-	must.OK(t, err)
+	text := must.Get(json.Marshal(s))(t)
 	s = &Set{}
 	must.OK(t, json.Unmarshal(text, s))
-	err = s.Each(context.Background(), func(b *Batch) error {
+	err := s.Each(context.Background(), func(b *Batch) error {
 		if b.First != int64(len(out)) {
 			t.Errorf("a batch begins at %d; expected %d", b.First, len(out))
 		}
@@ -118,8 +116,7 @@ func source(t testing.TB, seed uint64) (*history.History, []byte) {
 	}
 	var text bytes.Buffer
 	must.OK(t, jsonl.Write(&text, h))
-	h, err := jsonl.Read(text.Bytes(), "h")
-	must.OK(t, err)
+	h = must.Get(jsonl.Read(text.Bytes(), "h"))(t)
 	return h, text.Bytes()
 }
 
@@ -197,10 +194,7 @@ func unlined(all []string) []string {
 // whole checks that a history in parts is read into memory as it is.
 func whole(t *testing.T, what, dir string, want *history.History) {
 	t.Helper()
-	h, err := Read(t.Context(), []string{dir}, format.Options{Workers: 1})
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	h := must.Get(Read(t.Context(), []string{dir}, format.Options{Workers: 1}))(t)
 	if d := diff.Histories(want, h); d != "" {
 		t.Fatalf("%s: %s", what, d)
 	}

@@ -31,13 +31,12 @@ func TestLiveIsVerify(t *testing.T) {
 		slices.Sort(v.Txns)
 		got = append(got, fmt.Sprint(v.Mechanism, v.Kind, v.Txns, string(v.Key)))
 	})
-	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts",
-		Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live})
-	must.OK(t, err)
+	r := must.Get(collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts",
+		Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live}))(t)
 	took := time.Since(begin)
 	must.OK(t, live.Close())
-	rep, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, MaxViolations: 1 << 20})
-	must.OK(t, err)
+	rep := must.Get(mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p,
+		MaxViolations: 1 << 20}))(t)
 	var want []string
 	for _, v := range rep.Violations {
 		var txns []int64

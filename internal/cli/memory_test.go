@@ -32,10 +32,7 @@ func TestMemoryATransaction(t *testing.T) {
 		c := exec.Command(name, args...)
 		var stderr strings.Builder
 		c.Stderr = &stderr
-		out, err := c.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s\n%s", strings.Join(args, " "), err, out, stderr.String())
-		}
+		out := must.Get(c.Output())(t)
 		return out
 	}
 	run("go", "build", "-o", isovet, "../../cmd/isovet")

@@ -30,10 +30,8 @@ func brokers(t *testing.T, o ...kfake.Opt) *kfake.Cluster {
 
 func client(t *testing.T, c *kfake.Cluster, o ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	k, err := kgo.NewClient(append(o, kgo.SeedBrokers(c.ListenAddrs()...),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.DefaultProduceTopic(topic))...)
-	must.OK(t, err)
+	k := must.Get(kgo.NewClient(append(o, kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic))...))(t)
 	t.Cleanup(k.Close)
 	return k
 }
@@ -74,10 +72,7 @@ func take(t *testing.T, src watch.Source, after watch.Places, n int) (texts []st
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	for len(texts) < n {
-		lines, err := src.Next(ctx, 100)
-		if err != nil {
-			t.Fatalf("after %d of %d: %v", len(texts), n, err)
-		}
+		lines := must.Get(src.Next(ctx, 100))(t)
 		for _, l := range lines {
 			if l.Place <= after.Of(l.Of) {
 				t.Fatalf("%s at %d of partition %s comes after %d", l.Text, l.Place, l.Of, after.Of(l.Of))

@@ -38,13 +38,12 @@ type beside struct {
 func begin(t *testing.T, dir, addr string) *beside {
 	t.Helper()
 	b := &beside{t: t, dir: dir, done: make(chan error, 1)}
-	j, err := watch.NewReplay(watch.ReplayOptions{Level: level.StrictSerializable, Attach: watch.AttachAuto,
-		Lateness: time.Millisecond.Nanoseconds(), Horizon: 1000,
-		Gate: watch.GateOptions{Once: true}})
-	must.OK(t, err)
+	j := must.Get(watch.NewReplay(watch.ReplayOptions{Level: level.StrictSerializable, Attach: watch.AttachAuto,
+		Lateness: time.Millisecond.Nanoseconds(), Horizon: 1000, Gate: watch.GateOptions{Once: true}}))(t)
 	if addr == "" {
 		addr = ":0"
 	}
+	var err error
 	b.server, err = Serve(addr, Options{Metrics: &b.metrics, Incidents: &b.incidents, Dir: dir,
 		Every: 300 * time.Millisecond, Title: "isovet watch: orders", Build: Build{Version: "v1.2.3"},
 		About: [][2]string{{"checker", "replay"},

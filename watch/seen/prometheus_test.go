@@ -26,9 +26,8 @@ const wrong = `{"id":1,"session":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1]
 // run watches a stream to its end.
 func run(t *testing.T, dir string, m *watch.Metrics, in io.Reader, change func(*watch.Config)) error {
 	t.Helper()
-	j, err := watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: level.SessionSnapshotIsolation},
-		Lateness: 100, Attach: watch.AttachAuto, Gate: watch.GateOptions{Once: true}})
-	must.OK(t, err)
+	j := must.Get(watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: level.SessionSnapshotIsolation},
+		Lateness: 100, Attach: watch.AttachAuto, Gate: watch.GateOptions{Once: true}}))(t)
 	cfg := watch.Config{Dir: dir, Judge: j, Metrics: m, Checkpoint: time.Hour,
 		Open: func(_ context.Context, after watch.Places) (watch.Source, error) { return watch.Pipe(in, -1), nil }}
 	if change != nil {

@@ -42,9 +42,9 @@ func TestWebhook(t *testing.T) {
 	}))
 	defer hook.Close()
 	var log bytes.Buffer
-	w, err := NewWebhook(hook.URL+"/services/secret?token=secret", WebhookOptions{State: "w", First: 2,
-		Retry: 5 * time.Millisecond, Every: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	must.OK(t, err)
+	w := must.Get(NewWebhook(hook.URL+"/services/secret?token=secret", WebhookOptions{State: "w", First: 2,
+		Retry: 5 * time.Millisecond, Every: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log,
+			nil))}))(t)
 	const n = 1000
 	for i := range n {
 		w.Add(fmt.Appendf(nil, `{"n":%d}`, i+1))
@@ -73,9 +73,8 @@ func TestWebhookGone(t *testing.T) {
 	hook := httptest.NewServer(http.NotFoundHandler())
 	hook.Close()
 	var log bytes.Buffer
-	w, err := NewWebhook(hook.URL+"/secret", WebhookOptions{Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Retry: time.Millisecond, Last: 50 * time.Millisecond})
-	must.OK(t, err)
+	w := must.Get(NewWebhook(hook.URL+"/secret", WebhookOptions{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Retry: time.Millisecond, Last: 50 * time.Millisecond}))(t)
 	w.Add([]byte(`{"n":1}`))
 	w.Close()
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "count=1") {
@@ -103,9 +102,8 @@ func TestWebhookIncidents(t *testing.T) {
 	var mu sync.Mutex
 	now := []watch.Incident{{ID: 1, Class: "EXT", Count: 70, New: 0}, {ID: 2, Class: "INT", Count: 1, New: 1,
 		Lines: []json.RawMessage{json.RawMessage("{}")}}}
-	w, err := NewWebhook(hook.URL, WebhookOptions{Log: slog.New(slog.DiscardHandler), Every: time.Millisecond,
-		Incidents: func() []watch.Incident { mu.Lock(); defer mu.Unlock(); return slices.Clone(now) }})
-	must.OK(t, err)
+	w := must.Get(NewWebhook(hook.URL, WebhookOptions{Log: slog.New(slog.DiscardHandler), Every: time.Millisecond,
+		Incidents: func() []watch.Incident { mu.Lock(); defer mu.Unlock(); return slices.Clone(now) }}))(t)
 	w.Add([]byte(`{"n":71,"axiom":"INT"}`))
 	n := <-notices
 	if n.Count != 1 || len(n.First) != 1 || len(n.Incidents) != 1 ||

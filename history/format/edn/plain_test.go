@@ -6,6 +6,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // agree compares Plain with Scanner at the beginning of a text, and says how many of its methods took something.
@@ -13,10 +14,7 @@ func agree(t testing.TB, data []byte, json bool) (taken int) {
 	t.Helper()
 	next := func() (tok Token, s *Scanner) {
 		s = &Scanner{Data: data, File: "f", JSON: json}
-		tok, err := s.Next()
-		if err != nil {
-			t.Fatalf("json %v: %q: Plain takes what is wrong: %v", json, data, err)
-		}
+		tok = must.Get(s.Next())(t)
 		return tok, s
 	}
 	check := func(what string, kind bool, s *Scanner, p *Plain) {

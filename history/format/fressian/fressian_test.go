@@ -190,10 +190,7 @@ func sample() bin {
 
 func TestBlocks(t *testing.T) {
 	edn := must.Get(EDN(sample(), "test.jepsen"))(t)
-	h, err := jepsen.Read(edn, "test.jepsen", jepsen.Options{})
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, edn)
-	}
+	h := must.Get(jepsen.Read(edn, "test.jepsen", jepsen.Options{}))(t)
 	// The file that the tests of the formats read.
 	if file, err := os.ReadFile("testdata/test.jepsen"); err != nil || !bytes.Equal(file, sample()) {
 		t.Errorf("testdata/test.jepsen is not the sample: %v", err)

@@ -59,10 +59,7 @@ func check(t *testing.T, h *history.History, err error) {
 	if h.NumTxns() == 0 {
 		return
 	}
-	again, err := Read(buf.Bytes(), "again", Options{})
-	if err != nil {
-		t.Fatalf("written as %q: %v", buf.Bytes(), err)
-	}
+	again := must.Get(Read(buf.Bytes(), "again", Options{}))(t)
 	if again.NumTxns() > h.NumTxns() || again.NumOps() > h.NumOps() {
 		t.Fatalf("written as %q: %d transactions of %d operations; there were %d of %d", buf.Bytes(), again.NumTxns(),
 			again.NumOps(), h.NumTxns(), h.NumOps())

@@ -55,10 +55,7 @@ func FuzzRead(f *testing.F) {
 		}
 		var buf bytes.Buffer
 		must.OK(t, Write(&buf, h))
-		g, err = Read(buf.Bytes(), "t")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, buf.Bytes())
-		}
+		g = must.Get(Read(buf.Bytes(), "t"))(t)
 		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s\n%s", d, buf.Bytes())
 		}

@@ -49,10 +49,7 @@ func TestReadPartial(t *testing.T) {
 	// Cut off anywhere behind the header: a history, and said; as many lines as are whole.
 	header := strings.IndexByte(recording, '\n') + 1
 	for end := header; end < len(recording); end++ {
-		h, err := ReadPartial(t.Context(), []byte(recording[:end]), "f", 1)
-		if err != nil {
-			t.Fatalf("cut at %d: %v", end, err)
-		}
+		h := must.Get(ReadPartial(t.Context(), []byte(recording[:end]), "f", 1))(t)
 		if torn := recording[end-1] != '\n'; torn != strings.Contains(notes(h), "is incomplete and was ignored") {
 			t.Errorf("cut at %d: %s", end, notes(h))
 		}

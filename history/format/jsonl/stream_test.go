@@ -228,10 +228,7 @@ func TestHeads(t *testing.T) {
 		`{"id":11,"name":"x","session":12,"ops":[["w","k",{"a":1}]]}`,
 		`{"\u0069d":12,"ops":[]}`,
 	} {
-		want, err := ReadLine([]byte(line), false)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		want := must.Get(ReadLine([]byte(line), false))(t)
 		var fast Head
 		if fast.scan([]byte(line)) {
 			quick++

@@ -17,18 +17,14 @@ import (
 // Files of every name that package format gives this format to, and back to JSON lines.
 func TestConvert(t *testing.T) {
 	dir := t.TempDir()
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 2000, AbortRate: 0.1,
-		UnknownRate: 0.1})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 2000, AbortRate: 0.1,
+		UnknownRate: 0.1}))(t)
 	first := filepath.Join(dir, "first.jsonl")
 	must.OK(t, format.Write(first, h, "", false))
 	want := must.Get(os.ReadFile(first))(t)
 	last := first
 	for _, name := range []string{"a.ivh", "b.ivh.zst", "c.ivh.gz", "d.jsonl", "e.ivh", "f.jsonl"} {
-		g, err := format.Read(t.Context(), last, format.Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", last, err)
-		}
+		g := must.Get(format.Read(t.Context(), last, format.Options{}))(t)
 		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s: %s", last, d)
 		}

@@ -32,15 +32,14 @@ func (m *meddler) Err() error {
 // A file that is cut off while it is being read is an error, not a fault.
 func TestFileCutWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Txns: 2000})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 2000}))(t)
 	must.OK(t, os.WriteFile(path, written(t, "generated", h), 0o600))
 	ctx := &meddler{t.Context(), func() {
 		if err := os.Truncate(path, 0); err != nil {
 			t.Error(err)
 		}
 	}}
-	_, err = ReadFile(ctx, path, 1)
+	_, err := ReadFile(ctx, path, 1)
 	if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(),
 		"changed while it was read") {
 		t.Errorf("error %v", err)

@@ -20,10 +20,7 @@ func TestSlicesAndWriter(t *testing.T) {
 	several := 0
 	histories(t, randtest.Long[uint64](60, 300), func(t testing.TB, name string, h *history.History) {
 		must.OK(t, os.WriteFile(path, written(t, name, h), 0o600))
-		f, err := Open(path)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		f := must.Get(Open(path))(t)
 		defer f.Close()
 		if err := f.Verify(t.Context(), 1); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -36,10 +33,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		}
 		n := uint32(f.History().NumTxns())
 		s := f.Slicer()
-		whole, err := s.Slice(0, n)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		whole := must.Get(s.Slice(0, n))(t)
 		if d := diff.Histories(h, whole); d != "" {
 			t.Fatalf("%s: one slice: %s", name, d)
 		}
@@ -48,10 +42,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		defer w.Close()
 		for lo := uint32(0); lo < n; {
 			hi := min(n, lo+uint32(1+rnd.IntN(6)))
-			b, err := s.Slice(lo, hi)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			b := must.Get(s.Slice(lo, hi))(t)
 			if err := w.Add(b); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -64,10 +55,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		if err := w.Finish(&out); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got, err := Read(t.Context(), out.Bytes(), "h", 1)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		got := must.Get(Read(t.Context(), out.Bytes(), "h", 1))(t)
 		if d := diff.Histories(h, got); d != "" {
 			t.Fatalf("%s: written in slices: %s", name, d)
 		}

@@ -55,10 +55,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = dir
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", args[0], err, out)
-	}
+	out := must.Get(c.CombinedOutput())(t)
 	return string(out)
 }
 
@@ -77,9 +74,8 @@ func examples(t *testing.T, language string) []string {
 
 // written here, for others to read.
 func generatedFile(t *testing.T, dir string) *history.History {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 2000, Ops: 8,
-		Times: datasets.TxnTimes})
-	must.OK(t, err)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 2000, Ops: 8,
+		Times: datasets.TxnTimes}))(t)
 	must.OK(t, os.WriteFile(filepath.Join(dir, "h.parquet"), written(t, "h", h), 0o600))
 	return h
 }

@@ -55,10 +55,7 @@ func read(data []byte, workers int) (*history.History, error) {
 // TestRoundTrip: what is written is read as the same history.
 func TestRoundTrip(t *testing.T) {
 	histories(t, randtest.Long[uint64](100, 3000), func(t testing.TB, name string, h *history.History) {
-		g, err := read(written(t, name, h), 1)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		g := must.Get(read(written(t, name, h), 1))(t)
 		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s: %s", name, d)
 		}
@@ -67,9 +64,8 @@ func TestRoundTrip(t *testing.T) {
 
 // TestSessionOrder: a session's order that is not the file's is written, and read.
 func TestSessionOrder(t *testing.T) {
-	h, err := jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
-		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl")
-	must.OK(t, err)
+	h := must.Get(jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
+		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl"))(t)
 	g := must.Get(read(written(t, "h", h), 1))(t)
 	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
@@ -120,10 +116,7 @@ func TestForeign(t *testing.T) {
 		rows := rowsOf(h)
 		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, 2*len(rows))), any: true,
 			initial: string(h.Texts.AppendValue(nil, h.Initial)), lists: h.Meta.Lists})
-		g, err := read(data, 1)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		g := must.Get(read(data, 1))(t)
 		h.Meta = history.Meta{Lists: h.Meta.Lists} // such files say nothing of the whole
 		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s: %s", name, d)
@@ -158,11 +151,10 @@ func TestBatches(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(h.NumOps()), 6))
 		rows := rowsOf(h)
 		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, len(rows)/2)), any: true})
-		f, err := Open(data, "h.parquet")
-		must.OK(t, err)
+		f := must.Get(Open(data, "h.parquet"))(t)
 		txns := make([]int64, f.NumGroups())
 		heads := 0
-		err = f.Heads(t.Context(), func(g int, x *history.TxnHead) error {
+		err := f.Heads(t.Context(), func(g int, x *history.TxnHead) error {
 			if s := h.SessName[h.Txns.Sess[heads]]; x.ID != h.Txns.ID[heads] || x.Init != (uint32(heads) == h.Init) ||
 				x.HasSess != (s != history.NoTime) || x.HasSess && x.Session != s {
 				t.Errorf("%s: transaction %d: %+v", name, heads, x)

@@ -8,6 +8,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // same compares the two ways of reading and reports whether the text was plain.
@@ -17,10 +18,7 @@ func same(t testing.TB, data []byte) (isPlain bool) {
 	if !isPlain {
 		return false
 	}
-	want, err := read(data, "f")
-	if err != nil {
-		t.Fatalf("%q: taken as plain, but: %v", data, err)
-	}
+	want := must.Get(read(data, "f"))(t)
 	if d := diff.Histories(want, h); d != "" {
 		t.Fatalf("%q: %s", data, d)
 	}

@@ -22,9 +22,8 @@ import (
 func TestShrinkInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "h.jsonl"), filepath.Join(dir, "small.jsonl")
-	whole, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 300, Seed: 1,
-		Fault: "write-skew"})
-	must.OK(t, err)
+	whole := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 300, Seed: 1,
+		Fault: "write-skew"}))(t)
 	must.OK(t, format.Write(in, whole, console.Auto, false))
 	var stdout, stderr bytes.Buffer
 	e := &console.Env{Stdout: &stdout, Stderr: &stderr}

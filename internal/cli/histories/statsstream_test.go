@@ -50,9 +50,8 @@ func TestStreamedStats(t *testing.T) {
 			Aborted: seed&4 > 0, Unknown: seed&8 > 0, NoTimes: seed&16 > 0}))
 	}
 	for i, w := range []string{"blindw", "booking", "list-append", "tpcc", "smallbank", "mix"} {
-		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: 400, Seed: uint64(i), AbortRate: 0.1,
-			DBTimes: true})
-		must.OK(t, err)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: 400, Seed: uint64(i),
+			AbortRate: 0.1, DBTimes: true}))(t)
 		check(w, h)
 	}
 }

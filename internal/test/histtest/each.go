@@ -31,6 +31,12 @@ func OnlyLong(t *testing.T) {
 // Whole reports whether the flags leave a test all its histories. What a test demands of their mix is meant only then.
 func Whole() bool { return randtest.Whole() }
 
+// Mix is [randtest.Mix].
+func Mix(t testing.TB, bad bool, format string, args ...any) {
+	t.Helper()
+	randtest.Mix(t, bad, format, args...)
+}
+
 // Each judges n random histories: those of the seeds from 0 on, or from the flag -seed on, as many as the flag
 // -histories says where it is given. A judge reports to t as any test does. What it is to vary (levels, options) it
 // takes from the seed. Where make returns nil there is no history of that seed.
