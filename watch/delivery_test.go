@@ -189,6 +189,15 @@ func TestJump(t *testing.T) {
 	if len(ahead) == 0 || len(ahead) > 20 || len(others) > 0 || s.Txns != 400 || count(s, "quarantine") != 0 {
 		t.Errorf("%q, %q, %d judged", ahead, others, s.Txns)
 	}
+	for by := range int64(2) { // what is at the bound passes, and not one behind it
+		at := j.g.bound() + by
+		line := fmt.Appendf(nil, `{"id":%d,"session":9,"start_ts":%d,"commit_ts":%[2]d,"ops":[]}`, 1000+by, at)
+		must.OK(t, j.Take(NewBatch(500+by, [][]byte{line}), func(int64, error) { t.Error("a bad line") }))
+		var s Snapshot
+		if j.Stats(&s); count(s, "quarantine") != by {
+			t.Errorf("%d behind the bound: %d in quarantine", by, count(s, "quarantine"))
+		}
+	}
 }
 
 // TestClock: where timestamps do not tell time, a transaction is late if it starts before what the stream had reached
