@@ -45,7 +45,7 @@ func TestExternalSolvers(t *testing.T) {
 	gnf, dimacs, smt := "external:"+self, "external-dimacs:"+self, "external-smt2:"+self
 	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
-	most, wrong := histtest.Long(10, 25), histtest.Long(2, 5)
+	most, wrong := histtest.Long(5, 25), histtest.Long(1, 5)
 	for seed := uint64(0); seed < 4000 && (asked < most || no < wrong); seed++ {
 		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
 		own := answer(t, run.Vbox{}, h, Options{Level: level.Serializable})

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -15,63 +14,6 @@ import (
 	"isovet/internal/test/must"
 	"isovet/level"
 )
-
-// TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every
-// solver, and each answer is certified.
-func TestMedium(t *testing.T) {
-	seeds := histtest.Long[uint64](4, 240)
-	if testing.Short() {
-		seeds = 20
-	}
-	verdicts := map[string]int{}
-	histtest.Each(t, seeds, func(seed uint64) *history.History {
-		o := random.Options{Aborted: seed%3 == 0, Unknown: seed%5 == 0, NoTimes: seed%4 == 0}
-		if seed%2 == 0 {
-			o.Keys, o.Sessions = 100, 20 // room for open choices
-		}
-		return random.Medium(seed, o)
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		for _, l := range run.SerialLevels {
-			want := answer(t, run.Vbox{}, h, Options{Level: l})
-			verdicts[fmt.Sprintf("%s %s", l, want.Verdict)]++
-			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
-				solvers := c.Info().Solvers
-				r := answer(t, c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
-				agree(t, r, want.Verdict)
-			}
-		}
-	})
-	t.Log(verdicts)
-	for _, l := range run.SerialLevels {
-		for _, v := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
-			k := fmt.Sprintf("%s %s", l, v)
-			histtest.Mix(t, verdicts[k] < int(seeds)/10, "%s came up %d times only", k, verdicts[k])
-		}
-	}
-}
-
-// TestPlanted: a fault planted in a larger run is found at every level that it violates, and nothing is found
-// elsewhere.
-func TestPlanted(t *testing.T) {
-	for i, f := range datasets.Faults() {
-		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8,
-			Seed: uint64(i), Fault: f.Name}))(t)
-		for _, l := range run.SerialLevels {
-			want := evidence.Holds
-			for _, v := range f.Violates {
-				if v == l {
-					want = evidence.Violated
-				}
-			}
-			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
-				r := answer(t, c, h, Options{Level: l})
-				if r.Verdict != want {
-					t.Errorf("%s, %s: %s says %s (%s); want %s", f.Name, l, c.Info().Name, r.Verdict, r.Reason, want)
-				}
-			}
-		}
-	}
-}
 
 // TestClockSkew: clocks that are apart by what the option allows for never make a valid run a violation.
 func TestClockSkew(t *testing.T) {

@@ -102,7 +102,7 @@ func TestReplayKnows(t *testing.T) {
 }
 
 // TestReplayAgainstPolygraphs: on histories of up to 200 transactions, valid and disturbed, replay says what vbox and
-// cobra say where those decide, and its six verdicts imply each other as the levels do.
+// cobra say, with every solver, where those decide, and its six verdicts imply each other as the levels do.
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
 	histtest.Each(t, histtest.Long[uint64](30, 3000), func(seed uint64) *history.History {
@@ -119,11 +119,13 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 			if !l.Serial() {
 				continue
 			}
-			for _, c := range []Checker{run.Vbox{}, called("cobra")} {
-				if c.Info().Name == "cobra" && seed%4 != 0 {
+			for _, name := range []string{"vbox", "cobra", "cobra-sessions"} {
+				if name != "vbox" && seed%4 != 0 {
 					continue // its closure is cubic
 				}
-				want := answer(t, c, h, Options{Level: l})
+				c := called(name)
+				solvers := c.Info().Solvers
+				want := answer(t, c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
 				if want.Verdict == evidence.Unknown {
 					continue
 				}
@@ -142,9 +144,9 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 	histtest.Mix(t, same[evidence.Holds] < 6 || same[evidence.Violated] < 6, "the mix is lopsided: %v", same)
 }
 
-// TestReplayPlanted: a fault planted in a run of a serializable or snapshot store is found at every level that it
-// violates and at no other, whatever the file tells of times.
-func TestReplayPlanted(t *testing.T) {
+// TestPlanted: a fault planted in a run of a serializable or snapshot store is found at every level that it violates
+// and at no other, whatever the file tells of times.
+func TestPlanted(t *testing.T) {
 	found := 0
 	for i, f := range datasets.Faults() {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
@@ -162,10 +164,10 @@ func TestReplayPlanted(t *testing.T) {
 						want = evidence.Violated
 						found++
 					}
-					r := answer(t, run.Replay{}, h, Options{Level: l})
-					if r.Verdict != want {
-						t.Errorf("%s in %s, times %v, %s: replay says %s (%s); want %s", f.Name, isolation, times, l,
-							r.Verdict, r.Reason, want)
+					for _, name := range []string{"replay", "vbox", "cobra", "cobra-sessions"} {
+						if c := called(name); slices.Contains(c.Info().Levels, l) {
+							agree(t, answer(t, c, h, Options{Level: l}), want)
+						}
 					}
 				}
 			}

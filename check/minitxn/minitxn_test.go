@@ -395,7 +395,7 @@ func TestSearchBesideALongWrite(t *testing.T) {
 // TestSearchGrows: the states that a search remembers grow with the register, also where 80 clients meet at it.
 func TestSearchGrows(t *testing.T) {
 	in := must.Get(hard.Lookup("busy-register"))(t)
-	for _, n := range []int{400, 2000, 10_000} {
+	for _, n := range histtest.Long([]int{400, 2000}, []int{400, 2000, 10_000}) {
 		randtest.Seeds(t, 8, func(t testing.TB, seed uint64) {
 			h := must.Get(in.Build(t.Context(), n, seed))(t)
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]

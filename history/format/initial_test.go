@@ -10,6 +10,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
 
@@ -60,7 +61,7 @@ func TestFirstRead(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 8))
 	dir := t.TempDir()
 	some := 0
-	for i := range 400 {
+	for i := range randtest.Long(130, 400) {
 		var text strings.Builder
 		timed := rnd.IntN(3) > 0
 		n := 1 + rnd.IntN(6)

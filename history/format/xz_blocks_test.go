@@ -38,7 +38,7 @@ func xzFile(t *testing.T, rnd *rand.Rand, streams int) (data, content []byte) {
 
 // TestXZGuard: the guard lets everything pass that the library reads, in pieces of any size, and follows it to the end.
 func TestXZGuard(t *testing.T) {
-	for seed := range uint64(histtest.Long(40, 3000)) {
+	for seed := range uint64(histtest.Long(15, 3000)) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		data, content := xzFile(t, rnd, 1+rnd.IntN(3))
 		var in io.Reader = bytes.NewReader(data)
@@ -55,7 +55,7 @@ func TestXZGuard(t *testing.T) {
 
 // TestXZLaterBlock: a large dictionary is refused in whichever block asks for it, before the library sees that.
 func TestXZLaterBlock(t *testing.T) {
-	for seed := range uint64(histtest.Long(50, 100)) {
+	for seed := range uint64(histtest.Long(15, 100)) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		data, _ := xzFile(t, rnd, 1+rnd.IntN(3))
 		// Of 4096 bytes asks 0x00; the last block header of all, in which 4 GiB less one byte, 0x28, is asked for. Its

@@ -135,7 +135,7 @@ func same(t *testing.T, what string, got, want []string) {
 // Whatever the pieces and batches, a history reads as it does as a whole.
 func TestPieces(t *testing.T) {
 	dir := t.TempDir()
-	for seed := range histtest.Long[uint64](30, 5000) {
+	for seed := range histtest.Long[uint64](10, 5000) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		for _, r := range []func(){bounds.Set("split.batch-txns", 1+rnd.IntN(9)),
 			bounds.Set("split.batch-ops", 1+rnd.IntN(20)), bounds.Set("split.batch-bytes", 16+rnd.IntN(500))} {
@@ -203,7 +203,7 @@ func whole(t *testing.T, what, dir string, want *history.History) {
 // Parts that were written by Out, parts whose places in sessions begin with 0 in each, and parts whose lines stand in
 // no order: all are the same history.
 func TestParts(t *testing.T) {
-	for seed := range histtest.Long[uint64](30, 3000) {
+	for seed := range histtest.Long[uint64](12, 3000) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		h, text := source(t, seed)
 		dir := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
 
@@ -57,7 +58,7 @@ func TestCorruptCompressed(t *testing.T) {
 	h := random.Medium(1, random.Options{})
 	must.OK(t, format.Write(path, h, "", false))
 	data := must.Get(os.ReadFile(path))(t)
-	for i := 0; i < len(data); i += 5 {
+	for i := 0; i < len(data); i += randtest.Long(17, 5) {
 		for _, b := range [][]byte{data[:i], append(append(bytes.Clone(data[:i]), data[i]^0x10), data[i+1:]...)} {
 			must.OK(t, os.WriteFile(path, b, 0o600))
 			g, err := format.Read(t.Context(), path, format.Options{})

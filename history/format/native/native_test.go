@@ -94,7 +94,7 @@ func TestRoundTripLarge(t *testing.T) {
 		t.Fatal(d)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
+	for range histtest.Long(50, 200) {
 		i, bit := r.IntN(len(data)), byte(1)<<r.IntN(8)
 		data[i] ^= bit
 		g, err := Read(t.Context(), data, "f", 2)

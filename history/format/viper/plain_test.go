@@ -21,7 +21,7 @@ func TestPlain(t *testing.T) {
 	dir := t.TempDir()
 	parts := []string{"[", "]", "{", "}", `"`, ",", ":", "0", "-", "null", "true", `"x"`, `"nil"`, `"\n"`, "é", " ", "1.5",
 		"99999999999999999999", `["range",1,2,[],[]],`, `{"opType":"r","key":3,"value":4},`}
-	good, n := 0, histtest.Long(1_500, 30_000)
+	good, n := 0, histtest.Long(500, 30_000)
 	for range n {
 		for log := range 2 {
 			var data []byte
