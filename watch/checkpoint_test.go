@@ -126,7 +126,11 @@ func TestCheckpoint(t *testing.T) {
 			return aionWith(t, o)
 		})
 	}
+	broken := 0
 	eachBroken(t, 1, func(m *mechanisms) {
+		if broken++; broken%histtest.Long(3, 1) > 0 {
+			return
+		}
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
