@@ -1,7 +1,25 @@
 // Package must has what tests ask of each call that is no part of what they test: that it works.
+//
+// A test program that imports it collects its garbage less often: the heaps of tests are small, and the collector takes
+// up to a third of their processor time by its default. Benchmarks, and programs that a test starts, keep the default.
 package must
 
-import "testing"
+import (
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func init() {
+	has := func(prefix string) bool {
+		return slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, prefix) })
+	}
+	if os.Getenv("GOGC") == "" && has("-test.") && !has("-test.bench") {
+		debug.SetGCPercent(400)
+	}
+}
 
 // OK ends a test where a call failed.
 func OK(t testing.TB, err error) {
