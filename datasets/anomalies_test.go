@@ -6,11 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/must"
+	"isovet/internal/test/oracle"
 	"isovet/level"
 )
+
+// satisfies decides a judged level by definition.
+func satisfies(t *testing.T, h *history.History, l level.Level) bool {
+	t.Helper()
+	r := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, MaxTxns: 16}))(t)
+	if r.Verdict == evidence.Unknown {
+		t.Fatalf("%s at %s: %s", h.Meta.Name, l, r.Reason)
+	}
+	return r.Verdict == evidence.Holds
+}
 
 // TestAnomaliesByBruteForce recomputes every verdict of the catalogues from the definitions. Who violates a level
 // violates all that imply it.

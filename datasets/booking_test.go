@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 )
 
@@ -58,7 +59,7 @@ func TestPhantoms(t *testing.T) {
 		"serializable": false, "serializable-snapshot": false,
 		"snapshot-isolation": true, "repeatable-read": true, "read-committed": true, "read-uncommitted": true,
 	} {
-		for seed := range uint64(8) {
+		for seed := range histtest.Long[uint64](1, 8) {
 			spec := Spec{Workload: "booking", Variant: "rush", Txns: 1500, Keys: 8, Isolation: iso, Seed: seed,
 				DBTimes: true}
 			if n := doubleBookings(t, generate(t, spec)); n > 0 != phantoms {

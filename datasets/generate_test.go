@@ -57,8 +57,7 @@ func specs() []Spec {
 			out = append(out, s)
 		}
 	}
-	return append(out,
-		Spec{Workload: "mix", Txns: 1500, Keys: 20, Ops: 4, DBTimes: true},
+	return append(out, Spec{Workload: "mix", Txns: 1500, Keys: 20, Ops: 4, DBTimes: true},
 		Spec{Workload: "mix", Txns: 800, Keys: 20, Ops: 4, DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1},
 		Spec{Workload: "rmw", Txns: 800, Keys: 5, Sessions: 50, DBTimes: true},
 		Spec{Workload: "rmw", Variant: "locking", Txns: 800, Keys: 5, Sessions: 50, DBTimes: true},

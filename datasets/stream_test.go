@@ -112,7 +112,7 @@ func TestStream(t *testing.T) {
 
 // Many faults are all there, each with its own transactions.
 func TestManyFaults(t *testing.T) {
-	spec := Spec{Workload: "blindw", Txns: 20000, Seed: 4, Fault: "write-skew, lost-update", Faults: 40}
+	spec := Spec{Workload: "blindw", Txns: 5000, Seed: 4, Fault: "write-skew, lost-update", Faults: 10}
 	r := must.Get(Run(context.Background(), spec))(t)
 	name := map[int64]string{}
 	for i, id := range r.History.Txns.ID {
@@ -135,10 +135,10 @@ func TestManyFaults(t *testing.T) {
 			t.Errorf("fault %d stands at transaction %d", i, at)
 		}
 	}
-	if len(r.Faults) != 40 || len(r.Planted) != 80 {
+	if len(r.Faults) != 10 || len(r.Planted) != 20 {
 		t.Errorf("%d faults, %d transactions", len(r.Faults), len(r.Planted))
 	}
-	if note := r.History.Meta.Note; !strings.Contains(note, "40 in all") {
+	if note := r.History.Meta.Note; !strings.Contains(note, "10 in all") {
 		t.Error(note)
 	}
 	for _, bad := range []Spec{{Faults: 3}, {Fault: "none", Faults: 1}, {Fault: "write-skew", Faults: -1},

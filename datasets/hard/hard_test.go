@@ -11,6 +11,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
 
@@ -109,19 +111,8 @@ func satisfiable(f Formula) bool {
 // TestFromFormula: serializable iff satisfiable, for random formulas with clauses of one to three literals.
 func TestFromFormula(t *testing.T) {
 	var yes, no int
-	for seed := range uint64(400) {
-		rng := rand.New(rand.NewPCG(seed, 99))
-		f := Formula{Vars: 1 + rng.IntN(3)}
-		for lits := 0; ; {
-			var c []int
-			for _, v := range rng.Perm(f.Vars)[:1+rng.IntN(f.Vars)] {
-				c = append(c, (v+1)*(1-2*rng.IntN(2)))
-			}
-			if lits += len(c); lits > 11 {
-				break
-			}
-			f.Clauses = append(f.Clauses, c)
-		}
+	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
+		f := smallFormula(rand.New(rand.NewPCG(seed, 99)), 3, 11)
 		h := must.Get(FromFormula(f, seed))(t)
 		want := satisfiable(f)
 		if got := versionOrders(h); got != want {
@@ -132,8 +123,8 @@ func TestFromFormula(t *testing.T) {
 		} else {
 			no++
 		}
-	}
-	if yes < 50 || no < 50 {
+	})
+	if randtest.Whole() && (yes < 50 || no < 50) {
 		t.Errorf("%d satisfiable, %d not: one answer is hardly tested", yes, no)
 	}
 }
@@ -160,6 +151,7 @@ func TestRandomFormula(t *testing.T) {
 func TestInstances(t *testing.T) {
 	for _, in := range Instances() {
 		size := min(in.size, 2000)
+		in.spec.Keys = min(in.spec.Keys, histtest.Long(20_000, 1<<30))
 		if in.formula != nil {
 			size = 2
 		}

@@ -35,8 +35,7 @@ func TestSorted(t *testing.T) {
 				lo, hi = math.MinInt64, math.MaxInt64
 			}
 			slices.SortFunc(naive, func(a, b entry) int {
-				return cmp.Or(cmp.Compare(a.val, b.val), cmp.Compare(a.row,
-					b.row))
+				return cmp.Or(cmp.Compare(a.val, b.val), cmp.Compare(a.row, b.row))
 			})
 			var want, got []int32
 			for _, e := range naive {
