@@ -2,10 +2,8 @@ package evidence_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -22,97 +20,6 @@ import (
 func check(t *testing.T, text string, l level.Level) *evidence.Result {
 	t.Helper()
 	return must.Get(oracle.Check(oracletest.Parse(text), oracle.Options{Level: l}))(t)
-}
-
-// The texts that people read, for every anomaly of errata §5.1 and a few more.
-func TestDescribe(t *testing.T) {
-	for _, c := range []struct {
-		history string
-		level   level.Level
-		kind    level.Anomaly
-		text    string
-	}{
-		{"T1: r(x,7)", level.Serializable, level.ThinAirRead, "T1 read x = 7, but no transaction wrote that value."},
-		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a,
-			"T2 read x = 1, but T1 wrote that value and aborted."},
-		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead,
-			"T1 read x = 1 before it wrote that value itself; no other transaction wrote it."},
-		{"T1: w(x,1) w(x,2) r(x,1)", level.Serializable, level.NotMyLastWrite, "T1 last wrote x = 2 and then read x " +
-			"= 1, its own earlier write."},
-		{"T1: w(x,1) r(x,0)", level.Serializable, level.NotMyOwnWrite,
-			"T1 wrote x = 1 and then read x = 0, without its own write."},
-		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b,
-			"T2 read x = 1, a value that T1 wrote and overwrote before it committed."},
-		{"T1: w(x,1)\nT2: r(x,0) r(x,1)", level.Serializable, level.NonRepeatableRead,
-			"T2 read x = 0 and then x = 1, without a write of its own in between."},
-		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b,
-			"T2 saw only a part of T1: it read 1 from list x, but not 2, which T1 appended too."},
-		{"T1 s1: w(x,1)\nT2 s2: r(x,1) w(x,2)\nT3 s2: r(x,1)", level.SessionSnapshotIsolation, level.SessionGuarantee, `
-Let
-  T2 = r(x, 1) w(x, 2)
-  T3 = r(x, 1)
-T2 < T3, because T3 came after T2 in session 2.
-T3 < T2, because T3 read x = 1 before T2 overwrote it with 2.
-So T2 would come before itself: a contradiction.`},
-		{"T1: w(x,1) w(y,1)\nT2: r(x,1) r(y,0) r(z,0)", level.SnapshotIsolation, level.FracturedRead, `
-Let
-  T1 = w(x, 1) w(y, 1)
-  T2 = r(x, 1) r(y, 0) …
-T1 < T2, because T2 read x = 1, which T1 wrote.
-T2 < T1, because T2 read y = 0, the initial value, before T1 overwrote it with 1.
-So T1 would come before itself: a contradiction.`},
-		{"T1 [1,2]: w(x,1)\nT2 [3,4]: r(x,0)", level.StrictSerializable, level.StaleRead, `
-Let
-  T1 = w(x, 1)
-  T2 = r(x, 0)
-T1 < T2, because T1 ended at 2, before T2 began at 3.
-T2 < T1, because T2 read x = 0, the initial value, before T1 overwrote it with 1.
-So T1 would come before itself: a contradiction.`},
-		{"T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)", level.SnapshotIsolation, level.LostUpdate, `
-Let
-  T1 = r(x, 0) w(x, 1)
-  T2 = r(x, 0) w(x, 2)
-Every way to order the versions closes a cycle.
-Case 1, if T1's version of x came before T2's:
-  T1 < T2, because T1 wrote x = 1 before T2 overwrote it with 2.
-  T2 < T1, because T2 read x = 0, the initial value, before T1 overwrote it with 1.
-  So T1 would come before itself: a contradiction.
-Case 2, if T2's version of x came before T1's:
-  T1 < T2, because T1 read x = 0, the initial value, before T2 overwrote it with 2.
-  T2 < T1, because T2 wrote x = 2 before T1 overwrote it with 1.
-  So T1 would come before itself: a contradiction.`},
-		{"T1: a(x,1)\nT2: a(x,2)\nT3: r(x,[1])\nT4: r(x,[2])", level.Serializable, level.G0, `
-Let
-  T1 = a(x, 1)
-  T2 = a(x, 2)
-T1 < T2, because T2 appended 2 to x after T1 appended 1, as T3 shows, which read x = [1].
-T2 < T1, because T1 appended 1 to x after T2 appended 2, as T4 shows, which read x = [2].
-So T1 would come before itself: a contradiction.`},
-		{"T1: a(x,1)\nT2: r(x,[1]) r(y,0)\nT3: w(y,1)\nT4: r(x,[]) r(y,1)", level.Serializable, level.LongFork, `
-Let
-  T1 = a(x, 1)
-  T2 = r(x, [1]) r(y, 0)
-  T3 = w(y, 1)
-  T4 = r(x, []) r(y, 1)
-T1 < T2, because T2 read x = [1], and T1 appended 1.
-T2 < T3, because T2 read y = 0, the initial value, before T3 overwrote it with 1.
-T3 < T4, because T4 read y = 1, which T3 wrote.
-T4 < T1, because T4 read x = [], before T1 appended to it.
-So T1 would come before itself: a contradiction.`},
-	} {
-		r := check(t, c.history, c.level)
-		if r.Verdict != evidence.Violated {
-			t.Errorf("%q: %s", c.history, r.Verdict)
-			continue
-		}
-		a := r.Anomalies[0]
-		if a.Kind != c.kind {
-			t.Errorf("%q: %s, expected %s\n%s", c.history, a.Kind, c.kind, a.Text)
-		}
-		if want := strings.TrimPrefix(c.text, "\n"); a.Text != want {
-			t.Errorf("%q:\n%s\nexpected\n%s", c.history, a.Text, want)
-		}
-	}
 }
 
 // Classes of cycles by their edges, with Adya's and Elle's names.
@@ -171,50 +78,6 @@ func TestClassify(t *testing.T) {
 				t.Errorf("%s from edge %d is %s; expected %s", text, i, got, want)
 			}
 		}
-	}
-}
-
-func TestJSON(t *testing.T) {
-	for _, c := range []struct {
-		history string
-		level   level.Level
-		json    string
-	}{
-		{"T3 s1: r(x,0) w(x,5)\nT9 s2: r(x,5) w(x,null)\nT4: r(x,null) r(y,0)", level.Serializable,
-			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"valid","anomalies":[],` +
-				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
-				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
-		{"T3: w(x,5) r(y,0)\nT9: r(x,5) w(y,1)\nT4: r(y,1) r(x,0)", level.Serializable,
-			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"causality-violation","name":"causality violation",` +
-				`"txns":[3,9,4],"cycle":[{"from":3,"to":9,"dep":"wr","key":"x","value":5},{"from":9,"to":4,"dep":"wr","key":"y","value":1},` +
-				`{"from":4,"to":3,"dep":"rw","key":"x","value":0}],"text":"Let\n  T3 = w(x, 5) r(y, 0)\n  T9 = r(x, 5) w(y, 1)\n  T4 = r(y, 1) r(x, 0)\n` +
-				`T3 < T9, because T9 read x = 5, which T3 wrote.\nT9 < T4, because T4 read y = 1, which T9 wrote.\n` +
-				`T4 < T3, because T4 read x = 0, the initial value, before T3 overwrote it with 5.\nSo T3 would come before itself: a contradiction."}],` +
-				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
-				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
-		{"T1 ABORTED: w(x,\"a\")\nT2: r(x,\"a\")", level.Serializable,
-			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"G1a","name":"aborted read",` +
-				`"txns":[2,1],"ops":[{"txn":2,"index":0,"op":["r","x","a"]},{"txn":1,"index":0,"op":["w","x","a"]}],` +
-				`"text":"T2 read x = \"a\", but T1 wrote that value and aborted."}],` +
-				`"stats":{"txns":2,"ops":2,"sessions":2,"keys":1,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
-				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
-		{"T1 s1: w(x,1)", level.StrictSerializable,
-			`{"history":"a.jsonl","level":"strict-serializable","checker":"oracle","verdict":"unknown",` +
-				`"reason":"strict-serializable needs start and end times; transaction 1 lacks one","anomalies":[],` +
-				`"stats":{"txns":1,"ops":1,"sessions":1,"keys":1,"committed":0,"aborted":0,"unknown":0,"reads":0,` +
-				`"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
-	} {
-		got, err := evidence.JSON(check(t, c.history, c.level), "a.jsonl")
-		if err != nil || string(got) != c.json {
-			t.Errorf("%v\n%s\nexpected\n%s", err, got, c.json)
-		}
-	}
-	// A result reads back: names of levels, verdicts and dependencies are text.
-	r := check(t, "T1: r(x,0) w(y,1)\nT2: r(y,0) w(x,1)", level.Serializable)
-	b := must.Get(evidence.JSON(r, "a"))(t)
-	var back evidence.Report
-	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(&back, evidence.NewReport(r, "a")) {
-		t.Errorf("%v: %+v", err, back)
 	}
 }
 
@@ -305,18 +168,6 @@ func reversed(h *history.History) *history.History {
 		panic(err)
 	}
 	return out
-}
-
-func TestCertificateText(t *testing.T) {
-	r := check(t, "T1: w(x,1)\nT2: r(x,1) w(y,2)\nT3: r(y,0)", level.Serializable)
-	var b bytes.Buffer
-	must.OK(t, evidence.WriteCertificate(&b, r))
-	hash := evidence.ContentHash(r.H)
-	want := `{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"oracle","history":{"txns":3,"ops":4,"sha256":"` +
-		hash + `"},"order":3}` + "\n[1,3,2]\n"
-	if len(hash) != 64 || b.String() != want {
-		t.Errorf("%s\nexpected\n%s", b.String(), want)
-	}
 }
 
 func TestCertificateErrors(t *testing.T) {
