@@ -3,14 +3,14 @@
 package oracletest
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/test/histtest/notation"
 )
 
 // Shape says what a random history may hold.
@@ -190,140 +190,30 @@ func Random(seed uint64, s Shape) *history.History {
 	return h
 }
 
-var (
-	txnLine = regexp.MustCompile(`^T(\d+)(?: s(\d+))?(?: \[(-?\d+),(-?\d+)\])?(?: (ABORTED|UNKNOWN|INIT))?:(.*)$`)
-	opText  = regexp.MustCompile(`^\s*([rwa])\((\w+),\s*(\[[^\]]*\]|[^)]*)\)`)
-)
+var txnLine = regexp.MustCompile(`^T(\d+)(?: (s\d+))?(?: (\[-?\d+,-?\d+\]))?(?: (ABORTED|UNKNOWN|INIT))?:(.*)$`)
 
 // Parse reads a history with one transaction a line, as errata §5.1 writes them: T<id> s<session> [<start>,<end>]:
 // r(x,0) w(x,1) a(l,2) r(l,[2]); the session and the times may be missing, ABORTED, UNKNOWN or INIT may follow them.
 // Every key is 0 at first. It panics on what it cannot read.
 func Parse(text string) *history.History {
-	b := history.NewBuilder()
-	b.Initial = history.IntValue(0)
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	var segments []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		m := txnLine.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
 			panic("oracletest: " + line)
 		}
-		head := history.NewTxnHead()
-		head.Line = uint32(i + 1)
-		head.ID, head.HasID = number(m[1]), true
-		if m[2] != "" {
-			head.Session, head.HasSess = number(m[2]), true
-		}
+		session := cmp.Or(map[string]string{"INIT": "init"}[m[4]], m[2], "_")
+		mark := map[string]string{"ABORTED": "!", "UNKNOWN": "?"}[m[4]]
 		if m[3] != "" {
-			head.Start, head.End = number(m[3]), number(m[4])
+			mark += "@" + m[3]
 		}
-		switch m[5] {
-		case "ABORTED":
-			head.Status = history.Aborted
-		case "UNKNOWN":
-			head.Status = history.Unknown
-		case "INIT":
-			head.Init = true
-		}
-		for rest := strings.TrimSpace(m[6]); rest != ""; rest = strings.TrimSpace(rest) {
-			o := opText.FindStringSubmatch(rest)
-			if o == nil {
-				panic("oracletest: " + rest)
-			}
-			rest = rest[len(o[0]):]
-			k := b.Key(b.StringValue([]byte(o[2])))
-			var v any
-			if err := json.Unmarshal([]byte(o[3]), &v); err != nil {
-				panic("oracletest: " + rest)
-			}
-			switch {
-			case o[1] == "w":
-				b.Write(k, value(b, v))
-			case o[1] == "a":
-				b.Append(k, value(b, v))
-			default:
-				if l, ok := v.([]any); ok {
-					var elems []history.Value
-					for _, e := range l {
-						elems = append(elems, value(b, e))
-					}
-					b.ReadList(k, elems)
-				} else {
-					b.Read(k, value(b, v))
-				}
-			}
-		}
-		b.EndTxn(head)
+		segments = append(segments, session+"/"+m[1]+":"+m[5]+" "+mark)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic("oracletest: " + err.Error())
-	}
-	return h
+	return notation.MustParse("init=0:" + strings.Join(segments, "|"))
 }
 
-func value(b *history.Builder, v any) history.Value {
-	switch v := v.(type) {
-	case float64:
-		return history.IntValue(int64(v))
-	case string:
-		return b.StringValue([]byte(v))
-	}
-	return history.Value{}
-}
-
-func number(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-// String writes a history as Parse reads it; predicate operations, which Parse does not read, as package notation does.
-func String(h *history.History) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "initial %s\n", h.Texts.AppendValue(nil, h.Initial))
-	for t := range uint32(h.NumTxns()) {
-		fmt.Fprintf(&b, "T%d s%d [%d,%d]", h.Txns.ID[t], h.Txns.Sess[t], h.Start(t), h.End(t))
-		switch {
-		case t == h.Init:
-			b.WriteString(" INIT")
-		case h.Txns.Status[t] != history.Committed:
-			b.WriteString(" " + strings.ToUpper(h.Txns.Status[t].String()))
-		}
-		b.WriteByte(':')
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
-			switch k := h.Ops.Kind[op]; k {
-			case history.PredRead, history.PredWrite:
-				var rows []string
-				for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
-					row, before, after := "", h.Preds.Old[j], h.Preds.New[j]
-					if before != history.None {
-						row = h.KeyString(h.VerKey[before]) + "=" + h.ValueString(before)
-					} else {
-						row = h.KeyString(h.VerKey[after])
-					}
-					if after != history.None {
-						row += "->" + h.ValueString(after)
-					}
-					rows = append(rows, row)
-				}
-				fmt.Fprintf(&b, " %s%s[%s]", k, h.Texts.Text(h.Preds.Pred[v]), strings.Join(rows, ","))
-			case history.ReadList:
-				var l []string
-				for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-					l = append(l, h.ValueString(e))
-				}
-				fmt.Fprintf(&b, " r(%s,[%s])", h.KeyString(h.OpKey(op)), strings.Join(l, ","))
-			default:
-				fmt.Fprintf(&b, " %s(%s,%s)", h.Ops.Kind[op], h.KeyString(h.OpKey(op)), h.ValueString(v))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
+// String writes a history as package notation does.
+func String(h *history.History) string { return notation.Format(h) }
 
 // Anomaly is a row of errata §5.1: a named history, the levels that it violates, and the name of what is found in it.
 type Anomaly struct {
