@@ -37,4 +37,17 @@ func forms(t *testing.T, s solver.Backend) {
 	if got := s.Solve(ctx, solver.Pos(v+3), solver.Pos(v)); got != solver.Sat || !s.Value(v+3) {
 		t.Fatalf("a variable in no clause, assumed: %v %v", got, s.Value(v+3))
 	}
+	// A lazy loop: three edges in a ring are wished for; the clause for their cycle comes when it is seen.
+	w := s.NewVars(3)
+	ring := []solver.Lit{solver.Pos(w), solver.Pos(w + 1), solver.Pos(w + 2)}
+	seen := 0
+	for ; s.Solve(ctx, ring...) == solver.Sat; seen++ {
+		s.AddClause(ring[0].Not(), ring[1].Not(), ring[2].Not())
+	}
+	if got := s.Solve(ctx, ring[:2]...); seen != 1 || got != solver.Sat || s.Value(w+2) {
+		t.Fatalf("the cycle came %d times, then %v %v", seen, got, s.Value(w+2))
+	}
+	if s.AddClause() || s.Solve(ctx) != solver.Unsat {
+		t.Fatal("the empty clause leaves a model")
+	}
 }

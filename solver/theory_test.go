@@ -201,8 +201,7 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			}
 			sorted := func(c []solver.Lit) []solver.Lit { return slices.Compact(slices.Sorted(slices.Values(c))) }
 			if !slices.ContainsFunc(h.clauses, func(d []solver.Lit) bool {
-				return slices.Equal(sorted(c),
-					sorted(d))
+				return slices.Equal(sorted(c), sorted(d))
 			}) {
 				return errors.New("not a hidden clause")
 			}

@@ -105,8 +105,7 @@ func naiveCycle(n int, edges []graph.Edge) bool {
 		free := -1
 		for v := range n {
 			if !gone[v] && !slices.ContainsFunc(edges, func(e graph.Edge) bool {
-				return int(e.To) == v &&
-					!gone[e.From]
+				return int(e.To) == v && !gone[e.From]
 			}) {
 				free = v
 				break

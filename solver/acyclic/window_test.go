@@ -130,8 +130,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 			}
 			for _, x := range impossible[len(trail)] {
 				if !slices.ContainsFunc(guards, func(g acyclic.Guard) bool {
-					return g.Lit == x.Not() && w.Reaches(g.To,
-						g.From)
+					return g.Lit == x.Not() && w.Reaches(g.To, g.From)
 				}) {
 					t.Fatalf("seed %d: %v was propagated, and no edge of its negation would close a cycle", seed, x)
 				}

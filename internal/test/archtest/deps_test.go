@@ -6,37 +6,73 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 )
 
-// modules are those that packages are made of, this one among them.
-func modules(t *testing.T, args ...string) []string {
-	t.Helper()
-	return needed(t, "{{with .Module}}{{.Path}}{{end}}", args...)
+// made is a package: the module that it is of, "" for Go's own, and what it imports.
+type made struct {
+	module  string
+	imports []string
 }
 
-// needed says something of each package that packages are made of.
-func needed(t *testing.T, format string, args ...string) []string {
-	t.Helper()
-	c := exec.Command("go", append([]string{"list", "-deps", "-f", format}, args...)...)
-	c.Dir = root(t)
+// graph is all that this module's packages and programs are made of.
+var graph = sync.OnceValues(func() (map[string]made, error) {
+	c := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{with .Module}}{{.Path}}{{else}}-{{end}} `+
+		`{{join .Imports " "}}`, "./cmd/...", "./record/...")
+	c.Dir = filepath.Join("..", "..", "..")
 	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%v: %v", c.Args, err)
+	all := map[string]made{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		all[f[0]] = made{strings.TrimPrefix(f[1], "-"), f[2:]}
 	}
-	all := strings.Fields(string(out))
+	return all, err
+})
+
+// needed are the packages that some packages of this module are made of.
+func needed(t *testing.T, packages ...string) map[string]made {
+	t.Helper()
+	all, out := must.Get(graph())(t), map[string]made{}
+	var add func(path string)
+	add = func(path string) {
+		if _, seen := out[path]; seen {
+			return
+		}
+		if m, ok := all[path]; ok {
+			out[path] = m
+			for _, im := range m.imports {
+				add(im)
+			}
+		}
+	}
+	for _, p := range packages {
+		if add(module + "/" + p); len(out) == 0 {
+			t.Fatalf("there is no package %s", p)
+		}
+	}
+	return out
+}
+
+// modules are those that packages are made of, this one among them.
+func modules(t *testing.T, packages ...string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range needed(t, packages...) {
+		all = append(all, m.module)
+	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
 
 // TestFewModules: who uses the library gets no database's client with it.
 func TestFewModules(t *testing.T) {
 	for most, packages := range map[int][]string{
-		5: {"./check", "./record/isovettest", "./report", "./check/shrink"},
-		2: {"./record", "./history", "./evidence", "./level", "./certify"},
+		5: {"check", "record/isovettest", "report", "check/shrink"},
+		2: {"record", "history", "evidence", "level", "certify"},
 	} {
 		if got := modules(t, packages...); len(got) > most {
 			t.Errorf("%v need %d modules, more than %d: %v", packages, len(got), most, got)
@@ -55,7 +91,7 @@ func TestLight(t *testing.T) {
 		"bench": "nats pgx mysql redis badger sqlite gonum progressbar parquet net/http crypto/tls go.yaml.in " +
 			module + "/collect " + module + "/record",
 	} {
-		for _, p := range needed(t, "{{.ImportPath}}", "./cmd/"+program) {
+		for p := range needed(t, "cmd/"+program) {
 			for h := range strings.FieldsSeq(heavy) {
 				if strings.Contains(p, h) {
 					t.Errorf("%s is built with %s", program, p)
@@ -104,7 +140,7 @@ func TestCheckOnly(t *testing.T) {
 
 // TestHeavyDrivers: databases whose client libraries are heavy, or need cgo, are in modules of their own under contrib.
 func TestHeavyDrivers(t *testing.T) {
-	all := modules(t, "./cmd/isovet")
+	all := modules(t, "cmd/isovet")
 	if len(all) < 20 {
 		t.Fatalf("%d modules", len(all))
 	}
