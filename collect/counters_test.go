@@ -70,7 +70,7 @@ func agree(t *testing.T, d *collect.Target, c collect.Config, db *sql.DB) (lost 
 // TestCounters: SQLite loses nothing, and its sum says so.
 func TestCounters(t *testing.T) {
 	file := t.TempDir() + "/db"
-	c := collect.Config{DB: []string{"sqlite:" + file}, Workload: "counters", Variant: "pairs", Txns: 1500, Sessions: 8}
+	c := collect.Config{DB: []string{"sqlite:" + file}, Workload: "counters", Variant: "pairs", Txns: 500, Sessions: 8}
 	d := open(t, c)
 	db := must.Get(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()

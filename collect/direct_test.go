@@ -100,7 +100,7 @@ func direct(t *testing.T, url string, n int) {
 // TestDirect: on SQLite; and a run of the workload is serializable.
 func TestDirect(t *testing.T) {
 	direct(t, "sqlite:", 100)
-	r := run(t, collect.Config{DB: []string{"sqlite:"}, Workload: "rows", Variant: "direct", Txns: 600, Sessions: 8})
+	r := run(t, collect.Config{DB: []string{"sqlite:"}, Workload: "rows", Variant: "direct", Txns: 300, Sessions: 8})
 	sound(t, r)
 	verdict(t, r.History, level.Serializable, evidence.Holds)
 }
@@ -126,14 +126,15 @@ func (l load) hunts(t *testing.T) {
 		}
 		return
 	}
-	for seed := range uint64(histtest.Long(2, 20)) {
+	txns := histtest.Long(400, 1000)
+	for seed := range uint64(histtest.Long(1, 20)) {
 		r := run(t, collect.Config{DB: l.db, Isolation: l.isolation, Workload: l.workload, Variant: l.variant,
-			Txns: 1000, Sessions: 16, Seed: seed})
+			Txns: txns, Sessions: 16, Seed: seed})
 		sound(t, r)
 		if res := verdict(t, r.History, l.level, evidence.Holds); res.Verdict != evidence.Holds {
 			t.Fatalf("%+v, seed %d: %v", l, seed, res.Anomalies)
 		}
-		if r.Summary.Committed < 1000 {
+		if r.Summary.Committed < txns {
 			t.Errorf("%+v: %d committed", l, r.Summary.Committed)
 		}
 	}

@@ -68,9 +68,9 @@ func describe(h *history.History, t uint32) string {
 // arrived, and an error ends the run.
 func TestLiveIsTheHistory(t *testing.T) {
 	for _, c := range []Config{
-		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 600},
-		{DB: []string{"badger:"}, Workload: "list-append", Txns: 600},
-		{DB: []string{"badger:"}, Workload: "smallbank", Txns: 600, Sessions: 40},
+		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 200},
+		{DB: []string{"badger:"}, Workload: "list-append", Txns: 200},
+		{DB: []string{"badger:"}, Workload: "smallbank", Txns: 300, Sessions: 40},
 	} {
 		k := &kept{t: t}
 		c.Live = k

@@ -205,8 +205,7 @@ func (e expectation) has(r *evidence.Result) bool {
 // named reports whether an anomaly has one of the names.
 func named(r *evidence.Result, kinds []string) bool {
 	return slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
-		return slices.Contains(kinds,
-			string(a.Kind))
+		return slices.Contains(kinds, string(a.Kind))
 	})
 }
 
@@ -263,7 +262,7 @@ func TestServerTimestamps(t *testing.T) {
 					r := must.Get(d.Collect(context.Background(), c))(t)
 					sound(t, r)
 					// At etcd the reads are compared, not the writes: two blind writers of a key may overlap.
-					snapshotReads(t, r.History, db == "etcd:start" && iso == "serializable")
+					stamped(t, r.History, db == "etcd:start" && iso == "serializable")
 				}
 			}
 		})

@@ -57,6 +57,7 @@ func TestStall(t *testing.T) {
 					must.OK(t, err)
 					over = true
 				default:
+					time.Sleep(time.Millisecond)
 				}
 			}
 		}

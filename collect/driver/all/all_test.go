@@ -62,8 +62,7 @@ func TestPromises(t *testing.T) {
 				t.Errorf("%s has no isolation %s", scheme.Name, p.Isolation)
 			}
 			in := driver.Info{Name: p.Database + " 1.2", Nodes: one}
-			if got := driver.Promised(in, p.Isolation); got.Source != p.Source ||
-				p.Source == "" {
+			if got := driver.Promised(in, p.Isolation); got.Source != p.Source || p.Source == "" {
 				t.Errorf("%s at %s: %q", p.Database, p.Isolation, got.Source)
 			}
 			in.Nodes = three

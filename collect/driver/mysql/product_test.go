@@ -24,8 +24,7 @@ func TestProducts(t *testing.T) {
 		{"5.7.25-OceanBase-v4.2.1.0", nil, "OceanBase 4.2.1.0"},
 		{"8.0.36-0ubuntu0.22.04.1", nil, "MySQL 8.0.36"},
 		{"8.0.36-log", nil, "MySQL 8.0.36"},
-		{"9.1.0", map[string]string{"select @@version_comment": "MySQL Community Server - GPL"},
-			"MySQL 9.1.0"},
+		{"9.1.0", map[string]string{"select @@version_comment": "MySQL Community Server - GPL"}, "MySQL 9.1.0"},
 		{"8.0.35-27", map[string]string{"select @@version_comment": "Percona Server (GPL), Release 27"},
 			"Percona Server 8.0.35"},
 	} {
