@@ -61,13 +61,13 @@ func TestCells(t *testing.T) {
 }
 
 func TestAblate(t *testing.T) {
-	good := generate(t, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 150, Keys: 30, Seed: 1})
+	good := generate(t, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 80, Keys: 20, Seed: 1})
 	bad := generate(t, datasets.Spec{Workload: "rmw", Txns: 60, Seed: 2, Fault: "lost-update"})
 	for _, self := range [][]string{nil, self(t)} {
 		grid := Grid{OneAtATime: true}
 		if self != nil { // processes take their time
 			grid = Grid{Closures: []string{"purdom+"}, Prunings: []string{"edges"}, Phases: []string{"time"},
-				Backends: []string{"cdcl"}}
+				Encodings: []string{"vbox"}, Backends: []string{"cdcl"}}
 		}
 		cells := must.Get(grid.Cells())(t)
 		calls := 0

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -26,26 +27,48 @@ func resultFiles() (out []string, err error) {
 	return out, nil
 }
 
+// madeResult is a result and what is made of it: pages, charts and CSV, by their files.
+type madeResult struct {
+	file  string
+	r     *Report
+	files map[string][]byte
+}
+
+// results are all, made once.
+var results = sync.OnceValues(func() (out []madeResult, err error) {
+	files, err := resultFiles()
+	for _, file := range files {
+		r, err := LoadReport(file)
+		if err != nil {
+			return nil, err
+		}
+		made, err := r.files(strings.TrimSuffix(file, ".json"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, madeResult{file, r, made})
+	}
+	return out, err
+})
+
 // shownFigure is the figure to which docs/checkers/vbox.md leads; the others' pages are not in the repository.
 const shownFigure = "results/vbox/memory"
 
 // TestPages: a page and charts can be made of each result, and no line but a table's is too long. Those of shownFigure
 // are what is made; -update writes all, with CSV.
 func TestPages(t *testing.T) {
-	files, err := resultFiles()
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d results, %v", len(files), err)
+	all := must.Get(results())(t)
+	if len(all) < 20 {
+		t.Fatalf("%d results", len(all))
 	}
-	for _, file := range files {
-		r := must.Get(LoadReport(file))(t)
+	for _, x := range all {
+		file, r := x.file, x.r
 		for word := range strings.FieldsSeq(r.Command) {
 			if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "=/") {
 				t.Errorf("%s: the command names a path of a machine, %s", file, word)
 			}
 		}
-		made, err := r.files(strings.TrimSuffix(file, ".json"))
-		must.OK(t, err)
-		for name, want := range made {
+		for name, want := range x.files {
 			if *update {
 				must.OK(t, os.WriteFile(name, want, 0o644))
 			} else if strings.HasPrefix(name, shownFigure) {

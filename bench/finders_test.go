@@ -200,8 +200,7 @@ func TestUnderPurdom(t *testing.T) {
 	for _, c := range r.Claims {
 		got = append(got, fmt.Sprintf("%s: %s, %v, %s", c.Says, c.Holds, c.Here, c.Tested))
 	}
-	want := []string{"60 times as fast as Cobra: holds, 90, ",
-		"by Purdom's closure: does not hold, 5, rows"}
+	want := []string{"60 times as fast as Cobra: holds, 90, ", "by Purdom's closure: does not hold, 5, rows"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q; expected %q", got, want)
 	}

@@ -20,10 +20,9 @@ func TestIndex(t *testing.T) {
 	var b bytes.Buffer
 	must.OK(t, WriteIndex(&b, dir))
 	page := b.String()
-	files := must.Get(resultFiles())(t)
 	claims := 0
-	for _, file := range files {
-		r := must.Get(LoadReport(file))(t)
+	for _, x := range must.Get(results())(t) {
+		r := x.r
 		claims += len(r.Claims)
 		if !strings.Contains(page, `id="`+path.Join(r.folder(), r.Figure)+`"`) {
 			t.Errorf("%s is not on the page", r.Figure)
@@ -47,11 +46,9 @@ func drawn(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must.OK(t, os.CopyFS(dir, os.DirFS("results")))
-	for _, file := range must.Get(resultFiles())(t) {
-		r := must.Get(LoadReport(file))(t)
-		to := filepath.Join(dir, strings.TrimPrefix(strings.TrimSuffix(file, ".json"), "results/"))
-		for name, b := range must.Get(r.files(to))(t) {
-			must.OK(t, os.WriteFile(name, b, 0o644))
+	for _, x := range must.Get(results())(t) {
+		for name, b := range x.files {
+			must.OK(t, os.WriteFile(filepath.Join(dir, strings.TrimPrefix(name, "results/")), b, 0o644))
 		}
 	}
 	return dir

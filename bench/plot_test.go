@@ -34,8 +34,7 @@ func TestHollowMarks(t *testing.T) {
 				none("time", "large", "memory bound: 1 GB reached", false),
 				none("time", "odd", "has predicates", false)},
 				[]string{"hollow: stopped at the time-out", "hollow at the edge: no answer"}, 3},
-			{"another metric", []Point{none("memory", "slow", "timeout after 1s", true)},
-				nil, 0},
+			{"another metric", []Point{none("memory", "slow", "timeout after 1s", true)}, nil, 0},
 		} {
 			r := &Report{Title: "a figure", fig: Figure{Axis: "transactions", Numeric: numeric},
 				timeout: 1e9}
