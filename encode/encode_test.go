@@ -39,12 +39,10 @@ func ways() map[string]func(context.Context, *encode.Problem) encode.Answer {
 		"gophersat": func() solver.Backend { return gophersat.New() },
 	} {
 		out["lazy "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer {
-			return encode.Lazy(ctx, q,
-				back())
+			return encode.Lazy(ctx, q, back())
 		}
 		out["eager "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer {
-			return encode.Eager(ctx, encode.MakeEager(q),
-				back())
+			return encode.Eager(ctx, encode.MakeEager(q), back())
 		}
 	}
 	return out
@@ -261,8 +259,7 @@ func TestObeyedIsNotDecided(t *testing.T) {
 	for _, enc := range []func(*polygraph.Polygraph) *encode.Problem{encode.Vbox, encode.Cobra} {
 		q := enc(p)
 		a := encode.WithOrder(t.Context(), q)
-		if a.Status != solver.Sat || a.Stats.Conflicts < 1000 ||
-			a.Stats.Decisions > 100*a.Stats.Conflicts {
+		if a.Status != solver.Sat || a.Stats.Conflicts < 1000 || a.Stats.Decisions > 100*a.Stats.Conflicts {
 			t.Errorf("%d variables: %v, %d conflicts, %d decisions, %d choices", q.Vars, a.Status, a.Stats.Conflicts,
 				a.Stats.Decisions, len(p.Choices))
 		}

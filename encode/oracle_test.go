@@ -79,12 +79,11 @@ func (s sample) accepts(a encode.Answer, p *polygraph.Polygraph, edges []polygra
 // way, with and without pruning: the verdict is brute force's, a model decodes to an order that is certified.
 func TestPredicatesEveryWay(t *testing.T) {
 	based, yes, no, clauses := 0, 0, 0, 0
-	tried := histtest.Search{N: 2500, Long: 100_000,
-		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
-				histtest.Predicates,
-				histtest.Registers}})
-		},
+	tried := histtest.Search{N: 2500, Long: 100_000, Make: func(seed uint64) []byte {
+		return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
+			histtest.Predicates,
+			histtest.Registers}})
+	},
 		Judge: func(text []byte) error {
 			s, ok := draw(text, level.All()[:6])
 			if !ok {
@@ -142,11 +141,10 @@ func TestPredicatesEveryWay(t *testing.T) {
 // TestInducedEveryWay: PolySI's induced graph at the snapshot levels, what pruning left of it solved each way.
 func TestInducedEveryWay(t *testing.T) {
 	yes, no, open := 0, 0, 0
-	tried := histtest.Search{N: 6000, Long: 200_000,
-		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers,
-				histtest.Mini}})
-		},
+	tried := histtest.Search{N: 6000, Long: 200_000, Make: func(seed uint64) []byte {
+		return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers,
+			histtest.Mini}})
+	},
 		Judge: func(text []byte) error {
 			s, ok := draw(text, []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
 				level.StrictSnapshotIsolation})

@@ -258,8 +258,7 @@ func TestPaths(t *testing.T) {
 			// Where edges contradict time, not all paths are found, but a cycle is.
 			f := p.NewFinder(nil)
 			if !slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool {
-				_, ok := f.Path(e.To, e.From,
-					nil)
+				_, ok := f.Path(e.To, e.From, nil)
 				return ok
 			}) {
 				t.Fatalf("seed %d, %s: no edge closes a cycle", seed, l)
@@ -307,8 +306,7 @@ func distances(p *polygraph.Polygraph, u int32) []int {
 	dist := make([]int, p.N)
 	edge := func(a, b int32) bool {
 		return p.Before(a, b) || slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool {
-			return e.From == a &&
-				e.To == b
+			return e.From == a && e.To == b
 		})
 	}
 	level := []int32{u}

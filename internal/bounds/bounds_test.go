@@ -16,8 +16,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("set back to %d", x)
 	}
 	for name, f := range map[string]func(){"twice": func() { Register("test.x", &x) }, "unknown": func() {
-		Set("test.y",
-			1)
+		Set("test.y", 1)
 	}} {
 		func() {
 			defer func() {

@@ -34,8 +34,7 @@ func TestHeap(t *testing.T) {
 				h.Push(x.key, x.id)
 				want = append(want, x)
 				slices.SortFunc(want, func(a, b item) int {
-					return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
-						b.id))
+					return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id))
 				})
 			}
 			if h.Len() != len(want) {

@@ -153,8 +153,7 @@ func Shrink(text []byte, fails func(text []byte) bool) []byte {
 }
 
 // passes change the ith thing of a kind; false where there is no such.
-var passes = []func(d *doc, i int) bool{dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber,
-	simpler}
+var passes = []func(d *doc, i int) bool{dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber, simpler}
 
 // dropLines leaves out the lines that need not be there.
 func dropLines(best *[]byte, fails func(text []byte) bool) bool {

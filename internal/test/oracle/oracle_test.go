@@ -113,10 +113,10 @@ func TestImplementationsAgree(t *testing.T) {
 				}
 			})
 		t.Logf("%s: %d valid, %d violations, %d of them without evidence", name, verdicts[0], verdicts[1], bare)
-		if min(verdicts[0], verdicts[1]) < 500 {
+		if histtest.Whole() && min(verdicts[0], verdicts[1]) < 500 {
 			t.Errorf("%s: too few of one verdict: %v", name, verdicts)
 		}
-		if bare*20 > verdicts[1] {
+		if histtest.Whole() && bare*20 > verdicts[1] {
 			t.Errorf("%s: %d of %d violations without evidence", name, bare, verdicts[1])
 		}
 	}

@@ -88,9 +88,8 @@ var plain = []Scenario{
 		s("SELECT balance FROM accounts WHERE id = 1"), s("DELETE FROM rich WHERE id = 2"),
 		s("SELECT balance FROM accounts WHERE id = 2"), s("INSERT INTO rich (id, balance) VALUES (2, 60)"),
 		s("SELECT balance FROM accounts WHERE id = 2")}, 1},
-	{"a function that writes", append(Accounts[:2:2],
-		"CREATE FUNCTION pay(i int) RETURNS int LANGUAGE sql AS "+
-			"'UPDATE accounts SET balance = 0 WHERE id = i RETURNING 1'",
+	{"a function that writes", append(Accounts[:2:2], "CREATE FUNCTION pay(i int) RETURNS int LANGUAGE sql AS "+
+		"'UPDATE accounts SET balance = 0 WHERE id = i RETURNING 1'",
 		"CREATE PROCEDURE burn(i int) LANGUAGE sql AS 'DELETE FROM accounts WHERE id = i'"), []Step{
 		s("SELECT balance FROM accounts WHERE id = 1"), s("SELECT pay(1)"),
 		s("SELECT balance FROM accounts WHERE id = 1"),
@@ -344,8 +343,7 @@ var plain = []Scenario{
 		s("SELECT (id + v) * 2, -id, NOT (v > 1), CAST(v AS text), v::text || 'x', ARRAY[id], " +
 			"ROW(id, v), id BETWEEN 1 AND 2, COALESCE(name, ''), CURRENT_DATE IS NULL FROM accounts WHERE id = 1"),
 		s("SELECT 'a;b' AS x, $$c;d$$ AS y, E'\\n' AS z FROM accounts WHERE id = 1"),
-		s("SELECT id AS xmin, v AS isovet_1 " +
-			"FROM accounts ORDER BY xmin, isovet_1"),
+		s("SELECT id AS xmin, v AS isovet_1 " + "FROM accounts ORDER BY xmin, isovet_1"),
 		s("SELECT accounts.xmin = accounts.xmin, ctid IS NULL FROM accounts"),
 		s("SELECT id FROM accounts ORDER BY (SELECT 1), 1 LIMIT 2"),
 		s("SELECT v AS id, id AS v FROM accounts ORDER BY id DESC"),
@@ -372,8 +370,7 @@ var plain = []Scenario{
 		s("UPDATE d SET v = 1 WHERE day = '03/02/2020'"), s("SET datestyle = 'ISO'"), s("SELECT v FROM d"),
 		s("DELETE FROM d WHERE day = '2020-02-03' AND at = '2020-02-03 04:05:06.7'"), s("SELECT v FROM d")}, 5},
 	{"texts as keys", []string{"CREATE TABLE t (id text PRIMARY KEY, v int)",
-		"CREATE COLLATION ci (provider = icu, " +
-			"locale = 'und-u-ks-level2', deterministic = false)",
+		"CREATE COLLATION ci (provider = icu, " + "locale = 'und-u-ks-level2', deterministic = false)",
 		"CREATE TABLE n (id text COLLATE ci PRIMARY KEY)"}, []Step{
 		s("INSERT INTO t VALUES ('007', 1), ('7', 2), ('a'' b', 3), ('', 4)"),
 		s("SELECT v FROM t WHERE id = $1", "007"),

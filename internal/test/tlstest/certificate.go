@@ -31,7 +31,6 @@ func Certificate(t testing.TB, cert, key string) []byte {
 	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	must.OK(t, os.WriteFile(cert, text, 0o600))
-	must.OK(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
-		0o600))
+	must.OK(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 	return text
 }

@@ -74,7 +74,7 @@ func TestText(t *testing.T) {
 			broken++
 		}
 	})
-	if refuted < 20 || broken != refuted {
+	if randtest.Whole() && refuted < 20 || refuted == 0 || broken != refuted {
 		t.Fatalf("%d refuted, of which %d need their learned clauses", refuted, broken)
 	}
 }
