@@ -49,7 +49,7 @@ func Long[T any](short, long T) T {
 
 // gateShare is the part of a test's seeds that the gate judges: one in so many. All are judged where ISOVET_LONG or
 // ISOVET_TIMES is set, as .ci/nightly does.
-const gateShare = 3
+const gateShare = 5
 
 // Range is the first seed of a test and how many seeds it judges: n of them from 0 on, a share of them in the gate,
 // unless the flags say otherwise.
