@@ -93,7 +93,7 @@ func openAlone(path string) (*os.File, error) {
 		}
 		mine, err := f.Stat()
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(err, filelock.Close(f))
 		}
 		now, err := os.Stat(path)
 		if err == nil && os.SameFile(mine, now) {

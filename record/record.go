@@ -73,6 +73,7 @@ type Recorder struct {
 	before   map[value]told // what Initial said of each key
 	past     *Session       // of values that were there before; nil: none was told too late for the first line
 	born     atomic.Int64   // when the first transaction began
+	level    atomic.Uint32  // of a transaction, and one more; 0: none said
 	begun    bool           // the part with the initial values has been written
 	h        *history.History
 	err      error // the first
@@ -255,6 +256,9 @@ func (r *Recorder) early(o op) error {
 	}
 	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born.Load(),
 		end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime, past: true}
+	if l := r.level.Load(); l > 0 { // else it alone would have none
+		t.level = level.Level(l - 1).String()
+	}
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	return t.write(history.Committed)

@@ -226,6 +226,7 @@ func script(rec *record.Recorder) error {
 	errs := []error{rec.Initial("x", 0), rec.Initial(5, map[string]int{"v": 1})}
 	a, b := rec.SessionOn("n1"), rec.Session()
 	x, y := a.Begin("one"), b.Begin("")
+	x.At(level.ReadCommitted)
 	errs = append(errs, x.Read("x", 0), x.Write("x", "new\n"), x.Delete(5), y.Read("x", 0), y.Append("l", 1),
 		y.ReadList("l", []int{1}), y.ReadList("m", nil), x.Commit(ok), y.Abort(ok))
 	x = a.Begin("two")
@@ -249,8 +250,9 @@ func TestSame(t *testing.T) {
 	mem := record.New(o())
 	must.OK(t, script(mem))
 	want := must.Get(mem.History())(t)
-	if want.Meta.Isolation != "snapshot-isolation" || want.Meta.Note != "seed 7" {
-		t.Errorf("%+v", want.Meta)
+	if want.Meta.Isolation != "snapshot-isolation" || want.Meta.Note != "seed 7" ||
+		strings.Count(lines(t, want), `"level":"read-committed"`) != 1 {
+		t.Errorf("%+v\n%s", want.Meta, lines(t, want))
 	}
 	var out bytes.Buffer
 	for name, rec := range map[string]func() (*record.Recorder, error){

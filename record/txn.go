@@ -232,6 +232,7 @@ func (t *Txn) Rename(name string) {
 func (t *Txn) At(l level.Level) {
 	if !t.ended && t.intent == 0 {
 		t.level = l.String()
+		t.s.r.level.Store(uint32(l) + 1)
 	}
 }
 

@@ -205,12 +205,12 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 func (w *watcher) warnLevels(b *Batch) {
 	for i := 0; i < len(b.Heads) && w.state.fresh && !w.state.warned; i++ {
 		id := b.Heads[i].Level
-		if id == history.None {
+		if id == history.None || b.Heads[i].Status == history.Aborted {
 			continue
 		}
 		named := string(b.H.Texts.Text(id))
 		for _, s := range w.judge.Settings() {
-			if s.Name == "level" && s.Value != named {
+			if s.Name == "level" && s.Value != named && s.Value != ofProfile {
 				w.state.warned = true
 				w.cfg.Log.Warn("transactions name levels of their own; watch judges all of them at --level",
 					"level", s.Value, "named", named)

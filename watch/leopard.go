@@ -99,8 +99,11 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	return j, nil
 }
 
+// ofProfile is the level of a judge that takes its profile's.
+const ofProfile = "the profile's"
+
 func (j *leopard) Settings() []Setting {
-	profile, lvl := "auto", "the profile's"
+	profile, lvl := "auto", ofProfile
 	if p := j.o.Profile; p != nil {
 		profile = p.Name()
 		if q, err := mechanism.LookupProfile(profile); err != nil || !reflect.DeepEqual(p, q) { // a user's

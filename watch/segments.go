@@ -115,6 +115,9 @@ func openPacked(path string, at int64) (io.ReadCloser, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	p := &packed{f, in, done}
+	if st, err := f.Stat(); err == nil && st.Size() == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: damaged: %w", path, io.ErrUnexpectedEOF), p.Close())
+	}
 	if _, err := io.CopyN(io.Discard, p, at); err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -52,7 +52,7 @@ func TestPacked(t *testing.T) {
 	for i := range 100 {
 		bad := bytes.Clone(whole)
 		if i%2 == 0 {
-			bad = bad[:rng.IntN(len(bad))]
+			bad = bad[:rng.IntN(len(bad))*min(i, 1)]
 		} else {
 			bad[rng.IntN(len(bad))] ^= 1 << rng.IntN(8)
 		}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"isovet/internal/sqltext"
-	"isovet/level"
 	"isovet/record"
 )
 
@@ -92,7 +91,6 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 			r.from = " /* " + at + " */"
 		}
 	}
-	c.at(r.t, false)
 	switch p.kind() {
 	case sqltext.Begin:
 		if c.t == nil && !c.blind {
@@ -110,7 +108,6 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.at(r.t, true)
 		c.read, c.own = map[string]uint32{}, map[uint32]bool{}
 	}
 	for _, t := range p.written() {
@@ -118,36 +115,6 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		c.l.versions.fly(t, 1)
 	}
 	return r
-}
-
-// isolation is the isolation level of PostgreSQL at which a transaction runs, alone if it is one statement by itself;
-// "" if that is not known.
-func (c *Client) isolation(alone bool) string {
-	if c.level != "" && !alone {
-		return c.level
-	}
-	if c.facts == nil {
-		return c.l.level
-	}
-	return c.facts.isolation
-}
-
-// levels are PostgreSQL's isolation levels.
-var levels = map[string]level.Level{"read-uncommitted": level.ReadCommitted, "read-committed": level.ReadCommitted,
-	"repeatable-read": level.SnapshotIsolation, "serializable": level.Serializable}
-
-// at records the level of a transaction, if it is known.
-func (c *Client) at(t *record.Txn, alone bool) {
-	if t == nil || !c.postgres() {
-		return
-	}
-	name := c.isolation(alone)
-	if !alone {
-		c.level = name // the session's default may change before the transaction ends
-	}
-	if l, ok := levels[name]; ok {
-		t.At(l)
-	}
 }
 
 func (c *Client) begin(level string) {

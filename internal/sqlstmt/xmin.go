@@ -243,7 +243,13 @@ func (r *relation) row(key []string) string {
 // waits reports whether a statement may miss a row: at READ COMMITTED one that has waited for a row does not find the
 // one that has come in its place.
 func (r *Run) waits(s *sqltext.Stmt) bool {
-	level := r.c.isolation(r.alone)
+	level := r.c.level
+	if r.alone {
+		level = ""
+	}
+	if r.c.facts != nil && level == "" {
+		level = r.c.facts.isolation
+	}
 	return (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
 }
 

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -183,32 +182,6 @@ func TestEight(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestLevels: each transaction is recorded at the level at which its session ran it.
-func TestLevels(t *testing.T) {
-	direct := postgres(t)
-	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
-	const read = "SELECT balance FROM accounts WHERE id = 1"
-	for _, q := range append(append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...), read,
-		"BEGIN ISOLATION LEVEL REPEATABLE READ", read, "COMMIT AND CHAIN", read, "COMMIT",
-		"BEGIN", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", read, "COMMIT",
-		"BEGIN", read, "SET default_transaction_isolation = 'repeatable read'", read, "COMMIT",
-		"BEGIN", read, "COMMIT", read) {
-		must.Get(c.Exec(t.Context(), q))(t)
-	}
-	var got []string
-	h := must.Get(rec.History())(t)
-	for x := range uint32(h.NumTxns()) {
-		if ops := h.Txns.OpOff[x+1] - h.Txns.OpOff[x]; ops > 0 && h.Ops.Kind[h.Txns.OpOff[x]] == history.Read {
-			got = append(got, h.LevelName(x))
-		}
-	}
-	const rc, si = "read-committed", "snapshot-isolation"
-	if want := []string{rc, si, si, "serializable", rc, si, si}; !slices.Equal(got, want) {
-		t.Errorf("levels %q; expected %q", got, want)
 	}
 }
 

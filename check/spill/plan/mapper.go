@@ -59,7 +59,7 @@ func (r Rule) takes(h *history.History, lo, hi uint32) error {
 		return &Unfit{noLists}
 	}
 	for t := lo; r.Level != "" && t < min(hi, uint32(len(h.Txns.Level))); t++ {
-		if l := h.LevelName(t); l != "" && l != r.Level {
+		if l := h.LevelName(t); l != "" && l != r.Level && h.Txns.Status[t] != history.Aborted {
 			return &Unfit{"a transaction names the level " + l + "; out of core, all are judged at one level, which " +
 				"--level names"}
 		}

@@ -76,8 +76,8 @@ type rest struct {
 
 // The sections that versions 2 and 3 have beside those of version 1.
 const (
-	shapesID = 34 + iota + 1
-	levelsID
+	shapesID = 35
+	levelsID = 36
 )
 
 // texts makes the history's texts.

@@ -148,7 +148,7 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	*to = list
 	for i, s := range list {
 		at := headerSize + entrySize*int64(i)
-		known := shapesID - 1 + int(head.version) - 1
+		known := shapesID + int(head.version) - 2
 		if s.id == 0 || int(s.id) > known {
 			return errAt(file, at, "table", "unknown section %d; expected 1 to %d", s.id, known)
 		}
