@@ -180,7 +180,7 @@ var blamed = map[string][]mechanism.Mechanism{
 // mechanisms find with what replay finds at the level: leopard must find each kind at each level, by the right
 // mechanism.
 func TestLeopardFindsBrokenParts(t *testing.T) {
-	seeds := histtest.Long[uint64](4, 100)
+	seeds := histtest.Long[uint64](10, 100)
 	var table strings.Builder
 	for _, iso := range datasets.Isolations() {
 		level := must.Get(store.ParseIsolation(iso))(t)

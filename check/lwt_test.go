@@ -173,12 +173,9 @@ func TestLWTAgainstOracle(t *testing.T) {
 				}
 			})
 			t.Log(seen)
-			if seen["valid"] < int(n)/10 || seen["violation"] < int(n)/10 {
-				t.Errorf("the mix is lopsided: %v", seen)
-			}
-			if c.name == "lwt" && seen["chains"] < int(n)/10 {
-				t.Errorf("chains decided %d", seen["chains"])
-			}
+			few := int(n) / 10
+			histtest.Mix(t, seen["valid"] < few || seen["violation"] < few || c.name == "lwt" && seen["chains"] < few,
+				"the mix is lopsided: %v", seen)
 		})
 	}
 }

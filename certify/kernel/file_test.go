@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -208,4 +209,33 @@ func TestManySessions(t *testing.T) {
 	if got := answer(fmt.Appendf(nil, file, 2)); got != "NOT VERIFIED valid causal: place 3\n" {
 		t.Errorf("%q, of who overwrote it itself", got)
 	}
+}
+
+// TestOpenCycles: true edges that do not join, or do not end where they began, refute nothing.
+func TestOpenCycles(t *testing.T) {
+	h := kernel.History{}
+	var edges []kernel.Edge
+	for i := range uint32(4) {
+		h.Txns = append(h.Txns, kernel.Txn{ID: i + 1, Session: i + 1, Committed: true, Began: uint64(2 * i),
+			Ended: uint64(2*i + 1)})
+		for j := range i {
+			edges = append(edges, kernel.Edge{Kind: kernel.JMust, T: j + 1, U: i + 1})
+		}
+	}
+	r, ok := kernel.NewRefuter(kernel.Level{Serial: true, RealTime: true}, &h)
+	if !ok {
+		t.Fatal("no tables")
+	}
+	var tried func(way []kernel.Edge)
+	tried = func(way []kernel.Edge) {
+		if _, refuted := r.Refutes([]kernel.Step{{Kind: kernel.Cycle, Edges: way}}); refuted {
+			t.Errorf("%v refute a history that has an order", way)
+		}
+		if len(way) < 3 {
+			for _, e := range edges {
+				tried(append(slices.Clone(way), e))
+			}
+		}
+	}
+	tried(nil)
 }
