@@ -26,7 +26,7 @@ func TestPacked(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var text []byte
-	for i := 0; len(text) < 5<<19; i++ {
+	for i := 0; len(text) < 5<<17; i++ {
 		text = fmt.Appendf(text, "%d\tline %d %d\n", i, i, rng.Uint64())
 	}
 	must.OK(t, os.WriteFile(segmentName(dir, 3), text, 0o644))
