@@ -268,9 +268,9 @@ func (h *History) Commit(t uint32) int64 { return at(h.Txns.Commit, t) }
 func (h *History) End(t uint32) int64 { return at(h.Txns.End, t) }
 
 // Window returns the client interval of a transaction, widened by skew ≥ 0 at both ends. A missing start is −∞
-// (NoTime); without an end, and of one that is not known to have committed, which may take effect at any time after its
-// start, the end is +∞ (math.MaxInt64). What would be past these is there: since a is before b in real time if a's end
-// is less than b's start, no order is lost or made.
+// (NoTime). The end is +∞ (math.MaxInt64) if it is missing, or if the transaction is not known to have committed: then
+// it may take effect at any time after its start. A bound stops at −∞ or +∞. That changes no order, because a is before
+// b in real time only if a's end is less than b's start.
 func (h *History) Window(t uint32, skew int64) (start, end int64) {
 	start, end = h.Start(t), h.End(t)
 	if start = max(start, NoTime+skew) - skew; end == NoTime || h.Txns.Status[t] != Committed {

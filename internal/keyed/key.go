@@ -1,15 +1,15 @@
-// Package keyed has the hashes that stand for values of an endless stream, whose texts memory does not hold. Where they
-// decide a verdict, two values that have one hash would hide a violation, so they depend on a key that nobody knows who
-// makes the values: it is drawn for each run, and a checkpoint has it. Equal values have equal hashes. Two that differ
-// have one with a probability of about 2⁻⁶⁴, whatever they are, as long as who chooses them does not learn hashes:
+// Package keyed hashes the values of an endless stream, whose texts do not fit into memory. Where hashes decide a
+// verdict, two values with one hash would hide a violation. So the hashes depend on a secret key, which each run draws
+// and a checkpoint keeps. Equal values have equal hashes. Two different values share a hash with a probability of about
+// 2⁻⁶⁴, whatever they are, as long as whoever chooses them does not learn hashes:
 //
-//   - Numbers of one kind never have: they are mapped one to one. Those of two kinds do if the kinds' secret numbers
-//     happen to differ by what the numbers do.
-//   - Of texts and lists, what has been hashed so far and what comes next are the factors of a product of 128 bits,
-//     each hidden by a secret number, whose halves are combined: the step of wyhash (Wang Yi 2019), with its secret
+//   - Two numbers of one kind never share one: the map is one to one. Two numbers of different kinds do if the secret
+//     numbers of their kinds happen to differ in the same bits.
+//   - A text or list is hashed step by step. A step hides the hash so far and the next value by a secret number each,
+//     multiplies them to 128 bits, and combines the halves. That is the step of wyhash (Wang Yi 2019), with its secret
 //     drawn. After n steps the probability is n times that of one.
 //
-// It is not hash/maphash, whose seeds cannot be written down. docs/design/006 lists where else hashes stand for values.
+// hash/maphash does not serve: its seeds cannot be saved. docs/design/006 lists where else hashes stand for values.
 package keyed
 
 import (

@@ -379,7 +379,7 @@ func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 	p.send(w, name)
 }
 
-// report answers with the page of isovet report in the folder of an incident; it has a policy of its own.
+// report sends the report page of an incident. The page itself says what it may load; the header only forbids frames.
 func (p *live) report(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || p.o.Guarded {
