@@ -37,7 +37,7 @@ func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 	left := limit
 	_, err := s.Run(&left, o.Stop)
 	if errors.Is(err, ErrGaveUp) {
-		err = fmt.Errorf("%w: the proof's %d clauses were not refuted in %d conflicts", ErrGaveUp, len(clauses), limit)
+		err = fmt.Errorf("%w: the proof's %d clauses still stood after %d conflicts", ErrGaveUp, len(clauses), limit)
 	}
 	return s.Refuted, err
 }

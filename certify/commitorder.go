@@ -364,7 +364,7 @@ func (x *commitOrder) judged(p uint32, l level.Level) bool {
 
 // broken says that reader read key from a transaction before one that is visible to it and wrote it too.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
-	return fmt.Errorf("%s reads a version of %s older than that of %s, which it must see",
+	return fmt.Errorf("%s reads an older version of %s than the one by %s, which it must see",
 		name(x.h, x.order[reader-1]),
 		x.h.KeyString(key), name(x.h, x.order[visible-1]))
 }

@@ -70,7 +70,7 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 			continue
 		}
 		if inTime(endOf(h, t), late[k], o.ClockSkew) {
-			return fmt.Errorf("%s comes after one on %s that began after its end", name(h, t), h.KeyString(k))
+			return fmt.Errorf("%s comes after an operation on %s that began after its end", name(h, t), h.KeyString(k))
 		}
 		late[k] = max(late[k], h.Start(t))
 	}

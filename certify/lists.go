@@ -90,7 +90,7 @@ func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("every element was appended as often as it was read")
+	return fmt.Errorf("no element was read more often than it was appended")
 }
 
 // checkElement proves that an element that a list shows was appended by nobody but one that aborted, or by the reader

@@ -61,7 +61,7 @@ func (x *mixedOrder) sessions() error {
 				continue
 			}
 			if last != history.None && x.at[t].Sessions() && x.begin[t] < x.commit[last] {
-				return fmt.Errorf("%s comes before one earlier in its session, %s", name(h, t), name(h, last))
+				return fmt.Errorf("%s comes before %s, which its session ran earlier", name(h, t), name(h, last))
 			}
 			if h.Txns.Status[t] == history.Committed && (last == history.None || x.commit[last] < x.commit[t]) {
 				last = t
@@ -87,7 +87,7 @@ func (x *mixedOrder) time(events []uint32, skew int64) error {
 			early, end = t, u
 		}
 		if e&1 == 0 && x.at[t].RealTime() && early != history.None && inTime(end, h.Start(t), skew) {
-			return fmt.Errorf("%s begins before %s commits, which had ended before", name(h, t), name(h, early))
+			return fmt.Errorf("%s begins before %s commits, but began after its end", name(h, t), name(h, early))
 		}
 	}
 	return nil

@@ -134,7 +134,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 	enc := o.Pipeline.Encoder("vbox")
 	f.Problem = enc.Encode(p)
 	if (p.OpenBased() > 0 || p.OpenOutcomes()) && !f.Based {
-		return nil, fmt.Sprintf("encoding %s makes no clauses of predicate operations, nor of reads that several "+
+		return nil, fmt.Sprintf("encoding %s encodes neither predicate operations nor reads that several "+
 			"writes explain", enc.Name), nil
 	}
 	if o.Eager {

@@ -32,7 +32,7 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 		l := o.Level.Of(h.LevelName(t))
 		timed = timed || l.RealTime()
 		if l == level.Linearizable && t != h.Init && h.Txns.Status[t] != history.Aborted {
-			return c.not(ctx, h, o, "levels mixed with %s, which is not about transactions: that of transaction %d", l,
+			return c.not(ctx, h, o, "other levels cannot be mixed with %s, which transaction %d has", l,
 				h.Txns.ID[t])
 		}
 	}

@@ -130,7 +130,7 @@ func (c *Config) Validate() error {
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
 	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:
-		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations, %d values; expected none negative",
+		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations, %d values; none may be negative",
 			c.Txns, c.Sessions, c.Keys, c.Ops, c.Values)
 	case c.Duration < 0 || c.Think < 0:
 		return fmt.Errorf("a negative time")

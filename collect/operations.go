@@ -40,7 +40,7 @@ func (c *client) doList(op *workload.Op, o *opRec) error {
 
 // errNoSuch returns the error for an operation that the workload's table does not support.
 func (c *client) errNoSuch(op *workload.Op) error {
-	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it",
+	return fmt.Errorf("%w: workload %s has an operation of kind %d, which its table does not support",
 		driver.ErrUnsupported, c.r.what, op.Kind)
 }
 

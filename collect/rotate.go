@@ -44,14 +44,14 @@ func (c *Config) validateRotate() error {
 	case o.Dir == "":
 		return errors.New("parts without a folder; expected its name")
 	case o.Bytes < 0 || o.Txns < 0 || o.Every < 0:
-		return fmt.Errorf("parts of %d bytes, %d transactions, %v; expected none negative", o.Bytes, o.Txns, o.Every)
+		return fmt.Errorf("parts of %d bytes, %d transactions, %v; none may be negative", o.Bytes, o.Txns, o.Every)
 	case o.Ending != "" && !slices.Contains(split.Endings(), o.Ending):
 		return fmt.Errorf("parts with the ending %q; expected one of %v", o.Ending, split.Endings())
 	case c.Timestamps:
 		return errors.New("isovet reads the database's timestamps after the run, but writes parts during it; " +
 			"expected one or the other")
 	case c.NoRecord || c.Partial != "":
-		return errors.New("parts of a run without a recording, or with one elsewhere; expected one or the other")
+		return errors.New("a run without a recording, or with one elsewhere, cannot have parts")
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (s *Script) Schedule() (*Schedule, error) {
 		}
 	}
 	if n := len(s.Nodes); n > 0 && (n != x.Sessions || slices.Min(s.Nodes) < 0) {
-		return nil, fmt.Errorf("nodes %v; expected one for each of %d sessions, from 0", s.Nodes, x.Sessions)
+		return nil, fmt.Errorf("nodes %v; expected %d numbers from 0, one for each session", s.Nodes, x.Sessions)
 	}
 	return x, nil
 }
@@ -291,7 +291,7 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
 		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
 		(op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
-		return x, fmt.Errorf("%s does not go with this table, or has a condition or a change too many or too few",
+		return x, fmt.Errorf("%s does not fit this table, or its condition or change is missing or not allowed",
 			st.Do)
 	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):
 		return x, fmt.Errorf("row %v; expected %d numbers", st.Row, len(t.Columns))

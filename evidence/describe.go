@@ -360,8 +360,8 @@ func (d *describer) linear(a *Anomaly) {
 		fmt.Fprintf(d, "No order in real time explains these, even if other operations on %s took effect again and "+
 			"again, or never, while they were under way:\n", d.key(a.Key))
 	} else {
-		fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and "+
-			"keeps their real time; before %s there is one", d.key(a.Key), h.End(t), d.txn(t))
+		fmt.Fprintf(d, "Take the operations on %s that began by %d: no order that keeps real time explains those that "+
+			"had ended by then; before %s there is one", d.key(a.Key), h.End(t), d.txn(t))
 		if h.TxnOf(a.Ops[len(a.Ops)-1]) == t {
 			d.WriteString(":\n")
 		} else {

@@ -94,7 +94,7 @@ const (
 // NewParts begins a recording in a folder, which must not be there yet, or be empty.
 func NewParts(dir string, meta history.Meta, r Rotation) (*Parts, error) {
 	if r.Bytes < 0 || r.Every < 0 || r.Txns < 0 {
-		return nil, fmt.Errorf("record: a new part after %d bytes, %v, %d transactions; expected none negative",
+		return nil, fmt.Errorf("record: a new part after %d bytes, %v, %d transactions; none may be negative",
 			r.Bytes, r.Every, r.Txns)
 	}
 	if r.Bytes == 0 && r.Every == 0 && r.Txns == 0 {

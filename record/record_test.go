@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 		{func(x *record.Txn) error { return x.Write("k", make(chan int)) }, "chan int"},
 		{func(x *record.Txn) error { return x.Write("k", closed{1}) }, "record_test.closed, a struct without exported"},
 		{func(x *record.Txn) error { return x.Write("k", bad{}) }, "panic: no value"},
-		{func(x *record.Txn) error { return x.Write("k", self) }, "leads back to itself"},
+		{func(x *record.Txn) error { return x.Write("k", self) }, "contains itself"},
 		{func(x *record.Txn) error { return x.Write(nil, 1) }, "as a key"},
 		{func(x *record.Txn) error { return x.Write(true, 1) }, "a bool as a key"},
 		{func(x *record.Txn) error { return x.Append("k", nil) }, "append of key k: a null"},

@@ -114,7 +114,7 @@ func float(f float64) value {
 // odd is value for the rarer types.
 func (r *Recorder) odd(v any, depth int) (value, error) {
 	if depth > maxDepth {
-		return value{}, fmt.Errorf("a %T that leads back to itself", v)
+		return value{}, fmt.Errorf("a %T that contains itself", v)
 	}
 	if m := reflect.ValueOf(v); m.Kind() == reflect.Pointer && m.IsNil() {
 		return value{}, nil
@@ -263,7 +263,7 @@ func (r *Recorder) json(b []byte) (value, error) {
 		return value{}, fmt.Errorf("JSON that cannot be read: %w", err)
 	}
 	if d.More() {
-		return value{}, errors.New("JSON with something behind it")
+		return value{}, errors.New("JSON with text behind it")
 	}
 	switch x := x.(type) {
 	case nil, bool, string:

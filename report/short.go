@@ -19,14 +19,14 @@ const (
 // should has, for each kind of anomaly, what a database that keeps the level would have done.
 var should = map[level.Anomaly]string{
 	level.ThinAirRead: "Return only what some transaction wrote, or the initial value.",
-	level.G1a:         "Never return what a transaction wrote that aborted.",
+	level.G1a:         "Never return what an aborted transaction wrote.",
 	level.G1b: "Return a transaction's last write of a row, and only once it has committed; never one that it " +
 		"overwrote itself.",
-	level.FutureRead:        "Return what was there when the read ran, not what the same transaction wrote later.",
+	level.FutureRead:        "Return the value at the time of the read, not a later one of the same transaction.",
 	level.NotMyOwnWrite:     "After a transaction's own write of a row, return that write to it.",
 	level.NotMyLastWrite:    "After several own writes of a row, return the last of them to the transaction.",
 	level.NonRepeatableRead: "Return the same value to both reads: nothing that others commit in between may show.",
-	level.PredicateMismatch: "Return exactly the rows of which the condition is true in one state.",
+	level.PredicateMismatch: "Return exactly the rows that match the condition in one state.",
 	level.DuplicateElement:  "Show each appended element once.",
 	level.IncompatibleOrder: "Let every reader see the elements in one order.",
 	level.G0:                "Put one transaction's writes wholly before the other's, on every row.",
@@ -45,7 +45,7 @@ var should = map[level.Anomaly]string{
 	level.ReadSkew: "Show the reader both of the writer's changes, or neither.",
 	level.FracturedRead: "Show the reader all of a transaction's writes, or none: its reads must come from one " +
 		"state.",
-	level.NonMonotonicRead: "Never go back: what was read once must not be older at the next read.",
+	level.NonMonotonicRead: "Never go back: a later read must not return an older version.",
 	level.ReadOnlyAnomaly: "Refuse, or delay, one of the writers: the two alone have an order, but none that " +
 		"explains what the reader saw.",
 	level.LongFork:           "Let the two readers agree on which of the two writes came first.",

@@ -87,7 +87,7 @@ func ofBound(f *os.File, err error) error {
 	if !errors.Is(err, syscall.EFBIG) {
 		return err
 	}
-	return fmt.Errorf("%s may not become larger: %w; raise the bound on the size of files (ulimit -f, or "+
+	return fmt.Errorf("a limit keeps %s from growing: %w; raise the limit on file sizes (ulimit -f, or "+
 		"LimitFSIZE= in a unit of systemd) and start again: nothing is lost", f.Name(), err)
 }
 

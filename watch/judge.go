@@ -162,7 +162,7 @@ type Fitting interface {
 // unfit returns an error if a transaction cannot be judged by timestamps.
 func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 	if !noPart(t) && !t.Init && (t.StartTS == history.NoTime || t.CommitTS == history.NoTime) {
-		return fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's "+
+		return fmt.Errorf("transaction %d lacks its start_ts or its commit_ts; expected the database's "+
 			"timestamps on every committed transaction", id)
 	}
 	if t.HasSeq && t.Seq < 0 {

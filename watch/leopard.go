@@ -88,7 +88,7 @@ func ended(h *history.TxnHead) (int64, bool) {
 // NewLeopard returns a judge by the mechanisms of the database.
 func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
-		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
+		return nil, fmt.Errorf("lateness %d, clock skew %d; none may be negative", o.Lateness, o.Skew)
 	}
 	g := gate{o: o.Gate, hash: o.Gate.hash(), unit: Nanoseconds, relative: true, moment: ended}
 	g.seen.half = o.halfSeen()

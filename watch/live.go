@@ -65,7 +65,7 @@ func (l *Live) Ended(h *history.History, mark int64) error {
 		j.wrote.add(h, t, h.Txns.ID[t])
 		j.court.origin = min(j.court.origin, j.buf[0].Bef)
 		if j.online.Add(j.buf) {
-			return fmt.Errorf("transaction %d begins before the time up to which all had arrived", h.Txns.ID[t])
+			return fmt.Errorf("transaction %d arrived too late: it begins before the watermark", h.Txns.ID[t])
 		}
 	}
 	j.online.Advance(mark)

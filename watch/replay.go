@@ -98,7 +98,7 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 		return nil, fmt.Errorf("watch does not decide %s; expected one of %v", o.Level, ReplayLevels())
 	}
 	if o.Lateness < 0 || o.Skew < 0 || o.Horizon < 0 {
-		return nil, fmt.Errorf("lateness %d, clock skew %d, horizon %d; expected none negative", o.Lateness, o.Skew,
+		return nil, fmt.Errorf("lateness %d, clock skew %d, horizon %d; none may be negative", o.Lateness, o.Skew,
 			o.Horizon)
 	}
 	patience := int64(o.Gate.Patience)
@@ -248,7 +248,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	}
 	if head.Status == history.Committed {
 		if head.End == history.NoTime || head.Start == history.NoTime && j.o.Level.RealTime() {
-			return fmt.Errorf("transaction %d has not both start and end; expected client times on every committed "+
+			return fmt.Errorf("transaction %d lacks its start or its end; expected client times on every committed "+
 				"transaction", j.id(head.HasID, head.ID, n))
 		}
 	}

@@ -27,7 +27,7 @@ type selection struct {
 }
 
 // errStuck is a bug: a round in which something failed and nothing could be learned from it.
-var errStuck = errors.New("replay: a failed read whose constraint the order obeys")
+var errStuck = errors.New("replay: a read fails although the order obeys its constraint")
 
 // ErrNoRoom says that a refutation was found whose proof is larger than a solver can hold.
 var ErrNoRoom = errors.New("no order explains the history, but the proof of that is too large for a solver")

@@ -84,7 +84,7 @@ func (x *Run) proveByTxns(seed []uint32, own bool) error {
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > MaxTrial {
 		return nil
 	}
-	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // in a Fault too
 		return err
 	}
 	return nil
@@ -128,7 +128,7 @@ func (x *Run) RefutedByPolygraph() error {
 			x.liar()
 			return nil
 		}
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
 	}
 	return err
 }
@@ -176,7 +176,7 @@ func (x *Run) RefutedSnapshot() error {
 	a := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
 	switch a.Status {
 	case solver.Sat:
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
 	case solver.Unsat:
 		return x.RefutedByCycles(p, a.Cycles, true)
 	}
@@ -205,7 +205,7 @@ func (x *Run) proveByReplay() error {
 	case err != nil:
 		return err
 	case r.Verdict == evidence.Holds:
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that has an order")}
+		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
 	}
 	x.Result.Verdict, x.Result.Reason, x.Result.DecidedBy = r.Verdict, r.Reason, r.DecidedBy
 	x.Result.Anomalies, x.Result.Also = r.Anomalies, r.Also

@@ -92,7 +92,7 @@ func (x *Run) notBased(p *polygraph.Polygraph, q *encode.Problem) bool {
 	if q.Based || p.OpenBased() == 0 && !p.OpenOutcomes() {
 		return false
 	}
-	return x.Unknown("encoding %s makes no clauses of predicate operations, nor of reads that several writes explain",
+	return x.Unknown("encoding %s encodes neither predicate operations nor reads that several writes explain",
 		x.Result.Stats.Encoding)
 }
 

@@ -113,8 +113,8 @@ func counter(_ context.Context, j *judge) error {
 		}
 		low, high := up.before(op.Call)+least.through(op.Return), most.through(op.Return)+down.before(op.Call)
 		if n < low || n > high {
-			j.found("out-of-bounds", []int{i}, "a read gives %d; expected %d to %d: all that was added before it was "+
-				"called, and any of what was called before it returned", n, low, high)
+			j.found("out-of-bounds", []int{i}, "a read gives %d; expected %d to %d: an add that ended before its "+
+				"call counts, and an add called before its return may count", n, low, high)
 		}
 	}
 	j.stat("read-count", reads)

@@ -326,9 +326,9 @@ func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, 
 		seen[name] = true
 		switch {
 		case !in(kv.Key):
-			return "it has what was not asked for", nil
+			return "it has a key outside the request", nil
 		case kv.ModRevision > rev:
-			return "it has what is of a later revision", nil
+			return "it has a value of a later revision", nil
 		case l.unsure[name]:
 		case item == nil:
 			return "it has a key that is not there", nil

@@ -245,7 +245,7 @@ func (k *kafkaRun) messages() {
 			}
 			switch {
 			case op.Status == operations.Failed && len(readers) > 0:
-				k.found("G1a", []int{i, readers[0]}, "a poll has %s of key %s, whose sending failed", m.value, m.key)
+				k.found("G1a", []int{i, readers[0]}, "a poll returns %s of key %s, whose send failed", m.value, m.key)
 			case len(readers) > 0:
 			case op.Status == operations.OK:
 				k.found("unseen", []int{i}, "%s was sent to key %s, and no poll has it", m.value, m.key)

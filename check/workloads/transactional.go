@@ -27,7 +27,7 @@ func transactional() []Workload {
 		{"monotonic", "rows whose values rise with their timestamps", fs("add", "read"), nil, monotonic},
 		{"dirty-reads", "no read of what a failed transaction wrote (read committed forbids it)", fs("write", "read"),
 			nil, dirtyReads},
-		{"dirty-read", "what was read or acknowledged is in the strong reads at the end",
+		{"dirty-read", "the strong reads at the end have every value read or acknowledged",
 			fs("write", "read", "strong-read", "refresh"), nil, dirtyRead},
 	}
 }

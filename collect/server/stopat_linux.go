@@ -101,7 +101,7 @@ func met(told <-chan string, function string, stays time.Duration, stopped func(
 		case line, more := <-told:
 			switch {
 			case !more:
-				return errors.New("gdb ended before it was told to")
+				return errors.New("gdb ended too early")
 			case strings.Contains(line, "No such process"), strings.Contains(line, "exited"),
 				strings.Contains(line, "SIGINT"):
 				return nil

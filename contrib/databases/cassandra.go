@@ -41,7 +41,7 @@ func openCassandra(at, isolation string) (driver.KV, error) {
 		c.Authenticator = gocql.PasswordAuthenticator{Username: u.User.Username(), Password: p}
 	}
 	if c.Keyspace = strings.Trim(u.Path, "/"); c.Keyspace == "" {
-		return nil, errors.New("no keyspace; expected cassandra://host:9042/keyspace, of a keyspace that is there")
+		return nil, errors.New("no keyspace; expected cassandra://host:9042/keyspace with an existing keyspace")
 	}
 	s, err := c.CreateSession()
 	if err != nil {

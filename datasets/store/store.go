@@ -211,7 +211,7 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 		return nil, fmt.Errorf("a long transaction and %d session; expected at least 2 sessions", cfg.Sessions)
 	}
 	if !cfg.Isolation.Has(cfg.Break) {
-		return nil, fmt.Errorf("%s has no %s that could be broken", cfg.Isolation, cfg.Break)
+		return nil, fmt.Errorf("%s has no %s to break", cfg.Isolation, cfg.Break)
 	}
 	if err := checkScript(cfg); err != nil {
 		return nil, err

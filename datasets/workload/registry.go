@@ -150,7 +150,7 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	}
 	p.Variant = in.Variants[i].Name
 	if p.Keys < 0 || p.Ops < 0 || p.Sessions < 0 || p.Values < 0 {
-		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d, values %d; expected none negative",
+		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d, values %d; none may be negative",
 			in.Name, p.Keys, p.Ops, p.Sessions, p.Values)
 	}
 	if p.Ops != 0 && in.Ops == 0 {

@@ -40,8 +40,8 @@ func init() {
 }
 
 // errBomb is the error for a file that grows like a bomb. It says what to do with one that is none.
-var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if it is a "+
-	"history, decompress it and give the plain file", maxGrowth)
+var errBomb = fmt.Errorf("it decompresses to more than %d times its size, unlike histories; if it is a "+
+	"history, decompress it yourself and name the plain file", maxGrowth)
 
 // counted counts what is read.
 type counted struct {

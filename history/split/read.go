@@ -86,8 +86,8 @@ func (p *Piece) unchanged() error {
 		return nil
 	}
 	if !st.IsDir() && (st.Size() != p.File.Bytes || st.ModTime().UnixNano() != p.File.MTime) {
-		return &history.InputError{File: p.File.Path, Off: -1, Msg: "the file changed since it was divided into " +
-			"pieces; expected it as it was"}
+		return &history.InputError{File: p.File.Path, Off: -1, Msg: "the file changed after isovet divided it; " +
+			"expected an unchanged file"}
 	}
 	return nil
 }

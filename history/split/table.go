@@ -57,7 +57,7 @@ func withTable(path string, do func(t format.Table) error) error {
 	defer in.Close()
 	data, ok := in.Mapped()
 	if !ok {
-		return fmt.Errorf("%s: not a plain file any more; expected the one that was planned with", path)
+		return fmt.Errorf("%s: no longer a plain file; expected the file of the plan", path)
 	}
 	t, err := format.OpenTable(data, path)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestWatchLoss(t *testing.T) {
 	}{
 		{"short", "but the checkpoint continues at", "1ms", func(log []byte) []byte { return log[:len(log)/2] }},
 		{"empty", "the file ends at byte 0", "1h", func([]byte) []byte { return nil }},
-		{"flipped", "whose checksum is", "0", func(log []byte) []byte { log[len(log)/2] ^= 1; return log }},
-		{"zeros", "not as it was written", "0", func(log []byte) []byte {
+		{"flipped", "checksum", "0", func(log []byte) []byte { log[len(log)/2] ^= 1; return log }},
+		{"zeros", "the record is damaged", "0", func(log []byte) []byte {
 			clear(log[len(log)/3 : len(log)/2])
 			return log
 		}},

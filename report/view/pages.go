@@ -115,7 +115,7 @@ func (s *Server) bookRoutes(m *http.ServeMux) {
 			return
 		}
 		if a.r == nil || a.r.Verdict != evidence.Violated || a.r.Items || a.Refuted != "" {
-			refuse(w, http.StatusConflict, errors.New("there is no violation at one level to cut down"))
+			refuse(w, http.StatusConflict, errors.New("there is no violation of a single level to shrink"))
 			return
 		}
 		answerWith(w, true, b.shrink(a, s.o.Check, s.holdBook))
@@ -151,7 +151,7 @@ func (s *Server) ofKeys(m *http.ServeMux, pattern string, f func(http.ResponseWr
 	s.ofBook(m, pattern, true, func(w http.ResponseWriter, r *http.Request, b *book) {
 		k := b.keys.Load()
 		if k == nil {
-			refuse(w, http.StatusServiceUnavailable, errors.New("the keys are still being looked at"))
+			refuse(w, http.StatusServiceUnavailable, errors.New("isovet is still reading the keys; try again soon"))
 			return
 		}
 		f(w, r, b, k)

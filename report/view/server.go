@@ -79,7 +79,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if kind != ofHistory && (len(o.Paths) > 1 || o.Certificate != "") {
-		return nil, fmt.Errorf("%s is a folder of its own; name it alone", o.Paths[0])
+		return nil, fmt.Errorf("%s is a folder; name it without other paths", o.Paths[0])
 	}
 	if o.Addr == "" {
 		o.Addr = "127.0.0.1:0"

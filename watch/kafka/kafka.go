@@ -166,7 +166,7 @@ func (s *source) begin(ctx context.Context, after watch.Places) error {
 	}
 	for name := range after {
 		if n, _ := strconv.ParseInt(name, 10, 32); !slices.Contains(numbers, int32(n)) {
-			return fmt.Errorf("the log has messages of partition %d, which is not read; expected the partitions of "+
+			return fmt.Errorf("the log has messages of partition %d, which is not chosen; expected the partitions of "+
 				"the log, or another --state folder", n)
 		}
 	}

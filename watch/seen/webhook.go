@@ -195,7 +195,7 @@ var client = http.Client{Timeout: 30 * time.Second,
 func (w *Webhook) post(text []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.to.String(), bytes.NewReader(text))
 	if err != nil {
-		return false, errors.New("the address makes no valid request")
+		return false, errors.New("no request can be made from the address")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if w.o.Token != "" {

@@ -65,7 +65,7 @@ func encode(v any) []byte {
 
 func decode(b []byte, v any) error {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(v); err != nil && err != io.EOF {
-		return fmt.Errorf("cannot read what was sent: %w", err)
+		return fmt.Errorf("cannot read a message of another process: %w", err)
 	}
 	return nil
 }

@@ -208,7 +208,7 @@ func (p *Partition) chunk(ctx context.Context, c *lies, buf []byte) ([]byte, err
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if xxhash.Sum64(buf[at:]) != c.Sum {
-		return nil, fmt.Errorf("%s is damaged: a chunk's checksum is another", f.Name())
+		return nil, fmt.Errorf("%s is damaged: a chunk's checksum is wrong", f.Name())
 	}
 	return buf, nil
 }
@@ -218,7 +218,7 @@ func (p *Partition) file(ctx context.Context, task uint64) (*store.File, error) 
 		return f, nil
 	}
 	if task >= uint64(len(p.files)) {
-		return nil, errors.New("a partition has a chunk of a task that is none")
+		return nil, errors.New("a partition has a chunk of an unknown task")
 	}
 	if len(p.open) >= manyFiles {
 		p.closeFiles()

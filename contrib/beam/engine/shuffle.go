@@ -78,7 +78,7 @@ func keep(w *store.Writer, chunks func(*[]byte) bool) error {
 		}
 		size := numbers[2]
 		if size > uint64(len(b)) {
-			return fmt.Errorf("a chunk whose head does not end")
+			return fmt.Errorf("a chunk with an incomplete head")
 		}
 		head, chunk := append([]byte(nil), b[:size]...), b[size:]
 		all.Chunks = append(all.Chunks, lies{Task: numbers[0], No: numbers[1], Head: head, Off: w.Offset(),

@@ -24,7 +24,7 @@ func (r *Runner) environment(ctx context.Context) (*pipepb.Environment, error) {
 	urn := map[string]string{"loopback": graphx.URNEnvExternal, "external": graphx.URNEnvExternal,
 		"process": graphx.URNEnvProcess, "docker": graphx.URNEnvDocker}[kind]
 	if urn == "" {
-		return nil, fmt.Errorf("--environment_type %s is none; expected LOOPBACK, EXTERNAL, PROCESS or DOCKER",
+		return nil, fmt.Errorf("--environment_type %s is unknown; expected LOOPBACK, EXTERNAL, PROCESS or DOCKER",
 			*jobopts.EnvironmentType)
 	}
 	config := func(context.Context) string { return *jobopts.EnvironmentConfig }

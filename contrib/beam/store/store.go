@@ -124,7 +124,7 @@ func Read(ctx context.Context, p string) ([]byte, error) {
 	h := xxhash.New()
 	h.Write(b[:n])
 	if !bytes.Equal(h.Sum(nil), b[n:]) {
-		return nil, fmt.Errorf("%s is damaged: its checksum is another", p)
+		return nil, fmt.Errorf("%s is damaged: its checksum is wrong", p)
 	}
 	return b[:n], nil
 }

@@ -19,9 +19,8 @@ type did struct {
 // not plain integers.
 func (r *reader) agrees(asked, done *event) error {
 	differs := func(does, asks string) error {
-		return r.s.Errorf(done.pos, "value", "the completion %s, its invocation (line %d) %s; expected what was "+
-			"invoked, "+
-			"with what the reads found", does, asked.line, asks)
+		return r.s.Errorf(done.pos, "value", "the completion %s, its invocation (line %d) %s; expected the "+
+			"invoked operations, with the values of the reads", does, asked.line, asks)
 	}
 	if asked.f != noFn && done.f != noFn && asked.f != done.f {
 		return differs("has another :f", "has not")

@@ -53,7 +53,7 @@ func Check(h *history.History, lossy bool) error {
 					"do not", h.Txns.ID[t])
 			case k != history.Write || t == h.Init:
 			case h.VerKind[v] == history.Null:
-				return errors.New("the history deletes keys, which Jepsen's registers cannot")
+				return errors.New("the history deletes keys; Jepsen's registers have no deletes")
 			case h.InitVer[h.VerKey[v]] == v:
 				return fmt.Errorf("key %s is written as %s, which it holds at first", h.KeyString(h.VerKey[v]),
 					h.ValueString(v))
@@ -96,7 +96,7 @@ func times(h *history.History) error {
 		}
 	}
 	if first == last {
-		return fmt.Errorf("all times are %d, which readers take for no clock", first)
+		return fmt.Errorf("all times are %d; readers of the format take that for a missing clock", first)
 	}
 	return nil
 }

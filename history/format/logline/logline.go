@@ -61,7 +61,7 @@ func Append(dst []byte, place int64, of, line string) []byte {
 }
 
 // ErrDamaged says that a line changed after it was written.
-var ErrDamaged = errors.New("the record is not as it was written")
+var ErrDamaged = errors.New("the record is damaged")
 
 // Reader splits lines of a segment, one after the other. Its zero value is for the segment's first line. From the first
 // line with a checksum on, every line must have one.
@@ -88,7 +88,7 @@ func (r *Reader) Cut(line []byte) (place int64, of, text []byte, err error) {
 		var sum uint64
 		sum, err = strconv.ParseUint(string(head[n+1:n+1+digits]), 16, 32)
 		if is := checksum(line, n); err != nil || uint32(sum) != is {
-			return 0, nil, nil, fmt.Errorf("found %.40q, whose checksum is %08x; expected %s, as it says: %w", line, is,
+			return 0, nil, nil, fmt.Errorf("found %.40q with checksum %08x, but it says %s: %w", line, is,
 				head[n+1:n+1+digits], ErrDamaged)
 		}
 		r.Summed = true

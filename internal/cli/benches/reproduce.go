@@ -68,7 +68,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 			}
 			if f.page {
 				if len(args) > 0 {
-					return console.Usagef("--page takes no figures: it shows what has been measured")
+					return console.Usagef("--page takes no figures: it shows all that are measured")
 				}
 				if err := bench.SaveIndex(f.out); err != nil {
 					return console.Usagef("%v", err)

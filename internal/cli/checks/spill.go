@@ -61,7 +61,7 @@ func (f *CheckFlags) validateSpill() error {
 	case s.maxWindow < 0:
 		return console.Usagef("--max-window %d is negative", s.maxWindow)
 	case f.judge.name != console.Auto && !slices.Contains(spill.Checkers(), f.judge.name):
-		return console.Usagef("checker %s does not check out of core, %s do; leave --checker or --spill out",
+		return console.Usagef("checker %s cannot check out of core (%s can); leave --checker or --spill out",
 			f.judge.name,
 			strings.Join(spill.Checkers(), ", "))
 	case f.judge.name != console.Auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):

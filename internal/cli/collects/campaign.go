@@ -85,13 +85,13 @@ type campaignFound struct {
 // run runs a campaign.
 func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) error {
 	if f.out == "" || f.out == "-" {
-		return console.Usagef("-o DIR is missing, the campaign's folder")
+		return console.Usagef("-o DIR is missing: the campaign's folder")
 	}
 	if err := f.in.validate(); err != nil {
 		return err
 	}
 	if f.in.dir != "" && f.in.dir != noIncident {
-		return console.Usagef("--incident %s; expected none, or nothing: each find has a folder of its own", f.in.dir)
+		return console.Usagef("--incident %s: each find has its own folder; expected none, or no --incident", f.in.dir)
 	}
 	if f.limit <= 0 || f.jobs < 1 {
 		return console.Usagef("--for %v, --jobs %d; expected a positive time, and at least 1", f.limit, f.jobs)

@@ -107,7 +107,7 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	}
 	for _, name := range []string{"variant", "keys", "ops", "values", "timestamps"} {
 		if c.Flags().Changed(name) {
-			return console.Usagef("--%s is for the workloads that are built in; leave it out with --workload %s", name,
+			return console.Usagef("--%s works only with built-in workloads; leave it out with --workload %s", name,
 				f.cfg.Workload)
 		}
 	}

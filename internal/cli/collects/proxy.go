@@ -166,7 +166,7 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	say := func(err error) { fmt.Fprintf(e.Stderr, "isovet: proxy: %s\n", escape.Line(err.Error())) }
 	var first sync.Once // further errors are the same: a full disk
 	lost := func(err error) {
-		first.Do(func() { say(fmt.Errorf("the recording is not whole any more; programs go on: %w", err)) })
+		first.Do(func() { say(fmt.Errorf("the recording is incomplete from now on; programs go on: %w", err)) })
 	}
 	ro := record.Options{Meta: m, Aborted: sqlstmt.Aborted, OnError: lost}
 	if f.watch {

@@ -79,13 +79,13 @@ func (b *Beside) run(ctx context.Context, e *console.Env) {
 		var quiet *console.ExitError
 		switch {
 		case ctx.Err() != nil:
-			say("the judge did not get through; %s judges all", whole)
+			say("watch did not judge all transactions; %s does", whole)
 			return
 		case err == nil || errors.As(err, &quiet) && quiet.Err == nil:
 			b.status = console.Worse(b.status, console.StatusOf(err))
 			return
 		case !errors.Is(err, watch.ErrDropped):
-			say("nothing is judged any more; programs go on: %s", escape.Line(err.Error()))
+			say("watch judges no more transactions; programs go on: %s", escape.Line(err.Error()))
 			b.status = console.Worse(b.status, console.StatusOf(err))
 			return
 		}

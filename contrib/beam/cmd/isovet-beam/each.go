@@ -89,11 +89,11 @@ must reach the files by the same names. Exit status: the worst of all, as isovet
 	for _, name := range []string{"ignore-predicates", "mechanisms-only", "read-only-at-start"} {
 		c.Flags().Lookup(name).NoOptDefVal = "true"
 	}
-	c.Flags().BoolVar(&quiet, "quiet", false, "neither progress nor what there was of each verdict")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print neither progress nor verdicts")
 	c.Flags().BoolVar(&asJSON, "json", true, "one JSON object a history, as always")
 	c.Flags().Lookup("json").Hidden = true
-	c.Flags().StringVar(&dir, "spill", "", "`DIR` for the answers, that all workers reach; who asks the same again goes "+
-		"on with it (default: a new folder, for runners on this machine)")
+	c.Flags().StringVar(&dir, "spill", "", "`DIR` for the answers, that all workers reach; the same command goes on "+
+		"with it (default: a new folder, for runners on this machine)")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		var flags []string
 		for _, name := range forEach {

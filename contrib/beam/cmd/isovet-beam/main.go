@@ -54,8 +54,8 @@ Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean
   isovet-beam check --workers 4 --memory 1GiB --level si parts/
   isovet-beam check --runner flink --endpoint jobs:8099 --environment_type EXTERNAL \
     --environment_config localhost:50000 --spill /shared/spill --level sser /shared/parts/`,
-		Spill: "`DIR` for files of the check, that all workers reach: of this machine, gs://… or s3://…; who asks the " +
-			"same again goes on with it (default: a new folder, for runners on this machine)",
+		Spill: "`DIR` for files of the check, which all workers reach: of this machine, gs://… or s3://…; the same " +
+			"command goes on with it (default: a new folder, for runners on this machine)",
 		Flags:    p.flags,
 		Commands: []*cobra.Command{p.eachCommand(), poolCommand(), prismCommand()},
 		Dir:      p.dir,
@@ -98,7 +98,7 @@ func (p *program) dir(dir string) (string, error) {
 		for _, r := range run.Runners {
 			names = append(names, r[0])
 		}
-		return "", fmt.Errorf("--runner %q is none; expected one of %s", p.runner.Name, strings.Join(names, ", "))
+		return "", fmt.Errorf("--runner %q is unknown; expected one of %s", p.runner.Name, strings.Join(names, ", "))
 	}
 	here := p.runner.Name == "prism" || strings.EqualFold(cmp.Or(*jobopts.EnvironmentType, "loopback"), "loopback")
 	switch {
