@@ -309,6 +309,6 @@ func ProfileOf(db, isolation string) (*Profile, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("the file's header names database %q, of which there is no profile; name one with --profile",
+	return nil, fmt.Errorf("isovet has no profile of %q, the database in the file's header; name one with --profile",
 		db)
 }

@@ -163,7 +163,7 @@ var whyWords = map[timestamp.Kind]string{
 	timestamp.Before:       "the version%s had been overwritten before",
 	timestamp.Uncommitted:  "it is%s and was not committed yet",
 	timestamp.After:        "it is%s, which began later",
-	timestamp.Phantom:      "the row is among those that match in the one and not in the other%.0s",
+	timestamp.Phantom:      "the row matches in one of them and not in the other%.0s",
 }
 
 func stampedValue(h *history.History, v uint32) string {

@@ -121,7 +121,7 @@ func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) e
 	}
 	fmt.Fprintln(e.Stdout, s.URL())
 	if !f.quiet {
-		fmt.Fprintln(e.Stderr, "isovet: the page of "+name+" is there for this machine alone; Ctrl-C ends it")
+		fmt.Fprintln(e.Stderr, "isovet: only this machine can open the page of "+name+"; Ctrl-C ends it")
 	}
 	if f.open {
 		if err := openBrowser(s.URL()); err != nil {

@@ -24,7 +24,7 @@ const (
 	// Skipped: earlier searches and proofs used up the credit.
 	Skipped = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
 	// GaveUp: the search reached maxSteps.
-	GaveUp = "the search for an order that explains this was given up: it took too long"
+	GaveUp = "watch gave up its search for an order that explains this: it took too long"
 )
 
 // Finding is a finding about a read, or about a transaction's place in its session.

@@ -80,7 +80,7 @@ func NewVerify(e *console.Env) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.json, "json", false, "one JSON object")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "what isovet check was given")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew of isovet check")
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound")
 	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB")
 	fl.BoolVar(&f.kernel, "kernel", false, "let the proven kernel judge it too (docs/trust.md)")

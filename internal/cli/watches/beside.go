@@ -95,7 +95,7 @@ func (b *Beside) run(ctx context.Context, e *console.Env) {
 			say("%s", escape.Line(err.Error()))
 		}
 		dropped := b.queue.Anew(b.Header)
-		say("the judge did not keep up: %s not judged; %s judges all", plural.Of(dropped-gone, "transaction"), whole)
+		say("watch did not keep up and skipped %s; %s judges all", plural.Of(dropped-gone, "transaction"), whole)
 		gone = dropped
 	}
 }
