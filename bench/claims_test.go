@@ -229,8 +229,8 @@ func TestCheckerPages(t *testing.T) {
 		return times(mem, valueOver("closure", ofSeries(series), pick))
 	}
 	for page, says := range map[string][]string{
-		"vbox": {fmt.Sprintf("10,000 transactions it adds %.1f to %.1f MB to what is in use, the matrix of bits "+
-			"%.0f MB", closures(compactClosure, least), closures(compactClosure, most), closures(fullClosure, least))},
+		"vbox": {fmt.Sprintf("10,000 transactions it takes %.1f to %.1f MB, the matrix of bits %.0f MB",
+			closures(compactClosure, least), closures(compactClosure, most), closures(fullClosure, least))},
 		"mtc": {
 			fmt.Sprintf("refuses %.0f %% of general transactions", aborts("sessions", "GT, SER")),
 			fmt.Sprintf("%.0f %% when there are 20 transactions an object", aborts("skew", "GT, SER")),
@@ -252,8 +252,8 @@ func TestCheckerPages(t *testing.T) {
 			fmt.Sprintf("on Zipfian objects %.0f and %.0f times",
 				times(load("mtc/fig7"), timesAt("dist", "zipf", "mtc", "cobra")),
 				times(load("mtc/fig8"), timesAt("dist", "zipf", "mtc", "polysi"))),
-			fmt.Sprintf("%.0f to %.0f times as long where it ends", low, high),
-			fmt.Sprintf("in %d of %d histories", ended, all),
+			fmt.Sprintf("Porcupine ends within 20 s on %d of %d histories, and takes %.0f to %.0f times as long there",
+				ended, all, low, high),
 		},
 		"viper": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),

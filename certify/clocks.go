@@ -109,9 +109,9 @@ func (c *clocks) runs() *writerRuns {
 	return r
 }
 
-// visible returns a writer of the read's key, later than what it read from and among those that the clock sees, 0 if
-// there is none; alone reports one without clock between the two. Cost: logarithmic in the key's writers for each
-// session that has one.
+// visible returns a writer of the read's key that the clock sees and that is later than the writer that it read from,
+// or 0. Then alone reports whether a writer without a clock is later. Cost: logarithmic in the number of the
+// key's writers, for each session that writes the key.
 func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, alone bool) {
 	for i := r.off[read.key]; i < r.off[read.key+1]; i++ {
 		until := p - 1

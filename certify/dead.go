@@ -10,9 +10,8 @@ import (
 )
 
 // checkDead proves an aborted read whose possible writers are all of unknown outcome, and returns its reader. For each
-// of them a.Dead shows that it cannot have committed: it contradicts itself, or its own read is only of what those
-// before it in the list wrote, if anybody did. So the list is an induction, and whoever counts and reads only from
-// those on it reads what never was.
+// writer a.Dead shows that it did not commit: it contradicts itself, or it read a value that only writers before it in
+// the list can have written. So by induction none of them committed.
 func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	h, x := p.h, p.x
 	if a.Kind != level.G1a || len(a.Ops) != 1 {

@@ -150,7 +150,7 @@ func (s *tables) predicate(t, op uint32) error {
 		}
 		truth := s.rows.Truth(q, k, c)
 		if truth == predicates.False {
-			return fmt.Errorf("%s matched %s, but its predicate is false of %s, the row in this order",
+			return fmt.Errorf("%s matched %s, but in this order the row is %s, and its predicate is false of that",
 				name(h, t), h.KeyString(k), valueString(h, c))
 		}
 		if truth == predicates.True && s.match[k] != op+1 {
@@ -162,8 +162,8 @@ func (s *tables) predicate(t, op uint32) error {
 		var err error
 		s.rows.Each(q, func(k uint32) {
 			if s.match[k] != op+1 {
-				err = fmt.Errorf("%s did not match %s, but its predicate is true of %s, the row in this order",
-					name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
+				err = fmt.Errorf("%s did not match %s, but in this order the row is %s, and its predicate is true of "+
+					"that", name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
 			}
 		})
 		if err != nil {

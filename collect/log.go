@@ -80,7 +80,7 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// locking returns the places of the locking reads among some operations, in the form of a history; nil: there is none.
+// locking returns the places of the locking reads among n operations, as a history has them; nil if there are none.
 func (l *log) locking(off, n int) (text []byte) {
 	for i, o := range l.ops[off : off+n] {
 		if o.locks {

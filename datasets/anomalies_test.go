@@ -140,7 +140,7 @@ func TestUnknownNames(t *testing.T) {
 		{Spec{Isolation: "nope"}, "expected one of serializable"},
 		{Spec{Fault: "nope"}, "expected one of thin-air-read"},
 		{Spec{Keys: 3}, "expected at least 8"},
-		{Spec{Sessions: -1}, "none negative"},
+		{Spec{Sessions: -1}, "none may be negative"},
 		{Spec{Fault: "long-fork", Sessions: 2}, "needs 4 sessions"},
 		{Spec{AbortRate: 1}, "expected"},
 		{Spec{Workload: "smallbank", Ops: 3}, "fixed by its templates"},

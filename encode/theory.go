@@ -230,7 +230,8 @@ func (l *lemmas) clauses() [][]solver.Lit {
 	return out
 }
 
-// refutation picks lemmas that contradict the problem's clauses and finds the cycle behind each, of edges of guards.
+// refutation picks lemmas that contradict the problem's clauses and returns the cycle that each forbids, as
+// edges of its guards.
 func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]solver.Lit) [][]polygraph.Edge {
 	s := solver.New(solver.Options{})
 	s.NewVars(q.Vars)

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// Sizes says how large a history is, and how much of it speaks.
+// Sizes is the size of a history, and how many of its operations a verdict can depend on.
 type Sizes struct {
 	Txns int `json:"txns"` // without the invented ones
 	// transactions that stand for writers of whom the file has no record

@@ -253,7 +253,7 @@ func (p *pageWriter) lists(lists []pageList) {
 	}
 }
 
-// linear writes how far an order of the operations on a register comes.
+// linear draws the operations on a register, and the longest part of them that has an order.
 func (p *pageWriter) linear(l *pageLinear) {
 	if l == nil {
 		return

@@ -145,7 +145,7 @@ func TestBadWriter(t *testing.T) {
 			`field "status": unknown status "comitted"`},
 		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",1.0]]}`, `["r","x",1]`,
 			`the number 1.0; expected an integer`},
-		{`{"session":0,"seq":0,"start_ts":1,"ops":[["w","x",1]]}`, `["r","x",1]`, `has not both`},
+		{`{"session":0,"seq":0,"start_ts":1,"ops":[["w","x",1]]}`, `["r","x",1]`, `lacks its start_ts`},
 		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"status":5,"ops":[["a","l",1]]}`, `["r","l",[1]]`,
 			`field "status": the number 5; expected a string`},
 		{`{"format":"isovet-history","version":2}`, `["r","x",null]`, `unknown version 2; expected 1`},

@@ -214,7 +214,7 @@ func TestBad(t *testing.T) {
 		return bad
 	}
 	bad := run(text)
-	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both",
+	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 lacks its start_ts",
 		"4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
 			t.Fatalf("%q", bad)

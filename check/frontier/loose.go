@@ -12,8 +12,8 @@ type loose struct {
 	// By key, None where no read needs it: the place in the frontier, behind the lanes, of its current version.
 	slot  []uint32
 	start []uint32 // the frontier's part before anything is executed
-	// number tells the versions of loose keys apart; versions are how many there are.
-	number   []uint32 // by version, 0: of none that was needed
+	// number counts the versions of loose keys from 1; versions is the number of them.
+	number   []uint32 // by version; 0: not needed
 	versions int
 	was      []uint32 // current versions that were overwritten, the last behind
 }

@@ -370,7 +370,7 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, errors.New("it has more bytes, as decompressed, than there is room for")
+		return 0, errors.New("decompressed, it is larger than the memory that it may take")
 	}
 	return n, err
 }

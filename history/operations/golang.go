@@ -74,8 +74,8 @@ func (r *goReader) fail(field string, found any, expected string) error {
 	return r.bad
 }
 
-// members are those of a map by what they say, and the names that they have there. What is not known must be a zero, as
-// Go writes members that are not set.
+// members returns the members of a map by their known names, and the names that the map gives them. A member without a
+// known name must be zero, as Go writes members that are not set.
 func (r *goReader) members(of string, m Map, known member) (at map[string]any, name map[string]string, err error) {
 	at, name = map[string]any{}, map[string]string{}
 	for _, p := range m {

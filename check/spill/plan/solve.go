@@ -248,7 +248,7 @@ func Late(txns []*Txn, events []int32) []int32 {
 	return out
 }
 
-// half marks a commit that stands elsewhere than its begin.
+// half marks the commit of a transaction whose begin stands at another place.
 const half = 1 << 31
 
 // Place turns a window's new order into places. As many transactions as possible keep their places by the rule; the

@@ -177,7 +177,7 @@ func deltas(src []byte, n int) (size int, err error) {
 	case head[2] != uint64(n):
 		return 0, fmt.Errorf("%d values; expected %d", head[2], n)
 	case block == 0 || block > 1<<16 || parts == 0 || parts > block || block%parts != 0 || block/parts%8 != 0:
-		return 0, fmt.Errorf("blocks of %d values in %d parts", block, parts)
+		return 0, fmt.Errorf("a block of %d values in %d parts; expected parts of a multiple of 8 values", block, parts)
 	}
 	for left := uint64(max(n, 1) - 1); left > 0; {
 		_, k := binary.Uvarint(src[size:]) // the least difference

@@ -155,8 +155,8 @@ func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
 		return nil, grid, console.Usagef("%v", err)
 	}
 	if len(cells) == 0 {
-		return nil, grid, console.Usagef("no combination is possible: a theory needs its solver (closure and order " +
-			"need cdcl), eager needs the encoding order")
+		return nil, grid, console.Usagef("no combination is possible: the theories \"closure\" and \"order\" need " +
+			"the solver \"cdcl\", \"eager\" needs the encoding \"order\"")
 	}
 	return cells, grid, nil
 }

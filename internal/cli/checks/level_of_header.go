@@ -81,7 +81,7 @@ func own(h *history.History, at level.Level) level.Level {
 	return level.Mixed(at)
 }
 
-// asksOf reports whether a level asks anything of a transaction: others may have seen it, and it did something.
+// asksOf reports whether a level asks anything of a transaction: it has not surely aborted, and it has operations.
 func asksOf(h *history.History, t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.Txns.OpOff[t] < h.Txns.OpOff[t+1]
 }
