@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -161,6 +162,9 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if prog == "" {
 		ts.Fatalf("no program %s", args[2])
+	}
+	if signal.Ignored(os.Interrupt) { // as in a job in the background: the program would ignore it too, until it listens
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// A machine with much else to do may not have started the program by then: it ends before it listens for signals.
 	for wait := 300 * time.Millisecond; ; wait *= 2 {

@@ -16,6 +16,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/room"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
 
@@ -181,9 +182,10 @@ func peak(f func()) uint64 {
 // TestMemory bounds what reading takes beyond the file, at its peak and with garbage: 40 bytes an operation on one
 // core, and the operations' times, where there are any, by themselves.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second; left out with -short")
+	if !randtest.Long(false, true) {
+		t.Skip("SKIPPED, NOTHING TESTED: a load raises the peak; ISOVET_LONG=1 asks for it")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in a program, where must has 400
 	for _, c := range []struct {
 		name    string
 		txns    int
