@@ -163,11 +163,11 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if prog == "" {
 		ts.Fatalf("no program %s", args[2])
 	}
-	if signal.Ignored(os.Interrupt) { // as in a job in the background: the program would ignore it too, until it listens
+	if signal.Ignored(os.Interrupt) { // as in a job in the background: the program would ignore it too
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	// A machine with much else to do may not have started the program by then: it ends before it listens for signals, or
-	// before it has begun its work.
+	// A machine with much else to do may not have started the program by then: it ends before it listens for signals,
+	// or before it has begun its work.
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
 		got := interruptAfter(ts, wait, args[1], prog, args[3:])
 		early := got == "-1" || strings.Contains(ts.ReadFile("interrupted.err"), "interrupted before")
