@@ -170,7 +170,7 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	// or before it has begun its work.
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
 		got := interruptAfter(ts, wait, args[1], prog, args[3:])
-		early := got == "-1" || strings.Contains(ts.ReadFile("interrupted.err"), "interrupted before")
+		early := got == "-1" || strings.Contains(ts.ReadFile("interrupted.err"), "; 0 of ")
 		if early && args[1] == "" && wait < 20*time.Second {
 			continue
 		}
