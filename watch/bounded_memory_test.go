@@ -64,7 +64,7 @@ func onDisk(dir string) (bytes int64) {
 // judges keep in memory does not grow, and what is right is found to be. What of keys lies on disk grows with them, the
 // log does not.
 func TestNewKeys(t *testing.T) {
-	txns := int64(histtest.Long(40_000, 50_000_000))
+	txns := int64(histtest.Long(20_000, 50_000_000))
 	if n, err := strconv.ParseInt(os.Getenv("ISOVET_TXNS"), 10, 64); err == nil {
 		txns = n
 	}

@@ -230,9 +230,9 @@ func TestEvictionSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, spilled, restarts := 0, int64(0), 0
-			seeds, often := histtest.Long(20, 5000), 20
+			seeds, often := histtest.Long(12, 5000), 12
 			if name == "replay" {
-				seeds, often = histtest.Long(8, 5000), 8
+				seeds, often = histtest.Long(5, 5000), 5
 			}
 			for seed := range uint64(seeds) {
 				rng := rand.New(rand.NewPCG(seed, 19))
