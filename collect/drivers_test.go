@@ -1,4 +1,4 @@
-package all
+package collect_test
 
 import (
 	"context"
