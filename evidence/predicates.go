@@ -218,7 +218,7 @@ func (d *describer) predicateReads(a *Anomaly) {
 	case level.G1b:
 		fmt.Fprintf(d, "In %s %s, a value that %s wrote and overwrote before it committed.", t, saw(op), other)
 	case level.FutureRead:
-		fmt.Fprintf(d, "In %s %s before the transaction wrote that value itself; no other transaction wrote it.", t,
+		fmt.Fprintf(d, "In %s %s, but only %[1]s wrote that value, and it did so later.", t,
 			saw(op))
 	case level.NotMyOwnWrite:
 		fmt.Fprintf(d, "%s wrote %s = %s, and then %s.", t, key, wrote(a.Ops[1]), saw(op))

@@ -173,14 +173,14 @@ func (p *Partition) read(ctx context.Context) error {
 	}
 	n := binary.LittleEndian.Uint64(end[:])
 	if n > uint64(st.Size()-footEnd) {
-		return errors.New("its end is another")
+		return errors.New("its footer is longer than the file")
 	}
 	b := make([]byte, n)
 	if _, err := p.own.ReadAt(b, st.Size()-footEnd-int64(n)); err != nil {
 		return err
 	}
 	if xxhash.Sum64(b) != binary.LittleEndian.Uint64(end[8:]) {
-		return errors.New("its checksum is another")
+		return errors.New("the checksum of its footer is wrong")
 	}
 	var f foot
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&f); err != nil {
