@@ -345,12 +345,6 @@ again:
 			cand = append(cand, int32(i))
 		}
 	}
-	due := s.due(low, limit)
-	before := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(s.ops[a].Until, s.ops[b].Until))
-	}
-	sorts.Stable(cand, before)
-	musts := len(cand)
 	for _, class := range s.maybe {
 		for _, i := range class {
 			if s.done[i] {
@@ -363,9 +357,10 @@ again:
 			break
 		}
 	}
-	if len(cand) > musts {
-		sorts.Stable(cand, before)
-	}
+	due := s.due(low, limit)
+	sorts.Stable(cand, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(s.ops[a].Until, s.ops[b].Until))
+	})
 	s.cand = cand
 	return cand, false
 }
