@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/must"
+	"isovet/level"
 )
 
 // chunksOf writes transactions, each one write of a key, to chunks of some of them, which may overlap.
@@ -162,6 +163,66 @@ func TestPlaceKeepsTheOrder(t *testing.T) {
 				t.Fatalf("seed %d: event %d of %v is at %v, the one before it at %v", seed, i, events, at, last)
 			}
 			last, of = at, e>>1
+		}
+	}
+}
+
+// TestSplit: they leave a slice who read what nobody in it leaves there, or come behind one that left; and the longest
+// beginning has whole transactions.
+func TestSplit(t *testing.T) {
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		number := func() Value { return Value{Kind: history.Int, N: r.Int64N(3)} }
+		l := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}[seed%3]
+		state := map[Value]Value{number(): number(), number(): number()}
+		var txns, stay, later []*Txn
+		for _, p := range r.Perm(6) {
+			x := &Txn{Place: uint64(p), Session: r.Int64N(3), Start: r.Int64N(9), Status: history.Committed}
+			x.End = x.Start + r.Int64N(4)
+			x.Ops = []Op{{history.Read, number(), number()}, {history.Write, number(), number()}}
+			txns = append(txns, x)
+		}
+		gone := make([]bool, len(txns))
+		for range txns {
+			for i, x := range txns {
+				v, is := state[x.Ops[0].Key]
+				out := !is || v != x.Ops[0].Value
+				for j, y := range txns {
+					out = out && (gone[j] || y.Ops[1].Key != x.Ops[0].Key || y.Ops[1].Value != x.Ops[0].Value)
+				}
+				for j, y := range txns {
+					out = out || gone[j] && (l.RealTime() && y.End < x.Start ||
+						l.Sessions() && y.Session == x.Session && y.Place < x.Place)
+				}
+				gone[i] = gone[i] || out
+			}
+		}
+		for i, x := range txns {
+			if gone[i] {
+				later = append(later, x)
+			} else {
+				stay = append(stay, x)
+			}
+		}
+		if a, b := Split(txns, state, l); !slices.Equal(a, stay) || !slices.Equal(b, later) {
+			t.Fatalf("seed %d, %s: %d stay and %d leave; expected %d and %d", seed, l, len(a), len(b), len(stay),
+				len(later))
+		}
+		var events []int32
+		for _, i := range r.Perm(2 * len(txns)) {
+			e := int32(i) &^ 1
+			if slices.Contains(events, e) {
+				e++
+			}
+			events = append(events, e)
+		}
+		n, q := r.IntN(len(txns)+1), len(events)
+		for ; slices.ContainsFunc(events[:q], func(e int32) bool {
+			return int(e>>1) >= n || !slices.Contains(events[:q], e^1)
+		}); q-- {
+		}
+		if got := Prefix(txns, events, n); len(got) != q {
+			t.Fatalf("seed %d: of %v below %d, the beginning has %d; expected %d", seed, events, n, len(got), q)
 		}
 	}
 }
