@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
@@ -158,6 +159,27 @@ func TestPast(t *testing.T) {
 			t.Errorf("%s: %v; expected lost updates", c.Workload, last.Verdict)
 		}
 		t.Logf("%s %s: %d moments", c.DB[0], c.Workload, moments)
+	}
+}
+
+// TestMark: who ended before the oldest open transaction began is unchanged; who ended when it did has its writes and
+// an unknown outcome; who began when it did is missing.
+func TestMark(t *testing.T) {
+	a, b := &client{}, &client{}
+	var l log
+	for _, at := range []int64{13, 14, 15} {
+		l.add(opRec{kind: history.Read, value: history.IntValue(at)})
+		l.add(opRec{kind: history.Write, value: history.IntValue(at)})
+		l.end(txnRec{start: at, commit: at, end: at + 1, status: history.Committed})
+	}
+	a.published.Store(&l)
+	a.since.Store(never)
+	b.since.Store(15)
+	r := &run{clients: []*client{a, b}, tables: []workload.Table{{}}}
+	h := must.Get(r.past())(t)
+	first := h.NumTxns() - 2
+	if st := h.Txns.Status[first:]; h.NumOps() != 3+first || st[0] != history.Committed || st[1] != history.Unknown {
+		t.Errorf("%d operations, outcomes %v", h.NumOps(), st)
 	}
 }
 
