@@ -46,7 +46,7 @@ func pieces(t *testing.T, rng *rand.Rand, j Judge, lines [][]byte, turn func(Jud
 	}
 	clock := int64(1e18)
 	for at := 0; at < len(lines); {
-		n := min(1+rng.IntN(60), len(lines)-at)
+		n := min(1+rng.IntN(min(60, len(lines)/4)), len(lines)-at)
 		if every, _ := j.Tick(); every > 0 && rng.IntN(3) == 0 {
 			clock += rng.Int64N(int64(2 * time.Second))
 			whole(func() error { j.Clock(clock); return nil })
@@ -124,6 +124,20 @@ func TestCheckpoint(t *testing.T) {
 			Gate: gates[seed%2]}
 		check(seed, lines, func() Judge {
 			return aionWith(t, o)
+		})
+	}
+	for seed := range uint64(24) { // one is far ahead, and later all are
+		var lines [][]byte
+		for i := range uint64(40) {
+			at := 10 * i
+			if i == seed || i > 20 {
+				at += 1 << 40
+			}
+			lines = append(lines, fmt.Appendf(nil, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"ops":[["w","x",%[1]d]]}`,
+				i, i%12, at, at+1))
+		}
+		check(seed, lines, func() Judge {
+			return aionWith(t, AionOptions{Options: si, Lateness: 100, Attach: AttachAuto, Gate: gates[1]})
 		})
 	}
 	broken := 0
