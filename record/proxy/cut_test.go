@@ -1,0 +1,30 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestCut: what is left of bodies without their first columns, and of one that is a byte short; the counts of tags.
+func TestCut(t *testing.T) {
+	row, columns := "\x00\x02\x00\x00\x00\x01a\x00\x00\x00\x02bc", "\x00\x01n\x00"+fmt.Sprintf("%018d", 7)
+	cut := func(text string, hidden int) string {
+		rest, values := cutRow([]byte(text), hidden)
+		return fmt.Sprintf("%q %v", rest, values)
+	}
+	for i, c := range [][2]string{
+		{cut(row, 1), `"\x00\x01\x00\x00\x00\x02bc" [a]`},
+		{cut(row, 2), `"\x00\x00" [a bc]`},
+		{cut(row, 3), `"" []`},
+		{cut(row[:len(row)-1], 2), `"" []`},
+		{fmt.Sprintf("%q", cutColumns([]byte(columns), 1)), `"\x00\x00"`},
+		{fmt.Sprintf("%q", cutColumns([]byte(columns), 2)), `""`},
+		{fmt.Sprintf("%q", cutColumns([]byte(columns[:10]), 1)), `""`},
+		{fmt.Sprint(tagOf([]byte("INSERT 0 15\x00"))), "INSERT15"},
+		{fmt.Sprint(tagOf([]byte("BEGIN\x00"))), "BEGIN-1"},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%d: %s; expected %s", i, c[0], c[1])
+		}
+	}
+}
