@@ -204,9 +204,7 @@ func TestRulesCatch(t *testing.T) {
 		{"cmd/isovet", "cmd/bench", false},
 		{"internal/cli", "internal/test/histtest/random", false}, // tests only
 	} {
-		if got := mayImport(c.from, c.to); got != c.want {
-			t.Errorf("mayImport(%s, %s) = %v", c.from, c.to, got)
-		}
+		must.Equal(t, mayImport(c.from, c.to), c.want, "mayImport(%s, %s)", c.from, c.to)
 	}
 	if anyMatches(narrow["certify"], "check/prepass") || !anyMatches(narrow["certify"], "evidence") {
 		t.Error("the narrow rule of certify does not bite")
@@ -303,8 +301,6 @@ func TestGoroutines(t *testing.T) {
 func TestThinMains(t *testing.T) {
 	for _, dir := range []string{"cmd/isovet", "cmd/bench"} {
 		p := must.Get(build.ImportDir(filepath.Join(root(t), dir), 0))(t)
-		if len(p.GoFiles) != 1 {
-			t.Errorf("%s has %d files; what commands do belongs into internal/cli", dir, len(p.GoFiles))
-		}
+		must.Equal(t, len(p.GoFiles), 1, "files of %s (what commands do belongs into internal/cli)", dir)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 const wrong = `<!DOCTYPE html><html lang="en"><head><title>t</title><meta http-equiv="Content-Security-Policy"
@@ -98,17 +100,11 @@ func TestFinds(t *testing.T) {
 	p.t = t
 
 	p.Press(Enter)
-	if got := p.Text("#b"); got != "pressed" {
-		t.Errorf("the button says %q", got)
-	}
+	must.Equal(t, p.Text("#b"), "pressed", "the button says")
 	p.Goto(s.URL)
 	p.Click("#b")
-	if got := p.Text("#b"); got != "pressed" {
-		t.Errorf("the button says %q", got)
-	}
-	if got := p.Count("p"); got != 7 {
-		t.Errorf("%d paragraphs", got)
-	}
+	must.Equal(t, p.Text("#b"), "pressed", "the button says")
+	must.Equal(t, p.Count("p"), 7, "paragraphs")
 	link := false
 	for _, x := range p.Spoken() {
 		link = link || x == Spoken{"link", "a link"}
@@ -118,9 +114,7 @@ func TestFinds(t *testing.T) {
 	}
 	for dark, want := range map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(34, 34, 34)"} {
 		p.Dark(dark)
-		if got := Eval[string](p, "getComputedStyle(document.body).backgroundColor"); got != want {
-			t.Errorf("dark %v: %s", dark, got)
-		}
+		must.Equal(t, Eval[string](p, "getComputedStyle(document.body).backgroundColor"), want, "dark %v", dark)
 	}
 	p.Size(300, 200)
 	img, err := png.Decode(bytes.NewReader(p.Screenshot(false)))
@@ -131,9 +125,7 @@ func TestFinds(t *testing.T) {
 	p.Goto(s.URL)
 	p.Wait(`document.querySelector("#b")`)
 	p.Click("#b")
-	if got := p.Text("#b"); got != "press" {
-		t.Errorf("without scripts the button says %q", got)
-	}
+	must.Equal(t, p.Text("#b"), "press", "without scripts the button says")
 }
 
 // TestFind: CHROME comes first, and what it names must be there.

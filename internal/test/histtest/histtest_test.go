@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/histtest/notation"
+	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestRandom: nearly all of the histories are legal, one seed makes one text, and what the package promises is drawn
@@ -59,6 +63,15 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// TestSame: where two histories differ a judge ends, and says what they are and where.
+func TestSame(t *testing.T) {
+	one, other := notation.MustParse("s1: w(x,1) | s2: r(x,1)"), notation.MustParse("s1: w(x,1) | s2: r(x,2)")
+	err := randtest.Try(t, func(t testing.TB) { diff.Same(t, one, other, "told %d times", 2) })
+	if err == nil || !strings.Contains(err.Error(), "told 2 times: transaction 2: operation 0: ") {
+		t.Error(err)
+	}
+}
+
 // TestShrink: nothing is left of a history but what makes it fail, and that with small times and values.
 func TestShrink(t *testing.T) {
 	text := `{"format":"isovet-history","version":1,"name":"long","clock_skew":3}
@@ -80,14 +93,10 @@ func TestShrink(t *testing.T) {
 		return false
 	}
 	want := `{"start":0,"ops":[["r","x",0]]}` + "\n"
-	if got := string(Shrink([]byte(text), reads)); got != want {
-		t.Errorf("shrunk to\n%swant\n%s", got, want)
-	}
+	must.Equal(t, string(Shrink([]byte(text), reads)), want, "shrunk")
 	elements := func(text []byte) bool {
 		return strings.Contains(string(text), `[4,5]`) || strings.Contains(string(text), `[0,1]`)
 	}
 	want = `{"ops":[["r","l",[0,1]]]}` + "\n"
-	if got := string(Shrink([]byte(text), elements)); got != want {
-		t.Errorf("shrunk to\n%swant\n%s", got, want)
-	}
+	must.Equal(t, string(Shrink([]byte(text), elements)), want, "shrunk")
 }

@@ -1,13 +1,16 @@
-// Package must has what tests ask of each call that is no part of what they test: that it works.
+// Package must has what tests ask in one line: that a call works, where that is no part of what they test, and that a
+// value is the one expected.
 //
 // A test program that imports it collects its garbage less often: the heaps of tests are small, and the collector takes
 // up to a third of their processor time by its default. Benchmarks, and programs that a test starts, keep the default.
 package must
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,4 +43,34 @@ func Get[T any](v T, err error) func(testing.TB) T {
 		}
 		return v
 	}
+}
+
+// Have returns what a call gave where there is no test to end: it panics where the call failed.
+func Have[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Equal reports where a value is not the one expected; the test goes on. what says which value it is:
+//
+//	must.Equal(t, h.NumTxns(), 3, "transactions of %s", file)
+func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
+	if got != want {
+		t.Helper()
+		t.Errorf("%s: %s; expected %s", fmt.Sprintf(what, args...), said(got), said(want))
+	}
+}
+
+// said is a value as a failure shows it: a text of one line in quotation marks, one of several lines below the line.
+func said(v any) string {
+	s, ok := v.(string)
+	switch {
+	case !ok:
+		return fmt.Sprintf("%+v", v)
+	case strings.Contains(s, "\n"):
+		return "\n" + s
+	}
+	return strconv.Quote(s)
 }

@@ -9,6 +9,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/oracletest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -42,9 +43,7 @@ func TestAnomalies(t *testing.T) {
 			if !violated {
 				continue
 			}
-			if got := string(r.Anomalies[0].Kind); got != row.Name {
-				t.Errorf("%s at %s is named %s", row.Name, l, got)
-			}
+			must.Equal(t, string(r.Anomalies[0].Kind), row.Name, "the name at %s", l)
 			if !l.Forbids(level.Anomaly(row.Name)) {
 				t.Errorf("%s does not forbid %s", l, row.Name)
 			}
@@ -145,9 +144,7 @@ func TestUnknownOutcome(t *testing.T) {
 			false},
 	} {
 		r := check(t, oracletest.Parse(c.text), c.l)
-		if got := r.Verdict == evidence.Holds; got != c.holds {
-			t.Errorf("%s: %s", c.name, r.Verdict)
-		}
+		must.Equal(t, r.Verdict == evidence.Holds, c.holds, "%s: %s", c.name, r.Verdict)
 		if err := certify.Check(r, certify.Options{}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -75,9 +76,7 @@ func TestPredicates(t *testing.T) {
 		if err != nil || r.Verdict == evidence.Unknown {
 			t.Fatalf("%s: %v, %v", c.name, r, err)
 		}
-		if got := r.Verdict == evidence.Holds; got != c.holds {
-			t.Errorf("%s at %s: %s", c.name, c.l, r.Verdict)
-		}
+		must.Equal(t, r.Verdict == evidence.Holds, c.holds, "%s at %s: %s", c.name, c.l, r.Verdict)
 	}
 	r, err := oracle.Check(notation.MustParse(`_: pr{"v":{"~":1}}[]`), oracle.Options{})
 	if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "expected comparisons") {

@@ -5,9 +5,18 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"testing"
 
 	"isovet/history"
 )
+
+// Same ends a test where two histories differ, and says where. what says which they are.
+func Same(t testing.TB, a, b *history.History, what string, args ...any) {
+	if d := Histories(a, b); d != "" {
+		t.Helper()
+		t.Fatalf("%s: %s", fmt.Sprintf(what, args...), d)
+	}
+}
 
 // Histories says where two histories first differ, "" if nowhere: same header, transactions in the same order with the
 // same sessions, times and operations. How keys, versions and texts are numbered makes no difference, nor do the file

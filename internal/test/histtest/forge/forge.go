@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -101,10 +102,7 @@ func (f *forgery) parse(cert []byte) bool {
 }
 
 func (f *forgery) text() []byte {
-	b, err := json.Marshal(f.head)
-	if err != nil {
-		panic(err) // it was JSON
-	}
+	b := must.Have(json.Marshal(f.head))
 	return append(bytes.Join(append([][]byte{b}, f.lines...), []byte("\n")), '\n')
 }
 
@@ -134,10 +132,7 @@ func (f *forgery) exception(i int) (e exception) {
 
 // put puts an exception in its place, or in place of one of the same transaction.
 func (f *forgery) put(e exception) {
-	b, err := json.Marshal(e)
-	if err != nil {
-		panic(err)
-	}
+	b := must.Have(json.Marshal(e))
 	i, is := slices.BinarySearchFunc(f.lines, e.Place, func(line []byte, p int64) int {
 		var x exception
 		json.Unmarshal(line, &x)

@@ -7,6 +7,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 func Example() {
@@ -60,9 +61,7 @@ func TestFormatIsInverse(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := Format(h); got != text {
-			t.Errorf("got  %s\nwant %s", got, text)
-		}
+		must.Equal(t, Format(h), text, "written again")
 	}
 }
 
@@ -102,12 +101,8 @@ func TestRoundTripRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, text, err)
 		}
-		if again := Format(g); again != text {
-			t.Fatalf("seed %d:\n%s\n%s", seed, text, again)
-		}
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, d, text)
-		}
+		must.Equal(t, Format(g), text, "seed %d: written again", seed)
+		diff.Same(t, h, g, "seed %d\n%s", seed, text)
 	}
 }
 
@@ -188,9 +183,5 @@ func randomHistory(rnd *rand.Rand) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }

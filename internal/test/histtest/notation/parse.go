@@ -10,15 +10,12 @@ import (
 	"unicode/utf8"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // MustParse is Parse for tests and examples: it panics on an error.
 func MustParse(text string) *history.History {
-	h, err := Parse(text)
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(Parse(text))
 }
 
 // Parse reads a history in the notation of the package comment. Errors are *history.InputError with the offset in the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // Anything makes a history that has, at random, everything that one can have. Loose: also what files of text cannot
@@ -140,9 +141,5 @@ func Anything(seed uint64, loose bool) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // Few makes a random history of few transactions on few keys: half of them from a serial run whose reads are then
@@ -86,9 +87,5 @@ func Few(seed uint64) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }

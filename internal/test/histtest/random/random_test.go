@@ -94,9 +94,7 @@ func TestRandomDeterminism(t *testing.T) {
 	for seed := range uint64(200) {
 		o := Options{Deletes: true, Unknown: true}
 		a := dump(Medium(seed, o))
-		if a != dump(Medium(seed, o)) {
-			t.Fatalf("seed %d: two histories differ", seed)
-		}
+		must.Equal(t, a, dump(Medium(seed, o)), "seed %d: made twice", seed)
 		seen[a] = true
 	}
 	if len(seen) < 195 {

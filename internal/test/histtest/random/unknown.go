@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 )
 
 // ManyUnknown is a history of few values most of whose transactions are of unknown outcome.
@@ -27,9 +28,5 @@ func ManyUnknown(seed uint64) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -129,11 +130,17 @@ type probe struct {
 // stop is what a probe panics with where a test would end.
 type stop struct{}
 
+// helpers are the packages that fail on a test's behalf: a class is the line of the test itself.
+var helpers = map[string]bool{"must": true, "diff": true}
+
 func (p *probe) fail(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.class == "" {
 		_, file, line, _ := runtime.Caller(2)
+		for i := 3; helpers[path.Base(path.Dir(file))]; i++ {
+			_, file, line, _ = runtime.Caller(i)
+		}
 		p.class = fmt.Sprintf("%s:%d", filepath.Base(file), line)
 	}
 	p.said.WriteString(strings.TrimSuffix(message, "\n") + "\n")

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestTry: a judge's failure is told apart by its line, a panic is a failure, and what passes is none.
+// TestTry: a judge's failure is told apart by its line, also where a helper fails for it; a panic is a failure, and
+// what passes is none.
 func TestTry(t *testing.T) {
 	judge := func(t testing.TB, seed uint64) {
 		switch seed {
@@ -22,10 +23,14 @@ func TestTry(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		case 3:
 			panic("three")
+		case 4:
+			must.Equal(t, 1, 2, "four")
+		case 5:
+			must.Equal(t, 1, 2, "five")
 		}
 	}
 	classes := map[string]bool{}
-	for seed, want := range []string{"", "one\nand then", "seed 2", "panic: three"} {
+	for seed, want := range []string{"", "one\nand then", "seed 2", "panic: three", "four: 1; expected 2", "five"} {
 		err := Try(t, func(t testing.TB) { judge(t, uint64(seed)) })
 		if want == "" {
 			if err != nil {
@@ -39,9 +44,7 @@ func TestTry(t *testing.T) {
 		}
 		classes[f.Class] = true
 	}
-	if len(classes) != 3 {
-		t.Errorf("classes %v", classes)
-	}
+	must.Equal(t, len(classes), 5, "classes %v", classes)
 }
 
 // shape is a value of all kinds that are cut down.
@@ -107,7 +110,5 @@ func TestShrink(t *testing.T) {
 		}
 		return sum >= 5
 	}
-	if got := string(shrink([]byte(`[[1,2,3],[],[4,-5,6],[100]]`), fails)); got != `[[5]]` {
-		t.Errorf("shrunk to %s", got)
-	}
+	must.Equal(t, string(shrink([]byte(`[[1,2,3],[],[4,-5,6],[100]]`), fails)), `[[5]]`, "shrunk")
 }
