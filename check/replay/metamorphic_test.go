@@ -33,12 +33,12 @@ func TestRetold(t *testing.T) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++
-			for _, c := range []changes{{keys: true}, {values: true}, {sessions: true}, {lines: true}, {noTimes: true},
-				{keys: true, values: true, sessions: true, lines: true}} {
-				if c.noTimes && l.RealTime() {
+			for _, c := range []random.Retold{{Keys: true}, {Values: true}, {Sessions: true}, {Lines: true},
+				{NoTimes: true}, random.Disguised} {
+				if c.NoTimes && l.RealTime() {
 					continue
 				}
-				g := retell(h, c, seed)
+				g := random.Retell(h, c, seed)
 				if got := checked(t, g, l).Verdict; got != want {
 					t.Fatalf("seed %d, %s: %s of\n%s\nand, with %+v, %s of\n%s", seed, l, want, notation.Format(h), c,
 						got, notation.Format(g))
