@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"isovet/history"
 	"isovet/internal/test/cases"
+	"isovet/internal/test/must"
 )
 
 // doc writes a random valid document, more or less wildly.
@@ -58,6 +60,29 @@ func (d *doc) str(s string) {
 	d.tok(string(append(q, '"')))
 }
 
+// name writes a field's name.
+func (d *doc) name(s string) {
+	d.str(s)
+	d.tok(":")
+}
+
+// list writes what stands between two brackets, with commas: n things.
+func (d *doc) list(open, end string, n int, thing func(i int)) {
+	d.tok(open)
+	for i := range n {
+		if i > 0 {
+			d.tok(",")
+		}
+		thing(i)
+	}
+	d.tok(end)
+}
+
+// row writes an array of what the functions write.
+func (d *doc) row(parts ...func()) {
+	d.list("[", "]", len(parts), func(i int) { parts[i]() })
+}
+
 func (d *doc) int() {
 	n := d.Int64N(20)
 	switch d.IntN(6) {
@@ -93,16 +118,11 @@ func (d *doc) value() {
 		d.scalar()
 		return
 	}
-	d.tok("{")
-	for i, c := range d.Perm(4)[:d.IntN(4)] {
-		if i > 0 {
-			d.tok(",")
-		}
-		d.str([]string{"v", "w", "é", "a\"b"}[c])
-		d.tok(":")
+	columns := d.Perm(4)[:d.IntN(4)]
+	d.list("{", "}", len(columns), func(i int) {
+		d.name([]string{"v", "w", "é", "a\"b"}[columns[i]])
 		d.scalar()
-	}
-	d.tok("}")
+	})
 }
 
 // any writes any JSON value.
@@ -110,14 +130,7 @@ func (d *doc) any(depth int) {
 	switch d.IntN(6) {
 	case 0:
 		if depth < 4 {
-			d.tok("[")
-			for i := range d.IntN(3) {
-				if i > 0 {
-					d.tok(",")
-				}
-				d.any(depth + 1)
-			}
-			d.tok("]")
+			d.list("[", "]", d.IntN(3), func(int) { d.any(depth + 1) })
 			return
 		}
 		fallthrough
@@ -125,16 +138,10 @@ func (d *doc) any(depth int) {
 		d.tok([]string{"1.5", "-0", "1e9", "2E-3", "99999999999999999999999", "0.0e+1"}[d.IntN(6)])
 	case 2:
 		if depth < 4 {
-			d.tok("{")
-			for i := range d.IntN(3) {
-				if i > 0 {
-					d.tok(",")
-				}
-				d.str(words[d.IntN(len(words))])
-				d.tok(":")
+			d.list("{", "}", d.IntN(3), func(int) {
+				d.name(words[d.IntN(len(words))])
 				d.any(depth + 1)
-			}
-			d.tok("}")
+			})
 			return
 		}
 		fallthrough
@@ -144,54 +151,29 @@ func (d *doc) any(depth int) {
 }
 
 func (d *doc) predicate(depth int) {
-	d.tok("{")
-	switch k := d.IntN(6); {
-	case k < 3 && depth < 3:
-		d.str([]string{"or", "and", "not"}[k])
-		d.tok(":")
+	if k := d.IntN(6); k < 3 && depth < 3 {
+		d.tok("{")
+		d.name([]string{"or", "and", "not"}[k])
 		if k == 2 {
 			d.predicate(depth + 1)
-			break
+		} else {
+			d.list("[", "]", d.IntN(3), func(int) { d.predicate(depth + 1) })
 		}
-		d.tok("[")
-		for i := range d.IntN(3) {
-			if i > 0 {
-				d.tok(",")
-			}
-			d.predicate(depth + 1)
-		}
-		d.tok("]")
-	default:
-		// In the order that sorting gives.
-		first := true
-		for _, c := range []string{"", "key", "v"} {
-			if d.IntN(2) == 0 {
-				continue
-			}
-			if !first {
-				d.tok(",")
-			}
-			first = false
-			d.str(c)
-			d.tok(":")
-			d.tok("{")
-			d.str("<")
-			d.tok(":")
-			d.scalar()
-			if d.IntN(2) == 0 {
-				d.tok(",")
-				d.str("in")
-				d.tok(":")
-				d.tok("[")
-				d.scalar()
-				d.tok(",")
-				d.scalar()
-				d.tok("]")
-			}
-			d.tok("}")
-		}
+		d.tok("}")
+		return
 	}
-	d.tok("}")
+	columns := slices.DeleteFunc([]string{"", "key", "v"}, func(string) bool { return d.IntN(2) == 0 }) // as sorted
+	d.list("{", "}", len(columns), func(i int) {
+		d.name(columns[i])
+		d.list("{", "}", 1+d.IntN(2), func(i int) {
+			d.name([]string{"<", "in"}[i])
+			if i == 0 {
+				d.scalar()
+			} else {
+				d.row(d.scalar, d.scalar)
+			}
+		})
+	})
 }
 
 // key writes a key: of registers or of lists, which may not mix.
@@ -210,88 +192,68 @@ func (d *doc) key(list bool) {
 }
 
 func (d *doc) op() {
-	d.tok("[")
-	switch k := d.IntN(8); k {
-	case 0, 1, 2, 3:
-		d.str([]string{"r", "w"}[k&1])
-		d.tok(",")
-		d.key(false)
-		d.tok(",")
-		d.value()
+	k := d.IntN(8)
+	list := k == 4 || k == 5
+	parts := []func(){
+		func() { d.str([]string{"r", "w", "r", "w", "a", "r", "pr", "pw"}[k]) },
+		func() { d.key(list) },
+	}
+	switch k {
 	case 4:
-		d.str("a")
-		d.tok(",")
-		d.key(true)
-		d.tok(",")
-		d.scalar()
+		parts = append(parts, d.scalar)
 	case 5:
-		d.str("r")
-		d.tok(",")
-		d.key(true)
-		d.tok(",")
-		if d.IntN(4) == 0 {
-			d.tok("null")
-			break
-		}
-		d.tok("[")
-		for i := range d.IntN(4) {
-			if i > 0 {
-				d.tok(",")
-			}
-			if d.IntN(2) == 0 {
-				d.int()
-			} else {
-				d.scalar()
-			}
-		}
-		d.tok("]")
+		parts = append(parts, d.elements)
 	case 6, 7:
-		d.str([]string{"pr", "pw"}[k-6])
-		d.tok(",")
-		d.predicate(0)
-		d.tok(",")
-		d.tok("[")
-		for i := range d.IntN(3) {
-			if i > 0 {
-				d.tok(",")
-			}
-			d.tok("[")
-			if i == 0 {
-				d.key(false)
-			} else {
-				d.str("another row") // a row stands once in an operation
-			}
-			for range 1 + (k-6)*d.IntN(2) {
-				d.tok(",")
-				d.value()
-			}
-			d.tok("]")
-		}
-		d.tok("]")
+		parts = append(parts[:1], func() { d.predicate(0) }, func() { d.rows(k - 6) })
+	default:
+		parts = append(parts, d.value)
 	}
 	if d.IntN(3) == 0 {
 		start := d.Int64N(1 << 60)
-		d.tok(",")
-		d.tok(strconv.FormatInt(start, 10))
-		d.tok(",")
+		end := strconv.FormatInt(start+d.Int64N(1000), 10)
 		if d.odd() {
-			d.tok("null")
-		} else {
-			d.tok(strconv.FormatInt(start+d.Int64N(1000), 10))
+			end = "null"
 		}
+		parts = append(parts, func() { d.tok(strconv.FormatInt(start, 10)) }, func() { d.tok(end) })
 	}
-	d.tok("]")
+	d.row(parts...)
+}
+
+// elements writes what a read of a list returns.
+func (d *doc) elements() {
+	if d.IntN(4) == 0 {
+		d.tok("null")
+		return
+	}
+	d.list("[", "]", d.IntN(4), func(int) {
+		if d.IntN(2) == 0 {
+			d.int()
+		} else {
+			d.scalar()
+		}
+	})
+}
+
+// rows writes what a predicate operation shows: rows with one value each, and up to more of them.
+func (d *doc) rows(more int) {
+	d.list("[", "]", d.IntN(3), func(i int) {
+		row := func() { d.str("another row") } // a row stands once in an operation
+		if i == 0 {
+			row = func() { d.key(false) }
+		}
+		d.row(append([]func(){row}, slices.Repeat([]func(){d.value}, 1+d.IntN(more+1))...)...)
+	})
 }
 
 func (d *doc) header() {
 	fields := []func(){
-		func() { d.str("version"); d.tok(":"); d.tok("1") },
-		func() { d.str("format"); d.tok(":"); d.str("isovet-history") },
-		func() { d.str("name"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
-		func() { d.str("initial"); d.tok(":"); d.value() },
-		func() { d.str("model"); d.tok(":"); d.str([]string{"register", "list"}[d.IntN(2)]) },
-		func() { d.str("ops"); d.tok(":"); d.any(0) }, // unknown in a header
-		func() { d.str("db"); d.tok(":"); d.str("d") },
+		func() { d.name("version"); d.tok("1") },
+		func() { d.name("format"); d.str("isovet-history") },
+		func() { d.name("name"); d.str(words[d.IntN(len(words))]) },
+		func() { d.name("initial"); d.value() },
+		func() { d.name("model"); d.str([]string{"register", "list"}[d.IntN(2)]) },
+		func() { d.name("ops"); d.any(0) }, // unknown in a header
+		func() { d.name("db"); d.str("d") },
 	}
 	d.object(fields, 2)
 }
@@ -307,49 +269,31 @@ func (d *doc) object(fields []func(), must int) {
 	if d.IntN(2) == 0 {
 		d.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 	}
-	d.tok("{")
-	for i, f := range chosen {
-		if i > 0 {
-			d.tok(",")
-		}
+	d.list("{", "}", len(chosen), func(i int) {
 		if d.odd() {
-			d.str("unknown" + strconv.Itoa(d.IntN(9)))
-			d.tok(":")
+			d.name("unknown" + strconv.Itoa(d.IntN(9)))
 			d.any(0)
 			d.tok(",")
 		}
-		f()
-	}
-	d.tok("}")
+		chosen[i]()
+	})
 }
 
 func (d *doc) txn(id int, init bool) {
 	field := func(name string, n int64) func() {
-		return func() { d.str(name); d.tok(":"); d.tok(strconv.FormatInt(n, 10)) }
+		return func() { d.name(name); d.tok(strconv.FormatInt(n, 10)) }
 	}
 	start := d.Int64N(1 << 60)
 	fields := []func(){
 		func() {
-			d.str("ops")
-			d.tok(":")
-			d.tok("[")
-			for i := range d.IntN(6) {
-				if i > 0 {
-					d.tok(",")
-				}
+			d.name("ops")
+			d.list("[", "]", d.IntN(6), func(int) {
 				if init {
-					d.tok("[")
-					d.str("w")
-					d.tok(",")
-					d.key(false)
-					d.tok(",")
-					d.value()
-					d.tok("]")
-					continue
+					d.row(func() { d.str("w") }, func() { d.key(false) }, d.value)
+				} else {
+					d.op()
 				}
-				d.op()
-			}
-			d.tok("]")
+			})
 		},
 		field("id", int64(id)),
 		field("session", d.Int64N(4)-1),
@@ -359,22 +303,21 @@ func (d *doc) txn(id int, init bool) {
 		field("start_ts", start),
 		field("commit_ts", start),
 		func() {
-			d.str("status")
-			d.tok(":")
+			d.name("status")
 			s := "committed"
 			if !init {
 				s = []string{"committed", "aborted", "unknown"}[d.IntN(3)]
 			}
 			d.str(s)
 		},
-		func() { d.str("node"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
-		func() { d.str("name"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
-		func() { d.str("level"); d.tok(":"); d.str([]string{"si", "read-committed", "SER"}[d.IntN(3)]) },
-		func() { d.str("init"); d.tok(":"); d.tok("false") },
+		func() { d.name("node"); d.str(words[d.IntN(len(words))]) },
+		func() { d.name("name"); d.str(words[d.IntN(len(words))]) },
+		func() { d.name("level"); d.str([]string{"si", "read-committed", "SER"}[d.IntN(3)]) },
+		func() { d.name("init"); d.tok("false") },
 	}
 	if init {
 		fields[len(fields)-1] = fields[1]
-		fields[1] = func() { d.str("init"); d.tok(":"); d.tok("true") }
+		fields[1] = func() { d.name("init"); d.tok("true") }
 	}
 	d.object(fields, 2)
 }
@@ -434,9 +377,7 @@ func TestBadInput(t *testing.T) {
 		if _, ok := errors.AsType[*history.InputError](err); !ok {
 			t.Errorf("%.200s: error of type %T", doc, err)
 		}
-		if got := strings.TrimPrefix(err.Error(), "f.jsonl:"); got != want {
-			t.Errorf("%.200s:\ngot  %s\nwant %s", doc, got, want)
-		}
+		must.Equal(t, strings.TrimPrefix(err.Error(), "f.jsonl:"), want, "%.200s", doc)
 		if strings.Contains(doc, "format") || strings.TrimSpace(doc) == "" || strings.Contains(want, "ordinal") {
 			continue // it is about the first line, or would be no error
 		}

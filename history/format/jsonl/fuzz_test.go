@@ -42,23 +42,17 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatal(d)
-		}
+		diff.Same(t, h, g, "the tolerant reader")
 		// With some blanks behind it the scanner gets every line.
 		padded := append(append(bytes.Clone(data), '\n'), bytes.Repeat([]byte(" "), scanMargin)...)
 		if g, err = Read(padded, "t"); err != nil {
 			t.Fatalf("with blanks behind: %v", err)
 		}
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("with blanks behind: %s", d)
-		}
+		diff.Same(t, h, g, "with blanks behind")
 		var buf bytes.Buffer
 		must.OK(t, Write(&buf, h))
 		g = must.Get(Read(buf.Bytes(), "t"))(t)
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("%s\n%s", d, buf.Bytes())
-		}
+		diff.Same(t, h, g, "%s", buf.Bytes())
 	})
 }
 
@@ -108,15 +102,11 @@ func TestStreamBlocks(t *testing.T) {
 	h := must.Get(Read(out, "t"))(t)
 	for _, size := range []int{1 << 10, 1 << 16, 1 << 22} {
 		g := must.Get(ReadFrom(t.Context(), &pieces{out, size}, "t"))(t)
-		if d := diff.Histories(h, g); d != "" {
-			t.Error(d)
-		}
+		diff.Same(t, h, g, "pieces of %d bytes", size)
 	}
 	for _, workers := range []int{2, 3, 16} {
 		g := must.Get(ReadParallel(t.Context(), out, "t", workers))(t)
-		if d := diff.Histories(h, g); d != "" {
-			t.Errorf("%d workers: %s", workers, d)
-		}
+		diff.Same(t, h, g, "%d workers", workers)
 		for v := range h.VerKey {
 			if h.VerKey[v] != g.VerKey[v] || h.VerKind[v] != g.VerKind[v] || h.VerN[v] != g.VerN[v] {
 				t.Fatalf("%d workers: version %d is numbered otherwise", workers, v)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -61,10 +62,7 @@ func readNaive(data []byte) *history.History {
 			h.Name = b.Text([]byte(s))
 		}
 		if s, ok := obj["level"].(string); ok {
-			l, err := level.Parse(s)
-			if err != nil {
-				panic(err)
-			}
+			l := must.Have(level.Parse(s))
 			h.Level = b.Text([]byte(l.String()))
 		}
 		for _, x := range obj["ops"].([]any) {
@@ -72,11 +70,7 @@ func readNaive(data []byte) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 func naiveOp(b *history.Builder, o []any) {
@@ -134,11 +128,7 @@ func naiveOp(b *history.Builder, o []any) {
 }
 
 func naiveInt(x any) int64 {
-	n, err := strconv.ParseInt(string(x.(json.Number)), 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
+	return must.Have(strconv.ParseInt(string(x.(json.Number)), 10, 64))
 }
 
 func naiveValue(b *history.Builder, x any) history.Value {
@@ -189,9 +179,5 @@ func naiveJSON(x any) []byte {
 		}
 		return append(out, '}')
 	}
-	out, err := json.Marshal(x)
-	if err != nil {
-		panic(err)
-	}
-	return out
+	return must.Have(json.Marshal(x))
 }

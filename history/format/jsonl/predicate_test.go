@@ -83,9 +83,7 @@ func TestPredicateScan(t *testing.T) {
 			return
 		}
 		good++
-		if d := diff.Histories(got, want); d != "" {
-			t.Fatalf("%s\n%s", text, d)
-		}
+		diff.Same(t, got, want, "%s", text)
 	})
 	randtest.Mix(t, good < 1000 || bad < 1000, "%d readable, %d not", good, bad)
 }

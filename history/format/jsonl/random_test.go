@@ -89,9 +89,7 @@ func TestRandomDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %s: %v\n%s", seed, who, err, data)
 			}
-			if diff := diff.Histories(h, g); diff != "" {
-				t.Fatalf("seed %d: %s: %s\n%s", seed, who, diff, data)
-			}
+			diff.Same(t, h, g, "seed %d: %s\n%s", seed, who, data)
 			if lines && !sameLines(h, g) {
 				t.Fatalf("seed %d: %s: lines %v and %v\n%s", seed, who, h.Txns.Line, g.Txns.Line, data)
 			}

@@ -39,9 +39,7 @@ func notes(h *history.History) string {
 func TestReadPartial(t *testing.T) {
 	got := must.Get(ReadPartial(t.Context(), []byte(recording), "f", 1))(t)
 	want := must.Get(Read([]byte(recovered), "f"))(t)
-	if d := diff.Histories(got, want); d != "" {
-		t.Error(d)
-	}
+	diff.Same(t, got, want, "recovered")
 	if n := notes(got); !strings.Contains(n, "at the end 1 transaction was committing") || strings.Contains(n,
 		"torn") {
 		t.Error(n)
@@ -61,9 +59,7 @@ func TestReadPartial(t *testing.T) {
 		if h.Init != history.None {
 			txns++
 		}
-		if h.NumTxns() != txns {
-			t.Errorf("cut at %d: %d transactions; want %d", end, h.NumTxns(), txns)
-		}
+		must.Equal(t, h.NumTxns(), txns, "cut at %d: transactions", end)
 	}
 	// What is wrong above the last line is an error in its line.
 	for _, c := range []struct{ from, to, want string }{
