@@ -22,26 +22,22 @@ import (
 // newKeys writes transactions each of which has a key of its own, and one in eight of which reads one of before. tell
 // is called now and then with how many have been written.
 func newKeys(w io.Writer, txns int64, tell func(n int64)) error {
-	b := []byte(`{"format":"isovet-history","version":1,"initial":0}` + "\n")
+	out := lineWriter(w)
 	for i := range txns {
 		at := 1_750_000_000_000_000_000 + 2000*i
-		b = fmt.Appendf(b, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"start":%d,"commit":%d,"end":%d,`, i, i%50,
-			2*i+10, 2*i+11, at, at+500, at+1000)
-		b = fmt.Appendf(b, `"ops":[["w",%d,%d]`, 1000+i, i+1)
+		fmt.Fprintf(out, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"start":%d,"commit":%d,"end":%d,`, i,
+			i%50, 2*i+10, 2*i+11, at, at+500, at+1000)
+		fmt.Fprintf(out, `"ops":[["w",%d,%d]`, 1000+i, i+1)
 		if i%8 == 7 {
 			old := int64(scramble(uint64(i)) % uint64(i))
-			b = fmt.Appendf(b, `,["r",%d,%d]`, 1000+old, old+1)
+			fmt.Fprintf(out, `,["r",%d,%d]`, 1000+old, old+1)
 		}
-		b = append(b, "]}\n"...)
-		if len(b) > 1<<16 || i == txns-1 {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
+		out.WriteString("]}\n")
+		if i%1000 == 999 {
 			tell(i + 1)
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
 // onDisk is what the files of a folder take; those that have two names count once.
@@ -166,30 +162,23 @@ func threadSeconds() float64 {
 func manyKeys(w io.Writer, txns, keys int64) error {
 	rng := rand.New(rand.NewPCG(5, 5))
 	vals := make([]int64, keys)
-	b := []byte(`{"format":"isovet-history","version":1,"initial":0}` + "\n")
+	out := lineWriter(w)
 	for i := range txns {
 		at := 1_750_000_000_000_000_000 + 30_000*i
-		b = fmt.Appendf(b, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, i,
-			i%50, 2*i+10, 2*i+11, at, at+20_000, at+25_000+rng.Int64N(3_000_000))
+		fmt.Fprintf(out, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"start":%d,"commit":%d,"end":%d,"ops":[`,
+			i, i%50, 2*i+10, 2*i+11, at, at+20_000, at+25_000+rng.Int64N(3_000_000))
+		open := ""
 		for k := range 8 {
 			key, kind := rng.Int64N(keys), 'r'
 			if k%2 == 1 {
 				kind, vals[key] = 'w', 8*i+int64(k)
 			}
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = fmt.Appendf(b, `["%c",%d,%d]`, kind, key, vals[key])
+			fmt.Fprintf(out, `%s["%c",%d,%d]`, open, kind, key, vals[key])
+			open = ","
 		}
-		b = append(b, "]}\n"...)
-		if len(b) > 1<<16 || i == txns-1 {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
+		out.WriteString("]}\n")
 	}
-	return nil
+	return out.Flush()
 }
 
 // TestManyKeys: of keys drawn at random more than fit into the memory, what is right is found to be; ISOVET_LONG=1 says
@@ -212,28 +201,11 @@ func TestManyKeys(t *testing.T) {
 					judge = leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(20 * time.Millisecond), Gate: g,
 						Bounds: bounds})
 				}
-				r, w := io.Pipe()
-				made := 0.0
-				go func() {
-					begun := processSeconds()
-					if err := manyKeys(io.Discard, txns, keys); err != nil {
-						t.Error(err)
-					}
-					made = processSeconds() - begun
-					w.CloseWithError(manyKeys(w, txns, keys))
-				}()
-				var m Metrics
-				begun := processSeconds()
-				err := Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m,
-					Open: pipeOf(r)})
-				s := m.Get()
-				if err != nil || s.Txns != txns || len(s.Violations) > 0 || s.Bad > 0 || s.Late > 0 {
-					t.Fatalf("%v, %+v", err, s)
-				}
+				s, took := piped(t, Config{Dir: dir, Judge: judge}, int(txns),
+					func(w io.Writer) error { return manyKeys(w, txns, keys) })
 				if spilled := count(s, "spilled_keys"); size > 0 && spilled == 0 {
 					t.Error("no keys on disk")
 				}
-				took := (processSeconds() - begun - 2*made) * 1e6 / float64(txns)
 				if size == 0 {
 					alone = took
 				}
