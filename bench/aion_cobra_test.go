@@ -93,9 +93,7 @@ func TestRoundsOfCobra(t *testing.T) {
 			last = n
 		}
 	}
-	if n := len(r.Groups("rounds")); n != 3+13 {
-		t.Errorf("%d places", n)
-	}
+	must.Equal(t, len(r.Groups("rounds")), 3+13, "places")
 	if v, below, ok := r.stopped("mean", "100", "none"); !ok || !below || v != 200 {
 		t.Errorf("a round that did not end: %v, %v, %v", v, below, ok)
 	}

@@ -117,9 +117,7 @@ func TestPeakIsTheChilds(t *testing.T) {
 	if room.PeakMB() < 200 {
 		t.Errorf("this process held 200 MiB and says %.0f MB", room.PeakMB())
 	}
-	if ballast[4096] != 1 {
-		t.Fatal("the ballast is gone")
-	}
+	must.Equal(t, ballast[4096], 1, "the ballast")
 }
 
 // TestDeadChildren: a crash, a silent end and a child that does not listen are each their own, and never a verdict.
@@ -341,9 +339,7 @@ func TestTables(t *testing.T) {
 | plain   |        | unknown (a | b) |    1.00 |     2.00 | 2.00-2.00 |         |             |      |           |         |           |
 +---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
 `
-	if b.String() != want {
-		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
+	must.Equal(t, b.String(), want, "the table")
 	b.Reset()
 	must.OK(t, WriteTable(&b, rows, true))
 	if !strings.Contains(b.String(), `unknown (a \| b)`) || !strings.Contains(b.String(), "---:|") {

@@ -80,14 +80,10 @@ func TestBounds(t *testing.T) {
 	} {
 		got := c.find(r)
 		got.Value = sixDigits(got.Value)
-		if got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
+		must.Equal(t, got, c.want, "%s", c.name)
 	}
 	for i, want := range map[int]string{3: "> 16000", 5: "-", 7: "< 250", 10: "-"} {
-		if got := r.cell(&r.Points[i]); got != want {
-			t.Errorf("point %d is %q, not %q", i, got, want)
-		}
+		must.Equal(t, r.cell(&r.Points[i]), want, "point %d", i)
 	}
 }
 
@@ -101,9 +97,7 @@ func TestStagesOfStopped(t *testing.T) {
 		want float64
 	}{{at(900, map[string]float64{"prepass": 100, "solving": 300}), 300},
 		{at(900, map[string]float64{"prepass": 100}), 800}, {at(900, nil), 0}} {
-		if got := c.m.searched(); got != c.want {
-			t.Errorf("%v for %+v", got, c.m.Stats)
-		}
+		must.Equal(t, c.m.searched(), c.want, "searched: %+v", c.m.Stats)
 	}
 	m := Measured{Mechanisms: &evidence.Mechanisms{}, Reason: "timeout after 1s"}
 	if m.refutesNothing() || m.Verdict == evidence.Holds {

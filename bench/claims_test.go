@@ -185,9 +185,7 @@ func TestFinders(t *testing.T) {
 			Found{5, false, "(50 and 10)", ""}},
 		{"no memory", timesLeast("memory", "a", "b"), Found{None: "b beside a is not among what was run"}},
 	} {
-		if got := c.find(&r); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
+		must.Equal(t, c.find(&r), c.want, "%s", c.name)
 	}
 }
 
@@ -205,9 +203,7 @@ func TestCheckerPages(t *testing.T) {
 	}
 	times := func(r *Report, find func(*Report) Found) float64 {
 		f := find(r)
-		if f.None != "" {
-			t.Fatalf("%s: %s", r.Figure, f.None)
-		}
+		must.Equal(t, f.None, "", "%s", r.Figure)
 		return f.Value
 	}
 	eleven, bugs := load("mtc/fig11"), load("mtc/table2")

@@ -28,9 +28,8 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%s is not on the page", r.Figure)
 		}
 	}
-	if n := len(regexp.MustCompile(`<td class="(yes|no|open)">`).FindAllString(page, -1)); n != claims {
-		t.Errorf("%d claims on the page, %d in the results", n, claims)
-	}
+	must.Equal(t, len(regexp.MustCompile(`<td class="(yes|no|open)">`).FindAllString(page, -1)), claims,
+		"claims on the page")
 	for _, m := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat(filepath.Join(dir, m[1])); err != nil {
 			t.Error(err)

@@ -49,14 +49,11 @@ func TestHollowMarks(t *testing.T) {
 				for _, says := range c.says {
 					want += strings.Count(says, s)
 				}
-				if n := bytes.Count(svg, []byte(">"+s+"<")); n != want {
-					t.Errorf("%s, lines %v: %q stands there %d times, not %d", c.name, numeric, s, n, want)
-				}
+				must.Equal(t, bytes.Count(svg, []byte(">"+s+"<")), want, "%s, lines %v: how often %q stands there",
+					c.name, numeric, s)
 			}
 			// A hollow mark is a path with a coloured stroke and without a fill.
-			if n := hollows(svg) - hollows(filled); n != c.hollow {
-				t.Errorf("%s, lines %v: %d hollow marks more, not %d", c.name, numeric, n, c.hollow)
-			}
+			must.Equal(t, hollows(svg)-hollows(filled), c.hollow, "%s, lines %v: hollow marks", c.name, numeric)
 		}
 	}
 }

@@ -29,9 +29,7 @@ func TestReproduceVbox(t *testing.T) {
 	out := t.TempDir()
 	reports := reproduced(t, 10, ReproduceOptions{Out: out}, "vbox/table2", "vbox")
 	someDecided(t, reports)
-	if reports[0].Figure != "vbox/table2" {
-		t.Errorf("%s is first", reports[0].Figure)
-	}
+	must.Equal(t, reports[0].Figure, "vbox/table2", "the first figure")
 	for _, r := range reports {
 		for _, p := range r.Points {
 			if p.Verdict == evidence.Violated && p.Metric != "found" && r.Figure != "vbox/fig9-hard" {
@@ -113,9 +111,7 @@ func TestTable1Profiles(t *testing.T) {
 		{"", "cobra/other", ""},
 	} {
 		got := profileOf(c.db, c.file)
-		if got != c.want {
-			t.Errorf("%q of %s: profile %q, want %q", c.db, c.file, got, c.want)
-		}
+		must.Equal(t, got, c.want, "%q of %s: profile", c.db, c.file)
 		if _, err := mechanism.LookupProfile(got); got != "" && err != nil {
 			t.Error(err)
 		}
@@ -165,9 +161,7 @@ func TestFigureCells(t *testing.T) {
 		{point("time", "g", "a", &good, fixed(0.12345)), "0.123", 0.12345},
 		{point("time", "g", "a", &good, fixed(12345.6)), "12346", 12345.6},
 	} {
-		if got := r.cell(&c.p); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.p, got, c.want)
-		}
+		must.Equal(t, r.cell(&c.p), c.want, "%+v", c.p)
 		for _, m := range r.fig.Metrics {
 			if m.Key != c.p.Metric {
 				continue
@@ -312,9 +306,7 @@ func TestFollower(t *testing.T) {
 			online.Total() != offline.Total() {
 			t.Errorf("%s %s: online %s, offline %s", x.db, x.workload, online, offline)
 		}
-		if online.Total() > 0 != x.violated {
-			t.Errorf("%s %s: %d violations: %s", x.db, x.workload, online.Total(), online)
-		}
+		must.Equal(t, online.Total() > 0, x.violated, "%s %s: %s", x.db, x.workload, online)
 	}
 }
 
