@@ -59,10 +59,7 @@ func store(n, keys int) (*history.History, []uint32) {
 			b.EndTxn(head)
 		}
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
+	h := must.Have(b.Build())
 	return h, order
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"isovet/certify"
 	"isovet/evidence"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -88,10 +89,7 @@ func (f *forgery) changedText(text []byte, all [][]byte) []byte {
 	}
 	var b bytes.Buffer
 	for _, l := range lines {
-		line, err := json.Marshal(l)
-		if err != nil {
-			panic(err)
-		}
+		line := must.Have(json.Marshal(l))
 		b.Write(append(line, '\n'))
 	}
 	return b.Bytes()

@@ -68,10 +68,7 @@ func rowsAt(seed uint64) *history.History {
 				continue
 			}
 			text := strings.ReplaceAll(predicate(), "null", "1")
-			p, err := predicates.Parse([]byte(text))
-			if err != nil {
-				panic(err)
-			}
+			p := must.Have(predicates.Parse([]byte(text)))
 			var rows []history.PredRow
 			kind := history.PredRead
 			if r.IntN(3) == 0 {
@@ -97,11 +94,7 @@ func rowsAt(seed uint64) *history.History {
 		}
 		b.EndTxn(history.NewTxnHead())
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 // read reads a row's text by definition.
@@ -109,10 +102,7 @@ func read(s string) predicates.Row {
 	b := history.NewBuilder()
 	b.Write(b.Key(history.IntValue(1)), b.RowValue([]byte(s)))
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
+	h := must.Have(b.Build())
 	row, _ := predicates.RowOfValue(h, 0, h.VerValue(0))
 	return row
 }
@@ -218,9 +208,7 @@ func TestReplayStops(t *testing.T) {
 	s, err := newTables(h, Options{Stop: func() bool { return true }})
 	must.OK(t, err)
 	s.work = 1 << 12
-	if err := s.run(0); err != ErrStopped {
-		t.Errorf("%v; want %v", err, ErrStopped)
-	}
+	must.Equal(t, s.run(0), ErrStopped, "stopped")
 }
 
 // TestInTime: with clocks that may each be off by the skew, one comes before the other by more than twice that.
@@ -232,8 +220,6 @@ func TestInTime(t *testing.T) {
 		{10, 11, 0, true}, {10, 10, 0, false}, {11, 10, 0, false}, {10, 21, 5, true}, {10, 20, 5, false},
 		{history.NoTime, 20, 0, false}, {10, history.NoTime, 0, false}, {-math.MaxInt64, math.MaxInt64, 1, true},
 	} {
-		if got := inTime(c.end, c.start, c.skew); got != c.want {
-			t.Errorf("inTime(%d, %d, %d) = %v", c.end, c.start, c.skew, got)
-		}
+		must.Equal(t, inTime(c.end, c.start, c.skew), c.want, "inTime(%d, %d, %d)", c.end, c.start, c.skew)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -51,10 +52,7 @@ func (s *scene) truth(q question) (v evidence.Verdict, exact bool) {
 		return v, exact
 	}
 	if q.stamps {
-		c, err := check.ByName("chronos")
-		if err != nil {
-			panic(err)
-		}
+		c := must.Have(check.ByName("chronos"))
 		r, err := c.Check(context.Background(), h, check.Options{Level: q.l, ReadOnlyAtStart: q.atStart})
 		if err != nil { // timestamps that no database gives
 			r = &evidence.Result{}
@@ -84,15 +82,10 @@ func (s *scene) truth(q question) (v evidence.Verdict, exact bool) {
 				sp.txns[i].head.HasSess = false
 			}
 		}
-		var err error
-		if h, err = sp.build(); err != nil {
-			panic(err)
-		}
+		h = must.Have(sp.build())
 	}
-	r, err := oracle.Check(h, oracle.Options{Level: ask, ClockSkew: s.skew, VerdictOnly: true, MaxTxns: maxOracle})
-	if err != nil {
-		panic(err)
-	}
+	r := must.Have(oracle.Check(h, oracle.Options{Level: ask, ClockSkew: s.skew, VerdictOnly: true,
+		MaxTxns: maxOracle}))
 	s.says[q] = r.Verdict
 	return r.Verdict, exact
 }

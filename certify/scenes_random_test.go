@@ -8,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 )
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
@@ -167,10 +168,7 @@ func randomScene(seed uint64) *scene {
 				s = near
 			}
 		}
-		var err error
-		if h, err = s.build(); err != nil {
-			panic(err)
-		}
+		h = must.Have(s.build())
 	}
 	return newScene(h, pick(rng, []int64{0, 0, 0, 1, 3, 20, 1 << 53, math.MaxInt64 / 2, math.MaxInt64}))
 }
@@ -242,9 +240,5 @@ func crowded(rng *rand.Rand) *history.History {
 			cell = mine
 		}
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }

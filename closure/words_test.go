@@ -8,6 +8,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // randomRun draws a plausible run of n transactions, about overlap of them open at once and the first
@@ -178,9 +179,7 @@ func TestStragglersStaySmall(t *testing.T) {
 					t.Fatalf("Reaches(%d, %d) changed over add and undo", q.u, q.v)
 				}
 			}
-			if len(c.bits) != words {
-				t.Errorf("words went from %d to %d", words, len(c.bits))
-			}
+			must.Equal(t, len(c.bits), words, "words")
 		})
 	}
 }

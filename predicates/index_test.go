@@ -131,11 +131,7 @@ func randomIndexed(seed uint64) *history.History {
 		b.Predicate(history.PredRead, []byte(randomPredicate(r, 3)), nil)
 	}
 	b.EndTxn(history.NewTxnHead())
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 // by is a predicate's truth of a key at a version, by definition.
@@ -314,11 +310,7 @@ func blind(rows, versions, preds int, form func(col, lo, hi, max int) string) *h
 		b.Predicate(history.PredRead, []byte(form(1+r.IntN(2), at, at+n/10, r.IntN(n))), nil)
 		b.EndTxn(history.NewTxnHead())
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 func compoundForm(col, lo, hi, most int) string {

@@ -70,9 +70,7 @@ func TestTruth(t *testing.T) {
 		}
 		h := build(t, history.Value{Kind: history.String}, c.value, c.text)
 		row, present := RowOfValue(h, h.VerKey[0], h.VerValue(0))
-		if got := present && p.Eval(row) == True; got != c.want {
-			t.Errorf("%s on %s: %v", c.pred, h.ValueString(0), got)
-		}
+		must.Equal(t, present && p.Eval(row) == True, c.want, "%s on %s", c.pred, h.ValueString(0))
 	}
 }
 
@@ -135,7 +133,5 @@ func TestLaws(t *testing.T) {
 			t.Fatalf("%s, %s: De Morgan fails on %v", a, b, row)
 		}
 	}
-	if len(seen) != 3 {
-		t.Errorf("truth values seen: %v", seen)
-	}
+	must.Equal(t, len(seen), 3, "truth values seen: %v", seen)
 }

@@ -144,9 +144,7 @@ func TestQuickRow(t *testing.T) {
 			t.Fatalf("%s: no row", h.ValueString(uint32(v)))
 		}
 		for i, c := range x.columns {
-			if row[i] != want[c] {
-				t.Fatalf("%s: column %q is %v; want %v", h.ValueString(uint32(v)), c, row[i], want[c])
-			}
+			must.Equal(t, row[i], want[c], "%s: column %q", h.ValueString(uint32(v)), c)
 		}
 		if x.scan(h.Texts.Text(uint32(h.VerValue(uint32(v)).N)), row) {
 			quick++

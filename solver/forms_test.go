@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/test/must"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"
@@ -21,9 +22,7 @@ func TestForms(t *testing.T) {
 func forms(t *testing.T, s solver.Backend) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if got := s.Solve(ctx); got != solver.Sat {
-		t.Fatalf("no clauses: %v", got)
-	}
+	must.Equal(t, s.Solve(ctx), solver.Sat, "no clauses")
 	v := s.NewVars(4)
 	s.AddClause(solver.Pos(v), solver.Pos(v), solver.Neg(v+1))
 	s.AddClause(solver.Pos(v+2), solver.Neg(v+2))

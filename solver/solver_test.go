@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -420,9 +421,7 @@ func checkFailed(t testing.TB, seed int, f cnf, s *solver.Solver, as []solver.Li
 func TestEdgeCases(t *testing.T) {
 	ctx := context.Background()
 	s := solver.New(solver.Options{})
-	if got := s.Solve(ctx); got != solver.Sat {
-		t.Fatalf("the empty formula is %v", got)
-	}
+	must.Equal(t, s.Solve(ctx), solver.Sat, "the empty formula")
 	v := s.NewVar()
 	s.SetPhase(v, true)
 	if s.Solve(ctx) != solver.Sat || !s.Value(v) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -18,13 +19,9 @@ func TestStops(t *testing.T) {
 	} {
 		load(b, hard)
 		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
-		if got := b.Solve(ctx); got != solver.Unknown {
-			t.Errorf("%s: %v at the deadline", name, got)
-		}
+		must.Equal(t, b.Solve(ctx), solver.Unknown, "%s at the deadline", name)
 		cancel()
-		if got := b.Solve(ctx); got != solver.Unknown {
-			t.Errorf("%s: %v after the deadline", name, got)
-		}
+		must.Equal(t, b.Solve(ctx), solver.Unknown, "%s after the deadline", name)
 	}
 	s := solver.New(solver.Options{ConflictBudget: 100})
 	load(s, hard)
@@ -57,9 +54,7 @@ func TestStops(t *testing.T) {
 	// The solver is still good for an easier question.
 	easy := hard.clauses[0][0]
 	s.AddClause(easy)
-	if got := s.Solve(context.Background(), easy.Not()); got != solver.Unsat {
-		t.Fatalf("%v after the budget ran out", got)
-	}
+	must.Equal(t, s.Solve(context.Background(), easy.Not()), solver.Unsat, "after the budget ran out")
 }
 
 // allTrue is a theory that wants all variables true, and says so of all of them at once; asked why for the stop-th time
@@ -108,9 +103,7 @@ func TestStopsWhileExplaining(t *testing.T) {
 	if got := s.Solve(ctx); got != solver.Unknown || a.asked != stop {
 		t.Fatalf("%v after %d reasons, ended by the %dth", got, a.asked, stop)
 	}
-	if got := s.Solve(t.Context()); got != solver.Sat {
-		t.Fatalf("%v when it goes on", got)
-	}
+	must.Equal(t, s.Solve(t.Context()), solver.Sat, "when it goes on")
 	for v := range n {
 		if !s.Value(solver.Var(v)) {
 			t.Fatalf("variable %d is false", v)

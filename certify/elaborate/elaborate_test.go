@@ -233,10 +233,7 @@ func manyWriters(n int) *evidence.Result {
 		b.Write(x, history.IntValue(7))
 		end(2 + i)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
+	h := must.Have(b.Build())
 	a := evidence.Anomaly{}
 	seven, one := h.Ops.Ver[0], h.Ops.Ver[1]
 	for w := uint32(1); w <= uint32(n); w++ {
@@ -265,9 +262,7 @@ func TestManyCases(t *testing.T) {
 	if extracted != "" {
 		var file bytes.Buffer
 		must.OK(t, p.Write(&file))
-		if out := ask(file.Bytes()); out != "VERIFIED violation serializable\n" {
-			t.Error(out)
-		}
+		must.Equal(t, ask(file.Bytes()), "VERIFIED violation serializable\n", "the kernel")
 	}
 	// what evidence leaves out, the graph finds
 	r.Anomalies[0].Cycles = r.Anomalies[0].Cycles[1:]

@@ -50,9 +50,7 @@ func examples(t *testing.T) (files [][]byte) {
 func TestExamples(t *testing.T) {
 	for _, file := range examples(t) {
 		want, _, _ := strings.Cut(string(file[2:]), "\n")
-		if got := answer(file); got != want+"\n" {
-			t.Errorf("%sexpected %s\n%s", got, want, file)
-		}
+		must.Equal(t, answer(file), want+"\n", "the kernel on\n%s", file)
 	}
 }
 
@@ -138,9 +136,7 @@ func TestHostile(t *testing.T) {
 		if x[0] != "0" {
 			want = "line " + x[0] + ": " + want
 		}
-		if got := said(file); got != want {
-			t.Errorf("%s: %s, expected %s", x[2], got, want)
-		}
+		must.Equal(t, said(file), want, "%s", x[2])
 	}
 	if files < 100 {
 		t.Errorf("%d files", files)
@@ -173,9 +169,7 @@ func extracted(t *testing.T, program, file string) string {
 	case bytes.HasPrefix(out, []byte("NOT VERIFIED ")):
 		status = 1
 	}
-	if got := cmd.ProcessState.ExitCode(); got != status {
-		t.Errorf("status %d, expected %d, with %s%s", got, status, out, file)
-	}
+	must.Equal(t, cmd.ProcessState.ExitCode(), status, "status, with %s%s", out, file)
 	return string(out)
 }
 
@@ -202,13 +196,9 @@ func TestManySessions(t *testing.T) {
 	const file = "isovet-kernel 1\nlevel causal\ntxn 1 committed 1 0\nw 1 1\ntxn 2 committed 2 0\nw 1 2\n" +
 		"txn 3 committed %d 0\nr 1 1\norder 1 2 3\nsaw 3 1\n"
 	for _, session := range []int{3, 1<<16 - 1, 98303, 1<<27 - 1} {
-		if got := answer(fmt.Appendf(nil, file, session)); got != "VERIFIED valid causal\n" {
-			t.Errorf("session %d: %q", session, got)
-		}
+		must.Equal(t, answer(fmt.Appendf(nil, file, session)), "VERIFIED valid causal\n", "session %d", session)
 	}
-	if got := answer(fmt.Appendf(nil, file, 2)); got != "NOT VERIFIED valid causal: place 3\n" {
-		t.Errorf("%q, of who overwrote it itself", got)
-	}
+	must.Equal(t, answer(fmt.Appendf(nil, file, 2)), "NOT VERIFIED valid causal: place 3\n", "who overwrote it")
 }
 
 // TestOpenCycles: true edges that do not join, or do not end where they began, refute nothing.

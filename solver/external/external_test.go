@@ -95,9 +95,7 @@ edge 0 2 1 5
 edge 0 0 1 6
 acyclic 0 7
 `
-	if b.String() != want {
-		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
+	must.Equal(t, b.String(), want, "written")
 	for _, c := range protocols {
 		p := program(t, external.Auto, c.mode, c.args)
 		if p.Format != external.GNF {
@@ -137,9 +135,7 @@ func TestSMT(t *testing.T) {
 (check-sat)
 (get-model)
 `
-	if b.String() != want {
-		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
+	must.Equal(t, b.String(), want, "written")
 	p := program(t, external.ForceSMT, "competition", "")
 	status, model, err := g.Solve(t.Context(), p)
 	if err != nil || status != solver.Sat || len(model) != 2 || !model[0] || !model[1] {
@@ -193,9 +189,7 @@ func TestLastLine(t *testing.T) {
 		"x" + strings.Repeat("é", 101): ": x" + strings.Repeat("é", 99) + "…",
 		strings.Repeat("x", 201):       ": " + strings.Repeat("x", 200) + "…",
 	} {
-		if got := external.LastLine(text); got != want {
-			t.Errorf("%q: %q; want %q", text, got, want)
-		}
+		must.Equal(t, external.LastLine(text), want, "%q", text)
 	}
 }
 
@@ -259,8 +253,6 @@ func TestParseAnswer(t *testing.T) {
 		if err != nil {
 			got = "error"
 		}
-		if got != want {
-			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
-		}
+		must.Equal(t, got, want, "%q, %v", text, err)
 	}
 }
