@@ -166,9 +166,7 @@ func TestReplayCorpus(t *testing.T) {
 			t.Logf("%s, %s: %s in %.0f ms, %d rounds", row[0], l, r.Verdict, r.Stats.CheckMS, r.Stats.Rounds)
 			if w := want[l]; w != evidence.Unknown {
 				compared++
-				if r.Verdict != w {
-					t.Errorf("%s, %s: %s; the manifest says %s", row[0], l, r.Verdict, w)
-				}
+				must.Equal(t, r.Verdict, w, "%s, %s (%s)", row[0], l, r.Reason)
 			}
 			if l == level.SessionSnapshotIsolation || l == level.SessionSerializable {
 				if short {

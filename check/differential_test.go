@@ -101,11 +101,7 @@ func agree(t testing.TB, r *evidence.Result, want evidence.Verdict) {
 
 // called is the checker of a name.
 func called(name string) Checker {
-	c, err := ByName(name)
-	if err != nil {
-		panic(err)
-	}
-	return c
+	return must.Have(ByName(name))
 }
 
 // TestIgnorePredicates: who takes item operations only refuses predicates, and ignores them when told to: what it says

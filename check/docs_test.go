@@ -241,9 +241,7 @@ func TestAnomaliesPage(t *testing.T) {
 		if checked == 0 {
 			t.Errorf("%s: no level was checked", kind)
 		}
-		if got := strings.Join(weakest, ", "); got != item.Weakest {
-			t.Errorf("%s: the page says %s; want %s", kind, item.Weakest, got)
-		}
+		must.Equal(t, item.Weakest, strings.Join(weakest, ", "), "the weakest that forbids %s", kind)
 	}
 	for _, k := range level.Anomalies() {
 		want := []level.Anomaly{k}

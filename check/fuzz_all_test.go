@@ -21,6 +21,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/report"
@@ -160,10 +161,7 @@ func (j *judge) bruteForce(l level.Level, text []byte) evidence.Verdict {
 	case l == level.RepeatableRead:
 		l = level.Serializable
 	}
-	r, err := oracle.Check(j.h, oracle.Options{Level: l, ClockSkew: j.options.ClockSkew, VerdictOnly: true})
-	if err != nil {
-		panic(err)
-	}
+	r := must.Have(oracle.Check(j.h, oracle.Options{Level: l, ClockSkew: j.options.ClockSkew, VerdictOnly: true}))
 	return r.Verdict
 }
 

@@ -28,14 +28,9 @@ func TestLattice(t *testing.T) {
 			if slices.Contains(a.Violates, r.Level) {
 				want = evidence.Violated
 			}
-			if r.Verdict != want {
-				t.Errorf("%s, %s: %s (%s); want %s", a.Name, r.Level, r.Verdict, r.Reason, want)
-			}
+			must.Equal(t, r.Verdict, want, "%s, %s (%s)", a.Name, r.Level, r.Reason)
 		}
-		if at[level.RepeatableRead] != at[level.Serializable] {
-			t.Errorf("%s: repeatable-read is %s, serializable %s, without predicates", a.Name, at[level.RepeatableRead],
-				at[level.Serializable])
-		}
+		must.Equal(t, at[level.RepeatableRead], at[level.Serializable], "%s: without predicates", a.Name)
 		for m, v := range at {
 			for n, w := range at {
 				if m.Implies(n) && v == evidence.Holds && w == evidence.Violated {
@@ -96,9 +91,7 @@ func TestLatticeShares(t *testing.T) {
 		cancel()
 		must.OK(t, err)
 		for i, r := range l.Results {
-			if r.Level != level.All()[i] {
-				t.Errorf("result %d is that of %s", i, r.Level)
-			}
+			must.Equal(t, r.Level, level.All()[i], "the level of result %d", i)
 			at[r.Level] = r
 		}
 		if at[level.Linearizable].Verdict != evidence.Unknown {

@@ -107,13 +107,9 @@ func TestLeopardThreeClasses(t *testing.T) {
 		h := must.Get(notation.Parse(c.history))(t)
 		r := leopardOn(t, h, Options{Level: level.SessionSerializable, Profile: profileOf(t, c.profile),
 			MechanismsOnly: c.only})
-		if r.Verdict != c.want {
-			t.Errorf("%s: %s (%s), expected %s", c.name, r.Verdict, r.Reason, c.want)
-		}
+		must.Equal(t, r.Verdict, c.want, "%s (%s)", c.name, r.Reason)
 		if c.mechanism == "" {
-			if n := r.Mechanisms.Total(); n != 0 {
-				t.Errorf("%s: %d violations of mechanisms", c.name, n)
-			}
+			must.Equal(t, r.Mechanisms.Total(), 0, "%s: violations of mechanisms", c.name)
 			if c.only && !strings.Contains(r.Reason, "Leopard found no violation") {
 				t.Errorf("%s: reason %q", c.name, r.Reason)
 			}

@@ -193,11 +193,7 @@ func doubledList(seed uint64) *history.History {
 			}
 		}
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 // TestDoubledElementsAgainstBruteForce holds elle and replay against the oracle on tiny histories with list elements

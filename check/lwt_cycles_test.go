@@ -30,9 +30,7 @@ func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 func TestLinearizableCyclesOfSessions(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "linearizable"), func(t *testing.T, text []byte) {
 		h := must.Get(histtest.Read(text))(t)
-		if v := cyclesOf(t, h, 6); v != evidence.Violated {
-			t.Errorf("%v", v)
-		}
+		must.Equal(t, cyclesOf(t, h, 6), evidence.Violated, "six of a cycle")
 	})
 	said := map[evidence.Verdict]int{}
 	for seed := range histtest.Long[uint64](33, 3000) {

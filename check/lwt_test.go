@@ -97,11 +97,7 @@ func registerHistory(seed uint64) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 // TestLWTAgainstOracle: histories of single-key transactions are linearizable exactly if brute force finds an order in

@@ -93,9 +93,7 @@ func TestMTCPlanted(t *testing.T) {
 				want = evidence.Violated
 			}
 			r := answer(t, miniTxns{}, h, Options{Level: l})
-			if r.Verdict != want {
-				t.Errorf("%s, %s: %s (%s); want %s", f.Name, l, r.Verdict, r.Note, want)
-			}
+			must.Equal(t, r.Verdict, want, "%s, %s (%s)", f.Name, l, r.Note)
 		}
 	}
 }

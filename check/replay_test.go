@@ -225,9 +225,7 @@ func TestReplayByHand(t *testing.T) {
 			}
 			for _, k := range []Checker{run.Replay{}, bruteForce{}} {
 				r := answer(t, k, h, Options{Level: l})
-				if r.Verdict != want {
-					t.Errorf("%s, %s: %s says %s (%s); want %s", c.name, l, k.Info().Name, r.Verdict, r.Reason, want)
-				}
+				must.Equal(t, r.Verdict, want, "%s, %s: %s (%s)", c.name, l, k.Info().Name, r.Reason)
 			}
 		}
 	}

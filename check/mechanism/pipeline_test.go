@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own
@@ -85,9 +86,7 @@ func TestIdleClient(t *testing.T) {
 	}()
 	select {
 	case at := <-seen:
-		if at != 5 {
-			t.Errorf("dispatched %d", at)
-		}
+		must.Equal(t, at, 5, "how many were dispatched")
 	case <-time.After(10 * time.Second):
 		t.Error("an idle client holds the others back")
 	}

@@ -65,11 +65,7 @@ func rmw(seed uint64) *history.History {
 		}
 		b.EndTxn(h)
 	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
+	return must.Have(b.Build())
 }
 
 // TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits;

@@ -33,9 +33,7 @@ func TestAnomalies(t *testing.T) {
 			}
 			got = append(got, s)
 		}
-		if s := strings.Join(got, "; "); s != want {
-			t.Errorf("%s: %s\ngot  %q\nwant %q", name, text, s, want)
-		}
+		must.Equal(t, strings.Join(got, "; "), want, "%s: %s", name, text)
 	}
 }
 
@@ -75,9 +73,7 @@ func TestAmbiguity(t *testing.T) {
 			t.Errorf("%s: %d ambiguous reads, open %v, %d count; want %d, %v, %d", c.h, len(v.Amb), open, v.NumCounts,
 				c.reads, c.open, c.numCounts)
 		}
-		if v.Ambiguous() != (c.reads > 0 || len(c.open) > 0) {
-			t.Errorf("%s: Ambiguous() = %v", c.h, v.Ambiguous())
-		}
+		must.Equal(t, v.Ambiguous(), c.reads > 0 || len(c.open) > 0, "%s: Ambiguous()", c.h)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/test/must"
 	"isovet/predicates"
 )
 
@@ -211,10 +212,7 @@ func writesKeyOf(h *history.History, t, k uint32) bool {
 func naivePredicate(h *history.History, t, op uint32, ver, by []uint32, wrote map[uint32]uint32, kindOf *writers,
 	at int64) (out []Violation) {
 	p := h.Ops.Ver[op]
-	pred, err := predicates.Parse(h.Texts.Text(h.Preds.Pred[p]))
-	if err != nil {
-		panic(err)
-	}
+	pred := must.Have(predicates.Parse(h.Texts.Text(h.Preds.Pred[p])))
 	see := func(k uint32) (uint32, bool) {
 		if v, ok := wrote[k]; ok {
 			return v, true
