@@ -49,9 +49,7 @@ func TestClaims(t *testing.T) {
 	db := must.Get(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()
 	n := claims(t, collect.Config{DB: []string{"sqlite:" + file}, Txns: 300, Sessions: 8}, 1, counted(t, db))
-	if n != 0 {
-		t.Errorf("%d taken twice, expected none", n)
-	}
+	must.Equal(t, n, 0, "taken twice")
 }
 
 func counted(t *testing.T, db *sql.DB) func() int64 {
@@ -95,8 +93,6 @@ func TestClaimsOnServers(t *testing.T) {
 		n := claims(t, collect.Config{DB: e.db, Isolation: e.isolation, Variant: e.variant, Txns: 300, Sessions: 16,
 			SetupSQL: e.setup}, 3, e.count)
 		t.Logf("%s, %s %s: %d taken twice", e.db[0], e.isolation, e.variant, n)
-		if (n > 0) != e.some {
-			t.Errorf("%s, %s %s: %d taken twice; expected some: %v", e.db[0], e.isolation, e.variant, n, e.some)
-		}
+		must.Equal(t, n > 0, e.some, "%s, %s %s: taken twice, %d times", e.db[0], e.isolation, e.variant, n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // fakeDB is a serial store whose operations fail as a script of chance says.
@@ -212,8 +213,6 @@ func TestConditionText(t *testing.T) {
 		`{"and":[{"b":{"<":3}},{"b":{">=":1}}]}`: {{Column: 0, Min: 1, Max: open}, {Column: 0, Min: -open - 1, Max: 3}},
 		`{}`:                                     {},
 	} {
-		if got := string(condition(cols, where)); got != want {
-			t.Errorf("%v: %s, expected %s", where, got, want)
-		}
+		must.Equal(t, string(condition(cols, where)), want, "%v", where)
 	}
 }

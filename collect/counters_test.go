@@ -74,9 +74,7 @@ func TestCounters(t *testing.T) {
 	d := open(t, c)
 	db := must.Get(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()
-	if lost := agree(t, d, c, db); lost != 0 {
-		t.Errorf("%d lost, expected none", lost)
-	}
+	must.Equal(t, agree(t, d, c, db), 0, "lost")
 	// Without conflict detection the same workload loses some.
 	r := run(t, collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "counters", Txns: 1500,
 		Sessions: 8, Think: 100_000})
@@ -113,8 +111,6 @@ func TestCountersOnServers(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("%s, %s: %d lost", e.isolation, e.variant, lost)
-		if (lost > 0) != e.loses {
-			t.Errorf("%s, %s: %d lost; expected some: %v", e.isolation, e.variant, lost, e.loses)
-		}
+		must.Equal(t, lost > 0, e.loses, "%s, %s: some of %d lost", e.isolation, e.variant, lost)
 	}
 }

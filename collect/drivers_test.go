@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/collect/driver"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -72,9 +73,7 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	unknown := driver.Promised(driver.Info{Name: "Redis", Nodes: one}, "serializable")
-	if unknown.Says(level.Serializable, nil) != driver.Unspoken {
-		t.Error("something is known of what nobody has documented")
-	}
+	must.Equal(t, unknown.Says(level.Serializable, nil), driver.Unspoken, "what nobody has documented")
 	pg := driver.Promised(driver.Info{Name: "PostgreSQL 15.18", Nodes: one}, "repeatable-read")
 	if pg.Says(level.SnapshotIsolation, nil) != driver.Forbidden || pg.Says(level.Serializable, nil) != driver.Allowed {
 		t.Error("PostgreSQL's repeatable read is snapshot isolation, and no more")
@@ -85,9 +84,7 @@ func TestPromises(t *testing.T) {
 			level.FracturedRead: driver.Allowed, level.NonMonotonicRead + "-session": driver.Allowed,
 			level.NoOrder: driver.Allowed,
 			level.G1a:     driver.Forbidden, level.G0: driver.Forbidden, level.ThinAirRead: driver.Forbidden} {
-			if got := p.Says(level.ReadCommitted, []level.Anomaly{kind}); got != want {
-				t.Errorf("%s, %s at read committed: %v, expected %v", name, kind, got, want)
-			}
+			must.Equal(t, p.Says(level.ReadCommitted, []level.Anomaly{kind}), want, "%s, %s", name, kind)
 		}
 	}
 }

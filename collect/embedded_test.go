@@ -33,9 +33,7 @@ func TestEmbedded(t *testing.T) {
 		verdict(t, r.History, level.Serializable, evidence.Holds)
 		verdict(t, r.History, level.StrictSerializable, evidence.Holds)
 		sound(t, r)
-		if r.Summary.Committed != 300 {
-			t.Errorf("%s: %d committed, expected 300", db, r.Summary.Committed)
-		}
+		must.Equal(t, r.Summary.Committed, 300, "%s: committed", db)
 	}
 }
 
@@ -103,9 +101,7 @@ func sound(t *testing.T, r *collect.Result) {
 			}
 		}
 	}
-	if committed != r.Summary.Committed {
-		t.Errorf("%d committed in the history, %d in the summary", committed, r.Summary.Committed)
-	}
+	must.Equal(t, committed, r.Summary.Committed, "committed in the history")
 	// Every key of the initial transaction is touched by another one, and no version is written twice, but of counters.
 	counts := strings.HasPrefix(r.Summary.Workload, "counters")
 	writer := make([]uint32, h.NumVersions())

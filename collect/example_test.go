@@ -33,8 +33,6 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 		t.Fatalf("no checker for %v", l)
 	}
 	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
-	if r.Verdict != want {
-		t.Errorf("%s %s: %v at %v, expected %v: %s", h.Meta.DB, h.Meta.Isolation, r.Verdict, l, want, r.Reason)
-	}
+	must.Equal(t, r.Verdict, want, "%s %s at %v: %s", h.Meta.DB, h.Meta.Isolation, l, r.Reason)
 	return r
 }

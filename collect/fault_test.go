@@ -68,13 +68,9 @@ func TestFaultScript(t *testing.T) {
 	b := must.Get(os.ReadFile(said))(t)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	for i, l := range lines {
-		if want := []string{"break 1 sqlite:", "heal 1 sqlite:"}[i%2]; l != want {
-			t.Errorf("call %d: %q; expected %q", i+1, l, want)
-		}
+		must.Equal(t, l, []string{"break 1 sqlite:", "heal 1 sqlite:"}[i%2], "call %d", i+1)
 	}
-	if len(lines)%2 != 0 {
-		t.Error("what was broken last was not mended")
-	}
+	must.Equal(t, len(lines)%2, 0, "faults that were not mended")
 	must.OK(t, os.WriteFile(filepath.Join(dir, "fail"), nil, 0o644))
 	c.Duration = time.Minute
 	r, err := collect.Run(t.Context(), c)

@@ -82,10 +82,7 @@ func TestHuntsByItself(t *testing.T) {
 				h, err = hunt.Run(context.Background(), c)
 			}
 			must.OK(t, err)
-			if h.Violated != e.finds {
-				t.Errorf("violated: %v in %d rounds, %d committed; expected %v", h.Violated, len(h.Rounds), h.Committed,
-					e.finds)
-			}
+			must.Equal(t, h.Violated, e.finds, "violated, %d committed", h.Committed)
 			if !e.finds && h.Committed < 100 { // thousands, but on the slowest of machines
 				t.Errorf("%d committed; expected thousands", h.Committed)
 			}

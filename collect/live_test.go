@@ -187,7 +187,5 @@ func TestMark(t *testing.T) {
 func TestNeed(t *testing.T) {
 	a := Ahead{}
 	a.Took(2*time.Second, 1000)
-	if got := a.need(2000); got != 6*time.Second {
-		t.Errorf("the check of 2000 transactions needs %v; expected 1.5 times what 1000 took, twice", got)
-	}
+	must.Equal(t, a.need(2000), 6*time.Second, "the time for 2000 transactions, twice 1.5 times that for 1000")
 }

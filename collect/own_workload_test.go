@@ -273,9 +273,7 @@ func TestOwnWorkloadOnServers(t *testing.T) {
 				}
 				found = found || res.Verdict == evidence.Violated
 			}
-			if found != e.violated {
-				t.Errorf("a violation: %v; expected %v", found, e.violated)
-			}
+			must.Equal(t, found, e.violated, "a violation is found")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"isovet/collect"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/must"
 )
 
 // told is what a history says of its transactions but for their ids, in no order; the initial one's part that others
@@ -92,8 +93,6 @@ func TestPartial(t *testing.T) {
 				break
 			}
 		}
-		if h.Meta != r.History.Meta {
-			t.Errorf("%s: %v, expected %v", c.Workload, h.Meta, r.History.Meta)
-		}
+		must.Equal(t, h.Meta, r.History.Meta, "%s", c.Workload)
 	}
 }

@@ -106,9 +106,7 @@ func TestForgets(t *testing.T) {
 				t.Fatalf("%d things are kept", held)
 			}
 		}
-		if c.tallies["x"].n[history.Committed] != 5000 {
-			t.Error("not all were counted")
-		}
+		must.Equal(t, c.tallies["x"].n[history.Committed], 5000, "counted")
 	}
 }
 
@@ -132,9 +130,7 @@ func TestTally(t *testing.T) {
 			}
 		}
 	}
-	if got := new(tally).quantile(0.5); got != 0 {
-		t.Errorf("%v of none", got)
-	}
+	must.Equal(t, new(tally).quantile(0.5), 0, "the median of none")
 	if place(int64(time.Hour)) >= len(tally{}.times) || place(1<<62) >= len(tally{}.times) || place(-1) != 0 {
 		t.Error("a duration has no class")
 	}

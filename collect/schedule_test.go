@@ -55,8 +55,6 @@ func TestPlay(t *testing.T) {
 		t.Fatalf("%d transactions, expected %d", len(statuses), len(want))
 	}
 	for i := range want {
-		if statuses[i] != want[i] {
-			t.Errorf("transaction %d is %v, expected %v", i, statuses[i], want[i])
-		}
+		must.Equal(t, statuses[i], want[i], "transaction %d", i)
 	}
 }

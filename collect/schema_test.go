@@ -96,9 +96,7 @@ func inserted(t *testing.T, c collect.Config) (some, none int) {
 			}
 		}
 	}
-	if writes != some {
-		t.Errorf("%s: %d writes in the history, %d rows were inserted", c.DB[0], writes, some)
-	}
+	must.Equal(t, writes, some, "%s: writes in the history", c.DB[0])
 	return some, none
 }
 

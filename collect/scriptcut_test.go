@@ -33,9 +33,7 @@ func textOf(s *Script) string {
 // one where their transactions do not overlap.
 func TestScriptCuts(t *testing.T) {
 	s := scriptIn("b1 r1 b2 r2 w1 c1 b3 w3 c3 w2 c2")
-	if got, want := textOf(s.serial()), "b1 r1 w1 c1 b3 w3 c3 b2 r2 w2 c2"; got != want {
-		t.Errorf("one after the other: %s; expected %s", got, want)
-	}
+	must.Equal(t, textOf(s.serial()), "b1 r1 w1 c1 b3 w3 c3 b2 r2 w2 c2", "one after the other")
 	all := s.transactions()
 	if got := s.inOne(all[1]); got != nil {
 		t.Errorf("the transaction of session 3 is in one place: %d scripts", len(got))
@@ -52,14 +50,10 @@ func TestScriptCuts(t *testing.T) {
 		{3, 1}: "b1 r1 b2 r2 w1 c1 b1 w1 c1 w2 c2",
 		{2, 1}: "none",
 	} {
-		if got := textOf(s.inSession(in[0], in[1])); got != want {
-			t.Errorf("session %d in session %d: %s; expected %s", in[0], in[1], got, want)
-		}
+		must.Equal(t, textOf(s.inSession(in[0], in[1])), want, "session %d in session %d", in[0], in[1])
 	}
 	s.Nodes = []int{0, 1, 1}
-	if got := textOf(s.inSession(3, 1)); got != "none" {
-		t.Errorf("sessions of two nodes are one: %s", got)
-	}
+	must.Equal(t, textOf(s.inSession(3, 1)), "none", "sessions of two nodes as one")
 }
 
 // TestSetup: a script's tables are told with their first rows, each of its statements has a plan, and a plan that is

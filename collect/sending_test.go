@@ -80,9 +80,7 @@ func prepared(t *testing.T, urls []string, mode string) {
 	for i := range int64(3) {
 		must.Get(s.(driver.Columnar).GetRow(0, i, false))(t)
 	}
-	if got := count() - before; got != want {
-		t.Errorf("%s: %d statements prepared; expected %d", mode, got, want)
-	}
+	must.Equal(t, count()-before, want, "%s: statements prepared", mode)
 }
 
 // TestLockingReads: a history tells reads that take locks from plain ones, keeps that when it is written, read and cut
@@ -99,9 +97,7 @@ func TestLockingReads(t *testing.T) {
 		}
 		return s
 	}
-	if got := locking(h); got != ".l.ll..." {
-		t.Errorf("locking reads %q, expected %q", got, ".l.ll...")
-	}
+	must.Equal(t, locking(h), ".l.ll...", "locking reads")
 	var b strings.Builder
 	must.OK(t, jsonl.Write(&b, h))
 	again, err := jsonl.Read([]byte(b.String()), "h.jsonl")

@@ -42,9 +42,7 @@ func TestAnomaliesByBruteForce(t *testing.T) {
 			}
 		}
 		for _, l := range levels {
-			if got, want := satisfies(t, h, l), !slices.Contains(a.Violates, l); got != want {
-				t.Errorf("%s at %s: satisfied %v, catalogue says %v\n%s", a.Name, l, got, want, a.Text)
-			}
+			must.Equal(t, satisfies(t, h, l), !slices.Contains(a.Violates, l), "%s at %s\n%s", a.Name, l, a.Text)
 			for _, m := range levels {
 				if m.Implies(l) && slices.Contains(a.Violates, l) && !slices.Contains(a.Violates, m) {
 					t.Errorf("%s violates %s, hence %s", a.Name, l, m)
@@ -204,9 +202,8 @@ func TestSchedules(t *testing.T) {
 			`init/0: w(x,3) w(y,7) | s1: pr{"":{"<":5}}[x=3](11,15) pw{"":{">=":3}}[x=3->10,y=7->11](21,25) w(y,_,31,35) pr{"":{">=":0}}[x=10](41,45) @[10,50,55]`},
 	} {
 		a := Synthesized{Init: c.init, Schedule: c.schedule}
-		if got := strings.Replace(notation.Format(a.History()), "init:", "init/0:", 1); got != c.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", c.schedule, got, c.want)
-		}
+		text := strings.Replace(notation.Format(a.History()), "init:", "init/0:", 1)
+		must.Equal(t, text, c.want, "%s", c.schedule)
 	}
 	for schedule, want := range map[string]string{
 		"R1x":       "transaction 1 has no end",

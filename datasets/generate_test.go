@@ -146,9 +146,7 @@ func TestOptions(t *testing.T) {
 			long++
 		}
 	}
-	if long != 1 {
-		t.Errorf("%d transactions over the whole run", long)
-	}
+	must.Equal(t, long, 1, "transactions over the whole run")
 	h = generate(t, Spec{Txns: 500, Hint: ReversedTimes, DBTimes: true})
 	if order := committed(h); h.Start(order[0]) < h.Start(order[len(order)-1]) {
 		t.Error("times are not reversed")

@@ -99,9 +99,7 @@ func TestIsolation(t *testing.T) {
 		for s.Seed = range histtest.Long[uint64](1, 3) {
 			for _, s.Isolation = range []string{"serializable", "snapshot-isolation", "serializable-snapshot"} {
 				h := generate(t, s)
-				if n := len(committed(h)); n != s.Txns {
-					t.Errorf("%+v: %d committed", s, n)
-				}
+				must.Equal(t, len(committed(h)), s.Txns, "%+v: committed", s)
 				if err := intervals(h); err != nil {
 					t.Errorf("%+v: %v", s, err)
 				}
@@ -116,9 +114,7 @@ func TestIsolation(t *testing.T) {
 						t.Errorf("%+v: %v", s, err)
 					}
 				} else if s.Isolation == "serializable-snapshot" {
-					if v := checked(t, h, level.Serializable); v != evidence.Holds {
-						t.Errorf("%+v: serializable: %s", s, v)
-					}
+					must.Equal(t, checked(t, h, level.Serializable), evidence.Holds, "%+v", s)
 				}
 			}
 		}
@@ -144,9 +140,7 @@ func TestIsolationIsWeak(t *testing.T) {
 		h := generate(t, c.spec)
 		for l, want := range map[level.Level]evidence.Verdict{level.ReadCommitted: c.rc, level.SnapshotIsolation: c.si,
 			level.Serializable: c.ser} {
-			if got := checked(t, h, l); got != want {
-				t.Errorf("%+v at %s: %s; expected %s", c.spec, l, got, want)
-			}
+			must.Equal(t, checked(t, h, l), want, "%+v at %s", c.spec, l)
 		}
 	}
 }

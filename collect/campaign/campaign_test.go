@@ -156,9 +156,7 @@ func TestContradicts(t *testing.T) {
 		{"", []string{"g1c"}, false},
 	} {
 		r := Row{Cell: Cell{Source: x.source, Allowed: []level.Anomaly{level.NonMonotonicRead}}, Kinds: x.kinds}
-		if r.Contradicts() != x.want {
-			t.Errorf("%q, %q; expected %v", x.source, x.kinds, x.want)
-		}
+		must.Equal(t, r.Contradicts(), x.want, "%q, %q", x.source, x.kinds)
 	}
 }
 
@@ -215,9 +213,7 @@ func TestShards(t *testing.T) {
 	var cells []*Cell
 	var away []Away
 	places := plan.places()
-	if places[2].DB != "postgres:start" {
-		t.Errorf("%+v; expected the server last, which has to be started", places)
-	}
+	must.Equal(t, places[2].DB, "postgres:start", "%+v", places)
 	for _, d := range places[:2] {
 		c, a := plan.look(t.Context(), &d)
 		cells, away = append(cells, c...), append(away, a...)
@@ -234,9 +230,7 @@ func TestShards(t *testing.T) {
 				n++
 			}
 		}
-		if n != 1 {
-			t.Errorf("%s is in %d of 3 shards", c.key(), n)
-		}
+		must.Equal(t, n, 1, "in how many of 3 shards %s is", c.key())
 	}
 }
 
@@ -274,9 +268,7 @@ func TestLooking(t *testing.T) {
 		if d != nil {
 			got = d.DB
 		}
-		if got != want {
-			t.Fatalf("%s; expected %s", got, want)
-		}
+		must.Equal(t, got, want, "the rows")
 		return d
 	}
 	hunted := &Cell{DB: "b", urls: []string{"sqlite:b.db"}}

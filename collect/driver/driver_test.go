@@ -25,9 +25,7 @@ func TestRedact(t *testing.T) {
 		"sqlite:":          "sqlite:",
 		"redis://:p@w@h/0": "redis://…@h/0",
 	} {
-		if got := Redact(in); got != want {
-			t.Errorf("Redact(%s) = %s, expected %s", in, got, want)
-		}
+		must.Equal(t, Redact(in), want, "Redact(%s)", in)
 	}
 }
 

@@ -124,9 +124,7 @@ func TestInconclusive(t *testing.T) {
 				"most frequent reason, 9990 times: aborted 40001: could not " +
 				"serialize"},
 	} {
-		if got := x.Inconclusive(); got != x.want {
-			t.Errorf("%+v: %q; expected %q", x.Hunted, got, x.want)
-		}
+		must.Equal(t, x.Inconclusive(), x.want, "%+v", x.Hunted)
 	}
 }
 

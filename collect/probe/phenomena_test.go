@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/collect"
+	"isovet/internal/test/must"
 )
 
 // TestSchedules: each is read, and written as it was.
@@ -16,12 +17,8 @@ func TestSchedules(t *testing.T) {
 				t.Errorf("%s: %s: %v", ph.Name, text, err)
 				continue
 			}
-			if s.String() != text {
-				t.Errorf("%s: %q is written as %q", ph.Name, text, s)
-			}
-			if got := strings.ContainsAny(text, "que"); got != s.Predicates {
-				t.Errorf("%s: %q has predicates: %v", ph.Name, text, s.Predicates)
-			}
+			must.Equal(t, s.String(), text, "%s", ph.Name)
+			must.Equal(t, s.Predicates, strings.ContainsAny(text, "que"), "%s: %q has predicates", ph.Name, text)
 		}
 	}
 }

@@ -96,9 +96,7 @@ func TestEffects(t *testing.T) {
 		{"{sql: 'replace a set id = :k, v = :u', table: a, key: k, version: u}", changed, "w a/2 77"},
 		{"{sql: 'update a join b on a.id = b.a set v = :u where b.x = 1', table: a, key: k, version: u}", none, ""},
 	} {
-		if got := told(t, one(t, c.sql, false), values, "", c.answer); got != c.want {
-			t.Errorf("%s: %s; expected %s", c.sql, got, c.want)
-		}
+		must.Equal(t, told(t, one(t, c.sql, false), values, "", c.answer), c.want, "%s", c.sql)
 	}
 	call := one(t, "{sql: 'call touch(:k, :u)', table: a, key: k, version: u, unrecorded: true}", false)
 	if p, _, _ := call.Plan(values); p != nil {
@@ -107,9 +105,8 @@ func TestEffects(t *testing.T) {
 	// PostgreSQL's read committed: one that waited does not find the row that came in the place of another.
 	for isolation, want := range map[string]string{"read committed": "", "repeatable read": "r a/2 null"} {
 		for _, sql := range []string{"delete from a where id = :k", "select v from a where id = :k for update"} {
-			if got := told(t, one(t, sql, true), values, isolation, none); got != want {
-				t.Errorf("%s at %s: %s; expected %s", sql, isolation, got, want)
-			}
+			got := told(t, one(t, sql, true), values, isolation, none)
+			must.Equal(t, got, want, "%s at %s", sql, isolation)
 		}
 	}
 	s := one(t, "{sql: 'select id, v from a', keep: {x: y}}", false)
@@ -128,9 +125,7 @@ func TestText(t *testing.T) {
 		t.Error(got)
 	}
 	s = one(t, `{sql: 'call f($$:k$$, $a$ :k $a$, :k -- :k', unrecorded: true}`, true)
-	if got := s.Text(map[string]any{"k": int64(1)}, true); got != `call f($$:k$$, $a$ :k $a$, 1 -- :k` {
-		t.Error(got)
-	}
+	must.Equal(t, s.Text(map[string]any{"k": int64(1)}, true), "call f($$:k$$, $a$ :k $a$, 1 -- :k", "call")
 }
 
 // TestBadFiles: what is wrong is said with its place and what was expected.

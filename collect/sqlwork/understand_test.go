@@ -72,9 +72,7 @@ func TestUnderstood(t *testing.T) {
 			}
 			got := told(t, one(t, block(c.sql), name == "PostgreSQL"), map[string]any{"k": int64(2), "u": int64(77)},
 				map[bool]string{true: "serializable"}[name == "PostgreSQL"], res)
-			if got != c.want {
-				t.Errorf("%s on %s: %q; expected %q", c.sql, name, got, c.want)
-			}
+			must.Equal(t, got, c.want, "%s on %s", c.sql, name)
 		}
 	}
 	for _, sql := range []string{"update ignore a set v = :u where id = :k", "delete from a where id = :k limit 0"} {
@@ -159,9 +157,7 @@ func TestQuotedNames(t *testing.T) {
 	for i, want := range []string{"r Account/2 null", "w my.größe/2 9", "w user/2 9"} {
 		got := told(t, w.Transactions[0].Steps[i], values, "", sqlstmt.Result{Columns: []string{"Ver"}, All: true,
 			Affected: int64(min(i, 1))})
-		if got != want {
-			t.Errorf("step %d: %s; expected %s", i, got, want)
-		}
+		must.Equal(t, got, want, "step %d", i)
 	}
 }
 

@@ -172,7 +172,5 @@ func TestAppendixCAsPrinted(t *testing.T) {
 			now[m.key] = m.to
 		}
 	}
-	if len(order) != 8 {
-		t.Errorf("%d transactions, want 8", len(order))
-	}
+	must.Equal(t, len(order), 8, "transactions")
 }

@@ -99,9 +99,7 @@ func TestSmallBank(t *testing.T) {
 	for _, v := range state.payload {
 		got += v
 	}
-	if got != want {
-		t.Errorf("the bank holds %d; expected %d", got, want)
-	}
+	must.Equal(t, got, want, "the bank holds")
 	for name, c := range count {
 		share := 0.15
 		if name == "WriteCheck" {

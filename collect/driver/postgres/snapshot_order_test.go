@@ -9,6 +9,7 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestChain plays a database with snapshot reads, where transactions become visible in another order than they got
@@ -93,7 +94,5 @@ func TestParseSnapshot(t *testing.T) {
 
 func TestWritten(t *testing.T) {
 	got := written("select cast($1 as bigint), cast($2 as text), $3", [][]byte{[]byte("-1"), []byte("1,2"), nil})
-	if want := "select cast('-1' as bigint), cast('1,2' as text), null"; got != want {
-		t.Errorf("%s; expected %s", got, want)
-	}
+	must.Equal(t, got, "select cast('-1' as bigint), cast('1,2' as text), null", "the statement")
 }
