@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/test/must"
 )
 
 // TestConditionText: a condition is told on one line, and the names of columns do not look like more of it.
@@ -16,8 +17,6 @@ func TestConditionText(t *testing.T) {
 		`{"7":{"<":12345678901234567890}}`: `"7" < 12345678901234567890`,
 		`{"a":{"in":[1]}}`:                 `{"a":{"in":[1]}}`,
 	} {
-		if got := evidence.ConditionText([]byte(condition)); got != want {
-			t.Errorf("%s: %s; want %s", condition, got, want)
-		}
+		must.Equal(t, evidence.ConditionText([]byte(condition)), want, "%s", condition)
 	}
 }

@@ -163,11 +163,7 @@ func reversed(h *history.History) *history.History {
 		}
 		b.EndTxn(head)
 	}
-	out, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return out
+	return must.Have(b.Build())
 }
 
 func TestCertificateErrors(t *testing.T) {

@@ -61,9 +61,7 @@ func golden(t *testing.T, file, got string) {
 		must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want := must.Get(os.ReadFile(file))(t)
-	if got != string(want) {
-		t.Errorf("%s differs; got\n%s\nexpected\n%s", file, got, want)
-	}
+	must.Equal(t, got, string(want), "%s", file)
 }
 
 // TestTexts: what a person, and a program, reads of each anomaly: the texts, then the report and the certificate,
@@ -259,9 +257,7 @@ func TestMechanisms(t *testing.T) {
 		t.Error(m.Total())
 	}
 	r := evidence.Result{Items: true, Timestamps: true, Level: level.Causal}
-	if r.Label() != "items:ts:causal" {
-		t.Error(r.Label())
-	}
+	must.Equal(t, r.Label(), "items:ts:causal", "the label")
 	if err := evidence.WriteCertificate(&bytes.Buffer{}, &r); err == nil {
 		t.Error("a certificate of no history")
 	}

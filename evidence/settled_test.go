@@ -69,8 +69,6 @@ func TestTitles(t *testing.T) {
 			"keeps real time)",
 		level.Session: "SESSION (started before the one before it in its session had committed)",
 	} {
-		if got := (&evidence.Anomaly{Kind: kind}).Title(nil); got != want {
-			t.Errorf("%s is titled %q, not %q", kind, got, want)
-		}
+		must.Equal(t, (&evidence.Anomaly{Kind: kind}).Title(nil), want, "the title of %s", kind)
 	}
 }

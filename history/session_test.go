@@ -131,9 +131,7 @@ func TestIDErrors(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if got != c.want {
-				t.Errorf("%v cut at %d: got %q; want %q", c.ids, cut, got, c.want)
-			}
+			must.Equal(t, got, c.want, "%v cut at %d", c.ids, cut)
 			if err == nil && c.ids[0] == -1 && h.Txns.ID[2] != 2 {
 				t.Errorf("%v cut at %d: ids %v", c.ids, cut, h.Txns.ID)
 			}
@@ -183,9 +181,7 @@ func TestListsAndRegisters(t *testing.T) {
 		for op, kind := range h.Ops.Kind {
 			kinds[op] = int(kind)
 		}
-		if got := fmt.Sprint(kinds); got != c.want {
-			t.Errorf("%s: kinds %s; want %s", c.name, got, c.want)
-		}
+		must.Equal(t, fmt.Sprint(kinds), c.want, "%s: kinds", c.name)
 		for op, kind := range h.Ops.Kind {
 			if h.OpKey(uint32(op)) != k {
 				t.Errorf("%s: operation %d (%v) has key %d", c.name, op, kind, h.OpKey(uint32(op)))
@@ -235,11 +231,7 @@ func TestNotes(t *testing.T) {
 		t.Fatalf("%v; want %v", h.Notes, want)
 	}
 	for i, n := range h.Notes {
-		if n != want[i] {
-			t.Errorf("note %d: %v; want %v", i, n, want[i])
-		}
+		must.Equal(t, n, want[i], "note %d", i)
 	}
-	if n := h.Invented(); n != 9 {
-		t.Errorf("%d invented writers; want 9", n)
-	}
+	must.Equal(t, h.Invented(), 9, "invented writers")
 }

@@ -3,6 +3,7 @@ package level_test
 import (
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -57,8 +58,6 @@ func TestForbids(t *testing.T) {
 		{level.StrictSnapshotIsolation, "G2-item-realtime", false},
 		{level.Linearizable, "no such", false},
 	} {
-		if got := c.l.Forbids(c.a); got != c.want {
-			t.Errorf("%s forbids %s: %v", c.l, c.a, got)
-		}
+		must.Equal(t, c.l.Forbids(c.a), c.want, "%s forbids %s", c.l, c.a)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -62,9 +63,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", s, err)
 		}
 	}
-	if s := level.Level(200).String(); s != "level 200" {
-		t.Errorf("a level that is none is called %q", s)
-	}
+	must.Equal(t, level.Level(200).String(), "level 200", "a level that is none")
 }
 
 // The families, and that a relaxed level is one of the same family which the level implies, weakest first.
@@ -80,18 +79,14 @@ func TestFamilies(t *testing.T) {
 		if l.Serial() && l.Snapshot() {
 			t.Errorf("%v is of two families", l)
 		}
-		if want := strings.HasPrefix(l.String(), "strict-") || l == level.Linearizable; l.RealTime() != want {
-			t.Errorf("%v respects real time: %v", l, l.RealTime())
-		}
+		must.Equal(t, l.RealTime(), strings.HasPrefix(l.String(), "strict-") || l == level.Linearizable, "%v", l)
 		if l.RealTime() && l != level.Linearizable && !l.Sessions() {
 			t.Errorf("%v respects real time and not sessions", l)
 		}
 	}
 	for l, n := range map[level.Level]int{level.Serializable: 0, level.SessionSerializable: 1,
 		level.StrictSnapshotIsolation: 2, level.Causal: 0} {
-		if got := len(l.Relaxed()); got != n {
-			t.Errorf("%v relaxes to %d levels, want %d", l, got, n)
-		}
+		must.Equal(t, len(l.Relaxed()), n, "how many levels %v relaxes to", l)
 	}
 }
 
@@ -105,9 +100,7 @@ func TestWeakest(t *testing.T) {
 				for _, w := range weakest {
 					under = under || l.Implies(w)
 				}
-				if under != l.Forbids(a) {
-					t.Errorf("%v forbids %s: %v; the weakest that do are %v", l, a, l.Forbids(a), weakest)
-				}
+				must.Equal(t, l.Forbids(a), under, "%v forbids %s; the weakest that do are %v", l, a, weakest)
 				if need := l.Needs(a); !l.Implies(need) || l.Forbids(a) && !need.Forbids(a) {
 					t.Errorf("%v needs %v for %s", l, need, a)
 				}
@@ -140,23 +133,15 @@ func TestNames(t *testing.T) {
 		if a.Name() == string(a) && a != level.Divergence { // a word already
 			t.Errorf("%s has no name in words", a)
 		}
-		if a.Base() != a {
-			t.Errorf("the base of %s is %s", a, a.Base())
-		}
+		must.Equal(t, a.Base(), a, "the base of %s", a)
 		for suffix, words := range map[level.Anomaly]string{"-session": " through session order",
 			"-realtime": " through real time"} {
 			if a == level.NoOrder {
 				words = strings.Replace(words, "through", "and keeps", 1)
 			}
-			if got := (a + suffix).Name(); got != a.Name()+words {
-				t.Errorf("%s is called %q", a+suffix, got)
-			}
-			if (a + suffix).Base() != a {
-				t.Errorf("the base of %s is %s", a+suffix, (a + suffix).Base())
-			}
+			must.Equal(t, (a + suffix).Name(), a.Name()+words, "the name of %s", a+suffix)
+			must.Equal(t, (a + suffix).Base(), a, "the base of %s", a+suffix)
 		}
 	}
-	if got := level.Anomaly("no-such").Name(); got != "no-such" {
-		t.Errorf("an unknown kind is called %q", got)
-	}
+	must.Equal(t, level.Anomaly("no-such").Name(), "no-such", "the name of an unknown kind")
 }

@@ -55,9 +55,7 @@ func TestCorpus(t *testing.T) {
 				committed++
 			}
 		}
-		if strconv.Itoa(committed) != row[2] {
-			t.Errorf("%s: %d committed transactions; the manifest says %s", row[0], committed, row[2])
-		}
+		must.Equal(t, strconv.Itoa(committed), row[2], "%s: committed transactions", row[0])
 		for _, f := range []Format{isovet, parquetTable} {
 			if f.Name == "parquet" && read%4 > 0 && os.Getenv("ISOVET_LONG") == "" {
 				continue

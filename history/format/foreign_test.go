@@ -33,16 +33,12 @@ func TestForeign(t *testing.T) {
 		}
 		want := must.Get(Read(t.Context(), write(t, "want", []byte(strings.TrimSpace(strings.ReplaceAll(s.want,
 			"\t", "")))), Options{}))(t)
-		if d := diff.Histories(got, want); d != "" {
-			t.Errorf("sample %d of %s: %s", i, s.format, d)
-		}
+		diff.Same(t, got, want, "sample %d of %s", i, s.format)
 		f, _ := ByName(s.format)
 		if strings.HasPrefix(f.Name, "jepsen") {
 			f.Holds |= Predicates // sets, which are only read
 		}
-		if lost := Used(got) &^ f.Holds; lost != 0 {
-			t.Errorf("sample %d of %s: has %v, which the format is said not to hold", i, s.format, lost)
-		}
+		must.Equal(t, Used(got)&^f.Holds, 0, "what sample %d of %s has and the format is not said to hold", i, s.format)
 	}
 }
 
@@ -142,9 +138,7 @@ func TestForeignRoundTrip(t *testing.T) {
 						h.SessName[i] = 1 // the first that is free
 					}
 				}
-				if d := diff.Histories(h, g); d != "" {
-					t.Errorf("%s: %s", c.format, d)
-				}
+				diff.Same(t, h, g, "%s", c.format)
 				continue
 			}
 			// Ids and names of sessions are the format's own.
@@ -158,9 +152,7 @@ func TestForeignRoundTrip(t *testing.T) {
 				}
 			}
 			h.Initial, g.Initial = history.Value{}, history.Value{}
-			if d := diff.Histories(h, g); d != "" {
-				t.Errorf("%s: %s", c.format, d)
-			}
+			diff.Same(t, h, g, "%s", c.format)
 		}
 	}
 }

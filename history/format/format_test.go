@@ -72,9 +72,7 @@ func TestReadByContent(t *testing.T) {
 			if d := diff.Histories(want, h); d != "" || h.NumTxns() != 2 {
 				t.Errorf("%s: %s", c.name, d)
 			}
-			if h.File != path {
-				t.Errorf("%s: the history's file is %s", c.name, h.File)
-			}
+			must.Equal(t, h.File, path, "%s: the history's file", c.name)
 		}
 	}
 }
@@ -200,9 +198,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s is not found by its name", f.Name)
 		}
 	}
-	if got := (Times | Lists).String(); got != "times, lists" {
-		t.Errorf("features print as %q", got)
-	}
+	must.Equal(t, (Times | Lists).String(), "times, lists", "features")
 }
 
 // TestWatchedStream: a folder of watch is read whose stream begins in the midst of sessions, has gaps there, and says

@@ -103,14 +103,11 @@ func TestFirstRead(t *testing.T) {
 			put(text.String() + fmt.Sprintf(`{"id":%d,"init":true,"ops":[%s]}`+"\n", n, strings.Join(init, ",")))
 			want = read(Options{})
 		}
-		if d := diff.Histories(want, got); d != "" {
-			t.Fatalf("%s%v\n%s", text.String(), held, d)
-		}
+		diff.Same(t, want, got, "%s%v", text.String(), held)
 		put(text.String())
 		if len(flag) > 0 {
-			if d := diff.Histories(want, read(Options{Initial: InitialValue(strings.Join(flag, ","))})); d != "" {
-				t.Fatalf("%s%v\n%s", text.String(), flag, d)
-			}
+			got := read(Options{Initial: InitialValue(strings.Join(flag, ","))})
+			diff.Same(t, want, got, "%s%v", text.String(), flag)
 		}
 	}
 	randtest.Mix(t, some < 100, "only %d histories with a first read", some)

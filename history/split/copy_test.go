@@ -57,9 +57,7 @@ func TestReadMapped(t *testing.T) {
 				}
 			}
 			h := must.Get(ReadMapped(t.Context(), paths, o, dir))(t)
-			if d := diff.Histories(want, h); d != "" {
-				t.Errorf("%s: %s", paths, d)
-			}
+			diff.Same(t, want, h, "%s", paths)
 			if h.File != want.File || fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) || h.Positions != want.Positions {
 				t.Errorf("%s: %q, %v, %v; expected %q, %v, %v", paths, h.File, h.Notes, h.Positions, want.File,
 					want.Notes, want.Positions)

@@ -76,9 +76,7 @@ func read(t *testing.T, paths []string, o Options, first *history.History) (out 
 	s = &Set{}
 	must.OK(t, json.Unmarshal(text, s))
 	err := s.Each(context.Background(), func(b *Batch) error {
-		if b.First != int64(len(out)) {
-			t.Errorf("a batch begins at %d; expected %d", b.First, len(out))
-		}
+		must.Equal(t, b.First, int64(len(out)), "where a batch begins")
 		h := b.H
 		if first != nil && (h.Meta != first.Meta || h.Texts.AppendValue(nil, h.Initial) == nil ||
 			string(h.Texts.AppendValue(nil, h.Initial)) != string(first.Texts.AppendValue(nil, first.Initial))) {
@@ -102,9 +100,7 @@ func read(t *testing.T, paths []string, o Options, first *history.History) (out 
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if s.Txns != int64(len(out)) {
-		t.Errorf("planned %d transactions, read %d", s.Txns, len(out))
-	}
+	must.Equal(t, s.Txns, int64(len(out)), "transactions planned")
 	return out, s
 }
 
@@ -126,9 +122,7 @@ func same(t *testing.T, what string, got, want []string) {
 		t.Fatalf("%s: %d transactions; expected %d", what, len(got), len(want))
 	}
 	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("%s: transaction %d is\n%s\nexpected\n%s", what, i, got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], "%s: transaction %d", what, i)
 	}
 }
 
@@ -195,9 +189,7 @@ func unlined(all []string) []string {
 func whole(t *testing.T, what, dir string, want *history.History) {
 	t.Helper()
 	h := must.Get(Read(t.Context(), []string{dir}, format.Options{Workers: 1}))(t)
-	if d := diff.Histories(want, h); d != "" {
-		t.Fatalf("%s: %s", what, d)
-	}
+	diff.Same(t, want, h, "%s", what)
 }
 
 // Parts that were written by Out, parts whose places in sessions begin with 0 in each, and parts whose lines stand in

@@ -48,9 +48,7 @@ func TestPlain(t *testing.T) {
 			continue
 		}
 		good++
-		if d := diff.Histories(want, h); d != "" {
-			t.Fatalf("%q: %s", data, d)
-		}
+		diff.Same(t, want, h, "%q", data)
 	}
 	if good < n/4 || good == n {
 		t.Errorf("%d of %d texts were histories", good, n)

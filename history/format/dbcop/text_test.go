@@ -68,9 +68,7 @@ func same(t testing.TB, data []byte, read func([]byte, string, bool) (*history.H
 	if err[0] != nil {
 		return false
 	}
-	if d := diff.Histories(h[1], h[0]); d != "" {
-		t.Fatalf("%q\n%s", data, d)
-	}
+	diff.Same(t, h[1], h[0], "%q", data)
 	return true
 }
 

@@ -47,9 +47,7 @@ func same(t testing.TB, data []byte) (good bool) {
 			continue
 		}
 		good = true
-		if d := diff.Histories(want, h); d != "" {
-			t.Fatalf("%+v: %q\n%s", c, data, d)
-		}
+		diff.Same(t, want, h, "%+v: %q", c, data)
 		// Keys are numbered as they are met, which is the order in which results name them.
 		if h.NumKeys() != want.NumKeys() {
 			t.Fatalf("%+v: %q\n%d keys; twin: %d", c, data, h.NumKeys(), want.NumKeys())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 func FuzzLine(f *testing.F) {
@@ -52,16 +54,12 @@ func TestCut(t *testing.T) {
 		if errors.Is(err, ErrDamaged) {
 			got = "damaged"
 		}
-		if got != x.want {
-			t.Errorf("%q: %s (%v), expected %s", x.line, got, err, x.want)
-		}
+		must.Equal(t, got, x.want, "%q (%v)", x.line, err)
 	}
 	whole := string(Append(nil, 20, "", "y"))
 	for behind, want := range map[string]bool{"": true, "zz": true, "zz\n\x00\x00\n": true, "zz\n" + whole: false,
 		whole: false, whole[:5]: true, "20\ty\n": true} {
-		if got := r.Torn([]byte(behind)); got != want {
-			t.Errorf("%q: torn is %v", behind, got)
-		}
+		must.Equal(t, r.Torn([]byte(behind)), want, "%q: torn", behind)
 	}
 	if (&Reader{}).Torn(nil) {
 		t.Error("without checksums nobody knows")

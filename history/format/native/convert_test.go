@@ -26,9 +26,7 @@ func TestConvert(t *testing.T) {
 	last := first
 	for _, name := range []string{"a.ivh", "b.ivh.zst", "c.ivh.gz", "d.jsonl", "e.ivh", "f.jsonl"} {
 		g := must.Get(format.Read(t.Context(), last, format.Options{}))(t)
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("%s: %s", last, d)
-		}
+		diff.Same(t, h, g, "%s", last)
 		last = filepath.Join(dir, name)
 		if err := format.Write(last, g, "", false); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -47,9 +45,7 @@ func TestOutlivesInput(t *testing.T) {
 	must.OK(t, format.Write(path, h, "", false))
 	g := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 	must.OK(t, format.Write(path, random.Medium(2, random.Options{}), "", false))
-	if d := diff.Histories(h, g); d != "" {
-		t.Error(d)
-	}
+	diff.Same(t, h, g, "after its file is replaced")
 }
 
 // What is wrong with a compressed file is an error about the input, too.
@@ -68,9 +64,7 @@ func TestCorruptCompressed(t *testing.T) {
 				}
 				continue
 			}
-			if d := diff.Histories(h, g); d != "" {
-				t.Fatalf("byte %d: another history: %s", i, d)
-			}
+			diff.Same(t, h, g, "byte %d: another history", i)
 		}
 	}
 }

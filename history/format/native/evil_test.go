@@ -325,9 +325,7 @@ func duplicates(h *history.History) bool {
 
 // use walks a history as checkers and writers do.
 func use(t testing.TB, h *history.History) {
-	if d := diff.Histories(h, h); d != "" {
-		t.Fatalf("a history differs from itself: %s", d)
-	}
+	diff.Same(t, h, h, "a history and itself")
 	must.OK(t, jsonl.Write(io.Discard, h))
 	prepass.Run(h)
 }

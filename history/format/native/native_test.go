@@ -44,18 +44,14 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, how, err)
 			}
-			if d := differs(h, g); d != "" {
-				t.Fatalf("%s: %s: %s", name, how, d)
-			}
+			must.Equal(t, differs(h, g), "", "%s: %s", name, how)
 			if !bytes.Equal(written(t, name, g), data) {
 				t.Fatalf("%s: %s: written again, it is another file", name, how)
 			}
 		}
 		g, err := Read(t.Context(), data, "f", 1)
 		check("in place", g, err)
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("%s: %s", name, d)
-		}
+		diff.Same(t, h, g, "%s", name)
 		g, err = read(t.Context(), data, "f", 3, false)
 		check("copied", g, err)
 		g, err = Read(t.Context(), misaligned(data), "f", 2)
@@ -67,9 +63,7 @@ func TestRoundTrip(t *testing.T) {
 			must.OK(t, os.WriteFile(path, data, 0o600))
 			g, err = ReadFile(t.Context(), path, 2)
 			check("file", g, err)
-			if g.File != path {
-				t.Fatalf("%s: the history's file is %q", name, g.File)
-			}
+			must.Equal(t, g.File, path, "%s: the history's file", name)
 			os.Remove(path)
 		}
 	})
@@ -85,14 +79,10 @@ func TestRoundTripLarge(t *testing.T) {
 	data := written(t, "large", h)
 	for _, view := range []bool{true, false} {
 		g := must.Get(read(t.Context(), data, "f", 4, view))(t)
-		if d := differs(h, g); d != "" {
-			t.Fatal(d)
-		}
+		must.Equal(t, differs(h, g), "", "mapped")
 	}
 	g := must.Get(ReadFrom(t.Context(), bytes.NewReader(data), "f", 2))(t)
-	if d := differs(h, g); d != "" {
-		t.Fatal(d)
-	}
+	must.Equal(t, differs(h, g), "", "read")
 	r := rand.New(rand.NewPCG(1, 1))
 	for range histtest.Long(50, 200) {
 		i, bit := r.IntN(len(data)), byte(1)<<r.IntN(8)

@@ -34,9 +34,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		n := uint32(f.History().NumTxns())
 		s := f.Slicer()
 		whole := must.Get(s.Slice(0, n))(t)
-		if d := diff.Histories(h, whole); d != "" {
-			t.Fatalf("%s: one slice: %s", name, d)
-		}
+		diff.Same(t, h, whole, "%s: one slice", name)
 		rnd := rand.New(rand.NewPCG(uint64(n), 7))
 		w := NewWriter(dir, h)
 		defer w.Close()
@@ -56,9 +54,7 @@ func TestSlicesAndWriter(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := must.Get(Read(t.Context(), out.Bytes(), "h", 1))(t)
-		if d := diff.Histories(h, got); d != "" {
-			t.Fatalf("%s: written in slices: %s", name, d)
-		}
+		diff.Same(t, h, got, "%s: written in slices", name)
 	})
 	if several == 0 {
 		t.Error("no history had several slices")

@@ -56,9 +56,7 @@ func read(data []byte, workers int) (*history.History, error) {
 func TestRoundTrip(t *testing.T) {
 	histories(t, randtest.Long[uint64](100, 3000), func(t testing.TB, name string, h *history.History) {
 		g := must.Get(read(written(t, name, h), 1))(t)
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("%s: %s", name, d)
-		}
+		diff.Same(t, h, g, "%s", name)
 	})
 }
 
@@ -67,9 +65,7 @@ func TestSessionOrder(t *testing.T) {
 	h := must.Get(jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
 		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl"))(t)
 	g := must.Get(read(written(t, "h", h), 1))(t)
-	if d := diff.Histories(h, g); d != "" {
-		t.Error(d)
-	}
+	diff.Same(t, h, g, "written and read")
 }
 
 // TestWorkers: the number of cores makes no difference, whether or not row groups end with a transaction.
@@ -101,9 +97,7 @@ func TestWorkers(t *testing.T) {
 	for _, file := range [][]byte{data, torn} {
 		for _, workers := range []int{1, 2, 3, 8} {
 			g := must.Get(read(file, workers))(t)
-			if d := diff.Histories(h, g); d != "" {
-				t.Errorf("%d workers: %s", workers, d)
-			}
+			diff.Same(t, h, g, "%d workers", workers)
 		}
 	}
 }
@@ -118,9 +112,7 @@ func TestForeign(t *testing.T) {
 			initial: string(h.Texts.AppendValue(nil, h.Initial)), lists: h.Meta.Lists})
 		g := must.Get(read(data, 1))(t)
 		h.Meta = history.Meta{Lists: h.Meta.Lists} // such files say nothing of the whole
-		if d := diff.Histories(h, g); d != "" {
-			t.Fatalf("%s: %s", name, d)
-		}
+		diff.Same(t, h, g, "%s", name)
 	})
 }
 

@@ -96,9 +96,7 @@ func TestKV(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if d := diff.Histories(want, h); d != "" {
-				t.Fatalf("slow %v: %s\n%s", slow, d, data)
-			}
+			diff.Same(t, want, h, "slow %v\n%s", slow, data)
 		}
 		if wantErr != nil {
 			bad++

@@ -19,9 +19,7 @@ func same(t testing.TB, data []byte) (isPlain bool) {
 		return false
 	}
 	want := must.Get(read(data, "f"))(t)
-	if d := diff.Histories(want, h); d != "" {
-		t.Fatalf("%q: %s", data, d)
-	}
+	diff.Same(t, want, h, "%q", data)
 	if fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) {
 		t.Fatalf("%q: notes %v; want %v", data, h.Notes, want.Notes)
 	}
